@@ -1,0 +1,38 @@
+# uevt: conformance of the Linux user_events ABI.  `make help` lists what there is.
+# Each target sets the machine up first if need be (.ci/setup: host packages, .venv).
+
+BIN := .venv/bin
+KERNEL ?= 6.12
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup conformance test lint format clean distclean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo '  (KERNEL=$(KERNEL) names the kernel of conformance; PYTEST_ARGS="-k name" goes to pytest)'
+
+setup: ## install missing host packages, create .venv; does nothing the second time
+	@.ci/setup
+
+conformance: setup ## build Linux 6.12, boot it, and say whether it keeps the user_events ABI
+	@$(BIN)/uevt run --kernel $(KERNEL)
+
+test: setup ## harness tests, model self-check and the run on Linux 6.12, in one pytest
+	@$(BIN)/pytest $(PYTEST_ARGS)
+
+lint: setup ## ruff (rules and format) and mypy --strict
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+
+format: setup ## let ruff mend what it can
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+clean: ## remove results and caches; built kernels stay in the build store
+	@rm -rf results build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -path ./.venv -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
+
+distclean: clean ## remove .venv as well
+	@rm -rf .venv .venv.lock
