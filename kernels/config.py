@@ -1,0 +1,92 @@
+"""Configuration fragments: merging them, and checking that every wanted option survived.
+
+The text is Kconfig's own (`CONFIG_X=y`, `# CONFIG_X is not set`), so a fragment can be given
+to the kernel's scripts/kconfig/merge_config.sh as it is.  As there, a later fragment wins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+FRAGMENTS = Path(__file__).parent / "config"
+
+# scripts/kconfig/confdata.c:conf_read_simple() knows these two forms and no other.
+_SET = re.compile(r"(CONFIG_\w+)=(.+)")
+_UNSET = re.compile(r"# (CONFIG_\w+) is not set")
+
+NOT_SET = "n"
+
+
+@dataclass(frozen=True, slots=True)
+class LostOption:
+    """A wanted option and what it became; `became` is None when the kernel does not know it."""
+
+    name: str
+    wanted: str
+    became: str | None
+
+    def __str__(self) -> str:
+        if self.became is None:
+            became = "is absent"
+        elif self.became == NOT_SET:
+            became = "is not set"
+        else:
+            became = f"became {self.became}"
+        return f"{self.name} (wanted {self.wanted}) {became}"
+
+
+def values(text: str) -> dict[str, str]:
+    """Option name to value of a configuration text, NOT_SET for `is not set`; the last one wins."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        if match := _SET.fullmatch(line.strip()):
+            found[match[1]] = match[2]
+        elif match := _UNSET.fullmatch(line.strip()):
+            found[match[1]] = NOT_SET
+    return found
+
+
+def malformed(text: str) -> tuple[str, ...]:
+    """The lines that are neither an option, a comment nor blank: Kconfig would ignore them."""
+    return tuple(
+        line
+        for line in map(str.strip, text.splitlines())
+        if line and not line.startswith("#") and not _SET.fullmatch(line)
+    )
+
+
+def fragment(name: str) -> str:
+    """The text of a fragment of `config/`."""
+    return fragment_path(name).read_text(encoding="utf-8")
+
+
+def fragment_path(name: str) -> Path:
+    """Where a fragment of that name is, or would be."""
+    return FRAGMENTS / f"{name}.config"
+
+
+def merge(texts: Iterable[str]) -> tuple[str, ...]:
+    """All wanted lines of some fragment texts, one per option, in Kconfig's form."""
+    merged: dict[str, str] = {}
+    for text in texts:
+        merged.update(values(text))
+    return tuple(
+        f"# {name} is not set" if value == NOT_SET else f"{name}={value}"
+        for name, value in merged.items()
+    )
+
+
+def lost(wanted: Sequence[str], resulting: str) -> tuple[LostOption, ...]:
+    """The wanted lines that a resulting .config (or a guest's /proc/config.gz text) lacks.
+
+    An option that is wanted off and not mentioned is off: Kconfig leaves out what is invisible.
+    """
+    became = values(resulting)
+    return tuple(
+        LostOption(name, value, became.get(name))
+        for name, value in values("\n".join(wanted)).items()
+        if became.get(name, NOT_SET if value == NOT_SET else None) != value
+    )

@@ -1,0 +1,153 @@
+"""What can go wrong on the way to a kernel image, by who has to act.
+
+`UserMistake`: the person who typed the command or edited the file.  `HostTrouble`: whoever
+looks after this machine.  `KernelTrouble`: whoever changed the kernel or its configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kernels.config import LostOption
+
+MIB = 1024 * 1024
+
+
+class KernelsError(Exception):
+    """Base of every error of this package: str() is what happened, `mend` is what to do."""
+
+    def __init__(self, message: str, mend: str) -> None:
+        super().__init__(message)
+        self.mend = mend
+
+
+class UserMistake(KernelsError):
+    """The request itself is wrong; asking again unchanged cannot help."""
+
+
+class HostTrouble(KernelsError):
+    """This machine lacks something: a tool, space, a source, a free lock."""
+
+
+class KernelTrouble(KernelsError):
+    """The kernel's source or configuration does not give the image that was asked for."""
+
+
+class UnknownKernel(UserMistake):
+    """No catalog entry has this name."""
+
+    def __init__(self, name: str, known: Sequence[str], closest: str | None) -> None:
+        hint = f"did you mean {closest}? " if closest else ""
+        listed = ", ".join(known) or "none at all"
+        super().__init__(f"unknown kernel {name!r}", f"{hint}the catalog has: {listed}")
+        self.name = name
+        self.closest = closest
+
+
+class UnknownRevision(UserMistake):
+    """The kernel is known, but its source is not offered in this revision."""
+
+    def __init__(self, package: str, revision: str, offered: Sequence[str]) -> None:
+        super().__init__(
+            f"{package} is not offered in revision {revision!r}",
+            f"the host's package sources offer: {', '.join(offered)}",
+        )
+        self.revision = revision
+
+
+class BadCatalogEntry(UserMistake):
+    """A catalog file that cannot be used, with the key at fault ("" for the whole file)."""
+
+    def __init__(self, file: Path, key: str, what: str, mend: str) -> None:
+        where = f"{file}: {key}: " if key else f"{file}: "
+        super().__init__(f"{where}{what}", mend)
+        self.file = file
+        self.key = key
+
+
+class StoreFull(HostTrouble):
+    """Not enough free space for the next step, or (`needed` is None) the disk filled up in it.
+
+    `needed` and `available` are in bytes.
+    """
+
+    def __init__(self, where: Path, what: str, needed: int | None, available: int) -> None:
+        needs = f"it needs about {needed // MIB} MiB" if needed is not None else "it filled up"
+        super().__init__(
+            f"no space for {what} in {where}: {needs}, {available // MIB} MiB are free",
+            "free some space there, or set UEVT_CACHE to a directory on a larger file system",
+        )
+        self.where = where
+        self.needed = needed
+        self.available = available
+
+
+class StoreBusy(HostTrouble):
+    """Another process kept the store's lock for longer than we were told to wait."""
+
+    def __init__(self, holder: str, waited_s: float) -> None:
+        super().__init__(
+            f"waited {waited_s:.0f} s for the build store, which is held by {holder}",
+            "wait for that process to end, or end it; an interrupted build leaves no harm",
+        )
+        self.holder = holder
+
+
+class StoreUnusable(HostTrouble):
+    """The store's directory cannot be created or written."""
+
+    def __init__(self, where: Path, why: str) -> None:
+        super().__init__(
+            f"the build store {where} cannot be used: {why}",
+            "set UEVT_CACHE to a directory that you can write, without space or colon in its path",
+        )
+        self.where = where
+
+
+class MissingTool(HostTrouble):
+    """Programs or headers that obtaining or building this kernel needs are not installed."""
+
+    def __init__(self, names: Sequence[str], command: str) -> None:
+        super().__init__(f"missing on this machine: {', '.join(names)}", command)
+        self.names = tuple(names)
+        self.command = command
+
+
+class SourceUnavailable(HostTrouble):
+    """The source could not be obtained or unpacked."""
+
+
+class TookTooLong(HostTrouble):
+    """A step did not end by its deadline and was ended."""
+
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(
+            f"{what} did not end within {seconds:.0f} s",
+            "look for what keeps this machine busy, then try again",
+        )
+
+
+class BuildFailed(KernelTrouble):
+    """make gave up; `log` is the whole output and `tail` its last lines."""
+
+    def __init__(self, what: str, log: Path, tail: Sequence[str]) -> None:
+        shown = "".join(f"\n    {line}" for line in tail)
+        super().__init__(f"{what} failed{shown}", f"the whole output is in {log}")
+        self.log = log
+        self.tail = tuple(tail)
+
+
+class LostOptions(KernelTrouble):
+    """olddefconfig dropped or changed wanted options (a missing dependency, or a rename)."""
+
+    def __init__(self, lost: Sequence[LostOption]) -> None:
+        listed = "; ".join(str(option) for option in lost)
+        super().__init__(
+            f"{len(lost)} wanted options did not survive olddefconfig: {listed}",
+            "add what they depend on to the kernel's fragments in kernels/config/",
+        )
+        self.lost = tuple(lost)
+        self.names = tuple(option.name for option in lost)

@@ -1,0 +1,45 @@
+"""What a kernel image says about itself: the release in the header of a bzImage.
+
+Source: Documentation/arch/x86/boot.rst, "The Real-Mode Kernel Header".
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kernels.errors import UserMistake
+
+_MAGIC_AT = 0x202
+_MAGIC = b"HdrS"
+_VERSION_POINTER = slice(0x20E, 0x210)
+# The pointer counts from behind the boot sector.
+_BOOT_SECTOR = 0x200
+_HEADER = 1 << 16
+
+
+class NoKernelImage(UserMistake):
+    """A file that is no bzImage."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"{path} is no kernel image: {why}", "give the bzImage (or vmlinuz) of an x86 kernel"
+        )
+
+
+def release_of(path: Path) -> str:
+    """The release (``uname -r``) of a bzImage.
+
+    Raises NoKernelImage for a file that cannot be read or is none.
+    """
+    try:
+        with path.open("rb") as file:
+            header = file.read(_HEADER)
+    except OSError as error:
+        raise NoKernelImage(path, error.strerror or str(error)) from error
+    if header[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] != _MAGIC:
+        raise NoKernelImage(path, "it has no setup header")
+    start = int.from_bytes(header[_VERSION_POINTER], "little") + _BOOT_SECTOR
+    words = header[start:].partition(b"\0")[0].split(None, 1)
+    if not words:
+        raise NoKernelImage(path, "its setup header names no release")
+    return words[0].decode("ascii", "replace")

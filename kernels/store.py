@@ -1,0 +1,300 @@
+"""The build store: finished kernels by key, the names that lead to them, and one lock.
+
+Below `root` (UEVT_CACHE, else the user's cache directory):
+
+- `kernels/<key>/`: image, config and kernel.json of a finished build; appears by one rename
+- `names/<kernel id>.json`: which key a name meant when it was last built
+- `sources/`, `objects/`, `downloads/`, `apt/`: what the workshop works with
+- `work/`: builds under way, `logs/`: make's output, `lock` and `lock.holder`
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kernels import tools
+from kernels.catalog import KernelEntry
+from kernels.deadline import Deadline
+from kernels.errors import MIB, StoreBusy, StoreFull, StoreUnusable
+from kernels.progress import Progress, Step
+
+SCHEMA = 1
+IMAGE = "bzImage"
+CONFIG = "config"
+RECORD = "kernel.json"
+# A build takes minutes on a laptop and an hour on a small busy machine.
+LOCK_WAIT_S = 2 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Everything that decides what an image is; its digest is the store's key."""
+
+    package: str
+    revision: str
+    wanted: tuple[str, ...]
+    patches: str
+    compiler: str
+
+    @property
+    def key(self) -> str:
+        """sha256 over all fields, in hex."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """What a finished build left behind in the workshop."""
+
+    release: str
+    image: Path
+    config: Path
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltKernel:
+    """A kernel in the store.
+
+    `abi` is resolved ("6.12.117" where the catalog says "release"), `revision` is the source
+    package's exact version, `wanted` all wanted configuration lines, `source` says where the
+    source came from, for people.
+    """
+
+    kernel_id: str
+    name: str
+    abi: str
+    release: str
+    revision: str
+    image: Path
+    config: Path
+    config_sha256: str
+    wanted: tuple[str, ...]
+    source: str
+
+
+class Store:
+    """The build store below one directory.  Reading never locks: finished entries only appear."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = (root or default_root()).absolute()
+
+    @property
+    def sources(self) -> Path:
+        """Unpacked source trees, one per revision and set of patches."""
+        return self.root / "sources"
+
+    @property
+    def objects(self) -> Path:
+        """kbuild output directories, kept so that the next build makes only what differs."""
+        return self.root / "objects"
+
+    @property
+    def downloads(self) -> Path:
+        """Packages while they are unpacked."""
+        return self.root / "downloads"
+
+    @property
+    def apt(self) -> Path:
+        """apt's state when the host's own does not serve."""
+        return self.root / "apt"
+
+    @property
+    def logs(self) -> Path:
+        """make's output, per key."""
+        return self.root / "logs"
+
+    def lookup(self, entry: KernelEntry) -> BuiltKernel | None:
+        """The kernel that this entry meant when last built, unless entry or compiler changed.
+
+        Reads two small files; starts a process only when gcc's or ld's file is another one.
+        """
+        name = _read_json(self._name_file(entry))
+        if name is None or name.get("entry") != entry.digest():
+            return None
+        if not _same_toolchain(name):
+            return None
+        return self.load(entry, str(name.get("key")))
+
+    def remembered_revision(self, entry: KernelEntry) -> str | None:
+        """The revision this entry's name was last resolved to, if ever."""
+        name = _read_json(self._name_file(entry))
+        if name is None or name.get("package") != entry.source.package:
+            return None
+        return str(name.get("revision"))
+
+    def load(self, entry: KernelEntry, key: str) -> BuiltKernel | None:
+        """The finished kernel of that key, or None."""
+        directory = self.root / "kernels" / key
+        record = _read_json(directory / RECORD)
+        image = directory / IMAGE
+        if record is None or not image.is_file():
+            return None
+        release = str(record["release"])
+        return BuiltKernel(
+            kernel_id=entry.kernel_id,
+            name=entry.name,
+            abi=entry.abi_for(release),
+            release=release,
+            revision=str(record["revision"]),
+            image=image,
+            config=directory / CONFIG,
+            config_sha256=str(record["config_sha256"]),
+            wanted=entry.wanted,
+            source=f"{record['package']} {record['revision']}",
+        )
+
+    def publish(self, recipe: Recipe, product: Product) -> None:
+        """Make a finished build appear under its key, whole and on disk, or not at all."""
+        config = product.config.read_bytes()
+        record = {
+            "schema": SCHEMA,
+            "release": product.release,
+            "config_sha256": hashlib.sha256(config).hexdigest(),
+            "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            **asdict(recipe),
+        }
+        target = self.root / "kernels" / recipe.key
+        with self.workspace(f"publish-{recipe.key[:12]}") as work:
+            shutil.copyfile(product.image, work / IMAGE)
+            (work / CONFIG).write_bytes(config)
+            (work / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
+            for file in work.iterdir():
+                _sync(file)
+            work.chmod(0o755)  # a scratch directory is private, a kernel is not
+            target.parent.mkdir(exist_ok=True)
+            if target.exists():  # damaged, or it would not have been built again
+                shutil.rmtree(target)
+            work.rename(target)
+            _sync(target.parent)
+
+    def remember(self, entry: KernelEntry, recipe: Recipe, stamp: str) -> None:
+        """Let this entry's name lead to the recipe's kernel from now on."""
+        record = {
+            "entry": entry.digest(),
+            "package": recipe.package,
+            "revision": recipe.revision,
+            "compiler": recipe.compiler,
+            "stamp": stamp,
+            "key": recipe.key,
+        }
+        file = self._name_file(entry)
+        file.parent.mkdir(exist_ok=True)
+        with self.workspace(f"name-{entry.kernel_id}") as work:
+            fresh = work / "name.json"
+            fresh.write_text(json.dumps(record, indent=1), encoding="utf-8")
+            _sync(fresh)
+            fresh.replace(file)
+
+    @contextmanager
+    def workspace(self, what: str) -> Iterator[Path]:
+        """A scratch directory on the store's file system, gone at the end if still there."""
+        parent = self.root / "work"
+        parent.mkdir(parents=True, exist_ok=True)
+        directory = Path(tempfile.mkdtemp(prefix=f"{what}-", dir=parent))
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    @contextmanager
+    def locked(self, what: str, progress: Progress, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
+        """Hold the store's only lock: one build at a time, as each uses every core anyway.
+
+        The lock dies with its holder, so what a killed builder left in `work/` is swept here.
+        Raises StoreBusy naming the holder, StoreUnusable.
+        """
+        from filelock import FileLock, Timeout  # 90 ms that a warm look-up does not need
+
+        if re.search(r"[\s:]", str(self.root)):
+            raise StoreUnusable(self.root, "kbuild refuses paths with a space or a colon")
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self.root / "lock")
+            deadline = Deadline(wait_s, "the build store's lock")
+            while True:
+                try:
+                    lock.acquire(timeout=min(1.0, deadline.remaining))
+                    break
+                except Timeout:
+                    if deadline.expired:
+                        raise StoreBusy(self._holder(), wait_s) from None
+                    told = f"waiting for {self._holder()}"
+                    progress(Step(told, elapsed_s=deadline.elapsed, passing=True))
+        except OSError as error:
+            raise StoreUnusable(self.root, error.strerror or str(error)) from error
+        try:
+            holder = f"process {os.getpid()} ({what}, since {time.strftime('%H:%M:%S')})"
+            (self.root / "lock.holder").write_text(holder, encoding="utf-8")
+            shutil.rmtree(self.root / "work", ignore_errors=True)
+            yield
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise StoreFull(self.root, what, None, self._free()) from error
+        finally:
+            (self.root / "lock.holder").unlink(missing_ok=True)
+            lock.release()
+
+    def require_space(self, needed_mib: int, what: str) -> None:
+        """Raise StoreFull unless that much is free for us on the store's file system."""
+        available = self._free()
+        if available < needed_mib * MIB:
+            raise StoreFull(self.root, what, needed_mib * MIB, available)
+
+    def _free(self) -> int:
+        return shutil.disk_usage(self.root).free
+
+    def _holder(self) -> str:
+        try:
+            return (self.root / "lock.holder").read_text(encoding="utf-8") or "another process"
+        except OSError:
+            return "another process"
+
+    def _name_file(self, entry: KernelEntry) -> Path:
+        return self.root / "names" / f"{entry.kernel_id}.json"
+
+
+def default_root() -> Path:
+    """UEVT_CACHE, else the user's cache directory for uevt."""
+    if chosen := os.environ.get("UEVT_CACHE"):
+        return Path(chosen)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("uevt")
+
+
+def _same_toolchain(name: dict[str, object]) -> bool:
+    """Whether today's compiler and linker are those of a name's record; none at all will do."""
+    stamp = tools.toolchain_stamp()
+    if stamp in ("", name.get("stamp")):
+        return True
+    return tools.toolchain().version == name.get("compiler")
+
+
+def _read_json(file: Path) -> dict[str, object] | None:
+    """A record of ours, or None when absent or damaged: then it is made again."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def _sync(path: Path) -> None:
+    """Have a file or directory on disk before something that points to it is."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
