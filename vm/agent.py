@@ -1,0 +1,273 @@
+"""The host's view of the agent: who the actors are, which port is whose, and what they answer.
+
+The supervisor ("") has a port and every actor has another, so that a call goes straight to the
+process that performs it.  What one process cannot do (look at another's memory after the call,
+wait for its own end) is put together here from requests to both.
+
+A call is a list; integers are the kernel's, bytes are in hexadecimal.  To an actor:
+
+["sys", NUMBER, [ARGUMENT ...], SLOT]
+    A system call.  ARGUMENT is an integer, {"fd": slot}, {"in": bytes} or {"out": size}; memory for
+    the latter two is the agent's, and the first `value` bytes of "out" come back as data.  With a
+    SLOT (else null) a result that is no error is a descriptor and is kept there; value is then 0.
+["peek", ADDRESS, LENGTH] and ["poke", ADDRESS, BYTES]
+    Its own memory, under its protections; EFAULT unless all of it was reached.
+["fork", ACTOR]
+    The child is a new actor; value is its process id.
+["slurp", PATH, LIMIT] and ["spill", PATH, BYTES, FLAGS]
+    Read a file to its end, or open, write once and close.
+["exit", STATUS]
+    The last call of an actor; answered when it is reaped.
+
+To the supervisor, actor "": ["spawn", ACTOR], ["kill", ACTOR, SIGNAL] (value is the wait status),
+["reset"] (nobody is left), ["ping"], ["mark", TEXT], ["info"].
+
+A watch is [ACTOR, ADDRESS, LENGTH].  The actor asked looks at all of them after every call, as
+far as it has the right to; the supervisor looks at the others after the last one, and they stand
+as "-" before that.  null is memory that is not readable.
+"""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vm.channel import Channel
+from vm.deadline import Deadline
+from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
+
+Call = Sequence[Any]
+Watch = Sequence[Sequence[Any]]
+Result = dict[str, Any]
+
+#: In the place of memory that was not looked at after this call.
+NOT_LOOKED_AT = "-"
+
+
+@dataclass(slots=True, eq=False)
+class _Actor:
+    name: str
+    pid: int
+    port: int
+    ended: bool = False
+    status: int | None = None
+
+
+class Agent:
+    """One conversation with the agent of one boot; after a ChannelBroken it is over."""
+
+    def __init__(self, channels: Sequence[Channel], port_names: Sequence[str]) -> None:
+        self._supervisor, *_ = self._channels = list(channels)
+        self._port_names = list(port_names)
+        self._free = list(range(len(channels) - 1, 0, -1))
+        self._actors: dict[str, _Actor] = {}
+        self._by_pid: dict[int, _Actor] = {}
+        #: Ends of processes we had not heard of yet.
+        self._strays: dict[int, int] = {}
+        self._number = 0
+
+    def close(self) -> None:
+        """Hang up: the guest powers itself off.  Idempotent."""
+        for channel in self._channels:
+            channel.close()
+
+    def hello(self, deadline: Deadline) -> None:
+        """Wait for the supervisor's first word.  Raises NoAnswer, ChannelBroken."""
+        while (first := self._supervisor.take()) is None:
+            self._wait([self._supervisor], deadline)
+        if "hello" not in first:
+            raise ChannelBroken("the agent did not begin with hello")
+
+    def call(
+        self, actor: str, calls: Sequence[Call], watch: Watch, deadline: Deadline
+    ) -> list[Result]:
+        """Perform calls and look at the watched memory: see Machine.call."""
+        if actor == "":
+            results = [self._command(call, deadline) for call in calls]
+            for result in results:
+                result["watch"] = [NOT_LOOKED_AT] * len(watch)
+        else:
+            results = self._perform(self._find(actor), calls, watch, deadline)
+        self._look_elsewhere(results, watch, deadline)
+        return results
+
+    def _command(self, call: Call, deadline: Deadline) -> Result:
+        """One call to the supervisor, which knows processes and ports but no names."""
+        match list(call):
+            case ["spawn", str(name)]:
+                port = self._allot(name)
+                result = self._ask_supervisor(["spawn", self._port_names[port]], deadline)
+                self._register(name, result, port)
+            case ["kill", str(name), int(signal)]:
+                actor = self._find(name)
+                result = self._ask_supervisor(["kill", actor.pid, signal], deadline)
+                if result["errno"] == 0:
+                    self._forget(actor)
+            case ["reset"]:
+                result = self._ask_supervisor(["reset"], deadline)
+                for actor in list(self._actors.values()):
+                    self._forget(actor)
+                self._strays.clear()
+            case other:
+                result = self._ask_supervisor(other, deadline)
+        return result
+
+    def _perform(
+        self, actor: _Actor, calls: Sequence[Call], watch: Watch, deadline: Deadline
+    ) -> list[Result]:
+        leaving = [position for position, call in enumerate(calls) if call[0] == "exit"]
+        if leaving and leaving != [len(calls) - 1]:
+            raise CallRefused("an exit is the last call of an actor")
+        before = list(calls[: len(calls) - len(leaving)])
+        results = self._ask_actor(actor, before, watch, deadline) if before else []
+        if leaving:
+            self._leave(actor, calls[-1], deadline)
+            nothing = [NOT_LOOKED_AT] * len(watch)
+            results.append({"value": 0, "errno": 0, "data": None, "watch": nothing})
+        return results
+
+    def _ask_actor(
+        self, actor: _Actor, calls: list[Call], watch: Watch, deadline: Deadline
+    ) -> list[Result]:
+        ports = {
+            position: self._allot(str(call[1]))
+            for position, call in enumerate(calls)
+            if call[0] == "fork"
+        }
+        asked = [
+            ["fork", self._port_names[ports[position]]] if position in ports else call
+            for position, call in enumerate(calls)
+        ]
+        places = [[self._pid(name), where, length] for name, where, length in watch]
+        results = self._ask(actor, asked, places, deadline)
+        for position, port in ports.items():
+            self._register(str(calls[position][1]), results[position], port)
+        return results
+
+    def _leave(self, actor: _Actor, call: Call, deadline: Deadline) -> None:
+        """Tell an actor to exit and wait until it is reaped."""
+        self._number += 1
+        message = {"id": self._number, "calls": [call], "watch": []}
+        self._channels[actor.port].send(message, deadline)
+        while not actor.ended:
+            self._wait([self._supervisor], deadline)
+            self._hear_supervisor(None)
+        self._forget(actor)
+
+    def _pid(self, name: str) -> int:
+        """The process of an actor.  Nobody is process 0: memory that is not readable."""
+        actor = self._actors.get(name)
+        return actor.pid if actor else 0
+
+    def _look_elsewhere(self, results: list[Result], watch: Watch, deadline: Deadline) -> None:
+        """Fill in, after the last call, the watched memory that the actor could not look at."""
+        if not results:
+            return
+        seen_last = results[-1]["watch"]
+        positions = [number for number, seen in enumerate(seen_last) if seen == NOT_LOOKED_AT]
+        if not positions:
+            return
+        looks = []
+        for position in positions:
+            name, where, length = watch[position]
+            looks.append(["look", self._pid(name), where, length])
+        seen = self._ask(None, looks, [], deadline)
+        for position, look in zip(positions, seen, strict=True):
+            seen_last[position] = look["data"] if look["errno"] == 0 else None
+
+    def _ask_supervisor(self, call: Call, deadline: Deadline) -> Result:
+        return self._ask(None, [call], [], deadline)[0]
+
+    def _ask(
+        self, actor: _Actor | None, calls: Sequence[Call], watch: Watch, deadline: Deadline
+    ) -> list[Result]:
+        """One request and its answer: as many results as calls."""
+        channel = self._channels[actor.port] if actor else self._supervisor
+        self._number += 1
+        channel.send({"id": self._number, "calls": calls, "watch": watch}, deadline)
+        while (reply := self._hear(actor)) is None:
+            if actor and actor.ended:
+                self._forget(actor)
+                raise ActorDied(actor.name, actor.status)
+            self._wait({channel, self._supervisor}, deadline)
+        if "error" in reply:
+            raise CallRefused(f"the agent refused: {reply['error']}")
+        results = reply.get("results")
+        if not isinstance(results, list) or len(results) != len(calls):
+            raise ChannelBroken(f"{len(calls)} results expected, answer was {reply!r:.200}")
+        return results
+
+    def _hear(self, actor: _Actor | None) -> dict[str, Any] | None:
+        """The answer to the last request, if it is here; ends of actors are noted on the way."""
+        if actor is None:
+            return self._hear_supervisor(self._number)
+        channel = self._channels[actor.port]
+        while (message := channel.take()) is not None:
+            if self._is_answer(message, self._number):
+                return message
+        self._hear_supervisor(None)
+        return None
+
+    def _hear_supervisor(self, number: int | None) -> dict[str, Any] | None:
+        while (message := self._supervisor.take()) is not None:
+            if "ended" in message:
+                self._note_end(message["ended"], message["status"])
+            elif self._is_answer(message, number):
+                return message
+        return None
+
+    def _is_answer(self, message: dict[str, Any], number: int | None) -> bool:
+        """Whether it answers; what answers an earlier request comes too late and is dropped."""
+        answered = message.get("id")
+        if not isinstance(answered, int) or answered > self._number:
+            raise ChannelBroken(f"answer {answered!r} where {self._number} was asked last")
+        return answered == number
+
+    def _wait(self, channels: Sequence[Channel] | set[Channel], deadline: Deadline) -> None:
+        ready, _, _ = select.select(list(channels), [], [], deadline.remaining())
+        for channel in ready:
+            channel.fill()
+        if not ready:
+            waited = f"no {deadline.what} within {deadline.seconds:g} s"
+            if pending := max(channel.pending for channel in channels):
+                raise ChannelBroken(f"{waited}, only {pending} bytes of a frame")
+            raise NoAnswer(waited)
+
+    def _find(self, name: str) -> _Actor:
+        actor = self._actors.get(name)
+        if actor is None:
+            raise CallRefused(f"no actor named {name!r}")
+        return actor
+
+    def _allot(self, name: str) -> int:
+        """A port for a new actor."""
+        if not name or name in self._actors:
+            raise CallRefused(f"an actor named {name!r} exists")
+        if not self._free:
+            raise CallRefused(f"no more than {len(self._channels) - 1} actors at a time")
+        return self._free.pop()
+
+    def _register(self, name: str, result: Result, port: int) -> None:
+        if result["errno"]:
+            self._free.append(port)
+            return
+        actor = _Actor(name, result["value"], port)
+        self._actors[name] = self._by_pid[actor.pid] = actor
+        if (status := self._strays.pop(actor.pid, None)) is not None:
+            self._note_end(actor.pid, status)
+
+    def _note_end(self, pid: int, status: int) -> None:
+        actor = self._by_pid.pop(pid, None)
+        if actor is None:
+            self._strays[pid] = status
+            return
+        actor.ended, actor.status = True, status
+
+    def _forget(self, actor: _Actor) -> None:
+        """An actor is gone: its name and its port are free."""
+        self._actors.pop(actor.name, None)
+        self._by_pid.pop(actor.pid, None)
+        self._channels[actor.port].clear()
+        self._free.append(actor.port)

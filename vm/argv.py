@@ -1,0 +1,197 @@
+"""The command line of QEMU: virtme-ng's, with our init, console and channel in it."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from vm.accelerator import TCG, Accelerator
+from vm.errors import HostTrouble, QemuMissing, VirtmeMissing
+
+QEMU = "qemu-system-x86_64"
+#: Names of the virtio-serial ports begin thus; the first is the supervisor's.
+PORT = "uevt"
+#: x86 COMMAND_LINE_SIZE, bytes including the final NUL.
+COMMAND_LINE_SIZE = 2048
+_VIRTME_SECONDS = 30.0
+_INIT = Path(__file__).parent / "guest" / "init.py"
+
+#: Options of virtme-ng's command that ours replace.
+_REPLACED = frozenset(("-append", "-machine", "-cpu", "-serial", "-mon", "-echr"))
+#: Kernel arguments of virtme-ng's that would hide or move what the console has to show.
+_HIDING = ("quiet", "loglevel=", "console=", "virtme_console=", "init=")
+#: The host's files do not change under a guest that only reads them: let it cache and read ahead.
+_CACHE = "cache=loose"
+#: What the console must show, and that a kernel in trouble ends at once (with -no-reboot).
+_KERNEL_ARGUMENTS = (
+    "console=ttyS0,115200",
+    "ignore_loglevel",
+    "printk.devkmsg=on",
+    "panic=-1",
+    "oops=panic",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSpec:
+    """Which machine to boot.
+
+    memory_mib is in MiB; actors is how many there can be at a time (each has a port); append holds
+    further kernel arguments; python is the interpreter for the guest, seen there under the same
+    path (default: the one that runs us); qemu the program (default: found on PATH).
+    """
+
+    kernel: Path
+    accelerator: Accelerator = TCG
+    memory_mib: int = 512
+    cpus: int = 1
+    actors: int = 8
+    append: tuple[str, ...] = ()
+    python: Path | None = None
+    qemu: Path | None = None
+
+
+def qemu_argv(spec: MachineSpec, *, console: Path, channels: Sequence[int]) -> list[str]:
+    """The command as a list; `channels` are the descriptors of QEMU's ends of the ports.
+
+    Raises QemuMissing, VirtmeMissing, and HostTrouble for a kernel command line beyond the limit.
+    """
+    program, options = _virtme(spec.kernel, spec.memory_mib, spec.cpus, find_qemu(spec.qemu))
+    kept = [word for option in options if not _is_replaced(option) for word in option]
+    # fmt: off
+    return [
+        program, *kept,
+        "-machine", spec.accelerator.machine,
+        "-cpu", spec.accelerator.cpu,
+        "-no-reboot",
+        "-chardev", f"file,id=console,path={_value(console)},append=on",
+        "-serial", "chardev:console",
+        *_ports(spec, channels),
+        "-append", _kernel_command_line(spec, options),
+    ]
+    # fmt: on
+
+
+def port_names(spec: MachineSpec) -> list[str]:
+    """The supervisor's port and those of the actors."""
+    return [f"{PORT}{number}" for number in range(spec.actors + 1)]
+
+
+def _ports(spec: MachineSpec, channels: Sequence[int]) -> list[str]:
+    words = []
+    for name, channel in zip(port_names(spec), channels, strict=True):
+        words += ["-chardev", f"socket,id={name},fd={channel}"]
+        words += ["-device", f"virtserialport,chardev={name},name={name}"]
+    return words
+
+
+def find_qemu(qemu: Path | None) -> str:
+    """The path of QEMU.  Raises QemuMissing."""
+    found = shutil.which(str(qemu) if qemu else QEMU)
+    if found is None:
+        raise QemuMissing(
+            f"{qemu or QEMU} is not installed",
+            mend="install it (Debian: apt install qemu-system-x86; Fedora: dnf install qemu-kvm)",
+        )
+    return found
+
+
+@lru_cache(maxsize=16)
+def _virtme(
+    kernel: Path, memory_mib: int, cpus: int, qemu: str
+) -> tuple[str, tuple[tuple[str, ...], ...]]:
+    """What virtme-ng would run: the program, and its options each with its values."""
+    # fmt: off
+    command = [
+        _find_virtme(),
+        "--kimg", str(kernel), "--mods", "none", "--force-9p", "--disable-kvm",
+        "--memory", f"{memory_mib}M", "--cpus", str(cpus), "--qemu-bin", qemu,
+        "--disable-monitor", "--dry-run", "--show-command",
+    ]
+    # fmt: on
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_VIRTME_SECONDS,
+            check=True,
+        )
+        program, *words = shlex.split(done.stdout.strip().splitlines()[-1])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
+        said = getattr(error, "stderr", None) or str(error)
+        raise VirtmeMissing(
+            f"virtme-run printed no QEMU command: {said.strip()}",
+            mend=f"run it by hand: {shlex.join(command)}",
+        ) from None
+    options: list[tuple[str, ...]] = []
+    for word in words:
+        if word.startswith("-"):
+            options.append((word,))
+        elif options:
+            options[-1] += (word,)
+    return program, tuple(options)
+
+
+def _find_virtme() -> str:
+    """virtme-run of the environment we run in, which need not be activated."""
+    scripts = (sysconfig.get_path("scripts"), str(Path(sys.executable).parent))
+    for directory in scripts:
+        if found := shutil.which("virtme-run", path=directory):
+            return found
+    if found := shutil.which("virtme-run"):
+        return found
+    raise VirtmeMissing(
+        "virtme-run is not installed", mend="install virtme-ng into this Python environment"
+    )
+
+
+def _is_replaced(option: tuple[str, ...]) -> bool:
+    name, value = option[0], option[1] if len(option) > 1 else ""
+    if name in _REPLACED:
+        return True
+    if name == "-chardev":
+        return "id=dmesg" in value or "id=console" in value
+    return name == "-device" and value.startswith("virtconsole")
+
+
+def _kernel_command_line(spec: MachineSpec, options: tuple[tuple[str, ...], ...]) -> str:
+    virtme = next((option[1] for option in options if option[0] == "-append"), "")
+    kept = [
+        f"{word},{_CACHE}" if word.startswith("rootflags=") else word
+        for word in shlex.split(virtme)
+        if not word.startswith(_HIDING)
+    ]
+    python = spec.python or Path(sys.executable).resolve()
+    # Words after "--" are the arguments of init; virtme-ng's own init= is gone.
+    words = [*kept, *_KERNEL_ARGUMENTS, *spec.append, f"init={python}", "--", "-I", "-S"]
+    words += [str(_INIT), str(_INIT.parent.parent.parent), port_names(spec)[0]]
+    line = " ".join(_quoted(word) for word in words)
+    if len(line.encode()) >= COMMAND_LINE_SIZE:
+        raise HostTrouble(
+            f"the kernel command line has {len(line)} bytes, the kernel takes "
+            f"{COMMAND_LINE_SIZE - 1}",
+            mend="append fewer arguments, or use a shorter path for the checkout",
+        )
+    return line
+
+
+def _quoted(word: str) -> str:
+    """As lib/cmdline.c:next_arg reads it: quotes around the value keep its spaces."""
+    if " " not in word:
+        return word
+    name, equals, value = word.partition("=")
+    return f'{name}="{value}"' if equals and " " not in name else f'"{word}"'
+
+
+def _value(path: Path) -> str:
+    """A path as a value of a QEMU option, where a comma separates."""
+    return str(path).replace(",", ",,")

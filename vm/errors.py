@@ -1,0 +1,108 @@
+"""What can go wrong with a machine, by who must act.
+
+HostTrouble is for whoever runs the host; GuestTrouble is about the kernel that was booted or the
+agent in it, and says nothing about who is right.  `mend` says what to do, `console` holds the
+slice of the guest's console that belongs to the error, where there is one.
+"""
+
+from __future__ import annotations
+
+import signal
+
+
+class VmError(Exception):
+    """Anything this package raises on purpose."""
+
+    def __init__(self, message: str, *, mend: str = "", console: str = "") -> None:
+        super().__init__(message)
+        self.mend = mend
+        self.console = console
+
+
+class HostTrouble(VmError):
+    """The host cannot do its part."""
+
+
+class QemuMissing(HostTrouble):
+    """No QEMU for this architecture on PATH."""
+
+
+class VirtmeMissing(HostTrouble):
+    """virtme-ng cannot be run, or no longer prints a command that we understand."""
+
+
+class QemuDied(HostTrouble):
+    """QEMU ended by a signal or with an error: not the guest's doing."""
+
+    def __init__(self, returncode: int, said: str, *, console: str = "") -> None:
+        self.returncode = returncode
+        how = _signal_name(-returncode) if returncode < 0 else f"exit status {returncode}"
+        lines = said.strip().splitlines()
+        super().__init__(
+            f"QEMU ended by {how}" + (f": {lines[-1]}" if lines else ""),
+            mend="look for the out-of-memory killer, or run the command in qemu.log by hand",
+            console=console,
+        )
+
+
+class DiskFull(HostTrouble):
+    """No space where the console is recorded."""
+
+
+class BootFailed(HostTrouble):
+    """The kernel did not come up to the point where the agent answers; `phase` says how far."""
+
+    def __init__(self, message: str, *, phase: str, mend: str = "", console: str = "") -> None:
+        super().__init__(message, mend=mend, console=console)
+        self.phase = phase
+
+
+class AcceleratorTrouble(HostTrouble):
+    """The accelerator could not even be tried."""
+
+
+class GuestTrouble(VmError):
+    """The guest did something that ends the conversation, or part of it."""
+
+
+class GuestCrashed(GuestTrouble):
+    """The kernel panicked, oopsed or reset; `evidence` is the line that says so."""
+
+    def __init__(self, evidence: str, *, console: str = "") -> None:
+        super().__init__(f"the guest crashed: {evidence}", console=console)
+        self.evidence = evidence
+
+
+class ChannelBroken(GuestTrouble):
+    """A corrupt frame, or an end of the channel that the console does not explain."""
+
+
+class NoAnswer(GuestTrouble):
+    """A deadline passed; the message says what was waited for, and how long."""
+
+
+class ActorDied(GuestTrouble):
+    """An actor ended in the middle of a call; `status` is its wait status, None if unknown."""
+
+    def __init__(self, actor: str, status: int | None) -> None:
+        self.actor = actor
+        self.status = status
+        how = "in an unknown way" if status is None else _wait_status(status)
+        super().__init__(f"actor {actor!r} ended {how} before it answered")
+
+
+class CallRefused(GuestTrouble):
+    """The agent could not make sense of a call: a mistake in the program, nothing was judged."""
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _wait_status(status: int) -> str:
+    if status & 0x7F:
+        return f"by {_signal_name(status & 0x7F)}"
+    return f"with exit status {status >> 8}"

@@ -1,0 +1,60 @@
+"""Process 1: mounts what user space expects, finds the channel's port, and serves.
+
+Run by the kernel as `python -I -S init.py DIRECTORY PORT`, where DIRECTORY holds the package vm.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+#: (type, where, options); a file system the kernel lacks is not mounted, and facts.py tells.
+MOUNTS = (
+    ("proc", "/proc", ""),
+    ("sysfs", "/sys", ""),
+    ("devtmpfs", "/dev", ""),
+    ("tmpfs", "/tmp", "mode=1777"),
+    ("tmpfs", "/run", "mode=755"),
+    ("debugfs", "/sys/kernel/debug", ""),
+    ("tracefs", "/sys/kernel/tracing", ""),
+)
+
+
+def mount_all() -> None:
+    """Mount MOUNTS through libc: os has no mount, and /bin/mount would be another program."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    for kind, where, options in MOUNTS:
+        source = kind.encode()
+        libc.mount(source, where.encode(), source, 0, options.encode())
+
+
+def power_off() -> None:
+    """End the machine: nobody is left to serve."""
+    import ctypes
+
+    linux_reboot_cmd_power_off = 0x4321FEDC
+    ctypes.CDLL(None).reboot(linux_reboot_cmd_power_off)
+
+
+def main(directory: str, port_name: str) -> None:
+    """Serve the host until it is gone."""
+    sys.path.insert(0, directory)
+    mount_all()
+    # After the mounts: the imports need nothing of them, but a failure to import wants /proc.
+    from vm import wire
+    from vm.guest.port import HostGone, Port
+    from vm.guest.supervisor import Supervisor
+
+    try:
+        Supervisor(Port(port_name)).serve()
+    except HostGone:
+        pass
+    except wire.FrameError as error:
+        os.write(2, f"uevt: the host's {error}\n".encode())
+    power_off()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

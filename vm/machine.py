@@ -1,0 +1,308 @@
+"""A booted machine: calls to its actors, its console, and the truth about how it ended."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import py_compile
+import re
+import socket
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from vm.agent import Agent
+from vm.argv import MachineSpec, port_names, qemu_argv
+from vm.channel import Channel, ChannelEnded
+from vm.console import Console
+from vm.deadline import Deadline
+from vm.errors import (
+    BootFailed,
+    ChannelBroken,
+    DiskFull,
+    GuestCrashed,
+    GuestTrouble,
+    NoAnswer,
+    QemuDied,
+    VmError,
+)
+from vm.findings import FATAL, MARK_PREFIX, Finding, Kind
+from vm.process import Qemu
+
+__all__ = ["Machine", "MachineSpec"]
+
+#: Default limits, seconds on an unhurried machine; see Machine.deadline.
+_CALL = 4.0
+_HEALTH = 1.0
+_MARK = 1.0
+_BOOT = 12.0
+#: After the channel has ended: QEMU's own end, and the last lines on the console.
+_GRACE = 2.0
+_GUEST = Path(__file__).parent / "guest"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A line written to the guest's log, and the position on the console before it."""
+
+    line: str
+    position: int
+
+
+class Machine:
+    """One guest.  Use as a context manager, or close it: nothing of it is left then.
+
+    It needs `directory` for console.log and qemu.log, and leaves nothing else behind.
+    """
+
+    def __init__(self, spec: MachineSpec, directory: Path) -> None:
+        self.spec = spec
+        self.directory = directory
+        self.console = Console(directory / "console.log")
+        self._qemu: Qemu | None = None
+        self._agent: Agent | None = None
+        self._booted_at = 0
+        self._marks = 0
+        self._info: dict[str, Any] | None = None
+
+    @classmethod
+    def boot(cls, spec: MachineSpec, *, directory: Path, deadline: Deadline) -> Machine:
+        """Start QEMU and wait for the agent.
+
+        Raises HostTrouble (QemuMissing, QemuDied, DiskFull, BootFailed …).
+        """
+        machine = cls.launch(spec, directory=directory)
+        machine.wait_ready(deadline)
+        return machine
+
+    @classmethod
+    def launch(cls, spec: MachineSpec, *, directory: Path) -> Machine:
+        """Start QEMU and return at once; `wait_ready` must come before anything is asked.
+
+        Raises HostTrouble as boot.
+        """
+        machine = cls(spec, directory)
+        machine._start()
+        return machine
+
+    def __enter__(self) -> Machine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of QEMU, None when closed."""
+        return self._qemu.pid if self._qemu else None
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What the guest knows of itself: release, cmdline, config, tainted, nproc …"""
+        if self._info is None:
+            (result,) = self.call("", [["info"]])
+            self._info = json.loads(bytes.fromhex(result["data"]))
+        return self._info
+
+    def deadline(self, seconds: float, what: str) -> Deadline:
+        """A deadline of so many seconds on an unhurried machine, scaled for the accelerator."""
+        return Deadline(seconds * self.spec.accelerator.slowness, what)
+
+    def call(
+        self,
+        actor: str,
+        calls: Sequence[Sequence[object]],
+        watch: Sequence[Sequence[object]] = (),
+        *,
+        deadline: Deadline | None = None,
+    ) -> list[dict[str, Any]]:
+        """Perform calls in an actor ("" is the supervisor): one result per call, see vm.agent.
+
+        A result has value and errno (0 unless the kernel refused), data (hexadecimal or None) and
+        watch (one for each place watched).
+        Raises GuestCrashed, QemuDied, ChannelBroken, NoAnswer, ActorDied or CallRefused, with what
+        the console said since the call began.
+        """
+        since = self.console.position()
+        if self._agent is None:
+            raise ChannelBroken("the machine is closed")
+        if deadline is None:
+            deadline = self.deadline(_CALL, f"answer from actor {actor!r}")
+        try:
+            return self._agent.call(actor, calls, watch, deadline)
+        except (ChannelBroken, NoAnswer) as trouble:
+            raise self._explain(trouble, since) from trouble
+
+    def mark(self, text: str) -> Mark:
+        """Write a line to the guest's log, as a sign that it answers.
+
+        `check` says later whether the line arrived on the console: waiting for it here would
+        hold up what comes next.  Raises what `call` raises.
+        """
+        self._marks += 1
+        line = f"{MARK_PREFIX}{self._marks} {text}".replace("\n", " ")
+        since = self.console.position()
+        (result,) = self.call("", [["mark", line]])
+        if result["errno"]:
+            raise ChannelBroken(f"the guest could not write the mark {line!r}")
+        return Mark(line, since)
+
+    def check(self, mark: Mark) -> None:
+        """Raise DiskFull or ChannelBroken unless a mark is on the console."""
+        arrived = self.console.wait_for(
+            re.escape(mark.line),
+            self.deadline(_MARK, "mark on the console"),
+            since=mark.position,
+            alive=self._alive,
+        )
+        if not arrived:
+            self._check_disk()
+            raise ChannelBroken(
+                f"mark {mark.line!r} never came out on the console",
+                console=self.console.text(mark.position),
+            )
+
+    def healthy(self) -> bool:
+        """Whether the agent answers a ping at once and nothing fatal is on the console."""
+        try:
+            self.call("", [["ping"]], deadline=self.deadline(_HEALTH, "answer to a ping"))
+        except VmError:
+            return False
+        return not any(found.kind in FATAL for found in self.console.findings(self._booted_at))
+
+    def pristine(self) -> None:
+        """Give this machine a kernel with nothing in it; every actor is gone.  Raises as boot."""
+        self._stop()
+        self._start()
+        self.wait_ready(self.deadline(_BOOT, "agent after a reboot"))
+
+    def close(self) -> None:
+        """End the guest at once: nothing in it needs saving.  Idempotent."""
+        self._stop()
+
+    def _start(self) -> None:
+        self._check_disk()
+        _compile_agent()
+        self._booted_at = self.console.position()
+        self._info = None
+        names = port_names(self.spec)
+        with ExitStack() as guests_ends:
+            pairs = [socket.socketpair() for _ in names]
+            self._agent = Agent([Channel(ours) for ours, _ in pairs], names)
+            try:
+                ends = [guests_ends.enter_context(theirs).fileno() for _, theirs in pairs]
+                argv = qemu_argv(self.spec, console=self.console.path, channels=ends)
+                self._qemu = Qemu(argv, self.directory / "qemu.log", ends)
+            except BaseException:
+                self._stop()
+                raise
+
+    def wait_ready(self, deadline: Deadline) -> None:
+        """Wait for the agent of a machine that was launched.  Raises as boot."""
+        if self._agent is None:
+            raise ChannelBroken("the machine is closed")
+        try:
+            self._agent.hello(deadline)
+        except (ChannelBroken, NoAnswer) as trouble:
+            failure = self._boot_failure(trouble)
+            self._stop()
+            raise failure from trouble
+        except BaseException:
+            self._stop()
+            raise
+
+    def _stop(self) -> None:
+        if self._agent is not None:
+            self._agent.close()
+            self._agent = None
+        if self._qemu is not None:
+            self._qemu.kill()
+            self._qemu = None
+
+    def _alive(self) -> bool:
+        return self._qemu is not None and self._qemu.alive()
+
+    def _explain(self, trouble: GuestTrouble, since: int) -> VmError:
+        """What really happened when a call went wrong: look at QEMU and at the console."""
+        returncode = self._ended(trouble)
+        said = self.console.text(since)
+        findings = self.console.findings(since)
+        if crash := _crash(findings):
+            return GuestCrashed(crash.text, console=said)
+        if returncode:
+            return QemuDied(returncode, self._said(), console=said)
+        if init := next((found for found in findings if found.kind is Kind.INIT_DIED), None):
+            return ChannelBroken(f"the agent ended: {init.text}", console=said)
+        if returncode == 0:
+            return GuestCrashed("the guest reset without a word on its console", console=said)
+        trouble.console = said
+        return trouble
+
+    def _ended(self, trouble: GuestTrouble) -> int | None:
+        """QEMU's exit status; after the channel's end it is given a moment to come."""
+        if self._qemu is None:
+            return None
+        return self._qemu.wait(_GRACE if isinstance(trouble, ChannelEnded) else 0)
+
+    def _said(self) -> str:
+        return self._qemu.said() if self._qemu else ""
+
+    def _boot_failure(self, trouble: GuestTrouble) -> VmError:
+        returncode = self._ended(trouble)
+        said = self.console.text(self._booted_at)
+        findings = self.console.findings(self._booted_at)
+        phase = self.console.phase(self._booted_at)
+        if returncode and not findings:
+            return QemuDied(returncode, self._said(), console=said)
+        crash = next((found for found in findings if found.kind in FATAL), None) or next(
+            (found for found in findings if found.kind is Kind.INIT_DIED), None
+        )
+        why = crash.text if crash else str(trouble)
+        return BootFailed(
+            f"no agent after a boot of {self.spec.kernel.name} (reached phase {phase}): {why}",
+            phase=phase,
+            mend=f"read {self.console.path}",
+            console=said,
+        )
+
+    def _check_disk(self) -> None:
+        """Raise DiskFull unless the console can be recorded."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            free = os.statvfs(self.directory)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise self._disk_full() from None
+        if free.f_bavail * free.f_frsize < 1 << 20:
+            raise self._disk_full()
+
+    def _disk_full(self) -> DiskFull:
+        return DiskFull(
+            f"no space left for the console of the guest in {self.directory}",
+            mend="free some, or name another directory",
+        )
+
+
+def _crash(findings: Sequence[Finding]) -> Finding | None:
+    """The first line of a crash: an oops rather than the panic that it causes."""
+    return next((found for found in findings if found.kind in FATAL), None)
+
+
+def _compile_agent() -> None:
+    """Byte-code for the guest, which could not write it: its root is read-only."""
+    for source in (_GUEST.parent / "__init__.py", _GUEST.parent / "wire.py", *_GUEST.glob("*.py")):
+        try:
+            py_compile.compile(str(source), doraise=True, quiet=2)
+        except (OSError, py_compile.PyCompileError):
+            # A checkout we may not write to only boots slower.
+            return
