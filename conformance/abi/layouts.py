@@ -1,0 +1,119 @@
+"""Structures, ioctl numbers and flags of ``include/uapi/linux/user_events.h``.
+
+Offsets and sizes are in bytes.  All integers are in the byte order of the machine;
+the suite runs on little-endian kernels only, and says so in the struct codes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_CODES = {1: "<B", 2: "<H", 4: "<I", 8: "<Q"}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One unsigned member of a structure: offset and size in bytes."""
+
+    name: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A structure as user space lays it out in memory; ``size`` in bytes."""
+
+    name: str
+    size: int
+    members: tuple[Member, ...]
+
+    def pack(self, values: Mapping[str, int]) -> bytes:
+        """Bytes of the structure; members not named are zero.
+
+        Raises KeyError for a member the structure does not have, and struct.error for
+        a value that does not fit.
+        """
+        unknown = set(values) - {member.name for member in self.members}
+        if unknown:
+            raise KeyError(f"struct {self.name} has no member {', '.join(sorted(unknown))}")
+        raw = bytearray(self.size)
+        for member in self.members:
+            struct.pack_into(_CODES[member.size], raw, member.offset, values.get(member.name, 0))
+        return bytes(raw)
+
+    def unpack(self, raw: bytes) -> dict[str, int]:
+        """Members of the structure found at the start of ``raw``.
+
+        Raises struct.error when ``raw`` is shorter than the structure.
+        """
+        return {
+            member.name: struct.unpack_from(_CODES[member.size], raw, member.offset)[0]
+            for member in self.members
+        }
+
+    def member(self, name: str) -> Member:
+        """The member called ``name``.  Raises KeyError when there is none."""
+        for member in self.members:
+            if member.name == name:
+                return member
+        raise KeyError(f"struct {self.name} has no member {name}")
+
+
+# struct user_reg since 6.4, __attribute__((__packed__)): the same on 32 and 64 bits.
+USER_REG = Layout(
+    "user_reg",
+    28,
+    (
+        Member("size", 0, 4),
+        Member("enable_bit", 4, 1),
+        Member("enable_size", 5, 1),
+        Member("flags", 6, 2),
+        Member("enable_addr", 8, 8),
+        Member("name_args", 16, 8),
+        Member("write_index", 24, 4),
+    ),
+)
+
+# struct user_unreg since 6.4, packed as well.
+USER_UNREG = Layout(
+    "user_unreg",
+    16,
+    (
+        Member("size", 0, 4),
+        Member("disable_bit", 4, 1),
+        Member("__reserved", 5, 1),
+        Member("__reserved2", 6, 2),
+        Member("disable_addr", 8, 8),
+    ),
+)
+
+# enum user_reg_flag: the uapi header defines the bits as enum constants.
+USER_EVENT_REG_PERSIST = 1 << 0
+USER_EVENT_REG_MULTI_FORMAT = 1 << 1
+
+# The size an ioctl number carries is that of a *pointer*: the macros name pointer types.
+DIAG_IOCSREG = 0xC0082A00
+DIAG_IOCSDEL = 0x40082A01
+DIAG_IOCSUNREG = 0x40082A02
+# What a 32-bit build of the same header makes of them.  No kernel has a compat_ioctl
+# for user_events_data (trace_events_user.c:user_data_fops).
+COMPAT_DIAG_IOCSREG = 0xC0042A00
+COMPAT_DIAG_IOCSDEL = 0x40042A01
+COMPAT_DIAG_IOCSUNREG = 0x40042A02
+
+IOCTL_NAMES = {
+    DIAG_IOCSREG: "DIAG_IOCSREG",
+    DIAG_IOCSDEL: "DIAG_IOCSDEL",
+    DIAG_IOCSUNREG: "DIAG_IOCSUNREG",
+}
+
+
+def dyn_loc(offset: int, size: int) -> int:
+    """The 32-bit word of a ``__data_loc`` or ``__rel_loc`` field: DYN_LOC(offset, size).
+
+    Offset and size are in bytes, 0 to 65535 each.
+    """
+    return size << 16 | offset

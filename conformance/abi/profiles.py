@@ -1,0 +1,119 @@
+"""Profiles: which behaviours a kernel's own contract holds it to.
+
+A profile is a set of switches plus the release they were derived from.  ``profile_for``
+reads the form users write: a release number, then optional overrides, as in
+``6.8,ebadf_when_disabled=no``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from conformance.abi.switches import BY_NAME, SWITCHES, Kind, Switch
+
+_RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+_TRUTH = {"yes": True, "no": False}
+# The first release with remote enablement: "tracing/user_events: Use remote writes for
+# event enablement".
+FIRST_REMOTE_ENABLE = (6, 4)
+
+
+class ProfileError(ValueError):
+    """A profile text that names no profile; the message says what would."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Release:
+    """A kernel release as numbers; anything after them (``-rc2``, ``+``) is not compared."""
+
+    major: int
+    minor: int
+    sublevel: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Release:
+        """Read ``6.12``, ``6.12.117`` or ``6.12.117-uevt``.
+
+        Raises ProfileError for a text that does not start with a release number.
+        """
+        found = _RELEASE.match(text)
+        if found is None:
+            raise ProfileError(f"{text!r} is not a kernel release; write it like 6.12 or 6.12.117")
+        return cls(int(found[1]), int(found[2]), int(found[3] or 0))
+
+    @property
+    def series(self) -> tuple[int, int]:
+        """(major, minor), the name of a stable series."""
+        return self.major, self.minor
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}" + (f".{self.sublevel}" if self.sublevel else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The contract one kernel is judged by."""
+
+    name: str
+    release: Release
+    switches: frozenset[str]
+
+    def has(self, switch: str) -> bool:
+        """Whether a dated behaviour applies.  Raises KeyError for an unknown switch."""
+        return BY_NAME[switch].name in self.switches
+
+
+def applies(switch: Switch, release: Release) -> bool:
+    """Whether ``switch`` is on in ``release``, counting stable backports."""
+    if release.series in switch.backports:
+        return release.sublevel >= switch.backports[release.series]
+    return release.series >= switch.since
+
+
+def profile_for(abi: str, *, base: str | None = None) -> Profile:
+    """The profile named by ``abi``: a release number and overrides of single switches.
+
+    ``base`` is the release that is really running; the switches of the generic tracing
+    code come from it when given, so that an older ABI on a newer base is judged rightly.
+    Raises ProfileError naming the part that is wrong.
+    """
+    name, *overrides = [part.strip() for part in abi.split(",")]
+    release = Release.parse(name)
+    if release.series < FIRST_REMOTE_ENABLE:
+        raise ProfileError(
+            f"no profile for {name}: this suite holds remote-enable kernels, 6.4 and later"
+        )
+    base_release = Release.parse(base) if base is not None else release
+    on = {
+        switch.name
+        for switch in SWITCHES
+        if applies(switch, release if switch.kind is Kind.USER_EVENTS else base_release)
+    }
+    profile = Profile(abi, release, frozenset(on))
+    for text in overrides:
+        profile = _override(profile, text)
+    return profile
+
+
+def _override(profile: Profile, text: str) -> Profile:
+    switch, equals, truth = text.partition("=")
+    if not equals or truth not in _TRUTH:
+        raise ProfileError(f"{text!r} is not an override; write SWITCH=yes or SWITCH=no")
+    if switch not in BY_NAME:
+        raise ProfileError(f"unknown switch {switch!r}; one of {', '.join(sorted(BY_NAME))}")
+    on = profile.switches | {switch} if _TRUTH[truth] else profile.switches - {switch}
+    return replace(profile, switches=on)
+
+
+def in_range(text: str, profile: Profile) -> bool:
+    """Whether a profile lies in a range such as ``6.4..6.6``, ``6.7..`` or ``6.12``.
+
+    Both ends are series and inclusive.  Raises ProfileError for a malformed range.
+    """
+    first, dots, last = text.partition("..")
+    low = Release.parse(first).series
+    if not dots:
+        return profile.release.series == low
+    high = Release.parse(last).series if last else None
+    return low <= profile.release.series and (high is None or profile.release.series <= high)

@@ -1,0 +1,127 @@
+"""Dated switches: every change of behaviour user space can see, and where it landed.
+
+A switch is on for a release when the release is at or after ``since``, or belongs to a
+stable series named in ``backports`` and has at least that sublevel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """Whose code a switch dates: user_events itself or the generic tracing code."""
+
+    USER_EVENTS = "user_events"
+    BASE = "base"
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One dated behaviour of remote-enable kernels.
+
+    ``since`` is the first mainline release as (major, minor); ``backports`` maps a stable
+    series to the first sublevel that has it; ``commit`` is the title of the commit.
+    """
+
+    name: str
+    says: str
+    commit: str
+    since: tuple[int, int]
+    backports: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    kind: Kind = Kind.USER_EVENTS
+
+
+SWITCHES: tuple[Switch, ...] = (
+    Switch(
+        "ebadf_when_disabled",
+        "a write to an event nobody listens to fails with EBADF instead of succeeding",
+        "tracing/user_events: Fix incorrect return value for writing operation when events "
+        "are disabled",
+        (6, 5),
+        {(6, 4): 5},
+    ),
+    Switch(
+        "struct_size_matched",
+        "re-registration and deletion by arguments compare the size of a struct field",
+        "tracing/user_events: Fix struct arg size match check",
+        (6, 5),
+        {(6, 4): 5},
+    ),
+    Switch(
+        "arguments_matched",
+        "registering an existing name with other fields fails with EADDRINUSE",
+        "tracing/user_events: Prevent same name but different args event",
+        (6, 5),
+    ),
+    Switch(
+        "null_arguments_matched",
+        "deleting by name without arguments matches only an event without fields",
+        "tracing/user_events: Handle matching arguments that is null from dyn_events",
+        (6, 5),
+    ),
+    Switch(
+        "empty_payload",
+        "a write without payload to an event without fields is recorded",
+        "tracing/user_events: Fix the incorrect trace record for empty arguments events",
+        (6, 5),
+    ),
+    Switch(
+        "auto_delete",
+        "an event goes away by itself with its last reference",
+        "tracing/user_events: Add auto cleanup and future persist flag",
+        (6, 5),
+    ),
+    Switch(
+        "text_flags_refused",
+        "a colon in the name part of a registration string is refused with EINVAL",
+        "tracing/user_events: Add auto cleanup and future persist flag",
+        (6, 5),
+    ),
+    Switch(
+        "persist",
+        "USER_EVENT_REG_PERSIST is accepted from a task with CAP_PERFMON or CAP_SYS_ADMIN",
+        "tracing/user_events: Allow events to persist for perfmon_capable users",
+        (6, 7),
+        {(6, 6): 33},
+    ),
+    Switch(
+        "multi_format",
+        "USER_EVENT_REG_MULTI_FORMAT lets one name have several formats",
+        "tracing/user_events: Introduce multi-format events",
+        (6, 9),
+    ),
+    Switch(
+        "unspaced_fields_match",
+        "'a;b' and 'a; b' are the same fields when a name is registered again",
+        "tracing/user_events: Fix non-spaced field matching",
+        (6, 10),
+        {(6, 6): 33, (6, 8): 12, (6, 9): 3},
+    ),
+    Switch(
+        "deferred_release",
+        "unregistering drops the reference to the event after an RCU grace period",
+        "tracing/user_events: Fix use-after-free in user_event_mm_dup()",
+        (7, 2),
+        {(6, 12): 97},
+    ),
+    Switch(
+        "fields_printed_in_order",
+        "trace text shows the fields in the order of their definition, not last first",
+        "tracing: Modify print_fields() for fields output order",
+        (6, 5),
+        kind=Kind.BASE,
+    ),
+    Switch(
+        "unprintable_text_as_hex",
+        "trace text shows a dynamic string with unprintable bytes as dots and hex digits, "
+        "and a 64-bit value as a symbol",
+        "tracing: print_fields() for 7.3 (unprintable strings, %pS)",
+        (7, 3),
+        kind=Kind.BASE,
+    ),
+)
+
+BY_NAME: Mapping[str, Switch] = {switch.name: switch for switch in SWITCHES}

@@ -1,0 +1,145 @@
+"""Events: their identity, references and lifetime, and the table they live in.
+
+Source: kernel/trace/trace_events_user.c, functions named where a rule is applied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from conformance.abi import grammar
+from conformance.abi.layouts import USER_EVENT_REG_MULTI_FORMAT, USER_EVENT_REG_PERSIST
+from conformance.abi.profiles import Profile
+from conformance.model import definition
+from conformance.model.definition import Command, Field
+from conformance.model.errors import Errno
+from conformance.model.jhash import bucket
+
+DEFAULT_MAX_EVENTS = 32768
+
+
+@dataclass(slots=True, eq=False)
+class Event:
+    """One user_event.  ``references`` does not count the self reference."""
+
+    serial: int
+    name: str
+    fields: tuple[Field, ...]
+    flags: int
+    tracepoint: str
+    self_reference: bool
+    references: int = 0
+    tracers: set[str] = field(default_factory=set)
+    was_enabled: bool = False
+    records: int = 0
+
+    @property
+    def multi(self) -> bool:
+        """Whether the event is one format of a multi-format name."""
+        return bool(self.flags & USER_EVENT_REG_MULTI_FORMAT)
+
+    @property
+    def system(self) -> str:
+        """The tracefs directory below events/."""
+        return grammar.MULTI_SYSTEM if self.multi else grammar.SYSTEM
+
+    @property
+    def minimum(self) -> int:
+        """Fewest payload bytes of a write: the end of the last field (user_event_add_field)."""
+        if not self.fields:
+            return 0
+        last = self.fields[-1]
+        return last.offset + last.size - grammar.TRACE_ENTRY_SIZE
+
+    @property
+    def deletable(self) -> bool:
+        """user_event_last_ref(): only the self reference is left.
+
+        An auto-delete event is never seen with no reference at all: while it awaits its
+        removal it holds one for the work that will do it.
+        """
+        return self.self_reference and self.references == 0
+
+
+@dataclass(slots=True)
+class EventTable:
+    """All events of the system, in order of creation (the order of dynamic_events)."""
+
+    profile: Profile
+    events: list[Event] = field(default_factory=list)
+    maximum: int = DEFAULT_MAX_EVENTS
+    multi_id: int = 0
+    created: int = 0
+
+    def find(self, serial: int) -> Event | None:
+        """The event with a serial number, unless it is gone."""
+        return next((event for event in self.events if event.serial == serial), None)
+
+    def tracepoint(self, system: str, name: str) -> Event:
+        """The event of a directory below events/.  Raises Errno("ENOENT")."""
+        for event in self.events:
+            if event.system == system and event.tracepoint == name and "/" not in name:
+                return event
+        raise Errno("ENOENT")
+
+    def in_hash_order(self) -> list[Event]:
+        """Order of user_events_status: by bucket, newest first within one."""
+        newest_first = reversed(self.events)
+        return sorted(newest_first, key=lambda event: bucket(event.name.encode("latin-1")))
+
+    def named(self, name: str) -> list[Event]:
+        """Events with a registered name, newest first (one hash chain)."""
+        return [event for event in reversed(self.events) if event.name == name]
+
+    def register(self, raw: str, flags: int, *, capable: bool) -> Event:
+        """Find or create the event of a registration string (user_event_parse).
+
+        Raises Errno and RawReturn in the kernel's order of checks.
+        """
+        command = Command.parse(raw)
+        if self.profile.has("text_flags_refused"):
+            refused_flags = flags != 0 and not self.profile.has("persist")
+            if command.has_flags or refused_flags:
+                raise Errno("EINVAL")
+        if flags & USER_EVENT_REG_PERSIST and not capable:
+            raise Errno("EPERM")
+        found = self._existing(command, flags)
+        return found if found is not None else self._create(command, flags)
+
+    def _existing(self, command: Command, flags: int) -> Event | None:
+        """find_user_event()."""
+        tokens = definition.registration_tokens(command.arguments, self.profile)
+        multi = bool(flags & USER_EVENT_REG_MULTI_FORMAT)
+        for event in self.named(command.name):
+            if event.multi != multi:
+                continue
+            if not self.profile.has("arguments_matched"):
+                return event
+            if definition.fields_match(event.fields, tokens, self.profile):
+                return event
+            if not multi:
+                raise Errno("EADDRINUSE")
+        return None
+
+    def _create(self, command: Command, flags: int) -> Event:
+        tracepoint = command.name
+        if flags & USER_EVENT_REG_MULTI_FORMAT:
+            # user_event_set_tp_name() runs before the fields are parsed: failures count.
+            tracepoint = f"{command.name}.{self.multi_id:x}"
+            self.multi_id += 1
+        fields = definition.parse_fields(command.arguments)
+        if len(self.events) >= self.maximum:
+            raise Errno("EMFILE")
+        persistent = bool(flags & USER_EVENT_REG_PERSIST) or not self.profile.has("auto_delete")
+        event = Event(self.created, command.name, fields, flags, tracepoint, persistent)
+        self.created += 1
+        self.events.append(event)
+        return event
+
+    def free(self, event: Event, *, capable: bool) -> None:
+        """Delete one event on demand: busy before forbidden (user_event_free)."""
+        if not event.deletable:
+            raise Errno("EBUSY")
+        if event.flags & USER_EVENT_REG_PERSIST and not capable:
+            raise Errno("EPERM")
+        self.events.remove(event)

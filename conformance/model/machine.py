@@ -1,0 +1,182 @@
+"""The model as a machine: one step per operation, several states while work is pending.
+
+``Model.step`` applies an operation to every state the system may be in and returns the
+answers those states give; ``Model.narrow`` keeps the states that explain an observation.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from conformance.abi.profiles import Profile
+from conformance.model import kernel_events, tracefs
+from conformance.model.envelope import Answer, Difference, differences
+from conformance.model.errors import Errno, TooManyStates
+from conformance.model.syscalls import perform
+from conformance.model.world import FixUp, Release, Remove, Transition, World
+from conformance.program import operations as op
+
+# Pending work of one program, squared: programs settle long before.
+MOST_STATES = 256
+
+# Operations whose answer depends on which events there are; what others answer depends at
+# most on the memory that pending fix-ups change.
+_ABOUT_EVENTS = (op.Ioctl, op.Open, op.Read, op.ReadFile, op.WriteFile, op.Stat)
+
+Kinds = type[Transition] | tuple[type[Transition], ...]
+_ANYTHING = (Release, Remove, FixUp)
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """One state the system may be in after an operation, and the answer it gave."""
+
+    answer: Answer
+    world: World
+
+
+class Model:
+    """The reference model of one system under one profile."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self._worlds = [World.fresh(profile)]
+        self._candidates: list[_Candidate] = []
+
+    @property
+    def world(self) -> World:
+        """One of the states the system may be in: the one with least pending work done."""
+        return self._worlds[0]
+
+    def step(self, operation: op.Operation, watches: Sequence[op.Watch] = ()) -> list[Answer]:
+        """All allowed answers to an operation, without repetition.
+
+        Call ``narrow`` with what was observed before the next step.  Raises ModelError
+        for what is not modelled.
+        """
+        self._candidates = _candidates(self._worlds, operation, watches)
+        return _distinct([candidate.answer for candidate in self._candidates])
+
+    def foresee(self, operation: op.Operation, watches: Sequence[op.Watch] = ()) -> list[Answer]:
+        """The answers that ``step`` would allow now, without taking the step.
+
+        Raises ModelError for what is not modelled.
+        """
+        copies: list[World] = pickle.loads(pickle.dumps(self._worlds))
+        return _distinct([each.answer for each in _candidates(copies, operation, watches)])
+
+    def narrow(self, operation: op.Operation, seen: op.Observation) -> list[Difference]:
+        """Keep the states that explain what was seen.
+
+        Returns the differences to the closest answer when there is none, and goes on from
+        that answer's state, so that later steps can still be judged.
+        """
+        judged = [(differences(c.answer, seen), c) for c in self._candidates]
+        fitting = [candidate for found, candidate in judged if not found]
+        closest, fallback = min(judged, key=lambda pair: len(pair[0]))
+        self._candidates = []
+        self._worlds = _unique([c.world for c in fitting or [fallback]])
+        if fitting and isinstance(operation, op.ReadFile) and seen.ok and seen.data is not None:
+            self._bind(operation, seen.data)
+        return [] if fitting else closest
+
+    def settle(self) -> None:
+        """Let everything pending happen."""
+        for world in self._worlds:
+            while world.pending:
+                world.apply(world.pending[0])
+        self._worlds = _unique(self._worlds)
+
+    def _bind(self, operation: op.ReadFile, data: bytes) -> None:
+        """The first reading of a file of somebody else fixes its content."""
+        for world in self._worlds:
+            if kernel_events.is_opaque(operation.path):
+                world.opaque.setdefault(operation.path, data)
+
+
+def _candidates(
+    worlds: Sequence[World], operation: op.Operation, watches: Sequence[op.Watch]
+) -> list[_Candidate]:
+    """Apply an operation to all states that may be: their answers, and what they become."""
+    candidates = []
+    before: Kinds = _ANYTHING if isinstance(operation, _ABOUT_EVENTS) else FixUp
+    for world in _reachable(worlds, before):
+        overtaken = _overtaken(world, operation)
+        answer = perform(world, operation)
+        if overtaken is not None:
+            memory = {(w.actor, w.address): _watched(overtaken, w) for w in watches}
+            candidates.append(_Candidate(Answer(-1, "ENODEV", None, memory), overtaken))
+        for after in _reachable([world], FixUp) if watches else [world]:
+            memory = {(w.actor, w.address): _watched(after, w) for w in watches}
+            complete = Answer(answer.value, answer.errno, answer.data, memory)
+            candidates.append(_Candidate(complete, after))
+    return candidates
+
+
+def _overtaken(world: World, operation: op.Operation) -> World | None:
+    """The state after an event's removal that overtook the opening of one of its files.
+
+    The directory entry was found, then event_mutex had to be waited for, and behind it the
+    file is marked as freed: trace.c:tracing_open_file_tr and trace_events.c:f_start, which
+    answer ENODEV.  None when no removal of that event is pending.
+    """
+    if not isinstance(operation, (op.Open, op.ReadFile, op.WriteFile)):
+        return None
+    event = tracefs.event_at(world, operation.path)
+    if event is None or Remove(event.serial) not in world.pending:
+        return None
+    after: World = pickle.loads(pickle.dumps(world))
+    after.apply(Remove(event.serial))
+    return after if after.table.find(event.serial) is None else None
+
+
+def _reachable(worlds: Sequence[World], kinds: Kinds) -> list[World]:
+    """The states themselves and all that pending work of some kinds can make of them."""
+    if not any(isinstance(each, kinds) for world in worlds for each in world.pending):
+        return list(worlds)
+    reached = {pickle.dumps(world): world for world in worlds}
+    waiting = list(reached.items())
+    while waiting:
+        frozen, world = waiting.pop()
+        for index in _distinct_pending(world, kinds):
+            changed: World = pickle.loads(frozen)
+            changed.apply(changed.pending[index])
+            key = pickle.dumps(changed)
+            if key not in reached:
+                reached[key] = changed
+                waiting.append((key, changed))
+        if len(reached) > MOST_STATES:
+            raise TooManyStates("settle before going on: too much work is pending")
+    return list(reached.values())
+
+
+def _distinct_pending(world: World, kinds: Kinds) -> list[int]:
+    """Where in ``pending`` there is work of some kinds, equal work once."""
+    first = {each: index for index, each in reversed(list(enumerate(world.pending)))}
+    return [index for each, index in first.items() if isinstance(each, kinds)]
+
+
+def _unique(worlds: Sequence[World]) -> list[World]:
+    if len(worlds) == 1:
+        return list(worlds)
+    return list({pickle.dumps(world): world for world in worlds}.values())
+
+
+def _distinct(answers: list[Answer]) -> list[Answer]:
+    kept: list[Answer] = []
+    for answer in answers:
+        if answer not in kept:
+            kept.append(answer)
+    return kept
+
+
+def _watched(world: World, watch: op.Watch) -> bytes | None:
+    process = world.processes.get(watch.actor)
+    if process is None:
+        return None
+    try:
+        return process.memory.read(watch.address, watch.length)
+    except Errno:
+        return None

@@ -1,0 +1,180 @@
+"""Address spaces: mappings, pages, copy-on-write and the faults of kernel and process.
+
+Pages hold bytes; page-table entries say whether the page is resident and may be written
+without a fault, which is what decides if the kernel can update an enable word at once
+(trace_events_user.c:user_event_enabler_write pins with FOLL_NOFAULT) or later.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from conformance.model.errors import Errno, NotModelled
+
+PAGE_SIZE = 4096
+# The lowest address no user mapping can have with four-level paging; with five levels the
+# border lies higher, so what is between them is not modelled.
+USER_TOP = 0x7FFFFFFFF000
+KERNEL_HALF = 1 << 63
+
+
+@dataclass(slots=True)
+class Page:
+    """The content of one page, shared by everybody who maps it."""
+
+    content: bytearray = field(default_factory=lambda: bytearray(PAGE_SIZE))
+
+
+@dataclass(slots=True)
+class Entry:
+    """One page-table entry together with the rights of its mapping.
+
+    ``page`` None is not present.  ``exclusive`` means that a store needs no fault.
+    """
+
+    protection: int
+    shared: bool
+    page: Page | None = None
+    exclusive: bool = False
+
+
+def is_user_range(address: int, length: int) -> bool:
+    """access_ok(): whether a range lies in the user half.
+
+    Raises NotModelled between the borders of four- and five-level paging.
+    """
+    end = address + length
+    if address >= KERNEL_HALF or end > KERNEL_HALF:
+        return False
+    if end > USER_TOP + PAGE_SIZE:
+        raise NotModelled(f"address {address:#x}: its fate depends on the paging mode")
+    return True
+
+
+@dataclass(slots=True)
+class AddressSpace:
+    """The memory of one process, by page number."""
+
+    entries: dict[int, Entry] = field(default_factory=dict)
+
+    def fork(self) -> AddressSpace:
+        """A copy after fork(2): private pages become copy-on-write on both sides."""
+        child = AddressSpace()
+        for number, entry in self.entries.items():
+            if not entry.shared:
+                entry.exclusive = False
+            # dup_mmap() leaves page tables of shared anonymous memory to be faulted in.
+            exclusive = False
+            child.entries[number] = Entry(entry.protection, entry.shared, entry.page, exclusive)
+        return child
+
+    def map(self, address: int, length: int, protection: int, *, shared: bool) -> None:
+        """mmap(2) of fresh anonymous pages at a free, aligned address."""
+        if length == 0 or address % PAGE_SIZE:
+            raise Errno("EINVAL")
+        numbers = _pages(address, length)
+        if any(number in self.entries for number in numbers):
+            raise Errno("EEXIST")
+        for number in numbers:
+            # Shared anonymous memory is one object from the start, whoever touches it.
+            page = Page() if shared else None
+            self.entries[number] = Entry(protection, shared, page)
+
+    def unmap(self, address: int, length: int) -> None:
+        """munmap(2); holes are fine."""
+        if length == 0 or address % PAGE_SIZE:
+            raise Errno("EINVAL")
+        for number in _pages(address, length):
+            self.entries.pop(number, None)
+
+    def protect(self, address: int, length: int, protection: int) -> None:
+        """mprotect(2) of mapped pages."""
+        for number in _pages(address, length):
+            if number not in self.entries:
+                raise Errno("ENOMEM")
+            entry = self.entries[number]
+            entry.protection = protection
+            # Raising rights leaves a read-only page-table entry until the next store.
+            entry.exclusive = False
+
+    def read(self, address: int, length: int) -> bytes:
+        """Bytes as the process, or the kernel on its behalf, reads them; EFAULT else."""
+        if not is_user_range(address, length):
+            raise Errno("EFAULT")
+        return b"".join(
+            self._readable(number, start, stop) for number, start, stop in _chunks(address, length)
+        )
+
+    def readable(self, address: int, length: int) -> int:
+        """How many bytes from ``address`` on can be read before the first fault."""
+        done = 0
+        for number, start, stop in _chunks(address, length):
+            try:
+                self._readable(number, start, stop)
+            except Errno:
+                break
+            done += stop - start
+        return done
+
+    def _readable(self, number: int, start: int, stop: int) -> bytes:
+        entry = self.entries.get(number)
+        if entry is None or not entry.protection & (mmap.PROT_READ | mmap.PROT_WRITE):
+            raise Errno("EFAULT")
+        if entry.page is None:
+            return bytes(stop - start)
+        return bytes(entry.page.content[start:stop])
+
+    def write(self, address: int, data: bytes) -> None:
+        """Store bytes, taking the write faults a process would take; EFAULT else."""
+        if not is_user_range(address, len(data)):
+            raise Errno("EFAULT")
+        done = 0
+        for number, start, stop in _chunks(address, len(data)):
+            page = self.fault_in(number * PAGE_SIZE)
+            page.content[start:stop] = data[done : done + stop - start]
+            done += stop - start
+
+    def fault_in(self, address: int) -> Page:
+        """A write fault on the page of ``address``: present and exclusive afterwards."""
+        entry = self.entries.get(address // PAGE_SIZE)
+        if entry is None or not entry.protection & mmap.PROT_WRITE:
+            raise Errno("EFAULT")
+        if not entry.exclusive:
+            if entry.page is None:
+                entry.page = Page()
+            elif not entry.shared:
+                entry.page = Page(bytearray(entry.page.content))
+            entry.exclusive = True
+        assert entry.page is not None
+        return entry.page
+
+    def pinned(self, address: int) -> Page | None:
+        """The page of ``address`` if it can be written without any fault."""
+        entry = self.entries.get(address // PAGE_SIZE)
+        if entry is None or not entry.exclusive or not entry.protection & mmap.PROT_WRITE:
+            return None
+        return entry.page
+
+    def discard(self, address: int, length: int) -> None:
+        """madvise(MADV_DONTNEED): private pages read as zero again."""
+        for number in _pages(address, length):
+            entry = self.entries[number]
+            entry.exclusive = False
+            if not entry.shared:
+                entry.page = None
+
+
+def _pages(address: int, length: int) -> range:
+    return range(address // PAGE_SIZE, (address + length + PAGE_SIZE - 1) // PAGE_SIZE)
+
+
+def _chunks(address: int, length: int) -> Iterator[tuple[int, int, int]]:
+    """(page number, start, stop) for every page a range touches, up to where a fault ends it."""
+    position = address
+    while position < address + length:
+        number, start = divmod(position, PAGE_SIZE)
+        stop = min(PAGE_SIZE, start + address + length - position)
+        yield number, start, stop
+        position += stop - start

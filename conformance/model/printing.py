@@ -1,0 +1,102 @@
+"""The text of a record in `trace`: print_event_fields() and print_fields().
+
+Source: kernel/trace/trace_output.c.  A record is the common header, the payload, and up
+to three bytes of padding that nothing here may depend on.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from conformance.abi.profiles import Profile
+from conformance.model.definition import Field
+from conformance.model.errors import NotModelled
+
+_INTEGER_CODES = {2: "<H", 4: "<I", 8: "<Q"}
+_OVERFLOW = "<OVERFLOW>"
+# Bytes of the word of a dynamic field.
+_WORD = 4
+
+
+def record_text(tracepoint: str, fields: tuple[Field, ...], record: bytes, profile: Profile) -> str:
+    """The body of the trace line of ``record`` (header and payload), without newline."""
+    if not fields:
+        return f"{tracepoint}:No fields found"
+    order = fields if profile.has("fields_printed_in_order") else tuple(reversed(fields))
+    values = "".join(f" {field.name}={_value(field, record, profile)}" for field in order)
+    return f"{tracepoint}:{values}"
+
+
+def _value(field: Field, record: bytes, profile: Profile) -> str:
+    """print_fields() by filter_assign_type(), which looks for words anywhere in the type."""
+    raw = record[field.offset : field.offset + field.size]
+    if len(raw) < field.size:
+        raise NotModelled("a record shorter than its fields")
+    absolute, relative = "__data_loc" in field.type, "__rel_loc" in field.type
+    if "char" in field.type and (absolute or relative):
+        return _dynamic_string(field, record, profile, relative=not absolute)
+    if "cpumask_t" in field.type and absolute:
+        return "<INVALID-TYPE>"
+    if "char" in field.type and "[" in field.type:
+        return _text(raw)
+    if field.size == _WORD and (absolute or relative):
+        data = _located(field, record, relative=not absolute)
+        return _OVERFLOW if data is None else ",".join(f"{byte:02x}" for byte in data)
+    return _integer(raw, profile)
+
+
+def _integer(raw: bytes, profile: Profile) -> str:
+    if len(raw) == 1:
+        printable = 0x20 <= raw[0] < 0x7F or raw[0] >= 0xA0
+        return (f"'{chr(raw[0])}'" if printable else "") + f"({raw[0]})"
+    if len(raw) not in _INTEGER_CODES:
+        return "<INVALID-SIZE>"
+    if len(raw) == 8 and profile.has("unprintable_text_as_hex"):
+        return _pointer(raw)
+    value = struct.unpack(_INTEGER_CODES[len(raw)], raw)[0]
+    # %d of an unsigned short promotes without a sign; 4 and 8 bytes print as signed.
+    signed = value if len(raw) == 2 else int.from_bytes(raw, "little", signed=True)
+    return f"{value:#x} ({signed})" if value else f"0x0 ({signed})"
+
+
+def _pointer(raw: bytes) -> str:
+    value = int.from_bytes(raw, "little")
+    if value >= 1 << 63:
+        raise NotModelled("a 64-bit value that may be a kernel address prints as a symbol")
+    return f"{value:#x} ({value})"
+
+
+def _dynamic_string(field: Field, record: bytes, profile: Profile, *, relative: bool) -> str:
+    data = _located(field, record, relative=relative)
+    if data is None:
+        return _OVERFLOW
+    text = data.split(b"\0")[0]
+    if profile.has("unprintable_text_as_hex") and any(not 0x20 <= byte < 0x7F for byte in text):
+        raise NotModelled("a dynamic string with unprintable bytes on 7.3")
+    return _text(data)
+
+
+def _located(field: Field, record: bytes, *, relative: bool) -> bytes | None:
+    """Dynamic data of a field, None where they end behind the record.
+
+    A struct whose type has "__data_loc" in it gets here without ever being validated: its
+    length may be negative, which prints nothing (vsprintf.c:format_decode).
+    """
+    raw = record[field.offset : field.offset + _WORD]
+    if len(raw) < _WORD:
+        raise NotModelled("the word of a dynamic field that ends behind its record")
+    offset = int.from_bytes(raw[:2], "little")
+    size = int.from_bytes(raw[2:], "little", signed=True)
+    if relative:
+        offset += field.offset + _WORD
+    padded = (len(record) + 3) // 4 * 4
+    if offset + size > padded:
+        return None
+    if size > 0 and offset + size > len(record):
+        raise NotModelled("dynamic data that reaches into the padding of its record")
+    return record[offset : offset + max(size, 0)]
+
+
+def _text(raw: bytes) -> str:
+    """%.*s: up to the first NUL."""
+    return raw.split(b"\0")[0].decode("latin-1")

@@ -1,0 +1,239 @@
+"""One handler per operation: what a single state of the modelled system answers."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable
+from errno import errorcode
+from typing import Any
+
+from conformance.model import registration, tracefs, writing
+from conformance.model.envelope import Answer
+from conformance.model.errors import Errno, NotModelled, RawReturn
+from conformance.model.world import OpenFile, Process, World
+from conformance.program import operations as op
+from conformance.program import views
+
+
+def perform(world: World, operation: op.Operation) -> Answer:
+    """Apply an operation to one state and return that state's answer.
+
+    Raises NotModelled for what the model does not know.
+    """
+    handler = _HANDLERS.get(type(operation))
+    if handler is None:
+        raise NotModelled(f"operation {type(operation).__name__}")
+    try:
+        return handler(world, operation)
+    except Errno as error:
+        return Answer(-1, error.name)
+    except RawReturn as returned:
+        return _raw_answer(returned.value)
+
+
+def _raw_answer(value: int) -> Answer:
+    """How the C library shows a raw return value: -1 to -4095 are error numbers."""
+    if -4096 < value < 0:
+        return Answer(-1, errorcode.get(-value, f"errno {-value}"))
+    return Answer(value)
+
+
+def _spawn(world: World, operation: op.Spawn) -> Answer:
+    world.processes[operation.actor] = Process()
+    return Answer(None)
+
+
+def _fork(world: World, operation: op.Fork) -> Answer:
+    parent = world.process(operation.actor)
+    child = Process(parent.memory.fork(), dict(parent.slots), parent.uid)
+    if parent.enablers is not None:
+        # user_event_mm_dup(): bit and address are copied, each with a reference.
+        child.enablers = [
+            world.duplicate(enabler) for enabler in parent.enablers if not enabler.freeing
+        ]
+    world.processes[operation.child] = child
+    return Answer(None)
+
+
+def _exit(world: World, operation: op.Exit) -> Answer:
+    process = world.process(operation.actor)
+    del world.processes[operation.actor]
+    for file in set(process.slots.values()):
+        world.close(file)
+    world.leave(process)
+    return Answer(0)
+
+
+def _setuid(world: World, operation: op.Setuid) -> Answer:
+    world.process(operation.actor).uid = operation.uid
+    return Answer(0)
+
+
+def _open(world: World, operation: op.Open) -> Answer:
+    process = world.process(operation.actor)
+    tracefs.check_open(world, process, operation.path, operation.flags)
+    process.slots[operation.slot] = OpenFile(operation.path, operation.flags)
+    return Answer(0)
+
+
+def _close(world: World, operation: op.Close) -> Answer:
+    process = world.process(operation.actor)
+    file = process.file(operation.slot)
+    del process.slots[operation.slot]
+    world.close(file)
+    return Answer(0)
+
+
+def _dup(world: World, operation: op.Dup) -> Answer:
+    process = world.process(operation.actor)
+    process.slots[operation.new_slot] = process.file(operation.slot)
+    return Answer(0)
+
+
+def _ioctl(world: World, operation: op.Ioctl) -> Answer:
+    process = world.process(operation.actor)
+    file = process.file(operation.slot)
+    if file.path != tracefs.DATA:
+        # Neither user_events_status nor the other files of tracefs have an ioctl.
+        raise Errno("ENOTTY")
+    return Answer(registration.ioctl(world, process, file, operation.request, operation.argument))
+
+
+def _read(world: World, operation: op.Read) -> Answer:
+    file = world.process(operation.actor).file(operation.slot)
+    if file.flags & os.O_ACCMODE == os.O_WRONLY:
+        raise Errno("EBADF")
+    if file.path == tracefs.DATA:
+        raise Errno("EINVAL")
+    data = tracefs.read_open(world, file, operation.count)
+    return Answer(len(data), "", data)
+
+
+def _data_file(world: World, actor: str, slot: int) -> tuple[Process, OpenFile]:
+    process = world.process(actor)
+    file = process.file(slot)
+    if file.path != tracefs.DATA:
+        if file.flags & os.O_ACCMODE == os.O_RDONLY:
+            raise Errno("EBADF")
+        if file.path == tracefs.STATUS:
+            # user_status_fops has no write.
+            raise Errno("EINVAL")
+        raise NotModelled(f"writing a descriptor of {file.path}")
+    return process, file
+
+
+def _write(world: World, operation: op.Write) -> Answer:
+    process = world.process(operation.actor)
+    file = process.file(operation.slot)
+    if file.path == tracefs.DYNAMIC_EVENTS and file.flags & os.O_ACCMODE != os.O_RDONLY:
+        commands = process.memory.read(operation.address, operation.count)
+        return Answer(tracefs.run_commands(world, process, commands.decode("latin-1")))
+    process, file = _data_file(world, operation.actor, operation.slot)
+    segment = (operation.address, operation.count)
+    return Answer(writing.write(world, process, file, segment))
+
+
+def _pwrite(world: World, operation: op.Pwrite) -> Answer:
+    if operation.offset < 0:
+        raise Errno("EINVAL")
+    process, file = _data_file(world, operation.actor, operation.slot)
+    segment = (operation.address, operation.count)
+    return Answer(writing.write(world, process, file, segment, operation.offset))
+
+
+def _writev(world: World, operation: op.Writev) -> Answer:
+    process, file = _data_file(world, operation.actor, operation.slot)
+    return Answer(writing.writev(world, process, file, (operation.address, operation.count)))
+
+
+def _pwritev(world: World, operation: op.Pwritev) -> Answer:
+    if operation.offset < 0:
+        raise Errno("EINVAL")
+    process, file = _data_file(world, operation.actor, operation.slot)
+    vector = (operation.address, operation.count)
+    return Answer(writing.writev(world, process, file, vector, operation.offset))
+
+
+def _lseek(world: World, operation: op.Lseek) -> Answer:
+    file = world.process(operation.actor).file(operation.slot)
+    if file.path == tracefs.DATA:
+        # user_data_fops has no llseek.
+        raise Errno("ESPIPE")
+    return Answer(tracefs.seek_open(world, file, operation.offset, operation.whence))
+
+
+def _mmap(world: World, operation: op.Mmap) -> Answer:
+    process = world.process(operation.actor)
+    if operation.slot is not None:
+        if process.file(operation.slot).path in (tracefs.DATA, tracefs.STATUS):
+            # Neither file has an mmap since remote enablement.
+            raise Errno("ENODEV")
+        raise NotModelled("mapping of a file")
+    shared = bool(operation.flags & mmap.MAP_SHARED)
+    process.memory.map(operation.address, operation.length, operation.protection, shared=shared)
+    return Answer(operation.address)
+
+
+def _munmap(world: World, operation: op.Munmap) -> Answer:
+    world.process(operation.actor).memory.unmap(operation.address, operation.length)
+    return Answer(0)
+
+
+def _mprotect(world: World, operation: op.Mprotect) -> Answer:
+    memory = world.process(operation.actor).memory
+    memory.protect(operation.address, operation.length, operation.protection)
+    return Answer(0)
+
+
+def _store(world: World, operation: op.Store) -> Answer:
+    world.process(operation.actor).memory.write(operation.address, operation.data)
+    return Answer(len(operation.data))
+
+
+def _load(world: World, operation: op.Load) -> Answer:
+    memory = world.process(operation.actor).memory
+    data = memory.read(operation.address, operation.length)
+    return Answer(operation.length, "", data)
+
+
+def _read_file(world: World, operation: op.ReadFile) -> Answer:
+    text = tracefs.read(world, world.process(operation.actor), operation.path)
+    if text is None:
+        return Answer(None)
+    return Answer(None, "", views.read(operation, text))
+
+
+def _write_file(world: World, operation: op.WriteFile) -> Answer:
+    process = world.process(operation.actor)
+    return Answer(tracefs.write(world, process, operation.path, operation.data, operation.flags))
+
+
+def _stat(world: World, operation: op.Stat) -> Answer:
+    return Answer(tracefs.mode(world, operation.path))
+
+
+_HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
+    op.Spawn: _spawn,
+    op.Fork: _fork,
+    op.Exit: _exit,
+    op.Setuid: _setuid,
+    op.Open: _open,
+    op.Close: _close,
+    op.Dup: _dup,
+    op.Ioctl: _ioctl,
+    op.Read: _read,
+    op.Write: _write,
+    op.Pwrite: _pwrite,
+    op.Writev: _writev,
+    op.Pwritev: _pwritev,
+    op.Lseek: _lseek,
+    op.Mmap: _mmap,
+    op.Munmap: _munmap,
+    op.Mprotect: _mprotect,
+    op.Store: _store,
+    op.Load: _load,
+    op.ReadFile: _read_file,
+    op.WriteFile: _write_file,
+    op.Stat: _stat,
+}

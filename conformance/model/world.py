@@ -1,0 +1,240 @@
+"""The state of the modelled system: processes, open files, enablers, events, trace.
+
+Work the kernel does later is kept in ``World.pending``: transitions that may happen at
+any moment from now on, in any order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from conformance.abi.profiles import Profile
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.events import Event, EventTable
+from conformance.model.memory import AddressSpace, Page
+
+# The tracefs instance at the top, as opposed to instances/NAME.
+TOP = ""
+
+
+@dataclass(slots=True, eq=False)
+class OpenFile:
+    """An open file description.
+
+    ``events`` are the serials behind the write indices of user_events_data; ``text`` and
+    ``position`` (in bytes) what a file that shows text has in its buffer.
+    """
+
+    path: str
+    flags: int
+    events: list[int] = field(default_factory=list)
+    text: bytes = b""
+    position: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Enabler:
+    """One word and bit of a process that follows an event (struct user_event_enabler)."""
+
+    event: int
+    address: int
+    bit: int
+    faulting: bool = False
+    freeing: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Process:
+    """An actor.  ``enablers`` is None until it registers (no struct user_event_mm)."""
+
+    memory: AddressSpace = field(default_factory=AddressSpace)
+    slots: dict[int, OpenFile] = field(default_factory=dict)
+    uid: int = 0
+    enablers: list[Enabler] | None = None
+
+    @property
+    def capable(self) -> bool:
+        """perfmon_capable(): CAP_PERFMON or CAP_SYS_ADMIN."""
+        return self.uid == 0
+
+    def file(self, slot: int) -> OpenFile:
+        """The open file of a descriptor.  Raises Errno("EBADF")."""
+        if slot not in self.slots:
+            raise Errno("EBADF")
+        return self.slots[slot]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A reference to an event is dropped: delayed_user_event_enabler_put()."""
+
+    event: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """An event without references is removed: delayed_destroy_user_event()."""
+
+    event: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FixUp:
+    """A page is faulted in and its word updated: user_event_enabler_fault_fixup()."""
+
+    process: Process
+    enabler: Enabler
+
+
+Transition = Release | Remove | FixUp
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """One record in the trace buffer."""
+
+    event: int
+    text: str
+
+
+@dataclass(slots=True)
+class World:
+    """Everything the model knows about one running system."""
+
+    profile: Profile
+    table: EventTable
+    processes: dict[str, Process] = field(default_factory=dict)
+    pending: list[Transition] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+    # Why the content of the trace buffer is not known, if it is not.
+    trace_unknown: str = ""
+    tracing_on: bool = True
+    # Events of the kernel's own: the content of their files, fixed by the first reading,
+    # and which of them are enabled, as system:name.
+    opaque: dict[str, bytes] = field(default_factory=dict)
+    kernel_enabled: set[str] = field(default_factory=set)
+
+    @classmethod
+    def fresh(cls, profile: Profile) -> World:
+        """A system in which nothing has happened."""
+        return cls(profile, EventTable(profile))
+
+    def process(self, actor: str) -> Process:
+        """The process of an actor.  Raises NotModelled for one that never was or is gone."""
+        if actor not in self.processes:
+            raise NotModelled(f"actor {actor!r} does not live")
+        return self.processes[actor]
+
+    def event(self, serial: int) -> Event:
+        """An event that is referenced and therefore lives."""
+        event = self.table.find(serial)
+        if event is None:
+            raise NotModelled(f"event {serial} is referenced but gone")
+        return event
+
+    # Lifetime
+
+    def put(self, serial: int) -> None:
+        """Drop a reference; the last one of an auto-delete event starts its removal."""
+        event = self.event(serial)
+        event.references -= 1
+        if event.references == 0 and not event.self_reference:
+            self.pending.append(Remove(serial))
+
+    def forget(self, event: Event) -> None:
+        """What the removal of an event leaves behind in the trace buffer."""
+        if event.records:
+            self.trace_unknown = f"event {event.name!r} was removed with records in the buffer"
+
+    def close(self, file: OpenFile) -> None:
+        """A descriptor went away; the last one drops the references (user_events_release)."""
+        if any(file in process.slots.values() for process in self.processes.values()):
+            return
+        for serial in file.events:
+            self.put(serial)
+
+    def leave(self, process: Process) -> None:
+        """Enablers of a process that exits or execs: user_event_mm_remove()."""
+        for enabler in process.enablers or []:
+            self.pending.append(Release(enabler.event))
+        process.enablers = None
+
+    def apply(self, transition: Transition) -> None:
+        """Let one pending transition happen."""
+        self.pending.remove(transition)
+        match transition:
+            case Release(event=serial):
+                self.put(serial)
+            case Remove(event=serial):
+                event = self.table.find(serial)
+                if event is not None and event.references == 0:
+                    self.table.events.remove(event)
+                    self.forget(event)
+            case FixUp(process=process, enabler=enabler):
+                self._fix_up(process, enabler)
+
+    # Enable words
+
+    def set_tracer(self, event: Event, instance: str, *, on: bool) -> None:
+        """ftrace starts or stops listening to an event (user_event_reg)."""
+        if on == (instance in event.tracers):
+            return
+        if on:
+            event.tracers.add(instance)
+            event.was_enabled = True
+            event.references += 1
+            self._update_words(event)
+        else:
+            event.tracers.remove(instance)
+            self._update_words(event)
+            self.put(event.serial)
+
+    def _update_words(self, event: Event) -> None:
+        """user_event_enabler_update(): at once where the page is there, later elsewhere."""
+        for process in self.processes.values():
+            for enabler in process.enablers or []:
+                if enabler.event != event.serial or enabler.faulting or enabler.freeing:
+                    continue
+                page = process.memory.pinned(enabler.address)
+                if page is None:
+                    enabler.faulting = True
+                    self.pending.append(FixUp(process, enabler))
+                else:
+                    write_bit(page, enabler.address, enabler.bit, on=bool(event.tracers))
+
+    def _fix_up(self, process: Process, enabler: Enabler) -> None:
+        if process not in self.processes.values() or process.enablers is None:
+            return
+        enabler.faulting = False
+        if enabler.freeing:
+            process.enablers.remove(enabler)
+            self.release(enabler.event)
+            return
+        try:
+            page = process.memory.fault_in(enabler.address)
+        except Errno:
+            return
+        on = bool(self.event(enabler.event).tracers)
+        write_bit(page, enabler.address, enabler.bit, on=on)
+
+    def duplicate(self, enabler: Enabler) -> Enabler:
+        """The copy of an enabler that a forked child gets (user_event_enabler_dup)."""
+        self.event(enabler.event).references += 1
+        return Enabler(enabler.event, enabler.address, enabler.bit)
+
+    def release(self, serial: int) -> None:
+        """Drop an enabler's reference: at once, or after an RCU grace period."""
+        if self.profile.has("deferred_release"):
+            self.pending.append(Release(serial))
+        else:
+            self.put(serial)
+
+
+def write_bit(page: Page, address: int, bit: int, *, on: bool) -> None:
+    """Set or clear one bit of the word at ``address``, leaving all others alone."""
+    position = address % len(page.content) + bit // 8
+    mask = 1 << bit % 8
+    if on:
+        page.content[position] |= mask
+    else:
+        page.content[position] &= ~mask & 0xFF

@@ -1,0 +1,148 @@
+"""write() and writev() on user_events_data: index, payload, validators, sinks.
+
+Source: fs/read_write.c:vfs_write, vfs_writev, do_pwritev; lib/iov_iter.c:import_iovec;
+trace_events_user.c:user_events_write, user_events_write_core, user_event_validate.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Sequence
+
+from conformance.abi import grammar
+from conformance.model import memory
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.events import Event
+from conformance.model.printing import record_text
+from conformance.model.world import TOP, OpenFile, Process, Record, World
+
+Segment = tuple[int, int]
+
+_IOVEC_SIZE = 16
+_MAX_IOVECS = 1024
+_INDEX_SIZE = 4
+_SIGN = 1 << 63
+# A sub-buffer of one page less its header, an event header of 8 bytes: the longest record
+# ring_buffer.c takes is 4072 bytes, common fields included.  Longer ones are dropped.
+LONGEST_RECORD = 4072
+# struct trace_entry of the record: type, flags, preempt count, pid.  Never compared.
+_HEADER = bytes(grammar.TRACE_ENTRY_SIZE)
+
+
+def write(
+    world: World, process: Process, file: OpenFile, segment: Segment, position: int = 0
+) -> int:
+    """write(2) and pwrite64(2) of one buffer."""
+    if position < 0:
+        raise Errno("EINVAL")
+    _check_writable(file)
+    address, count = segment
+    if not memory.is_user_range(address, count):
+        raise Errno("EFAULT")
+    if position != 0:
+        raise Errno("EFAULT")
+    return _write_core(world, process, file, [segment])
+
+
+def writev(
+    world: World, process: Process, file: OpenFile, vector: Segment, position: int = 0
+) -> int:
+    """writev(2) and pwritev(2); ``vector`` is (address, number of iovecs)."""
+    if position < 0:
+        raise Errno("EINVAL")
+    _check_writable(file)
+    segments = _import_vector(process, *vector)
+    if sum(length for _, length in segments) == 0:
+        return 0
+    # write_iter has no position: pwritev() works at any offset.
+    return _write_core(world, process, file, segments)
+
+
+def _check_writable(file: OpenFile) -> None:
+    if file.flags & os.O_ACCMODE == os.O_RDONLY:
+        raise Errno("EBADF")
+
+
+def _import_vector(process: Process, address: int, count: int) -> list[Segment]:
+    if count < 0 or count > _MAX_IOVECS:
+        raise Errno("EINVAL")
+    raw = process.memory.read(address, count * _IOVEC_SIZE)
+    segments = list(struct.iter_unpack("<QQ", raw))
+    for base, length in segments:
+        if length >= _SIGN:
+            raise Errno("EINVAL")
+        if not memory.is_user_range(base, length):
+            raise Errno("EFAULT")
+    return segments
+
+
+def _write_core(world: World, process: Process, file: OpenFile, segments: Sequence[Segment]) -> int:
+    total = sum(length for _, length in segments)
+    head, rest = _take(process, segments, _INDEX_SIZE)
+    index = int.from_bytes(head, "little", signed=True)
+    if index < 0:
+        raise Errno("EINVAL")
+    if index >= len(file.events):
+        raise Errno("ENOENT")
+    event = world.event(file.events[index])
+    if total - _INDEX_SIZE < event.minimum:
+        raise Errno("EINVAL")
+    if not event.tracers:
+        if world.profile.has("ebadf_when_disabled"):
+            raise Errno("EBADF")
+        return total
+    payload, _ = _take(process, rest, total - _INDEX_SIZE)
+    _record(world, event, payload)
+    return total
+
+
+def _take(process: Process, segments: Sequence[Segment], count: int) -> tuple[bytes, list[Segment]]:
+    """The first ``count`` bytes of the segments, and the segments behind them."""
+    taken = b""
+    rest: list[Segment] = []
+    for base, length in segments:
+        part = min(length, count - len(taken))
+        taken += process.memory.read(base, part)
+        if length > part:
+            rest.append((base + part, length - part))
+    if len(taken) < count:
+        raise Errno("EFAULT")
+    return taken, rest
+
+
+def _record(world: World, event: Event, payload: bytes) -> None:
+    """Every tracer takes the payload; one that cannot makes the whole call fail.
+
+    Nothing is copied or validated for a tracer whose buffer has no room for the record.
+    """
+    if event.tracers != {TOP}:
+        raise NotModelled("records outside of the top instance")
+    if not payload and not world.profile.has("empty_payload"):
+        raise Errno("EFAULT")
+    record = _HEADER + payload
+    if not world.tracing_on or len(record) > LONGEST_RECORD:
+        return
+    _validate(event, record)
+    text = record_text(event.tracepoint, event.fields, record, world.profile)
+    event.records += 1
+    world.records.append(Record(event.serial, text))
+
+
+def _validate(event: Event, record: bytes) -> None:
+    """user_event_validate(): dynamic data must lie within the record and end with NUL."""
+    for field in event.fields:
+        if not field.is_location:
+            continue
+        word = int.from_bytes(record[field.offset : field.offset + 4], "little")
+        start = word & 0xFFFF
+        if field.is_relative:
+            start += field.offset + 4
+        end = start + (word >> 16)
+        if end > len(record):
+            raise Errno("EFAULT")
+        if "char" in field.type:
+            if end <= grammar.TRACE_ENTRY_SIZE:
+                raise NotModelled("a string that ends within or before the common fields")
+            if record[end - 1] != 0:
+                raise Errno("EFAULT")

@@ -1,0 +1,303 @@
+"""What became of a case: the words every room shares, and the record of one result.
+
+Imports nothing of this project, so that the runner, the reports and the pytest plugin
+can all speak of results without knowing each other.  ``CaseResult.to_json`` gives one
+entry of ``cases`` in results.json (schema 1); ``CaseResult.from_json`` reads it back
+and says which key is wrong when it cannot.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from enum import StrEnum
+from functools import cache
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+SCHEMA = 1
+"""Version of the JSON written here.  A reader refuses any other."""
+
+_CASE_ID = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
+_NAMES = {str: "a string", int: "a number", float: "a number", bool: "true or false"}
+_Record = TypeVar("_Record", bound="DataclassInstance")
+_hints = cache(get_type_hints)
+
+
+class Outcome(StrEnum):
+    """What a case showed.  XFAIL is a deviation somebody has explained beforehand."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    XFAIL = "XFAIL"
+    XPASS = "XPASS"
+    SKIP = "SKIP"
+    CRASH = "CRASH"
+    TIMEOUT = "TIMEOUT"
+    ERROR = "ERROR"
+
+
+UNEXPECTED = frozenset({Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT})
+"""Outcomes that say something about the kernel nobody expected; ERROR says nothing of it."""
+
+
+class Blame(StrEnum):
+    """Who must act on an outcome."""
+
+    KERNEL = "kernel"
+    MODEL = "model"
+    GUEST = "guest"
+    HOST = "host"
+    CASE = "case"
+    NONE = "none"
+
+
+class SkipReason(StrEnum):
+    """Why a case that applies to the profile was not judged."""
+
+    NOT_BUILT = "not_built"  # the kernel was built without user_events
+    CONFIG = "config"  # the image was built elsewhere, without an option the case needs
+    GUEST_SIZE = "guest_size"  # the guest has too few CPUs or too little memory
+    HOST_TOOL = "host_tool"  # a program on the host is missing, such as a 32-bit compiler
+
+
+class RunVerdict(StrEnum):
+    """What a whole run says about its kernel; ERROR means that it says nothing."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    NOT_BUILT = "NOT_BUILT"
+    ERROR = "ERROR"
+
+
+class SchemaError(ValueError):
+    """A record that does not follow schema 1; names the place, as ``cases[3].blame``."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(f"{where}: {what}")
+
+
+def encode(value: object) -> Any:
+    """``value`` in JSON's types: records as objects, tuples as lists, words as strings."""
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, tuple):
+        return [encode(each) for each in value]
+    if is_dataclass(value):
+        return {each.name: encode(getattr(value, each.name)) for each in fields(value)}
+    return value
+
+
+def decode(kind: type[_Record], data: object, where: str) -> _Record:
+    """The record of class ``kind`` that ``encode`` turned into ``data``.
+
+    Keys that ``kind`` does not know are left alone, so that later versions of schema 1
+    may add some; a key may be missing where the record has a default.  Raises SchemaError.
+    """
+    if not isinstance(data, Mapping):
+        raise SchemaError(where, f"expected an object, found {_shown(data)}")
+    hints = _hints(kind)
+    values: dict[str, Any] = {}
+    for each in fields(kind):
+        if each.name in data:
+            values[each.name] = _decode(hints[each.name], data[each.name], f"{where}.{each.name}")
+        elif each.default is MISSING:
+            raise SchemaError(f"{where}.{each.name}", "is missing")
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise SchemaError(where, str(error)) from error
+
+
+def _decode(kind: Any, value: object, where: str) -> Any:
+    if isinstance(kind, UnionType):
+        kind = next(each for each in get_args(kind) if each is not NoneType)
+        return None if value is None else _decode(kind, value, where)
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list):
+            raise SchemaError(where, f"expected a list, found {_shown(value)}")
+        inner = get_args(kind)[0]
+        return tuple(_decode(inner, each, f"{where}[{n}]") for n, each in enumerate(value))
+    if isinstance(kind, type) and is_dataclass(kind):
+        return decode(kind, value, where)
+    if get_origin(kind) is dict:
+        if not isinstance(value, dict):
+            raise SchemaError(where, f"expected an object, found {_shown(value)}")
+        inner = get_args(kind)[1]
+        return {key: _decode(inner, each, f"{where}.{key}") for key, each in value.items()}
+    if issubclass(kind, StrEnum) and value not in [member.value for member in kind]:
+        raise SchemaError(where, f"expected one of {', '.join(kind)}, found {_shown(value)}")
+    # JSON writes 2.0 as 2 where it likes; and true, an int for Python, is no number.
+    accepted = (int, float) if kind is float else (str,) if issubclass(kind, str) else (kind,)
+    if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
+        raise SchemaError(where, f"expected {_NAMES[accepted[0]]}, found {_shown(value)}")
+    return kind(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One answer of the kernel outside what the model, or a literal of the case, allows.
+
+    ``step`` counts the operations of the case from 1; 0 is the case as a whole.
+    ``field`` is the part compared: ``errno``, ``value``, ``data`` (what was read),
+    ``memory`` followed by actor and address, or ``literal``, one that the case states.
+    """
+
+    step: int
+    field: str
+    allowed: str
+    observed: str
+
+    def __str__(self) -> str:
+        place = f"step {self.step}" if self.step else "the case as a whole"
+        return f"{place}, {self.field}: allowed {self.allowed}, observed {self.observed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a reader needs to judge the outcome for himself.
+
+    ``steps`` are the operations performed, one line each that starts with its number;
+    ``model`` and ``kernel`` what the one allows and the other said; ``docs`` the
+    documentation in our own words; ``console`` the case's slice of the guest's console.
+    """
+
+    steps: tuple[str, ...] = ()
+    model: str = ""
+    kernel: str = ""
+    docs: str = ""
+    console: str = ""
+
+
+class Which(StrEnum):
+    """Which of two runs of a case."""
+
+    FIRST = "first"
+    SECOND = "second"
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """The result that does *not* stand; ``of`` says which of the two runs gave it."""
+
+    outcome: Outcome
+    blame: Blame
+    reason: str
+    of: Which
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """The result of one case that stands.
+
+    ``reason`` is one line for people, and for SKIP a ``SkipReason``.  ``adapted`` names
+    the switches that were measured and not taken from the profile.  ``digest`` identifies
+    the program that ran, whatever names and addresses it used.  Raises ValueError for an
+    id outside the grammar of case ids, a SKIP without a reason code, or a bad duration.
+    """
+
+    id: str
+    surface: str
+    tier: str
+    outcome: Outcome
+    blame: Blame = Blame.NONE
+    reason: str = ""
+    duration_s: float = 0.0
+    adapted: tuple[str, ...] = ()
+    mismatches: tuple[Mismatch, ...] = ()
+    evidence: Evidence = Evidence()
+    rerun: Rerun | None = None
+    digest: str | None = None
+
+    def __post_init__(self) -> None:
+        if not _CASE_ID.fullmatch(self.id):
+            raise ValueError(f"{self.id!r} is not a case id: surface.name[.variant] of [a-z0-9_-]")
+        if self.id.partition(".")[0] != self.surface:
+            raise ValueError(f"case {self.id} does not belong to the surface {self.surface!r}")
+        if self.outcome is Outcome.SKIP and self.reason not in set(SkipReason):
+            raise ValueError(f"case {self.id}: SKIP needs one of {', '.join(SkipReason)} as reason")
+        if not (math.isfinite(self.duration_s) and self.duration_s >= 0):
+            raise ValueError(f"case {self.id}: {self.duration_s} is not a duration in seconds")
+
+    @property
+    def unexpected(self) -> bool:
+        """Whether this outcome makes the run FAIL."""
+        return self.outcome in UNEXPECTED
+
+    def to_json(self) -> dict[str, Any]:
+        """The result as one entry of ``cases`` in schema 1."""
+        return {each.name: encode(getattr(self, each.name)) for each in fields(self)}
+
+    @classmethod
+    def from_json(cls, data: object, where: str = "case") -> CaseResult:
+        """Read what ``to_json`` wrote.  Raises SchemaError naming the place."""
+        return decode(cls, data, where)
+
+
+def timed_out(*, answered_before: bool) -> tuple[Outcome, Blame]:
+    """What a case that did not end in time is.
+
+    The kernel can be accused of it only when the guest answered a health probe just
+    before the case (``answered_before``); otherwise the guest was already lost.
+    """
+    return (Outcome.TIMEOUT, Blame.KERNEL) if answered_before else (Outcome.ERROR, Blame.GUEST)
+
+
+def lost(result: CaseResult) -> bool:
+    """Whether the case took its guest with it, or lost it, and is to be run once more."""
+    if result.outcome is Outcome.ERROR:
+        return result.blame in {Blame.HOST, Blame.GUEST}
+    return result.outcome in {Outcome.CRASH, Outcome.TIMEOUT}
+
+
+def settle(first: CaseResult, second: CaseResult) -> CaseResult:
+    """The result that stands after a re-run on a new guest, with the other one recorded.
+
+    CRASH and TIMEOUT stand whatever the re-run says: a race must not wash out a panic.
+    When host or guest were to blame the first run said nothing about the kernel, so the
+    re-run's result stands, even if it is an ERROR again.  Raises ValueError for results
+    of two cases, or a first result that is no reason for a re-run.
+    """
+    if first.id != second.id:
+        raise ValueError(f"a re-run of {first.id} cannot be settled with {second.id}")
+    if not lost(first):
+        raise ValueError(f"{first.id} ended with {first.outcome}: its first result stands alone")
+    if first.outcome is Outcome.ERROR:
+        return replace(second, rerun=_other(first, Which.FIRST))
+    return replace(first, rerun=_other(second, Which.SECOND))
+
+
+def verdict_of(results: Iterable[CaseResult]) -> RunVerdict:
+    """What a run with these results says about its kernel.
+
+    No verdict (ERROR) goes before FAIL, since a run with a case missing may hide more
+    than it shows; so does a run in which no case was judged.  Cases judged with measured
+    switches (``adapted``) keep the run at FAIL: the kernel broke its profile even where
+    the case about that switch was not selected.
+    """
+    results = tuple(results)
+    if results and all(
+        each.outcome is Outcome.SKIP and each.reason == SkipReason.NOT_BUILT for each in results
+    ):
+        return RunVerdict.NOT_BUILT
+    if any(each.outcome is Outcome.ERROR for each in results):
+        return RunVerdict.ERROR
+    if all(each.outcome is Outcome.SKIP for each in results):
+        return RunVerdict.ERROR
+    if any(each.unexpected or each.adapted for each in results):
+        return RunVerdict.FAIL
+    return RunVerdict.PASS
+
+
+def _other(result: CaseResult, which: Which) -> Rerun:
+    return Rerun(result.outcome, result.blame, result.reason, which)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,108 @@
+"""Operations as statements of C, for reports that experts read."""
+
+from __future__ import annotations
+
+import mmap
+import os
+
+from conformance.program import operations as op
+
+_OPEN_FLAGS = ("O_WRONLY", "O_RDWR", "O_APPEND", "O_TRUNC", "O_CREAT", "O_NONBLOCK", "O_CLOEXEC")
+_PROTECTIONS = ("PROT_READ", "PROT_WRITE", "PROT_EXEC")
+_LONGEST_DATA = 48
+
+
+def statement(operation: op.Operation) -> str:
+    """One line, ``actor: call(...);``."""
+    return f"{operation.actor}: {_call(operation)};"
+
+
+def _call(operation: op.Operation) -> str:
+    match operation:
+        case op.Spawn():
+            return "/* new process */"
+        case op.Fork(child=child):
+            return f"{child} = fork()"
+        case op.Exit(status=status):
+            return f"_exit({status})"
+        case op.Setuid(uid=uid):
+            return f"setresgid({uid}, {uid}, {uid}); setresuid({uid}, {uid}, {uid})"
+        case op.Ioctl(slot=slot, request=request, argument=argument):
+            return f"ioctl(fd{slot}, {request:#x}, {argument:#x})"
+        case op.Store(address=address, data=data):
+            return f"memcpy((void *){address:#x}, {literal(data)}, {len(data)})"
+        case op.Load(address=address, length=length):
+            return f"memcpy(buffer, (void *){address:#x}, {length})"
+        case op.Mmap() | op.Munmap() | op.Mprotect():
+            return _memory(operation)
+        case op.ReadFile(path=path):
+            return f'cat("{path}")'
+        case op.WriteFile(path=path, data=data, flags=flags):
+            return f'echo(open("{path}", {open_flags(flags)}), {literal(data)})'
+        case op.Stat(path=path):
+            return f'stat("{path}", &st)'
+        case _:
+            return _descriptor(operation)
+
+
+def _descriptor(operation: op.Operation) -> str:
+    match operation:
+        case op.Open(slot=slot, path=path, flags=flags):
+            return f'fd{slot} = open("{path}", {open_flags(flags)})'
+        case op.Close(slot=slot):
+            return f"close(fd{slot})"
+        case op.Dup(slot=slot, new_slot=new_slot):
+            return f"fd{new_slot} = dup(fd{slot})"
+        case op.Read(slot=slot, count=count):
+            return f"read(fd{slot}, buffer, {count})"
+        case op.Write(slot=slot, address=address, count=count):
+            return f"write(fd{slot}, (void *){address:#x}, {count})"
+        case op.Pwrite(slot=slot, address=address, count=count, offset=offset):
+            return f"pwrite(fd{slot}, (void *){address:#x}, {count}, {offset})"
+        case op.Writev(slot=slot, address=address, count=count):
+            return f"writev(fd{slot}, (struct iovec *){address:#x}, {count})"
+        case op.Pwritev(slot=slot, address=address, count=count, offset=offset):
+            return f"pwritev(fd{slot}, (struct iovec *){address:#x}, {count}, {offset})"
+        case op.Lseek(slot=slot, offset=offset, whence=whence):
+            return f"lseek(fd{slot}, {offset}, {whence})"
+    raise TypeError(f"operation without a form in C: {operation!r}")
+
+
+def _memory(operation: op.Mmap | op.Munmap | op.Mprotect) -> str:
+    match operation:
+        case op.Mmap(address=address, length=length, protection=prot, flags=flags, slot=slot):
+            kind = "MAP_SHARED" if flags & mmap.MAP_SHARED else "MAP_PRIVATE"
+            file = f"{kind} | MAP_ANONYMOUS, -1" if slot is None else f"{kind}, fd{slot}"
+            return (
+                f"mmap((void *){address:#x}, {length:#x}, {protection(prot)}, "
+                f"MAP_FIXED_NOREPLACE | {file}, {operation.offset})"
+            )
+        case op.Munmap(address=address, length=length):
+            return f"munmap((void *){address:#x}, {length:#x})"
+        case op.Mprotect(address=address, length=length, protection=prot):
+            return f"mprotect((void *){address:#x}, {length:#x}, {protection(prot)})"
+
+
+def protection(bits: int) -> str:
+    """PROT_* names of mmap(2) protection bits."""
+    names = [name for name in _PROTECTIONS if bits & getattr(mmap, name)]
+    return " | ".join(names) or "PROT_NONE"
+
+
+def open_flags(flags: int) -> str:
+    """O_* names of open(2) flags."""
+    names = [name for name in _OPEN_FLAGS if flags & getattr(os, name)]
+    if flags & os.O_ACCMODE == os.O_RDONLY:
+        names.insert(0, "O_RDONLY")
+    return " | ".join(names)
+
+
+def literal(data: bytes) -> str:
+    """Bytes as a C string literal, cut short with the rest counted."""
+    shown = data[:_LONGEST_DATA]
+    text = "".join(
+        chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:03o}"
+        for byte in shown
+    )
+    rest = len(data) - len(shown)
+    return f'"{text}"' + (f" /* + {rest} bytes */" if rest else "")
