@@ -1,0 +1,130 @@
+"""Declaring a case: its id, references, the kernels it holds for, and its isolation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import pytest
+
+from conformance.abi.profiles import Profile, in_range
+from conformance.abi.switches import BY_NAME
+
+CaseFunction = TypeVar("CaseFunction", bound=Callable[..., None])
+
+_ID = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
+_VARIANT = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+_ATTRIBUTE = "uevt_case"
+
+
+# How many variants of a case run in tier quick, which proves every sentence once or twice.
+QUICK_VARIANTS = 1
+# Marks the others.
+FULL_MARK = pytest.mark.uevt_full
+
+
+class Tier(StrEnum):
+    """How long a case may take: all time goals speak of quick."""
+
+    QUICK = "quick"
+    FULL = "full"
+
+
+class Isolation(StrEnum):
+    """What a case leaves behind or needs.
+
+    ``none`` leaves nothing; ``events`` creates only events of its own, which may linger;
+    ``global`` touches or reads what all events share and puts it back, and starts on a
+    system without events; ``fatal`` destroys the guest.
+    """
+
+    NONE = "none"
+    EVENTS = "events"
+    GLOBAL = "global"
+    FATAL = "fatal"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is declared about a case.
+
+    ``doc`` is file@tag and our own words for what the kernel's documentation or header
+    says there; ``spec`` the function of the kernel that decides.
+    """
+
+    id: str
+    spec: str
+    doc: str
+    profiles: str
+    needs: tuple[str, ...]
+    tier: Tier
+    isolation: Isolation
+
+    @property
+    def surface(self) -> str:
+        """The first part of the id."""
+        return self.id.partition(".")[0]
+
+    def applies(self, profile: Profile) -> bool:
+        """Whether kernels of a profile are judged by this case."""
+        return in_range(self.profiles, profile) and all(map(profile.has, self.needs))
+
+
+def case(
+    id: str,
+    *,
+    spec: str,
+    doc: str,
+    profiles: str = "6.4..",
+    needs: tuple[str, ...] = (),
+    tier: str = "quick",
+    isolation: str = "events",
+) -> Callable[[CaseFunction], CaseFunction]:
+    """Declare a test function to be a case.
+
+    ``profiles`` is a range of releases such as ``6.4..``; ``needs`` names switches that
+    must be on.  Raises ValueError for an id or word out of place.
+    """
+    if not _ID.fullmatch(id):
+        raise ValueError(f"case id {id!r}: write surface.name in [a-z0-9_.-]")
+    for switch in needs:
+        if switch not in BY_NAME:
+            raise ValueError(f"case {id}: no switch {switch!r}")
+    declared = Case(id, spec, doc, profiles, needs, Tier(tier), Isolation(isolation))
+
+    def mark(function: CaseFunction) -> CaseFunction:
+        setattr(function, _ATTRIBUTE, declared)
+        return function
+
+    return mark
+
+
+def declared(function: object) -> Case | None:
+    """What ``case`` declared about a function, if anything."""
+    found = getattr(function, _ATTRIBUTE, None)
+    return found if isinstance(found, Case) else None
+
+
+def variants(names: str, table: Mapping[str, Any]) -> pytest.MarkDecorator:
+    """Parametrise a case: variant id → value, or tuple of values for several names.
+
+    The first ``QUICK_VARIANTS`` of a table are of the tier of their case, the others of
+    tier full: put first what would break first.  Raises ValueError for an id that cannot
+    be part of a case id.
+    """
+    for key in table:
+        if not _VARIANT.fullmatch(key):
+            raise ValueError(f"variant {key!r}: only [a-z0-9_.-]")
+    several = "," in names
+    parameters = [
+        pytest.param(
+            *(value if several else (value,)),
+            id=key,
+            marks=(FULL_MARK,) if number >= QUICK_VARIANTS else (),
+        )
+        for number, (key, value) in enumerate(table.items())
+    ]
+    return pytest.mark.parametrize(names, parameters)

@@ -1,0 +1,256 @@
+"""dynamic_events: deletion by text, by truncation, and who may change anything."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.declare import case, variants
+from conformance.sut.files import File
+from conformance.sut.tracefs import DYNAMIC_EVENTS
+from conformance.sut.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Overview"
+DELETING = "Documentation/trace/user_events.rst@v6.12: Deleting"
+DELETE = "trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_match"
+
+
+@case(
+    "dynamic_events.delete",
+    spec=DELETE,
+    doc=f"{DELETING}: dynamic_events deletes one specific format of an event",
+    needs=("persist",),
+)
+@variants(
+    "fields, command",
+    {
+        "name": ("", "-:{}\n"),
+        "system": ("", "-:user_events/{}\n"),
+        "bang": ("", "!u:{}\n"),
+        "bang_nothing": ("", "!:{}\n"),
+        "bang_any": ("", "!whatever:{}\n"),
+        "bang_system": ("", "!u:user_events/{}\n"),
+        "fields": (" u32 a; u64 b", "-:{} u32 a; u64 b\n"),
+        "fields_and_semicolon": (" u32 a; u64 b", "-:{} u32 a; u64 b;\n"),
+        "fields_many_spaces": (" u32 a; u64 b", "-:{}  u32\ta;   u64 b\n"),
+        "fields_and_system": (" u32 a", "!u:user_events/{} u32 a\n"),
+        "struct": (" struct s a 20", "-:{} struct s a 20\n"),
+        "array": (" char[0x14] a", "-:{} char[0x14] a\n"),
+    },
+)
+def test_delete(ue: UserEvents, fields: str, command: str) -> None:
+    """A deletion names the event and its fields; prefix and system may vary."""
+    ue.tracefs.command("u:" + ue.name() + fields + "\n")
+    text = command.format(ue.name())
+    assert ue.tracefs.command(text).value == len(text)
+    assert ue.tracefs.dynamic_events() == ""
+    assert ue.tracefs.status() == ""
+
+
+@case(
+    "dynamic_events.delete_nothing",
+    spec=DELETE,
+    doc=f"{DELETING}: dynamic_events deletes one specific format of an event",
+    needs=("persist",),
+)
+@variants(
+    "command, errno",
+    {
+        "other_name": ("-:{}x u32 a; u64 b\n", "ENOENT"),
+        "other_system": ("-:syscalls/{} u32 a; u64 b\n", "ENOENT"),
+        "no_system": ("-:/{} u32 a; u64 b\n", "ENOENT"),
+        "system_alone": ("-:user_events/ u32 a; u64 b\n", "ENOENT"),
+        "no_fields": ("-:{}\n", "ENOENT"),
+        "fewer_fields": ("-:{} u32 a\n", "ENOENT"),
+        "more_fields": ("-:{} u32 a; u64 b; u8 c\n", "ENOENT"),
+        "other_type": ("-:{} u32 a; s64 b\n", "ENOENT"),
+        "other_order": ("-:{} u64 b; u32 a\n", "ENOENT"),
+        # Unlike in a registration no space is put behind the semicolon.
+        "unspaced_fields": ("-:{} u32 a;u64 b\n", "ENOENT"),
+        "no_colon": ("-{} u32 a; u64 b\n", "EINVAL"),
+        "minus_alone": ("-\n", "EINVAL"),
+        "minus_and_prefix": ("-u:{} u32 a; u64 b\n", "EINVAL"),
+        "bang_no_colon": ("!{} u32 a; u64 b\n", "EINVAL"),
+        "bang_alone": ("!\n", "EINVAL"),
+        "empty_name": ("-: u32 a; u64 b\n", "EINVAL"),
+        "bang_empty_name": ("!u: {} u32 a; u64 b\n", "EINVAL"),
+    },
+)
+def test_delete_nothing(ue: UserEvents, command: str, errno: str) -> None:
+    """A deletion that matches no event fails with ENOENT, a malformed one with EINVAL."""
+    shown = "u:" + ue.name() + " u32 a; u64 b\n"
+    ue.tracefs.command(shown)
+    assert ue.tracefs.command(command.format(ue.name())).errno == errno
+    assert ue.tracefs.dynamic_events() == shown
+
+
+@case(
+    "dynamic_events.delete_busy",
+    spec="trace_events_user.c:user_event_free",
+    doc=f"{DELETING}: nothing may refer to the event any more, neither user nor kernel",
+    needs=("persist",),
+    tier="full",
+)
+def test_delete_busy(ue: UserEvents) -> None:
+    """An event that a descriptor or a tracer holds cannot be deleted: EBUSY."""
+    name = ue.name()
+    ue.tracefs.command("u:" + name + "\n")
+    ue.tracefs.enable(name)
+    assert ue.tracefs.command("-:" + name + "\n").errno == "EBUSY"
+    ue.tracefs.disable(name)
+    data = ue.open_data()
+    data.register(name)
+    assert ue.tracefs.command("-:" + name + "\n").errno == "EBUSY"
+    assert ue.tracefs.dynamic_events() == "u:" + name + "\n"
+
+
+@case(
+    "dynamic_events.delete_when_idle",
+    spec="trace_events_user.c:user_event_free",
+    doc=f"{DELETING}: deletion succeeds once there are no references left",
+    needs=("persist",),
+    tier="full",
+)
+def test_delete_when_idle(ue: UserEvents) -> None:
+    """An event that was in use can be deleted as soon as its last user is gone."""
+    name = ue.name()
+    ue.tracefs.command("u:" + name + "\n")
+    ue.tracefs.enable(name)
+    ue.tracefs.disable(name)
+    assert ue.tracefs.command("-:" + name + "\n").errno == ""
+    assert ue.tracefs.status() == ""
+
+
+@case(
+    "dynamic_events.delete_registration",
+    spec="trace_events_user.c:user_event_last_ref",
+    doc=f"{DELETING}: events without the persist flag go by themselves",
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_delete_registration(ue: UserEvents) -> None:
+    """An event that goes by itself is busy as long as it is there, whatever holds it."""
+    data = ue.open_data()
+    data.register(ue.name())
+    ue.tracefs.enable(ue.name())
+    ue.process.exit()
+    assert ue.tracefs.command("-:" + ue.name() + "\n").errno == "EBUSY"
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.dynamic_events(eventually=True) == ""
+    assert ue.tracefs.command("-:" + ue.name() + "\n").errno == "ENOENT"
+
+
+@case(
+    "dynamic_events.deleted_by_ioctl",
+    spec="trace_events_user.c:delete_user_event",
+    doc=f"{DELETING}: a persistent event is there until DIAG_IOCSDEL",
+    needs=("persist",),
+    tier="full",
+)
+def test_deleted_by_ioctl(ue: UserEvents) -> None:
+    """DIAG_IOCSDEL deletes an event made by a command, by its name without fields."""
+    ue.tracefs.command("u:" + ue.name() + " u32 a; u64 b\n")
+    assert ue.open_data().delete(ue.name()).value == 0
+    assert ue.tracefs.dynamic_events() == ""
+
+
+@case(
+    "dynamic_events.truncate",
+    spec="trace_dynevent.c:dyn_event_open, dyn_events_release_all",
+    doc=f"{DELETING}: says nothing of truncation; `echo >` of a shell opens with it",
+    needs=("persist",),
+    isolation="global",
+)
+def test_truncate(ue: UserEvents) -> None:
+    """Opening for truncation deletes all events before the command is run."""
+    ue.tracefs.command("u:one u32 a\nu:two\n")
+    assert ue.tracefs.command("u:three\n", os.O_WRONLY | os.O_TRUNC).value == 8
+    assert ue.tracefs.dynamic_events(whole=True) == "u:three\n"
+    ue.tracefs.command("-:three\n")
+
+
+@case(
+    "dynamic_events.truncate_busy",
+    spec="trace_dynevent.c:dyn_events_release_all; trace_events_user.c:user_event_is_busy",
+    doc=f"{DELETING}: events in use cannot be deleted",
+    needs=("persist",),
+    isolation="global",
+    tier="full",
+)
+@variants("holder", {"tracer": "tracer", "program": "program"})
+def test_truncate_busy(ue: UserEvents, holder: str) -> None:
+    """While any event is in use, opening for truncation fails with EBUSY and deletes none."""
+    ue.tracefs.command("u:idle\n")
+    if holder == "tracer":
+        ue.tracefs.command("u:busy\n")
+        ue.tracefs.enable("busy")
+    else:
+        ue.open_data().register("busy")
+    assert ue.tracefs.command("u:new\n", os.O_WRONLY | os.O_TRUNC).errno == "EBUSY"
+    assert ue.tracefs.dynamic_events(whole=True) == "u:idle\nu:busy\n"
+    if holder == "tracer":
+        ue.tracefs.disable("busy")
+        ue.tracefs.command("-:busy\n")
+    ue.tracefs.command("-:idle\n")
+
+
+@case(
+    "dynamic_events.read_only_truncate",
+    spec="trace_dynevent.c:dyn_event_open",
+    doc=f"{DELETING}: says nothing of truncation",
+    needs=("persist",),
+    isolation="global",
+    tier="full",
+)
+def test_read_only_truncate(ue: UserEvents) -> None:
+    """Truncation by somebody who opens the file for reading deletes nothing."""
+    ue.tracefs.command("u:one\n")
+    assert File(ue.process, DYNAMIC_EVENTS, os.O_RDONLY | os.O_TRUNC).opened.errno == ""
+    assert ue.tracefs.dynamic_events(whole=True) == "u:one\n"
+    ue.tracefs.command("-:one\n")
+
+
+@case(
+    "dynamic_events.not_permitted",
+    spec="trace_events_user.c:user_event_capable, user_event_parse",
+    doc=f"{DOC}: CAP_PERFMON is needed since the event persists, else EPERM",
+    needs=("persist",),
+)
+@variants(
+    "command, errno",
+    {
+        "new": ("u:{}x u32 a\n", "EPERM"),
+        "existing": ("u:{}\n", "EPERM"),
+        "delete": ("-:{}\n", "EPERM"),
+        "delete_by_bang": ("!u:{}\n", "EPERM"),
+        # The order of checks: text flags, permission, other fields, parsing.
+        "text_flag": ("u:{}:x u32 a\n", "EINVAL"),
+        "other_fields": ("u:{} u32 a\n", "EPERM"),
+        "bad_field": ("u:{}x long a\n", "EPERM"),
+        "nothing_to_delete": ("-:{} u32 a\n", "ENOENT"),
+    },
+)
+def test_not_permitted(ue: UserEvents, command: str, errno: str) -> None:
+    """Without CAP_PERFMON an open file makes and deletes nothing: EPERM."""
+    ue.tracefs.command("u:" + ue.name() + "\n")
+    file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
+    ue.process.setuid()
+    assert file.write(command.format(ue.name()).encode()).errno == errno
+    assert ue.tracefs.dynamic_events() == "u:" + ue.name() + "\n"
+
+
+@case(
+    "dynamic_events.busy_before_permission",
+    spec="trace_events_user.c:user_event_free",
+    doc=f"{DELETING}: EPERM without CAP_PERFMON; references keep the event",
+    needs=("persist",),
+    tier="full",
+)
+def test_busy_before_permission(ue: UserEvents) -> None:
+    """For an event in use even a user without CAP_PERFMON is told EBUSY."""
+    ue.tracefs.command("u:" + ue.name() + "\n")
+    ue.tracefs.enable(ue.name())
+    file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
+    ue.process.setuid()
+    assert file.write(b"-:" + ue.name().encode()).errno == "EBUSY"
+    ue.tracefs.disable(ue.name())
+    assert file.write(b"-:" + ue.name().encode()).errno == "EPERM"

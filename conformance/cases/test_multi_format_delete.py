@@ -1,0 +1,169 @@
+"""Deleting events of several formats: all of a name, up to one in use, or one by its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from conformance.cases.declare import case, variants
+from conformance.sut.user_events import UserEvents
+
+DELETING = (
+    "Documentation/trace/user_events.rst@v6.12: Deleting: all formats of the name are to be "
+    "deleted; dynamic_events deletes one specific format"
+)
+NEEDS = ("multi_format",)
+
+# enum user_reg_flag of the uapi header.
+PERSIST = 1
+MULTI = 2
+
+
+def _left_behind(ue: UserEvents, formats: Iterable[str], flags: int) -> None:
+    """Make events with a flag to persist of which nothing is held any more.
+
+    The enable words are refused: of what never was nothing is dropped later.
+    """
+    data = ue.open_data()
+    for fields in formats:
+        data.register(ue.name() + fields, flags=flags, enable_addr=0)
+    data.close()
+
+
+def _tracepoints(ue: UserEvents) -> list[str]:
+    """Names of the own tracepoints as user_events_status lists them."""
+    return [line.partition(" ")[0] for line in ue.tracefs.status().splitlines()]
+
+
+@case(
+    "multi_format.delete_all",
+    spec="trace_events_user.c:delete_user_event",
+    doc=DELETING,
+    needs=NEEDS,
+    tier="full",
+)
+@variants(
+    "single",
+    {"formats_alone": False, "single_too": True},
+)
+def test_delete_all(ue: UserEvents, single: bool) -> None:
+    """DIAG_IOCSDEL deletes all formats of a name, and the event of one format as well."""
+    _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI)
+    if single:
+        _left_behind(ue, (" u8 a",), PERSIST)
+    data = ue.open_data()
+    assert data.delete(ue.name()).value == 0
+    assert data.delete(ue.name()).errno == "ENOENT"
+    assert ue.tracefs.dynamic_events() == ""
+
+
+@case(
+    "multi_format.delete_by_full_name",
+    spec="trace_events_user.c:delete_user_event",
+    doc=DELETING,
+    needs=NEEDS,
+    tier="full",
+)
+def test_delete_by_full_name(ue: UserEvents) -> None:
+    """DIAG_IOCSDEL takes the registered name: that of a tracepoint is ENOENT."""
+    _left_behind(ue, (" u32 a",), PERSIST | MULTI)
+    (tracepoint,) = _tracepoints(ue)
+    assert ue.open_data().delete(tracepoint).errno == "ENOENT"
+    assert ue.tracefs.command("-:" + tracepoint + " u32 a\n").errno == "ENOENT"
+    assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
+
+
+@case(
+    "multi_format.delete_stops_at_busy",
+    spec="trace_events_user.c:delete_user_event",
+    doc=DELETING,
+    needs=NEEDS,
+    tier="full",
+)
+@variants(
+    "held, left",
+    {
+        "newest": (" u8 a", "u:NAME u32 a\nu:NAME u64 a\nu:NAME u8 a\n"),
+        "middle": (" u64 a", "u:NAME u32 a\nu:NAME u64 a\n"),
+        "oldest": (" u32 a", "u:NAME u32 a\n"),
+    },
+)
+def test_delete_stops_at_busy(ue: UserEvents, held: str, left: str) -> None:
+    """Formats are deleted newest first, up to the first in use: EBUSY, the rest stays."""
+    _left_behind(ue, (" u32 a", " u64 a", " u8 a"), PERSIST | MULTI)
+    data = ue.open_data()
+    data.register(ue.name() + held, flags=MULTI)
+    assert data.delete(ue.name()).errno == "EBUSY"
+    assert ue.tracefs.dynamic_events().replace(ue.name(), "NAME") == left
+
+
+@case(
+    "multi_format.delete_not_permitted",
+    spec="trace_events_user.c:delete_user_event",
+    doc=DELETING,
+    needs=NEEDS,
+    tier="full",
+)
+def test_delete_not_permitted(ue: UserEvents) -> None:
+    """Without CAP_PERFMON the deletion of formats that persist fails with EPERM."""
+    _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI)
+    data = ue.open_data()
+    ue.process.setuid()
+    assert data.delete(ue.name()).errno == "EPERM"
+    assert len(_tracepoints(ue)) == 2
+
+
+@case(
+    "multi_format.command_deletes_one",
+    spec="trace_events_user.c:user_event_match",
+    doc=DELETING,
+    needs=NEEDS,
+    tier="full",
+)
+@variants(
+    "command, left",
+    {
+        "by_fields": ("-:{} u64 a\n", "u:NAME u32 a\nu:NAME\n"),
+        "by_fields_and_system": ("-:user_events_multi/{} u32 a\n", "u:NAME u64 a\nu:NAME\n"),
+        "by_fields_and_other_system": ("-:user_events/{} u32 a\n", "u:NAME u64 a\nu:NAME\n"),
+        "by_no_fields": ("-:{}\n", "u:NAME u32 a\nu:NAME u64 a\n"),
+        "by_bang": ("!u:{} u64 a\n", "u:NAME u32 a\nu:NAME\n"),
+    },
+)
+def test_command_deletes_one(ue: UserEvents, command: str, left: str) -> None:
+    """A deletion in dynamic_events takes the one format with exactly its fields."""
+    _left_behind(ue, (" u32 a", " u64 a", ""), PERSIST | MULTI)
+    assert ue.tracefs.command(command.format(ue.name())).errno == ""
+    assert ue.tracefs.dynamic_events().replace(ue.name(), "NAME") == left
+
+
+@case(
+    "multi_format.command_deletes_both_kinds",
+    spec="trace_events_user.c:user_event_match",
+    doc=DELETING,
+    needs=NEEDS,
+    tier="full",
+)
+@variants(
+    "target",
+    {"no_system": "{}", "single_system": "user_events/{}", "multi_system": "user_events_multi/{}"},
+)
+def test_command_deletes_both_kinds(ue: UserEvents, target: str) -> None:
+    """A deletion in dynamic_events takes events of both kinds, by either system or none."""
+    _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI)
+    _left_behind(ue, (" u32 a",), PERSIST)
+    assert ue.tracefs.command("-:" + target.format(ue.name()) + " u32 a\n").errno == ""
+    assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u64 a\n"
+
+
+@case(
+    "multi_format.command_makes_single",
+    spec="trace_events_user.c:user_event_create",
+    doc=DELETING,
+    needs=NEEDS,
+)
+def test_command_makes_single(ue: UserEvents) -> None:
+    """A command beside formats of its name makes an event of one format."""
+    ue.open_data().register(ue.name() + " u32 a", flags=MULTI)
+    assert ue.tracefs.command("u:" + ue.name() + " u32 a\n").errno == ""
+    assert _tracepoints(ue)[0] == ue.name()
+    assert ue.tracefs.command("u:" + ue.name() + " u64 a\n").errno == "EADDRINUSE"

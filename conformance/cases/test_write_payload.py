@@ -1,0 +1,406 @@
+"""write(): payloads and their limits, unreadable memory, descriptors, order of checks.
+
+What the kernel checks inside of a payload is in test_write_validators.
+"""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.declare import case, variants
+from conformance.sut.user_events import PAGE, SCRATCH, UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
+CORE = "trace_events_user.c:user_events_write_core"
+KERNEL_HALF = 0xFFFF_8000_0000_0000
+# write index 0 and a payload of 0x41.
+INDEX = b"\0\0\0\0"
+RECORD = INDEX + b"\x41\0\0\0"
+
+
+# Payloads
+
+
+@case(
+    "write.short_payload",
+    spec=f"{CORE}: i->count < user->min_size",
+    doc=f"{DOC}: the payload holds the fields of the event",
+    tier="full",
+)
+@variants(
+    "fields, payload, missing",
+    {
+        "u8.0": (" u8 a", b"", b"\1"),
+        "u32.3": (" u32 a", bytes(3), b"\0"),
+        "two.11": (" u32 a; u64 b", bytes(11), b"\0"),
+        "char20.19": (" char[20] a", bytes(19), b"\0"),
+        "data_loc.3": (" __data_loc u8[] a", bytes(3), b"\0"),
+        "rel_loc.3": (" __rel_loc u8[] a", bytes(3), b"\0"),
+        "struct20.19": (" struct s a 20", bytes(19), b"\0"),
+    },
+)
+def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: bytes) -> None:
+    """A payload shorter than the fields of its event is EINVAL; the last byte mends it."""
+    data = ue.open_data()
+    data.register(ue.name() + fields)
+    assert data.write_event(0, payload).errno == "EINVAL"
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, payload).errno == "EINVAL"
+    assert data.writev([INDEX, payload]).errno == "EINVAL"
+    assert data.write_event(0, payload + missing).ok
+    assert len(ue.tracefs.records()) == 1
+
+
+@case(
+    "write.longer_payload",
+    spec="trace_events_user.c:user_event_ftrace copies i->count bytes",
+    doc=f"{DOC}: silent about bytes behind the last field",
+)
+@variants("extra, returned", {"1": (1, 9), "3000": (3000, 3008)})
+def test_longer_payload(ue: UserEvents, extra: int, returned: int) -> None:
+    """Bytes behind the last field are taken and counted; the fields read the same."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    assert data.write(RECORD + b"\xff" * extra).value == returned
+    assert ue.tracefs.records() == [f"{ue.name()}: a=0x41 (65)"]
+
+
+@case(
+    "write.longest_record",
+    spec="ring_buffer.c:rb_reserve_next_event, BUF_MAX_DATA_SIZE of a sub-buffer",
+    doc=f"{DOC}: silent about the longest payload",
+)
+@variants(
+    "length, returned, records",
+    {
+        "4064": (4064, 4068, 1),
+        "4065": (4065, 4069, 0),
+        "65536": (65536, 65540, 0),
+    },
+)
+def test_longest_record(ue: UserEvents, length: int, returned: int, records: int) -> None:
+    """4064 bytes of payload are recorded; more are dropped, and the write succeeds."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    assert data.write(RECORD.ljust(4 + length, b"\0")).value == returned
+    assert ue.tracefs.records() == [f"{ue.name()}: a=0x41 (65)"] * records
+
+
+@case(
+    "write.dropped_is_not_validated",
+    spec="trace_events_user.c:user_event_ftrace returns before it validates",
+    doc=f"{DOC}: silent about the longest payload",
+)
+def test_dropped_is_not_validated(ue: UserEvents) -> None:
+    """A payload too long to be recorded succeeds although its contents are invalid."""
+    data = ue.open_data()
+    data.register(ue.name() + " __data_loc char[] s")
+    ue.tracefs.enable(ue.name())
+    bad = INDEX + b"\xff\xff\xff\xff"
+    assert data.write(bad.ljust(4 + 4064, b"\0")).errno == "EFAULT"
+    assert data.write(bad.ljust(4 + 4065, b"\0")).value == 4069
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "write.no_fields",
+    spec="trace_events_user.c:user_event_ftrace: i->count 0 needs no copy",
+    doc=f"{DOC}: an event without fields has no payload",
+    needs=("empty_payload",),
+)
+@variants(
+    "parts, returned",
+    {
+        "index": ([b"\0\0\0\0"], 4),
+        "index_and_empty": ([b"\0\0\0\0", b""], 4),
+        "extra_byte": ([b"\0\0\0\0", b"x"], 5),
+        "extra_words": ([b"\0\0\0\0", b"12345678"], 12),
+    },
+)
+def test_no_fields(ue: UserEvents, parts: list[bytes], returned: int) -> None:
+    """An event without fields is written by its index alone; more bytes do no harm."""
+    data = ue.open_data()
+    data.register(ue.name())
+    ue.tracefs.enable(ue.name())
+    assert data.writev(parts).value == returned
+    assert ue.tracefs.records() == [f"{ue.name()}:No fields found"]
+
+
+# Memory that cannot be read
+
+
+@case(
+    "write.unreadable_payload",
+    spec=f"{CORE}: fault_in_iov_iter_readable after the test for listeners",
+    doc=f"{DOC}: silent about payloads that cannot be read",
+    needs=("ebadf_when_disabled",),
+    tier="full",
+)
+@variants("readable", {"none": 0, "half": 2})
+def test_unreadable_payload(ue: UserEvents, readable: int) -> None:
+    """The payload is looked at only when somebody listens: EFAULT, else EBADF."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    address = ue.process.map() + PAGE - 4 - readable
+    ue.process.store(address, bytes(4 + readable))
+    assert data.write_at(address, 8).errno == "EBADF"
+    ue.tracefs.enable(ue.name())
+    assert data.write_at(address, 8).errno == "EFAULT"
+    assert data.writev_at([(address, 4 + readable), (0, 4 - readable)]).errno == "EFAULT"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "write.unreadable_index",
+    spec=f"{CORE}: copy_from_iter",
+    doc=f"{DOC}: silent about data that cannot be read",
+    tier="full",
+)
+@variants("readable", {"none": 0, "one": 1, "three": 3})
+def test_unreadable_index(ue: UserEvents, readable: int) -> None:
+    """An index that cannot be read whole is EFAULT, whether anybody listens or not."""
+    data = ue.open_data()
+    data.register(ue.name())
+    address = ue.process.map() + PAGE - readable
+    assert data.write_at(address, 4).errno == "EFAULT"
+    ue.tracefs.enable(ue.name())
+    assert data.write_at(address, 4).errno == "EFAULT"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "write.protected_memory",
+    spec=CORE,
+    doc=f"{DOC}: silent about memory protection",
+    tier="full",
+)
+def test_protected_memory(ue: UserEvents) -> None:
+    """Index and payload need to be readable, not writable; PROT_NONE is EFAULT."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    page = ue.process.map()
+    ue.process.store(page, RECORD)
+    ue.tracefs.enable(ue.name())
+    ue.process.protect(page, 1)
+    assert data.write_at(page, 8).value == 8
+    ue.process.protect(page, 0)
+    assert data.write_at(page, 8).errno == "EFAULT"
+    assert ue.tracefs.records() == [f"{ue.name()}: a=0x41 (65)"]
+
+
+@case(
+    "write.untouched_memory",
+    spec=f"{CORE}: fault_in_iov_iter_readable",
+    doc=f"{DOC}: silent about pages that are not resident",
+)
+def test_untouched_memory(ue: UserEvents) -> None:
+    """Index and payload from pages that were never touched read as zero and are recorded."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a; u32 b")
+    pages = ue.process.map(2)
+    ue.tracefs.enable(ue.name())
+    assert data.write_at(pages + PAGE - 8, 12).value == 12
+    assert ue.tracefs.records() == [ue.line("a=0x0 (0)", "b=0x0 (0)")]
+
+
+# Descriptors and positions
+
+
+@case(
+    "write.read_only_descriptor",
+    spec="fs/read_write.c:vfs_write, do_iter_write: FMODE_WRITE",
+    doc=f"{DOC}: events are written with write() or writev() on the descriptor",
+    tier="full",
+)
+def test_read_only_descriptor(ue: UserEvents) -> None:
+    """A descriptor opened for reading registers events and writes none: EBADF."""
+    data = ue.open_data(os.O_RDONLY)
+    assert data.register(ue.name() + " u32 a").value == 0
+    ue.tracefs.enable(ue.name())
+    assert data.write(RECORD).errno == "EBADF"
+    assert data.writev([INDEX, b"\1\0\0\0"]).errno == "EBADF"
+    assert data.writev([]).errno == "EBADF"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "write.write_only_descriptor",
+    spec="trace_events_user.c:user_data_fops",
+    doc=f"{DOC}: the descriptor that registered an event writes it",
+)
+def test_write_only_descriptor(ue: UserEvents) -> None:
+    """A descriptor opened for writing alone registers and writes."""
+    data = ue.open_data(os.O_WRONLY)
+    assert data.register(ue.name() + " u32 a").value == 0
+    ue.tracefs.enable(ue.name())
+    assert data.write(RECORD).value == 8
+    assert ue.tracefs.records() == [f"{ue.name()}: a=0x41 (65)"]
+
+
+@case(
+    "write.pwrite_position",
+    spec="trace_events_user.c:user_events_write: *ppos != 0",
+    doc=f"{DOC}: names write() and writev() only",
+)
+@variants(
+    "offset, errno",
+    {
+        "0": (0, ""),
+        "1": (1, "EFAULT"),
+        "8": (8, "EFAULT"),
+        "2_to_40": (1 << 40, "EFAULT"),
+        "minus_1": (-1, "EINVAL"),
+    },
+)
+def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
+    """pwrite works at offset 0 alone."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    assert data.pwrite(RECORD, offset).errno == errno
+    assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
+
+
+@case(
+    "write.pwritev_position",
+    spec="trace_events_user.c:user_events_write_iter looks at no position",
+    doc=f"{DOC}: names write() and writev() only",
+)
+@variants(
+    "offset, errno",
+    {
+        "0": (0, ""),
+        "1": (1, ""),
+        "8": (8, ""),
+        "2_to_40": (1 << 40, ""),
+        "minus_2": (-2, "EINVAL"),
+    },
+)
+def test_pwritev_position(ue: UserEvents, offset: int, errno: str) -> None:
+    """pwritev works at any offset that is not negative."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    assert data.pwritev([INDEX, b"\1\0\0\0"], offset).errno == errno
+    assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
+
+
+@case(
+    "write.position_stays",
+    spec="trace_events_user.c:user_events_write does not advance *ppos",
+    doc=f"{DOC}: the descriptor takes one entry after the other",
+    tier="full",
+)
+def test_position_stays(ue: UserEvents) -> None:
+    """Writing moves no file position: a third write succeeds like the first."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    assert [data.write(RECORD).value for _ in range(3)] == [8, 8, 8]
+    assert data.pwrite(RECORD, 8).errno == "EFAULT"
+    assert len(ue.tracefs.records()) == 3
+
+
+@case(
+    "write.iovec_limits",
+    spec="lib/iov_iter.c:iovec_from_user, copy_iovec_from_user",
+    doc=f"{DOC}: silent; writev(2) has limits of its own",
+    tier="full",
+)
+def test_iovec_limits(ue: UserEvents) -> None:
+    """1024 iovecs are taken; 1025, or one of negative length, are EINVAL."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    ue.process.store(SCRATCH + PAGE * 40, RECORD)
+    whole, empty = (SCRATCH + PAGE * 40, 8), (SCRATCH, 0)
+    assert data.writev_at([empty] * 1023 + [whole]).value == 8
+    assert data.writev_at([empty] * 1024 + [whole]).errno == "EINVAL"
+    assert data.writev_at([whole, (SCRATCH, 1 << 63)]).errno == "EINVAL"
+    assert len(ue.tracefs.records()) == 1
+
+
+# Two violations at once
+
+
+@case(
+    "write.order_descriptor_first",
+    spec="fs/read_write.c:ksys_write, vfs_write before user_events_write",
+    doc=f"{DOC}: silent about the order of errors",
+)
+def test_order_descriptor_first(ue: UserEvents) -> None:
+    """A read-only descriptor is EBADF before a bad buffer, position or index is seen."""
+    data = ue.open_data(os.O_RDONLY)
+    assert data.write_at(KERNEL_HALF, 8).errno == "EBADF"
+    assert data.write(b"\0").errno == "EBADF"
+    assert data.write_event(-1).errno == "EBADF"
+    assert data.pwrite(RECORD, 8).errno == "EBADF"
+    assert data.pwrite(RECORD, -1).errno == "EINVAL"
+
+
+@case(
+    "write.order_position_before_index",
+    spec="trace_events_user.c:user_events_write",
+    doc=f"{DOC}: silent about the order of errors",
+)
+@variants("index", {"negative": -1, "unknown": 1})
+def test_order_position_before_index(ue: UserEvents, index: int) -> None:
+    """pwrite at an offset is EFAULT before the index is looked at."""
+    data = ue.open_data()
+    data.register(ue.name())
+    packed = index.to_bytes(4, "little", signed=True)
+    assert data.pwrite(packed, 4).errno == "EFAULT"
+    assert data.pwrite(packed, 0).errno == ("EINVAL" if index == -1 else "ENOENT")
+
+
+@case(
+    "write.order_address_before_index",
+    spec="fs/read_write.c:vfs_write: access_ok; lib/iov_iter.c:__import_iovec",
+    doc=f"{DOC}: silent about the order of errors",
+)
+def test_order_address_before_index(ue: UserEvents) -> None:
+    """A payload iovec in the kernel's half is EFAULT before a bad index is looked at."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    address = SCRATCH + PAGE * 40
+    ue.process.store(address, b"\xff\xff\xff\xff")
+    assert data.writev_at([(address, 4), (KERNEL_HALF, 4)]).errno == "EFAULT"
+    assert data.writev_at([(address, 4), (PAGE, 4)]).errno == "EINVAL"
+
+
+@case(
+    "write.order_index_before_payload",
+    spec=CORE,
+    doc=f"{DOC}: silent about the order of errors",
+    tier="full",
+)
+@variants("index, errno", {"negative": (-1, "EINVAL"), "unknown": (1, "ENOENT")})
+def test_order_index_before_payload(ue: UserEvents, index: int, errno: str) -> None:
+    """A bad index is reported before a payload that cannot be read."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    address = ue.process.map() + PAGE - 4
+    ue.process.store(address, index.to_bytes(4, "little", signed=True))
+    assert data.write_at(address, 8).errno == errno
+    ue.process.store(address, INDEX)
+    assert data.write_at(address, 8).errno == "EFAULT"
+
+
+@case(
+    "write.order_length_before_payload",
+    spec=CORE,
+    doc=f"{DOC}: silent about the order of errors",
+    tier="full",
+)
+def test_order_length_before_payload(ue: UserEvents) -> None:
+    """A short payload is EINVAL before it matters that it cannot be read."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    address = ue.process.map() + PAGE - 4
+    ue.process.store(address, INDEX)
+    assert data.write_at(address, 7).errno == "EINVAL"
+    assert data.write_at(address, 8).errno == "EFAULT"

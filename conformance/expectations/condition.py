@@ -1,0 +1,100 @@
+"""The ``when`` of an expectation: for which kernels it is meant.
+
+Comparisons joined by ``and``: ``release >= 6.1 and flavour != debug``.  ``release`` is compared
+as a version, with as many parts as the condition writes (6.12.117 is ``== 6.12``, and not
+``> 6.12``); what follows the numbers, such as ``-rc2``, does not count.  ``profile`` and
+``flavour`` are compared as words.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+_TEST = re.compile(r"\s*(\w+)\s*(==|!=|<=|>=|<|>)\s*(\S+)\s*")
+_VERSION = re.compile(r"\d+(\.\d+){1,2}")
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_SUBJECTS = ("release", "profile", "flavour")
+
+
+class ConditionError(ValueError):
+    """A ``when`` that cannot be read; the message says which part."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelContext:
+    """What a condition can ask about a run.
+
+    ``release`` is the booted release (``6.12.117``), ``profile`` the name of the contract
+    it is judged by, ``flavour`` the word behind ``~`` in the kernel id, or "".
+    """
+
+    release: str
+    profile: str
+    flavour: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One comparison."""
+
+    subject: str
+    sign: str
+    value: str
+
+    def holds(self, context: KernelContext) -> bool:
+        """Whether the comparison is true; a release that is no version fails every one."""
+        compare = _OPERATORS[self.sign]
+        if self.subject != "release":
+            actual = context.profile if self.subject == "profile" else context.flavour
+            return compare(actual, self.value)
+        found = _VERSION.match(context.release)
+        if found is None:
+            return False
+        wanted = _numbers(self.value)
+        # A release without a third number is the first of its series: 6.12 is 6.12.0.
+        return compare([*_numbers(found[0]), 0][: len(wanted)], wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Comparisons that must all be true."""
+
+    comparisons: tuple[Comparison, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        """Raises ConditionError naming the part that is wrong."""
+        return cls(tuple(_comparison(part) for part in re.split(r"\band\b", text)))
+
+    def holds(self, context: KernelContext) -> bool:
+        """Whether the condition is meant for this kernel."""
+        return all(each.holds(context) for each in self.comparisons)
+
+
+def _comparison(text: str) -> Comparison:
+    found = _TEST.fullmatch(text)
+    if found is None:
+        raise ConditionError(f"{text.strip()!r} is no comparison such as release >= 6.1")
+    subject, sign, value = found.groups()
+    if subject not in _SUBJECTS:
+        raise ConditionError(f"{subject!r} is none of {', '.join(_SUBJECTS)}")
+    if subject == "release" and not _VERSION.fullmatch(value):
+        raise ConditionError(f"{value!r} is no release such as 6.12 or 6.12.117")
+    if subject != "release" and sign not in ("==", "!="):
+        raise ConditionError(f"{subject} is compared with == or != only")
+    return Comparison(subject, sign, value)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]

@@ -1,0 +1,149 @@
+"""Putting a guest back in order between programs, and knowing what it held before one.
+
+A program of generic calls that runs beside the cases and is never compared with the
+model.  It deletes what a program left behind as far as that can be done at once; events
+that still wait for the kernel to drop a reference are found again the next time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from conformance.abi import layouts
+from conformance.model.events import DEFAULT_MAX_EVENTS
+from conformance.sut import tracefs
+from conformance.sut.calls import Call, fd, path_in, sys_call
+from conformance.sut.guest import Channel
+
+# The process that reads and writes the files of tracefs, for programs too.
+ACTOR = "root"
+_LIMIT = 1 << 20
+_EVENTS = f"{tracefs.ROOT}/events"
+_GAUGE = "uevt_gauge"
+_MEMORY = 0x2000_0000_0000
+_PAGE = 4096
+_SLOT = 3
+_AT_FDCWD = -100
+# PROT_READ | PROT_WRITE; MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE.
+_READ_WRITE, _FIXED = 3, 0x100022
+_SIGKILL = 9
+
+
+class Janitor:
+    """Keeps one guest in order.  Raises what the channel raises."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        channel.call("", [["spawn", ACTOR]])
+        channel.call(ACTOR, [_map_page(), _open_data()])
+
+    def kill(self, actors: list[str]) -> None:
+        """End the processes of a program."""
+        if actors:
+            self._channel.call("", [["kill", actor, _SIGKILL] for actor in actors])
+
+    def clear_trace(self) -> None:
+        """Empty the trace buffer: the next event may get an id that is found in it."""
+        self._channel.call(ACTOR, [_spill(tracefs.TRACE, "", os.O_TRUNC)])
+
+    def tidy(self) -> bool:
+        """Undo what programs left behind; whether the system was as new already."""
+        status, definitions, tracing_on, maximum = self._look()
+        repairs: list[Call] = []
+        if tracing_on != "1\n":
+            repairs.append(_spill(tracefs.TRACING_ON, "1"))
+        if maximum != f"{DEFAULT_MAX_EVENTS}\n":
+            repairs.append(_spill(tracefs.MAXIMUM, str(DEFAULT_MAX_EVENTS)))
+        if " # Used by" in status:
+            repairs += [
+                _spill(f"{_EVENTS}/{system}/enable", "0")
+                for system in (tracefs.SYSTEM, tracefs.MULTI_SYSTEM)
+            ]
+        for line in definitions.splitlines():
+            # By name: some definitions do not match their own text, as `-:` would need.
+            name = line.removeprefix("u:").partition(" ")[0]
+            repairs.append(["poke", _MEMORY, (name.encode("latin-1") + b"\0").hex()])
+            repairs.append(sys_call("ioctl", fd(_SLOT), layouts.DIAG_IOCSDEL, _MEMORY))
+        if repairs:
+            self._channel.call(ACTOR, repairs)
+        return not repairs
+
+    def wait_until_new(self, seconds: float) -> bool:
+        """Tidy until nothing is left; False when that does not come about in time.
+
+        ``seconds`` are those of an idle machine.
+        """
+        deadline = self._channel.deadline(seconds, "a system without events")
+        while not self.tidy():
+            if deadline.expired:
+                return False
+            self._channel.pause(deadline)
+        return True
+
+    def has_user_events(self) -> bool:
+        """Whether this kernel was built with user_events."""
+        (result,) = self._channel.call(ACTOR, [["slurp", tracefs.STATUS, _LIMIT]])
+        return not result["errno"]
+
+    def next_multi_id(self) -> int:
+        """The number the next multi-format event will get: registers one to see.
+
+        The counter is shared by the whole system and moves with every attempt
+        (trace_events_user.c:user_event_set_tp_name).
+        """
+        name = _MEMORY + 256
+        reg = layouts.USER_REG.pack(
+            {
+                "size": layouts.USER_REG.size,
+                "enable_size": 4,
+                "flags": layouts.USER_EVENT_REG_MULTI_FORMAT,
+                "enable_addr": _MEMORY + 512,
+                "name_args": name,
+            }
+        )
+        self._channel.call("", [["spawn", _GAUGE]])
+        results = self._channel.call(
+            _GAUGE,
+            [
+                _map_page(),
+                ["poke", _MEMORY, reg.hex()],
+                ["poke", name, (_GAUGE.encode() + b"\0").hex()],
+                _open_data(),
+                sys_call("ioctl", fd(_SLOT), layouts.DIAG_IOCSREG, _MEMORY),
+                ["slurp", tracefs.STATUS, _LIMIT],
+            ],
+        )
+        self.kill([_GAUGE])
+        found = re.search(rf"^{_GAUGE}\.([0-9a-f]+)$", _text(results[-1]), re.MULTILINE)
+        # A kernel that cannot register the gauge fails the cases about multi-format events.
+        return int(found[1], 16) + 1 if found else 0
+
+    def _look(self) -> tuple[str, str, str, str]:
+        paths = (
+            tracefs.STATUS,
+            tracefs.DYNAMIC_EVENTS,
+            tracefs.TRACING_ON,
+            tracefs.MAXIMUM,
+        )
+        results = self._channel.call(ACTOR, [["slurp", path, _LIMIT] for path in paths])
+        status, definitions, tracing_on, maximum = map(_text, results)
+        return status, definitions, tracing_on, maximum
+
+
+def _map_page() -> Call:
+    return sys_call("mmap", _MEMORY, _PAGE, _READ_WRITE, _FIXED, -1, 0)
+
+
+def _open_data() -> Call:
+    return sys_call("openat", _AT_FDCWD, path_in(tracefs.DATA), os.O_RDWR, 0, slot=_SLOT)
+
+
+def _spill(path: str, text: str, flags: int = 0) -> Call:
+    raw = text.encode("latin-1")
+    return ["spill", path, raw.hex(), os.O_WRONLY | flags]
+
+
+def _text(result: dict[str, Any]) -> str:
+    return bytes.fromhex(result["data"] or "").decode("latin-1")

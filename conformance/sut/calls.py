@@ -1,0 +1,151 @@
+"""Operations as the generic calls of a guest: numbers and arguments of system calls.
+
+A call is a list such as ``["sys", number, arguments, slot]``, ``["peek", address, length]``
+or ``["fork", actor]``; bytes are in hexadecimal.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+from collections.abc import Sequence
+
+from conformance.program import operations as op
+
+Call = Sequence[object]
+
+# Longest text file read whole, in bytes: all of `trace` of one case and to spare.
+_FILE_LIMIT = 2 << 20
+_MAP_FIXED = 0x10
+_MAP_FIXED_NOREPLACE = 0x100000
+# Numbers of the x86-64 system-call table (arch/x86/entry/syscalls/syscall_64.tbl).
+_NR = {
+    "read": 0,
+    "write": 1,
+    "close": 3,
+    "stat": 4,
+    "lseek": 8,
+    "mmap": 9,
+    "mprotect": 10,
+    "munmap": 11,
+    "ioctl": 16,
+    "pwrite64": 18,
+    "writev": 20,
+    "fcntl": 72,
+    "setgroups": 116,
+    "setresuid": 117,
+    "setresgid": 119,
+    "openat": 257,
+    "pwritev": 296,
+}
+_AT_FDCWD = -100
+# Where stat(2) puts its answer: a page that no program maps.
+_STAT_PAGE = 0x2FFF_0000_0000
+# struct stat of x86-64: bytes, and where st_mode is.
+_STAT_SIZE = 144
+STAT_MODE = slice(24, 28)
+
+
+def sys_call(name: str, *arguments: object, slot: int | None = None) -> Call:
+    """A system call by name.
+
+    An argument is a number, ``{"fd": slot}``, ``{"in": hex}`` or ``{"out": size}``; with a
+    ``slot`` the result is a descriptor that is kept there.
+    """
+    return ["sys", _NR[name], list(arguments), slot]
+
+
+def path_in(path: str) -> dict[str, str]:
+    """A path as an argument."""
+    return {"in": (os.fsencode(path) + b"\0").hex()}
+
+
+def fd(slot: int) -> dict[str, int]:
+    """A descriptor as an argument."""
+    return {"fd": slot}
+
+
+def calls_of(operation: op.Operation) -> list[Call]:
+    """The generic calls that perform an operation."""
+    match operation:
+        case op.Spawn(actor=actor):
+            return [["spawn", actor]]
+        case op.Fork(child=child):
+            return [["fork", child]]
+        case op.Exit(status=status):
+            return [["exit", status]]
+        case op.Setuid(uid=uid):
+            return [
+                sys_call("setgroups", 0, 0),
+                sys_call("setresgid", uid, uid, uid),
+                sys_call("setresuid", uid, uid, uid),
+            ]
+        case op.Store(address=address, data=data):
+            return [["poke", address, data.hex()]]
+        case op.Load(address=address, length=length):
+            return [["peek", address, length]]
+        case op.ReadFile(path=path):
+            return [["slurp", path, _FILE_LIMIT]]
+        case op.WriteFile(path=path, data=data, flags=flags):
+            return [["spill", path, data.hex(), flags]]
+        case op.Stat(path=path):
+            return _stat_calls(path)
+        case op.Mmap() | op.Munmap() | op.Mprotect():
+            return [_memory_call(operation)]
+        case _:
+            return [_descriptor_call(operation)]
+
+
+def _stat_calls(path: str) -> list[Call]:
+    """stat(2) into a page of the actor's own, which is looked at then.
+
+    A buffer of the channel gives back as many bytes as the call returned: here none.
+    """
+    fixed = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED
+    protection = mmap.PROT_READ | mmap.PROT_WRITE
+    return [
+        sys_call("mmap", _STAT_PAGE, mmap.PAGESIZE, protection, fixed, -1, 0),
+        sys_call("stat", path_in(path), _STAT_PAGE),
+        ["peek", _STAT_PAGE, _STAT_SIZE],
+    ]
+
+
+def _memory_call(operation: op.Mmap | op.Munmap | op.Mprotect) -> Call:
+    match operation:
+        case op.Mmap(address=address, length=length, protection=protection, slot=slot):
+            flags = operation.flags | _MAP_FIXED_NOREPLACE
+            if slot is None:
+                anonymous = flags | mmap.MAP_ANONYMOUS
+                return sys_call("mmap", address, length, protection, anonymous, -1, 0)
+            return sys_call("mmap", address, length, protection, flags, fd(slot), operation.offset)
+        case op.Munmap(address=address, length=length):
+            return sys_call("munmap", address, length)
+        case op.Mprotect(address=address, length=length, protection=protection):
+            return sys_call("mprotect", address, length, protection)
+
+
+def _descriptor_call(operation: op.Operation) -> Call:
+    match operation:
+        case op.Open(slot=slot, path=path, flags=flags):
+            return sys_call("openat", _AT_FDCWD, path_in(path), flags | os.O_CLOEXEC, 0, slot=slot)
+        case op.Close(slot=slot):
+            return sys_call("close", fd(slot))
+        case op.Dup(slot=slot, new_slot=new_slot):
+            return sys_call("fcntl", fd(slot), fcntl.F_DUPFD_CLOEXEC, 0, slot=new_slot)
+        case op.Ioctl(slot=slot, request=request, argument=argument):
+            return sys_call("ioctl", fd(slot), request, argument)
+        case op.Read(slot=slot, count=count):
+            return sys_call("read", fd(slot), {"out": count}, count)
+        case op.Write(slot=slot, address=address, count=count):
+            return sys_call("write", fd(slot), address, count)
+        case op.Pwrite(slot=slot, address=address, count=count, offset=offset):
+            return sys_call("pwrite64", fd(slot), address, count, offset)
+        case op.Writev(slot=slot, address=address, count=count):
+            return sys_call("writev", fd(slot), address, count)
+        case op.Pwritev(slot=slot, address=address, count=count, offset=offset):
+            # The offset is passed in two halves; on 64 bits the low one holds it all.
+            return sys_call("pwritev", fd(slot), address, count, offset, 0)
+        case op.Lseek(slot=slot, offset=offset, whence=whence):
+            return sys_call("lseek", fd(slot), offset, whence)
+    raise TypeError(f"operation without a system call: {operation!r}")

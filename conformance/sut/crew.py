@@ -1,0 +1,114 @@
+"""Processes of a guest that programs borrow, since making one costs more than most programs.
+
+A process that comes back is put in order: what it still follows is unregistered, its
+descriptors are closed, its mappings go.  One of which something cannot be put back (it was
+forked, or gave up its rights) is killed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from conformance.abi import layouts
+from conformance.program import operations as op
+from conformance.sut.calls import Call, fd, path_in, sys_call
+from conformance.sut.tracefs import DATA
+
+_AT_FDCWD = -100
+_O_RDONLY = 0
+_SIGKILL = 9
+# The descriptor of this module's own use.
+_OWN_SLOT = 1000
+
+
+class Caller(Protocol):
+    """The part of a channel that is needed here."""
+
+    def call(self, actor: str, calls: Sequence[Call]) -> list[dict[str, Any]]:
+        """Perform calls; one result each."""
+        ...
+
+
+@dataclass(slots=True)
+class Hand:
+    """A borrowed process: its name in the guest, and what it was used for."""
+
+    name: str
+    reusable: bool = True
+    slots: set[int] = field(default_factory=set)
+    ranges: list[tuple[int, int]] = field(default_factory=list)
+
+    def note(self, operation: op.Operation, *, ok: bool) -> None:
+        """Remember what an operation leaves in the process."""
+        match operation:
+            case op.Open(slot=slot) | op.Dup(new_slot=slot) if ok:
+                self.slots.add(slot)
+            case op.Close(slot=slot) if ok:
+                self.slots.discard(slot)
+            case op.Mmap(address=address, length=length) if ok:
+                self.ranges.append((address, length))
+            case op.Setuid():
+                self.reusable = False
+
+
+class Crew:
+    """The processes of one guest.  Raises what the channel raises."""
+
+    def __init__(self, channel: Caller, standing: str) -> None:
+        """``standing`` is an actor that lives in the guest already and is nobody's own."""
+        self._channel = channel
+        self._standing = standing
+        self._idle: list[str] = []
+        self._made = 0
+
+    def enlist(self, actor: str) -> Hand:
+        """A process in which nothing has happened."""
+        if actor == self._standing:
+            return Hand(actor)
+        if self._idle:
+            return Hand(self._idle.pop())
+        hand = Hand(self._next_name())
+        self._channel.call("", [["spawn", hand.name]])
+        return hand
+
+    def child(self) -> Hand:
+        """A process that is about to be forked by another."""
+        return Hand(self._next_name(), reusable=False)
+
+    def _next_name(self) -> str:
+        self._made += 1
+        return f"w{self._made}"
+
+    def dismiss(self, hand: Hand, enablers: Sequence[tuple[int, int]]) -> None:
+        """Take a process back, put in order or killed."""
+        if hand.name == self._standing:
+            return
+        if hand.reusable and self._put_in_order(hand, enablers):
+            self._idle.append(hand.name)
+        else:
+            self._channel.call("", [["kill", hand.name, _SIGKILL]])
+
+    def _put_in_order(self, hand: Hand, enablers: Sequence[tuple[int, int]]) -> bool:
+        calls: list[Call] = []
+        if enablers:
+            path = path_in(DATA)
+            calls.append(sys_call("openat", _AT_FDCWD, path, _O_RDONLY, 0, slot=_OWN_SLOT))
+            calls += [_unregister(address, bit) for address, bit in enablers]
+            calls.append(sys_call("close", fd(_OWN_SLOT)))
+        needed = len(calls)
+        calls += [sys_call("close", fd(slot)) for slot in sorted(hand.slots)]
+        calls += [sys_call("munmap", address, length) for address, length in hand.ranges]
+        if not calls:
+            return True
+        results = self._channel.call(hand.name, calls)
+        # An unregistration may say EFAULT where a program unmapped its word: it is done.
+        return all(result["errno"] == 0 for result in results[needed:])
+
+
+def _unregister(address: int, bit: int) -> Call:
+    unreg = layouts.USER_UNREG.pack(
+        {"size": layouts.USER_UNREG.size, "disable_bit": bit, "disable_addr": address}
+    )
+    return sys_call("ioctl", fd(_OWN_SLOT), layouts.DIAG_IOCSUNREG, {"in": unreg.hex()})

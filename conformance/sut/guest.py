@@ -1,0 +1,141 @@
+"""The executor that performs operations in a guest, through a channel of system calls.
+
+The channel is declared here and satisfied by whoever boots guests; it knows nothing of
+user_events.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping, Sequence
+from errno import errorcode
+from itertools import groupby
+from typing import Any, Protocol
+
+from conformance.program import operations as op
+from conformance.program import views
+from conformance.sut.calls import STAT_MODE, Call, calls_of
+from conformance.sut.crew import Crew, Hand
+from conformance.sut.executor import Deadline
+
+_NOT_LOOKED_AT = "-"
+
+
+class Channel(Protocol):
+    """What a guest offers: batches of generic calls by one actor."""
+
+    def call(
+        self,
+        actor: str,
+        calls: Sequence[Call],
+        watch: Sequence[tuple[str, int, int]] = ...,
+    ) -> list[dict[str, Any]]:
+        """Perform calls; one result each: value, errno (a number), data and watch in hex."""
+        ...
+
+    def deadline(self, seconds: float, what: str) -> Deadline:
+        """A deadline scaled to the speed of the guest."""
+        ...
+
+    def pause(self, deadline: Deadline) -> None:
+        """Sleep a little, never past the deadline."""
+        ...
+
+
+class GuestExecutor:
+    """Operations of one program, performed by processes that a crew lends."""
+
+    def __init__(self, channel: Channel, crew: Crew) -> None:
+        self._channel = channel
+        self._crew = crew
+        self._hands: dict[str, Hand] = {}
+
+    def execute(
+        self, operations: Sequence[op.Operation], watches: Sequence[op.Watch]
+    ) -> list[op.Observation]:
+        """Perform operations; neighbours by the same actor travel together.
+
+        Raises whatever the channel raises when the guest does not answer.
+        """
+        seen: list[op.Observation] = []
+        for actor, batch in groupby(operations, key=lambda operation: operation.actor):
+            for spawning, part in groupby(batch, key=lambda each: isinstance(each, op.Spawn)):
+                if spawning:
+                    seen += [self._spawn(operation) for operation in part]
+                else:
+                    seen += self._batch(self._hands[actor], list(part), watches)
+        return seen
+
+    def _spawn(self, operation: op.Operation) -> op.Observation:
+        self._hands[operation.actor] = self._crew.enlist(operation.actor)
+        return op.Observation(0)
+
+    def _batch(
+        self, hand: Hand, batch: list[op.Operation], watches: Sequence[op.Watch]
+    ) -> list[op.Observation]:
+        for operation in batch:
+            if isinstance(operation, op.Fork):
+                self._hands[operation.child] = self._crew.child()
+        compiled = [calls_of(self._by_hand(operation)) for operation in batch]
+        ranges = [(self._name(w.actor), w.address, w.length) for w in watches]
+        flat = [call for calls in compiled for call in calls]
+        results = iter(self._channel.call(hand.name, flat, ranges))
+        seen = []
+        for operation, calls in zip(batch, compiled, strict=True):
+            mine = [next(results) for _ in calls]
+            seen.append(_observation(operation, mine, watches))
+            hand.note(operation, ok=seen[-1].ok)
+            if isinstance(operation, op.Exit):
+                del self._hands[operation.actor]
+        return seen
+
+    def _by_hand(self, operation: op.Operation) -> op.Operation:
+        """An operation that names a new process, with the name that process has here."""
+        if isinstance(operation, op.Fork):
+            return op.Fork(operation.actor, self._name(operation.child))
+        return operation
+
+    def _name(self, actor: str) -> str:
+        hand = self._hands.get(actor)
+        # Nobody has this name: memory of an actor that is gone is not readable.
+        return "" if hand is None else hand.name
+
+    def dismiss(self, enablers: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        """Give the processes of a program that went as it should back to the crew.
+
+        ``enablers`` are the (address, bit) pairs every actor still follows.
+        """
+        for actor, hand in self._hands.items():
+            self._crew.dismiss(hand, enablers.get(actor, ()))
+        self._hands.clear()
+
+    def deadline(self, seconds: float, what: str) -> Deadline:
+        """A deadline scaled to the speed of the guest."""
+        return self._channel.deadline(seconds, what)
+
+    def pause(self, deadline: Deadline) -> None:
+        """Sleep a little, never past the deadline."""
+        self._channel.pause(deadline)
+
+
+def _observation(
+    operation: op.Operation, results: list[dict[str, Any]], watches: Sequence[op.Watch]
+) -> op.Observation:
+    failed = [result for result in results if result["errno"]]
+    result = failed[0] if failed else results[-1]
+    number = result["errno"]
+    watched = tuple(
+        ((w.actor, w.address), None if text is None else bytes.fromhex(text))
+        for w, text in zip(watches, results[-1]["watch"], strict=True)
+        if text != _NOT_LOOKED_AT
+    )
+    if number:
+        return op.Observation(-1, errorcode.get(number, f"errno {number}"), None, watched)
+    data = None if result["data"] is None else bytes.fromhex(result["data"])
+    value = result["value"]
+    if isinstance(operation, op.ReadFile):
+        data = views.read(operation, data or b"")
+    elif isinstance(operation, op.Stat):
+        value = stat.S_IMODE(int.from_bytes((data or b"")[STAT_MODE], "little"))
+        data = None
+    return op.Observation(value, "", data, watched)

@@ -1,0 +1,98 @@
+"""The text files of tracefs as a tracer uses them: status, dynamic_events, events/…."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.program import operations as op
+from conformance.program.operations import Observation, View
+from conformance.sut.lockstep import Lockstep
+
+ROOT = "/sys/kernel/tracing"
+DATA = f"{ROOT}/user_events_data"
+STATUS = f"{ROOT}/user_events_status"
+DYNAMIC_EVENTS = f"{ROOT}/dynamic_events"
+TRACE = f"{ROOT}/trace"
+TRACING_ON = f"{ROOT}/tracing_on"
+MAXIMUM = "/proc/sys/kernel/user_events_max"
+SYSTEM = "user_events"
+MULTI_SYSTEM = "user_events_multi"
+
+
+class Tracefs:
+    """A root process that reads and writes the files of tracefs.
+
+    Reading methods compare only the lines of the program's own events unless ``whole``
+    is set, which a case of isolation *global* may do.  ``eventually`` repeats a reading
+    until nothing is pending that changes it.
+    """
+
+    def __init__(self, lockstep: Lockstep, actor: str, prefix: str, patience_s: float) -> None:
+        self._lockstep = lockstep
+        self._actor = actor
+        self._prefix = prefix
+        self._patience_s = patience_s
+
+    def read(self, path: str, view: View = View.EXACT, *, eventually: bool = False) -> Observation:
+        """Read a whole file."""
+        operation = op.ReadFile(self._actor, path, view, self._prefix)
+        if eventually:
+            return self._lockstep.eventually(operation, self._patience_s)
+        return self._lockstep.run(operation)[0]
+
+    def write(self, path: str, data: str | bytes, flags: int = os.O_WRONLY) -> Observation:
+        """Open a file, give data to one write(2), close it."""
+        raw = data.encode() if isinstance(data, str) else data
+        return self._lockstep.run(op.WriteFile(self._actor, path, raw, flags))[0]
+
+    def status(self, *, whole: bool = False, eventually: bool = False) -> str:
+        """user_events_status: own lines, or all of it with the totals."""
+        view = View.EXACT if whole else View.OWN
+        return self.read(STATUS, view, eventually=eventually).text
+
+    def dynamic_events(self, *, whole: bool = False, eventually: bool = False) -> str:
+        """dynamic_events: own lines, or all of it."""
+        view = View.EXACT if whole else View.OWN
+        return self.read(DYNAMIC_EVENTS, view, eventually=eventually).text
+
+    def command(self, text: str | bytes, flags: int = os.O_WRONLY | os.O_APPEND) -> Observation:
+        """Write to dynamic_events, as ``echo … >>`` does."""
+        return self.write(DYNAMIC_EVENTS, text, flags)
+
+    def event_path(self, name: str, file: str, system: str = SYSTEM) -> str:
+        """The path of a file of an event."""
+        return f"{ROOT}/events/{system}/{name}/{file}"
+
+    def enable(self, name: str, *, system: str = SYSTEM) -> Observation:
+        """Make ftrace listen to an event."""
+        return self.write(self.event_path(name, "enable", system), "1\n")
+
+    def disable(self, name: str, *, system: str = SYSTEM) -> Observation:
+        """Make ftrace stop listening."""
+        return self.write(self.event_path(name, "enable", system), "0\n")
+
+    def enabled(self, name: str, *, system: str = SYSTEM) -> Observation:
+        """What `enable` of an event shows."""
+        return self.read(self.event_path(name, "enable", system))
+
+    def format(self, name: str, *, system: str = SYSTEM) -> str:
+        """The structure of `format`: the id and the lengths of arrays are left out."""
+        return self.read(self.event_path(name, "format", system), View.STRUCTURE).text
+
+    def whole_format(self, name: str, *, system: str = SYSTEM) -> str:
+        """`format` with its array lengths, which only the case about them reads."""
+        return self.read(self.event_path(name, "format", system), View.ARRAYS).text
+
+    def records(self, name: str | None = None) -> list[str]:
+        """Bodies of the trace lines of own events, or of one by name, oldest first."""
+        prefix = self._prefix if name is None else f"{name}:"
+        operation = op.ReadFile(self._actor, TRACE, View.RECORDS, prefix)
+        return self._lockstep.run(operation)[0].text.splitlines()
+
+    def clear_trace(self) -> Observation:
+        """Empty the trace buffer."""
+        return self.write(TRACE, "\n", os.O_WRONLY | os.O_TRUNC)
+
+    def mode(self, path: str) -> int:
+        """Permission bits of a path."""
+        return self._lockstep.run(op.Stat(self._actor, path))[0].value
