@@ -1,0 +1,139 @@
+"""Guests for the runner: a machine that reboots itself, and what its errors mean."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from conformance.outcome import Blame, Outcome, timed_out
+from conformance.plugin.target import Target
+from conformance.runner import Trouble
+from conformance.sut import executor as sut
+from kernels.config import lost
+from vm.deadline import Deadline
+from vm.errors import (
+    CallRefused,
+    GuestCrashed,
+    GuestTrouble,
+    HostTrouble,
+    NoAnswer,
+    VmError,
+)
+from vm.findings import Kind
+from vm.machine import Machine, MachineSpec, Mark
+
+# Seconds of an idle machine from QEMU's start to the agent's first answer.
+_BOOT = 12.0
+_PAUSE = 0.003
+# Lines of the console that are no complaint about what a case did.
+_HARMLESS = frozenset({Kind.INIT_DIED})
+
+
+class ConfigLost(HostTrouble):
+    """The booted kernel lacks an option that its build wanted."""
+
+
+class MachineGuest:
+    """A machine as the runner sees it.
+
+    It begins to boot when it is made; whoever asks first waits for it (``wait_ready``).
+    """
+
+    def __init__(self, target: Target, directory: Path) -> None:
+        assert target.image is not None
+        assert target.accelerator is not None
+        self._wanted = target.wanted
+        spec = MachineSpec(target.image, target.accelerator, append=target.append)
+        slowness = target.accelerator.slowness
+        self._boot_s = _BOOT * slowness
+        # The last mark, until it was seen on the console.
+        self._mark: Mark | None = None
+        self._machine = Machine.launch(spec, directory=directory)
+
+    def wait_ready(self) -> None:
+        """Wait for the agent.
+
+        Raises what a failed boot raises, and ConfigLost.
+        """
+        self._machine.wait_ready(Deadline(self._boot_s, "agent after the boot"))
+        self._check_config()
+
+    def _check_config(self) -> None:
+        """Raise ConfigLost naming the options that did not survive."""
+        config = self._machine.info.get("config")
+        if not self._wanted or config is None:
+            return
+        missing = lost(self._wanted, config)
+        if missing:
+            raise ConfigLost(
+                "the booted kernel lacks what its build wanted: " + ", ".join(map(str, missing)),
+                mend="rebuild it: uevt kernels build --refresh",
+            )
+
+    def call(
+        self,
+        actor: str,
+        calls: Sequence[Sequence[object]],
+        watch: Sequence[tuple[str, int, int]] = (),
+    ) -> list[dict[str, Any]]:
+        """See conformance.sut.guest.Channel."""
+        return self._machine.call(actor, calls, watch)
+
+    def deadline(self, seconds: float, what: str) -> Deadline:
+        """See conformance.sut.guest.Channel."""
+        return self._machine.deadline(seconds, what)
+
+    def pause(self, deadline: sut.Deadline) -> None:
+        """See conformance.sut.guest.Channel."""
+        time.sleep(min(_PAUSE, deadline.remaining()))
+
+    def mark(self, text: str) -> int:
+        """See conformance.runner.Guest."""
+        self._mark = self._machine.mark(text)
+        return self._mark.position
+
+    def console(self, since: int) -> str:
+        """See conformance.runner.Guest."""
+        return self._machine.console.text(since)
+
+    def splats(self, since: int) -> list[str]:
+        """See conformance.runner.Guest."""
+        if self._mark is not None:
+            self._machine.check(self._mark)
+            self._mark = None
+        found = self._machine.console.findings(since)
+        return [finding.text for finding in found if finding.kind not in _HARMLESS]
+
+    def pristine(self) -> None:
+        """See conformance.runner.Guest."""
+        self._machine.pristine()
+
+    def close(self) -> None:
+        """Nothing of the machine is left."""
+        with contextlib.suppress(VmError):
+            self._machine.close()
+
+
+def explain(error: BaseException, answered_before: bool) -> Trouble | None:
+    """What an error of a machine says about the case in which it came up."""
+    if not isinstance(error, VmError):
+        return None
+    reason = f"{error}" + (f"; {error.mend}" if error.mend else "")
+    outcome, blame = _judge(error, answered_before)
+    return Trouble(outcome, blame, reason, error.console)
+
+
+def _judge(error: VmError, answered_before: bool) -> tuple[Outcome, Blame]:
+    match error:
+        case GuestCrashed():
+            return Outcome.CRASH, Blame.KERNEL
+        case NoAnswer():
+            return timed_out(answered_before=answered_before)
+        case CallRefused():
+            return Outcome.ERROR, Blame.CASE
+        case GuestTrouble():
+            return Outcome.ERROR, Blame.GUEST
+    return Outcome.ERROR, Blame.HOST

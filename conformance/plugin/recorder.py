@@ -1,0 +1,115 @@
+"""What a run leaves behind: journal while it runs, results, JUnit and KTAP at its end."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import shutil
+import subprocess
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from conformance.outcome import CaseResult
+from conformance.plugin.target import Target
+from conformance.report import journal, junit, ktap, results
+from conformance.report.journal import JournalWriter
+from conformance.report.record import KernelFacts, RunHead, RunRecord
+
+_ROOT = Path(__file__).parents[2]
+_GIT_SECONDS = 5.0
+CONSOLE = "console.log"
+
+
+class Recorder:
+    """Writes one run into its directory.  Methods raise OSError when the disk refuses."""
+
+    def __init__(self, target: Target, directory: Path) -> None:
+        self.directory = directory
+        self._head = _head(target)
+        self._started = time.monotonic()
+        self._cases: dict[str, CaseResult] = {}
+        self._not_built = ""
+        self._journal = JournalWriter(directory / journal.NAME, sync=not target.is_model)
+        self._journal.begin(self._head)
+
+    def attempt(self, result: CaseResult) -> None:
+        """A case ended and is run once more."""
+        self._journal.attempt(result)
+
+    def case(self, result: CaseResult) -> None:
+        """A case ended."""
+        self._cases[result.id] = result
+        self._journal.case(result)
+
+    def not_built(self, reason: str) -> None:
+        """The kernel has no user_events."""
+        self._not_built = reason
+
+    def discard(self) -> None:
+        """Forget this run: its files go, and its directory if nothing else is in it."""
+        self._journal.close()
+        (self.directory / journal.NAME).unlink()
+        with contextlib.suppress(OSError):
+            self.directory.rmdir()
+
+    def join_consoles(self) -> None:
+        """Put the consoles of guests side by side into one console.log, one after the other."""
+        whole = self.directory / CONSOLE
+        for part in sorted(self.directory.glob(f"gw*/{CONSOLE}")):
+            with whole.open("a", errors="replace") as file:
+                file.write(f"=== guest {part.parent.name} ===\n")
+                file.write(part.read_text(errors="replace"))
+            shutil.rmtree(part.parent)
+
+    def finish(self, selected: int, note: str) -> RunRecord:
+        """Write everything that is written at the end."""
+        record = RunRecord(
+            head=self._head,
+            cases=tuple(self._cases.values()),
+            selected=selected,
+            duration_s=round(time.monotonic() - self._started, 3),
+            note=note or self._not_built,
+            not_built=bool(self._not_built),
+        )
+        self._journal.end(note)
+        self._journal.close()
+        results.write_results(record, self.directory / results.NAME)
+        junit.write_junit(record, self.directory / junit.NAME)
+        ktap.write_ktap(record, self.directory / ktap.NAME)
+        return record
+
+
+def _head(target: Target) -> RunHead:
+    host = {"accel": "none", "machine": platform.machine(), "kernel": platform.release()}
+    if target.accelerator is not None:
+        host["accel"] = target.accelerator.name
+        host["accel_reason"] = target.accelerator.why
+    return RunHead(
+        kernel=KernelFacts(
+            id=target.id,
+            release=target.release,
+            profile=target.profile.name,
+            config_sha256=target.config_sha256,
+            source=target.source,
+        ),
+        host=host,
+        started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        suite=_revision(),
+        self_check=target.is_model,
+    )
+
+
+def _revision() -> str:
+    """The revision of this suite, as git describes it; "unknown" outside of a checkout."""
+    try:
+        described = subprocess.run(
+            ["git", "-C", str(_ROOT), "describe", "--always", "--dirty", "--abbrev=12"],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=_GIT_SECONDS,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return described.stdout.strip()

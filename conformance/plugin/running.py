@@ -1,0 +1,161 @@
+"""Selecting cases and running them: the hooks of a process that has a guest."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from _pytest.mark.expression import Expression
+from _pytest.runner import runtestprotocol
+
+from conformance.cases.declare import FULL_MARK, Case, Tier, declared
+from conformance.outcome import CaseResult, Outcome
+from conformance.plugin.controller import FIRST, RESULT, refuse
+from conformance.plugin.target import Target
+from conformance.plugin.worker import Worker
+from conformance.report.failure import render_failure
+
+_RAISED = pytest.StashKey[BaseException | None]()
+_FAILED = frozenset({Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR})
+
+
+def case_of(item: pytest.Item) -> Case | None:
+    """The case an item runs, None for an ordinary test."""
+    return declared(getattr(item, "function", None))
+
+
+def _tier(case: Case, item: pytest.Item) -> Tier:
+    """The tier of a variant: its case's, unless it is marked as one more of a kind."""
+    return Tier.FULL if item.get_closest_marker(FULL_MARK.name) else case.tier
+
+
+def _case_id(case: Case, item: pytest.Item) -> str:
+    callspec = getattr(item, "callspec", None)
+    return case.id if callspec is None else f"{case.id}.{callspec.id}"
+
+
+class Running:
+    """Runs the selected cases of a session, one result each."""
+
+    def __init__(self, worker: Worker, target: Target) -> None:
+        self._worker = worker
+        self._target = target
+
+    def pytest_collection(self, session: pytest.Session) -> None:
+        """The guest boots while cases are collected."""
+        distributing = getattr(session.config.option, "dist", "no") != "no"
+        if not session.config.option.collectonly and not distributing:
+            self._worker.launch()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Keep the cases that apply to the kernel and match -k and --tier."""
+        keyword = config.option.keyword
+        wanted = _expression(config, keyword)
+        # From here on pytest must not match by file and function names as well.
+        config.option.keyword = ""
+        tier = Tier(config.option.tier)
+        cases = [item for item in items if case_of(item) is not None]
+        dropped = [item for item in cases if not self._selects(item, tier, wanted)]
+        if cases and len(dropped) == len(cases):
+            refuse(
+                config,
+                f"nothing selected: none of {len(cases)} cases fits -k {keyword!r}, tier {tier} "
+                f"and profile {self._target.profile.name}; -k matches parts of case ids",
+            )
+        if dropped:
+            config.hook.pytest_deselected(items=dropped)
+            gone = set(dropped)
+            items[:] = [item for item in items if item not in gone]
+
+    def _selects(self, item: pytest.Item, tier: Tier, wanted: Expression | None) -> bool:
+        case = case_of(item)
+        assert case is not None
+        if not case.applies(self._target.profile):
+            return False
+        if _tier(case, item) is Tier.FULL and tier is Tier.QUICK:
+            return False
+        return wanted is None or wanted.evaluate(_Matcher(_case_id(case, item)))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> bool | None:
+        """Run a case, judge it, and report one result for it."""
+        case = case_of(item)
+        if case is None:
+            return None
+        case = replace(case, tier=_tier(case, item))
+
+        def attempt() -> BaseException | None:
+            item.stash[_RAISED] = None
+            # Fixtures are made anew for every attempt.
+            item._initrequest()  # type: ignore[attr-defined]
+            runtestprotocol(item, log=False, nextitem=nextitem)
+            return item.stash[_RAISED]
+
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        result, first = self._worker.run(case, _case_id(case, item), attempt)
+        item.ihook.pytest_runtest_logreport(report=_report(item, result, first))
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Keep what a case raised, in whatever phase: the judgement needs the exception."""
+        if call.excinfo is not None and item.stash.get(_RAISED, False) is None:
+            item.stash[_RAISED] = call.excinfo.value
+        return (yield)
+
+    def pytest_unconfigure(self) -> None:
+        """End the guest."""
+        self._worker.close()
+
+
+class _Matcher:
+    """-k matches parts of case ids, and nothing else of an item."""
+
+    def __init__(self, case_id: str) -> None:
+        self._case_id = case_id
+
+    def __call__(self, name: str, /, **_: str | int | bool | None) -> bool:
+        return name.lower() in self._case_id
+
+
+def _expression(config: pytest.Config, keyword: str) -> Expression | None:
+    if not keyword:
+        return None
+    try:
+        return Expression.compile(keyword)
+    except SyntaxError as error:
+        refuse(config, f"-k {keyword!r} is no expression: {error}")
+
+
+def _report(item: pytest.Item, result: CaseResult, first: CaseResult | None) -> pytest.TestReport:
+    """The one report of a case; it carries the result to the controller."""
+    longrepr: Any = None
+    outcome = "passed"
+    if result.outcome in _FAILED:
+        outcome, longrepr = "failed", "\n".join(render_failure(result))
+    elif result.outcome is not Outcome.PASS:
+        outcome, longrepr = "skipped", (str(item.path), item.location[1] or 0, result.reason)
+    report = pytest.TestReport(
+        nodeid=item.nodeid,
+        location=item.location,
+        keywords={},
+        outcome=outcome,  # type: ignore[arg-type]
+        longrepr=longrepr,
+        when="call",
+        duration=result.duration_s,
+    )
+    if result.outcome is Outcome.XFAIL:
+        report.wasxfail = result.reason
+    setattr(report, RESULT, result.to_json())
+    setattr(report, FIRST, None if first is None else first.to_json())
+    return report

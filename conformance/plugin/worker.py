@@ -1,0 +1,100 @@
+"""The process that runs cases: its guest, its runner, one judged result per case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from conformance.cases.declare import Case
+from conformance.expectations.condition import KernelContext
+from conformance.expectations.loader import Expectations
+from conformance.outcome import (
+    Blame,
+    CaseResult,
+    Evidence,
+    Outcome,
+    SkipReason,
+    lost,
+    settle,
+)
+from conformance.plugin.guests import MachineGuest, explain
+from conformance.plugin.target import Target
+from conformance.runner import Guest, NotBuilt, Runner
+from conformance.sut.user_events import UserEvents
+
+Attempt = Callable[[], BaseException | None]
+
+
+class Worker:
+    """Runs cases on one guest of a target.  ``directory`` is for console.log."""
+
+    def __init__(self, target: Target, directory: Path, expectations: Expectations) -> None:
+        self._target = target
+        self._directory = directory
+        self._expectations = expectations
+        self._guest: MachineGuest | None = None
+        self._case: tuple[Case, str] | None = None
+        supply = None if target.is_model else self._boot
+        self._runner = Runner(target.profile, supply, explain)
+
+    def launch(self) -> None:
+        """Let the guest boot while cases are still being collected.
+
+        Raises VmError when it cannot be started.
+        """
+        if not self._target.is_model:
+            self._guest = MachineGuest(self._target, self._directory)
+
+    def _boot(self) -> Guest:
+        if self._guest is None:
+            self.launch()
+        assert self._guest is not None
+        self._guest.wait_ready()
+        return self._guest
+
+    def begin(self) -> UserEvents:
+        """The system for the case that is being run."""
+        assert self._case is not None, "the fixture ue is for cases"
+        return self._runner.begin(*self._case)
+
+    def run(
+        self, case: Case, case_id: str, attempt: Attempt
+    ) -> tuple[CaseResult, CaseResult | None]:
+        """Run a case; once more, on a new guest, when it lost its own.
+
+        ``attempt`` performs the case and returns what it raised.  Returns the result that
+        stands, and the first one if there was a second.
+        """
+        self._case = (case, case_id)
+        first = self._once(case, case_id, attempt)
+        if not lost(first):
+            return self._expected(first), None
+        second = self._once(case, case_id, attempt)
+        return settle(first, self._expected(second)), first
+
+    def _once(self, case: Case, case_id: str, attempt: Attempt) -> CaseResult:
+        error = attempt()
+        if isinstance(error, NotBuilt):
+            return CaseResult(
+                id=case_id,
+                surface=case.surface,
+                tier=case.tier.value,
+                outcome=Outcome.SKIP,
+                blame=Blame.NONE,
+                reason=SkipReason.NOT_BUILT.value,
+                evidence=Evidence(docs=str(error)),
+            )
+        return self._runner.end(case, case_id, error)
+
+    def _expected(self, result: CaseResult) -> CaseResult:
+        """Known deviations applied; a self-check has none."""
+        if self._target.is_model:
+            return result
+        profile = self._target.profile
+        release = self._target.release or str(profile.release)
+        return self._expectations.judge(KernelContext(release, profile.name), result)
+
+    def close(self) -> None:
+        """Nothing of the guest is left."""
+        if self._guest is not None:
+            self._guest.close()

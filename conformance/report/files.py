@@ -1,0 +1,46 @@
+"""Writing files so that a reader never sees half of one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace ``path`` by ``text`` in UTF-8: afterwards it holds the old or the new text.
+
+    The new text is on the disk before the name moves, and the name before this returns,
+    so that this also holds for a host that loses power.  Raises OSError; the old file is
+    then untouched and nothing else is left behind.
+    """
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            # mkstemp gives 0600; results are for everybody the directory is for.
+            os.fchmod(file.fileno(), 0o666 & ~_umask())
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make names created in or moved into ``directory`` durable.  Raises OSError."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    # There is no call that only asks; this process writes its reports from one thread.
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

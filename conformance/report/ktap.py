@@ -1,0 +1,84 @@
+"""results.ktap: the run in KTAP version 1, one nested test per surface.
+
+The format is Documentation/dev-tools/ktap.rst.  Case ids appear as they are: they hold
+nothing that a reader would have to escape or slug.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance.outcome import UNEXPECTED, CaseResult, Outcome
+from conformance.report.failure import render_failure
+from conformance.report.files import write_atomically
+from conformance.report.record import RunRecord
+from conformance.report.text import one_line
+
+NAME = "results.ktap"
+RUN_ID = "uevt.run"
+"""Name of the entry that stands for the run as a whole when no case tells its trouble."""
+
+# ktap.rst knows SKIP, TODO, XFAIL, TIMEOUT and ERROR; a reader falls back to "not ok" for
+# the words it does not know.
+_BAD = UNEXPECTED | {Outcome.ERROR}
+_WITHOUT_DIRECTIVE = {Outcome.PASS, Outcome.FAIL}
+
+
+def write_ktap(record: RunRecord, path: Path) -> None:
+    """Replace ``path`` by the run in KTAP.  Raises OSError."""
+    write_atomically(path, render_ktap(record))
+
+
+def render_ktap(record: RunRecord) -> str:
+    """The run in KTAP, ending with a newline."""
+    if record.not_built:
+        reason = one_line(record.note) or "the kernel was built without user_events"
+        return "\n".join(["KTAP version 1", *_head(record), f"1..0 # SKIP {reason}"]) + "\n"
+    surfaces: dict[str, list[CaseResult]] = {}
+    for case in record.cases:
+        surfaces.setdefault(case.surface, []).append(case)
+    trouble = one_line(record.trouble)
+    lines = ["KTAP version 1", *_head(record), f"1..{len(surfaces) + bool(trouble)}"]
+    for number, (surface, cases) in enumerate(surfaces.items(), start=1):
+        lines += [f"  {line}" for line in _surface(surface, cases)]
+        lines.append(_surface_result(number, surface, cases))
+    if trouble:
+        lines.append(f"not ok {len(surfaces) + 1} {RUN_ID} # ERROR {trouble}")
+    return "\n".join(lines) + "\n"
+
+
+def _head(record: RunRecord) -> list[str]:
+    kernel = record.head.kernel
+    facts = {
+        "kernel": kernel.id,
+        "release": kernel.release,
+        "profile": kernel.profile,
+        "accel": record.head.host["accel"],
+    }
+    return [f"# {name}: {one_line(value)}" for name, value in facts.items() if value]
+
+
+def _surface(surface: str, cases: list[CaseResult]) -> list[str]:
+    lines = ["KTAP version 1", f"# Subtest: {surface}", f"1..{len(cases)}"]
+    for number, case in enumerate(cases, start=1):
+        if case.outcome in _BAD:
+            # Evidence is indented behind its "#", so that no text of a kernel can be
+            # taken for a "# Subtest:" line.
+            lines += [f"# {line}" for line in render_failure(case)]
+        lines.append(_case_result(number, case))
+    return lines
+
+
+def _case_result(number: int, case: CaseResult) -> str:
+    line = f"{'not ok' if case.outcome in _BAD else 'ok'} {number} {case.id}"
+    if case.outcome in _WITHOUT_DIRECTIVE:
+        return line
+    return f"{line} # {case.outcome} {one_line(case.reason)}".rstrip()
+
+
+def _surface_result(number: int, surface: str, cases: list[CaseResult]) -> str:
+    if any(case.outcome in _BAD for case in cases):
+        return f"not ok {number} {surface}"
+    if all(case.outcome is Outcome.SKIP for case in cases):
+        return f"ok {number} {surface} # SKIP every case was skipped"
+    return f"ok {number} {surface}"

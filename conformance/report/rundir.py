@@ -1,0 +1,60 @@
+"""The directory a run writes into: where it is, and whether it may be used."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from datetime import datetime
+from pathlib import Path
+
+from conformance.report import journal, junit, ktap, results
+from conformance.report.errors import ReportError
+
+LATEST = "latest"
+# Every file a run may leave in its directory; --force removes these and nothing else.
+FILES = (journal.NAME, results.NAME, junit.NAME, ktap.NAME, "report.html", "console.log")
+# Mistakes of whoever named the directory; anything else (no space, say) is the host's.
+_REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENOENT}
+
+
+class DirectoryRefused(ReportError):
+    """The directory named for the results cannot be used."""
+
+
+def default_directory(root: Path, kernel_id: str, now: datetime) -> Path:
+    """``root/<kernel id>/<UTC stamp>``; ``now`` must know its time zone and be UTC."""
+    return root / kernel_id / now.strftime("%Y%m%dT%H%M%SZ")
+
+
+def claim(directory: Path, *, resume: bool = False, force: bool = False) -> None:
+    """Make ``directory`` ready to be written into.
+
+    It is created when it is not there.  One that holds anything is refused, unless
+    ``resume`` goes on with it or ``force`` removes what an earlier run left in it.
+    Raises DirectoryRefused, or OSError for trouble that is not the user's.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if force:
+            for name in FILES:
+                (directory / name).unlink(missing_ok=True)
+        elif not resume and any(directory.iterdir()):
+            raise DirectoryRefused(
+                directory, "is not empty", "name another --out, or add --resume or --force"
+            )
+        # Asking for permissions is no proof: root may write anywhere but on a read-only mount.
+        tempfile.TemporaryFile(dir=directory).close()
+    except OSError as error:
+        if error.errno not in _REFUSALS:
+            raise
+        what = f"cannot be written: {error.strerror}"
+        raise DirectoryRefused(directory, what, "name another --out") from error
+
+
+def link_latest(directory: Path) -> None:
+    """Point ``latest`` beside ``directory`` to it, in one step.  Raises OSError."""
+    temporary = directory.parent / f".{LATEST}.{os.getpid()}"
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(directory.name)
+    temporary.replace(directory.parent / LATEST)

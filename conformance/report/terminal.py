@@ -1,0 +1,131 @@
+"""The summary of a run for a terminal or a log; its last line is the verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance.outcome import UNEXPECTED, CaseResult, Outcome, RunVerdict
+from conformance.report.failure import render_failure, rerun_line
+from conformance.report.record import RunRecord, self_check_of
+from conformance.report.text import coloured, one_line, wrapped
+
+_DETAILED = 10
+"""Failures told in full; a kernel that breaks everything must not bury its own summary."""
+
+_TOLD = UNEXPECTED | {Outcome.ERROR}
+_COLOURS = {
+    RunVerdict.PASS: "good",
+    RunVerdict.FAIL: "bad",
+    RunVerdict.NOT_BUILT: "notable",
+    RunVerdict.ERROR: "bad",
+}
+
+
+def render_summary(
+    record: RunRecord, *, directory: Path | None = None, colour: bool = False
+) -> str:
+    """The summary, ending with the verdict line and a newline.
+
+    ``directory`` is where the files of the run are, said just before the verdict.
+    """
+    lines = _failures(record)
+    lines += _facts(record)
+    lines += _listed("known deviations", record, {Outcome.XFAIL})
+    lines += _listed("skipped", record, {Outcome.SKIP})
+    lines += _reruns(record)
+    if directory is not None:
+        lines.append(f"results   {one_line(str(directory))}")
+    lines.append(verdict_line(record, colour=colour))
+    return "\n".join(lines) + "\n"
+
+
+def verdict_line(record: RunRecord, *, colour: bool = False) -> str:
+    """The one line that says what became of the run."""
+    kernel = record.head.kernel
+    if record.head.self_check:
+        ok = self_check_of(record)
+        said = coloured(f"self-check {ok}", "good" if ok == "ok" else "bad", enabled=colour)
+        return f"uevt: {one_line(kernel.id)} (profile {one_line(kernel.profile)}) {said}"
+    verdict = record.verdict
+    word = coloured(verdict.value, _COLOURS[verdict], enabled=colour)
+    release = f" ({one_line(kernel.release)})" if kernel.release else ""
+    return f"uevt: {one_line(kernel.id)}{release} {word}: {_counts(record)}"
+
+
+def _counts(record: RunRecord) -> str:
+    time = f"in {record.duration_s:.1f} s"
+    if record.not_built:
+        return f"{one_line(record.note) or 'this kernel was built without user_events'} {time}"
+    known = record.count(Outcome.XFAIL)
+    parts = [
+        f"{record.count(Outcome.PASS)} passed",
+        f"{known} known deviation{'' if known == 1 else 's'}",
+        f"{record.count(*UNEXPECTED)} unexpected",
+    ]
+    if skipped := record.count(Outcome.SKIP):
+        parts.append(f"{skipped} skipped")
+    if errors := record.count(Outcome.ERROR):
+        parts.append(f"{errors} undecided")
+    if record.missing:
+        parts.append(f"{record.missing} not run")
+    return f"{', '.join(parts)} {time}"
+
+
+def _failures(record: RunRecord) -> list[str]:
+    told = [case for case in record.cases if case.outcome in _TOLD]
+    lines: list[str] = []
+    for case in told[:_DETAILED]:
+        lines += [*render_failure(case), ""]
+    if rest := told[_DETAILED:]:
+        lines.append(f"{len(rest)} more, told in results.json")
+        for case in rest:
+            lines += wrapped(_line(case), indent=2, hanging=2)
+        lines.append("")
+    return lines
+
+
+def _facts(record: RunRecord) -> list[str]:
+    kernel, host = record.head.kernel, record.head.host
+    lines = wrapped(f"kernel    {_kernel(record)}", hanging=10)
+    if kernel.source:
+        lines += wrapped(f"source    {one_line(kernel.source)}", hanging=10)
+    reason = host.get("accel_reason", "")
+    why = f" ({one_line(reason)})" if reason else ""
+    lines += wrapped(f"host      {host['accel']}{why}", hanging=10)
+    if record.adapted:
+        measured = ", ".join(record.adapted)
+        lines += wrapped(f"adapted   measured, not the profile's: {measured}", hanging=10)
+    if record.trouble or (record.note and not record.not_built):
+        lines += wrapped(f"note      {one_line(record.trouble or record.note)}", hanging=10)
+    return lines
+
+
+def _kernel(record: RunRecord) -> str:
+    kernel = record.head.kernel
+    variant = f", variant {one_line(kernel.variant)}" if kernel.variant else ""
+    config = f", config {kernel.config_sha256[:12]}" if kernel.config_sha256 else ""
+    release = f" ({one_line(kernel.release)})" if kernel.release else ""
+    return f"{one_line(kernel.id)}{release}, profile {one_line(kernel.profile)}{variant}{config}"
+
+
+def _listed(title: str, record: RunRecord, outcomes: set[Outcome]) -> list[str]:
+    cases = [case for case in record.cases if case.outcome in outcomes]
+    lines = [title] if cases else []
+    for case in cases:
+        lines += wrapped(_line(case), indent=2, hanging=2)
+    return lines
+
+
+def _reruns(record: RunRecord) -> list[str]:
+    lines: list[str] = []
+    for case in record.cases:
+        # A failure has told of its other run already.
+        if case.rerun and case.outcome not in _TOLD:
+            lines += wrapped(
+                f"{case.id} {case.outcome}: {rerun_line(case.rerun)}", indent=2, hanging=2
+            )
+    return ["run twice", *lines] if lines else []
+
+
+def _line(case: CaseResult) -> str:
+    return f"{case.id} {case.outcome}" + (f": {one_line(case.reason)}" if case.reason else "")

@@ -1,0 +1,78 @@
+"""Plain text for people: printable, at most 100 columns, coloured only on a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import TextIO
+
+WIDTH = 100
+"""Columns no line of a report exceeds."""
+
+_COLOURS = {"good": "32", "bad": "31", "notable": "33"}
+
+
+def printable(text: str) -> str:
+    """``text`` with everything but printable characters and newlines escaped.
+
+    What a kernel prints may hold anything: escape sequences would move the cursor of the
+    reader's terminal, and most control characters are not allowed in XML at all.
+    """
+    return "".join(each if each == "\n" or each.isprintable() else _escaped(each) for each in text)
+
+
+def one_line(text: str) -> str:
+    """``text`` printable and on one line, runs of white space made one space."""
+    return printable(" ".join(text.split()))
+
+
+def wrapped(text: str, *, indent: int = 0, hanging: int = 0) -> list[str]:
+    """The lines of ``text`` within WIDTH; continuations go ``hanging`` columns deeper.
+
+    Tabs become spaces; leading white space of a line is kept, a word that does not fit on
+    a line of its own is cut.
+    """
+    lines: list[str] = []
+    for line in printable(text.expandtabs()).splitlines() or [""]:
+        margin = " " * (indent + len(line) - len(line.lstrip()))
+        lines += textwrap.wrap(
+            line.strip(),
+            WIDTH,
+            initial_indent=margin,
+            subsequent_indent=margin + " " * hanging,
+            break_on_hyphens=False,
+        ) or [""]
+    return lines
+
+
+def folded(lines: Iterable[str], *, indent: int) -> list[str]:
+    """Lines of a log as they are, cut at WIDTH and continued; nothing is reflowed."""
+    room = WIDTH - indent
+    out: list[str] = []
+    for line in lines:
+        rest = printable(line.expandtabs())
+        out.append(" " * indent + rest[:room])
+        while rest := rest[room:]:
+            out.append(" " * indent + rest[:room])
+    return out
+
+
+def use_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether to colour what goes to ``stream``: a terminal, and nobody asked not to."""
+    return (
+        stream.isatty()
+        and not environment.get("NO_COLOR")
+        and environment.get("TERM", "dumb") != "dumb"
+    )
+
+
+def coloured(text: str, colour: str, *, enabled: bool) -> str:
+    """``text`` in the colour ``good``, ``bad`` or ``notable`` where that is enabled."""
+    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if enabled else text
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
