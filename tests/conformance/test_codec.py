@@ -1,0 +1,107 @@
+"""Programs as JSON, as digests, and as C."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+
+import pytest
+from hypothesis import given
+
+from conformance.program import codec
+from conformance.program import operations as op
+from conformance.program.as_c import literal, statement
+from conformance.program.operations import Operation, View
+from tests.conformance.generated import READ_WRITE, STEADY, programs
+from tests.conformance.variants import Outcome
+
+EXAMPLES: dict[str, Operation] = {
+    "p1: /* new process */;": op.Spawn("p1"),
+    "p1: p2 = fork();": op.Fork("p1", "p2"),
+    "p1: _exit(3);": op.Exit("p1", 3),
+    "p1: setresgid(7, 7, 7); setresuid(7, 7, 7);": op.Setuid("p1", 7),
+    'p1: fd4 = open("/f", O_RDONLY | O_TRUNC);': op.Open("p1", 4, "/f", os.O_TRUNC),
+    "p1: close(fd4);": op.Close("p1", 4),
+    "p1: fd5 = dup(fd4);": op.Dup("p1", 4, 5),
+    "p1: ioctl(fd4, 0xc0082a00, 0x1000);": op.Ioctl("p1", 4, 0xC0082A00, 0x1000),
+    "p1: read(fd4, buffer, 9);": op.Read("p1", 4, 9),
+    "p1: write(fd4, (void *)0x1000, 9);": op.Write("p1", 4, 0x1000, 9),
+    "p1: pwrite(fd4, (void *)0x1000, 9, -1);": op.Pwrite("p1", 4, 0x1000, 9, -1),
+    "p1: writev(fd4, (struct iovec *)0x1000, 2);": op.Writev("p1", 4, 0x1000, 2),
+    "p1: pwritev(fd4, (struct iovec *)0x1000, 2, 1);": op.Pwritev("p1", 4, 0x1000, 2, 1),
+    "p1: lseek(fd4, 1, 2);": op.Lseek("p1", 4, 1, 2),
+    "p1: mmap((void *)0x1000, 0x2000, PROT_READ | PROT_WRITE, "
+    "MAP_FIXED_NOREPLACE | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);": op.Mmap(
+        "p1", 0x1000, 0x2000, READ_WRITE, mmap.MAP_PRIVATE
+    ),
+    "p1: mmap((void *)0x1000, 0x1000, PROT_READ, "
+    "MAP_FIXED_NOREPLACE | MAP_SHARED, fd4, 0);": op.Mmap(
+        "p1", 0x1000, 0x1000, mmap.PROT_READ, mmap.MAP_SHARED, 4
+    ),
+    "p1: munmap((void *)0x1000, 0x1000);": op.Munmap("p1", 0x1000, 0x1000),
+    "p1: mprotect((void *)0x1000, 0x1000, PROT_NONE);": op.Mprotect("p1", 0x1000, 0x1000, 0),
+    'p1: memcpy((void *)0x1000, "a\\000\\042", 3);': op.Store("p1", 0x1000, b'a\0"'),
+    "p1: memcpy(buffer, (void *)0x1000, 3);": op.Load("p1", 0x1000, 3),
+    'p1: cat("/f");': op.ReadFile("p1", "/f"),
+    'p1: echo(open("/f", O_WRONLY | O_APPEND), "1\\012");': op.WriteFile(
+        "p1", "/f", b"1\n", os.O_WRONLY | os.O_APPEND
+    ),
+    'p1: stat("/f", &st);': op.Stat("p1", "/f"),
+}
+
+
+@pytest.mark.parametrize(("text", "operation"), EXAMPLES.items(), ids=range(len(EXAMPLES)))
+def test_an_operation_is_a_statement_of_c(text: str, operation: Operation) -> None:
+    assert statement(operation) == text
+
+
+def test_no_kind_of_operation_is_forgotten() -> None:
+    shown = {type(each).__name__ for each in EXAMPLES.values()}
+    assert shown == {each.__name__ for each in Operation.__subclasses__()}
+
+
+@STEADY
+@given(programs(hostility=4))
+def test_every_operation_is_json_and_c(program: list[Operation]) -> None:
+    for operation in program:
+        assert json.loads(json.dumps(codec.encode(operation)))["op"] == type(operation).__name__
+        assert statement(operation).startswith(f"{operation.actor}: ")
+
+
+@STEADY
+@given(programs(hostility=4), programs(hostility=4))
+def test_digests_differ_when_programs_do(first: list[Operation], second: list[Operation]) -> None:
+    assert (codec.digest(first) == codec.digest(second)) == (first == second)
+
+
+def test_the_serial_of_a_name_is_incidental() -> None:
+    def program(serial: str, stem: str) -> list[Operation]:
+        name = f"t{serial}_{stem}"
+        return [
+            op.Store("p1", 0x1000, b"\x1c\0\0\0" + name.encode() + b" u32 a\0\xff"),
+            op.WriteFile("root", f"/events/user_events/{name}/enable", b"1", os.O_WRONLY),
+            op.ReadFile("root", "/status", View.OWN, f"t{serial}_"),
+        ]
+
+    assert codec.digest(program("00001", "e")) == codec.digest(program("00731", "e"))
+    assert codec.digest(program("00001", "e")) != codec.digest(program("00001", "f"))
+
+
+def test_numbers_and_order_are_not_incidental() -> None:
+    first, second = op.Load("p1", 0x1000, 4), op.Load("p1", 0x1000, 8)
+    assert codec.digest([first, second]) != codec.digest([second, first])
+    assert codec.digest([first]) != codec.digest([second])
+    assert codec.digest([op.Load("p2", 0x1000, 4)]) != codec.digest([first])
+
+
+def test_bytes_are_a_c_literal_cut_short() -> None:
+    assert literal(b'a"\\\n\xff') == '"a\\042\\134\\012\\377"'
+    assert literal(bytes(50)) == '"' + "\\000" * 48 + '" /* + 2 bytes */'
+
+
+def test_every_step_of_every_case_can_be_told(recorded: dict[str, Outcome]) -> None:
+    for outcome in recorded.values():
+        for step in outcome.lockstep.steps:
+            assert step.text.startswith(f"{step.number}. {step.operation.actor}: ")
+            json.dumps(codec.encode(step.operation))

@@ -1,0 +1,168 @@
+"""Which dated behaviours a release is held to."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.abi.profiles import ProfileError, Release, in_range, profile_for
+from conformance.abi.switches import BY_NAME, SWITCHES, Kind, Switch
+
+# Every switch, in the order in which mainline got them.
+FIRST_65 = {
+    "ebadf_when_disabled",
+    "struct_size_matched",
+    "arguments_matched",
+    "null_arguments_matched",
+    "empty_payload",
+    "auto_delete",
+    "text_flags_refused",
+    "fields_printed_in_order",
+}
+BACKPORTED_TO_64 = {"ebadf_when_disabled", "struct_size_matched"}
+UP_TO_612 = FIRST_65 | {"persist", "multi_format", "unspaced_fields_match"}
+
+
+@pytest.mark.parametrize(
+    ("release", "switches"),
+    [
+        ("6.4", set()),
+        ("6.4.4", set()),
+        ("6.4.5", BACKPORTED_TO_64),
+        ("6.4.16", BACKPORTED_TO_64),
+        ("6.5", FIRST_65),
+        ("6.6", FIRST_65),
+        ("6.6.32", FIRST_65),
+        ("6.6.33", FIRST_65 | {"persist", "unspaced_fields_match"}),
+        ("6.7", FIRST_65 | {"persist"}),
+        ("6.8", FIRST_65 | {"persist"}),
+        ("6.8.11", FIRST_65 | {"persist"}),
+        ("6.8.12", FIRST_65 | {"persist", "unspaced_fields_match"}),
+        ("6.9", FIRST_65 | {"persist", "multi_format"}),
+        ("6.9.3", UP_TO_612),
+        ("6.10", UP_TO_612),
+        ("6.12", UP_TO_612),
+        ("6.12.96", UP_TO_612),
+        ("6.12.97", UP_TO_612 | {"deferred_release"}),
+        ("6.12.117-uevt", UP_TO_612 | {"deferred_release"}),
+        # A series without the backport, however many sublevels it has.
+        ("6.13.200", UP_TO_612),
+        ("7.1", UP_TO_612),
+        ("7.2", UP_TO_612 | {"deferred_release"}),
+        ("7.2-rc1", UP_TO_612 | {"deferred_release"}),
+        ("7.3", UP_TO_612 | {"deferred_release", "unprintable_text_as_hex"}),
+    ],
+)
+def test_switches_of_a_release(release: str, switches: set[str]) -> None:
+    assert profile_for(release).switches == switches
+
+
+def test_every_switch_is_on_at_last() -> None:
+    assert profile_for("7.3").switches == set(BY_NAME)
+
+
+def test_names_of_switches_are_unique() -> None:
+    assert len(BY_NAME) == len(SWITCHES)
+
+
+@pytest.mark.parametrize("switch", SWITCHES, ids=lambda switch: switch.name)
+def test_a_switch_comes_with_its_release_and_stays(switch: Switch) -> None:
+    major, minor = switch.since
+    before = f"{major}.{minor - 1}" if minor else f"{major - 1}.99"
+    if switch.since > (6, 4):
+        assert not profile_for(before).has(switch.name)
+    assert profile_for(f"{major}.{minor}").has(switch.name)
+    assert profile_for(f"{major + 1}.0").has(switch.name)
+    for (series_major, series_minor), sublevel in switch.backports.items():
+        assert (series_major, series_minor) < switch.since
+        series = f"{series_major}.{series_minor}"
+        assert not profile_for(f"{series}.{sublevel - 1}").has(switch.name)
+        assert profile_for(f"{series}.{sublevel}").has(switch.name)
+
+
+def test_the_base_release_decides_about_generic_tracing_code() -> None:
+    base = {switch.name for switch in SWITCHES if switch.kind is Kind.BASE}
+    assert base == {"fields_printed_in_order", "unprintable_text_as_hex"}
+    old_on_new = profile_for("6.4", base="7.3")
+    assert old_on_new.switches == base
+    assert old_on_new.release == Release(6, 4)
+    assert profile_for("7.3", base="6.4").switches == set(BY_NAME) - base
+
+
+def test_an_override_turns_one_switch() -> None:
+    plain = profile_for("6.8")
+    without = profile_for("6.8,ebadf_when_disabled=no")
+    assert without.switches == plain.switches - {"ebadf_when_disabled"}
+    assert profile_for("6.8, multi_format=yes").has("multi_format")
+    both = profile_for("6.4,auto_delete=yes,persist=yes")
+    assert both.switches == {"auto_delete", "persist"}
+
+
+def test_the_name_keeps_what_was_asked_for() -> None:
+    assert profile_for("6.8,persist=no").name == "6.8,persist=no"
+
+
+@pytest.mark.parametrize(
+    ("abi", "says"),
+    [
+        ("", "'' is not a kernel release"),
+        ("six", "'six' is not a kernel release; write it like 6.12"),
+        ("6", "'6' is not a kernel release"),
+        ("6.3", "no profile for 6.3: this suite holds remote-enable kernels, 6.4 and later"),
+        ("5.18", "no profile for 5.18"),
+        ("6.12,persist", "'persist' is not an override; write SWITCH=yes or SWITCH=no"),
+        ("6.12,persist=on", "'persist=on' is not an override"),
+        ("6.12,", "'' is not an override"),
+        ("6.12,persists=no", "unknown switch 'persists'; one of arguments_matched, "),
+    ],
+)
+def test_what_is_no_profile_says_what_would_be(abi: str, says: str) -> None:
+    with pytest.raises(ProfileError) as raised:
+        profile_for(abi)
+    assert str(raised.value).startswith(says)
+
+
+def test_an_unknown_switch_is_nobodys_behaviour() -> None:
+    with pytest.raises(KeyError):
+        profile_for("6.12").has("persists")
+
+
+@pytest.mark.parametrize(
+    ("text", "release"),
+    [
+        ("6.12", Release(6, 12)),
+        ("6.12.117", Release(6, 12, 117)),
+        ("6.12.117-uevt", Release(6, 12, 117)),
+        ("7.0-rc2", Release(7, 0)),
+        ("6.12.117+", Release(6, 12, 117)),
+    ],
+)
+def test_a_release_is_read_up_to_its_numbers(text: str, release: Release) -> None:
+    assert Release.parse(text) == release
+
+
+def test_releases_are_ordered_by_number() -> None:
+    texts = ["7.0", "6.12.9", "6.9", "6.12", "6.12.10"]
+    ordered = ["6.9", "6.12", "6.12.9", "6.12.10", "7.0"]
+    assert [str(each) for each in sorted(map(Release.parse, texts))] == ordered
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "outside"),
+    [
+        ("6.4..", ("6.4", "6.12.117", "7.3"), ()),
+        ("6.7..", ("6.7", "7.0"), ("6.4", "6.6.99")),
+        ("6.4..6.6", ("6.4", "6.6.33"), ("6.7",)),
+        ("6.12", ("6.12", "6.12.117"), ("6.11", "6.13")),
+    ],
+)
+def test_a_range_counts_series(
+    text: str, inside: tuple[str, ...], outside: tuple[str, ...]
+) -> None:
+    assert [abi for abi in inside if not in_range(text, profile_for(abi))] == []
+    assert [abi for abi in outside if in_range(text, profile_for(abi))] == []
+
+
+@pytest.mark.parametrize("text", ["", "..", "6.4...6", "x..6.5"])
+def test_a_range_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ProfileError):
+        in_range(text, profile_for("6.12"))

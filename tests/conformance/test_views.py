@@ -1,0 +1,123 @@
+"""What of a text file is compared."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.program.operations import ReadFile, View
+from conformance.program.views import read
+from tests.conformance.generated import STEADY
+
+PREFIX = "t00001_"
+FORMAT = b"""name: t00001_e
+ID: 1234
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+
+\tfield:char a[7];\toffset:8;\tsize:20;\tsigned:1;
+\tfield:__data_loc char[] b;\toffset:28;\tsize:4;\tsigned:1;
+\tfield:__rel_loc char c[];\toffset:32;\tsize:4;\tsigned:1;
+
+print fmt: "ID: %u a[7]=%s", REC->a
+"""
+TRACE = rb"""# tracer: nop
+#
+# entries-in-buffer/entries-written: 5/5   #P:1
+#
+#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
+          python-71      [000] .....     3.181713: t00001_e: a=0x1 (1)
+ a b-c [000] d-99 [001] d..1.    12.000001: t00001_e:No fields found
+           <...>-72      [000] .....     3.181714: t00002_e: a=0x2 (2)
+           <...>-72      (     71) [000] .....     3.181714: t00001_f: m=x: y
+          python-71      [000] .....     3.181715: sched_switch: t00001_e
+"""
+
+
+def seen(view: View, data: bytes, prefix: str = PREFIX) -> bytes:
+    """What a view leaves of a text."""
+    return read(ReadFile("root", "/file", view, prefix), data)
+
+
+@STEADY
+@given(st.binary())
+def test_an_exact_view_leaves_all(data: bytes) -> None:
+    assert seen(View.EXACT, data) == data
+
+
+@STEADY
+@given(st.binary(), st.sampled_from(View))
+def test_any_view_reads_any_bytes_the_same_way_twice(data: bytes, view: View) -> None:
+    once = seen(view, data)
+    assert seen(view, data) == once
+    if view is not View.RECORDS:
+        assert seen(view, once) == once
+
+
+@pytest.mark.parametrize(
+    ("data", "own"),
+    [
+        (b"", b""),
+        (b"\nActive: 0\nBusy: 0\n", b""),
+        (b"t00001_a\nt00002_a\nxt00001_a\n\nActive: 3\n", b"t00001_a\n"),
+        (b"t00001_a # Used by ftrace\n", b"t00001_a # Used by ftrace\n"),
+        (b"u:t00001_a u32 b\nu:other t00001_c\n", b"u:t00001_a u32 b\n"),
+        (b"t00001_\xff\xa0\n", b"t00001_\xff\xa0\n"),
+        (b"p:t00001_a\n", b""),
+    ],
+)
+def test_own_lines_are_told_by_the_name_of_the_event(data: bytes, own: bytes) -> None:
+    assert seen(View.OWN, data) == own
+
+
+def test_the_structure_of_a_format_has_no_id_and_no_lengths() -> None:
+    assert seen(View.STRUCTURE, FORMAT) == (
+        FORMAT.replace(b"ID: 1234\n", b"ID: N\n").replace(b"char a[7];", b"char a[];")
+    )
+
+
+def test_the_arrays_of_a_format_have_their_lengths() -> None:
+    assert seen(View.ARRAYS, FORMAT) == FORMAT.replace(b"ID: 1234\n", b"ID: N\n")
+
+
+@pytest.mark.parametrize("length", [b"0", b"20", b"4294967295", b"-1", b""])
+def test_any_length_is_left_out(length: bytes) -> None:
+    shown = FORMAT.replace(b"a[7];", b"a[" + length + b"];")
+    assert seen(View.STRUCTURE, shown) == seen(View.STRUCTURE, FORMAT)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (b"offset:8", b"offset:9"),
+        (b"size:20", b"size:21"),
+        (b"signed:1", b"signed:0"),
+        (b"char a[7]", b"char b[7]"),
+        (b"char a[7]", b"char a"),
+        (b"__data_loc char[] b", b"__data_loc char b[]"),
+        (b"name: t00001_e", b"name: t00001_f"),
+        (b"a[7]=%s", b"a[8]=%s"),
+        (b"ID: 1234\n", b"ID: x\n"),
+    ],
+)
+def test_everything_else_of_a_format_is_compared(right: bytes, wrong: bytes) -> None:
+    changed = FORMAT.replace(right, wrong, 1)
+    assert changed != FORMAT
+    assert seen(View.STRUCTURE, changed) != seen(View.STRUCTURE, FORMAT)
+
+
+def test_records_are_the_bodies_of_own_lines() -> None:
+    assert seen(View.RECORDS, TRACE).decode() == (
+        "t00001_e: a=0x1 (1)\nt00001_e:No fields found\nt00001_f: m=x: y\n"
+    )
+
+
+def test_records_of_one_event_are_told_by_its_name() -> None:
+    assert seen(View.RECORDS, TRACE, "t00001_f:") == b"t00001_f: m=x: y\n"
+    assert seen(View.RECORDS, TRACE, "sched_switch:") == b"sched_switch: t00001_e\n"
+
+
+def test_records_keep_bytes_that_are_no_text() -> None:
+    line = b"  python-71  [000] .....  3.181713: t00001_e: m=\xff\xfe\n"
+    assert seen(View.RECORDS, line) == b"t00001_e: m=\xff\xfe\n"

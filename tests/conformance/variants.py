@@ -1,0 +1,105 @@
+"""All cases with their variants, and running one without pytest."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from conformance.abi.profiles import Profile, profile_for
+from conformance.cases import declare
+from conformance.model.machine import Model
+from conformance.sut.executor import Executor, ModelExecutor
+from conformance.sut.lockstep import Lockstep
+from conformance.sut.user_events import UserEvents
+
+CASES = Path(declare.__file__).parent
+PROFILE = profile_for("6.12.117")
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One case with one row of its tables: what a run counts as a case."""
+
+    id: str
+    case: declare.Case
+    function: Callable[..., None]
+    arguments: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a variant went: its program, and what it raised."""
+
+    lockstep: Lockstep
+    raised: BaseException | None = None
+
+    @property
+    def accused(self) -> bool:
+        """Whether the lock step said that the kernel is wrong."""
+        return bool(self.lockstep.mismatches)
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A fresh model and its lock step with some executor."""
+
+    executor: Executor
+    profile: Profile = PROFILE
+    lockstep: Lockstep = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lockstep = Lockstep(Model(self.profile), self.executor)
+
+    def run(self, variant: Variant) -> Outcome:
+        """Run a variant to its end, whatever that is."""
+        try:
+            variant.function(UserEvents(self.lockstep, serial=1), **variant.arguments)
+        except Exception as error:  # whatever a case raises is a result here
+            return Outcome(self.lockstep, error)
+        return Outcome(self.lockstep)
+
+
+def honest(variant: Variant, *, eager: bool = False, profile: Profile = PROFILE) -> Outcome:
+    """Run a variant on the model in the place of a kernel."""
+    return Attempt(ModelExecutor(Model(profile), eager=eager), profile).run(variant)
+
+
+def case_modules() -> list[ModuleType]:
+    """The modules of cases."""
+    names = sorted(file.stem for file in CASES.glob("test_*.py"))
+    return [importlib.import_module(f"conformance.cases.{name}") for name in names]
+
+
+def all_variants() -> list[Variant]:
+    """Every variant of every declared case, in the order of files and functions."""
+    return [
+        variant
+        for module in case_modules()
+        for function in vars(module).values()
+        if getattr(function, "__module__", None) == module.__name__
+        for variant in variants_of(function)
+    ]
+
+
+def variants_of(function: Callable[..., None]) -> Iterator[Variant]:
+    """The variants of one function, none when it is not a case."""
+    case = declare.declared(function)
+    if case is None:
+        return
+    marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "parametrize"]
+    tables = [_rows(*mark.args) for mark in marks]
+    for rows in itertools.product(*tables):
+        arguments = {name: value for _, row in rows for name, value in row.items()}
+        suffix = "-".join(key for key, _ in rows)
+        yield Variant(f"{case.id}.{suffix}" if rows else case.id, case, function, arguments)
+
+
+def _rows(names: str, parameters: list[Any]) -> list[tuple[str, dict[str, Any]]]:
+    """(variant id, arguments) of one table that ``declare.variants`` made."""
+    split = [name.strip() for name in names.split(",")]
+    return [(row.id, dict(zip(split, row.values, strict=True))) for row in parameters]

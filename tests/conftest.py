@@ -1,0 +1,42 @@
+"""What all tests of the harness share: the kernel, and which tests need it."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from kernels.build import ensure
+from kernels.catalog import load_catalog
+from kernels.progress import StreamProgress
+from kernels.store import BuiltKernel, Store
+
+KERNEL = "6.12"
+WITHOUT_USER_EVENTS = "6.12-without-user-events"
+_KERNEL_FIXTURES = {"built_kernel", "kernel_without_user_events"}
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that uses the kernel, so that none can forget to say so."""
+    for item in items:
+        if _KERNEL_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.kernel)
+
+
+@pytest.fixture(scope="session")
+def built_kernel(pytestconfig: pytest.Config) -> BuiltKernel:
+    """Linux 6.12 from the build store; the first time it is built, which takes minutes."""
+    return _built(pytestconfig, KERNEL)
+
+
+@pytest.fixture(scope="session")
+def kernel_without_user_events(pytestconfig: pytest.Config) -> BuiltKernel:
+    """The same without CONFIG_USER_EVENTS; the first time it is built, which takes minutes."""
+    return _built(pytestconfig, WITHOUT_USER_EVENTS)
+
+
+def _built(config: pytest.Config, name: str) -> BuiltKernel:
+    capture = config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        return ensure(load_catalog().find(name), Store(), progress=StreamProgress(sys.stderr))

@@ -1,0 +1,67 @@
+"""The little language that says for which kernels an expectation is meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.expectations.condition import Condition, ConditionError, KernelContext
+
+
+@pytest.mark.parametrize(
+    ("when", "release", "holds"),
+    [
+        ("release >= 6.1", "6.12.117", True),
+        ("release >= 6.1", "6.1", True),
+        ("release >= 6.1", "6.0.19", False),
+        ("release >= 6.9", "6.12.117", True),
+        ("release < 6.9", "6.12.117", False),
+        ("release == 6.12", "6.12.117-uevt", True),
+        ("release != 6.12", "6.12.117", False),
+        ("release > 6.12", "6.12.117", False),
+        ("release <= 6.12", "6.12.117", True),
+        ("release >= 6.12.97", "6.12.96", False),
+        ("release >= 6.12.97", "6.12.117+deb12", True),
+        ("release >= 6.12.97", "6.12", False),
+        ("release == 6.12.0", "6.12-rc3", True),
+        ("release >= 6.13", "6.13.0-rc2", True),
+        ("release >= 6.1 and release < 6.13", "6.12.117", True),
+        ("release >= 6.1 and release < 6.12", "6.12.117", False),
+        ("release >= 6.1", "next-20261120", False),
+        ("release != 6.1", "next-20261120", False),
+    ],
+)
+def test_releases_compare_as_versions(when: str, release: str, holds: bool) -> None:
+    assert Condition.parse(when).holds(KernelContext(release, profile="6.12")) is holds
+
+
+@pytest.mark.parametrize(
+    ("when", "holds"),
+    [
+        ("profile == 6.8,ebadf_when_disabled=no", True),
+        ("profile == 6.8", False),
+        ("flavour == debug", True),
+        ("flavour != debug", False),
+        ("release >= 6.1 and flavour == debug and profile != bit-status", True),
+    ],
+)
+def test_profile_and_flavour_compare_as_words(when: str, holds: bool) -> None:
+    context = KernelContext("6.12.117", "6.8,ebadf_when_disabled=no", "debug")
+    assert Condition.parse(when).holds(context) is holds
+
+
+@pytest.mark.parametrize(
+    ("when", "message"),
+    [
+        ("", "'' is no comparison"),
+        ("release", "'release' is no comparison"),
+        ("release >= 6.1 and", "'' is no comparison"),
+        ("release >= 6.1 or release < 5", "is no comparison"),
+        ("release >= six", "'six' is no release"),
+        ("release >= 6", "'6' is no release"),
+        ("kernel == 6.1", "'kernel' is none of release, profile, flavour"),
+        ("flavour >= debug", "flavour is compared with == or != only"),
+    ],
+)
+def test_a_broken_condition_says_what_is_wrong(when: str, message: str) -> None:
+    with pytest.raises(ConditionError, match=message):
+        Condition.parse(when)

@@ -1,0 +1,174 @@
+"""`ensure`: built once, by one process, and never half."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from kernels import tools
+from kernels.build import Toolset, ensure
+from kernels.catalog import KernelEntry, load_catalog
+from kernels.deadline import Deadline
+from kernels.errors import BuildFailed
+from kernels.store import Product, Recipe, Store
+from kernels.tools import Toolchain
+
+
+@dataclass
+class FakeWorkshop:
+    """Makes an image of a few bytes, and keeps a diary of what it was asked."""
+
+    directory: Path
+    revision: str = "6.12.1-1"
+    takes_s: float = 0.0
+    fails: bool = False
+    diary: list[str] = field(default_factory=list)
+
+    def prepare(self, entry: KernelEntry, revision: str | None) -> Toolset:
+        self.diary.append(f"prepare {entry.kernel_id} {revision}")
+        return Toolset(revision or self.revision, Toolchain("gcc 1", tools.toolchain_stamp()))
+
+    def make(self, entry: KernelEntry, recipe: Recipe) -> Product:
+        self.diary.append(f"make {recipe.revision}")
+        with (self.directory / "makes").open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        time.sleep(self.takes_s)
+        if self.fails:
+            raise BuildFailed("compiling", self.directory / "log", ["oops"])
+        image = self.directory / f"image-{os.getpid()}"
+        image.write_bytes(b"image of " + recipe.revision.encode())
+        config = self.directory / f"config-{os.getpid()}"
+        config.write_text("CONFIG_A=y\n")
+        return Product("6.12.1", image, config)
+
+
+def build_in_a_process(root: Path, takes_s: float) -> None:
+    """What the processes of these tests do (see `started`)."""
+    shop = FakeWorkshop(root.parent, takes_s=takes_s)
+    kernel = ensure(load_catalog().find("6.12"), Store(root), workshop=shop)
+    sys.stdout.write(f"{kernel.image.read_bytes().decode()}, {len(shop.diary)} steps\n")
+
+
+def started(root: Path, takes_s: float) -> subprocess.Popen[str]:
+    """A process that builds 6.12 in that store with a fake workshop."""
+    script = (
+        "import runpy, sys, pathlib\n"
+        "names = runpy.run_path(sys.argv[1], run_name='builder')\n"
+        "names['build_in_a_process'](pathlib.Path(sys.argv[2]), float(sys.argv[3]))\n"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", script, __file__, str(root), str(takes_s)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def makes(directory: Path) -> list[str]:
+    """The processes that began to make a kernel."""
+    file = directory / "makes"
+    return file.read_text().split() if file.exists() else []
+
+
+def wait_for_make(directory: Path) -> None:
+    deadline = Deadline(30, "a builder at work")
+    while not makes(directory) and not deadline.expired:
+        time.sleep(0.02)
+    assert makes(directory)
+
+
+def test_a_kernel_is_built_once(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
+    shop = FakeWorkshop(tmp_path)
+    first = ensure(entry, store, workshop=shop)
+    second = ensure(entry, store, workshop=shop)
+    assert first == second
+    assert first.image.read_bytes() == b"image of 6.12.1-1"
+    assert shop.diary == ["prepare 9.9 None", "make 6.12.1-1"]
+
+
+def test_refresh_asks_for_the_revision_again(
+    store: Store, entry: KernelEntry, tmp_path: Path
+) -> None:
+    shop = FakeWorkshop(tmp_path)
+    ensure(entry, store, workshop=shop)
+    ensure(entry, store, workshop=shop, refresh=True)
+    shop.revision = "6.12.2-1"
+    assert ensure(entry, store, workshop=shop).revision == "6.12.1-1"
+    assert ensure(entry, store, workshop=shop, refresh=True).revision == "6.12.2-1"
+    assert ensure(entry, store, workshop=shop).revision == "6.12.2-1"
+    assert shop.diary == [
+        "prepare 9.9 None",
+        "make 6.12.1-1",
+        "prepare 9.9 None",
+        "prepare 9.9 None",
+        "make 6.12.2-1",
+    ]
+
+
+def test_a_changed_configuration_is_built_from_the_remembered_revision(
+    store: Store, entry: KernelEntry, tmp_path: Path
+) -> None:
+    shop = FakeWorkshop(tmp_path)
+    ensure(entry, store, workshop=shop)
+    shop.revision = "6.12.2-1"
+    changed = replace(entry, wanted=("CONFIG_A=y", "CONFIG_C=y"))
+    assert ensure(changed, store, workshop=shop).revision == "6.12.1-1"
+    assert shop.diary[-1] == "make 6.12.1-1"
+
+
+def test_going_back_to_an_earlier_configuration_builds_nothing(
+    store: Store, entry: KernelEntry, tmp_path: Path
+) -> None:
+    shop = FakeWorkshop(tmp_path)
+    first = ensure(entry, store, workshop=shop)
+    ensure(replace(entry, wanted=("CONFIG_C=y",)), store, workshop=shop)
+    assert ensure(entry, store, workshop=shop) == first
+    assert len(makes(tmp_path)) == 2
+
+
+def test_a_failed_build_leaves_nothing_that_looks_finished(
+    store: Store, entry: KernelEntry, tmp_path: Path
+) -> None:
+    shop = FakeWorkshop(tmp_path, fails=True)
+    with pytest.raises(BuildFailed):
+        ensure(entry, store, workshop=shop)
+    assert store.lookup(entry) is None
+    shop.fails = False
+    assert ensure(entry, store, workshop=shop).release == "6.12.1"
+
+
+def test_of_two_processes_one_builds_and_one_waits(tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    with started(root, 1.5) as first:
+        wait_for_make(tmp_path)
+        with started(root, 1.5) as second:
+            said = [first.communicate(timeout=60)[0], second.communicate(timeout=60)[0]]
+    assert said == ["image of 6.12.1-1, 2 steps\n", "image of 6.12.1-1, 0 steps\n"]
+    assert makes(tmp_path) == [str(first.pid)]
+
+
+def test_a_builder_killed_in_the_middle_frees_the_lock_and_leaves_no_kernel(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "store"
+    with started(root, 600) as victim:
+        wait_for_make(tmp_path)
+        assert not (root / "kernels").exists()
+        victim.kill()
+    assert victim.returncode == -signal.SIGKILL
+    with started(root, 0) as heir:
+        said, _ = heir.communicate(timeout=60)
+    assert said == "image of 6.12.1-1, 2 steps\n"
+    assert makes(tmp_path) == [str(victim.pid), str(heir.pid)]
+    assert list((root / "work").iterdir()) == []
+
+
+def test_this_file_can_be_run_by_the_processes_it_starts() -> None:
+    assert "build_in_a_process" in runpy.run_path(__file__, run_name="builder")

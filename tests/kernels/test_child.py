@@ -1,0 +1,131 @@
+"""Children: their output, their end, and that they never outlive us."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kernels import child
+from kernels.deadline import Deadline
+from kernels.errors import TookTooLong
+
+MAKEFILE = """\
+all: a b
+a b:
+\t@$(MAKE) -f $(firstword $(MAKEFILE_LIST)) sleep-$@
+sleep-%:
+\t@echo $$$$ >> pids; exec sleep 600
+"""
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs (a zombie does not)."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def wait_until_gone(pids: list[int]) -> None:
+    deadline = Deadline(20, "the end of a make")
+    while any(map(alive, pids)) and not deadline.expired:
+        time.sleep(0.05)
+    assert not [pid for pid in pids if alive(pid)]
+
+
+def processes_in(directory: Path) -> list[int]:
+    """All processes whose working directory that is."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").readlink() == directory:
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_status_lines_and_log(tmp_path: Path) -> None:
+    lines: list[str] = []
+    with (tmp_path / "log").open("wb") as log:
+        status = child.run(
+            ["sh", "-c", "echo one; echo two >&2; printf three; exit 7"],
+            deadline=Deadline(30, "a test"),
+            log=log,
+            on_line=lines.append,
+        )
+    assert status == 7
+    assert lines == ["one", "two", "three"]
+    assert (tmp_path / "log").read_bytes() == b"one\ntwo\nthree"
+
+
+def test_much_output_is_passed_on_whole() -> None:
+    lines: list[str] = []
+    status = child.run(["seq", "200000"], deadline=Deadline(60, "a test"), on_line=lines.append)
+    assert status == 0
+    assert len(lines) == 200000
+    assert lines[-1] == "200000"
+
+
+def test_a_child_ended_by_a_signal() -> None:
+    status = child.run(["sh", "-c", "kill -SEGV $$"], deadline=Deadline(30, "a test"))
+    assert status == -signal.SIGSEGV
+
+
+def test_a_silent_child_lets_us_tick() -> None:
+    ticks: list[None] = []
+    child.run(["sleep", "1.2"], deadline=Deadline(30, "a test"), on_tick=lambda: ticks.append(None))
+    assert len(ticks) >= 2
+
+
+def test_the_deadline_ends_the_whole_group(tmp_path: Path) -> None:
+    deadline = Deadline(0.7, "sleeping")
+    with pytest.raises(TookTooLong, match="sleeping did not end within"):
+        child.run(["sh", "-c", "sleep 600 & wait"], deadline=deadline, cwd=tmp_path)
+    wait_until_gone(processes_in(tmp_path))
+
+
+def test_nobody_waits_for_a_grandchild_that_keeps_the_pipe(tmp_path: Path) -> None:
+    start = time.monotonic()
+    child.run(["sh", "-c", "sleep 600 &"], deadline=Deadline(60, "a test"), cwd=tmp_path)
+    assert time.monotonic() - start < 20
+    wait_until_gone(processes_in(tmp_path))
+
+
+def test_an_outer_make_does_not_decide_what_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MAKEFLAGS", "MAKELEVEL", "ARCH", "CROSS_COMPILE", "CC", "KCONFIG_CONFIG"):
+        monkeypatch.setenv(name, "x")
+    environment = child.environment(EXTRA="1")
+    assert set(environment) <= {*child.INHERITED, "LC_ALL", "EXTRA"}
+    assert environment["LC_ALL"] == "C"
+    assert environment["PATH"] == os.environ["PATH"]
+
+
+@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_make_does_not_outlive_us(tmp_path: Path, way: signal.Signals) -> None:
+    (tmp_path / "Makefile").write_text(MAKEFILE)
+    script = (
+        "import pathlib, sys\n"
+        "from kernels import child\n"
+        "from kernels.deadline import Deadline\n"
+        "child.run(['make', '-j2'], cwd=pathlib.Path(sys.argv[1]), deadline=Deadline(60, 'a'))\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], stderr=subprocess.DEVNULL
+    ) as builder:
+        deadline = Deadline(30, "two sleeping recipes")
+        pids = tmp_path / "pids"
+        while not deadline.expired:
+            if pids.exists() and len(pids.read_text().splitlines()) == 2:
+                break
+            time.sleep(0.05)
+        family = processes_in(tmp_path)
+        assert len(family) >= 5  # make, two makes of its own, two recipes
+        builder.send_signal(way)
+    wait_until_gone(family)

@@ -1,0 +1,93 @@
+"""Wanted options: merging them, and noticing every one that did not survive."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernels import config
+from kernels.config import LostOption
+from kernels.errors import LostOptions
+
+WANTED = ("CONFIG_A=y", "CONFIG_B=y", "CONFIG_HZ=1000", "# CONFIG_OFF is not set")
+
+
+def test_nothing_is_lost_when_all_survived() -> None:
+    resulting = (
+        "#\n# Automatically generated\n#\nCONFIG_HZ=1000\n\nCONFIG_A=y\nCONFIG_B=y\nCONFIG_C=y\n"
+    )
+    assert config.lost(WANTED, resulting) == ()
+
+
+@pytest.mark.parametrize(
+    ("resulting", "lost", "text"),
+    [
+        (
+            "CONFIG_A=y\nCONFIG_HZ=1000",
+            LostOption("CONFIG_B", "y", None),
+            "CONFIG_B (wanted y) is absent",
+        ),
+        (
+            "CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_HZ=1000",
+            LostOption("CONFIG_B", "y", "n"),
+            "CONFIG_B (wanted y) is not set",
+        ),
+        (
+            "CONFIG_A=y\nCONFIG_B=m\nCONFIG_HZ=1000",
+            LostOption("CONFIG_B", "y", "m"),
+            "CONFIG_B (wanted y) became m",
+        ),
+        (
+            "CONFIG_A=y\nCONFIG_B=y\nCONFIG_HZ=100",
+            LostOption("CONFIG_HZ", "1000", "100"),
+            "CONFIG_HZ (wanted 1000) became 100",
+        ),
+        (
+            "CONFIG_A=y\nCONFIG_B=y\nCONFIG_HZ=1000\nCONFIG_OFF=y",
+            LostOption("CONFIG_OFF", "n", "y"),
+            "CONFIG_OFF (wanted n) became y",
+        ),
+    ],
+)
+def test_a_lost_option_says_what_it_became(resulting: str, lost: LostOption, text: str) -> None:
+    assert config.lost(WANTED, resulting) == (lost,)
+    assert str(lost) == text
+
+
+def test_the_error_names_every_lost_option() -> None:
+    error = LostOptions(config.lost(WANTED, "CONFIG_A=y"))
+    assert error.names == ("CONFIG_B", "CONFIG_HZ")
+    assert "2 wanted options" in str(error)
+    assert "CONFIG_B" in str(error)
+    assert "CONFIG_HZ" in str(error)
+
+
+def test_an_option_whose_name_begins_like_a_wanted_one_does_not_count() -> None:
+    assert config.lost(("CONFIG_NET=y",), "CONFIG_NET_9P=y") == (
+        LostOption("CONFIG_NET", "y", None),
+    )
+
+
+def test_merge_keeps_one_line_per_option_and_the_last_wins() -> None:
+    first = "# a comment\nCONFIG_A=y\nCONFIG_B=y\n"
+    second = "# CONFIG_A is not set\nCONFIG_C=m\n"
+    assert config.merge([first, second]) == ("# CONFIG_A is not set", "CONFIG_B=y", "CONFIG_C=m")
+
+
+def test_lines_that_kconfig_would_ignore_are_found() -> None:
+    assert config.malformed("CONFIG_A=y\n\n# fine\nCONFIG_B\nFOO=y\n") == ("CONFIG_B", "FOO=y")
+
+
+@pytest.mark.parametrize("path", sorted(config.FRAGMENTS.glob("*.config")), ids=lambda p: p.stem)
+def test_every_fragment_is_well_formed(path: object) -> None:
+    text = config.fragment(getattr(path, "stem", ""))
+    assert config.malformed(text) == ()
+    assert config.values(text)
+
+
+def test_no_user_events_takes_out_user_events_and_nothing_else() -> None:
+    full = config.merge([config.fragment("guest"), config.fragment("user_events")])
+    without = config.merge(
+        config.fragment(name) for name in ("guest", "user_events", "no-user-events")
+    )
+    assert set(full) - set(without) == {"CONFIG_USER_EVENTS=y"}
+    assert set(without) - set(full) == {"# CONFIG_USER_EVENTS is not set"}

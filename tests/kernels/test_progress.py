@@ -1,0 +1,64 @@
+"""What a waiting user sees, on a terminal and in a log file."""
+
+from __future__ import annotations
+
+import io
+import time
+
+import pytest
+
+from kernels.progress import Step, StreamProgress
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("step", "text"),
+    [
+        (Step("unpacking"), "unpacking"),
+        (Step("unpacking", elapsed_s=75.9), "unpacking, 1:15"),
+        (
+            Step("compiling 6.12", elapsed_s=61, done=12, expected=2000),
+            "compiling 6.12, 12/2000 objects, 1:01",
+        ),
+        (Step("compiling", done=12), "compiling, 12 objects"),
+        (Step("compiling", done=2001, expected=2000), "compiling, 2001/2001 objects"),
+    ],
+)
+def test_a_step_as_text(step: Step, text: str) -> None:
+    assert str(step) == text
+
+
+def test_a_terminal_has_one_line_per_phase_rewritten_in_place() -> None:
+    stream = Terminal()
+    tell = StreamProgress(stream, prefix="")
+    tell(Step("unpacking the source", passing=True))
+    tell(Step("building", done=9, passing=True))
+    tell(Step("building", done=10, passing=True))
+    tell(Step("building", done=8, passing=False))
+    assert stream.getvalue() == (
+        "\runpacking the source\n\rbuilding, 9 objects\rbuilding, 10 objects"
+        "\rbuilding, 8 objects \n"
+    )
+
+
+def test_a_log_file_has_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    stream = io.StringIO()
+    tell = StreamProgress(stream)
+    for second in range(31):
+        now[0] = 100.0 + second
+        tell(Step("building", elapsed_s=second, done=second, passing=True))
+    tell(Step("building", elapsed_s=31, done=31))
+    assert stream.getvalue() == (
+        "uevt: building, 0 objects\n"
+        "uevt: building, 15 objects, 0:15\n"
+        "uevt: building, 30 objects, 0:30\n"
+        "uevt: building, 31 objects, 0:31\n"
+    )

@@ -1,0 +1,38 @@
+"""Linux 6.12 as it really came out of the build."""
+
+from __future__ import annotations
+
+import hashlib
+
+from kernels import config
+from kernels.build import ensure
+from kernels.catalog import load_catalog
+from kernels.progress import Step
+from kernels.store import BuiltKernel, Store
+
+
+def test_the_image_is_a_bootable_one(built_kernel: BuiltKernel) -> None:
+    # Documentation/arch/x86/boot.rst: the setup header's magic is at 0x202.
+    assert built_kernel.image.read_bytes()[0x202:0x206] == b"HdrS"
+    assert built_kernel.image.name == "bzImage"
+
+
+def test_every_wanted_option_is_in_the_configuration(built_kernel: BuiltKernel) -> None:
+    text = built_kernel.config.read_text()
+    assert config.lost(built_kernel.wanted, text) == ()
+    assert "CONFIG_USER_EVENTS=y" in built_kernel.wanted
+    assert hashlib.sha256(text.encode()).hexdigest() == built_kernel.config_sha256
+
+
+def test_it_says_exactly_what_it_is(built_kernel: BuiltKernel) -> None:
+    assert built_kernel.kernel_id == "6.12"
+    assert built_kernel.release.startswith("6.12.")
+    assert built_kernel.abi == built_kernel.release
+    assert built_kernel.revision.startswith(built_kernel.release)
+    assert built_kernel.source == f"linux-source-6.12 {built_kernel.revision}"
+
+
+def test_it_is_not_built_again(built_kernel: BuiltKernel) -> None:
+    told: list[Step] = []
+    assert ensure(load_catalog().find("6.12"), Store(), progress=told.append) == built_kernel
+    assert told == []

@@ -1,0 +1,220 @@
+"""Obtaining a source package, with fake apt programs: the host's lists, or private ones."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernels.catalog import KernelEntry
+from kernels.errors import BuildFailed, SourceUnavailable, StoreFull, UnknownRevision
+from kernels.progress import Step, silent
+from kernels.sources import SourceTrees
+from kernels.store import Store
+
+PACKAGE = "linux-source-9.9"
+
+# Each answers from files in its own directory: `host` and `private` hold the lists' text,
+# `upstream` what an update brings, `archive` the versions that can still be downloaded.
+APT_CACHE = """\
+case "$*" in
+*Dir::State=*) cat {fake}/private 2>/dev/null ;;
+*) cat {fake}/host 2>/dev/null ;;
+esac
+"""
+APT_GET = """\
+echo "$@" >> {fake}/diary
+for last; do :; done
+case "$*" in
+*update*) cp {fake}/upstream {fake}/private; exit 100 ;;
+*download*)
+    if grep -qx "$last" {fake}/archive; then echo deb > ./package.deb
+    else echo "E: Failed to fetch $last  404  Not Found"; exit 100
+    fi ;;
+esac
+"""
+DPKG_DEB = """\
+test "$1" = -x || exit 1
+mkdir -p "$3/usr/src" && cp {fake}/source.tar.xz "$3/usr/src/linux-source-9.9.tar.xz"
+"""
+
+
+class FakeApt:
+    """The programs' directory and what they answer from."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        directory.mkdir()
+        for name, text in (("apt-cache", APT_CACHE), ("apt-get", APT_GET), ("dpkg-deb", DPKG_DEB)):
+            file = directory / name
+            file.write_text("#!/bin/sh\n" + text.format(fake=directory))
+            file.chmod(0o755)
+        with tarfile.open(directory / "source.tar.xz", "w:xz") as archive:
+            content = b"VERSION = 9\n"
+            member = tarfile.TarInfo(f"{PACKAGE}/Makefile")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        self.lists("upstream")
+
+    def lists(self, which: str, *versions: str) -> None:
+        """Let a list offer these versions, the candidate first."""
+        stanzas = [f"Package: {PACKAGE}\nVersion: {v}\nSize: 1048576\n" for v in versions]
+        (self.directory / which).write_text("\n".join(stanzas))
+
+    def archive(self, *versions: str) -> None:
+        """Let these versions be there to download."""
+        lines = [f"{PACKAGE}={version}\n" for version in versions]
+        (self.directory / "archive").write_text("".join(lines))
+
+    @property
+    def diary(self) -> list[str]:
+        """The last word of every apt-get call."""
+        file = self.directory / "diary"
+        return [line.split()[-1] for line in file.read_text().splitlines()] if file.exists() else []
+
+
+@pytest.fixture
+def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeApt:
+    fake = FakeApt(tmp_path / "fake-apt")
+    monkeypatch.setenv("PATH", str(fake.directory), prepend=":")
+    return fake
+
+
+def obtained(entry: KernelEntry, store: Store) -> Path:
+    """Resolve and obtain under the store's lock."""
+    with store.locked("a test", silent):
+        trees = SourceTrees(store, silent)
+        return trees.obtain(entry, trees.resolve(entry))
+
+
+def test_the_candidate_of_the_hosts_lists(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+    apt.lists("host", "9.9.3-1~deb12u1", "9.9.2-1")
+    apt.archive("9.9.3-1~deb12u1", "9.9.2-1")
+    tree = obtained(entry, store)
+    assert tree == store.sources / "linux-source-9.9_9.9.3-1~deb12u1"
+    assert (tree / "Makefile").read_text() == "VERSION = 9\n"
+    assert apt.diary == [f"{PACKAGE}=9.9.3-1~deb12u1"]
+    assert obtained(entry, store) == tree
+    assert len(apt.diary) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("9.9.2-1", "9.9.2-1"),
+        ("9.9.3-1", "9.9.3-1~deb12u1"),
+        ("9.9.3", "9.9.3-1~deb12u1"),
+        ("9.9.3-1~deb12u1", "9.9.3-1~deb12u1"),
+    ],
+)
+def test_a_revision_that_was_asked_for(
+    entry: KernelEntry, store: Store, apt: FakeApt, asked: str, found: str
+) -> None:
+    apt.lists("host", "9.9.31-1", "9.9.3-1~deb12u1", "9.9.2-1")
+    chosen = SourceTrees(store, silent).resolve(replace(entry, revision=asked))
+    assert chosen.version == found
+    assert apt.diary == []
+
+
+def test_a_revision_that_nobody_offers(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+    apt.lists("host", "9.9.3-1", "9.9.2-1")
+    with pytest.raises(UnknownRevision) as caught:
+        obtained(replace(entry, revision="9.9.7"), store)
+    assert "9.9.3-1, 9.9.2-1" in caught.value.mend
+    assert apt.diary == ["update"]
+
+
+def test_absent_lists_are_replaced_by_private_ones(
+    entry: KernelEntry, store: Store, apt: FakeApt
+) -> None:
+    apt.lists("upstream", "9.9.4-1")
+    apt.archive("9.9.4-1")
+    assert obtained(entry, store).name == "linux-source-9.9_9.9.4-1"
+    assert apt.diary == ["update", f"{PACKAGE}=9.9.4-1"]
+    options = (apt.directory / "diary").read_text()
+    assert f"-oDir::State={store.apt}" in options
+    assert f"-oDir::Cache={store.apt}/cache" in options
+
+
+def test_lists_older_than_the_archive_are_asked_anew(
+    entry: KernelEntry, store: Store, apt: FakeApt
+) -> None:
+    apt.lists("host", "9.9.3-1")
+    apt.lists("upstream", "9.9.4-1", "9.9.3-1")
+    with pytest.raises(SourceUnavailable) as caught:
+        obtained(entry, store)
+    assert "404  Not Found" in str(caught.value)
+    assert apt.diary == [f"{PACKAGE}=9.9.3-1", "update", f"{PACKAGE}=9.9.3-1"]
+
+
+def test_no_source_at_all(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+    with pytest.raises(SourceUnavailable, match=r"do not offer linux-source-9\.9"):
+        obtained(entry, store)
+    assert apt.diary == ["update"]
+
+
+def test_what_dpkg_remembers_of_an_installed_package_is_no_offer(
+    entry: KernelEntry, store: Store, apt: FakeApt
+) -> None:
+    (apt.directory / "host").write_text(f"Package: {PACKAGE}\nStatus: installed\nVersion: 9.9.1\n")
+    with pytest.raises(SourceUnavailable):
+        obtained(entry, store)
+
+
+def test_a_broken_archive_leaves_no_tree(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+    apt.lists("host", "9.9.3-1")
+    apt.archive("9.9.3-1")
+    (apt.directory / "source.tar.xz").write_bytes(b"torn")
+    with pytest.raises(SourceUnavailable, match=r"unpacking linux-source-9\.9"):
+        obtained(entry, store)
+    assert list(store.sources.iterdir()) == []
+    assert list((store.root / "work").iterdir()) == []
+
+
+def test_space_is_asked_for_before_the_download(
+    entry: KernelEntry, store: Store, apt: FakeApt
+) -> None:
+    apt.lists("host", "9.9.3-1")
+    huge = replace(entry, needs=replace(entry.needs, tree_mib=10**9))
+    with pytest.raises(StoreFull, match=r"unpacking linux-source-9\.9 9\.9\.3-1"):
+        obtained(huge, store)
+    assert apt.diary == []
+
+
+def test_patches_make_a_tree_of_their_own(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+    apt.lists("host", "9.9.3-1")
+    apt.archive("9.9.3-1")
+    text = "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"
+    patched = obtained(replace(entry, patches=(("ten", text),)), store)
+    plain = obtained(entry, store)
+    assert patched != plain
+    assert (patched / "Makefile").read_text() == "VERSION = 10\n"
+    assert (plain / "Makefile").read_text() == "VERSION = 9\n"
+
+
+def test_a_patch_that_does_not_apply(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+    apt.lists("host", "9.9.3-1")
+    apt.archive("9.9.3-1")
+    text = "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 8\n+VERSION = 10\n"
+    with pytest.raises(BuildFailed, match="applying patch ten") as caught:
+        obtained(replace(entry, patches=(("ten", text),)), store)
+    assert "FAILED" in caught.value.log.read_text()
+    assert list(store.sources.iterdir()) == []
+
+
+def test_every_step_says_what_it_does(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+    apt.lists("upstream", "9.9.4-1")
+    apt.archive("9.9.4-1")
+    told: list[Step] = []
+    with store.locked("a test", silent):
+        trees = SourceTrees(store, told.append)
+        trees.obtain(entry, trees.resolve(entry))
+    phases = list(dict.fromkeys(step.phase for step in told))
+    assert phases == [
+        "asking the package sources about linux-source-9.9",
+        "fetching linux-source-9.9 9.9.4-1 (1 MiB)",
+        "unpacking linux-source-9.9 9.9.4-1",
+    ]

@@ -1,0 +1,246 @@
+"""The build store: nothing half-finished is ever found, and nobody waits without an end."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernels import tools
+from kernels.catalog import KernelEntry, load_catalog
+from kernels.errors import HostTrouble, StoreBusy, StoreFull, StoreUnusable
+from kernels.progress import Step, silent
+from kernels.store import Product, Recipe, Store, default_root
+from kernels.tools import Toolchain
+
+RECIPE = Recipe(
+    package="linux-source-9.9",
+    revision="9.9.3-1",
+    wanted=("CONFIG_A=y", "# CONFIG_B is not set"),
+    patches="",
+    compiler="gcc 1; ld 1",
+)
+
+
+def filled(store: Store, entry: KernelEntry, tmp_path: Path, stamp: str = "") -> None:
+    """Put a finished kernel for the entry into the store."""
+    image = tmp_path / "image"
+    image.write_bytes(b"an image")
+    config = tmp_path / "dot-config"
+    config.write_text("CONFIG_A=y\n")
+    with store.locked("a test", silent):
+        store.publish(RECIPE, Product("9.9.3-test", image, config))
+        store.remember(entry, RECIPE, stamp or tools.toolchain_stamp())
+
+
+def test_a_finished_kernel_is_found(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
+    assert store.lookup(entry) is None
+    filled(store, entry, tmp_path)
+    kernel = store.lookup(entry)
+    assert kernel is not None
+    assert kernel.kernel_id == "9.9"
+    assert kernel.abi == "9.9.3"
+    assert kernel.release == "9.9.3-test"
+    assert kernel.revision == "9.9.3-1"
+    assert kernel.image.read_bytes() == b"an image"
+    assert kernel.config.read_text() == "CONFIG_A=y\n"
+    assert kernel.config_sha256 == (
+        "e7e1b2c0a9031fbc9e999438d6d65847f80ddd76244dfc5a1efac71731d40f85"
+    )
+    assert kernel.wanted == entry.wanted
+    assert kernel.source == "linux-source-9.9 9.9.3-1"
+    assert list((store.root / "work").iterdir()) == []
+
+
+@pytest.mark.parametrize("field", ["package", "revision", "wanted", "patches", "compiler"])
+def test_every_part_of_a_recipe_decides_the_key(field: str) -> None:
+    other: object = ("CONFIG_Z=y",) if field == "wanted" else "other"
+    changed: Recipe = replace(RECIPE, **{field: other})  # type: ignore[arg-type]
+    assert changed.key != RECIPE.key
+
+
+def test_a_changed_entry_is_not_found(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
+    filled(store, entry, tmp_path)
+    assert store.lookup(replace(entry, wanted=(*entry.wanted, "CONFIG_C=y"))) is None
+    assert store.lookup(replace(entry, patches=(("fix", "text"),))) is None
+    assert store.lookup(replace(entry, revision="9.9.2-1")) is None
+    assert store.lookup(entry) is not None
+
+
+def test_another_compiler_is_noticed_and_the_same_in_a_new_file_is_not(
+    store: Store, entry: KernelEntry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(store, entry, tmp_path, stamp="old file")
+    monkeypatch.setattr(tools, "toolchain_stamp", lambda: "new file")
+    monkeypatch.setattr(tools, "toolchain", lambda: Toolchain("gcc 1; ld 1", "new file"))
+    assert store.lookup(entry) is not None
+    monkeypatch.setattr(tools, "toolchain", lambda: Toolchain("gcc 2; ld 1", "new file"))
+    assert store.lookup(entry) is None
+
+
+def test_a_machine_without_a_compiler_may_use_what_is_built(
+    store: Store, entry: KernelEntry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(store, entry, tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert store.lookup(entry) is not None
+
+
+@pytest.mark.parametrize("damage", ["no image", "no record", "torn record", "torn name"])
+def test_a_damaged_entry_is_not_found_and_can_be_published_again(
+    store: Store, entry: KernelEntry, tmp_path: Path, damage: str
+) -> None:
+    filled(store, entry, tmp_path)
+    directory = store.root / "kernels" / RECIPE.key
+    match damage:
+        case "no image":
+            (directory / "bzImage").unlink()
+        case "no record":
+            (directory / "kernel.json").unlink()
+        case "torn record":
+            (directory / "kernel.json").write_text('{"schema": 1, "rel')
+        case "torn name":
+            (store.root / "names" / "9.9.json").write_text("")
+    assert store.lookup(entry) is None
+    filled(store, entry, tmp_path)
+    assert store.lookup(entry) is not None
+
+
+def test_the_record_says_what_was_built(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
+    filled(store, entry, tmp_path)
+    text = (store.root / "kernels" / RECIPE.key / "kernel.json").read_text()
+    record = json.loads(text)
+    assert record["schema"] == 1
+    assert record["compiler"] == "gcc 1; ld 1"
+    assert record["revision"] == "9.9.3-1"
+
+
+def test_the_revision_is_remembered_even_when_the_configuration_changes(
+    store: Store, entry: KernelEntry, tmp_path: Path
+) -> None:
+    assert store.remembered_revision(entry) is None
+    filled(store, entry, tmp_path)
+    assert store.remembered_revision(replace(entry, wanted=())) == "9.9.3-1"
+
+
+def test_a_full_disk_is_noticed_before_the_work(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.root.mkdir()
+    usage = shutil.disk_usage(store.root)._replace(free=300 * 1024 * 1024)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    store.require_space(300, "building 9.9")
+    with pytest.raises(StoreFull) as caught:
+        store.require_space(301, "building 9.9")
+    assert str(caught.value) == (
+        f"no space for building 9.9 in {store.root}: it needs about 301 MiB, 300 MiB are free"
+    )
+    assert "UEVT_CACHE" in caught.value.mend
+    assert isinstance(caught.value, HostTrouble)
+
+
+def test_a_disk_that_fills_up_during_the_work_is_the_same_trouble(store: Store) -> None:
+    def fill_the_disk() -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(StoreFull, match=r"building 9\.9"), store.locked("building 9.9", silent):
+        fill_the_disk()
+
+
+def test_a_store_that_cannot_be_made_says_how_to_choose_another(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    store = Store(tmp_path / "file")
+    with pytest.raises(StoreUnusable) as caught, store.locked("a test", silent):
+        pytest.fail("locked a file")
+    assert str(tmp_path / "file") in str(caught.value)
+    assert "UEVT_CACHE" in caught.value.mend
+
+
+def test_a_path_that_kbuild_refuses_is_refused_before_the_download(tmp_path: Path) -> None:
+    store = Store(tmp_path / "my cache")
+    with pytest.raises(StoreUnusable, match="space or a colon"), store.locked("a test", silent):
+        pytest.fail("locked a store that cannot build")
+    assert not store.root.exists()
+
+
+def test_waiting_for_the_lock_tells_who_holds_it_and_ends(tmp_path: Path) -> None:
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys, pathlib\n"
+            "from kernels.store import Store\n"
+            "with Store(pathlib.Path(sys.argv[1])).locked('building 9.9', lambda _: None):\n"
+            "    print('held', flush=True)\n"
+            "    sys.stdin.read()\n",
+            str(tmp_path / "store"),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    store = Store(tmp_path / "store")
+    with holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        told: list[Step] = []
+        with pytest.raises(StoreBusy) as caught, store.locked("a test", told.append, wait_s=1.2):
+            pytest.fail("two hold the lock")
+        assert f"process {holder.pid} (building 9.9, since " in str(caught.value)
+        assert told
+        assert f"waiting for process {holder.pid}" in told[0].phase
+        holder.communicate()
+    with store.locked("a test", silent, wait_s=5):
+        pass
+
+
+def test_the_lock_sweeps_what_a_killed_builder_left(store: Store) -> None:
+    left = store.root / "work" / "half-built"
+    left.mkdir(parents=True)
+    with store.locked("a test", silent):
+        assert not left.exists()
+
+
+def test_the_place_of_the_store_can_be_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UEVT_CACHE", str(tmp_path / "elsewhere"))
+    assert default_root() == tmp_path / "elsewhere"
+    monkeypatch.delenv("UEVT_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_root() == tmp_path / "uevt"
+
+
+def test_a_warm_look_up_takes_less_than_three_tenths_of_a_second(
+    store: Store, entry: KernelEntry, tmp_path: Path
+) -> None:
+    """The whole process, as processor time: it waits for nothing, and other tests are running."""
+    real = load_catalog().find("6.12")
+    filled(store, real, tmp_path)
+    script = (
+        "from kernels.catalog import load_catalog\n"
+        "from kernels.store import Store\n"
+        "import kernels.build\n"
+        "print(Store().lookup(load_catalog().find('6.12')).image)\n"
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    said = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "UEVT_CACHE": str(store.root)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert said.stdout.strip().endswith("bzImage")
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert spent < 0.3

@@ -1,0 +1,185 @@
+"""Results and runs to try the reports on, plain ones and hostile ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from conformance.outcome import (
+    Blame,
+    CaseResult,
+    Evidence,
+    Mismatch,
+    Outcome,
+    Rerun,
+    SkipReason,
+    Which,
+    settle,
+)
+from conformance.report.record import KernelFacts, RunHead, RunRecord
+
+# A deadline for a single example measures the host, not the code.
+UNHURRIED = settings(deadline=None, max_examples=60)
+
+BLAMES = {
+    Outcome.FAIL: Blame.KERNEL,
+    Outcome.XFAIL: Blame.KERNEL,
+    Outcome.XPASS: Blame.KERNEL,
+    Outcome.CRASH: Blame.KERNEL,
+    Outcome.TIMEOUT: Blame.KERNEL,
+    Outcome.ERROR: Blame.HOST,
+}
+
+
+def case(case_id: str, outcome: Outcome = Outcome.PASS, **others: Any) -> CaseResult:
+    """A result with the blame that its outcome usually has."""
+    return CaseResult(
+        **{
+            "id": case_id,
+            "surface": case_id.partition(".")[0],
+            "tier": "quick",
+            "outcome": outcome,
+            "blame": BLAMES.get(outcome, Blame.NONE),
+            "reason": SkipReason.HOST_TOOL if outcome is Outcome.SKIP else "",
+            **others,
+        }
+    )
+
+
+def head(**others: Any) -> RunHead:
+    """The head of a run of 6.12 under TCG."""
+    return RunHead(
+        **{
+            "kernel": KernelFacts(
+                id="6.12",
+                release="6.12.117",
+                profile="6.12",
+                config_sha256="5f0c" * 16,
+                source="linux-source-6.12 6.12.117-1~deb12u1",
+            ),
+            "host": {"accel": "tcg", "accel_reason": "QEMU aborts: failed to set MSR 0x10a"},
+            "started": "2026-11-20T17:44:00Z",
+            "suite": "0.1.0",
+            **others,
+        }
+    )
+
+
+def run(*cases: CaseResult, **others: Any) -> RunRecord:
+    """A run of these cases that missed none."""
+    return RunRecord(
+        **{"head": head(), "cases": cases, "selected": len(cases), "duration_s": 14.23, **others}
+    )
+
+
+def failure() -> CaseResult:
+    """A failure with every part of the evidence, control characters included."""
+    return case(
+        "registration.size_short",
+        Outcome.FAIL,
+        duration_s=0.1234,
+        reason="a structure of four bytes is accepted",
+        mismatches=(
+            Mismatch(2, "errno", "EINVAL (22)", "0"),
+            Mismatch(
+                3,
+                "data",
+                "name: short\n\tfield:u8 a;\toffset:8;\n\tfield:u8 b;\toffset:9;\n",
+                "name: short\n\tfield:u8 a;\toffset:8;\n\tfield:u8 b;\toffset:12;\n",
+            ),
+            Mismatch(0, "literal", "22", "0"),
+        ),
+        evidence=Evidence(
+            steps=(
+                '1. a1: openat(AT_FDCWD, "/sys/kernel/tracing/user_events_data", O_RDWR) -> fd 0',
+                "2. a1: ioctl(fd 0, DIAG_IOCSREG, size=4 enable_bit=0 enable_size=4 flags=0"
+                ' enable_addr=0x10000 name_args="short u8 a; u8 b") -> ?',
+                '3. a1: slurp("/sys/kernel/tracing/events/user_events/short/format")',
+            ),
+            model="step 2: value -1, errno EINVAL\nthe size is below the first version's",
+            kernel="step 2: value 0, errno 0\n\x1b[31mwrite_index 0\x00\xff",
+            docs="The size member must be that of the structure the caller was built with; a"
+            " kernel refuses one that is too short for the first version, and one whose"
+            " unknown tail is not zero.",
+            console="[    1.234567] uevt: registration.size_short\r\n"
+            "[    1.240000] user_events: hello",
+        ),
+        adapted=("nonspaced_match",),
+    )
+
+
+def mixed() -> RunRecord:
+    """A run with one of everything."""
+    lost = case("enable.bit_63", Outcome.ERROR, reason="QEMU was ended by signal 9 (SIGKILL)")
+    panic = case(
+        "delete.busy",
+        Outcome.CRASH,
+        reason="Kernel panic - not syncing: sysrq triggered crash",
+        evidence=Evidence(
+            steps=('1. a1: spill("/proc/sysrq-trigger", "c")',),
+            console="\n".join(f"[{second:5}.000000] line {second}" for second in range(60)),
+        ),
+        duration_s=1.5,
+    )
+    return run(
+        case("registration.empty_name"),
+        failure(),
+        settle(lost, case("enable.bit_63", duration_s=0.25)),
+        settle(panic, case("delete.busy")),
+        case("write.storm", Outcome.TIMEOUT, reason="no answer to writev within 5 s"),
+        case("status.text", Outcome.XPASS, reason="expected and not seen: the header is missing"),
+        case(
+            "format.array_length",
+            Outcome.XFAIL,
+            reason="format prints an uninitialised array length: user_event_add_field never sets"
+            " ftrace_event_field.len",
+        ),
+        case("layouts.compat", Outcome.SKIP),
+        case("lifetime.fork", Outcome.ERROR, blame=Blame.GUEST, reason="the channel broke"),
+    )
+
+
+TEXTS = st.text(max_size=60)
+IDS = st.from_regex(r"[a-z0-9_-]{1,8}(\.[a-z0-9_-]{1,8}){1,2}", fullmatch=True)
+RERUNS = st.builds(
+    Rerun, st.sampled_from(Outcome), st.sampled_from(Blame), TEXTS, st.sampled_from(Which)
+)
+MISMATCHES = st.builds(Mismatch, st.integers(0, 9), TEXTS, TEXTS, TEXTS)
+EVIDENCE = st.builds(Evidence, st.lists(TEXTS, max_size=3).map(tuple), TEXTS, TEXTS, TEXTS, TEXTS)
+
+
+@st.composite
+def results(draw: st.DrawFn) -> CaseResult:
+    """Any result at all: texts may hold whatever a kernel can print."""
+    case_id = draw(IDS)
+    outcome = draw(st.sampled_from(Outcome))
+    skipped = outcome is Outcome.SKIP
+    return CaseResult(
+        id=case_id,
+        surface=case_id.partition(".")[0],
+        tier=draw(st.sampled_from(["quick", "full"])),
+        outcome=outcome,
+        blame=draw(st.sampled_from(Blame)),
+        reason=draw(st.sampled_from(SkipReason)) if skipped else draw(TEXTS),
+        duration_s=draw(st.floats(0, 1e6)),
+        adapted=draw(st.lists(TEXTS, max_size=2).map(tuple)),
+        mismatches=draw(st.lists(MISMATCHES, max_size=2).map(tuple)),
+        evidence=draw(EVIDENCE),
+        rerun=draw(st.none() | RERUNS),
+        digest=draw(st.none() | TEXTS),
+    )
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> RunRecord:
+    """Any run of a kernel; ids are unique in it."""
+    cases = draw(st.lists(results(), max_size=4, unique_by=lambda each: each.id))
+    return RunRecord(
+        head(host={"accel": "tcg", "accel_reason": draw(TEXTS)}),
+        tuple(cases),
+        len(cases) + draw(st.integers(0, 2)),
+        draw(st.floats(0, 1e6)),
+        draw(TEXTS),
+    )

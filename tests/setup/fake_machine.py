@@ -1,0 +1,97 @@
+"""A machine made of a few files: what .ci's scripts see instead of the real one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# What the scripts may count on: POSIX, coreutils and util-linux.
+BASE_TOOLS = (
+    *("cat", "dirname", "env", "flock", "mkdir", "rm", "sh", "sha256sum", "sleep"),
+    *("touch", "true"),
+)
+SCRIPT_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a script said and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+class FakeMachine:
+    """A search path of stubs, an os-release and a /usr/include below one directory.
+
+    Every stub appends its name and arguments to `log`; PATH is `bin` alone.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.root = directory
+        self.bin = directory / "bin"
+        self.log = directory / "log"
+        self.bin.mkdir(parents=True)
+        self.log.touch()
+        for tool in BASE_TOOLS:
+            (self.bin / tool).symlink_to(_real(tool))
+        self.user(1000)
+        # The real interpreter by another name: a link would lose its installation.
+        self.stub("python3", f'exec {sys.executable} "$@"', logged=False)
+
+    def stub(self, name: str, body: str = "", *, logged: bool = True) -> None:
+        """Put a shell script on the search path."""
+        note = f'echo "{name} $*" >>"{self.log}"\n' if logged else ""
+        path = self.bin / name
+        path.write_text(f"#!/bin/sh\n{note}{body}\n")
+        path.chmod(0o755)
+
+    def user(self, uid: int) -> None:
+        """Be this user."""
+        self.stub("id", f"echo {uid}", logged=False)
+
+    def header(self, name: str) -> None:
+        """Install a C header."""
+        path = self.root / "usr/include" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+    def os_release(self, text: str) -> None:
+        """Be this distribution."""
+        path = self.root / "etc/os-release"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+    @property
+    def calls(self) -> list[str]:
+        """What the logged stubs were called with, in order."""
+        return self.log.read_text().splitlines()
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """The environment of a process on this machine."""
+        return {"PATH": str(self.bin), "UEVT_HOST_ROOT": str(self.root), **more}
+
+    def run(self, script: Path, **more: str) -> Answer:
+        """Run a script here; `more` are environment variables."""
+        done = subprocess.run(
+            [script],
+            env=self.environment(**more),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SCRIPT_SECONDS,
+        )
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def _real(tool: str) -> Path:
+    for directory in os.defpath.split(os.pathsep):
+        path = Path(directory) / tool
+        if path.exists():
+            return path
+    raise LookupError(f"{tool} is not in {os.defpath}")

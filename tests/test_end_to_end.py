@@ -1,0 +1,132 @@
+"""The commands as a user runs them, on the model and on Linux 6.12."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kernels.store import BuiltKernel
+
+ROOT = Path(__file__).resolve().parent.parent
+UEVT = ROOT / ".venv" / "bin" / "uevt"
+# Seconds; a run takes a small part of it on an idle machine.
+PATIENCE = 600
+
+
+def uevt(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(UEVT), *arguments],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def last_line(done: subprocess.CompletedProcess[str]) -> str:
+    return done.stdout.strip().splitlines()[-1]
+
+
+def test_model_checks_itself(tmp_path: Path) -> None:
+    """The self-check holds, needs no QEMU, and gives no verdict."""
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    done = uevt("run", "--kernel", "model", "--out", str(tmp_path / "out"), PATH=str(bare))
+    assert done.returncode == 0, done.stdout
+    assert last_line(done).endswith("self-check ok")
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert "verdict" not in results["summary"]
+
+
+def test_conformance_of_6_12(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """Linux 6.12 keeps its ABI but for the array length in `format`, in every report."""
+    out = tmp_path / "out"
+    done = uevt("run", "--kernel", "6.12", "--out", str(out))
+    assert done.returncode == 0, done.stdout
+    assert f"({built_kernel.release}) PASS" in last_line(done)
+    results = json.loads((out / "results.json").read_text())
+    outcomes = {case["id"]: case["outcome"] for case in results["cases"]}
+    assert results["summary"]["verdict"] == "PASS"
+    assert set(outcomes.values()) == {"PASS", "XFAIL"}
+    assert [id for id, outcome in outcomes.items() if outcome == "XFAIL"] == ["format.array_length"]
+    assert len(outcomes) >= 200
+    assert results["kernel"]["config_sha256"] == built_kernel.config_sha256
+    for name in ("journal.jsonl", "junit.xml", "results.ktap", "console.log"):
+        assert (out / name).stat().st_size > 0
+
+
+def test_plain_pytest_runs_cases_too(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """`pytest conformance --kernel 6.12` is the same run, two guests side by side."""
+    done = subprocess.run(
+        [str(UEVT.with_name("pytest")), "conformance", "--kernel", "6.12", "-k", "unregister",
+         "-n", "2", "--out", str(tmp_path / "out")],
+        cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert f"({built_kernel.release}) PASS" in last_line(done)
+    console = (tmp_path / "out" / "console.log").read_text()
+    assert "=== guest gw0 ===" in console
+    assert "=== guest gw1 ===" in console
+
+
+def test_a_case_that_goes_astray_does_not_mislead_later_ones(
+    tmp_path: Path, built_kernel: BuiltKernel
+) -> None:
+    """Behind a known deviation the counter of multi-format events is not known: it is asked for."""
+    cases = "delete.all_formats or format.array_length or header.reg_minimum or multi_format.name"
+    options = ("--tier", "full", "-n", "1", "-k", cases, "--out", str(tmp_path / "out"))
+    done = uevt("run", "--image", str(built_kernel.image), *options)
+    assert done.returncode == 0, done.stdout
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    ids = [case["id"] for case in results["cases"]]
+    assert ids.index("format.array_length") < ids.index("multi_format.name.plain")
+
+
+def test_kernel_without_user_events(
+    tmp_path: Path, kernel_without_user_events: BuiltKernel
+) -> None:
+    """NOT_BUILT, never failures: 0 for an image of the user's, 3 for the catalog, 1 if required."""
+    built = kernel_without_user_events
+    image = ("run", "--image", str(built.image), "-k", "unregister")
+    done = uevt(*image, "--out", str(tmp_path / "1"))
+    assert done.returncode == 0, done.stdout
+    assert "NOT_BUILT" in last_line(done)
+    named = ("run", "--kernel", built.name, "-k", "unregister")
+    assert uevt(*named, "--out", str(tmp_path / "2")).returncode == 3
+    assert uevt(*image, "--require", "--out", str(tmp_path / "3")).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        pytest.param(["--kernel", "6.13"], 2, "6.12", id="unknown kernel"),
+        pytest.param([], 2, "--kernel", id="no kernel"),
+        pytest.param(["--kernel", "model", "-k", "no.such"], 2, "no.such", id="nothing selected"),
+        pytest.param(["--kernel", "model", "-k", "a and"], 2, "-k", id="no expression"),
+        pytest.param(["--kernel", "model", "--abi", "6.1"], 2, "6.4", id="no such profile"),
+        pytest.param(["--kernel", "model", "--abi", "6.8,x=no"], 2, "switch", id="no such switch"),
+        pytest.param(["--image", "README.md"], 2, "bzImage", id="no image"),
+        pytest.param(["--kernel", "model", "--out", "tests"], 2, "empty", id="full directory"),
+        pytest.param(["--kernel", "model", "--out", "/proc/x"], 2, "/proc/x", id="unwritable"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(arguments: list[str], code: int, said: str) -> None:
+    """What was wrong, how to mend it, and the contracted exit code."""
+    done = uevt("run", *arguments)
+    told = [line for line in (done.stderr + done.stdout).splitlines() if "uevt:" in line]
+    assert done.returncode == code, done.stdout + done.stderr
+    assert len(told) == 1
+    assert said in told[0]
+
+
+def test_missing_qemu_is_the_hosts_trouble(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """No QEMU on PATH: one line with the mend, exit 3."""
+    done = uevt("run", "--image", str(built_kernel.image), PATH=str(UEVT.parent))
+    assert done.returncode == 3
+    assert "qemu" in done.stderr + done.stdout

@@ -1,0 +1,125 @@
+"""KVM is believed only after a boot: fake QEMUs that work, abort, hang or may not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from vm.accelerator import TCG, Accelerator, Verdict, prove
+from vm.errors import AcceleratorTrouble
+
+WORKS = 'echo "[ 0.4] Kernel panic - not syncing: VFS: Unable to mount root fs"; exit 0'
+ABORTS = 'echo "qemu: error: failed to set MSR 0x10a to 0x0" >&2; kill -ABRT $$'
+HANGS = "echo SeaBIOS; exec sleep 600"
+FORBIDDEN = 'echo "Could not access KVM kernel module: Permission denied" >&2; exit 1'
+
+
+class Host:
+    """A host with a fake QEMU that counts how often it was started."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.kernel = root / "bzImage"
+        self.kernel.write_bytes(b"kernel")
+        self.device = root / "kvm"
+        self.device.touch()
+        self.qemu = root / "qemu"
+
+    def install(self, behaviour: str) -> None:
+        self.qemu.write_text(f'#!/bin/sh\necho "$@" >> {self.root}/starts\n{behaviour}\n')
+        self.qemu.chmod(0o755)
+
+    def starts(self) -> int:
+        log = self.root / "starts"
+        return len(log.read_text().splitlines()) if log.exists() else 0
+
+    def prove(self, seconds: float = 20.0) -> Accelerator:
+        return prove(
+            self.kernel, qemu=str(self.qemu), cache=self.root / "cache",
+            device=self.device, seconds=seconds,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+def test_works(host: Host) -> None:
+    host.install(WORKS)
+    found = host.prove()
+    assert (found.name, found.verdict, found.slowness) == ("kvm", Verdict.WORKS, 1.0)
+    assert "accel=kvm" in (host.root / "starts").read_text()
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "seconds", "verdict", "why"),
+    [
+        (ABORTS, 20.0, Verdict.ABORTS, "failed to set MSR 0x10a"),
+        (HANGS, 0.5, Verdict.HANGS, "no boot within 0.5 s"),
+        (FORBIDDEN, 20.0, Verdict.FORBIDDEN, "Permission denied"),
+        ("exit 0", 20.0, Verdict.ABORTS, "ended with 0: no message"),
+    ],
+)
+def test_falls_back_to_emulation_and_says_why(
+    host: Host, behaviour: str, seconds: float, verdict: Verdict, why: str
+) -> None:
+    host.install(behaviour)
+    found = host.prove(seconds)
+    assert (found.name, found.machine, found.cpu) == ("tcg", TCG.machine, TCG.cpu)
+    assert found.verdict is verdict
+    assert why in found.why
+
+
+def test_a_hanging_trial_leaves_no_process(host: Host) -> None:
+    host.install(f"echo $$ > {host.root}/pid; {HANGS}")
+    host.prove(1.0)
+    pid = int((host.root / "pid").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_without_the_device_nothing_is_started(host: Host) -> None:
+    host.install(WORKS)
+    host.device.unlink()
+    assert host.prove().verdict is Verdict.ABSENT
+    assert host.starts() == 0
+
+
+def test_a_device_that_may_not_be_opened_is_forbidden(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.install(WORKS)
+    # For root, who may open everything, the mode of the file would not do.
+    monkeypatch.setattr(os, "access", lambda path, mode: path != host.device)
+    assert host.prove().verdict is Verdict.FORBIDDEN
+
+
+def test_the_verdict_is_remembered_until_something_changes(host: Host) -> None:
+    host.install(WORKS)
+    assert host.prove() == host.prove()
+    assert host.starts() == 1
+    host.kernel.write_bytes(b"another kernel")
+    host.prove()
+    assert host.starts() == 2
+    host.install(ABORTS)
+    assert host.prove().verdict is Verdict.ABORTS
+    assert host.starts() == 3
+
+
+@pytest.mark.parametrize("damage", ["", "[]", '{"x": 1}', "{"])
+def test_a_damaged_memory_is_no_trouble(host: Host, damage: str) -> None:
+    host.install(WORKS)
+    host.prove()
+    (host.root / "cache" / "accelerator.json").write_text(damage)
+    assert host.prove().verdict is Verdict.WORKS
+    assert host.starts() == 2
+
+
+def test_a_trial_that_cannot_be_run_is_the_hosts_trouble(host: Host) -> None:
+    host.install(WORKS)
+    host.kernel.unlink()
+    with pytest.raises(AcceleratorTrouble, match="bzImage"):
+        host.prove()

@@ -1,0 +1,232 @@
+"""The host's half of the conversation against guests that lie, stutter, fall silent or vanish."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from vm import wire
+from vm.agent import Agent
+from vm.channel import Channel, ChannelEnded
+from vm.deadline import Deadline
+from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
+
+PING = [["sys", 39, [], None]]
+RESULT: dict[str, Any] = {"value": 7, "errno": 0, "data": None, "watch": []}
+
+
+class Guest:
+    """The other ends of the supervisor's port and of two actors' ports."""
+
+    def __init__(self) -> None:
+        pairs = [socket.socketpair() for _ in range(3)]
+        self.ports = [theirs for _, theirs in pairs]
+        self.agent = Agent([Channel(ours) for ours, _ in pairs], ["p0", "p1", "p2"])
+        self._decoders = [wire.Decoder() for _ in pairs]
+        for port in self.ports:
+            port.settimeout(5)
+
+    def hear(self, port: int) -> dict[str, Any]:
+        while (payload := self._decoders[port].take()) is None:
+            self._decoders[port].feed(self.ports[port].recv(65536))
+        return wire.unpack(payload)
+
+    def say(self, port: int, message: object) -> None:
+        self.ports[port].sendall(wire.pack(message))
+
+    def answer(self, port: int, **result: Any) -> dict[str, Any]:
+        """Answer the next request with the same result for each of its calls."""
+        request = self.hear(port)
+        results = [RESULT | result for _ in request["calls"]]
+        self.say(port, {"id": request["id"], "results": results})
+        return request
+
+    def close(self) -> None:
+        for port in self.ports:
+            port.close()
+        self.agent.close()
+
+
+@pytest.fixture
+def guest() -> Iterator[Guest]:
+    guest = Guest()
+    yield guest
+    guest.close()
+
+
+def _during(guest: Guest, play: Callable[[], object], calls: Any, actor: str = "a") -> Any:
+    """Make a call while the guest plays its part."""
+    player = threading.Thread(target=play)
+    player.start()
+    try:
+        return guest.agent.call(actor, calls, (), Deadline(1, "answer"))
+    finally:
+        player.join()
+
+
+def _spawn(guest: Guest, name: str = "a", pid: int = 35) -> None:
+    _during(guest, lambda: guest.answer(0, value=pid), [["spawn", name]], actor="")
+
+
+def test_an_actor_is_asked_at_its_own_port(guest: Guest) -> None:
+    _spawn(guest, "a", 35)
+    _spawn(guest, "b", 36)
+    assert _during(guest, lambda: guest.answer(2), PING, actor="b") == [RESULT]
+
+
+def test_an_actor_looks_at_the_memory_of_others(guest: Guest) -> None:
+    _spawn(guest, "a", 35)
+    _spawn(guest, "b", 36)
+    asked = []
+    player = threading.Thread(target=lambda: asked.append(guest.answer(1, watch=["bb", "aa"])))
+    player.start()
+    watch = [["b", 4096, 1], ["a", 8192, 1]]
+    (result,) = guest.agent.call("a", PING, watch, Deadline(1, "answer"))
+    player.join()
+    assert result["watch"] == ["bb", "aa"]
+    assert asked[0]["watch"] == [[36, 4096, 1], [35, 8192, 1]]
+
+
+def test_what_an_actor_may_not_see_is_looked_at_after_the_last_call(guest: Guest) -> None:
+    _spawn(guest, "a", 35)
+    _spawn(guest, "b", 36)
+    asked = []
+
+    def play() -> None:
+        asked.append(guest.answer(1, watch=["-", "aa"]))
+        asked.append(guest.answer(0, data="bb"))
+
+    player = threading.Thread(target=play)
+    player.start()
+    watch = [["b", 4096, 1], ["a", 8192, 1]]
+    first, last = guest.agent.call("a", PING * 2, watch, Deadline(1, "answer"))
+    player.join()
+    assert (first["watch"], last["watch"]) == (["-", "aa"], ["bb", "aa"])
+    assert asked[1]["calls"] == [["look", 36, 4096, 1]]
+
+
+def test_a_forked_actor_has_its_own_port(guest: Guest) -> None:
+    _spawn(guest, "a", 35)
+    _during(guest, lambda: guest.answer(1, value=36), [["fork", "b"]])
+    assert _during(guest, lambda: guest.answer(2), PING, actor="b") == [RESULT]
+
+
+def test_a_failed_fork_makes_no_actor(guest: Guest) -> None:
+    _spawn(guest)
+    (result,) = _during(guest, lambda: guest.answer(1, value=-1, errno=11), [["fork", "b"]])
+    assert result["errno"] == 11
+    with pytest.raises(CallRefused, match="no actor named 'b'"):
+        guest.agent.call("b", PING, (), Deadline(1, "answer"))
+
+
+@pytest.mark.parametrize(
+    ("stream", "part"),
+    [
+        (b"garbage", "magic"),
+        (b"UEV1\xff\0\0\0\0\0\0\0", "length"),
+        (wire.pack({"id": 2})[:-1] + b"!", "checksum"),
+        (wire.frame(b"null"), "payload"),
+        (wire.pack({"id": 99, "results": []}), "answer 99"),
+        (wire.pack({"results": []}), "answer None"),
+        (wire.pack({"id": 2, "results": []}), "1 results expected"),
+        (wire.pack({"id": 2}), "1 results expected"),
+    ],
+)
+def test_a_corrupt_answer_breaks_the_channel(guest: Guest, stream: bytes, part: str) -> None:
+    _spawn(guest)
+    with pytest.raises(ChannelBroken, match=part):
+        _during(guest, lambda: guest.ports[1].sendall(stream), PING)
+
+
+def test_half_an_answer_breaks_the_channel(guest: Guest) -> None:
+    _spawn(guest)
+    with pytest.raises(ChannelBroken, match="only 20 bytes of a frame"):
+        _during(guest, lambda: guest.ports[1].sendall(wire.pack({"id": 2} | RESULT)[:20]), PING)
+
+
+def test_silence_says_what_was_waited_for(guest: Guest) -> None:
+    _spawn(guest)
+    with pytest.raises(NoAnswer, match="no answer of mine within"):
+        guest.agent.call("a", PING, (), Deadline(0.05, "answer of mine"))
+
+
+def test_a_late_answer_is_dropped(guest: Guest) -> None:
+    _spawn(guest)
+    with pytest.raises(NoAnswer):
+        guest.agent.call("a", PING, (), Deadline(0.05, "answer"))
+    guest.answer(1, value=1)
+    assert _during(guest, lambda: guest.answer(1, value=2), PING)[0]["value"] == 2
+
+
+def test_the_end_of_the_stream(guest: Guest) -> None:
+    _spawn(guest)
+    with pytest.raises(ChannelEnded):
+        _during(guest, guest.ports[0].close, PING)
+
+
+def test_an_actor_that_dies_in_a_call(guest: Guest) -> None:
+    _spawn(guest)
+    with pytest.raises(ActorDied, match="ended by SIGSEGV") as caught:
+        _during(guest, lambda: guest.say(0, {"id": 0, "ended": 35, "status": 11}), PING)
+    assert caught.value.status == 11
+    _spawn(guest, "a", 36)
+
+
+def test_an_actor_that_died_between_calls(guest: Guest) -> None:
+    _spawn(guest)
+    guest.say(0, {"id": 0, "ended": 35, "status": 256})
+    with pytest.raises(ActorDied, match="exit status 1"):
+        guest.agent.call("a", PING, (), Deadline(1, "answer"))
+
+
+def test_an_exit_is_answered_when_the_actor_is_reaped(guest: Guest) -> None:
+    _spawn(guest)
+
+    def play() -> None:
+        guest.answer(1)
+        assert guest.hear(1)["calls"] == [["exit", 3]]
+        guest.say(0, {"id": 0, "ended": 35, "status": 768})
+
+    results = _during(guest, play, [*PING, ["exit", 3]])
+    assert [result["value"] for result in results] == [7, 0]
+    with pytest.raises(CallRefused):
+        guest.agent.call("a", PING, (), Deadline(1, "answer"))
+
+
+@pytest.mark.parametrize(
+    ("actor", "calls"),
+    [
+        ("nobody", PING),
+        ("", [["spawn", "a"]]),
+        ("", [["spawn", ""]]),
+        ("", [["kill", "nobody", 9]]),
+        ("a", [["exit", 0], *PING]),
+        ("a", [["fork", "a"]]),
+    ],
+)
+def test_what_makes_no_sense_is_refused(guest: Guest, actor: str, calls: Any) -> None:
+    _spawn(guest)
+    with pytest.raises(CallRefused):
+        guest.agent.call(actor, calls, (), Deadline(1, "answer"))
+
+
+def test_ports_are_finite_and_come_back(guest: Guest) -> None:
+    _spawn(guest, "a", 35)
+    _spawn(guest, "b", 36)
+    with pytest.raises(CallRefused, match="no more than 2 actors"):
+        guest.agent.call("", [["spawn", "c"]], (), Deadline(1, "answer"))
+    _during(guest, lambda: guest.answer(0, value=2), [["reset"]], actor="")
+    _spawn(guest, "c", 37)
+    _spawn(guest, "d", 38)
+
+
+def test_what_a_dead_actor_left_in_its_port_is_forgotten(guest: Guest) -> None:
+    _spawn(guest)
+    guest.ports[1].sendall(b"UEV1 half a fra")
+    _during(guest, lambda: guest.answer(0, value=9), [["kill", "a", 9]], actor="")
+    _spawn(guest, "b", 36)
+    assert _during(guest, lambda: guest.answer(1), PING, actor="b") == [RESULT]

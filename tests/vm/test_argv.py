@@ -1,0 +1,76 @@
+"""The command that runs: virtme-ng's, without what would hide the console, with our own parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vm.argv import MachineSpec, qemu_argv
+from vm.errors import HostTrouble, QemuMissing, VirtmeMissing
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> MachineSpec:
+    kernel = tmp_path / "bzImage"
+    kernel.write_bytes(b"kernel")
+    qemu = tmp_path / "qemu-system-x86_64"
+    qemu.write_text("#!/bin/sh\n")
+    qemu.chmod(0o755)
+    return MachineSpec(kernel, qemu=qemu, python=Path("/opt/my python/bin/python3"), actors=2)
+
+
+def _value(argv: list[str], option: str) -> str:
+    return argv[argv.index(option) + 1]
+
+
+def test_command(spec: MachineSpec, tmp_path: Path) -> None:
+    argv = qemu_argv(spec, console=tmp_path / "a,b.log", channels=[7, 8, 9])
+    assert argv[0] == str(spec.qemu)
+    assert _value(argv, "-kernel") == str(spec.kernel)
+    assert _value(argv, "-m") == "512M"
+    assert argv.count("-machine") == argv.count("-cpu") == argv.count("-append") == 1
+    assert _value(argv, "-machine") == "q35,accel=tcg"
+    assert "-no-reboot" in argv
+    assert f"file,id=console,path={tmp_path}/a,,b.log,append=on" in argv
+    assert "socket,id=uevt2,fd=9" in argv
+    assert "virtserialport,chardev=uevt2,name=uevt2" in argv
+    assert not any("stdio" in word or "dmesg" in word for word in argv)
+
+
+def test_kernel_command_line(spec: MachineSpec, tmp_path: Path) -> None:
+    line = _value(qemu_argv(spec, console=tmp_path / "c", channels=[7, 8, 9]), "-append")
+    kernel, _, init = line.partition(" -- ")
+    words = kernel.split(" ")
+    assert "quiet" not in words
+    assert "loglevel=1" not in words
+    for needed in ("console=ttyS0,115200", "ignore_loglevel", "panic=-1", "oops=panic"):
+        assert needed in words
+    assert kernel.endswith('init="/opt/my python/bin/python3"')
+    assert init.startswith("-I -S /")
+    assert init.endswith(" uevt0")
+
+
+def test_appended_arguments_come_before_init(spec: MachineSpec, tmp_path: Path) -> None:
+    longer = MachineSpec(spec.kernel, qemu=spec.qemu, actors=0, append=("slub_debug=FZ", "a=b c"))
+    line = _value(qemu_argv(longer, console=tmp_path / "c", channels=[7]), "-append")
+    assert ' slub_debug=FZ a="b c" init=' in line
+
+
+def test_a_command_line_beyond_the_kernels_limit(spec: MachineSpec, tmp_path: Path) -> None:
+    longer = MachineSpec(spec.kernel, qemu=spec.qemu, actors=0, append=("x" * 2048,))
+    with pytest.raises(HostTrouble, match="the kernel takes 2047"):
+        qemu_argv(longer, console=tmp_path / "c", channels=[7])
+
+
+def test_qemu_missing(spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    with pytest.raises(QemuMissing, match="qemu-system-x86_64 is not installed") as caught:
+        qemu_argv(MachineSpec(spec.kernel), console=tmp_path / "c", channels=[7])
+    assert "apt install qemu-system-x86" in caught.value.mend
+
+
+def test_virtme_that_prints_no_command(spec: MachineSpec, tmp_path: Path) -> None:
+    missing = MachineSpec(tmp_path / "no kernel", qemu=spec.qemu, actors=0)
+    with pytest.raises(VirtmeMissing):
+        qemu_argv(missing, console=tmp_path / "c", channels=[7])

@@ -1,0 +1,64 @@
+"""The console is followed while it grows, in slices, and never waited for without end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+from vm.console import Console
+from vm.deadline import Deadline
+from vm.findings import Kind
+
+
+def _append(path: Path, text: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(text)
+
+
+def test_a_console_without_a_file_is_silent(tmp_path: Path) -> None:
+    console = Console(tmp_path / "console.log")
+    assert (console.position(), console.text(), console.findings()) == (0, "", ())
+
+
+def test_a_slice_begins_where_it_was_asked_to(tmp_path: Path) -> None:
+    console = Console(tmp_path / "console.log")
+    _append(console.path, b"[    1.0] Kernel panic - not syncing: old\r\n")
+    since = console.position()
+    _append(console.path, b"[    2.0] BUG: new\r\n")
+    assert console.text(since) == "[    2.0] BUG: new\n"
+    assert [found.kind for found in console.findings(since)] == [Kind.BUG]
+
+
+def test_a_line_that_comes_in_pieces_is_found(tmp_path: Path) -> None:
+    console = Console(tmp_path / "console.log")
+    _append(console.path, b"before \xc3")
+
+    def rest() -> None:
+        time.sleep(0.05)
+        _append(console.path, b"\xa9 aft")
+        time.sleep(0.05)
+        _append(console.path, b"er\n")
+
+    writer = threading.Thread(target=rest)
+    writer.start()
+    found = console.wait_for("é after", Deadline(5, "line"), since=0, alive=lambda: True)
+    writer.join()
+    assert found
+
+
+def test_waiting_ends_with_the_deadline(tmp_path: Path) -> None:
+    console = Console(tmp_path / "console.log")
+    _append(console.path, b"nothing of interest")
+    began = time.monotonic()
+    assert not console.wait_for("never", Deadline(0.05, "line"), since=0, alive=lambda: True)
+    assert time.monotonic() - began < 2
+
+
+def test_waiting_ends_with_the_guest(tmp_path: Path) -> None:
+    console = Console(tmp_path / "console.log")
+    _append(console.path, b"last words")
+    began = time.monotonic()
+    assert console.wait_for("words", Deadline(30, "line"), since=0, alive=lambda: False)
+    assert not console.wait_for("never", Deadline(30, "line"), since=0, alive=lambda: False)
+    assert time.monotonic() - began < 5

@@ -1,0 +1,79 @@
+"""QEMU dies with us, however we die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from vm.deadline import Deadline
+from vm.process import Qemu
+
+#: Stands for a host process: starts a "QEMU" that tells its pid, then waits.
+HOST = """
+import signal, sys, time
+from pathlib import Path
+from vm.process import Qemu
+# A shell that runs the tests in the background would have Ctrl-C ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+qemu = Qemu(["/bin/sh", "-c", "echo $$ > pid.new; mv pid.new pid; exec sleep 600"], Path("log"))
+time.sleep(60)
+"""
+
+
+def _gone(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return state == "Z"
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_qemu_dies_with_the_host_process(tmp_path: Path, end: signal.Signals) -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(
+        [sys.executable, "-c", HOST], cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL
+    ) as host:
+        deadline = Deadline(30, "start of the program")
+        while not (tmp_path / "pid").exists():
+            deadline.pause()
+        pid = int((tmp_path / "pid").read_text())
+        host.send_signal(end)
+    deadline = Deadline(10, "end of the program")
+    while not _gone(pid):
+        deadline.pause()
+
+
+def test_kill_is_complete_and_idempotent(tmp_path: Path) -> None:
+    qemu = Qemu(["/bin/sh", "-c", "sleep 600 & echo $!; wait"], tmp_path / "log")
+    deadline = Deadline(30, "start of the program")
+    while not qemu.said():
+        deadline.pause()
+    qemu.kill()
+    qemu.kill()
+    assert not qemu.alive()
+    child = int(qemu.said())
+    deadline = Deadline(10, "end of the group")
+    while not _gone(child):
+        deadline.pause()
+
+
+def test_status_and_words(tmp_path: Path) -> None:
+    qemu = Qemu(["/bin/sh", "-c", "echo bad luck >&2; exit 3"], tmp_path / "log")
+    assert qemu.wait(30) == 3
+    assert qemu.said() == "bad luck\n"
+    assert (tmp_path / "log").read_text().startswith("/bin/sh -c 'echo bad luck")
+
+
+def test_waiting_has_an_end(tmp_path: Path) -> None:
+    qemu = Qemu(["/bin/sleep", "600"], tmp_path / "log")
+    began = time.monotonic()
+    assert qemu.wait(0.05) is None
+    qemu.kill()
+    assert time.monotonic() - began < 10
