@@ -54,7 +54,8 @@ class Janitor:
         repairs: list[Call] = []
         if tracing_on != "1\n":
             repairs.append(_spill(tracefs.TRACING_ON, "1"))
-        if maximum != f"{DEFAULT_MAX_EVENTS}\n":
+        # Kernels before 6.4 have no such limit.
+        if maximum not in ("", f"{DEFAULT_MAX_EVENTS}\n"):
             repairs.append(_spill(tracefs.MAXIMUM, str(DEFAULT_MAX_EVENTS)))
         if " # Used by" in status:
             repairs += [

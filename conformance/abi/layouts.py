@@ -77,6 +77,41 @@ USER_REG = Layout(
     ),
 )
 
+# struct user_reg of 5.18 to 6.0, not packed: 20 bytes on i386, where a 64-bit number is
+# aligned to 4.
+USER_REG_BYTE_STATUS = Layout(
+    "user_reg",
+    24,
+    (
+        Member("size", 0, 4),
+        Member("name_args", 8, 8),
+        Member("status_index", 16, 4),
+        Member("write_index", 20, 4),
+    ),
+)
+USER_REG_BYTE_STATUS_I386 = Layout(
+    "user_reg",
+    20,
+    (
+        Member("size", 0, 4),
+        Member("name_args", 4, 8),
+        Member("status_index", 12, 4),
+        Member("write_index", 16, 4),
+    ),
+)
+
+# struct user_reg of 6.1 to 6.3, packed; status_index is called status_bit there.
+USER_REG_BIT_STATUS = Layout(
+    "user_reg",
+    20,
+    (
+        Member("size", 0, 4),
+        Member("name_args", 4, 8),
+        Member("status_bit", 12, 4),
+        Member("write_index", 16, 4),
+    ),
+)
+
 # struct user_unreg since 6.4, packed as well.
 USER_UNREG = Layout(
     "user_unreg",
@@ -93,6 +128,11 @@ USER_UNREG = Layout(
 # enum user_reg_flag: the uapi header defines the bits as enum constants.
 USER_EVENT_REG_PERSIST = 1 << 0
 USER_EVENT_REG_MULTI_FORMAT = 1 << 1
+
+# The bits of a status byte of 5.18 to 6.0, by their number: EVENT_BIT_*.
+EVENT_BIT_FTRACE = 0
+EVENT_BIT_PERF = 1
+EVENT_BIT_OTHER = 7
 
 # The size an ioctl number carries is that of a *pointer*: the macros name pointer types.
 DIAG_IOCSREG = 0xC0082A00

@@ -9,14 +9,32 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
-from conformance.abi.switches import BY_NAME, SWITCHES, Kind, Switch
+from conformance.abi.switches import BY_NAME, DERIVED, SWITCHES, Kind, Switch
 
 _RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 _TRUTH = {"yes": True, "no": False}
-# The first release with remote enablement: "tracing/user_events: Use remote writes for
-# event enablement".
-FIRST_REMOTE_ENABLE = (6, 4)
+
+
+class Generation(StrEnum):
+    """How a program learns whether anybody listens; each began with a release."""
+
+    # A byte per event in a page mapped from user_events_status.
+    BYTE_STATUS = "byte-status"
+    # A bit per event in that page: "tracing/user_events: Use bits vs bytes for enabled
+    # status page data".
+    BIT_STATUS = "bit-status"
+    # A bit in a word of the program's own: "tracing/user_events: Use remote writes for
+    # event enablement".
+    REMOTE_ENABLE = "remote-enable"
+
+
+_FIRST_RELEASE = {
+    Generation.BYTE_STATUS: (5, 18),
+    Generation.BIT_STATUS: (6, 1),
+    Generation.REMOTE_ENABLE: (6, 4),
+}
 
 
 class ProfileError(ValueError):
@@ -51,6 +69,13 @@ class Release:
         return f"{self.major}.{self.minor}" + (f".{self.sublevel}" if self.sublevel else "")
 
 
+# Names for a generation as mainline released it, without what stable added.
+NAMED = {
+    Generation.BYTE_STATUS.value: Release(5, 19),
+    Generation.BIT_STATUS.value: Release(6, 1),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """The contract one kernel is judged by."""
@@ -59,31 +84,47 @@ class Profile:
     release: Release
     switches: frozenset[str]
 
+    @property
+    def generation(self) -> Generation:
+        """The newest generation that had begun with the release."""
+        return max(
+            (each for each in Generation if _FIRST_RELEASE[each] <= self.release.series),
+            key=_FIRST_RELEASE.__getitem__,
+        )
+
     def has(self, switch: str) -> bool:
-        """Whether a dated behaviour applies.  Raises KeyError for an unknown switch."""
+        """Whether a dated behaviour, or what follows from some, applies.
+
+        Raises KeyError for an unknown one.
+        """
+        if switch in DERIVED:
+            return self._derived(switch)
         return BY_NAME[switch].name in self.switches
+
+    def _derived(self, name: str) -> bool:
+        if name == "lasting_events":
+            # In between, dynamic_events asked for a flag that was refused.
+            return not self.has("auto_delete") or self.has("persist")
+        remote = self.generation is Generation.REMOTE_ENABLE
+        return remote if name == "remote_enable" else not remote
 
 
 def applies(switch: Switch, release: Release) -> bool:
     """Whether ``switch`` is on in ``release``, counting stable backports."""
     if release.series in switch.backports:
         return release.sublevel >= switch.backports[release.series]
-    return release.series >= switch.since
+    return switch.since is not None and release.series >= switch.since
 
 
 def profile_for(abi: str, *, base: str | None = None) -> Profile:
-    """The profile named by ``abi``: a release number and overrides of single switches.
+    """The profile named by ``abi``: a release number or generation, and overrides.
 
     ``base`` is the release that is really running; the switches of the generic tracing
     code come from it when given, so that an older ABI on a newer base is judged rightly.
     Raises ProfileError naming the part that is wrong.
     """
     name, *overrides = [part.strip() for part in abi.split(",")]
-    release = Release.parse(name)
-    if release.series < FIRST_REMOTE_ENABLE:
-        raise ProfileError(
-            f"no profile for {name}: this suite holds remote-enable kernels, 6.4 and later"
-        )
+    release = _release(name)
     base_release = Release.parse(base) if base is not None else release
     on = {
         switch.name
@@ -94,6 +135,19 @@ def profile_for(abi: str, *, base: str | None = None) -> Profile:
     for text in overrides:
         profile = _override(profile, text)
     return profile
+
+
+def _release(name: str) -> Release:
+    if name in NAMED:
+        return NAMED[name]
+    try:
+        release = Release.parse(name)
+    except ProfileError as error:
+        raise ProfileError(f"{error}, or {' or '.join(NAMED)}") from None
+    first = _FIRST_RELEASE[Generation.BYTE_STATUS]
+    if release.series < first:
+        raise ProfileError(f"no profile for {name}: user_events came with {first[0]}.{first[1]}")
+    return release
 
 
 def _override(profile: Profile, text: str) -> Profile:

@@ -20,35 +20,49 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """One dated behaviour of remote-enable kernels.
+    """One dated behaviour.
 
-    ``since`` is the first mainline release as (major, minor); ``backports`` maps a stable
-    series to the first sublevel that has it; ``commit`` is the title of the commit.
+    ``since`` is the first mainline release as (major, minor), None for what no release but
+    only a variant of ours does; ``backports`` maps a stable series to the first sublevel
+    that has it; ``commit`` is the title of the commit.
     """
 
     name: str
     says: str
     commit: str
-    since: tuple[int, int]
+    since: tuple[int, int] | None
     backports: Mapping[tuple[int, int], int] = field(default_factory=dict)
     kind: Kind = Kind.USER_EVENTS
 
 
 SWITCHES: tuple[Switch, ...] = (
     Switch(
+        "strings_formatted_safely",
+        "a percent sign in a field's text is compared like any other character",
+        "tracing/user_events: Ensure user provided strings are safely formatted",
+        (6, 1),
+    ),
+    Switch(
+        "negative_index_refused",
+        "a write with a negative index fails with EINVAL instead of reading out of bounds",
+        "tracing/user_events: Ensure write index cannot be negative",
+        (6, 4),
+        {(6, 1): 28, (6, 3): 2},
+    ),
+    Switch(
         "ebadf_when_disabled",
         "a write to an event nobody listens to fails with EBADF instead of succeeding",
         "tracing/user_events: Fix incorrect return value for writing operation when events "
         "are disabled",
         (6, 5),
-        {(6, 4): 5},
+        {(6, 1): 40, (6, 4): 5},
     ),
     Switch(
         "struct_size_matched",
         "re-registration and deletion by arguments compare the size of a struct field",
         "tracing/user_events: Fix struct arg size match check",
         (6, 5),
-        {(6, 4): 5},
+        {(6, 1): 40, (6, 4): 5},
     ),
     Switch(
         "arguments_matched",
@@ -108,6 +122,27 @@ SWITCHES: tuple[Switch, ...] = (
         {(6, 12): 97},
     ),
     Switch(
+        "two_status_pages",
+        "the status page is two pages long and has room for 65535 events",
+        "no release: a variant of ours that tells a page from the length of the mapping",
+        None,
+    ),
+    Switch(
+        "array_length_of_field",
+        "`format` shows the length of an array from a number of its own, not from its type",
+        "tracing: Fix TASK_COMM_LEN in trace event format file",
+        (6, 2),
+        {(6, 1): 13},
+        kind=Kind.BASE,
+    ),
+    Switch(
+        "long_records_kept",
+        "a record of 4057 to 4064 payload bytes is recorded whatever the time since the last",
+        "(commit not identified: 5.19 lacks it, 6.1.192 has it)",
+        (6, 1),
+        kind=Kind.BASE,
+    ),
+    Switch(
         "fields_printed_in_order",
         "trace text shows the fields in the order of their definition, not last first",
         "tracing: Modify print_fields() for fields output order",
@@ -125,3 +160,10 @@ SWITCHES: tuple[Switch, ...] = (
 )
 
 BY_NAME: Mapping[str, Switch] = {switch.name: switch for switch in SWITCHES}
+
+# What follows from the switches and cases may ask for like for one.
+DERIVED: Mapping[str, str] = {
+    "lasting_events": "dynamic_events creates events, which stay until they are deleted",
+    "remote_enable": "a bit in memory of the program's own says whether anybody listens",
+    "status_page": "a page mapped from user_events_status says whether anybody listens",
+}

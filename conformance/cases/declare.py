@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from conformance.abi.profiles import Profile, in_range
-from conformance.abi.switches import BY_NAME
+from conformance.abi.switches import BY_NAME, DERIVED
 
 CaseFunction = TypeVar("CaseFunction", bound=Callable[..., None])
 
@@ -62,6 +62,8 @@ class Case:
     needs: tuple[str, ...]
     tier: Tier
     isolation: Isolation
+    # The dated switch that this case is about, "" for none.
+    switch: str = ""
 
     @property
     def surface(self) -> str:
@@ -82,18 +84,23 @@ def case(
     needs: tuple[str, ...] = (),
     tier: str = "quick",
     isolation: str = "events",
+    switch: str = "",
 ) -> Callable[[CaseFunction], CaseFunction]:
     """Declare a test function to be a case.
 
-    ``profiles`` is a range of releases such as ``6.4..``; ``needs`` names switches that
-    must be on.  Raises ValueError for an id or word out of place.
+    ``profiles`` is a range of releases such as ``6.4..``; ``needs`` names switches, or
+    what is derived from them, that must be on.  ``switch`` names the one that the case is
+    about: its program shows whether a kernel has the switch, and is the probe for it,
+    whatever the profile says.  Raises ValueError for an id or word out of place.
     """
     if not _ID.fullmatch(id):
         raise ValueError(f"case id {id!r}: write surface.name in [a-z0-9_.-]")
-    for switch in needs:
-        if switch not in BY_NAME:
-            raise ValueError(f"case {id}: no switch {switch!r}")
-    declared = Case(id, spec, doc, profiles, needs, Tier(tier), Isolation(isolation))
+    for need in needs:
+        if need not in BY_NAME and need not in DERIVED:
+            raise ValueError(f"case {id}: no switch {need!r}")
+    if switch and (switch not in BY_NAME or switch in needs):
+        raise ValueError(f"case {id}: it cannot be about switch {switch!r}")
+    declared = Case(id, spec, doc, profiles, needs, Tier(tier), Isolation(isolation), switch)
 
     def mark(function: CaseFunction) -> CaseFunction:
         setattr(function, _ATTRIBUTE, declared)

@@ -59,14 +59,24 @@ def test_unknown(ue: UserEvents, name: str) -> None:
     assert ue.tracefs.status() == f"{event}\n"
 
 
-@case("delete.string_unreadable", spec=COPY, doc=NAME)
+@case(
+    "delete.string_unreadable",
+    spec=COPY,
+    doc=NAME,
+    profiles="5.18..",
+)
 @variants("address", {"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "first-page": 0x200})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
     """A name that cannot be read is EFAULT."""
     assert ue.open_data().ioctl(DIAG_IOCSDEL, address).errno == "EFAULT"
 
 
-@case("delete.string_protected", spec=COPY, doc=NAME)
+@case(
+    "delete.string_protected",
+    spec=COPY,
+    doc=NAME,
+    profiles="5.18..",
+)
 @variants(
     "protection, errno",
     {"none": (PROT_NONE, "EFAULT"), "read": (mmap.PROT_READ, "EBUSY")},
@@ -81,7 +91,12 @@ def test_string_protected(ue: UserEvents, protection: int, errno: str) -> None:
     assert data.ioctl(DIAG_IOCSDEL, at).errno == errno
 
 
-@case("delete.string_cut_off", spec=COPY, doc=NAME)
+@case(
+    "delete.string_cut_off",
+    spec=COPY,
+    doc=NAME,
+    profiles="5.18..",
+)
 @variants(
     "length, end, errno",
     {
@@ -97,7 +112,12 @@ def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> 
     assert ue.open_data().ioctl(DIAG_IOCSDEL, at).errno == errno
 
 
-@case("delete.string_length", spec=COPY, doc=NAME)
+@case(
+    "delete.string_length",
+    spec=COPY,
+    doc=NAME,
+    profiles="5.18..",
+)
 @variants("length, errno", {"511": (511, "ENOENT"), "512": (512, "EINVAL")})
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     """A name has at most 511 characters; longer is EINVAL instead of not found."""
@@ -123,6 +143,7 @@ def test_busy_own_descriptor(ue: UserEvents) -> None:
     spec="trace_events_user.c:user_event_last_ref",
     doc=BUSY,
     tier="full",
+    profiles="5.18..",
 )
 def test_busy_other_process(ue: UserEvents) -> None:
     """An event that another process holds is EBUSY."""
@@ -188,8 +209,9 @@ def test_busy_child(ue: UserEvents) -> None:
     "delete.busy_tracer",
     spec="trace_events_user.c:user_event_reg",
     doc=BUSY,
-    needs=("persist",),
+    needs=("lasting_events",),
     tier="full",
+    profiles="5.18..",
 )
 def test_busy_tracer(ue: UserEvents) -> None:
     """A tracer that has the event enabled holds it: EBUSY until disabled."""
@@ -263,7 +285,8 @@ def test_removes(ue: UserEvents, flags: int) -> None:
     "delete.removes_directory",
     spec="trace_events_user.c:destroy_user_event",
     doc=BUSY,
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 def test_removes_directory(ue: UserEvents) -> None:
     """With the event its directory below events/user_events is gone."""
@@ -284,7 +307,13 @@ def test_name_is_free(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u64 b\n"
 
 
-@case("delete.only_the_name", spec=DELETE, doc=NAME, needs=("persist",))
+@case(
+    "delete.only_the_name",
+    spec=DELETE,
+    doc=NAME,
+    needs=("lasting_events",),
+    profiles="5.18..",
+)
 def test_only_the_name(ue: UserEvents) -> None:
     """Events whose names begin alike stay."""
     for stem in ("e", "ee", "eee"):
@@ -345,6 +374,7 @@ def test_busy_before_forbidden(ue: UserEvents) -> None:
     spec=DELETE,
     doc=PERMISSION,
     tier="full",
+    profiles="5.18..",
 )
 def test_unknown_before_forbidden(ue: UserEvents) -> None:
     """A name nobody registered is ENOENT for a process without capabilities as well."""

@@ -17,7 +17,8 @@ CREATE = "trace_events_user.c:user_event_create"
     "dynamic_events.create_and_show",
     spec=f"{CREATE}, user_event_show",
     doc=f"{DOC}: a command is that of the ioctl with `u:` in front",
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 @variants(
     "command, shown",
@@ -54,8 +55,9 @@ def test_create_and_show(ue: UserEvents, command: str, shown: str) -> None:
     "dynamic_events.shows_registrations",
     spec="trace_events_user.c:user_event_show",
     doc=f"{DOC}: events made by programs and by commands are of one kind",
-    needs=("persist",),
+    needs=("lasting_events",),
     tier="full",
+    profiles="5.18..",
 )
 def test_shows_registrations(ue: UserEvents) -> None:
     """Events are listed in the order of their creation, whoever made them."""
@@ -72,9 +74,10 @@ def test_shows_registrations(ue: UserEvents) -> None:
     "dynamic_events.whole_list",
     spec="trace_dynevent.c:dyn_event_seq_show; trace_events_user.c:user_event_show",
     doc=f"{DOC}: dynamic_events holds the events and nothing else",
-    needs=("persist",),
+    needs=("lasting_events",),
     isolation="global",
     tier="full",
+    profiles="5.18..",
 )
 def test_whole_list(ue: UserEvents) -> None:
     """The file is empty without events, and a deleted event leaves no trace in it."""
@@ -111,8 +114,9 @@ def test_stays(ue: UserEvents) -> None:
     spec="trace_events_user.c:user_events_write_core, user_events_ref_add",
     doc="Documentation/trace/user_events.rst@v6.12: Writing Data: the descriptor used is the "
     "one that registered the event",
-    needs=("persist",),
+    needs=("lasting_events",),
     tier="full",
+    profiles="5.18..",
 )
 def test_no_descriptor(ue: UserEvents) -> None:
     """An event made by a command has no write index before a descriptor registers it."""
@@ -223,7 +227,8 @@ def test_refused(ue: UserEvents, command: str) -> None:
     spec="trace_events_user.c:user_event_set_call_visible",
     doc="Documentation/trace/user_events.rst@v6.12: Registering: events show up below "
     "events/user_events",
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 def test_directory(ue: UserEvents) -> None:
     """The event of a command has its directory at once, and none after the deletion."""
@@ -239,6 +244,7 @@ def test_directory(ue: UserEvents) -> None:
     doc=f"{DOC}: commands are written",
     isolation="none",
     tier="full",
+    profiles="5.18..",
 )
 def test_read_only_descriptor(ue: UserEvents) -> None:
     """A command written to a descriptor for reading fails with EBADF."""
@@ -251,6 +257,7 @@ def test_read_only_descriptor(ue: UserEvents) -> None:
     spec="trace_dynevent.c:init_dynamic_event; trace_events_user.c:create_user_tracefs",
     doc=f"{DOC}: programs write user_events_data, administrators dynamic_events",
     isolation="none",
+    profiles="5.18..",
 )
 @variants("file", {"dynamic_events": "dynamic_events", "user_events_data": "user_events_data"})
 def test_file_mode(ue: UserEvents, file: str) -> None:

@@ -87,8 +87,9 @@ def test_delete_nothing(ue: UserEvents, command: str, errno: str) -> None:
     "dynamic_events.delete_busy",
     spec="trace_events_user.c:user_event_free",
     doc=f"{DELETING}: nothing may refer to the event any more, neither user nor kernel",
-    needs=("persist",),
+    needs=("lasting_events",),
     tier="full",
+    profiles="5.18..",
 )
 def test_delete_busy(ue: UserEvents) -> None:
     """An event that a descriptor or a tracer holds cannot be deleted: EBUSY."""
@@ -107,8 +108,9 @@ def test_delete_busy(ue: UserEvents) -> None:
     "dynamic_events.delete_when_idle",
     spec="trace_events_user.c:user_event_free",
     doc=f"{DELETING}: deletion succeeds once there are no references left",
-    needs=("persist",),
+    needs=("lasting_events",),
     tier="full",
+    profiles="5.18..",
 )
 def test_delete_when_idle(ue: UserEvents) -> None:
     """An event that was in use can be deleted as soon as its last user is gone."""
@@ -143,8 +145,9 @@ def test_delete_registration(ue: UserEvents) -> None:
     "dynamic_events.deleted_by_ioctl",
     spec="trace_events_user.c:delete_user_event",
     doc=f"{DELETING}: a persistent event is there until DIAG_IOCSDEL",
-    needs=("persist",),
+    needs=("lasting_events",),
     tier="full",
+    profiles="5.18..",
 )
 def test_deleted_by_ioctl(ue: UserEvents) -> None:
     """DIAG_IOCSDEL deletes an event made by a command, by its name without fields."""
@@ -157,8 +160,9 @@ def test_deleted_by_ioctl(ue: UserEvents) -> None:
     "dynamic_events.truncate",
     spec="trace_dynevent.c:dyn_event_open, dyn_events_release_all",
     doc=f"{DELETING}: says nothing of truncation; `echo >` of a shell opens with it",
-    needs=("persist",),
+    needs=("lasting_events",),
     isolation="global",
+    profiles="5.18..",
 )
 def test_truncate(ue: UserEvents) -> None:
     """Opening for truncation deletes all events before the command is run."""
@@ -172,9 +176,10 @@ def test_truncate(ue: UserEvents) -> None:
     "dynamic_events.truncate_busy",
     spec="trace_dynevent.c:dyn_events_release_all; trace_events_user.c:user_event_is_busy",
     doc=f"{DELETING}: events in use cannot be deleted",
-    needs=("persist",),
+    needs=("lasting_events",),
     isolation="global",
     tier="full",
+    profiles="5.18..",
 )
 @variants("holder", {"tracer": "tracer", "program": "program"})
 def test_truncate_busy(ue: UserEvents, holder: str) -> None:
@@ -197,9 +202,10 @@ def test_truncate_busy(ue: UserEvents, holder: str) -> None:
     "dynamic_events.read_only_truncate",
     spec="trace_dynevent.c:dyn_event_open",
     doc=f"{DELETING}: says nothing of truncation",
-    needs=("persist",),
+    needs=("lasting_events",),
     isolation="global",
     tier="full",
+    profiles="5.18..",
 )
 def test_read_only_truncate(ue: UserEvents) -> None:
     """Truncation by somebody who opens the file for reading deletes nothing."""

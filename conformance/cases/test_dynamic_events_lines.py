@@ -17,7 +17,8 @@ LINES = "trace.c:trace_parse_run_command"
     "dynamic_events.comments",
     spec=f"{LINES}; trace_probe.c:trace_probe_create",
     doc=f"{DOC}: says nothing of comments; they are common to all commands of tracefs",
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 @variants(
     "text, shown",
@@ -64,7 +65,8 @@ def test_first_failure_ends(ue: UserEvents, lines: tuple[str, ...], errno: str, 
     "dynamic_events.line_length",
     spec=f"{LINES} (WRITE_BUFSIZE)",
     doc=f"{DOC}: gives no limit; the log message speaks of less than 4094 characters",
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 @variants(
     "length, end, errno",
@@ -87,7 +89,8 @@ def test_line_length(ue: UserEvents, length: int, end: str, errno: str) -> None:
     "dynamic_events.line_length_behind_others",
     spec=f"{LINES} (WRITE_BUFSIZE)",
     doc=f"{DOC}: gives no limit; the log message speaks of less than 4094 characters",
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 @variants(
     "length, errno, shown",
@@ -108,7 +111,8 @@ def test_line_length_behind_others(ue: UserEvents, length: int, errno: str, show
     "dynamic_events.nul",
     spec=f"{LINES} (strlen)",
     doc=f"{DOC}: says nothing of bytes that are not text",
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 @variants(
     "text, shown",
@@ -130,7 +134,8 @@ def test_nul(ue: UserEvents, text: str, shown: str) -> None:
     "dynamic_events.long_write",
     spec=LINES,
     doc=f"{DOC}: gives no limit to the number of commands in one write",
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 def test_long_write(ue: UserEvents) -> None:
     """A write longer than the line limit is fine while each of its lines is short."""
@@ -144,8 +149,9 @@ def test_long_write(ue: UserEvents) -> None:
     "dynamic_events.long_definition",
     spec=f"{LINES}; trace_events_user.c:user_event_parse",
     doc="Documentation/trace/user_events.rst@v6.12: Command Format: gives no limit",
-    needs=("persist",),
+    needs=("lasting_events",),
     tier="full",
+    profiles="5.18..",
 )
 def test_long_definition(ue: UserEvents) -> None:
     """A command may be longer than the 511 characters that an ioctl takes."""
@@ -162,6 +168,7 @@ def test_long_definition(ue: UserEvents) -> None:
     doc=f"{DOC}: CAP_PERFMON is needed for an event that persists",
     isolation="none",
     tier="full",
+    profiles="5.18..",
 )
 def test_comment_without_permission(ue: UserEvents) -> None:
     """A comment needs no permission beyond the open file."""

@@ -26,6 +26,7 @@ COMMON = (
     spec=SHOW,
     doc=EVENTS,
     tier="full",
+    profiles="5.18..",
 )
 def test_whole(ue: UserEvents) -> None:
     """The file is name, id, common fields, own fields and print fmt, down to the tabs."""
@@ -41,7 +42,12 @@ def test_whole(ue: UserEvents) -> None:
     )
 
 
-@case("format.no_fields", spec=SHOW, doc=EVENTS)
+@case(
+    "format.no_fields",
+    spec=SHOW,
+    doc=EVENTS,
+    profiles="5.18..",
+)
 @variants("arguments", {"none": "", "space": " ", "semicolons": " ;;"})
 def test_no_fields(ue: UserEvents, arguments: str) -> None:
     """Without fields two blank lines and an empty print fmt are left."""
@@ -56,6 +62,7 @@ def test_no_fields(ue: UserEvents, arguments: str) -> None:
     spec=PRINT,
     doc=EVENTS,
     tier="full",
+    profiles="5.18..",
 )
 @variants(
     "fields, print_fmt",
@@ -81,6 +88,7 @@ def test_print_fmt_of_several(ue: UserEvents, fields: str, print_fmt: str) -> No
     spec=SHOW,
     doc=LIKE_OTHERS,
     tier="full",
+    profiles="5.18..",
 )
 def test_event_names(ue: UserEvents) -> None:
     """The first line names the event as it was registered."""
@@ -91,7 +99,12 @@ def test_event_names(ue: UserEvents) -> None:
         assert ue.tracefs.format(name).startswith(f"name: {name}\nID: N\nformat:\n")
 
 
-@case("format.longest_text", spec=PRINT, doc=LIKE_OTHERS)
+@case(
+    "format.longest_text",
+    spec=PRINT,
+    doc=LIKE_OTHERS,
+    profiles="5.18..",
+)
 def test_longest_text(ue: UserEvents) -> None:
     """An event of as many fields as fit in a definition shows all of them."""
     text = ue.name() + " " + ";".join(f"u8 {chr(97 + number % 26)}" for number in range(100))
@@ -105,7 +118,8 @@ def test_longest_text(ue: UserEvents) -> None:
     "format.of_dynamic_events",
     spec="trace_events_user.c:user_event_create",
     doc=f"{DOC}: Overview: dynamic_events takes the same format as the ioctl",
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 @variants(
     "fields, line",
@@ -147,7 +161,12 @@ def test_stays(ue: UserEvents) -> None:
     ]
 
 
-@case("format.of_an_enabled_event", spec=SHOW, doc=LIKE_OTHERS)
+@case(
+    "format.of_an_enabled_event",
+    spec=SHOW,
+    doc=LIKE_OTHERS,
+    profiles="5.18..",
+)
 def test_of_an_enabled_event(ue: UserEvents) -> None:
     """Enabling an event and writing to it leave its format as it was."""
     data = ue.open_data()
@@ -184,6 +203,7 @@ def test_gone_with_the_event(ue: UserEvents) -> None:
     spec="trace_events.c:event_callback",
     doc=LIKE_OTHERS,
     tier="full",
+    profiles="5.18..",
 )
 def test_modes(ue: UserEvents) -> None:
     """The files of a user event have the modes of any event's."""

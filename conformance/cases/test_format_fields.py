@@ -122,7 +122,12 @@ def test_types(ue: UserEvents, rows: tuple[tuple[str, str, str], ...]) -> None:
         assert print_fmt_of(text) == print_fmt
 
 
-@case("format.every_type_in_one", spec=ADD_FIELD, doc=FIELD)
+@case(
+    "format.every_type_in_one",
+    spec=ADD_FIELD,
+    doc=FIELD,
+    profiles="5.18..",
+)
 def test_every_type_in_one(ue: UserEvents) -> None:
     """Fields keep the order of their definition and lie back to back, without alignment."""
     fields = (
@@ -166,6 +171,7 @@ FIELD_NAMES = {
     spec=PRINT,
     doc=EVENTS,
     tier="full",
+    profiles="5.18..",
 )
 def test_field_names(ue: UserEvents) -> None:
     """Names of fields are shown as they were given, quoted nowhere."""
@@ -178,7 +184,12 @@ def test_field_names(ue: UserEvents) -> None:
         assert print_fmt_of(text) == print_fmt
 
 
-@case("format.huge_structures", spec=ADD_FIELD, doc=f"{FIELD}; no limit is named")
+@case(
+    "format.huge_structures",
+    spec=ADD_FIELD,
+    doc=f"{FIELD}; no limit is named",
+    profiles="5.18..",
+)
 def test_huge_structures(ue: UserEvents) -> None:
     """Offsets are counted with 32 bits: they pass 2^31, and wrap around at 2^32."""
     huge = "struct s {} 2147483647"
@@ -197,6 +208,7 @@ def test_huge_structures(ue: UserEvents) -> None:
     spec=SHOW,
     doc="trace_events.c:f_show@v6.12: the comment there: array types are rearranged, "
     "dynamic arrays are not",
+    profiles="5.18..",
 )
 @variants(
     "field, line",

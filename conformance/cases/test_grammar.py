@@ -21,7 +21,12 @@ REFUSED = load_definitions("refused")
 # The corpus
 
 
-@case("grammar.ioctl_accepts", spec=PARSE_FIELD, doc=FIELD)
+@case(
+    "grammar.ioctl_accepts",
+    spec=PARSE_FIELD,
+    doc=FIELD,
+    profiles="5.18..",
+)
 @variants("group", ACCEPTED)
 def test_ioctl_accepts(ue: UserEvents, group: Group) -> None:
     """Definitions register through the ioctl and are listed in their canonical form."""
@@ -32,7 +37,13 @@ def test_ioctl_accepts(ue: UserEvents, group: Group) -> None:
     assert ue.tracefs.dynamic_events().splitlines(keepends=True) == listed
 
 
-@case("grammar.dynamic_events_accepts", spec=PARSE_FIELD, doc=DYNAMIC, needs=("persist",))
+@case(
+    "grammar.dynamic_events_accepts",
+    spec=PARSE_FIELD,
+    doc=DYNAMIC,
+    needs=("lasting_events",),
+    profiles="5.18..",
+)
 @variants("group", ACCEPTED)
 def test_dynamic_events_accepts(ue: UserEvents, group: Group) -> None:
     """The same definitions are created through dynamic_events and listed the same way."""
@@ -46,7 +57,12 @@ def test_dynamic_events_accepts(ue: UserEvents, group: Group) -> None:
         assert data.delete(ue.name(stem)).value == 0
 
 
-@case("grammar.ioctl_refuses", spec=PARSE_FIELD, doc=FIELD)
+@case(
+    "grammar.ioctl_refuses",
+    spec=PARSE_FIELD,
+    doc=FIELD,
+    profiles="5.18..",
+)
 @variants("group", REFUSED)
 def test_ioctl_refuses(ue: UserEvents, group: Group) -> None:
     """What is no definition is refused by the ioctl, and the write index left alone."""
@@ -57,7 +73,13 @@ def test_ioctl_refuses(ue: UserEvents, group: Group) -> None:
         assert event.index == 0xFFFFFFFF
 
 
-@case("grammar.dynamic_events_refuses", spec=PARSE_FIELD, doc=DYNAMIC, needs=("persist",))
+@case(
+    "grammar.dynamic_events_refuses",
+    spec=PARSE_FIELD,
+    doc=DYNAMIC,
+    needs=("lasting_events",),
+    profiles="5.18..",
+)
 @variants("group", REFUSED)
 def test_dynamic_events_refuses(ue: UserEvents, group: Group) -> None:
     """What is no definition is refused by dynamic_events as well, and nothing is listed."""
@@ -70,7 +92,12 @@ def test_dynamic_events_refuses(ue: UserEvents, group: Group) -> None:
 # What only one of the doors can carry
 
 
-@case("grammar.ioctl_only", spec=PARSE_FIELD, doc=FIELD)
+@case(
+    "grammar.ioctl_only",
+    spec=PARSE_FIELD,
+    doc=FIELD,
+    profiles="5.18..",
+)
 @variants(
     "text, line",
     {
@@ -95,7 +122,8 @@ def test_ioctl_only(ue: UserEvents, text: str, line: str | None) -> None:
     "grammar.dynamic_events_only",
     spec="trace.c:trace_parse_run_command",
     doc=DYNAMIC,
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 @variants(
     "before, after, line",
@@ -118,7 +146,8 @@ def test_dynamic_events_only(ue: UserEvents, before: str, after: str, line: str)
     "grammar.comment_leaves_a_space",
     spec="trace.c:trace_parse_run_command",
     doc=DYNAMIC,
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 def test_comment_leaves_a_space(ue: UserEvents) -> None:
     """The space in front of a comment stays behind the field, which is thus refused."""
@@ -132,6 +161,7 @@ def test_comment_leaves_a_space(ue: UserEvents) -> None:
     "grammar.ioctl_longest_text",
     spec="mm/util.c:strndup_user",
     doc=f"{DOC}: Registering: name_args points to the text; no limit is named",
+    profiles="5.18..",
 )
 @variants(
     "length, errno",
@@ -145,7 +175,12 @@ def test_ioctl_longest_text(ue: UserEvents, length: int, errno: str) -> None:
     assert len(ue.tracefs.dynamic_events()) == {"": 514, "EINVAL": 0}[errno]
 
 
-@case("grammar.ioctl_longest_name", spec="mm/util.c:strndup_user", doc=COMMAND)
+@case(
+    "grammar.ioctl_longest_name",
+    spec="mm/util.c:strndup_user",
+    doc=COMMAND,
+    profiles="5.18..",
+)
 @variants("length", {"255": 255, "256": 256, "511": 511})
 def test_ioctl_longest_name(ue: UserEvents, length: int) -> None:
     """The whole text may be the name, longer than any name of a file."""
@@ -158,7 +193,8 @@ def test_ioctl_longest_name(ue: UserEvents, length: int) -> None:
     "grammar.dynamic_events_longer_text",
     spec="trace_events_user.c:user_event_create",
     doc=DYNAMIC,
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 @variants("length", {"512": 512, "3000": 3000})
 def test_dynamic_events_longer_text(ue: UserEvents, length: int) -> None:
@@ -173,7 +209,8 @@ def test_dynamic_events_longer_text(ue: UserEvents, length: int) -> None:
     "grammar.longer_text_registers_again",
     spec="mm/util.c:strndup_user",
     doc=DYNAMIC,
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 def test_longer_text_registers_again(ue: UserEvents) -> None:
     """An event too long for the ioctl is out of its reach: EINVAL for the same text."""
@@ -182,7 +219,12 @@ def test_longer_text_registers_again(ue: UserEvents) -> None:
     assert ue.open_data().register(text).errno == "EINVAL"
 
 
-@case("grammar.many_fields", spec="trace_events_user.c:user_event_parse_fields", doc=COMMAND)
+@case(
+    "grammar.many_fields",
+    spec="trace_events_user.c:user_event_parse_fields",
+    doc=COMMAND,
+    profiles="5.18..",
+)
 def test_many_fields(ue: UserEvents) -> None:
     """An event has as many fields as its text has room for, listed in their order."""
     names = "abcdefghijklmnopqrstuvwxyz"
@@ -212,6 +254,7 @@ HUGE_SIZES = {
     spec=PARSE_FIELD,
     doc=f"{FIELD}; no limit is named",
     tier="full",
+    profiles="5.18..",
 )
 def test_ioctl_huge_struct(ue: UserEvents) -> None:
     """A structure of 2^31 bytes and more is a negative size, returned in an error's place."""
@@ -226,8 +269,9 @@ def test_ioctl_huge_struct(ue: UserEvents) -> None:
     "grammar.dynamic_events_huge_struct",
     spec=PARSE_FIELD,
     doc=f"{FIELD}; no limit is named",
-    needs=("persist",),
+    needs=("lasting_events",),
     tier="full",
+    profiles="5.18..",
 )
 def test_dynamic_events_huge_struct(ue: UserEvents) -> None:
     """dynamic_events returns the negative size of a huge structure from write(2)."""
@@ -238,7 +282,10 @@ def test_dynamic_events_huge_struct(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.first_failure_counts", spec="trace_events_user.c:user_event_parse_fields", doc=COMMAND
+    "grammar.first_failure_counts",
+    spec="trace_events_user.c:user_event_parse_fields",
+    doc=COMMAND,
+    profiles="5.18..",
 )
 @variants(
     "fields, errno",
@@ -258,6 +305,7 @@ def test_first_failure_counts(ue: UserEvents, fields: str, errno: str) -> None:
     spec="trace_events_user.c:user_event_parse",
     doc=COMMAND,
     tier="full",
+    profiles="5.18..",
 )
 def test_refused_leaves_nothing(ue: UserEvents) -> None:
     """After a refusal name and write index are as free as before."""

@@ -59,8 +59,9 @@ CREATED_AGAIN: Pairs = {
     "grammar.creates_again",
     spec=MATCH,
     doc=DYNAMIC,
-    needs=("persist",),
+    needs=("lasting_events",),
     tier="full",
+    profiles="5.18..",
 )
 def test_creates_again(ue: UserEvents) -> None:
     """dynamic_events takes the same fields again, and keeps the events it has."""

@@ -39,8 +39,9 @@ def test_ioctl_names(ue: UserEvents) -> None:
     "grammar.dynamic_events_names",
     spec=PARSE,
     doc=DYNAMIC,
-    needs=("persist",),
+    needs=("lasting_events",),
     tier="full",
+    profiles="5.18..",
 )
 def test_dynamic_events_names(ue: UserEvents) -> None:
     """The name of an event made through dynamic_events is as free; DEL takes it as it is."""
@@ -58,6 +59,7 @@ def test_dynamic_events_names(ue: UserEvents) -> None:
     spec="trace_events.c:event_create_dir",
     doc=COMMAND,
     tier="full",
+    profiles="5.18..",
 )
 def test_name_has_a_directory(ue: UserEvents) -> None:
     """An event has a directory of its name, whatever characters that is made of."""
@@ -72,6 +74,7 @@ def test_name_has_a_directory(ue: UserEvents) -> None:
     "grammar.name_with_slash",
     spec="trace_events.c:event_create_dir",
     doc=COMMAND,
+    profiles="5.18..",
 )
 def test_name_with_slash(ue: UserEvents) -> None:
     """An event with a slash in its name registers and is listed, but no path leads to it."""
@@ -81,7 +84,12 @@ def test_name_with_slash(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(name).errno == "ENOENT"
 
 
-@case("grammar.name_is_case_sensitive", spec="trace_events_user.c:find_user_event", doc=COMMAND)
+@case(
+    "grammar.name_is_case_sensitive",
+    spec="trace_events_user.c:find_user_event",
+    doc=COMMAND,
+    profiles="5.18..",
+)
 def test_name_is_case_sensitive(ue: UserEvents) -> None:
     """Names that differ in case are two events, each with fields of its own."""
     data = ue.open_data()
@@ -112,8 +120,9 @@ def test_empty_name(ue: UserEvents, text: str, line: str) -> None:
     "grammar.prefix_alone",
     spec="trace_events_user.c:user_event_create",
     doc=DYNAMIC,
-    needs=("persist",),
+    needs=("lasting_events",),
     isolation="global",
+    profiles="5.18..",
 )
 def test_prefix_alone(ue: UserEvents) -> None:
     """The bare prefix makes an event without a name in dynamic_events, which DEL takes away."""
@@ -126,8 +135,9 @@ def test_prefix_alone(ue: UserEvents) -> None:
     "grammar.prefix_and_fields",
     spec="trace_events_user.c:user_event_create",
     doc=DYNAMIC,
-    needs=("persist",),
+    needs=("lasting_events",),
     isolation="global",
+    profiles="5.18..",
 )
 def test_prefix_and_fields(ue: UserEvents) -> None:
     """dynamic_events cannot have fields without a name: the type is taken for the name."""
@@ -135,7 +145,12 @@ def test_prefix_and_fields(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == ""
 
 
-@case("grammar.prefix_of_others", spec="trace_dynevent.c:create_dyn_event", doc=DYNAMIC)
+@case(
+    "grammar.prefix_of_others",
+    spec="trace_dynevent.c:create_dyn_event",
+    doc=DYNAMIC,
+    profiles="5.18..",
+)
 def test_prefix_of_others(ue: UserEvents) -> None:
     """A line of dynamic_events without the prefix u: is nobody's, and refused."""
     for prefix in ("", "ue:", "U:", " u:", "u "):

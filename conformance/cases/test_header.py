@@ -256,6 +256,7 @@ def test_ioctl_numbers(ue: UserEvents) -> None:
     spec="trace_events_user.c:user_events_ioctl",
     doc=NUMBERS,
     tier="full",
+    profiles="5.18..",
 )
 @variants(
     "number",
@@ -268,7 +269,12 @@ def test_compat_numbers(ue: UserEvents, number: int) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case("header.unknown_ioctl", spec="trace_events_user.c:user_events_ioctl", doc=NUMBERS)
+@case(
+    "header.unknown_ioctl",
+    spec="trace_events_user.c:user_events_ioctl",
+    doc=NUMBERS,
+    profiles="5.18..",
+)
 @variants(
     "number",
     {
@@ -289,7 +295,12 @@ def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case("header.unknown_before_argument", spec="trace_events_user.c:user_events_ioctl", doc=NUMBERS)
+@case(
+    "header.unknown_before_argument",
+    spec="trace_events_user.c:user_events_ioctl",
+    doc=NUMBERS,
+    profiles="5.18..",
+)
 def test_unknown_before_argument(ue: UserEvents) -> None:
     """An unknown request is ENOTTY before its argument is looked at."""
     assert ue.open_data().ioctl(0x40082A03, 0).errno == "ENOTTY"
@@ -309,7 +320,12 @@ def test_request_has_32_bits(ue: UserEvents) -> None:
     assert ue.process.load(at + 24, 4).data == b"\x00\x00\x00\x00"
 
 
-@case("header.status_has_no_ioctl", spec="trace_events_user.c:user_status_fops", doc=NUMBERS)
+@case(
+    "header.status_has_no_ioctl",
+    spec="trace_events_user.c:user_status_fops",
+    doc=NUMBERS,
+    profiles="5.18..",
+)
 @variants("number", {"register": IOCSREG, "delete": IOCSDEL, "unregister": IOCSUNREG})
 def test_status_has_no_ioctl(ue: UserEvents, number: int) -> None:
     """user_events_status knows none of the ioctls: ENOTTY."""
@@ -345,6 +361,7 @@ def test_dyn_loc(ue: UserEvents, location: str, word: bytes, padding: bytes) -> 
     "header.dyn_loc_beyond_the_end",
     spec="trace_events_user.c:user_event_validate",
     doc=f"{HEADER}: DYN_LOC puts the size above 16 bits of offset",
+    profiles="5.18..",
 )
 @variants(
     "word, errno",

@@ -31,6 +31,7 @@ def look_at(ue: UserEvents, system: str, name: str) -> tuple[str, ...]:
     doc=SUBSYSTEM,
     isolation="global",
     tier="full",
+    profiles="5.18..",
 )
 @variants(
     "system, name",
@@ -53,9 +54,10 @@ def test_kernel_event_untouched(ue: UserEvents, system: str, name: str) -> None:
     "isolation.created_beside_kernel_event",
     spec="trace_events_user.c:user_event_create",
     doc=SUBSYSTEM,
-    needs=("persist",),
+    needs=("lasting_events",),
     isolation="global",
     tier="full",
+    profiles="5.18..",
 )
 @variants("system, name", KERNEL_EVENTS)
 def test_created_beside_kernel_event(ue: UserEvents, system: str, name: str) -> None:
@@ -91,6 +93,7 @@ def test_own_directory(ue: UserEvents, name: str) -> None:
     spec="trace_events.c:event_create_dir",
     doc=SUBSYSTEM,
     isolation="global",
+    profiles="5.18..",
 )
 @variants(
     "name",
@@ -107,6 +110,7 @@ def test_named_like_a_system(ue: UserEvents, name: str) -> None:
     "isolation.not_in_another_system",
     spec="trace_events_user.c:user_event_group_create",
     doc=SUBSYSTEM,
+    profiles="5.18..",
 )
 def test_not_in_another_system(ue: UserEvents) -> None:
     """A user event appears under user_events and under no other system."""
@@ -120,6 +124,7 @@ def test_not_in_another_system(ue: UserEvents) -> None:
     "isolation.not_in_the_multi_system",
     spec="trace_events_user.c:user_event_parse",
     doc=f"{DOC}: Registering: only multi-format events are in user_events_multi",
+    profiles="5.18..",
 )
 def test_not_in_the_multi_system(ue: UserEvents) -> None:
     """A single-format event does not appear under user_events_multi."""
@@ -144,6 +149,7 @@ def test_system_in_the_name(ue: UserEvents) -> None:
     spec="trace_events.c:event_create_dir",
     doc=SUBSYSTEM,
     isolation="global",
+    profiles="5.18..",
 )
 @variants("before", {"system": "sched/", "upwards": "../sched/", "absolute": "/sched/"})
 def test_path_in_the_name(ue: UserEvents, before: str) -> None:
@@ -162,6 +168,7 @@ def test_path_in_the_name(ue: UserEvents, before: str) -> None:
     doc=SUBSYSTEM,
     isolation="global",
     tier="full",
+    profiles="5.18..",
 )
 @variants("name", {"system": "sched/sched_switch", "upwards": "../sched/sched_switch"})
 def test_path_of_a_kernel_event(ue: UserEvents, name: str) -> None:
@@ -229,9 +236,10 @@ def test_record_of_the_user_event(ue: UserEvents) -> None:
     "isolation.delete_by_ioctl",
     spec="trace_events_user.c:delete_user_event",
     doc=DELETING,
-    needs=("persist",),
+    needs=("lasting_events",),
     isolation="global",
     tier="full",
+    profiles="5.18..",
 )
 @variants("system, name", KERNEL_EVENTS)
 def test_delete_by_ioctl(ue: UserEvents, system: str, name: str) -> None:
@@ -270,6 +278,7 @@ def test_auto_delete(ue: UserEvents, system: str, name: str) -> None:
     doc=DELETING,
     isolation="global",
     tier="full",
+    profiles="5.18..",
 )
 @variants(
     "name",
@@ -293,6 +302,7 @@ def test_ioctl_cannot_delete(ue: UserEvents, name: str) -> None:
     doc="trace_dynevent.c@v6.12: only dynamic events are looked through",
     isolation="global",
     tier="full",
+    profiles="5.18..",
 )
 @variants(
     "command",
@@ -310,7 +320,13 @@ def test_dynamic_events_cannot_delete(ue: UserEvents, command: str) -> None:
     assert look_at(ue, "sched", "sched_switch") == before
 
 
-@case("isolation.delete_by_another_system", spec=MATCH, doc=DELETING, needs=("persist",))
+@case(
+    "isolation.delete_by_another_system",
+    spec=MATCH,
+    doc=DELETING,
+    needs=("lasting_events",),
+    profiles="5.18..",
+)
 @variants("system", {"sched": "sched", "upper-case": "USER_EVENTS", "prefix": "user_event"})
 def test_delete_by_another_system(ue: UserEvents, system: str) -> None:
     """A user event is not deleted by the name of a system that is not its own: ENOENT."""

@@ -58,7 +58,12 @@ def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
 
-@case("registration.struct_unreadable", spec=GET, doc=SIZE)
+@case(
+    "registration.struct_unreadable",
+    spec=GET,
+    doc=SIZE,
+    profiles="5.18..",
+)
 @variants("address", {"null": 0, "kernel-half": KERNEL_HALF, "last-word": 0xFFFF_FFFF_FFFF_FFFC})
 def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     """A structure that cannot be read is EFAULT."""
@@ -100,14 +105,24 @@ def test_unknown_flags(ue: UserEvents, flags: int) -> None:
 # The name and arguments
 
 
-@case("registration.string_unreadable", spec="mm/util.c:strndup_user", doc=NAME)
+@case(
+    "registration.string_unreadable",
+    spec="mm/util.c:strndup_user",
+    doc=NAME,
+    profiles="5.18..",
+)
 @variants("address", {"null": 0, "first-page": 0x100, "kernel-half": KERNEL_HALF})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
     """A string that cannot be read is EFAULT."""
     assert refused(ue.open_data().register("", name_args=address)) == "EFAULT"
 
 
-@case("registration.string_cut_off", spec="mm/util.c:strndup_user", doc=NAME)
+@case(
+    "registration.string_cut_off",
+    spec="mm/util.c:strndup_user",
+    doc=NAME,
+    profiles="5.18..",
+)
 @variants(
     "length, end, errno",
     {
@@ -123,7 +138,12 @@ def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> 
     assert ue.open_data().register("", name_args=text).errno == errno
 
 
-@case("registration.string_length", spec="mm/util.c:strndup_user", doc=NAME)
+@case(
+    "registration.string_length",
+    spec="mm/util.c:strndup_user",
+    doc=NAME,
+    profiles="5.18..",
+)
 @variants("length, errno", {"511": (511, ""), "512": (512, "EINVAL"), "5000": (5000, "EINVAL")})
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     """A string has at most 511 characters."""
@@ -146,7 +166,12 @@ def test_text_flags(ue: UserEvents, rest: str) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case("registration.colon_in_arguments", spec="trace_events_user.c:user_event_parse_cmd", doc=NAME)
+@case(
+    "registration.colon_in_arguments",
+    spec="trace_events_user.c:user_event_parse_cmd",
+    doc=NAME,
+    profiles="5.18..",
+)
 def test_colon_in_arguments(ue: UserEvents) -> None:
     """A colon behind the first space belongs to the fields."""
     assert ue.open_data().register(f"{ue.name()} u32 a:b").errno == ""

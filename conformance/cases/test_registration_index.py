@@ -24,6 +24,7 @@ PARSE = "trace_events_user.c:user_event_parse"
     spec="trace_events_user.c:user_events_ref_add",
     doc=INDEX,
     tier="full",
+    profiles="5.18..",
 )
 def test_index_counts(ue: UserEvents) -> None:
     """A descriptor numbers its events from 0 in the order of their first registration."""
@@ -54,6 +55,7 @@ def test_index_is_kept(ue: UserEvents) -> None:
     spec=REG,
     doc=INDEX,
     tier="full",
+    profiles="5.18..",
 )
 @variants("definition", {"bad-field": "x long a", "too-long": "x" * 512})
 def test_index_not_burnt(ue: UserEvents, definition: str) -> None:
@@ -69,6 +71,7 @@ def test_index_not_burnt(ue: UserEvents, definition: str) -> None:
     spec="trace_events_user.c:user_events_open",
     doc=INDEX,
     tier="full",
+    profiles="5.18..",
 )
 def test_index_per_descriptor(ue: UserEvents) -> None:
     """Every open file numbers for itself; the same event has a number in each."""
@@ -84,6 +87,7 @@ def test_index_per_descriptor(ue: UserEvents) -> None:
     spec="trace_events_user.c:user_events_ref_add",
     doc=INDEX,
     tier="full",
+    profiles="5.18..",
 )
 def test_index_after_dup(ue: UserEvents) -> None:
     """A duplicate of a descriptor goes on numbering where the original is."""
@@ -101,6 +105,7 @@ def test_index_after_dup(ue: UserEvents) -> None:
     spec="trace_events_user.c:user_events_ref_add",
     doc=INDEX,
     tier="full",
+    profiles="5.18..",
 )
 def test_index_after_fork(ue: UserEvents) -> None:
     """Parent and child number together on a descriptor they share."""
@@ -117,6 +122,7 @@ def test_index_after_fork(ue: UserEvents) -> None:
     spec="trace_events_user.c:user_events_release",
     doc=INDEX,
     tier="full",
+    profiles="5.18..",
 )
 def test_index_after_close(ue: UserEvents) -> None:
     """A file that is opened again numbers from 0."""
@@ -127,7 +133,12 @@ def test_index_after_close(ue: UserEvents) -> None:
     assert ue.open_data().register(ue.name("b")).index == 0
 
 
-@case("registration.any_open_mode", spec="trace_events_user.c:user_data_fops", doc=RST)
+@case(
+    "registration.any_open_mode",
+    spec="trace_events_user.c:user_data_fops",
+    doc=RST,
+    profiles="5.18..",
+)
 @variants("flags", {"read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_any_open_mode(ue: UserEvents, flags: int) -> None:
     """Registering asks nothing of the mode the file was opened in."""
@@ -135,7 +146,12 @@ def test_any_open_mode(ue: UserEvents, flags: int) -> None:
     assert (seen.value, seen.index) == (0, 0)
 
 
-@case("registration.closed_descriptor", spec="fs/ioctl.c:ioctl", doc=RST)
+@case(
+    "registration.closed_descriptor",
+    spec="fs/ioctl.c:ioctl",
+    doc=RST,
+    profiles="5.18..",
+)
 def test_closed_descriptor(ue: UserEvents) -> None:
     """A closed descriptor registers nothing: EBADF."""
     data = ue.open_data()

@@ -47,7 +47,12 @@ def test_order_size(
     assert data.ioctl(DIAG_IOCSREG, ue.process.place(raw[:present])).errno == errno
 
 
-@case("registration.order_tail", spec=GET, doc=ORDER)
+@case(
+    "registration.order_tail",
+    spec=GET,
+    doc=ORDER,
+    profiles="5.18..",
+)
 @variants(
     "members",
     {

@@ -124,6 +124,7 @@ def test_word_taken_after_fork(ue: UserEvents) -> None:
     spec=REG,
     doc=WORD,
     tier="full",
+    profiles="5.18..",
 )
 def test_word_free_again(ue: UserEvents) -> None:
     """Other bits, other addresses, other processes and unregistered words are free."""

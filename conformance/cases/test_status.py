@@ -262,6 +262,7 @@ def test_mmap(ue: UserEvents, opened: int, protection: int, flags: int) -> None:
     spec="trace_events_user.c:user_status_fops; fs/read_write.c:vfs_write",
     doc=f"{DOC}: the file is there to be read",
     isolation="none",
+    profiles="5.18..",
 )
 @variants(
     "opened, errno",
@@ -281,6 +282,7 @@ def test_write(ue: UserEvents, opened: int, errno: str) -> None:
     spec="fs/read_write.c:vfs_read",
     doc=f"{DOC}: the file is there to be read",
     isolation="none",
+    profiles="5.18..",
 )
 def test_read_write_only(ue: UserEvents) -> None:
     """A descriptor for writing cannot be read: EBADF."""
@@ -292,6 +294,7 @@ def test_read_write_only(ue: UserEvents) -> None:
     spec="trace_events_user.c:user_status_fops; fs/seq_file.c:seq_lseek",
     doc=f"{DOC}: the file is text",
     isolation="none",
+    profiles="5.18..",
 )
 @variants(
     "offset, whence, value, errno",
@@ -353,6 +356,7 @@ def test_read_again(ue: UserEvents, offset: int, text: bytes) -> None:
     spec="fs/tracefs/inode.c: the root directory has mode 0700",
     doc=f"{DOC}: administrators read the file",
     isolation="none",
+    profiles="5.18..",
 )
 def test_ordinary_user(ue: UserEvents) -> None:
     """A user without capabilities cannot open the file: EACCES."""

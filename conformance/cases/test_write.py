@@ -24,6 +24,7 @@ RECORD = INDEX + b"\x41\0\0\0"
     "write.returns_all_bytes",
     spec=CORE,
     doc=f"{DOC}: the data begin with the write index, the rest is the payload",
+    profiles="5.18..",
 )
 @variants(
     "fields, payload, returned",
@@ -132,6 +133,7 @@ def test_word_not_consulted(ue: UserEvents) -> None:
     "write.too_short_for_index",
     spec=CORE,
     doc=f"{DOC}: the write index must stand at the start of the data",
+    profiles="5.18..",
 )
 @variants("data", {"none": b"", "one": b"\0", "two": b"\0\0", "three": b"\0\0\0"})
 def test_too_short_for_index(ue: UserEvents, data: bytes) -> None:
@@ -148,6 +150,7 @@ def test_too_short_for_index(ue: UserEvents, data: bytes) -> None:
     "write.parts_too_short_for_index",
     spec=CORE,
     doc=f"{DOC}: the write index must stand at the start of the data",
+    profiles="5.18..",
 )
 @variants(
     "parts",
@@ -170,6 +173,7 @@ def test_parts_too_short_for_index(ue: UserEvents, parts: list[bytes]) -> None:
     "write.writev_of_nothing",
     spec="fs/read_write.c:do_iter_readv_writev is not reached without a byte",
     doc=f"{DOC}: silent about empty vectors",
+    profiles="5.18..",
 )
 @variants("parts", {"no_parts": [], "one_empty": [b""], "three_empty": [b"", b"", b""]})
 def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
@@ -203,6 +207,7 @@ def test_negative_index(ue: UserEvents, index: int) -> None:
     spec=f"{CORE}: idx >= refs->count",
     doc=f"{DOC}: the index is the one registration returned",
     tier="full",
+    profiles="5.18..",
 )
 @variants("index", {"next": 2, "65536": 65536, "int_max": 2147483647})
 def test_unknown_index(ue: UserEvents, index: int) -> None:
@@ -219,6 +224,7 @@ def test_unknown_index(ue: UserEvents, index: int) -> None:
     "write.nothing_registered",
     spec=f"{CORE}: no refs",
     doc=f"{DOC}: an event is written through the descriptor that registered it",
+    profiles="5.18..",
 )
 def test_nothing_registered(ue: UserEvents) -> None:
     """On a file where nothing was registered index 0 is ENOENT."""
@@ -338,6 +344,7 @@ def test_after_unregister(ue: UserEvents) -> None:
     spec=f"{CORE}: tp->key.enabled",
     doc=f"{DOC}: silent about what a write without a listener returns",
     tier="full",
+    profiles="5.18..",
 )
 @variants("payload", {"exact": b"\1\0\0\0", "longer": b"\1\0\0\0more"})
 def test_nobody_listens(ue: UserEvents, payload: bytes) -> None:
@@ -376,6 +383,7 @@ def test_listener_of_another_event(ue: UserEvents) -> None:
     doc=f"{DOC}: silent about tracing_on",
     isolation="global",
     tier="full",
+    profiles="5.18..",
 )
 def test_tracing_off(ue: UserEvents) -> None:
     """With tracing_on 0 a write succeeds, records nothing and validates nothing."""

@@ -26,6 +26,7 @@ RECORD = INDEX + b"\x41\0\0\0"
     spec=f"{CORE}: i->count < user->min_size",
     doc=f"{DOC}: the payload holds the fields of the event",
     tier="full",
+    profiles="5.18..",
 )
 @variants(
     "fields, payload, missing",
@@ -137,6 +138,7 @@ def test_no_fields(ue: UserEvents, parts: list[bytes], returned: int) -> None:
     doc=f"{DOC}: silent about payloads that cannot be read",
     needs=("ebadf_when_disabled",),
     tier="full",
+    profiles="5.18..",
 )
 @variants("readable", {"none": 0, "half": 2})
 def test_unreadable_payload(ue: UserEvents, readable: int) -> None:
@@ -157,6 +159,7 @@ def test_unreadable_payload(ue: UserEvents, readable: int) -> None:
     spec=f"{CORE}: copy_from_iter",
     doc=f"{DOC}: silent about data that cannot be read",
     tier="full",
+    profiles="5.18..",
 )
 @variants("readable", {"none": 0, "one": 1, "three": 3})
 def test_unreadable_index(ue: UserEvents, readable: int) -> None:
@@ -213,6 +216,7 @@ def test_untouched_memory(ue: UserEvents) -> None:
     spec="fs/read_write.c:vfs_write, do_iter_write: FMODE_WRITE",
     doc=f"{DOC}: events are written with write() or writev() on the descriptor",
     tier="full",
+    profiles="5.18..",
 )
 def test_read_only_descriptor(ue: UserEvents) -> None:
     """A descriptor opened for reading registers events and writes none: EBADF."""
@@ -243,6 +247,7 @@ def test_write_only_descriptor(ue: UserEvents) -> None:
     "write.pwrite_position",
     spec="trace_events_user.c:user_events_write: *ppos != 0",
     doc=f"{DOC}: names write() and writev() only",
+    profiles="5.18..",
 )
 @variants(
     "offset, errno",
@@ -267,6 +272,7 @@ def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
     "write.pwritev_position",
     spec="trace_events_user.c:user_events_write_iter looks at no position",
     doc=f"{DOC}: names write() and writev() only",
+    profiles="5.18..",
 )
 @variants(
     "offset, errno",
@@ -292,6 +298,7 @@ def test_pwritev_position(ue: UserEvents, offset: int, errno: str) -> None:
     spec="trace_events_user.c:user_events_write does not advance *ppos",
     doc=f"{DOC}: the descriptor takes one entry after the other",
     tier="full",
+    profiles="5.18..",
 )
 def test_position_stays(ue: UserEvents) -> None:
     """Writing moves no file position: a third write succeeds like the first."""
@@ -308,6 +315,7 @@ def test_position_stays(ue: UserEvents) -> None:
     spec="lib/iov_iter.c:iovec_from_user, copy_iovec_from_user",
     doc=f"{DOC}: silent; writev(2) has limits of its own",
     tier="full",
+    profiles="5.18..",
 )
 def test_iovec_limits(ue: UserEvents) -> None:
     """1024 iovecs are taken; 1025, or one of negative length, are EINVAL."""
@@ -329,6 +337,7 @@ def test_iovec_limits(ue: UserEvents) -> None:
     "write.order_descriptor_first",
     spec="fs/read_write.c:ksys_write, vfs_write before user_events_write",
     doc=f"{DOC}: silent about the order of errors",
+    profiles="5.18..",
 )
 def test_order_descriptor_first(ue: UserEvents) -> None:
     """A read-only descriptor is EBADF before a bad buffer, position or index is seen."""
@@ -394,6 +403,7 @@ def test_order_index_before_payload(ue: UserEvents, index: int, errno: str) -> N
     spec=CORE,
     doc=f"{DOC}: silent about the order of errors",
     tier="full",
+    profiles="5.18..",
 )
 def test_order_length_before_payload(ue: UserEvents) -> None:
     """A short payload is EINVAL before it matters that it cannot be read."""

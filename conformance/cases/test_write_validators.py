@@ -88,6 +88,7 @@ def test_rel_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | No
     spec=VALIDATE,
     doc=NO_DOC,
     tier="full",
+    profiles="5.18..",
 )
 @variants(
     "fields, good, bad",
@@ -110,7 +111,12 @@ def test_bounds_are_those_of_the_write(
     assert len(ue.tracefs.records()) == 1
 
 
-@case("write.data_loc_into_common_fields", spec=f"{VALIDATE}: no lower bound", doc=NO_DOC)
+@case(
+    "write.data_loc_into_common_fields",
+    spec=f"{VALIDATE}: no lower bound",
+    doc=NO_DOC,
+    profiles="5.18..",
+)
 @variants("offset, length", {"from_start": (0, 12), "from_pid": (4, 8), "before_field": (7, 5)})
 def test_data_loc_into_common_fields(ue: UserEvents, offset: int, length: int) -> None:
     """A `__data_loc` string may begin in the common fields: only its end is checked."""
@@ -168,7 +174,12 @@ def test_nul_not_needed(ue: UserEvents, type_text: str, payload: bytes, text: st
     assert ue.tracefs.records() == [f"{ue.name()}: m={text}"]
 
 
-@case("write.byte_bounds", spec=VALIDATE, doc=DOC)
+@case(
+    "write.byte_bounds",
+    spec=VALIDATE,
+    doc=DOC,
+    profiles="5.18..",
+)
 @variants(
     "type_text, offset, length",
     {
@@ -229,6 +240,7 @@ def test_several_dynamic_fields(
     spec="trace_events_user.c:user_events_write_core, user_event_validate",
     doc=NO_DOC,
     needs=("ebadf_when_disabled",),
+    profiles="5.18..",
 )
 def test_order_listener_before_validators(ue: UserEvents) -> None:
     """While nobody listens a bad dynamic field is EBADF: nothing in it was looked at."""

@@ -10,17 +10,22 @@ from dataclasses import dataclass, field
 from conformance.abi import grammar
 from conformance.abi.layouts import USER_EVENT_REG_MULTI_FORMAT, USER_EVENT_REG_PERSIST
 from conformance.abi.profiles import Profile
-from conformance.model import definition
+from conformance.model import definition, status_page
 from conformance.model.definition import Command, Field
-from conformance.model.errors import Errno
-from conformance.model.jhash import bucket
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.jhash import bucket, bucket_bits
 
 DEFAULT_MAX_EVENTS = 32768
 
 
 @dataclass(slots=True, eq=False)
 class Event:
-    """One user_event.  ``references`` does not count the self reference."""
+    """One user_event.  ``references`` does not count the self reference.
+
+    ``index`` is its place in the status page, 0 where there is none.  ``status`` are the
+    EVENT_STATUS_* bits found when a tracer last came or went; ``foreign`` says that a
+    probe which is no tracer's is attached, which the kernel notices only then.
+    """
 
     serial: int
     name: str
@@ -30,6 +35,9 @@ class Event:
     self_reference: bool
     references: int = 0
     tracers: set[str] = field(default_factory=set)
+    index: int = 0
+    status: int = 0
+    foreign: bool = False
     was_enabled: bool = False
     records: int = 0
 
@@ -52,6 +60,11 @@ class Event:
         return last.offset + last.size - grammar.TRACE_ENTRY_SIZE
 
     @property
+    def listened_to(self) -> bool:
+        """Whether any probe is attached to the tracepoint, whoever's it is."""
+        return bool(self.tracers) or self.foreign
+
+    @property
     def deletable(self) -> bool:
         """user_event_last_ref(): only the self reference is left.
 
@@ -61,35 +74,49 @@ class Event:
         return self.self_reference and self.references == 0
 
 
-@dataclass(slots=True)
 class EventTable:
     """All events of the system, in order of creation (the order of dynamic_events)."""
 
-    profile: Profile
-    events: list[Event] = field(default_factory=list)
-    maximum: int = DEFAULT_MAX_EVENTS
-    multi_id: int = 0
-    created: int = 0
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.maximum = DEFAULT_MAX_EVENTS
+        self.multi_id = 0
+        self._created = 0
+        self._by_serial: dict[int, Event] = {}
+        self._by_name: dict[str, list[Event]] = {}
+        self._indexes = status_page.Indexes(profile)
+
+    @property
+    def events(self) -> list[Event]:
+        """The events, oldest first."""
+        return list(self._by_serial.values())
 
     def find(self, serial: int) -> Event | None:
         """The event with a serial number, unless it is gone."""
-        return next((event for event in self.events if event.serial == serial), None)
+        return self._by_serial.get(serial)
 
     def tracepoint(self, system: str, name: str) -> Event:
         """The event of a directory below events/.  Raises Errno("ENOENT")."""
-        for event in self.events:
+        for event in self._by_serial.values():
             if event.system == system and event.tracepoint == name and "/" not in name:
                 return event
         raise Errno("ENOENT")
 
     def in_hash_order(self) -> list[Event]:
         """Order of user_events_status: by bucket, newest first within one."""
-        newest_first = reversed(self.events)
-        return sorted(newest_first, key=lambda event: bucket(event.name.encode("latin-1")))
+        bits = bucket_bits(self.profile)
+        newest_first = reversed(self._by_serial.values())
+        return sorted(newest_first, key=lambda event: bucket(event.name.encode("latin-1"), bits))
 
     def named(self, name: str) -> list[Event]:
         """Events with a registered name, newest first (one hash chain)."""
-        return [event for event in reversed(self.events) if event.name == name]
+        return self._by_name.get(name, [])[::-1]
+
+    def remove(self, event: Event) -> None:
+        """Take an event out of the table; its index is free again."""
+        del self._by_serial[event.serial]
+        self._by_name[event.name].remove(event)
+        self._indexes.free(event.index)
 
     def register(self, raw: str, flags: int, *, capable: bool) -> Event:
         """Find or create the event of a registration string (user_event_parse).
@@ -127,13 +154,18 @@ class EventTable:
             # user_event_set_tp_name() runs before the fields are parsed: failures count.
             tracepoint = f"{command.name}.{self.multi_id:x}"
             self.multi_id += 1
+        # Looked for before the fields are parsed; taken behind everything that can fail.
+        index = self._indexes.lowest() if self.profile.has("status_page") else 0
         fields = definition.parse_fields(command.arguments)
-        if len(self.events) >= self.maximum:
+        if self.profile.has("remote_enable") and len(self._by_serial) >= self.maximum:
             raise Errno("EMFILE")
         persistent = bool(flags & USER_EVENT_REG_PERSIST) or not self.profile.has("auto_delete")
-        event = Event(self.created, command.name, fields, flags, tracepoint, persistent)
-        self.created += 1
-        self.events.append(event)
+        event = Event(self._created, command.name, fields, flags, tracepoint, persistent)
+        event.index = index
+        self._created += 1
+        self._by_serial[event.serial] = event
+        self._by_name.setdefault(event.name, []).append(event)
+        self._indexes.take(index)
         return event
 
     def free(self, event: Event, *, capable: bool) -> None:
@@ -142,4 +174,6 @@ class EventTable:
             raise Errno("EBUSY")
         if event.flags & USER_EVENT_REG_PERSIST and not capable:
             raise Errno("EPERM")
-        self.events.remove(event)
+        if event.foreign:
+            raise NotModelled("the removal of an event to which a foreign probe is attached")
+        self.remove(event)

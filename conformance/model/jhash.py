@@ -5,11 +5,14 @@ Source: include/linux/jhash.h (Bob Jenkins' lookup3), include/linux/hash.h.
 
 from __future__ import annotations
 
+from conformance.abi.profiles import Generation, Profile
+
 _MASK = 0xFFFFFFFF
 _INITVAL = 0xDEADBEEF
 _GOLDEN_RATIO_32 = 0x61C88647
-# DECLARE_HASHTABLE(register_table, 8) of struct user_event_group: 256 buckets.
-BUCKET_BITS = 8
+# DECLARE_HASHTABLE(register_table, 8) of struct user_event_group: 256 buckets since 6.1.
+_BUCKET_BITS = 8
+_BYTE_STATUS_BUCKET_BITS = 4
 
 
 def _rol(word: int, shift: int) -> int:
@@ -55,6 +58,13 @@ def _final(a: int, b: int, c: int) -> int:
     return ((c ^ b) - _rol(b, 24)) & _MASK
 
 
-def bucket(name: bytes) -> int:
-    """The bucket of an event's registered name: hash_min() of its jhash, 0 to 255."""
-    return (jhash(name) * _GOLDEN_RATIO_32 & _MASK) >> (32 - BUCKET_BITS)
+def bucket_bits(profile: Profile) -> int:
+    """How many bits number the buckets of the table of events."""
+    if profile.generation is Generation.BYTE_STATUS:
+        return _BYTE_STATUS_BUCKET_BITS
+    return _BUCKET_BITS
+
+
+def bucket(name: bytes, bits: int) -> int:
+    """The bucket of an event's registered name: hash_min() of its jhash."""
+    return (jhash(name) * _GOLDEN_RATIO_32 & _MASK) >> (32 - bits)

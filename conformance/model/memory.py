@@ -8,8 +8,8 @@ without a fault, which is what decides if the kernel can update an enable word a
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from conformance.model.errors import Errno, NotModelled
 
@@ -32,12 +32,16 @@ class Entry:
     """One page-table entry together with the rights of its mapping.
 
     ``page`` None is not present.  ``exclusive`` means that a store needs no fault.
+    ``device`` is the page behind a mapping of page frames (remap_pfn_range), which no
+    get_userpages_of() finds; ``may_write`` says that the mapping may be made writable.
     """
 
     protection: int
     shared: bool
     page: Page | None = None
     exclusive: bool = False
+    device: Page | None = None
+    may_write: bool = True
 
 
 def is_user_range(address: int, length: int) -> bool:
@@ -63,38 +67,51 @@ class AddressSpace:
         """A copy after fork(2): private pages become copy-on-write on both sides."""
         child = AddressSpace()
         for number, entry in self.entries.items():
+            if entry.page is not entry.device and entry.device is not None:
+                # Some stable kernels refuse it with ENOMEM (measured on 6.1.192).
+                raise NotModelled("fork with a changed private mapping of page frames")
             if not entry.shared:
                 entry.exclusive = False
             # dup_mmap() leaves page tables of shared anonymous memory to be faulted in.
-            exclusive = False
-            child.entries[number] = Entry(entry.protection, entry.shared, entry.page, exclusive)
+            child.entries[number] = replace(entry, exclusive=False)
         return child
 
     def map(self, address: int, length: int, protection: int, *, shared: bool) -> None:
         """mmap(2) of fresh anonymous pages at a free, aligned address."""
-        if length == 0 or address % PAGE_SIZE:
-            raise Errno("EINVAL")
-        numbers = _pages(address, length)
-        if any(number in self.entries for number in numbers):
-            raise Errno("EEXIST")
-        for number in numbers:
+        for number in self.free_pages(address, length):
             # Shared anonymous memory is one object from the start, whoever touches it.
             page = Page() if shared else None
             self.entries[number] = Entry(protection, shared, page)
+
+    def free_pages(self, address: int, length: int) -> range:
+        """The page numbers of a range that must be aligned and free."""
+        if length == 0 or address % PAGE_SIZE:
+            raise Errno("EINVAL")
+        numbers = pages_of(address, length)
+        if any(number in self.entries for number in numbers):
+            raise Errno("EEXIST")
+        return numbers
+
+    def map_frames(self, numbers: range, pages: Sequence[Page], entry: Entry) -> None:
+        """remap_pfn_range() of one page for each number, with the rights of ``entry``."""
+        for number, page in zip(numbers, pages, strict=True):
+            self.entries[number] = replace(entry, page=page, device=page)
 
     def unmap(self, address: int, length: int) -> None:
         """munmap(2); holes are fine."""
         if length == 0 or address % PAGE_SIZE:
             raise Errno("EINVAL")
-        for number in _pages(address, length):
+        for number in pages_of(address, length):
             self.entries.pop(number, None)
 
     def protect(self, address: int, length: int, protection: int) -> None:
         """mprotect(2) of mapped pages."""
-        for number in _pages(address, length):
+        for number in pages_of(address, length):
             if number not in self.entries:
                 raise Errno("ENOMEM")
             entry = self.entries[number]
+            if protection & mmap.PROT_WRITE and not entry.may_write:
+                raise Errno("EACCES")
             entry.protection = protection
             # Raising rights leaves a read-only page-table entry until the next store.
             entry.exclusive = False
@@ -153,20 +170,23 @@ class AddressSpace:
     def pinned(self, address: int) -> Page | None:
         """The page of ``address`` if it can be written without any fault."""
         entry = self.entries.get(address // PAGE_SIZE)
+        if entry is not None and entry.device is not None:
+            raise NotModelled("an enable word in a mapping of page frames")
         if entry is None or not entry.exclusive or not entry.protection & mmap.PROT_WRITE:
             return None
         return entry.page
 
     def discard(self, address: int, length: int) -> None:
         """madvise(MADV_DONTNEED): private pages read as zero again."""
-        for number in _pages(address, length):
+        for number in pages_of(address, length):
             entry = self.entries[number]
             entry.exclusive = False
             if not entry.shared:
                 entry.page = None
 
 
-def _pages(address: int, length: int) -> range:
+def pages_of(address: int, length: int) -> range:
+    """The numbers of the pages that a range touches."""
     return range(address // PAGE_SIZE, (address + length + PAGE_SIZE - 1) // PAGE_SIZE)
 
 

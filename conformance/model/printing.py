@@ -1,7 +1,8 @@
 """The text of a record in `trace`: print_event_fields() and print_fields().
 
-Source: kernel/trace/trace_output.c.  A record is the common header, the payload, and up
-to three bytes of padding that nothing here may depend on.
+Source: kernel/trace/trace_output.c; before 6.4 trace_events_user.c:user_event_print_trace
+and trace_seq.c:trace_seq_hex_dump.  A record is the common header, the payload, and up to
+four bytes of padding that nothing here may depend on.
 """
 
 from __future__ import annotations
@@ -14,12 +15,41 @@ from conformance.model.errors import NotModelled
 
 _INTEGER_CODES = {2: "<H", 4: "<I", 8: "<Q"}
 _OVERFLOW = "<OVERFLOW>"
+_DUMP_WIDTH = 16
+# sizeof a trace_seq's buffer before 6.8, and room for task, pid, cpu, flags and time.
+_SEQ_SIZE = 4096
+_HEAD_SIZE = 128
 # Bytes of the word of a dynamic field.
 _WORD = 4
 
 
 def record_text(tracepoint: str, fields: tuple[Field, ...], record: bytes, profile: Profile) -> str:
-    """The body of the trace line of ``record`` (header and payload), without newline."""
+    """The body of the trace line of ``record`` (header and payload) up to its end."""
+    if not profile.has("remote_enable"):
+        return _dump(record)
+    return f"{_decoded(tracepoint, fields, record, profile)}\n"
+
+
+def _dump(record: bytes) -> str:
+    """All bytes as hexadecimal digits and text, 16 to a line; a NUL ends it.
+
+    A dump that does not fit in a trace_seq beside the head of its line is left out whole
+    (trace_seq.c:trace_seq_hex_dump).
+    """
+    lines = []
+    for start in range(0, len(record), _DUMP_WIDTH):
+        row = record[start : start + _DUMP_WIDTH]
+        shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
+        lines.append(f"{start:08x}: {row.hex(' '):<{3 * _DUMP_WIDTH}} {shown}\n")
+    dump = "".join(lines)
+    if len(dump) > _SEQ_SIZE:
+        return "\n"
+    if len(dump) > _SEQ_SIZE - _HEAD_SIZE:
+        raise NotModelled("a dump whose fate depends on the length of the line's head")
+    return f"\n{dump}\0"
+
+
+def _decoded(tracepoint: str, fields: tuple[Field, ...], record: bytes, profile: Profile) -> str:
     if not fields:
         return f"{tracepoint}:No fields found"
     order = fields if profile.has("fields_printed_in_order") else tuple(reversed(fields))

@@ -1,7 +1,7 @@
 """The ioctls of user_events_data: register, delete, unregister; their order of checks.
 
 Source: trace_events_user.c:user_reg_get, user_events_ioctl_reg, user_events_ioctl_del,
-user_unreg_get, user_events_ioctl_unreg.
+user_unreg_get, user_events_ioctl_unreg; before 6.4 the first three of 5.19 and 6.1.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from conformance.abi.layouts import (
     USER_EVENT_REG_MULTI_FORMAT,
     USER_EVENT_REG_PERSIST,
     USER_REG,
+    USER_REG_BIT_STATUS,
+    USER_REG_BYTE_STATUS,
     USER_UNREG,
     Layout,
 )
-from conformance.abi.profiles import Profile
+from conformance.abi.profiles import Generation, Profile
 from conformance.model import memory
 from conformance.model.errors import Errno
 from conformance.model.events import Event
@@ -28,10 +30,12 @@ def ioctl(world: World, process: Process, file: OpenFile, request: int, argument
     """user_events_ioctl(); raises Errno and RawReturn."""
     number = request & 0xFFFFFFFF
     if number == layouts.DIAG_IOCSREG:
+        if world.profile.has("status_page"):
+            return _register_for_page(world, process, file, argument)
         return _register(world, process, file, argument)
     if number == layouts.DIAG_IOCSDEL:
         return _delete(world, process, argument)
-    if number == layouts.DIAG_IOCSUNREG:
+    if number == layouts.DIAG_IOCSUNREG and world.profile.has("remote_enable"):
         return _unregister(world, process, argument)
     raise Errno("ENOTTY")
 
@@ -39,7 +43,8 @@ def ioctl(world: World, process: Process, file: OpenFile, request: int, argument
 def copy_struct(process: Process, address: int, layout: Layout, size: int) -> dict[str, int]:
     """copy_struct_from_user(): members of a structure of ``size`` bytes, tail zero.
 
-    The tail is looked at first (check_zeroed_user), then the structure is copied.
+    The tail is looked at first (check_zeroed_user), then the structure is copied.  Of a
+    shorter one the members that are missing are zero.
     """
     tail = size - layout.size
     if tail > 0:
@@ -49,7 +54,8 @@ def copy_struct(process: Process, address: int, layout: Layout, size: int) -> di
             raise Errno("E2BIG")
         if reach < tail:
             raise Errno("EFAULT")
-    return layout.unpack(process.memory.read(address, layout.size))
+    raw = process.memory.read(address, min(size, layout.size))
+    return layout.unpack(raw.ljust(layout.size, b"\0"))
 
 
 def copy_string(process: Process, address: int) -> str:
@@ -64,11 +70,11 @@ def copy_string(process: Process, address: int) -> str:
     return text.decode("latin-1")
 
 
-def _struct_size(process: Process, address: int, layout: Layout) -> int:
+def _struct_size(process: Process, address: int, least: int) -> int:
     size = int.from_bytes(process.memory.read(address, _SIZE_MEMBER), "little")
     if size > memory.PAGE_SIZE:
         raise Errno("E2BIG")
-    if size < layout.size:
+    if size < least:
         raise Errno("EINVAL")
     return size
 
@@ -82,7 +88,7 @@ def _valid_flags(profile: Profile) -> int:
 
 
 def _register(world: World, process: Process, file: OpenFile, argument: int) -> int:
-    size = _struct_size(process, argument, USER_REG)
+    size = _struct_size(process, argument, USER_REG.size)
     reg = copy_struct(process, argument, USER_REG, size)
     address, bit = reg["enable_addr"], reg["enable_bit"]
     if reg["flags"] & ~_valid_flags(world.profile):
@@ -102,7 +108,25 @@ def _register(world: World, process: Process, file: OpenFile, argument: int) -> 
     event = world.table.register(raw, reg["flags"], capable=process.capable)
     index = _reference(file, event)
     _follow(process, event, address, bit)
-    _report_index(process, argument, index)
+    _report(process, argument, USER_REG, "write_index", index)
+    return 0
+
+
+def _register_for_page(world: World, process: Process, file: OpenFile, argument: int) -> int:
+    """Registration of 5.18 to 6.3: the answer is a place in the status page."""
+    if world.profile.generation is Generation.BYTE_STATUS:
+        # No size is too small: what is missing of the structure reads as zero, and the
+        # outputs are written wherever they belong.
+        layout, least, place = USER_REG_BYTE_STATUS, 0, "status_index"
+    else:
+        layout, least, place = USER_REG_BIT_STATUS, USER_REG_BIT_STATUS.size, "status_bit"
+    size = _struct_size(process, argument, least)
+    reg = copy_struct(process, argument, layout, size)
+    raw = copy_string(process, reg["name_args"])
+    event = world.table.register(raw, 0, capable=process.capable)
+    index = _reference(file, event)
+    _report(process, argument, layout, "write_index", index)
+    _report(process, argument, layout, place, event.index)
     return 0
 
 
@@ -124,17 +148,16 @@ def _follow(process: Process, event: Event, address: int, bit: int) -> None:
         page = process.memory.fault_in(address)
     except Errno:
         raise Errno("ENOMEM") from None
-    write_bit(page, address, bit, on=bool(event.tracers))
+    write_bit(page, address, bit, on=bool(event.status))
     assert process.enablers is not None
     process.enablers.append(Enabler(event.serial, address, bit))
     event.references += 1
 
 
-def _report_index(process: Process, argument: int, index: int) -> None:
-    """put_user() of the write index; a fault is ignored."""
-    target = argument + USER_REG.member("write_index").offset
+def _report(process: Process, argument: int, layout: Layout, member: str, value: int) -> None:
+    """put_user() of a result; a fault is ignored."""
     try:
-        process.memory.write(target, index.to_bytes(4, "little"))
+        process.memory.write(argument + layout.member(member).offset, value.to_bytes(4, "little"))
     except Errno:
         return
 
@@ -151,7 +174,7 @@ def _delete(world: World, process: Process, argument: int) -> int:
 
 
 def _unregister(world: World, process: Process, argument: int) -> int:
-    size = _struct_size(process, argument, USER_UNREG)
+    size = _struct_size(process, argument, USER_UNREG.size)
     unreg = copy_struct(process, argument, USER_UNREG, size)
     if unreg["__reserved"] or unreg["__reserved2"]:
         raise Errno("EINVAL")

@@ -11,6 +11,7 @@ from typing import Any
 from conformance.model import registration, tracefs, writing
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled, RawReturn
+from conformance.model.memory import PAGE_SIZE, Entry
 from conformance.model.world import OpenFile, Process, World
 from conformance.program import operations as op
 from conformance.program import views
@@ -165,14 +166,34 @@ def _lseek(world: World, operation: op.Lseek) -> Answer:
 
 def _mmap(world: World, operation: op.Mmap) -> Answer:
     process = world.process(operation.actor)
-    if operation.slot is not None:
-        if process.file(operation.slot).path in (tracefs.DATA, tracefs.STATUS):
-            # Neither file has an mmap since remote enablement.
-            raise Errno("ENODEV")
-        raise NotModelled("mapping of a file")
     shared = bool(operation.flags & mmap.MAP_SHARED)
-    process.memory.map(operation.address, operation.length, operation.protection, shared=shared)
+    if operation.slot is None:
+        process.memory.map(operation.address, operation.length, operation.protection, shared=shared)
+        return Answer(operation.address)
+    if operation.offset % PAGE_SIZE:
+        raise Errno("EINVAL")
+    file = process.file(operation.slot)
+    numbers = process.memory.free_pages(operation.address, operation.length)
+    entry = _file_mapping(file, operation, shared=shared)
+    if file.path == tracefs.DATA or (file.path == tracefs.STATUS and world.status_page is None):
+        raise Errno("ENODEV")
+    if file.path != tracefs.STATUS or world.status_page is None:
+        raise NotModelled(f"mapping of {file.path}")
+    frames = world.status_page.content
+    if len(numbers) != len(frames):
+        # user_status_mmap(): all of it, whatever the offset.
+        raise Errno("EINVAL")
+    process.memory.map_frames(numbers, frames, entry)
     return Answer(operation.address)
+
+
+def _file_mapping(file: OpenFile, operation: op.Mmap, *, shared: bool) -> Entry:
+    """do_mmap(): the rights of a mapping are bounded by those of the descriptor."""
+    access = file.flags & os.O_ACCMODE
+    may_write = access == os.O_RDWR or not shared
+    if access == os.O_WRONLY or (operation.protection & mmap.PROT_WRITE and not may_write):
+        raise Errno("EACCES")
+    return Entry(operation.protection, shared, may_write=may_write)
 
 
 def _munmap(world: World, operation: op.Munmap) -> Answer:

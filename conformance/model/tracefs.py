@@ -12,10 +12,19 @@ import re
 
 from conformance.abi import grammar
 from conformance.abi.layouts import USER_EVENT_REG_PERSIST
-from conformance.model import definition, kernel_events
+from conformance.abi.profiles import Generation, Profile
+from conformance.model import definition, kernel_events, status_page
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
-from conformance.model.world import TOP, OpenFile, Process, World
+from conformance.model.world import (
+    STATUS_FTRACE,
+    STATUS_OTHER,
+    STATUS_PERF,
+    TOP,
+    OpenFile,
+    Process,
+    World,
+)
 
 TRACEFS = "/sys/kernel/tracing"
 DATA = f"{TRACEFS}/user_events_data"
@@ -25,6 +34,8 @@ TRACE = f"{TRACEFS}/trace"
 TRACING_ON = f"{TRACEFS}/tracing_on"
 MAXIMUM = "/proc/sys/kernel/user_events_max"
 
+# A shared mapping wanted a writable descriptor of user_events_status.
+_MAPPED_STATUS_MODE = 0o640
 MODES = {
     DATA: 0o640,
     STATUS: 0o440,
@@ -40,6 +51,7 @@ _COMMON_FIELDS = (
     ("unsigned char common_preempt_count", 3, 1, 0),
     ("int common_pid", 4, 4, 1),
 )
+_USERS = {STATUS_FTRACE: "ftrace", STATUS_PERF: "perf", STATUS_OTHER: "other"}
 # The id of an event is the kernel's choice; View.STRUCTURE leaves it out on both sides.
 _ID_LINE = "ID: 0"
 # What stands before the body of a trace line: task, pid, cpu, flags, time.
@@ -84,6 +96,8 @@ def mode(world: World, path: str) -> int:
     key = path if found is None else found[1]
     if key not in modes:
         raise NotModelled(f"the mode of {path}")
+    if path == STATUS and world.profile.has("status_page"):
+        return _MAPPED_STATUS_MODE
     return modes[key]
 
 
@@ -92,7 +106,7 @@ def read(world: World, process: Process, path: str) -> bytes | None:
     check_open(world, process, path, os.O_RDONLY)
     found = event_file(world, path)
     if found is not None:
-        return _event_text(*found)
+        return _event_text(world, *found)
     match path:
         case _ if path == STATUS:
             return _encode(status_text(world))
@@ -101,6 +115,7 @@ def read(world: World, process: Process, path: str) -> bytes | None:
         case _ if path == TRACING_ON:
             return b"1\n" if world.tracing_on else b"0\n"
         case _ if path == MAXIMUM:
+            _check_limited(world)
             return b"%d\n" % world.table.maximum
         case _ if path == TRACE:
             return _trace_text(world)
@@ -155,6 +170,7 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
         case _ if path == TRACING_ON:
             world.tracing_on = _number(text) != 0
         case _ if path == MAXIMUM:
+            _check_limited(world)
             world.table.maximum = _sysctl(text)
         case _ if path == TRACE and flags & os.O_TRUNC:
             _clear_trace(world)
@@ -171,10 +187,24 @@ def status_text(world: World) -> str:
     lines = []
     busy = 0
     for event in world.table.in_hash_order():
-        used = " # Used by ftrace" if event.tracers else ""
-        busy += bool(used)
-        lines.append(f"{event.tracepoint}{used}\n")
-    return "".join(lines) + f"\nActive: {len(lines)}\nBusy: {busy}\n"
+        status = _shown_status(world, event)
+        users = "".join(f" {user}" for bit, user in _USERS.items() if status & bit)
+        used = f" # Used by{users}" if status else ""
+        busy += bool(status)
+        index = f"{event.index}:" if world.status_page is not None else ""
+        lines.append(f"{index}{event.tracepoint}{used}\n")
+    totals = f"\nActive: {len(lines)}\nBusy: {busy}\n"
+    if world.status_page is not None:
+        totals += f"Max: {status_page.capacity(world.profile)}\n"
+    return "".join(lines) + totals
+
+
+def _shown_status(world: World, event: Event) -> int:
+    """What the text believes: 5.18 to 6.0 look into the page, which others may write."""
+    if world.profile.generation is Generation.BYTE_STATUS:
+        assert world.status_page is not None
+        return world.status_page.byte(event.index)
+    return event.status
 
 
 def _definition_line(event: Event) -> str:
@@ -202,7 +232,7 @@ def _run_command(world: World, process: Process, command: str) -> None:
         _delete_command(world, process, command)
     elif command.startswith(grammar.PREFIX):
         raw = command.removeprefix(grammar.PREFIX).lstrip(definition.SPACES)
-        if not world.profile.has("persist") and world.profile.has("auto_delete"):
+        if not world.profile.has("lasting_events"):
             # user_event_create() asks for the persist flag, which these kernels refuse.
             raise Errno("EINVAL")
         flags = USER_EVENT_REG_PERSIST if world.profile.has("persist") else 0
@@ -266,12 +296,12 @@ def _reset_buffers(world: World) -> None:
 # events/SYSTEM/NAME/
 
 
-def _event_text(event: Event, file: str) -> bytes | None:
+def _event_text(world: World, event: Event, file: str) -> bytes | None:
     match file:
         case "enable":
             return b"1\n" if TOP in event.tracers else b"0\n"
         case "format":
-            return _encode(format_text(event))
+            return _encode(format_text(event, world.profile))
         case "id":
             return None
     raise NotModelled(f"reading {file} of an event")
@@ -291,11 +321,11 @@ def _switch(text: str) -> bool:
     return bool(value)
 
 
-def format_text(event: Event) -> str:
+def format_text(event: Event, profile: Profile) -> str:
     """The `format` file: common fields, own fields, print fmt.  The id is left open."""
     common = "".join(_format_line(*line) for line in _COMMON_FIELDS)
     own = "".join(
-        _format_line(_shown_type(field), field.offset, field.size, int(field.signed))
+        _format_line(_shown_type(field, profile), field.offset, field.size, int(field.signed))
         for field in event.fields
     )
     return (
@@ -308,14 +338,17 @@ def _format_line(text: str, offset: int, size: int, signed: int) -> str:
     return f"\tfield:{text};\toffset:{offset};\tsize:{size};\tsigned:{signed};\n"
 
 
-def _shown_type(field: definition.Field) -> str:
+def _shown_type(field: definition.Field, profile: Profile) -> str:
     """The array part of a type becomes a length behind the name, except for __data_loc.
 
-    Whatever follows the bracket is not shown; a length of 0 is shown as nothing.
+    Whatever follows the bracket is not shown; a length of 0 is shown as nothing.  Before
+    fields had a length of their own the text of the type was moved, bracket and all.
     """
-    before, bracket, _ = field.type.partition("[")
+    before, bracket, rest = field.type.partition("[")
     if not bracket or field.type.startswith("__data_loc"):
         return f"{field.type} {field.name}"
+    if not profile.has("array_length_of_field"):
+        return f"{before} {field.name}[{rest}"
     length = field.size if field.type.startswith(grammar.ARRAY_PREFIXES) else ""
     return f"{before} {field.name}[{length}]"
 
@@ -326,7 +359,7 @@ def _shown_type(field: definition.Field) -> str:
 def _trace_text(world: World) -> bytes:
     if world.trace_unknown:
         raise NotModelled(f"the trace buffer: {world.trace_unknown}; clear it first")
-    return _encode("".join(f"{_LINE_HEAD}{record.text}\n" for record in world.records))
+    return _encode("".join(f"{_LINE_HEAD}{record.text}" for record in world.records))
 
 
 def _clear_trace(world: World) -> None:
@@ -334,6 +367,12 @@ def _clear_trace(world: World) -> None:
     world.trace_unknown = ""
     for event in world.table.events:
         event.records = 0
+
+
+def _check_limited(world: World) -> None:
+    """Where a page gives room to events there is no sysctl for their number."""
+    if not world.profile.has("remote_enable"):
+        raise Errno("ENOENT")
 
 
 def _number(text: str) -> int:

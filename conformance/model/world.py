@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from conformance.abi.layouts import EVENT_BIT_FTRACE, EVENT_BIT_OTHER, EVENT_BIT_PERF
 from conformance.abi.profiles import Profile
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event, EventTable
 from conformance.model.memory import AddressSpace, Page
+from conformance.model.status_page import StatusPage
 
 # The tracefs instance at the top, as opposed to instances/NAME.
 TOP = ""
+# EVENT_STATUS_*: what is attached to an event.
+STATUS_FTRACE = 1 << EVENT_BIT_FTRACE
+STATUS_PERF = 1 << EVENT_BIT_PERF
+STATUS_OTHER = 1 << EVENT_BIT_OTHER
 
 
 @dataclass(slots=True, eq=False)
@@ -91,10 +97,11 @@ Transition = Release | Remove | FixUp
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """One record in the trace buffer."""
+    """One record in the trace buffer; ``size`` is that of its payload in bytes."""
 
     event: int
     text: str
+    size: int
 
 
 @dataclass(slots=True)
@@ -103,6 +110,7 @@ class World:
 
     profile: Profile
     table: EventTable
+    status_page: StatusPage | None = None
     processes: dict[str, Process] = field(default_factory=dict)
     pending: list[Transition] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
@@ -117,7 +125,8 @@ class World:
     @classmethod
     def fresh(cls, profile: Profile) -> World:
         """A system in which nothing has happened."""
-        return cls(profile, EventTable(profile))
+        page = StatusPage(profile) if profile.has("status_page") else None
+        return cls(profile, EventTable(profile), page)
 
     def process(self, actor: str) -> Process:
         """The process of an actor.  Raises NotModelled for one that never was or is gone."""
@@ -142,7 +151,9 @@ class World:
             self.pending.append(Remove(serial))
 
     def forget(self, event: Event) -> None:
-        """What the removal of an event leaves behind in the trace buffer."""
+        """What the removal of an event leaves behind in the trace buffer and status page."""
+        if self.status_page is not None:
+            self.status_page.show(event.index, 0)
         if event.records:
             self.trace_unknown = f"event {event.name!r} was removed with records in the buffer"
 
@@ -168,12 +179,12 @@ class World:
             case Remove(event=serial):
                 event = self.table.find(serial)
                 if event is not None and event.references == 0:
-                    self.table.events.remove(event)
+                    self.table.remove(event)
                     self.forget(event)
             case FixUp(process=process, enabler=enabler):
                 self._fix_up(process, enabler)
 
-    # Enable words
+    # Who listens, and who is told
 
     def set_tracer(self, event: Event, instance: str, *, on: bool) -> None:
         """ftrace starts or stops listening to an event (user_event_reg)."""
@@ -183,11 +194,20 @@ class World:
             event.tracers.add(instance)
             event.was_enabled = True
             event.references += 1
-            self._update_words(event)
+            self._tell(event)
         else:
             event.tracers.remove(instance)
-            self._update_words(event)
+            self._tell(event)
             self.put(event.serial)
+
+    def _tell(self, event: Event) -> None:
+        """Look who is attached, and say so in page or words (update_enable_bit_for)."""
+        event.status = STATUS_FTRACE if event.tracers else 0
+        if event.foreign:
+            event.status |= STATUS_OTHER
+        if self.status_page is not None:
+            self.status_page.show(event.index, event.status)
+        self._update_words(event)
 
     def _update_words(self, event: Event) -> None:
         """user_event_enabler_update(): at once where the page is there, later elsewhere."""
@@ -200,7 +220,7 @@ class World:
                     enabler.faulting = True
                     self.pending.append(FixUp(process, enabler))
                 else:
-                    write_bit(page, enabler.address, enabler.bit, on=bool(event.tracers))
+                    write_bit(page, enabler.address, enabler.bit, on=bool(event.status))
 
     def _fix_up(self, process: Process, enabler: Enabler) -> None:
         if process not in self.processes.values() or process.enablers is None:
@@ -214,7 +234,7 @@ class World:
             page = process.memory.fault_in(enabler.address)
         except Errno:
             return
-        on = bool(self.event(enabler.event).tracers)
+        on = bool(self.event(enabler.event).status)
         write_bit(page, enabler.address, enabler.bit, on=on)
 
     def duplicate(self, enabler: Enabler) -> Enabler:

@@ -26,6 +26,8 @@ _SIGN = 1 << 63
 # A sub-buffer of one page less its header, an event header of 8 bytes: the longest record
 # ring_buffer.c takes is 4072 bytes, common fields included.  Longer ones are dropped.
 LONGEST_RECORD = 4072
+# Where the event header may need a time extend of 8 bytes beside it.
+SURE_RECORD = LONGEST_RECORD - 8
 # struct trace_entry of the record: type, flags, preempt count, pid.  Never compared.
 _HEADER = bytes(grammar.TRACE_ENTRY_SIZE)
 
@@ -82,13 +84,15 @@ def _write_core(world: World, process: Process, file: OpenFile, segments: Sequen
     head, rest = _take(process, segments, _INDEX_SIZE)
     index = int.from_bytes(head, "little", signed=True)
     if index < 0:
+        if not world.profile.has("negative_index_refused"):
+            raise NotModelled("a negative index, for which these kernels read out of bounds")
         raise Errno("EINVAL")
     if index >= len(file.events):
         raise Errno("ENOENT")
     event = world.event(file.events[index])
     if total - _INDEX_SIZE < event.minimum:
         raise Errno("EINVAL")
-    if not event.tracers:
+    if not event.listened_to:
         if world.profile.has("ebadf_when_disabled"):
             raise Errno("EBADF")
         return total
@@ -116,17 +120,23 @@ def _record(world: World, event: Event, payload: bytes) -> None:
 
     Nothing is copied or validated for a tracer whose buffer has no room for the record.
     """
+    if not event.tracers:
+        # The foreign probe alone: it takes nothing.
+        return
     if event.tracers != {TOP}:
         raise NotModelled("records outside of the top instance")
-    if not payload and not world.profile.has("empty_payload"):
-        raise Errno("EFAULT")
     record = _HEADER + payload
     if not world.tracing_on or len(record) > LONGEST_RECORD:
         return
+    if len(record) > SURE_RECORD and not world.profile.has("long_records_kept"):
+        raise NotModelled("a record whose fate depends on the time since the last")
+    if not payload and not world.profile.has("empty_payload"):
+        # Copying no byte at all was taken for a copy that failed.
+        raise Errno("EFAULT")
     _validate(event, record)
     text = record_text(event.tracepoint, event.fields, record, world.profile)
     event.records += 1
-    world.records.append(Record(event.serial, text))
+    world.records.append(Record(event.serial, text, len(payload)))
 
 
 def _validate(event: Event, record: bytes) -> None:

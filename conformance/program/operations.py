@@ -22,7 +22,8 @@ class View(StrEnum):
     STRUCTURE = "structure"
     # A `format` file without its id.
     ARRAYS = "arrays"
-    # The bodies of trace lines: what follows the time stamp.
+    # The bodies of trace lines: what follows the time stamp.  Of a record that is dumped
+    # its payload, as hexadecimal bytes.
     RECORDS = "records"
 
 
@@ -197,12 +198,14 @@ class ReadFile(Operation):
     """Open a file, read it to its end, close it; ``view`` says what of it is compared.
 
     ``prefix`` is what the names of the program's own events begin with (View.OWN and
-    View.RECORDS).
+    View.RECORDS).  ``sizes`` are the payload bytes of the records that kernels before 6.4
+    dump, so that the padding behind them is left out; 0 or more each.
     """
 
     path: str
     view: View = View.EXACT
     prefix: str = ""
+    sizes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

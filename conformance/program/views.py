@@ -8,6 +8,12 @@ from conformance.program.operations import ReadFile, View
 
 # trace.c:print_trace_fmt: "task-pid [cpu] flags time: " in front of every record.
 _TRACE_LINE = re.compile(r"^ *.{1,24}-\d+ +(?:\([ \d-]+\) +)?\[\d+\] \S+ +[\d.]+: (.*)$")
+# A line of a dump: offset, up to 16 bytes, and their text from column 59 on.
+_DUMP_LINE = re.compile(r"^[0-9a-f]{8}: (.{48})")
+# The common fields in front of the payload, and the unit and least size of a record in the
+# ring buffer (ring_buffer.c: no record of eight bytes can be told from a padding).
+_HEADER, _UNIT, _LEAST = 8, 4, 12
+_LINE_START = re.compile(rb"^(?:u:|\d+:)")
 _FORMAT_ID = re.compile(rb"^ID: \d+$", re.MULTILINE)
 # "\tfield:char msg[20];\toffset:8;": the brackets of an array field behind its name.  The
 # __data_loc form keeps its brackets with the type, where the kernel prints the text as is.
@@ -26,24 +32,48 @@ def read(operation: ReadFile, data: bytes) -> bytes:
         case View.ARRAYS:
             return _without_id(data)
         case View.RECORDS:
-            return _records(data, operation.prefix)
+            return _records(data, operation.prefix, operation.sizes)
 
 
 def _own_lines(data: bytes, prefix: bytes) -> bytes:
-    """Lines of user_events_status or dynamic_events whose event name starts with prefix."""
+    """Lines of user_events_status or dynamic_events whose event name starts with prefix.
+
+    A line of the status of kernels before 6.4 has the event's index in front.
+    """
     lines = (line + b"\n" for line in data.split(b"\n") if line)
-    return b"".join(line for line in lines if line.removeprefix(b"u:").startswith(prefix))
+    return b"".join(line for line in lines if _LINE_START.sub(b"", line).startswith(prefix))
 
 
 def _without_id(data: bytes) -> bytes:
     return _FORMAT_ID.sub(b"ID: N", data, count=1)
 
 
-def _records(data: bytes, prefix: str) -> bytes:
+def _records(data: bytes, prefix: str, sizes: tuple[int, ...]) -> bytes:
     """Bodies of the trace lines of own events, one per line."""
-    bodies = []
+    bodies: list[str] = []
+    dumps: list[str] = []
     for line in data.decode("utf-8", "surrogateescape").split("\n"):
-        found = _TRACE_LINE.match(line)
-        if found is not None and found[1].startswith(prefix):
+        dumped = _DUMP_LINE.match(line)
+        if dumped is not None and dumps:
+            dumps[-1] += dumped[1]
+            continue
+        # The text of a dump ends with a NUL.
+        found = _TRACE_LINE.match(line.lstrip("\0"))
+        if found is None:
+            continue
+        if not found[1]:
+            dumps.append("")
+        elif found[1].startswith(prefix):
             bodies.append(found[1] + "\n")
-    return "".join(bodies).encode("utf-8", "surrogateescape")
+    payloads = [_payload(dump, number, sizes) for number, dump in enumerate(dumps)]
+    return "".join(bodies + payloads).encode("utf-8", "surrogateescape")
+
+
+def _payload(dump: str, number: int, sizes: tuple[int, ...]) -> str:
+    """The payload of a dumped record, less padding if its length is that of the record."""
+    raw = dump.split()
+    if number < len(sizes):
+        record = _HEADER + sizes[number]
+        padded = max(_LEAST, -(-record // _UNIT) * _UNIT)
+        raw = raw[:record] if len(raw) == padded else raw
+    return " ".join(raw[_HEADER:]) + "\n"

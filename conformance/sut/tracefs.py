@@ -84,9 +84,15 @@ class Tracefs:
         return self.read(self.event_path(name, "format", system), View.ARRAYS).text
 
     def records(self, name: str | None = None) -> list[str]:
-        """Bodies of the trace lines of own events, or of one by name, oldest first."""
+        """Bodies of the trace lines of own events, or of one by name, oldest first.
+
+        Before 6.4 no line has a name: they are the payloads of all events then.
+        """
         prefix = self._prefix if name is None else f"{name}:"
-        operation = op.ReadFile(self._actor, TRACE, View.RECORDS, prefix)
+        world = self._lockstep.model.world
+        dumped = not world.profile.has("remote_enable")
+        sizes = tuple(record.size for record in world.records) if dumped else ()
+        operation = op.ReadFile(self._actor, TRACE, View.RECORDS, prefix, sizes)
         return self._lockstep.run(operation)[0].text.splitlines()
 
     def clear_trace(self) -> Observation:

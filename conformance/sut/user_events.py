@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from conformance.abi import layouts
-from conformance.abi.profiles import Profile
+from conformance.abi.profiles import Generation, Profile
 from conformance.program import operations as op
 from conformance.program.operations import Observation
 from conformance.sut.lockstep import Lockstep
@@ -38,6 +38,8 @@ _FREE = 0x2000_2000_0000
 _WORD_SPACING = 64
 _GUARD = 0xA5
 _GUARD_BYTES = 8
+# What the member is called in which registration tells the place in the status page.
+_PLACE = {Generation.BYTE_STATUS: "status_index", Generation.BIT_STATUS: "status_bit"}
 # How long, in seconds of an idle machine, the kernel may take for work it does later:
 # RCU grace periods and work queues; the references of user_events need the longest.
 EVENTUALLY = 10.0
@@ -64,12 +66,24 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """The outcome of DIAG_IOCSREG: what was observed, the write index, the word used."""
+    """The outcome of DIAG_IOCSREG: what was observed, the write index, the word used.
+
+    ``place`` is what kernels before 6.4 answer beside the write index: status_index or
+    status_bit.  They use no word: there is none.
+    """
 
     seen: Observation
     index: int
-    word: Word
     bit: int
+    place: int
+    chosen: Word | None
+
+    @property
+    def word(self) -> Word:
+        """The enable word.  Raises ValueError on a kernel that has a status page."""
+        if self.chosen is None:
+            raise ValueError("registrations have no word before 6.4")
+        return self.chosen
 
     @property
     def errno(self) -> str:
@@ -100,7 +114,7 @@ class DataFile:
         word: Word | None = None,
         bit: int = 0,
         flags: int = 0,
-        struct_size: int = layouts.USER_REG.size,
+        struct_size: int | None = None,
         tail: bytes = b"",
         at: int = _STRUCT,
         enable_addr: int | None = None,
@@ -109,30 +123,41 @@ class DataFile:
     ) -> Registration:
         """DIAG_IOCSREG of a definition such as ``name u32 a; char[20] b``.
 
-        Without ``word`` a fresh one is used.  The keyword arguments below ``tail`` (bytes
-        stored behind the structure) put raw values in the place of what fits: ``at`` is
-        where the structure lies, ``name_args`` replaces the pointer to the definition.
+        Without ``word`` a fresh one is used, where the kernel uses words at all.  The
+        keyword arguments below ``tail`` (bytes stored behind the structure) put raw values
+        in the place of what fits: ``at`` is where the structure lies, ``name_args``
+        replaces the pointer to the definition.
         """
-        actor = self.process.actor
-        word = word or self.process.word()
+        profile = self.process.profile
+        layout = registration_layout(profile)
         members = {
-            "size": struct_size,
-            "enable_bit": bit,
-            "enable_size": word.size if enable_size is None else enable_size,
-            "flags": flags,
-            "enable_addr": word.address if enable_addr is None else enable_addr,
+            "size": layout.size if struct_size is None else struct_size,
             "name_args": _STRING if name_args is None else name_args,
             "write_index": _UNSET,
         }
+        if profile.has("remote_enable"):
+            word = word or self.process.word()
+            members |= {
+                "enable_bit": bit,
+                "enable_size": word.size if enable_size is None else enable_size,
+                "flags": flags,
+                "enable_addr": word.address if enable_addr is None else enable_addr,
+            }
+        else:
+            word = None
+            members[_PLACE[profile.generation]] = _UNSET
+        actor = self.process.actor
         program: list[op.Operation] = [
-            op.Store(actor, at, layouts.USER_REG.pack(members) + tail),
+            op.Store(actor, at, layout.pack(members) + tail),
             op.Store(actor, _STRING, _c_string(definition)),
             op.Ioctl(actor, self.slot, layouts.DIAG_IOCSREG, at),
-            op.Load(actor, at + layouts.USER_REG.member("write_index").offset, 4),
+            op.Load(actor, at, layout.size),
         ]
         seen = self.process.run_all(*program)
-        index = int.from_bytes(seen[3].data or b"", "little")
-        return Registration(seen[2], index, word, bit)
+        raw = seen[3].data
+        found = layout.unpack(raw) if raw else {}
+        place = found.get(_PLACE.get(profile.generation, ""), 0)
+        return Registration(seen[2], found.get("write_index", 0), bit, place, word)
 
     def unregister(
         self,
@@ -252,6 +277,11 @@ class Process:
         self._words = 0
         self._free = _FREE
 
+    @property
+    def profile(self) -> Profile:
+        """The contract this kernel is judged by."""
+        return self._lockstep.model.profile
+
     def run_all(self, *program: op.Operation) -> list[Observation]:
         """Run operations of this process; one observation each."""
         return self._lockstep.run(*program)
@@ -327,6 +357,22 @@ class Process:
     def map_again(self, address: int, pages: int = 1) -> Observation:
         """Fresh private memory at an address that was unmapped before."""
         return self.run(op.Mmap(self.actor, address, pages * PAGE, READ_WRITE, mmap.MAP_PRIVATE))
+
+    def map_status(
+        self,
+        file: int,
+        *,
+        length: int = PAGE,
+        protection: int = mmap.PROT_READ,
+        shared: bool = True,
+        offset: int = 0,
+    ) -> tuple[Observation, int]:
+        """mmap(2) of a descriptor of user_events_status; what was observed and the address."""
+        address = self._free
+        self._free += (length // PAGE + 2) * PAGE
+        flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
+        seen = self.run(op.Mmap(self.actor, address, length, protection, flags, file, offset))
+        return seen, address
 
     def place(self, data: bytes) -> int:
         """Store bytes at the end of fresh memory with nothing behind; their address."""
@@ -432,17 +478,37 @@ class UserEvents:
         """A literal that changed with a dated switch."""
         return since if self.profile.has(switch) else before
 
-    def line(self, *values: str) -> str:
+    def line(self, *values: str, dump: str = "", name: str = "e") -> str:
         """The body of a trace line of event ``name()``, whose fields show these values.
 
         Give them in the order of definition; before 6.5 the last field comes first.
+        ``dump`` is the payload in hexadecimal bytes, which is all that is shown before 6.4.
         """
+        if not self.profile.has("remote_enable"):
+            return dump
         ordered = values if self.profile.has("fields_printed_in_order") else values[::-1]
-        return f"{self.name()}: {' '.join(ordered)}"
+        return f"{self.name(name)}: {' '.join(ordered)}"
+
+    def status_line(self, index: int, name: str, used_by: str = "") -> str:
+        """A line of user_events_status, with its newline.
+
+        ``index`` is the event's place in the status page, which is shown before 6.4.
+        """
+        place = "" if self.profile.has("remote_enable") else f"{index}:"
+        return f"{place}{name}" + (f" # Used by {used_by}" if used_by else "") + "\n"
 
 
 # What the write index holds before the kernel fills it in.
 _UNSET = 0xFFFFFFFF
+
+
+def registration_layout(profile: Profile) -> layouts.Layout:
+    """struct user_reg of a profile's kernels."""
+    return {
+        Generation.BYTE_STATUS: layouts.USER_REG_BYTE_STATUS,
+        Generation.BIT_STATUS: layouts.USER_REG_BIT_STATUS,
+        Generation.REMOTE_ENABLE: layouts.USER_REG,
+    }[profile.generation]
 
 
 def _c_string(text: str | bytes) -> bytes:

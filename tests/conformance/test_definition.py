@@ -11,7 +11,7 @@ from conformance.model import definition
 from conformance.model.definition import Command, Field, parse_fields, parse_unsigned
 from conformance.model.errors import Errno, RawReturn
 from conformance.model.events import EventTable
-from conformance.model.jhash import bucket, jhash
+from conformance.model.jhash import bucket, bucket_bits, jhash
 from conformance.model.machine import Model
 from conformance.program import operations as op
 from conformance.sut.executor import ModelExecutor
@@ -150,9 +150,11 @@ def test_jhash_has_its_published_values(key: bytes, initval: int, value: int) ->
     assert jhash(key, initval) == value
 
 
-def test_buckets_are_256() -> None:
-    found = {bucket(b"event%d" % number) for number in range(4096)}
-    assert found == set(range(256))
+@pytest.mark.parametrize(("abi", "buckets"), [("5.19", 16), ("6.1", 256), ("6.12", 256)])
+def test_buckets_are_so_many(abi: str, buckets: int) -> None:
+    bits = bucket_bits(profile_for(abi))
+    found = {bucket(b"event%d" % number, bits) for number in range(4096)}
+    assert found == set(range(buckets))
 
 
 def test_status_is_in_the_order_of_buckets() -> None:
@@ -164,5 +166,5 @@ def test_status_is_in_the_order_of_buckets() -> None:
     seen = ue.lockstep.run(op.ReadFile("p1", "/sys/kernel/tracing/user_events_status"))[0]
     shown = seen.text.partition("\n\n")[0].split("\n")
     assert sorted(shown) == sorted(names)
-    buckets = [bucket(name.encode()) for name in shown]
+    buckets = [bucket(name.encode(), 8) for name in shown]
     assert buckets == sorted(buckets)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.abi.profiles import ProfileError, Release, in_range, profile_for
-from conformance.abi.switches import BY_NAME, SWITCHES, Kind, Switch
+from conformance.abi.profiles import Generation, ProfileError, Release, in_range, profile_for
+from conformance.abi.switches import BY_NAME, DERIVED, SWITCHES, Kind, Switch
 
 # Every switch, in the order in which mainline got them.
-FIRST_65 = {
+FIRST_61 = {"strings_formatted_safely", "long_records_kept"}
+BACKPORTED_TO_61 = {"ebadf_when_disabled", "struct_size_matched"}
+FIRST_62 = FIRST_61 | {"array_length_of_field"}
+FIRST_64 = FIRST_62 | {"negative_index_refused"}
+FIRST_65 = FIRST_64 | {
     "ebadf_when_disabled",
     "struct_size_matched",
     "arguments_matched",
@@ -18,17 +22,28 @@ FIRST_65 = {
     "text_flags_refused",
     "fields_printed_in_order",
 }
-BACKPORTED_TO_64 = {"ebadf_when_disabled", "struct_size_matched"}
 UP_TO_612 = FIRST_65 | {"persist", "multi_format", "unspaced_fields_match"}
 
 
 @pytest.mark.parametrize(
     ("release", "switches"),
     [
-        ("6.4", set()),
-        ("6.4.4", set()),
-        ("6.4.5", BACKPORTED_TO_64),
-        ("6.4.16", BACKPORTED_TO_64),
+        ("5.18", set()),
+        ("byte-status", set()),
+        ("6.0.19", set()),
+        ("bit-status", FIRST_61),
+        ("6.1.12", FIRST_61),
+        ("6.1.13", FIRST_62),
+        ("6.1.28", FIRST_64),
+        ("6.1.39", FIRST_64),
+        ("6.1.192", FIRST_64 | BACKPORTED_TO_61),
+        ("6.2.16", FIRST_62),
+        ("6.3.1", FIRST_62),
+        ("6.3.2", FIRST_64),
+        ("6.4", FIRST_64),
+        ("6.4.4", FIRST_64),
+        ("6.4.5", FIRST_64 | BACKPORTED_TO_61),
+        ("6.4.16", FIRST_64 | BACKPORTED_TO_61),
         ("6.5", FIRST_65),
         ("6.6", FIRST_65),
         ("6.6.32", FIRST_65),
@@ -57,7 +72,42 @@ def test_switches_of_a_release(release: str, switches: set[str]) -> None:
 
 
 def test_every_switch_is_on_at_last() -> None:
-    assert profile_for("7.3").switches == set(BY_NAME)
+    released = {switch.name for switch in SWITCHES if switch.since is not None}
+    assert profile_for("7.3").switches == released
+    assert set(BY_NAME) - released == {"two_status_pages"}
+
+
+@pytest.mark.parametrize(
+    ("abi", "generation"),
+    [
+        ("5.18", "byte-status"),
+        ("6.0.19", "byte-status"),
+        ("byte-status", "byte-status"),
+        ("6.1", "bit-status"),
+        ("6.3.13", "bit-status"),
+        ("bit-status", "bit-status"),
+        ("6.4", "remote-enable"),
+        ("7.3", "remote-enable"),
+    ],
+)
+def test_a_generation_begins_with_a_release(abi: str, generation: str) -> None:
+    profile = profile_for(abi)
+    assert profile.generation == Generation(generation)
+    assert profile.has("remote_enable") is (generation == "remote-enable")
+    assert profile.has("status_page") is (generation != "remote-enable")
+
+
+@pytest.mark.parametrize(
+    ("abi", "lasting"), [("5.19", True), ("6.4", True), ("6.5", False), ("6.7", True)]
+)
+def test_events_last_but_for_a_gap(abi: str, *, lasting: bool) -> None:
+    assert profile_for(abi).has("lasting_events") is lasting
+
+
+def test_what_is_derived_is_no_switch() -> None:
+    assert set(DERIVED).isdisjoint(BY_NAME)
+    with pytest.raises(ProfileError):
+        profile_for("6.12,lasting_events=no")
 
 
 def test_names_of_switches_are_unique() -> None:
@@ -66,10 +116,12 @@ def test_names_of_switches_are_unique() -> None:
 
 @pytest.mark.parametrize("switch", SWITCHES, ids=lambda switch: switch.name)
 def test_a_switch_comes_with_its_release_and_stays(switch: Switch) -> None:
+    if switch.since is None:
+        assert not profile_for("99.0").has(switch.name)
+        return
     major, minor = switch.since
     before = f"{major}.{minor - 1}" if minor else f"{major - 1}.99"
-    if switch.since > (6, 4):
-        assert not profile_for(before).has(switch.name)
+    assert not profile_for(before).has(switch.name)
     assert profile_for(f"{major}.{minor}").has(switch.name)
     assert profile_for(f"{major + 1}.0").has(switch.name)
     for (series_major, series_minor), sublevel in switch.backports.items():
@@ -81,11 +133,12 @@ def test_a_switch_comes_with_its_release_and_stays(switch: Switch) -> None:
 
 def test_the_base_release_decides_about_generic_tracing_code() -> None:
     base = {switch.name for switch in SWITCHES if switch.kind is Kind.BASE}
-    assert base == {"fields_printed_in_order", "unprintable_text_as_hex"}
-    old_on_new = profile_for("6.4", base="7.3")
+    assert "fields_printed_in_order" in base
+    old_on_new = profile_for("byte-status", base="7.3")
     assert old_on_new.switches == base
-    assert old_on_new.release == Release(6, 4)
-    assert profile_for("7.3", base="6.4").switches == set(BY_NAME) - base
+    assert old_on_new.release == Release(5, 19)
+    newest = profile_for("7.3").switches
+    assert profile_for("7.3", base="5.18").switches == newest - base
 
 
 def test_an_override_turns_one_switch() -> None:
@@ -94,7 +147,7 @@ def test_an_override_turns_one_switch() -> None:
     assert without.switches == plain.switches - {"ebadf_when_disabled"}
     assert profile_for("6.8, multi_format=yes").has("multi_format")
     both = profile_for("6.4,auto_delete=yes,persist=yes")
-    assert both.switches == {"auto_delete", "persist"}
+    assert both.switches == FIRST_64 | {"auto_delete", "persist"}
 
 
 def test_the_name_keeps_what_was_asked_for() -> None:
@@ -107,8 +160,9 @@ def test_the_name_keeps_what_was_asked_for() -> None:
         ("", "'' is not a kernel release"),
         ("six", "'six' is not a kernel release; write it like 6.12"),
         ("6", "'6' is not a kernel release"),
-        ("6.3", "no profile for 6.3: this suite holds remote-enable kernels, 6.4 and later"),
-        ("5.18", "no profile for 5.18"),
+        ("6.x", "'6.x' is not a kernel release; write it like 6.12 or 6.12.117, or byte-status"),
+        ("5.17", "no profile for 5.17: user_events came with 5.18"),
+        ("byte-statu", "'byte-statu' is not a kernel release"),
         ("6.12,persist", "'persist' is not an override; write SWITCH=yes or SWITCH=no"),
         ("6.12,persist=on", "'persist=on' is not an override"),
         ("6.12,", "'' is not an override"),

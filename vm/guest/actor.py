@@ -8,7 +8,7 @@ to know a descriptor's number.
 from __future__ import annotations
 
 import os
-from errno import EBADF, EPERM
+from errno import EBADF, EFAULT, EPERM
 
 from vm import wire
 from vm.guest import syscalls
@@ -128,10 +128,15 @@ class Actor:
 
     def _peek(self, where: int, length: int) -> Outcome:
         data, errno = syscalls.read_memory(os.getpid(), where, length)
+        if errno == EFAULT:
+            data, errno = syscalls.load_own(where, length)
         return (-1, errno, None) if errno else (length, 0, data)
 
     def _poke(self, where: int, content: str) -> Outcome:
-        value, errno = syscalls.write_memory(os.getpid(), where, bytes.fromhex(content))
+        data = bytes.fromhex(content)
+        value, errno = syscalls.write_memory(os.getpid(), where, data)
+        if errno == EFAULT:
+            value, errno = syscalls.store_own(where, data)
         return value, errno, None
 
     def _fork(self, port: str) -> Outcome:

@@ -41,12 +41,12 @@ def power_off() -> None:
 def main(directory: str, port_name: str) -> None:
     """Serve the host until it is gone."""
     sys.path.insert(0, directory)
-    mount_all()
-    # After the mounts: the imports need nothing of them, but a failure to import wants /proc.
+    # Before the mounts, which would hide a checkout below /tmp or /run.
     from vm import wire
     from vm.guest.port import HostGone, Port
     from vm.guest.supervisor import Supervisor
 
+    mount_all()
     try:
         Supervisor(Port(port_name)).serve()
     except HostGone:
