@@ -13,7 +13,13 @@ from pathlib import Path
 
 from conformance.report.exits import Ending, ExitStyle, exit_code, worst
 from kernels.catalog import KernelEntry, load_catalog
-from kernels.errors import BuildFailed, KernelsError, UserMistake
+from kernels.errors import (
+    BuildFailed,
+    KernelsError,
+    MissingTool,
+    SourceUnavailable,
+    UserMistake,
+)
 from kernels.progress import StreamProgress
 from kernels.store import Store
 from vm.leash import __file__ as LEASH
@@ -67,15 +73,22 @@ def _add_kernels(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     kernels = commands.add_parser("kernels", help="the kernels of the catalog")
     verbs = kernels.add_subparsers(required=True, metavar="VERB")
     for verb, perform, text in (
-        ("list", _kernels_list, "all kernels, and which are built"),
+        ("list", _kernels_list, "all kernels: which are built, can be, cannot be and why"),
         ("build", _kernels_build, "build kernels that are not in the store"),
         ("path", _kernels_path, "print the bzImage of built kernels"),
     ):
         parser = verbs.add_parser(verb, help=text)
         parser.add_argument("kernel", nargs="*", metavar="KERNEL")
+        parser.set_defaults(perform=perform)
+        if verb == "list":
+            parser.add_argument("--json", action="store_true", help="for programs")
+            parser.add_argument(
+                "--buildable",
+                action="store_true",
+                help="only names: those of all kernels (or of KERNEL…) that are built or can be",
+            )
         if verb == "build":
             parser.add_argument("--refresh", action="store_true", help="ask for newer revisions")
-        parser.set_defaults(perform=perform)
 
 
 def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -105,22 +118,41 @@ def _entries(names: Sequence[str]) -> list[KernelEntry]:
 
 
 def _kernels_list(arguments: argparse.Namespace) -> int:
-    catalog, store = load_catalog(), Store()
-    entries = [catalog.find(name) for name in arguments.kernel] or catalog.entries.values()
-    for entry in entries:
-        built = store.lookup(entry)
-        state = f"built, {built.release} ({built.revision})" if built else "not built"
-        print(f"{entry.kernel_id:<28} {entry.source.package:<20} {state}")
+    from kernels.availability import State, survey
+
+    if arguments.buildable:
+        found = survey(_entries(arguments.kernel), Store())
+        for one in found:
+            if one.state is not State.UNBUILDABLE:
+                print(one.entry.kernel_id)
+        return 0
+    catalog = load_catalog()
+    chosen = [catalog.find(name) for name in arguments.kernel] or catalog.entries.values()
+    found = survey(chosen, Store())
+    if arguments.json:
+        print(json.dumps([one.to_json() for one in found], indent=1))
+        return 0
+    for one in found:
+        source = f"variant of {one.entry.of}" if one.entry.of else str(one.entry.source)
+        print(f"{one.entry.kernel_id:<25} {source:<37} {one}")
     return 0
 
 
 def _kernels_build(arguments: argparse.Namespace) -> int:
     from kernels.build import ensure
 
+    built = 0
     for entry in _entries(arguments.kernel):
         progress = StreamProgress(sys.stderr)
-        print(ensure(entry, Store(), progress=progress, refresh=arguments.refresh).image)
-    return 0
+        try:
+            print(ensure(entry, Store(), progress=progress, refresh=arguments.refresh).image)
+            built += 1
+        except (MissingTool, SourceUnavailable) as error:
+            if arguments.kernel:
+                raise
+            # "All kernels" are those that can be built here.
+            print(f"uevt: {entry.kernel_id} is left out: {error}; {error.mend}", file=sys.stderr)
+    return exit_code(Ending.PASS if built else Ending.HOST)
 
 
 def _kernels_path(arguments: argparse.Namespace) -> int:

@@ -8,19 +8,22 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernels import config
 from kernels.errors import BadCatalogEntry, UnknownKernel
+from kernels.table import Table, closest, read
 from kernels.tools import TOOLS
 
 CATALOG = Path(__file__).parent / "catalog"
-PATCHES = Path(__file__).parent / "patches"
+VARIANTS = Path(__file__).parent / "variants"
 
 DEBIAN_SOURCE = "debian-source"
+TARBALL = "tarball"
+# `series = "newest"`: any tarball, the newest of all.
+NEWEST = "newest"
 # `abi = "release"`: the ABI to judge by is that of the release that was built.
 ABI_OF_RELEASE = "release"
 
@@ -29,14 +32,27 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~-]*")
 # VERSION.PATCHLEVEL[.SUBLEVEL][-rcN] of `uname -r`, without what localversion adds.
 _RELEASE = re.compile(r"\d+\.\d+(?:\.\d+)?(?:-rc\d+)?")
+_NO_NUMBER = 1 << 30
+_SERIES = re.compile(rf"\d+\.\d+|{NEWEST}")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the source comes from: a distribution's source package."""
+    """Where the source comes from: a distribution's source package, or an upstream tarball.
+
+    `suite` is the distribution's suite that has the package where the host's own may not,
+    `series` the releases that a tarball may be of.
+    """
 
     kind: str
     package: str
+    suite: str | None = None
+    series: str | None = None
+
+    def __str__(self) -> str:
+        if self.kind == TARBALL:
+            return "any tarball" if self.series == NEWEST else f"tarball of {self.series}"
+        return f"{self.package} in {self.suite}" if self.suite else self.package
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +73,8 @@ class KernelEntry:
     """One kernel that can be built.
 
     `wanted` are the merged configuration lines, `patches` (name, text) in order of applying,
-    `revision` the one asked for by `NAME@REVISION`, if any.
+    `revision` the one asked for by `NAME@REVISION`, if any.  `of` names the kernel that this
+    one is our variant of; `differs` is what an `abi` of another release has to be told.
     """
 
     name: str
@@ -69,11 +86,18 @@ class KernelEntry:
     needs: Needs
     default: bool
     revision: str | None = None
+    of: str | None = None
+    differs: tuple[str, ...] = ()
 
     @property
     def kernel_id(self) -> str:
         """The name under which results are kept: path-safe and unique."""
         return f"{self.name}@{self.revision}" if self.revision else self.name
+
+    @property
+    def variant(self) -> bool:
+        """Whether nobody but us has this kernel."""
+        return self.of is not None
 
     @property
     def patches_digest(self) -> str:
@@ -83,11 +107,15 @@ class KernelEntry:
         return hashlib.sha256("\0".join(text for _, text in self.patches).encode()).hexdigest()
 
     def abi_for(self, release: str) -> str:
-        """The ABI to judge a build by: `abi`, or the release (as "6.12.117") if it says so."""
-        if self.abi != ABI_OF_RELEASE:
-            return self.abi
-        match = _RELEASE.match(release)
-        return match[0] if match else release
+        """The ABI to judge a build by: `abi`, or the release (as "6.12.117") if it says so.
+
+        What `differs` from it follows after commas.
+        """
+        abi = self.abi
+        if abi == ABI_OF_RELEASE:
+            match = _RELEASE.match(release)
+            abi = match[0] if match else release
+        return ",".join((abi, *self.differs))
 
     def digest(self) -> str:
         """sha256 over everything in this entry that decides what is built."""
@@ -111,7 +139,7 @@ class Catalog:
         """The entry of `NAME` or `NAME@REVISION`.  Raises UnknownKernel with the closest name."""
         stem, at, revision = name.partition("@")
         if stem not in self.entries or (at and not _REVISION.fullmatch(revision)):
-            raise UnknownKernel(name, tuple(self.entries), _closest(stem, self.entries))
+            raise UnknownKernel(name, tuple(self.entries), closest(stem, self.entries))
         return replace(self.entries[stem], revision=revision or None)
 
     def default(self) -> tuple[KernelEntry, ...]:
@@ -121,43 +149,60 @@ class Catalog:
 
 def load_catalog(directory: Path = CATALOG) -> Catalog:
     """Read every TOML of a directory.  Raises BadCatalogEntry for the first that is wrong."""
-    files = sorted(directory.glob("*.toml"), key=lambda file: file.stem)
+    files = sorted(directory.glob("*.toml"), key=lambda file: _by_number(file.stem))
     if not files:
         raise BadCatalogEntry(directory, "", "holds no *.toml", "put one file per kernel there")
-    loaded = (load_entry(file) for file in files)
-    return Catalog({entry.name: entry for entry in loaded})
+    tables = [read(file) for file in files]
+    # Variants take from other entries what they do not say themselves.
+    entries: dict[str, KernelEntry] = {}
+    for table in sorted(tables, key=lambda table: "of" in table.data):
+        entry = _variant(table, entries) if "of" in table.data else _entry(table)
+        table.finish()
+        entries[entry.name] = entry
+    return Catalog({file.stem: entries[file.stem] for file in files})
 
 
-def load_entry(file: Path) -> KernelEntry:
-    """Read and check one catalog file.  Raises BadCatalogEntry."""
-    try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadCatalogEntry(file, "", f"not valid TOML: {error}", "correct the syntax") from error
-    except OSError as error:
-        raise BadCatalogEntry(file, "", f"not readable: {error.strerror}", "remove it") from error
-    table = _Table(file, "", data)
-    entry = KernelEntry(
+def _by_number(name: str) -> tuple[tuple[int, str], ...]:
+    """A key that sorts 6.9 before 6.12, and what has no number last."""
+    parts = re.findall(r"(\d+)|(\D+)", name)
+    return tuple((int(number), "") if number else (_NO_NUMBER, text) for number, text in parts)
+
+
+def _entry(table: Table) -> KernelEntry:
+    """An entry that stands for itself."""
+    fragments = table.texts("fragments")
+    return KernelEntry(
         name=_name(table),
         abi=table.text("abi", default=ABI_OF_RELEASE),
         source=_source(table.table("source")),
-        fragments=(fragments := table.texts("fragments")),
+        fragments=fragments,
         wanted=_wanted(table, fragments),
         patches=_patches(table),
         needs=_needs(table.table("needs")),
         default=table.flag("default", default=True),
+        differs=table.texts("differs", default=()),
     )
-    table.finish()
-    return entry
 
 
-def _closest(word: str, known: Iterable[str]) -> str | None:
-    from difflib import get_close_matches  # 10 ms that a correct catalog does not need
+def _variant(table: Table, bases: Mapping[str, KernelEntry]) -> KernelEntry:
+    """An entry that is another one but for its patches and the ABI to judge it by."""
+    of = table.text("of")
+    base = bases.get(of)
+    if base is None or base.variant:
+        known = ", ".join(name for name, entry in bases.items() if not entry.variant)
+        raise table.bad("of", f"{of!r} is no kernel to be changed", f"choose from: {known}")
+    return replace(
+        base,
+        name=_name(table),
+        abi=table.text("abi", default=base.abi),
+        patches=_patches(table),
+        default=table.flag("default", default=True),
+        of=of,
+        differs=table.texts("differs", default=()),
+    )
 
-    return next(iter(get_close_matches(word, list(known), n=1)), None)
 
-
-def _name(table: _Table) -> str:
+def _name(table: Table) -> str:
     name = table.text("name")
     if not _NAME.fullmatch(name):
         raise table.bad("name", f"{name!r} is not path-safe", "use only a-z 0-9 . _ -")
@@ -168,18 +213,32 @@ def _name(table: _Table) -> str:
     return name
 
 
-def _source(table: _Table) -> Source:
+def _source(table: Table) -> Source:
     kind = table.text("kind")
-    if kind != DEBIAN_SOURCE:
-        raise table.bad("kind", f"unknown kind {kind!r}", f'write kind = "{DEBIAN_SOURCE}"')
-    package = table.text("package")
-    if not _NAME.fullmatch(package):
-        raise table.bad("package", f"{package!r} is no package name", "use only a-z 0-9 . _ -")
+    if kind == DEBIAN_SOURCE:
+        source = _debian_source(table)
+    elif kind == TARBALL:
+        source = Source(kind, "linux", series=table.text("series"))
+        if not _SERIES.fullmatch(table.text("series")):
+            mend = f'write series = "6.1" or "{NEWEST}"'
+            raise table.bad("series", f"{source.series!r} is no series", mend)
+    else:
+        mend = f'write kind = "{DEBIAN_SOURCE}" or "{TARBALL}"'
+        raise table.bad("kind", f"unknown kind {kind!r}", mend)
     table.finish()
-    return Source(kind, package)
+    return source
 
 
-def _wanted(table: _Table, fragments: tuple[str, ...]) -> tuple[str, ...]:
+def _debian_source(table: Table) -> Source:
+    package = table.text("package")
+    suite = table.text("suite") if "suite" in table.data else None
+    for key, value in (("package", package), ("suite", suite)):
+        if value is not None and not _NAME.fullmatch(value):
+            raise table.bad(key, f"{value!r} is no {key} name", "use only a-z 0-9 . _ -")
+    return Source(DEBIAN_SOURCE, package, suite=suite)
+
+
+def _wanted(table: Table, fragments: tuple[str, ...]) -> tuple[str, ...]:
     texts = []
     for name in fragments:
         file = config.fragment_path(name)
@@ -193,17 +252,17 @@ def _wanted(table: _Table, fragments: tuple[str, ...]) -> tuple[str, ...]:
     return config.merge(texts)
 
 
-def _patches(table: _Table) -> tuple[tuple[str, str], ...]:
+def _patches(table: Table) -> tuple[tuple[str, str], ...]:
     found = []
     for name in table.texts("patches", default=()):
-        file = PATCHES / f"{name}.patch"
+        file = VARIANTS / f"{name}.patch"
         if not file.is_file():
             raise table.bad("patches", f"no patch {name!r}", f"put it at {file}")
         found.append((name, file.read_text(encoding="utf-8")))
     return tuple(found)
 
 
-def _needs(table: _Table) -> Needs:
+def _needs(table: Table) -> Needs:
     tools = table.texts("tools")
     for name in tools:
         if name not in TOOLS:
@@ -216,63 +275,3 @@ def _needs(table: _Table) -> Needs:
     )
     table.finish()
     return needs
-
-
-class _Table:
-    """A TOML table being read: each getter checks one key, `finish` refuses keys unread."""
-
-    def __init__(self, file: Path, prefix: str, data: Mapping[str, object]) -> None:
-        self.file = file
-        self.data = data
-        self._prefix = prefix
-        self._read: set[str] = set()
-
-    def bad(self, key: str, what: str, mend: str) -> BadCatalogEntry:
-        """The error about one key of this table."""
-        return BadCatalogEntry(self.file, self._prefix + key, what, mend)
-
-    def text(self, key: str, *, default: str | None = None) -> str:
-        value = self._get(key, default)
-        if not isinstance(value, str) or not value:
-            raise self.bad(key, f"must be a text, not {value!r}", f'write {key} = "…"')
-        return value
-
-    def texts(self, key: str, *, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
-        value = self._get(key, default)
-        if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
-            raise self.bad(key, f"must be a list of texts, not {value!r}", f'write {key} = ["…"]')
-        return tuple(value)
-
-    def number(self, key: str) -> int:
-        value = self._get(key, None)
-        if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-            raise self.bad(key, f"must be a positive number, not {value!r}", f"write {key} = 100")
-        return value
-
-    def flag(self, key: str, *, default: bool) -> bool:
-        value = self._get(key, default)
-        if not isinstance(value, bool):
-            raise self.bad(key, f"must be true or false, not {value!r}", f"write {key} = true")
-        return value
-
-    def table(self, key: str) -> _Table:
-        value = self._get(key, None)
-        if not isinstance(value, dict):
-            raise self.bad(key, f"must be a table, not {value!r}", f"write [{key}]")
-        return _Table(self.file, f"{self._prefix}{key}.", value)
-
-    def finish(self) -> None:
-        """Refuse what nobody asked for: a misspelt key must not be ignored."""
-        for key in self.data:
-            if key not in self._read:
-                close = _closest(key, self._read)
-                raise self.bad(
-                    key, "unknown key", f"did you mean {close}?" if close else "remove it"
-                )
-
-    def _get(self, key: str, default: object) -> object:
-        self._read.add(key)
-        value = self.data.get(key, default)
-        if value is None:
-            raise self.bad(key, "missing", f"add {key} (see kernels/catalog/6.12.toml)")
-        return value

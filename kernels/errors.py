@@ -53,7 +53,7 @@ class UnknownRevision(UserMistake):
     def __init__(self, package: str, revision: str, offered: Sequence[str]) -> None:
         super().__init__(
             f"{package} is not offered in revision {revision!r}",
-            f"the host's package sources offer: {', '.join(offered)}",
+            f"the revisions to be had are: {', '.join(offered)}",
         )
         self.revision = revision
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO
 
+from kernels.deadline import Deadline
+
 # A log file is for reading later: one line in this many seconds shows that it lives.
 QUIET_INTERVAL_S = 15.0
 
@@ -44,6 +46,15 @@ Progress = Callable[[Step], None]
 
 def silent(_: Step) -> None:
     """Tell nobody."""
+
+
+def ticking(progress: Progress, deadline: Deadline) -> Callable[[], None]:
+    """A child's `on_tick`: says what is done and for how long."""
+
+    def tick() -> None:
+        progress(Step(deadline.what, elapsed_s=deadline.elapsed, passing=True))
+
+    return tick
 
 
 class StreamProgress:

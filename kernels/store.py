@@ -4,7 +4,8 @@ Below `root` (UEVT_CACHE, else the user's cache directory):
 
 - `kernels/<key>/`: image, config and kernel.json of a finished build; appears by one rename
 - `names/<kernel id>.json`: which key a name meant when it was last built
-- `sources/`, `objects/`, `downloads/`, `apt/`: what the workshop works with
+- `modules/<key>/<digest>/`: a module for that kernel, by the digest of its source
+- `sources/`, `objects/`, `apt/`: what the workshop works with
 - `work/`: builds under way, `logs/`: make's output, `lock` and `lock.holder`
 """
 
@@ -23,11 +24,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from kernels import tools
+from kernels import lock, tools
 from kernels.catalog import KernelEntry
-from kernels.deadline import Deadline
-from kernels.errors import MIB, StoreBusy, StoreFull, StoreUnusable
-from kernels.progress import Progress, Step
+from kernels.errors import MIB, StoreFull, StoreUnusable
+from kernels.files import read_json, sync
+from kernels.progress import Progress
 
 SCHEMA = 1
 IMAGE = "bzImage"
@@ -81,6 +82,17 @@ class BuiltKernel:
     config_sha256: str
     wanted: tuple[str, ...]
     source: str
+    of: str | None = None
+
+    @property
+    def variant(self) -> bool:
+        """Whether this is a kernel that we changed: `of` names the one it was."""
+        return self.of is not None
+
+    @property
+    def key(self) -> str:
+        """The store's name for it."""
+        return self.image.parent.name
 
 
 class Store:
@@ -91,7 +103,7 @@ class Store:
 
     @property
     def sources(self) -> Path:
-        """Unpacked source trees, one per revision and set of patches."""
+        """Unpacked source trees, one per revision; the journals of those that are patched."""
         return self.root / "sources"
 
     @property
@@ -100,9 +112,9 @@ class Store:
         return self.root / "objects"
 
     @property
-    def downloads(self) -> Path:
-        """Packages while they are unpacked."""
-        return self.root / "downloads"
+    def modules(self) -> Path:
+        """Modules that were built for kernels of the store."""
+        return self.root / "modules"
 
     @property
     def apt(self) -> Path:
@@ -119,7 +131,7 @@ class Store:
 
         Reads two small files; starts a process only when gcc's or ld's file is another one.
         """
-        name = _read_json(self._name_file(entry))
+        name = read_json(self._name_file(entry.kernel_id))
         if name is None or name.get("entry") != entry.digest():
             return None
         if not _same_toolchain(name):
@@ -127,16 +139,17 @@ class Store:
         return self.load(entry, str(name.get("key")))
 
     def remembered_revision(self, entry: KernelEntry) -> str | None:
-        """The revision this entry's name was last resolved to, if ever."""
-        name = _read_json(self._name_file(entry))
-        if name is None or name.get("package") != entry.source.package:
-            return None
-        return str(name.get("revision"))
+        """The revision this entry's name was last resolved to, if ever; else its base's."""
+        for kernel in (entry.kernel_id, entry.of):
+            name = read_json(self._name_file(kernel)) if kernel is not None else None
+            if name is not None and name.get("package") == entry.source.package:
+                return str(name.get("revision"))
+        return None
 
     def load(self, entry: KernelEntry, key: str) -> BuiltKernel | None:
         """The finished kernel of that key, or None."""
         directory = self.root / "kernels" / key
-        record = _read_json(directory / RECORD)
+        record = read_json(directory / RECORD)
         image = directory / IMAGE
         if record is None or not image.is_file():
             return None
@@ -152,7 +165,24 @@ class Store:
             config_sha256=str(record["config_sha256"]),
             wanted=entry.wanted,
             source=f"{record['package']} {record['revision']}",
+            of=entry.of,
         )
+
+    def recipe(self, kernel: BuiltKernel) -> Recipe:
+        """What a kernel of this store was made from."""
+        record = json.loads((kernel.image.parent / RECORD).read_text(encoding="utf-8"))
+        return Recipe(
+            package=record["package"],
+            revision=record["revision"],
+            wanted=tuple(record["wanted"]),
+            patches=record["patches"],
+            compiler=record["compiler"],
+        )
+
+    def configuration_of(self, recipe: Recipe) -> str | None:
+        """sha256 of the .config that a recipe's finished kernel came out with, or None."""
+        record = read_json(self.root / "kernels" / recipe.key / RECORD)
+        return None if record is None else str(record["config_sha256"])
 
     def publish(self, recipe: Recipe, product: Product) -> None:
         """Make a finished build appear under its key, whole and on disk, or not at all."""
@@ -170,13 +200,13 @@ class Store:
             (work / CONFIG).write_bytes(config)
             (work / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
             for file in work.iterdir():
-                _sync(file)
+                sync(file)
             work.chmod(0o755)  # a scratch directory is private, a kernel is not
             target.parent.mkdir(exist_ok=True)
             if target.exists():  # damaged, or it would not have been built again
                 shutil.rmtree(target)
             work.rename(target)
-            _sync(target.parent)
+            sync(target.parent)
 
     def remember(self, entry: KernelEntry, recipe: Recipe, stamp: str) -> None:
         """Let this entry's name lead to the recipe's kernel from now on."""
@@ -188,12 +218,12 @@ class Store:
             "stamp": stamp,
             "key": recipe.key,
         }
-        file = self._name_file(entry)
+        file = self._name_file(entry.kernel_id)
         file.parent.mkdir(exist_ok=True)
         with self.workspace(f"name-{entry.kernel_id}") as work:
             fresh = work / "name.json"
             fresh.write_text(json.dumps(record, indent=1), encoding="utf-8")
-            _sync(fresh)
+            sync(fresh)
             fresh.replace(file)
 
     @contextmanager
@@ -214,37 +244,20 @@ class Store:
         The lock dies with its holder, so what a killed builder left in `work/` is swept here.
         Raises StoreBusy naming the holder, StoreUnusable.
         """
-        from filelock import FileLock, Timeout  # 90 ms that a warm look-up does not need
-
         if re.search(r"[\s:]", str(self.root)):
             raise StoreUnusable(self.root, "kbuild refuses paths with a space or a colon")
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.root / "lock")
-            deadline = Deadline(wait_s, "the build store's lock")
-            while True:
-                try:
-                    lock.acquire(timeout=min(1.0, deadline.remaining))
-                    break
-                except Timeout:
-                    if deadline.expired:
-                        raise StoreBusy(self._holder(), wait_s) from None
-                    told = f"waiting for {self._holder()}"
-                    progress(Step(told, elapsed_s=deadline.elapsed, passing=True))
         except OSError as error:
             raise StoreUnusable(self.root, error.strerror or str(error)) from error
         try:
-            holder = f"process {os.getpid()} ({what}, since {time.strftime('%H:%M:%S')})"
-            (self.root / "lock.holder").write_text(holder, encoding="utf-8")
-            shutil.rmtree(self.root / "work", ignore_errors=True)
-            yield
+            with lock.held(self.root / "lock", what, progress, wait_s):
+                shutil.rmtree(self.root / "work", ignore_errors=True)
+                yield
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
             raise StoreFull(self.root, what, None, self._free()) from error
-        finally:
-            (self.root / "lock.holder").unlink(missing_ok=True)
-            lock.release()
 
     def require_space(self, needed_mib: int, what: str) -> None:
         """Raise StoreFull unless that much is free for us on the store's file system."""
@@ -255,14 +268,8 @@ class Store:
     def _free(self) -> int:
         return shutil.disk_usage(self.root).free
 
-    def _holder(self) -> str:
-        try:
-            return (self.root / "lock.holder").read_text(encoding="utf-8") or "another process"
-        except OSError:
-            return "another process"
-
-    def _name_file(self, entry: KernelEntry) -> Path:
-        return self.root / "names" / f"{entry.kernel_id}.json"
+    def _name_file(self, kernel_id: str) -> Path:
+        return self.root / "names" / f"{kernel_id}.json"
 
 
 def default_root() -> Path:
@@ -280,21 +287,3 @@ def _same_toolchain(name: dict[str, object]) -> bool:
     if stamp in ("", name.get("stamp")):
         return True
     return tools.toolchain().version == name.get("compiler")
-
-
-def _read_json(file: Path) -> dict[str, object] | None:
-    """A record of ours, or None when absent or damaged: then it is made again."""
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return data if isinstance(data, dict) else None
-
-
-def _sync(path: Path) -> None:
-    """Have a file or directory on disk before something that points to it is."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

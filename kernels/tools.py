@@ -41,6 +41,7 @@ TOOLS = {
     tool.name: tool
     for tool in (
         Tool("apt-cache", ("apt", "apt", "apt", "apt")),
+        Tool("apt-config", ("apt", "apt", "apt", "apt")),
         Tool("apt-get", ("apt", "apt", "apt", "apt")),
         Tool("bc", ("bc", "bc", "bc", "bc")),
         Tool("bison", ("bison", "bison", "bison", "bison")),

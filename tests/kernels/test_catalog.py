@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.catalog import CATALOG, load_catalog, load_entry
+from kernels.catalog import CATALOG, VARIANTS, KernelEntry, load_catalog
 from kernels.errors import BadCatalogEntry, UnknownKernel, UserMistake
 
 GOOD = """
@@ -23,11 +23,20 @@ objects_mib = 5
 """
 
 
-def written(directory: Path, text: str) -> Path:
-    """A catalog file `9.9.toml` of that text."""
-    file = directory / "9.9.toml"
+VARIANT = 'name = "9.9-x"\nof = "9.9"\n'
+
+
+def written(directory: Path, text: str, name: str = "9.9") -> Path:
+    """A catalog file of that text."""
+    file = directory / f"{name}.toml"
     file.write_text(text, encoding="utf-8")
     return file
+
+
+def loaded(directory: Path, text: str) -> KernelEntry:
+    """The entry of a catalog that has only it."""
+    written(directory, text)
+    return load_catalog(directory).find("9.9")
 
 
 def test_the_catalog_that_ships_has_6_12() -> None:
@@ -84,8 +93,16 @@ def test_an_unknown_kernel_offers_the_closest() -> None:
 def test_abi_release_is_the_upstream_part_of_the_built_release(
     tmp_path: Path, abi: str, release: str, expected: str
 ) -> None:
-    entry = load_entry(written(tmp_path, GOOD.replace('"release"', f'"{abi}"')))
+    entry = loaded(tmp_path, GOOD.replace('"release"', f'"{abi}"'))
     assert entry.abi_for(release) == expected
+
+
+@pytest.mark.parametrize(
+    ("abi", "expected"), [("release", "9.9.3,a=no,b=2"), ("byte-status", "byte-status,a=no,b=2")]
+)
+def test_what_differs_follows_the_abi(tmp_path: Path, abi: str, expected: str) -> None:
+    text = GOOD.replace('abi = "release"', f'abi = "{abi}"\ndiffers = ["a=no", "b=2"]')
+    assert loaded(tmp_path, text).abi_for("9.9.3-uevt") == expected
 
 
 @pytest.mark.parametrize(
@@ -97,12 +114,17 @@ def test_abi_release_is_the_upstream_part_of_the_built_release(
         ('name = "9.9"', 'name = "9.8"', "name", 'write name = "9.9"'),
         ('abi = "release"', "abi = []", "abi", 'write abi = "…"'),
         ('abi = "release"', 'abbi = "release"', "abbi", "did you mean abi?"),
-        ('["guest"]', '["guets"]', "fragments", "choose from: guest,"),
+        ('["guest"]', '["guets"]', "fragments", "choose from: compile-test, guest"),
         ('["guest"]', '"guest"', "fragments", 'write fragments = ["…"]'),
         ('["guest"]', '["guest"]\npatches = ["nope"]', "patches", "nope.patch"),
         ('["guest"]', '["guest"]\ndefault = 1', "default", "write default = true"),
         ("[source]", "[sauce]", "source", "add source"),
-        ('"debian-source"', '"git"', "source.kind", 'write kind = "debian-source"'),
+        ('"debian-source"', '"git"', "source.kind", 'kind = "debian-source" or "tarball"'),
+        ('"debian-source"', '"tarball"', "source.series", "add series"),
+        ('kind = "debian-source"\n', 'kind = "tarball"\nseries = "6"\n', "source.series", '"6.1"'),
+        ('"debian-source"', '"debian-source"\nsuite = "a b"', "source.suite", "use only a-z"),
+        ('abi = "release"', 'of = "9.8"', "of", "choose from: "),
+        ('["guest"]', '["guest"]\ndiffers = "a=no"', "differs", 'write differs = ["…"]'),
         ('"linux-source-9.9"', '"-o evil"', "source.package", "use only a-z"),
         ('"debian-source"', '"debian-source"\nurl = "x"', "source.url", "remove it"),
         ('["gcc"]', '["clang"]', "needs.tools", "kernels/tools.py"),
@@ -126,6 +148,54 @@ def test_a_bad_entry_names_file_key_and_mend(
     assert "\n" not in str(caught.value) + caught.value.mend
 
 
+def test_a_variant_has_all_of_its_base_but_what_it_says(tmp_path: Path) -> None:
+    written(tmp_path, GOOD)
+    written(tmp_path, VARIANT + 'abi = "byte-status"\ndiffers = ["a=no"]\n', "9.9-x")
+    catalog = load_catalog(tmp_path)
+    base, variant = catalog.find("9.9"), catalog.find("9.9-x")
+    assert (variant.of, variant.variant, base.variant) == ("9.9", True, False)
+    assert (variant.source, variant.wanted, variant.needs) == (base.source, base.wanted, base.needs)
+    assert variant.abi_for("9.9.3") == "byte-status,a=no"
+    assert base.abi_for("9.9.3") == "9.9.3"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ('of = "9.9"', 'of = "9.7"', "of"),
+        ('of = "9.9"', 'of = "9.9-x"', "of"),
+        ('of = "9.9"', 'of = "9.9"\nfragments = ["guest"]', "fragments"),
+        ('of = "9.9"', 'of = "9.9"\npatches = ["nope"]', "patches"),
+    ],
+)
+def test_a_bad_variant_names_the_key(tmp_path: Path, old: str, new: str, key: str) -> None:
+    written(tmp_path, GOOD)
+    file = written(tmp_path, VARIANT.replace(old, new), "9.9-x")
+    with pytest.raises(BadCatalogEntry) as caught:
+        load_catalog(tmp_path)
+    assert (caught.value.file, caught.value.key) == (file, key)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("", "", "linux-source-9.9"),
+        ('"debian-source"', '"debian-source"\nsuite = "trixie-backports"', "in trixie-backports"),
+    ],
+)
+def test_a_source_as_text(tmp_path: Path, old: str, new: str, text: str) -> None:
+    assert str(loaded(tmp_path, GOOD.replace(old, new, 1)).source).endswith(text)
+
+
+def test_a_tarball_has_a_series_or_is_the_newest(tmp_path: Path) -> None:
+    text = GOOD.replace('"debian-source"', '"tarball"').replace("package", "series")
+    series = loaded(tmp_path, text.replace("linux-source-", "")).source
+    assert (series.kind, series.package, series.series) == ("tarball", "linux", "9.9")
+    assert str(series) == "tarball of 9.9"
+    newest = loaded(tmp_path, text.replace("linux-source-9.9", "newest")).source
+    assert str(newest) == "any tarball"
+
+
 def test_bytes_that_are_no_text_are_bad_toml(tmp_path: Path) -> None:
     (tmp_path / "9.9.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(BadCatalogEntry, match="not valid TOML"):
@@ -139,3 +209,8 @@ def test_an_empty_directory_is_no_catalog(tmp_path: Path) -> None:
 
 def test_every_entry_that_ships_is_named_like_its_file() -> None:
     assert set(load_catalog().entries) == {file.stem for file in CATALOG.glob("*.toml")}
+
+
+def test_every_patch_is_some_entrys() -> None:
+    used = {name for entry in load_catalog().entries.values() for name, _ in entry.patches}
+    assert used == {file.stem for file in VARIANTS.glob("*.patch")}

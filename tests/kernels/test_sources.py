@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import platform
 import tarfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kernels import aptsources
 from kernels.catalog import KernelEntry
-from kernels.errors import BuildFailed, SourceUnavailable, StoreFull, UnknownRevision
+from kernels.errors import SourceUnavailable, StoreFull, UnknownRevision
 from kernels.progress import Step, silent
 from kernels.sources import SourceTrees
 from kernels.store import Store
@@ -139,6 +141,38 @@ def test_absent_lists_are_replaced_by_private_ones(
     assert f"-oDir::Cache={store.apt}/cache" in options
 
 
+def test_a_suite_is_asked_of_the_hosts_own_archive(
+    entry: KernelEntry, store: Store, apt: FakeApt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = apt.directory / "debian.sources"
+    sources.write_text("Types: deb\nURIs: http://m.example\nSuites: bookworm\nComponents: main\n")
+    monkeypatch.setattr(aptsources, "_files", lambda: [sources])
+    release = {"VERSION_CODENAME": "bookworm"}
+    monkeypatch.setattr(platform, "freedesktop_os_release", lambda: release)
+    apt.lists("upstream", "9.9.4-1~bpo1")
+    apt.archive("9.9.4-1~bpo1")
+    source = replace(entry.source, suite="other-backports")
+    assert obtained(replace(entry, source=source), store).name == "linux-source-9.9_9.9.4-1~bpo1"
+    state = store.apt / "suites/other-backports"
+    assert "suites: other-backports\n" in aptsources.path(state).read_text()
+    said = (apt.directory / "diary").read_text().splitlines()
+    assert len(said) == 2
+    for line in said:
+        assert f"-oDir::State={state} " in line
+        assert f"-oDir::Etc::sourcelist={aptsources.path(state)} " in line
+        assert "-oDir::Etc::sourceparts=- " in line
+
+
+def test_a_suite_that_the_host_has_is_not_asked_for(
+    entry: KernelEntry, store: Store, apt: FakeApt
+) -> None:
+    apt.lists("host", "9.9.3-1")
+    source = replace(entry.source, suite="other-backports")
+    offer = SourceTrees(store, silent).resolve(replace(entry, source=source))
+    assert offer.version == "9.9.3-1"
+    assert apt.diary == []
+
+
 def test_lists_older_than_the_archive_are_asked_anew(
     entry: KernelEntry, store: Store, apt: FakeApt
 ) -> None:
@@ -184,25 +218,10 @@ def test_space_is_asked_for_before_the_download(
     assert apt.diary == []
 
 
-def test_patches_make_a_tree_of_their_own(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_a_variant_has_the_tree_of_its_base(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1")
     apt.archive("9.9.3-1")
-    text = "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"
-    patched = obtained(replace(entry, patches=(("ten", text),)), store)
-    plain = obtained(entry, store)
-    assert patched != plain
-    assert (patched / "Makefile").read_text() == "VERSION = 10\n"
-    assert (plain / "Makefile").read_text() == "VERSION = 9\n"
-
-
-def test_a_patch_that_does_not_apply(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
-    apt.lists("host", "9.9.3-1")
-    apt.archive("9.9.3-1")
-    text = "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 8\n+VERSION = 10\n"
-    with pytest.raises(BuildFailed, match="applying patch ten") as caught:
-        obtained(replace(entry, patches=(("ten", text),)), store)
-    assert "FAILED" in caught.value.log.read_text()
-    assert list(store.sources.iterdir()) == []
+    assert obtained(replace(entry, patches=(("ten", "text"),)), store) == obtained(entry, store)
 
 
 def test_every_step_says_what_it_does(entry: KernelEntry, store: Store, apt: FakeApt) -> None:

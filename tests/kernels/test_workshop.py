@@ -12,75 +12,10 @@ from kernels.build import HostWorkshop, ensure
 from kernels.catalog import KernelEntry
 from kernels.errors import BuildFailed, KernelTrouble, LostOptions, StoreFull
 from kernels.progress import Step, silent
-from kernels.store import Recipe, Store
+from kernels.store import Store
+from tests.kernels.fake_make import FakeMake
 
-# "olddefconfig" keeps what was appended, less what `drop` names; "bzImage" compiles two objects.
-MAKE = """\
-for argument; do
-    case "$argument" in O=*) out=${{argument#O=}} ;; esac
-done
-echo "$* MAKEFLAGS=$MAKEFLAGS $KBUILD_BUILD_TIMESTAMP" >> {fake}/diary
-case "$*" in
-*tinyconfig*) echo "CONFIG_TINY=y" > "$out/.config" ;;
-*olddefconfig*)
-    if test -e {fake}/drop; then
-        grep -v -f {fake}/drop "$out/.config" > "$out/new"; mv "$out/new" "$out/.config"
-    fi ;;
-*bzImage*)
-    echo "  CC      init/main.o"
-    echo "  AS      arch/x86/entry/entry.o"
-    echo "  AR      init/built-in.a"
-    if test -e {fake}/fail; then cat {fake}/fail; exit 2; fi
-    mkdir -p "$out/arch/x86/boot" "$out/include/config"
-    echo image > "$out/arch/x86/boot/bzImage"
-    echo 9.9.3 > "$out/include/config/kernel.release"
-    touch "$out/vmlinux" ;;
-esac
-"""
-APT_CACHE = "printf 'Package: linux-source-9.9\\nVersion: 9.9.4-1\\nSize: 1\\n'\n"
-
-
-class FakeMake:
-    """The directory of a fake make and what it does next."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        directory.mkdir()
-        for name, text in (
-            ("make", MAKE),
-            ("apt-cache", APT_CACHE),
-            ("apt-get", ""),
-            ("dpkg-deb", ""),
-        ):
-            program = directory / name
-            program.write_text("#!/bin/sh\n" + text.format(fake=directory))
-            program.chmod(0o755)
-
-    @property
-    def diary(self) -> list[str]:
-        """The calls."""
-        file = self.directory / "diary"
-        return file.read_text().splitlines() if file.exists() else []
-
-
-@pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMake:
-    fake = FakeMake(tmp_path / "fake-make")
-    monkeypatch.setenv("PATH", str(fake.directory), prepend=":")
-    monkeypatch.setenv("MAKEFLAGS", "-n")
-    return fake
-
-
-@pytest.fixture
-def built_before(entry: KernelEntry, store: Store) -> KernelEntry:
-    """The entry, whose source tree is in the store and whose name remembers it."""
-    tree = store.sources / "linux-source-9.9_9.9.3-1"
-    tree.mkdir(parents=True)
-    (tree / "Makefile").write_text("VERSION = 9\n")
-    os.utime(tree / "Makefile", (0, 0))
-    with store.locked("a test", silent):
-        store.remember(entry, Recipe("linux-source-9.9", "9.9.3-1", (), "", "gcc 0"), "")
-    return entry
+TEN = (("ten", "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"),)
 
 
 def objects(store: Store) -> Path:
@@ -166,3 +101,105 @@ def test_a_source_tree_that_is_gone_is_resolved_anew(
     shop = HostWorkshop(store, silent)
     assert shop.prepare(built_before, "9.9.3-1").revision == "9.9.3-1"
     assert shop.prepare(built_before, "9.9.2-1").revision == "9.9.4-1"
+
+
+def test_a_variant_is_made_from_the_patched_tree_of_its_base(
+    built_before: KernelEntry, store: Store, make: FakeMake
+) -> None:
+    plain = ensure(built_before, store)
+    variant = replace(built_before, name="9.9-ten", patches=TEN, of="9.9")
+    kernel = ensure(variant, store)
+    assert (make.directory / "seen").read_text() == "VERSION = 10\n"
+    assert kernel.image != plain.image
+    assert kernel.revision == plain.revision
+    assert kernel.of == "9.9"
+    assert kernel.variant
+    (tree,) = store.sources.iterdir()
+    assert (tree / "Makefile").read_text() == "VERSION = 9\n"
+    assert (tree / "Makefile").stat().st_mtime == 0
+    # The clock's time of the patch is in no image.
+    assert all(line.endswith("1970") for line in make.diary)
+
+
+def test_a_patched_tree_is_restored_after_a_failure(
+    built_before: KernelEntry, store: Store, make: FakeMake
+) -> None:
+    (make.directory / "fail").write_text("error: no\n")
+    with pytest.raises(BuildFailed):
+        ensure(replace(built_before, patches=TEN), store)
+    assert (make.directory / "seen").read_text() == "VERSION = 10\n"
+    (make.directory / "fail").unlink()
+    ensure(built_before, store)
+    assert (make.directory / "seen").read_text() == "VERSION = 9\n"
+
+
+def test_a_patch_that_does_not_apply_stops_the_build(
+    built_before: KernelEntry, store: Store, make: FakeMake
+) -> None:
+    text = TEN[0][1].replace("= 9", "= 8")
+    with pytest.raises(BuildFailed, match="Makefile: hunk 1, at line 1, does not apply"):
+        ensure(replace(built_before, patches=(("eight", text),)), store)
+    assert make.diary == []
+
+
+def test_objects_of_a_variant_begin_as_those_of_its_base(
+    built_before: KernelEntry, store: Store, make: FakeMake
+) -> None:
+    ensure(built_before, store)
+    base = objects(store)
+    (base / "main.o").write_text("object")
+    os.utime(base / "main.o", (5, 5))
+    (base / "tools").mkdir()
+    (base / "tools/.check.o.cmd").write_text(f"{base}/tools/check.o := gcc -o {base}/tools/check.o")
+    told: list[Step] = []
+    ensure(replace(built_before, patches=TEN), store, progress=told.append)
+    (patched,) = store.objects.glob("*/9.9+*")
+    assert (patched / "main.o").stat().st_mtime == 5
+    assert (patched / "tools/.check.o.cmd").read_text() == (
+        f"{patched}/tools/check.o := gcc -o {patched}/tools/check.o"
+    )
+    assert str(patched) not in (base / "tools/.check.o.cmd").read_text()
+    assert told[0].phase == "copying the objects of 9.9"
+    assert told[-1].expected is None
+
+
+@pytest.mark.parametrize("why", ["other configuration", "unfinished", "never built"])
+def test_objects_that_do_not_fit_are_not_copied(
+    built_before: KernelEntry, store: Store, make: FakeMake, why: str
+) -> None:
+    variant = replace(built_before, patches=TEN)
+    if why != "never built":
+        ensure(built_before, store)
+        (objects(store) / "main.o").write_text("object")
+    if why == "other configuration":
+        variant = replace(variant, wanted=("CONFIG_C=y",))
+    elif why == "unfinished":
+        (objects(store) / ".unfinished").touch()
+    told: list[Step] = []
+    ensure(variant, store, progress=told.append)
+    (patched,) = store.objects.glob("*/9.9+*")
+    assert not (patched / "main.o").exists()
+    assert told[-1].expected == 4
+
+
+def test_edited_patches_begin_anew_and_leave_no_objects_behind(
+    built_before: KernelEntry, store: Store, make: FakeMake
+) -> None:
+    eleven = (("ten", TEN[0][1].replace("10", "11")),)
+    ensure(built_before, store)
+    ensure(replace(built_before, patches=TEN), store)
+    (first,) = store.objects.glob("*/9.9+*")
+    (first / "ten.o").touch()
+    ensure(replace(built_before, patches=eleven), store)
+    (second,) = store.objects.glob("*/9.9+*")
+    assert first != second
+    assert not (second / "ten.o").exists()
+    assert len(list(store.objects.glob("*/*"))) == 2
+
+
+def test_a_variant_is_of_the_revision_that_its_base_was_built_from(
+    built_before: KernelEntry, store: Store, make: FakeMake
+) -> None:
+    variant = replace(built_before, name="9.9-ten", patches=TEN, of="9.9")
+    assert store.remembered_revision(variant) == "9.9.3-1"
+    assert store.remembered_revision(replace(variant, of=None)) is None

@@ -1,0 +1,31 @@
+"""Small things done to files: on disk for sure, or read if they can be."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+
+def read_json(file: Path) -> dict[str, object] | None:
+    """A record of ours, or None when absent or damaged: then it is made again."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def digest_of(file: Path) -> str:
+    """sha256 of a file's content, in hex."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Have a file or directory on disk before something that points to it is."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

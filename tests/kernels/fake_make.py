@@ -1,0 +1,62 @@
+"""A make that makes files of a few bytes, and an apt that offers one source package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+# "olddefconfig" keeps what was appended, less what `drop` names; "bzImage" compiles two objects.
+MAKE = """\
+for argument; do
+    case "$argument" in O=*) out=${{argument#O=}} ;; esac
+done
+echo "$* MAKEFLAGS=$MAKEFLAGS $KBUILD_BUILD_TIMESTAMP" >> {fake}/diary
+cp "$2/Makefile" {fake}/seen
+case "$*" in
+*tinyconfig*) echo "CONFIG_TINY=y" > "$out/.config" ;;
+*olddefconfig*)
+    if test -e {fake}/drop; then
+        grep -v -f {fake}/drop "$out/.config" > "$out/new"; mv "$out/new" "$out/.config"
+    fi ;;
+*bzImage*)
+    echo "  CC      init/main.o"
+    echo "  AS      arch/x86/entry/entry.o"
+    echo "  AR      init/built-in.a"
+    if test -e {fake}/fail; then cat {fake}/fail; exit 2; fi
+    mkdir -p "$out/arch/x86/boot" "$out/include/config"
+    echo image > "$out/arch/x86/boot/bzImage"
+    echo 9.9.3 > "$out/include/config/kernel.release"
+    touch "$out/vmlinux" "$out/vmlinux.symvers" ;;
+*M=*)
+    for argument; do
+        case "$argument" in M=*) module=${{argument#M=}} ;; esac
+    done
+    if test -e {fake}/fail; then cat {fake}/fail; exit 2; fi
+    for object in $(sed -n 's/^obj-m := //p' "$module/Kbuild"); do
+        cat "$module"/*.c "$out/.config" > "$module/${{object%.o}}.ko"
+    done ;;
+esac
+"""
+APT_CACHE = "printf 'Package: linux-source-9.9\\nVersion: 9.9.4-1\\nSize: 1\\n'\n"
+
+
+class FakeMake:
+    """The directory of a fake make and what it does next."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        directory.mkdir()
+        for name, text in (
+            ("make", MAKE),
+            ("apt-cache", APT_CACHE),
+            ("apt-get", ""),
+            ("dpkg-deb", ""),
+        ):
+            program = directory / name
+            program.write_text("#!/bin/sh\n" + text.format(fake=directory))
+            program.chmod(0o755)
+
+    @property
+    def diary(self) -> list[str]:
+        """The calls."""
+        file = self.directory / "diary"
+        return file.read_text().splitlines() if file.exists() else []

@@ -1,0 +1,138 @@
+"""Finding the distribution's main archive among apt's sources, and writing it for a suite."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import pytest
+
+from kernels import aptsources
+from kernels.errors import SourceUnavailable
+
+STANZAS = """\
+# a comment, and a source that is not for us
+Types: deb deb-src
+URIs: https://packages.example/tool
+Suites: bookworm
+Components: main
+
+Types: deb
+# http://snapshot.example/archive
+URIs: http://mirror.example/debian
+Suites: bookworm bookworm-updates
+Components: main contrib
+Signed-By:
+ -----BEGIN PGP PUBLIC KEY BLOCK-----
+ .
+ mQINBF
+ -----END PGP PUBLIC KEY BLOCK-----
+
+Types: deb
+URIs: http://mirror.example/debian-security
+Suites: bookworm-security
+Components: main
+
+Types: deb
+URIs: http://old.example/debian
+Suites: bookworm
+Components: main
+Enabled: no
+"""
+LINES = """\
+# deb http://commented.example/debian bookworm main
+deb-src http://mirror.example/debian bookworm main
+deb [arch=amd64,i386 signed-by=/usr/share/keyrings/tool.gpg] http://tool.example bookworm stable
+deb [ signed-by=/keys/a.gpg check-valid-until=no ] http://mirror.example/debian bookworm main # !
+deb http://mirror.example/debian bookworm-updates main
+deb http://mirror.example/debian-security bookworm-security main
+"""
+
+
+class FakeEtc:
+    """A sources.list, a sources.list.d, and the apt-config that says where they are."""
+
+    def __init__(self, directory: Path) -> None:
+        self.list = directory / "sources.list"
+        self.parts = directory / "sources.list.d"
+        self.parts.mkdir(parents=True)
+        program = directory / "bin" / "apt-config"
+        program.parent.mkdir()
+        program.write_text(
+            f"#!/bin/sh\necho \"LIST='{self.list}'\"\necho \"PARTS='{self.parts}/'\"\n"
+        )
+        program.chmod(0o755)
+        self.programs = program.parent
+
+
+@pytest.fixture
+def etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEtc:
+    etc = FakeEtc(tmp_path / "etc")
+    monkeypatch.setenv("PATH", str(etc.programs), prepend=":")
+    monkeypatch.setattr(
+        platform, "freedesktop_os_release", lambda: {"VERSION_CODENAME": "bookworm"}
+    )
+    return etc
+
+
+def written(tmp_path: Path) -> str:
+    """The sources of a private state for trixie-backports."""
+    aptsources.write(tmp_path, "trixie-backports")
+    return aptsources.path(tmp_path).read_text()
+
+
+def test_a_stanza_keeps_all_but_its_suite(etc: FakeEtc, tmp_path: Path) -> None:
+    (etc.parts / "debian.sources").write_text(STANZAS)
+    assert written(tmp_path) == (
+        "types: deb\n"
+        "uris: http://mirror.example/debian\n"
+        "suites: trixie-backports\n"
+        "components: main contrib\n"
+        "signed-by: \n"
+        " -----BEGIN PGP PUBLIC KEY BLOCK-----\n"
+        " .\n"
+        " mQINBF\n"
+        " -----END PGP PUBLIC KEY BLOCK-----\n"
+    )
+
+
+def test_a_line_keeps_all_but_its_suite(etc: FakeEtc, tmp_path: Path) -> None:
+    etc.list.write_text(LINES)
+    assert written(tmp_path) == (
+        "types: deb\n"
+        "uris: http://mirror.example/debian\n"
+        "suites: trixie-backports\n"
+        "components: main\n"
+        "signed-by: /keys/a.gpg\n"
+        "check-valid-until: no\n"
+    )
+
+
+def test_options_of_a_line_as_fields(tmp_path: Path) -> None:
+    (tmp_path / "x.list").write_text(LINES)
+    tool = next(iter(aptsources.parse(tmp_path / "x.list")))
+    assert tool["architectures"] == "amd64 i386"
+    assert tool["signed-by"] == "/usr/share/keyrings/tool.gpg"
+
+
+def test_a_third_party_that_sorts_first_is_not_the_distribution(
+    etc: FakeEtc, tmp_path: Path
+) -> None:
+    (etc.parts / "a.list").write_text("deb http://party.example bookworm main\n")
+    (etc.parts / "b.list.disabled").write_text("deb http://off.example bookworm main\n")
+    (etc.parts / "debian.sources").write_text(STANZAS)
+    assert "uris: http://mirror.example/debian\n" in written(tmp_path)
+
+
+def test_without_updates_the_first_main_archive_is_taken(etc: FakeEtc, tmp_path: Path) -> None:
+    etc.list.write_text("deb http://mirror.example/debian bookworm main\n")
+    assert "uris: http://mirror.example/debian\n" in written(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "deb http://mirror.example/debian bullseye main\n"])
+def test_no_main_archive(etc: FakeEtc, tmp_path: Path, text: str) -> None:
+    etc.list.write_text(text)
+    with pytest.raises(SourceUnavailable, match="has the suite bookworm") as caught:
+        written(tmp_path)
+    assert "add trixie-backports to this machine's apt sources" in caught.value.mend
+    assert not aptsources.path(tmp_path).exists()

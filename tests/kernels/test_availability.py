@@ -1,0 +1,261 @@
+"""What `uevt kernels list` says: built, can be built, or what is in the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance import cli
+from kernels import build, catalog, tools
+from kernels.availability import Availability, State, survey
+from kernels.catalog import Catalog, KernelEntry, Source
+from kernels.errors import SourceUnavailable
+from kernels.progress import silent
+from kernels.store import BuiltKernel, Product, Recipe, Store
+
+LISTED = "Package: linux-source-9.9\nVersion: {version}\nSize: 1\n"
+SUITE = Source("debian-source", "linux-source-9.9", suite="other-backports")
+
+
+class FakeApt:
+    """An apt-cache that shows the host's list or a private one; whatever else is asked fails."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        directory.mkdir()
+        self._program(
+            "apt-cache",
+            f'echo "$*" >> {directory}/asked\n'
+            f'case "$*" in *Dir::State=*) list=private;; *) list=host;; esac\n'
+            f"cat {directory}/$list 2>/dev/null",
+        )
+        for name in ("apt-get", "apt-config", "dpkg-deb"):
+            self._program(name, f"echo {name} >> {directory}/asked; exit 1")
+
+    def lists(self, which: str, version: str) -> None:
+        """Let a list offer linux-source-9.9."""
+        (self._directory / which).write_text(LISTED.format(version=version))
+
+    @property
+    def asked(self) -> list[str]:
+        """All calls."""
+        file = self._directory / "asked"
+        return file.read_text().splitlines() if file.exists() else []
+
+    def _program(self, name: str, text: str) -> None:
+        file = self._directory / name
+        file.write_text(f"#!/bin/sh\n{text}\n")
+        file.chmod(0o755)
+
+
+@pytest.fixture
+def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeApt:
+    fake = FakeApt(tmp_path / "fake-apt")
+    monkeypatch.setenv("PATH", str(tmp_path / "fake-apt"), prepend=":")
+    return fake
+
+
+def only(entry: KernelEntry, store: Store) -> Availability:
+    """What is said about one kernel."""
+    (found,) = survey([entry], store)
+    assert found.entry == entry
+    return found
+
+
+def publish(entry: KernelEntry, store: Store, directory: Path) -> None:
+    """Put a kernel into the store."""
+    (directory / "image").write_text("image")
+    (directory / "config").write_text("CONFIG_A=y\n")
+    recipe = Recipe("linux-source-9.9", "9.9.3-1", entry.wanted, entry.patches_digest, "gcc")
+    with store.locked("a test", silent):
+        store.publish(recipe, Product("9.9.3", directory / "image", directory / "config"))
+        store.remember(entry, recipe, tools.toolchain_stamp())
+
+
+def test_built(entry: KernelEntry, store: Store, apt: FakeApt, tmp_path: Path) -> None:
+    publish(entry, store, tmp_path)
+    found = only(entry, store)
+    assert (found.state, str(found)) == (State.BUILT, "built, 9.9.3 (9.9.3-1)")
+    assert apt.asked == []
+
+
+def test_offered_by_the_hosts_lists(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+    apt.lists("host", "9.9.3-1")
+    assert str(only(entry, store)) == "can be built"
+    assert only(replace(entry, revision="9.9.3"), store).state is State.BUILDABLE
+    other = only(replace(entry, revision="9.9.4"), store)
+    assert other.state is State.UNBUILDABLE
+    assert "are: 9.9.3-1" in str(other)
+
+
+def test_not_offered(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+    assert str(only(entry, store)) == (
+        "cannot be built here: linux-source-9.9 is not offered by this machine's package lists;"
+        " uevt kernels build 9.9 asks anew"
+    )
+
+
+def test_offered_by_the_private_lists_of_its_suite(
+    entry: KernelEntry, store: Store, apt: FakeApt
+) -> None:
+    apt.lists("private", "9.9.3-1~bpo1")
+    of_suite = replace(entry, source=SUITE)
+    assert only(of_suite, store).state is State.UNBUILDABLE
+    assert "linux-source-9.9 in other-backports is not offered" in str(only(of_suite, store))
+    (store.apt / "suites/other-backports/lists").mkdir(parents=True)
+    assert only(of_suite, store).state is State.BUILDABLE
+
+
+def test_the_source_tree_of_the_remembered_revision_is_enough(
+    entry: KernelEntry, store: Store, apt: FakeApt, tmp_path: Path
+) -> None:
+    publish(entry, store, tmp_path)
+    (store.sources / "linux-source-9.9_9.9.3-1").mkdir(parents=True)
+    assert only(replace(entry, wanted=("CONFIG_C=y",)), store).state is State.BUILDABLE
+    assert apt.asked == []
+
+
+def test_missing_tools_are_named(
+    entry: KernelEntry, store: Store, apt: FakeApt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apt.lists("host", "9.9.3-1")
+
+    def missing(names: Iterable[str]) -> tuple[tools.Tool, ...]:
+        return tuple(tools.TOOLS[name] for name in sorted({"patch", "bison"} & set(names)))
+
+    monkeypatch.setattr(tools, "missing", missing)
+    needs = replace(entry.needs, tools=("gcc", "bison"))
+    said = str(only(replace(entry, needs=needs, patches=(("fix", "text"),)), store))
+    assert said.startswith("cannot be built here: missing on this machine: bison, patch; install")
+    assert only(entry, store).state is State.BUILDABLE
+
+
+def test_a_machine_without_apt_asks_nobody(
+    entry: KernelEntry, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "apt-cache" in str(only(entry, store))
+
+
+def test_tarballs(
+    entry: KernelEntry, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_series = replace(entry, source=Source("tarball", "linux", series="5.19"))
+    monkeypatch.delenv("UEVT_TARBALLS", raising=False)
+    assert "UEVT_TARBALLS is not set" in str(only(of_series, store))
+    monkeypatch.setenv("UEVT_TARBALLS", str(tmp_path))
+    assert f"UEVT_TARBALLS={tmp_path} lacks linux-5.19[.N].tar.xz" in str(only(of_series, store))
+    (tmp_path / "linux-5.19.17.tar.gz").touch()
+    assert only(of_series, store).state is State.BUILDABLE
+
+
+def test_all_kernels_are_looked_at_with_one_question_each(
+    entry: KernelEntry, store: Store, apt: FakeApt
+) -> None:
+    apt.lists("host", "9.9.3-1")
+    other = replace(entry, name="9.8", source=Source("debian-source", "linux-source-9.8"))
+    found = survey([other, entry, replace(entry, name="9.9-x")], store)
+    assert [one.state for one in found] == [State.UNBUILDABLE, *[State.BUILDABLE] * 2]
+    assert [line.split("show ")[1] for line in apt.asked] == ["linux-source-9.8 linux-source-9.9"]
+
+
+@pytest.fixture
+def command(
+    entry: KernelEntry,
+    store: Store,
+    apt: FakeApt,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The command on a catalog of a built, a buildable, an unbuildable and a shy kernel."""
+    publish(entry, store, tmp_path)
+    apt.lists("host", "9.9.3-1")
+    entries = [
+        entry,
+        replace(entry, name="9.9-x", of="9.9", patches=(("x", "text"),)),
+        replace(entry, name="9.8", source=Source("debian-source", "linux-source-9.8")),
+        replace(entry, name="9.7", default=False, wanted=("CONFIG_C=y",)),
+    ]
+    shown = Catalog({one.name: one for one in entries})
+    monkeypatch.setattr(cli, "load_catalog", lambda: shown)
+    monkeypatch.setenv("UEVT_CACHE", str(store.root))
+
+
+@pytest.mark.usefixtures("command")
+def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["kernels", "list"]) == 0
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert [name for name, _ in lines] == ["9.9", "9.9-x", "9.8", "9.7"]
+    assert lines[0][1].split() == ["linux-source-9.9", "built,", "9.9.3", "(9.9.3-1)"]
+    assert lines[1][1].split() == ["variant", "of", "9.9", "can", "be", "built"]
+    assert "cannot be built here: linux-source-9.8 is not offered" in lines[2][1]
+
+
+@pytest.mark.usefixtures("command")
+def test_the_names_of_those_that_can_be_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["kernels", "list", "--buildable"]) == 0
+    assert capsys.readouterr().out.split() == ["9.9", "9.9-x"]
+    assert cli.main(["kernels", "list", "--buildable", "9.7", "9.8"]) == 0
+    assert capsys.readouterr().out.split() == ["9.7"]
+
+
+@pytest.mark.usefixtures("command")
+def test_the_list_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["kernels", "list", "--json", "9.9-x", "9.9", "9.8"]) == 0
+    variant, built, absent = json.loads(capsys.readouterr().out)
+    assert (variant["kernel"], variant["of"], variant["state"]) == ("9.9-x", "9.9", "can be built")
+    assert (built["release"], built["revision"], built["of"]) == ("9.9.3", "9.9.3-1", None)
+    assert Path(built["image"]).is_file()
+    assert "not offered" in absent["why"]
+    assert "asks anew" in absent["mend"]
+
+
+@pytest.mark.usefixtures("command")
+def test_building_all_leaves_out_what_cannot_be_had(
+    entry: KernelEntry, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = Store().lookup(entry)
+    assert found is not None
+
+    def ensure(entry: KernelEntry, *_: object, **__: object) -> BuiltKernel:
+        if entry.name == "9.8":
+            raise SourceUnavailable("no package sources offer it", "add one")
+        return found
+
+    monkeypatch.setattr(build, "ensure", ensure)
+    assert cli.main(["kernels", "build"]) == 0
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == 2
+    assert said.err == "uevt: 9.8 is left out: no package sources offer it; add one\n"
+    assert cli.main(["kernels", "build", "9.9", "9.8"]) == 3
+    assert capsys.readouterr().err == "uevt: no package sources offer it; add one\n"
+
+
+def test_the_list_of_what_ships_takes_less_than_a_second(store: Store, apt: FakeApt) -> None:
+    """The whole process, as processor time: other tests are running."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    said = subprocess.run(
+        [sys.executable, "-c", "import conformance.cli as c; c.main(['kernels', 'list'])"],
+        env={**os.environ, "UEVT_CACHE": str(store.root)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert len(said.stdout.splitlines()) == len(catalog.load_catalog().entries)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert spent < 1.0
+
+
+def test_the_catalog_that_ships_says_what_all_kernels_means() -> None:
+    default = [entry.name for entry in catalog.load_catalog().default()]
+    assert default == ["6.1", "6.1-byte-status", "6.1-two-pages", "6.12", "7.3"]

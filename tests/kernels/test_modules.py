@@ -1,0 +1,138 @@
+"""Out-of-tree modules: built once per kernel and source, from a directory that stays clean."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernels.build import ensure
+from kernels.catalog import KernelEntry
+from kernels.errors import BuildFailed, UserMistake
+from kernels.modules import ensure_module
+from kernels.progress import Step
+from kernels.store import Store
+from tests.kernels.fake_make import FakeMake
+
+TEN = (("ten", "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"),)
+
+
+@pytest.fixture
+def probe(tmp_path: Path) -> Path:
+    """A directory of a module's source."""
+    directory = tmp_path / "probe"
+    directory.mkdir()
+    (directory / "Kbuild").write_text("obj-m := probe.o\n")
+    (directory / "probe.c").write_text("int init;\n")
+    return directory
+
+
+def module_makes(make: FakeMake) -> list[str]:
+    """The calls of make that built a module."""
+    return [line for line in make.diary if " M=" in line]
+
+
+def test_a_module_is_built_against_its_kernel(
+    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
+) -> None:
+    module = ensure_module(built_before, probe, store)
+    assert module.name == "probe.ko"
+    assert module.read_text().startswith("int init;\nCONFIG_TINY=y\nCONFIG_A=y\n")
+    assert store.modules in module.parents
+    assert sorted(file.name for file in probe.iterdir()) == ["Kbuild", "probe.c"]
+    assert [" ".join(line.split()[3:4]) for line in make.diary][-2:] == [
+        "modules_prepare",
+        module_makes(make)[0].split()[3],
+    ]
+    assert not any((store.root / "work").iterdir())
+
+
+def test_a_module_is_built_once(
+    built_before: KernelEntry,
+    store: Store,
+    make: FakeMake,
+    probe: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = ensure_module(built_before, probe, store)
+
+    def no_process(*_: object, **__: object) -> None:
+        pytest.fail("a warm look-up started a process")
+
+    monkeypatch.setattr(subprocess, "Popen", no_process)
+    monkeypatch.setattr(store, "locked", no_process)
+    assert ensure_module(built_before, probe, store) == first
+
+
+@pytest.mark.parametrize("change", ["source", "new file", "kernel"])
+def test_what_changed_is_built_again(
+    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, change: str
+) -> None:
+    first = ensure_module(built_before, probe, store)
+    kernel = built_before
+    if change == "source":
+        (probe / "probe.c").write_text("int exit;\n")
+    elif change == "new file":
+        (probe / "probe.h").write_text("")
+    else:
+        kernel = replace(built_before, wanted=("CONFIG_C=y",))
+    assert ensure_module(kernel, probe, store) != first
+    assert len(module_makes(make)) == 2
+
+
+def test_a_module_of_a_variant_sees_the_patched_tree(
+    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
+) -> None:
+    ensure_module(replace(built_before, name="9.9-ten", patches=TEN, of="9.9"), probe, store)
+    assert (make.directory / "seen").read_text() == "VERSION = 10\n"
+    assert f"O={store.objects}" in module_makes(make)[0]
+    assert "/9.9-ten+" in module_makes(make)[0]
+    (tree,) = store.sources.iterdir()
+    assert (tree / "Makefile").read_text() == "VERSION = 9\n"
+
+
+def test_objects_of_another_configuration_are_not_built_against(
+    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
+) -> None:
+    ensure(built_before, store)
+    ensure(replace(built_before, wanted=("CONFIG_C=y",)), store)
+    module = ensure_module(built_before, probe, store)
+    assert "CONFIG_A=y" in module.read_text()
+    assert "CONFIG_C=y" not in module.read_text()
+
+
+def test_a_failure_names_the_module_and_shows_makes_last_lines(
+    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
+) -> None:
+    ensure(built_before, store)
+    (make.directory / "fail").write_text("probe.c:1: error: no\n")
+    with pytest.raises(BuildFailed, match=r"module probe for 9\.9 failed") as caught:
+        ensure_module(built_before, probe, store)
+    assert caught.value.tail[-1] == "probe.c:1: error: no"
+    assert "probe.c:1: error: no" in caught.value.log.read_text()
+    (make.directory / "fail").unlink()
+    told: list[Step] = []
+    assert ensure_module(built_before, probe, store, progress=told.append).is_file()
+    # A module that does not compile does no harm to the kernel's objects.
+    assert not any(step.phase.startswith("compiling") for step in told)
+
+
+@pytest.mark.parametrize(
+    ("kbuild", "found"), [("obj-y := probe.o\n", "no module"), ("obj-m := a.o b.o\n", "a.ko, b.ko")]
+)
+def test_a_directory_is_one_module(
+    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, kbuild: str, found: str
+) -> None:
+    (probe / "Kbuild").write_text(kbuild)
+    with pytest.raises(BuildFailed, match=rf"probe for 9\.9 failed\n    it made {found}"):
+        ensure_module(built_before, probe, store)
+
+
+def test_a_directory_without_a_kbuild_file(
+    built_before: KernelEntry, store: Store, make: FakeMake, tmp_path: Path
+) -> None:
+    with pytest.raises(UserMistake, match="no directory of a module"):
+        ensure_module(built_before, tmp_path, store)
+    assert make.diary == []

@@ -1,0 +1,192 @@
+"""Patches in a tree: exactly for as long as they are wanted, and undone after any end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kernels import patches
+from kernels.errors import BuildFailed, KernelTrouble
+from kernels.store import Store
+
+CHANGE = """\
+From somebody
+Subject: change, create and delete
+
+--- a/kernel/fork.c
++++ b/kernel/fork.c
+@@ -1,3 +1,3 @@
+ one
+-two
++TWO
+ three
+--- /dev/null
++++ b/new/deep/file.c
+@@ -0,0 +1 @@
++created
+--- a/kernel/exit.c
++++ /dev/null
+@@ -1 +0,0 @@
+-gone
+"""
+SECOND = "--- a/kernel/fork.c\n+++ b/kernel/fork.c\n@@ -2,2 +2,2 @@\n TWO\n-three\n+THREE\n"
+OLD_NS = 1_000_000_000_123_456_789
+
+
+@pytest.fixture
+def tree(store: Store) -> Path:
+    """A source tree of two old files."""
+    tree = store.sources / "linux_9.9.3"
+    (tree / "kernel").mkdir(parents=True)
+    for name, text in (("fork.c", "one\ntwo\nthree\n"), ("exit.c", "gone\n")):
+        (tree / "kernel" / name).write_text(text)
+        os.utime(tree / "kernel" / name, ns=(OLD_NS, OLD_NS))
+    (tree / "kernel/fork.c").chmod(0o755)
+    return tree
+
+
+def content(tree: Path) -> dict[str, tuple[str, int, int]]:
+    """Every file's text, time and mode."""
+    return {
+        str(file.relative_to(tree)): (
+            file.read_text(),
+            file.stat().st_mtime_ns,
+            file.stat().st_mode,
+        )
+        for file in tree.rglob("*")
+        if file.is_file()
+    }
+
+
+def applied_in_a_process(root: Path) -> None:
+    """What the process of a test does: apply, say so, and be killed."""
+    tree = root / "sources/linux_9.9.3"
+    with patches.applied([("change", CHANGE)], tree, Store(root)):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_applied_in_order_and_undone_with_times(tree: Path, store: Store) -> None:
+    before = content(tree)
+    with patches.applied([("change", CHANGE), ("second", SECOND)], tree, store):
+        assert (tree / "kernel/fork.c").read_text() == "one\nTWO\nTHREE\n"
+        assert (tree / "kernel/fork.c").stat().st_mtime_ns > OLD_NS
+        assert (tree / "new/deep/file.c").read_text() == "created\n"
+        assert not (tree / "kernel/exit.c").exists()
+    assert content(tree) == before
+    assert not (tree / "new").exists()
+    assert [path.name for path in store.sources.iterdir()] == [tree.name]
+
+
+def test_undone_when_the_build_fails(tree: Path, store: Store) -> None:
+    before = content(tree)
+    with pytest.raises(ZeroDivisionError), patches.applied([("change", CHANGE)], tree, store):
+        raise ZeroDivisionError
+    assert content(tree) == before
+
+
+def test_undone_after_a_killed_builder(tree: Path, store: Store) -> None:
+    before = content(tree)
+    script = (
+        "import runpy, sys, pathlib\n"
+        "names = runpy.run_path(sys.argv[1], run_name='builder')\n"
+        "names['applied_in_a_process'](pathlib.Path(sys.argv[2]))\n"
+    )
+    argv = [sys.executable, "-c", script, __file__, str(store.root)]
+    assert subprocess.run(argv, check=False, timeout=60).returncode == -signal.SIGKILL
+    assert content(tree) != before
+    with patches.applied([], tree, store):
+        assert content(tree) == before
+    assert [path.name for path in store.sources.iterdir()] == [tree.name]
+
+
+@pytest.mark.parametrize("times", range(1, 6))
+def test_undoing_can_be_interrupted_anywhere(
+    tree: Path, store: Store, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    before = content(tree)
+    calls = 0
+
+    def interrupted(source: Path, target: Path) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == times:
+            raise KeyboardInterrupt
+        copy(source, target)
+
+    copy = shutil.copy2
+    monkeypatch.setattr(shutil, "copy2", interrupted)
+    with (
+        pytest.raises(KeyboardInterrupt) if times <= 4 else pytest.raises(ZeroDivisionError),
+        patches.applied([("change", CHANGE)], tree, store),
+    ):
+        raise ZeroDivisionError
+    monkeypatch.undo()
+    patches.undo(tree, store)
+    assert content(tree) == before
+
+
+def test_a_patch_that_does_not_apply_names_file_and_hunk(tree: Path, store: Store) -> None:
+    before = content(tree)
+    bad = CHANGE.replace("-two", "-zwei") + (
+        "--- a/kernel/none.c\n+++ b/kernel/none.c\n@@ -1 +1 @@\n-a\n+b\n"
+    )
+    with pytest.raises(BuildFailed) as caught, patches.applied([("bad", bad)], tree, store):
+        pytest.fail("it applied")
+    assert str(caught.value).startswith("applying patch bad to linux_9.9.3 failed")
+    assert caught.value.tail == (
+        "kernel/fork.c: hunk 1, at line 1, does not apply",
+        "kernel/none.c: no file to patch",
+    )
+    assert "FAILED" in caught.value.log.read_text()
+    assert content(tree) == before
+
+
+def test_a_patch_that_is_in_already(tree: Path, store: Store) -> None:
+    pair = [("second", SECOND.replace("TWO", "two")), ("again", SECOND.replace("TWO", "two"))]
+    with pytest.raises(BuildFailed) as caught, patches.applied(pair, tree, store):
+        pytest.fail("it applied twice")
+    assert caught.value.tail == ("kernel/fork.c: reversed (or previously applied) patch detected!",)
+    assert (tree / "kernel/fork.c").read_text() == "one\ntwo\nthree\n"
+
+
+def test_what_is_no_patch_at_all(tree: Path, store: Store) -> None:
+    with pytest.raises(BuildFailed) as caught, patches.applied([("no", "words\n")], tree, store):
+        pytest.fail("it applied")
+    assert "garbage" in caught.value.tail[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        (CHANGE, {"kernel/fork.c", "new/deep/file.c", "kernel/exit.c"}),
+        ("diff --git a/old.c b/renamed.c\nrename from old.c\n", {"old.c", "renamed.c"}),
+        ("--- a/x.c\t2024-01-01\n+++ b/x.c\t2024-01-02\n@@ -1 +1 @@\n-a\n+b\n", {"x.c"}),
+        # A removed line of SQL and an added one of C++ are no header.
+        ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- comment\n+++ counter;\n", {"x"}),
+        ("words\n", set()),
+    ],
+)
+def test_the_files_a_patch_touches(text: str, files: set[str]) -> None:
+    assert set(patches.touched([("name", text)])) == files
+
+
+@pytest.mark.parametrize("file", ["a/../../etc/passwd", "/etc/passwd", "passwd"])
+def test_a_file_outside_of_the_tree(tree: Path, store: Store, file: str) -> None:
+    text = f"--- {file}\n+++ {file}\n@@ -1 +1 @@\n-a\n+b\n"
+    with (
+        pytest.raises(KernelTrouble, match=f"patch evil names {file}"),
+        patches.applied([("evil", text)], tree, store),
+    ):
+        pytest.fail("it applied")
+
+
+def test_this_file_can_be_run_by_the_process_it_starts() -> None:
+    import runpy
+
+    assert "applied_in_a_process" in runpy.run_path(__file__, run_name="builder")

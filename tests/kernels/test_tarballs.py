@@ -1,0 +1,135 @@
+"""Tarballs of upstream: which of a directory's files an entry means, and unpacking it."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernels.catalog import KernelEntry, Source, load_catalog
+from kernels.errors import SourceUnavailable, UnknownRevision
+from kernels.progress import silent
+from kernels.sources import SourceTrees
+from kernels.store import Store
+
+FILES = (
+    "linux-6.1.tar.xz",
+    "linux-6.1.9.tar.gz",
+    "linux-6.1.10.tar.xz",
+    "linux-6.10.2.tar.xz",
+    "linux-6.18-rc7.tar.gz",
+    "linux-6.19-rc1.tar.gz",
+    "linux-6.19-rc10.tar.gz",
+    "linux-6.18.tar.gz",
+    "patch-6.20.xz",
+    "linux-6.20.tar.sign",
+    "linux-next-7.tar.gz",
+)
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of tarballs that has the name it has to have."""
+    directory = tmp_path / "tarballs"
+    directory.mkdir()
+    monkeypatch.setenv("UEVT_TARBALLS", str(directory))
+    return directory
+
+
+def of(entry: KernelEntry, series: str, revision: str | None = None) -> KernelEntry:
+    """The entry, from tarballs of a series."""
+    return replace(entry, source=Source("tarball", "linux", series=series), revision=revision)
+
+
+def tarball(file: Path, version: str) -> None:
+    """A compressed source tree of one file."""
+    with tarfile.open(file, f"w:{file.suffix.removeprefix('.')}") as archive:  # type: ignore[call-overload]
+        content = f"VERSION = {version}\n".encode()
+        member = tarfile.TarInfo(f"linux-{version}/Makefile")
+        member.size, member.mtime = len(content), 12345
+        archive.addfile(member, io.BytesIO(content))
+
+
+@pytest.mark.parametrize(
+    ("series", "revision", "version"),
+    [
+        ("6.1", None, "6.1.10"),
+        ("6.1", "6.1.9", "6.1.9"),
+        ("6.1", "6.1", "6.1"),
+        ("6.10", None, "6.10.2"),
+        ("6.18", None, "6.18"),
+        ("6.18", "6.18-rc7", "6.18-rc7"),
+        ("newest", None, "6.19-rc10"),
+        ("newest", "6.18", "6.18"),
+    ],
+)
+def test_the_newest_of_a_series_or_the_one_asked_for(
+    entry: KernelEntry,
+    store: Store,
+    directory: Path,
+    series: str,
+    revision: str | None,
+    version: str,
+) -> None:
+    for name in FILES:
+        (directory / name).touch()
+    offer = SourceTrees(store, silent).resolve(of(entry, series, revision))
+    assert (offer.package, offer.version) == ("linux", version)
+
+
+@pytest.mark.parametrize("compression", ["xz", "gz"])
+def test_a_tarball_becomes_a_tree(
+    entry: KernelEntry, store: Store, directory: Path, compression: str
+) -> None:
+    tarball(directory / f"linux-5.19.17.tar.{compression}", "5.19.17")
+    chosen = of(entry, "5.19")
+    trees = SourceTrees(store, silent)
+    with store.locked("a test", silent):
+        tree = trees.obtain(chosen, trees.resolve(chosen))
+    assert tree == store.sources / "linux_5.19.17"
+    assert (tree / "Makefile").read_text() == "VERSION = 5.19.17\n"
+    assert (tree / "Makefile").stat().st_mtime == 12345
+    assert (directory / f"linux-5.19.17.tar.{compression}").exists()
+
+
+@pytest.mark.parametrize(
+    ("series", "wanted"), [("5.19", r"linux-5\.19\[\.N\]\.tar\.xz"), ("newest", r"linux-\*")]
+)
+def test_a_directory_without_the_series(
+    entry: KernelEntry, store: Store, directory: Path, series: str, wanted: str
+) -> None:
+    with pytest.raises(SourceUnavailable, match=f"UEVT_TARBALLS={directory} lacks {wanted}"):
+        SourceTrees(store, silent).resolve(of(entry, series))
+
+
+def test_no_directory_at_all(
+    entry: KernelEntry, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("UEVT_TARBALLS", raising=False)
+    with pytest.raises(SourceUnavailable, match="UEVT_TARBALLS is not set") as caught:
+        SourceTrees(store, silent).resolve(of(entry, "5.19"))
+    assert "a directory that has linux-5.19[.N].tar.xz" in caught.value.mend
+    monkeypatch.setenv("UEVT_TARBALLS", "/nonexistent")
+    with pytest.raises(SourceUnavailable, match="UEVT_TARBALLS=/nonexistent lacks"):
+        SourceTrees(store, silent).resolve(of(entry, "5.19"))
+
+
+def test_a_revision_that_is_not_there(entry: KernelEntry, store: Store, directory: Path) -> None:
+    (directory / "linux-5.19.17.tar.xz").touch()
+    with pytest.raises(UnknownRevision) as caught:
+        SourceTrees(store, silent).resolve(of(entry, "5.19", "5.19.3"))
+    assert "5.19.17" in caught.value.mend
+
+
+@pytest.mark.parametrize(
+    ("name", "compile_test"),
+    [("5.18", True), ("6.3", True), ("6.4", False), ("6.18", False), ("mainline", False)],
+)
+def test_before_6_4_user_events_was_for_compile_tests(name: str, compile_test: bool) -> None:
+    entry = load_catalog().find(name)
+    assert entry.source.kind == "tarball"
+    assert ("CONFIG_COMPILE_TEST=y" in entry.wanted) is compile_test
+    assert not entry.default
