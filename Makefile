@@ -6,7 +6,7 @@ KERNEL ?= 6.12
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup conformance test lint format clean distclean
+.PHONY: help setup conformance matrix test lint format clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -17,6 +17,13 @@ setup: ## install missing host packages, create .venv; does nothing the second t
 
 conformance: setup ## build Linux 6.12, boot it, and say whether it keeps the user_events ABI
 	@$(BIN)/uevt run --kernel $(KERNEL)
+
+matrix: setup ## all cases on every default kernel that can be built here; a summary of each in docs/results
+	@$(BIN)/uevt kernels build >/dev/null
+	@kernels=$$($(BIN)/uevt kernels list --buildable); \
+	$(BIN)/uevt run --tier full $$(printf -- '--kernel %s ' $$kernels); code=$$?; \
+	$(BIN)/python -m conformance.report.summary $$(printf 'results/%s/latest ' $$kernels) docs/results; \
+	exit $$code
 
 test: setup ## harness tests, model self-check and the run on Linux 6.12, in one pytest
 	@$(BIN)/pytest $(PYTEST_ARGS)
@@ -36,3 +43,7 @@ clean: ## remove results and caches; built kernels stay in the build store
 
 distclean: clean ## remove .venv as well
 	@rm -rf .venv .venv.lock
+
+.PHONY: docs
+docs: setup ## write docs/abi.md anew from the switches and cases
+	@$(BIN)/python -m conformance.contract

@@ -50,8 +50,10 @@ class Janitor:
 
     def tidy(self) -> bool:
         """Undo what programs left behind; whether the system was as new already."""
-        status, definitions, tracing_on, maximum = self._look()
+        status, definitions, tracing_on, maximum, probed = self._look()
         repairs: list[Call] = []
+        if probed.strip():
+            repairs.append(_spill(tracefs.PROBE_DETACH, "\n"))
         if tracing_on != "1\n":
             repairs.append(_spill(tracefs.TRACING_ON, "1"))
         # Kernels before 6.4 have no such limit.
@@ -82,6 +84,13 @@ class Janitor:
                 return False
             self._channel.pause(deadline)
         return True
+
+    def load_module(self, image: bytes) -> int:
+        """Load a kernel module, given as the content of its file; the error number, 0 for none."""
+        text = {"in": b"\0".hex()}
+        call = sys_call("init_module", {"in": image.hex()}, len(image), text)
+        (result,) = self._channel.call(ACTOR, [call])
+        return int(result["errno"])
 
     def has_user_events(self) -> bool:
         """Whether this kernel was built with user_events."""
@@ -121,16 +130,17 @@ class Janitor:
         # A kernel that cannot register the gauge fails the cases about multi-format events.
         return int(found[1], 16) + 1 if found else 0
 
-    def _look(self) -> tuple[str, str, str, str]:
+    def _look(self) -> tuple[str, str, str, str, str]:
         paths = (
             tracefs.STATUS,
             tracefs.DYNAMIC_EVENTS,
             tracefs.TRACING_ON,
             tracefs.MAXIMUM,
+            tracefs.PROBE_ATTACH,
         )
         results = self._channel.call(ACTOR, [["slurp", path, _LIMIT] for path in paths])
-        status, definitions, tracing_on, maximum = map(_text, results)
-        return status, definitions, tracing_on, maximum
+        status, definitions, tracing_on, maximum, probed = map(_text, results)
+        return status, definitions, tracing_on, maximum, probed
 
 
 def _map_page() -> Call:

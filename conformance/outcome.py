@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -54,6 +54,7 @@ class Blame(StrEnum):
     GUEST = "guest"
     HOST = "host"
     CASE = "case"
+    HARNESS = "harness"  # two runs of one program in this run contradict each other
     NONE = "none"
 
 
@@ -64,6 +65,8 @@ class SkipReason(StrEnum):
     CONFIG = "config"  # the image was built elsewhere, without an option the case needs
     GUEST_SIZE = "guest_size"  # the guest has too few CPUs or too little memory
     HOST_TOOL = "host_tool"  # a program on the host is missing, such as a 32-bit compiler
+    MODULE = "module"  # the image was built elsewhere: no helper module fits it
+    CONTRADICTED = "contradicted_switch"  # the kernel lacks a switch of its profile: `adapted`
 
 
 class RunVerdict(StrEnum):
@@ -196,9 +199,9 @@ class CaseResult:
     """The result of one case that stands.
 
     ``reason`` is one line for people, and for SKIP a ``SkipReason``.  ``adapted`` names
-    the switches that were measured and not taken from the profile.  ``digest`` identifies
-    the program that ran, whatever names and addresses it used.  Raises ValueError for an
-    id outside the grammar of case ids, a SKIP without a reason code, or a bad duration.
+    the switches it depends on that were measured and not taken from the profile.  ``digest``
+    identifies the program that ran, whatever names and addresses it used.  Raises ValueError
+    for an id outside the grammar of case ids, a SKIP without a reason code, or a bad duration.
     """
 
     id: str
@@ -239,6 +242,35 @@ class CaseResult:
         return decode(cls, data, where)
 
 
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A dated switch that the kernel was seen to contradict.
+
+    ``measured`` is whether the kernel behaves as the switch ``says``, which its profile
+    has the other way round; ``commit`` is the title of the commit that dates it, ``case``
+    the id of the case about it.
+    """
+
+    switch: str
+    measured: bool
+    says: str
+    commit: str
+    case: str
+
+    @property
+    def override(self) -> str:
+        """What says the same in ``--abi``."""
+        return f"{self.switch}={'yes' if self.measured else 'no'}"
+
+
+def abi_with(profile: str, contradictions: Iterable[Contradiction]) -> str:
+    """The ``--abi`` under which none of these would be a contradiction."""
+    found = {each.switch: each.override for each in contradictions}
+    name, *overrides = [part.strip() for part in profile.split(",")]
+    kept = [text for text in overrides if text.partition("=")[0] not in found]
+    return ",".join([name, *kept, *found.values()])
+
+
 def timed_out(*, answered_before: bool) -> tuple[Outcome, Blame]:
     """What a case that did not end in time is.
 
@@ -272,13 +304,15 @@ def settle(first: CaseResult, second: CaseResult) -> CaseResult:
     return replace(first, rerun=_other(second, Which.SECOND))
 
 
-def verdict_of(results: Iterable[CaseResult]) -> RunVerdict:
+def verdict_of(
+    results: Iterable[CaseResult], contradictions: Sequence[Contradiction] = ()
+) -> RunVerdict:
     """What a run with these results says about its kernel.
 
     No verdict (ERROR) goes before FAIL, since a run with a case missing may hide more
-    than it shows; so does a run in which no case was judged.  Cases judged with measured
-    switches (``adapted``) keep the run at FAIL: the kernel broke its profile even where
-    the case about that switch was not selected.
+    than it shows; so does a run in which no case was judged.  A contradicted switch keeps
+    the run at FAIL, and so do cases judged with measured switches (``adapted``): the
+    kernel broke its profile even where the case about that switch was not selected.
     """
     results = tuple(results)
     if results and all(
@@ -289,7 +323,7 @@ def verdict_of(results: Iterable[CaseResult]) -> RunVerdict:
         return RunVerdict.ERROR
     if all(each.outcome is Outcome.SKIP for each in results):
         return RunVerdict.ERROR
-    if any(each.unexpected or each.adapted for each in results):
+    if contradictions or any(each.unexpected or each.adapted for each in results):
         return RunVerdict.FAIL
     return RunVerdict.PASS
 

@@ -1,28 +1,27 @@
 """Running cases: which system a case gets, how its end is judged, what it leaves.
 
 The runner does not know where guests come from: a supply hands them out, and an
-explanation turns whatever a guest raised into an outcome.
+explanation turns whatever a guest raised into an outcome.  Before the first case it asks
+the probes which of the dated switches of its profile the kernel contradicts.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from conformance.abi.profiles import Profile
+from conformance.attempt import Attempt, Explain, NotJudged, with_splats
 from conformance.cases.declare import Case, Isolation
 from conformance.leftovers import ACTOR, Janitor
-from conformance.model.errors import ModelError
-from conformance.model.events import DEFAULT_MAX_EVENTS
+from conformance.measured import Finding, Measured, Probe
 from conformance.model.machine import Model
-from conformance.outcome import Blame, CaseResult, Evidence, Mismatch, Outcome, lost
-from conformance.program.codec import digest
+from conformance.outcome import Blame, CaseResult, Contradiction, Outcome, SkipReason, lost
 from conformance.sut.crew import Crew
-from conformance.sut.executor import Executor, ModelExecutor
+from conformance.sut.executor import ModelExecutor
 from conformance.sut.guest import Channel, GuestExecutor
-from conformance.sut.lockstep import Lockstep, Step, shown
 from conformance.sut.user_events import UserEvents
 
 # Seconds of an idle machine in which the leftovers of earlier cases must be gone.
@@ -49,30 +48,37 @@ class Guest(Channel, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """What an exception says about a case: outcome, whose fault, why, console slice."""
-
-    outcome: Outcome
-    blame: Blame
-    reason: str
-    console: str = ""
-
-
-Explain = Callable[[BaseException, bool], Trouble | None]
 Supply = Callable[[], Guest]
+# The content of a module's file for the kernel under test, None where there is none.
+Modules = Callable[[str], bytes | None]
 
 
-class NotBuilt(Exception):
+class NotBuilt(NotJudged):
     """The kernel under test has no user_events: nothing can be judged."""
+
+    def __init__(self) -> None:
+        super().__init__(SkipReason.NOT_BUILT, "this kernel has no user_events_status")
+
+
+class ModuleRefused(Exception):
+    """The kernel did not take a module that was built for it."""
 
 
 class Runner:
-    """Runs cases one after the other on one guest, or on the model when there is none."""
+    """Runs cases one after the other on one guest, or on a model in the place of a kernel."""
 
-    def __init__(self, profile: Profile, supply: Supply | None, explain: Explain) -> None:
-        self.profile = profile
-        self._supply = supply
+    def __init__(
+        self,
+        profile: Profile,
+        kernel: Supply | Profile,
+        explain: Explain,
+        modules: Modules = lambda name: None,
+    ) -> None:
+        """``kernel`` hands out guests, or is the profile of the model in their place."""
+        self._kernel = kernel
+        self._modules = modules
+        # Modules that the guest has loaded.
+        self._loaded: set[str] = set()
         self._explain = explain
         self._guest: Guest | None = None
         self._janitor: Janitor | None = None
@@ -80,37 +86,52 @@ class Runner:
         # The system-wide counter of multi-format events; None where a case went astray.
         self._multi_id: int | None = 0
         self._serial = 0
-        self._attempt: _Attempt | None = None
+        self._attempt: Attempt | None = None
         # The guest did not outlive the last case.
         self._lost = False
         self._not_built: NotBuilt | None = None
+        self._measured = Measured(profile)
+
+    def measure_with(self, probes: Sequence[Probe]) -> None:
+        """Ask the probes that apply to the profile, before the next case is run."""
+        self._measured.use(probes)
+
+    @property
+    def contradictions(self) -> tuple[Contradiction, ...]:
+        """The dated switches that the kernel was seen to contradict."""
+        return self._measured.contradictions
 
     def begin(self, case: Case, case_id: str) -> UserEvents:
         """A system for one case.
 
-        Raises NotBuilt, and whatever the guest raises when it cannot be had.
+        Raises NotJudged, and whatever the guest raises when it cannot be had.
         """
+        self._attempt = attempt = Attempt()
+        self._measured.measure(self._fits)
+        lacking = self._measured.lacking(case)
+        if lacking:
+            why = f"measured, and not what the case is for: {', '.join(lacking)}"
+            raise NotJudged(SkipReason.CONTRADICTED, why, lacking)
+        return self._start(attempt, case, case_id, self._measured.profile_for(case))
+
+    def _start(self, attempt: Attempt, case: Case, case_id: str, profile: Profile) -> UserEvents:
         self._serial += 1
-        model = Model(self.profile)
-        self._attempt = attempt = _Attempt(model, time.monotonic())
-        if self._supply is None:
-            attempt.start(ModelExecutor(Model(self.profile)), self._serial)
-        else:
-            guest, janitor = self._ready(self._supply)
-            if case.isolation in (Isolation.GLOBAL, Isolation.FATAL) and not janitor.wait_until_new(
-                _CLEAN
-            ):
-                guest.pristine()
-                guest, janitor = self._ready(self._supply, renewed=True)
-            if self._multi_id is None and "multi_format" in case.needs:
-                self._multi_id = janitor.next_multi_id()
-            model.world.table.multi_id = self._multi_id or 0
-            attempt.mark = guest.mark(case_id)
-            assert self._crew is not None
-            attempt.executor = GuestExecutor(guest, self._crew)
-            attempt.start(attempt.executor, self._serial)
-        assert attempt.user_events is not None
-        return attempt.user_events
+        model = Model(profile)
+        if isinstance(self._kernel, Profile):
+            return attempt.start(model, ModelExecutor(Model(self._kernel)), self._serial)
+        guest, janitor = self._ready(self._kernel)
+        if case.isolation in (Isolation.GLOBAL, Isolation.FATAL) and not janitor.wait_until_new(
+            _CLEAN
+        ):
+            guest.pristine()
+            guest, janitor = self._ready(self._kernel, renewed=True)
+        self._load(case.module, janitor)
+        if self._multi_id is None and "multi_format" in case.needs:
+            self._multi_id = janitor.next_multi_id()
+        model.world.table.multi_id = self._multi_id or 0
+        attempt.mark = guest.mark(case_id)
+        assert self._crew is not None
+        return attempt.start(model, GuestExecutor(guest, self._crew), self._serial)
 
     def _ready(self, supply: Supply, *, renewed: bool = False) -> tuple[Guest, Janitor]:
         if self._not_built is not None:
@@ -126,10 +147,23 @@ class Runner:
             self._janitor = Janitor(self._guest)
             self._crew = Crew(self._guest, standing=ACTOR)
             self._multi_id = 0
+            self._loaded = set()
             if not self._janitor.has_user_events():
-                self._not_built = NotBuilt("this kernel has no user_events_status")
+                self._not_built = NotBuilt()
                 raise self._not_built
         return self._guest, self._janitor
+
+    def _load(self, module: str, janitor: Janitor) -> None:
+        """Have a module of the suite in the guest."""
+        if not module or module in self._loaded:
+            return
+        image = self._modules(module)
+        if image is None:
+            raise NotJudged(SkipReason.MODULE, f"there is no {module} for this kernel")
+        error = janitor.load_module(image)
+        if error:
+            raise ModuleRefused(f"the kernel does not load {module}: {os.strerror(error)}")
+        self._loaded.add(module)
 
     def end(self, case: Case, case_id: str, error: BaseException | None) -> CaseResult:
         """Judge how a case ended and put its system in order.
@@ -140,11 +174,24 @@ class Runner:
         assert attempt is not None, "a case ends that never began"
         self._attempt = None
         judged = attempt.judge(case, case_id, error, self._explain)
+        if judged.outcome is Outcome.SKIP:
+            return judged
+        result = self._settled(attempt, case, case_id, judged)
+        return self._compared(case, judged.outcome, result) if case.switch else result
+
+    def _settled(
+        self, attempt: Attempt, case: Case, case_id: str, judged: CaseResult
+    ) -> CaseResult:
+        """The result once the system is in order, and the guest is renewed if it has to be."""
         if lost(judged):
             self._lost = True
             return judged
         if self._guest is None:
             return judged
+        shared = case.isolation in (Isolation.GLOBAL, Isolation.FATAL)
+        if case.isolation is Isolation.FATAL or (shared and judged.outcome is not Outcome.PASS):
+            # What all events share, such as a page that anybody may write, was not put back.
+            self._lost = True
         try:
             return self._tidied(self._guest, attempt, judged)
         except Exception as trouble:
@@ -154,7 +201,7 @@ class Runner:
             self._lost = True
             return attempt.result(case, case_id, found)
 
-    def _tidied(self, guest: Guest, attempt: _Attempt, judged: CaseResult) -> CaseResult:
+    def _tidied(self, guest: Guest, attempt: Attempt, judged: CaseResult) -> CaseResult:
         """Put the guest in order, and look at what the kernel said meanwhile."""
         if judged.outcome is Outcome.PASS:
             attempt.dismiss()
@@ -174,131 +221,64 @@ class Runner:
         if not cleared:
             self._janitor.clear_trace()
         splats = guest.splats(attempt.mark)
-        return attempt.with_splats(judged, splats, guest.console(attempt.mark))
+        return with_splats(judged, splats, guest.console(attempt.mark))
+
+    # Probes
+
+    def _fits(self, probe: Probe, profile: Profile) -> bool | None:
+        """Whether a program goes as under a profile; None when the guest is lost."""
+        case, case_id = probe.case, f"{probe.case.id}.probe"
+        attempt = Attempt()
+        try:
+            user_events = self._start(attempt, case, case_id, profile)
+        except NotBuilt:
+            raise
+        except NotJudged:
+            return False
+        error: Exception | None = None
+        try:
+            probe.program(user_events)
+        except Exception as raised:
+            error = raised
+        judged = attempt.judge(case, case_id, error, self._explain)
+        if lost(self._settled(attempt, case, case_id, judged)):
+            return None
+        # What the kernel says on its console is left to the case.
+        return judged.outcome is Outcome.PASS
+
+    def _compared(self, case: Case, answered: Outcome, result: CaseResult) -> CaseResult:
+        """The result of the case about a switch, which has to agree with its probe.
+
+        ``answered`` is what its answers alone came to.
+        """
+        finding = self._measured.finding(case.switch)
+        if finding is Finding.CONTRADICTED and answered is Outcome.FAIL:
+            why = self._measured.accusation(case.switch)
+            return replace(result, blame=Blame.KERNEL, reason=why)
+        if finding is Finding.CONTRADICTED and answered is Outcome.PASS:
+            return _disagreeing(result, "contradicted the profile, the case agrees with it")
+        if (
+            finding is Finding.AS_DATED
+            and answered is Outcome.FAIL
+            and self._contradicts_now(case.switch)
+        ):
+            return _disagreeing(result, "agreed with the profile, the case contradicts it")
+        return result
+
+    def _contradicts_now(self, switch: str) -> bool:
+        """Whether a probe that agreed with the profile does not any more.
+
+        If it does, what fails the case is something else.
+        """
+        try:
+            return self._measured.contradicts_now(switch, self._fits)
+        except Exception as trouble:
+            if self._explain(trouble, True) is None:
+                raise
+            self._lost = True
+            return False
 
 
-class _Attempt:
-    """One run of one case."""
-
-    def __init__(self, model: Model, started: float) -> None:
-        self._model = model
-        self._started = started
-        self._lockstep: Lockstep | None = None
-        self.user_events: UserEvents | None = None
-        self.executor: GuestExecutor | None = None
-        self.mark = -1
-
-    def start(self, executor: Executor, serial: int) -> None:
-        """The system is there: programs can run from now on."""
-        self._lockstep = Lockstep(self._model, executor)
-        self.user_events = UserEvents(self._lockstep, serial)
-
-    @property
-    def _steps(self) -> list[Step]:
-        return self._lockstep.steps if self._lockstep else []
-
-    @property
-    def multi_id(self) -> int:
-        """The number the next multi-format event will get."""
-        return self._model.world.table.multi_id
-
-    def dismiss(self) -> None:
-        """Give back the processes of a program that went as it should."""
-        if self.executor is not None:
-            processes = self._model.world.processes
-            self.executor.dismiss(
-                {
-                    actor: [(enabler.address, enabler.bit) for enabler in process.enablers or []]
-                    for actor, process in processes.items()
-                }
-            )
-
-    def left_things(self) -> bool:
-        """Whether anything stays behind that does not go away by itself."""
-        world = self._model.world
-        lasting = any(event.self_reference or event.tracers for event in world.table.events)
-        shared = not world.tracing_on or world.table.maximum != DEFAULT_MAX_EVENTS
-        return lasting or shared
-
-    def recorded(self) -> bool:
-        """Whether the trace buffer may hold something."""
-        return bool(self._model.world.records)
-
-    def judge(
-        self, case: Case, case_id: str, error: BaseException | None, explain: Explain
-    ) -> CaseResult:
-        """What the case showed, its surroundings left aside."""
-        trouble = explain(error, self.mark >= 0) if error is not None else None
-        if trouble is not None:
-            return self.result(case, case_id, trouble)
-        mismatches = self._mismatches()
-        if mismatches:
-            reason = str(mismatches[0])
-            found = Trouble(Outcome.FAIL, Blame.KERNEL, reason)
-        elif error is None:
-            found = Trouble(Outcome.PASS, Blame.NONE, "")
-        elif isinstance(error, AssertionError):
-            # Model and kernel agree, and both contradict a literal of the case.
-            literal = str(error).strip() or "a literal of the case is contradicted"
-            mismatches = (Mismatch(0, "literal", "what the case says", literal),)
-            found = Trouble(Outcome.FAIL, Blame.MODEL, literal.splitlines()[0])
-        elif isinstance(error, ModelError):
-            found = Trouble(Outcome.ERROR, Blame.MODEL, str(error))
-        else:
-            found = Trouble(Outcome.ERROR, Blame.CASE, f"{type(error).__name__}: {error}")
-        return self.result(case, case_id, found, mismatches)
-
-    def _mismatches(self) -> tuple[Mismatch, ...]:
-        return tuple(
-            Mismatch(step.number, found.field, found.allowed, found.observed)
-            for step in self._steps
-            for found in step.differences
-        )
-
-    def result(
-        self,
-        case: Case,
-        case_id: str,
-        trouble: Trouble,
-        mismatches: tuple[Mismatch, ...] = (),
-    ) -> CaseResult:
-        """The record of this run with a given end."""
-        wrong = [step for step in self._steps if step.differences]
-        evidence = Evidence(
-            steps=() if trouble.outcome is Outcome.PASS else tuple(s.text for s in self._steps),
-            model="\n".join(f"step {s.number}: {_allowed(s)}" for s in wrong),
-            kernel="\n".join(f"step {s.number}: {shown(s.seen)}" for s in wrong),
-            docs=f"{case.doc} (decided by {case.spec})",
-            console=trouble.console,
-        )
-        return CaseResult(
-            id=case_id,
-            surface=case.surface,
-            tier=case.tier.value,
-            outcome=trouble.outcome,
-            blame=trouble.blame,
-            reason=trouble.reason,
-            duration_s=round(time.monotonic() - self._started, 4),
-            mismatches=mismatches,
-            evidence=evidence,
-            digest=digest(step.operation for step in self._steps),
-        )
-
-    def with_splats(self, judged: CaseResult, splats: list[str], console: str) -> CaseResult:
-        """The kernel complained on its console: a case cannot pass then."""
-        if not splats:
-            return judged
-        complaints = tuple(Mismatch(0, "console", "no complaint", line) for line in splats)
-        return replace(
-            judged,
-            outcome=Outcome.FAIL,
-            blame=Blame.KERNEL,
-            reason=judged.reason or f"the kernel complained: {splats[0]}",
-            mismatches=judged.mismatches + complaints,
-            evidence=replace(judged.evidence, console=console),
-        )
-
-
-def _allowed(step: Step) -> str:
-    """What the model allows at a step."""
-    return " or ".join(dict.fromkeys(shown(answer) for answer in step.allowed))
+def _disagreeing(result: CaseResult, how: str) -> CaseResult:
+    why = f"the probe before the first case {how}: the same program, run twice"
+    return replace(result, outcome=Outcome.ERROR, blame=Blame.HARNESS, reason=why)

@@ -19,7 +19,8 @@ JUDGING = {"conformance.outcome", "conformance.expectations"}
 BELOW_PLUGIN = (
     BELOW_CASES
     | JUDGING
-    | {"conformance.cases", "conformance.leftovers", "conformance.runner", "conformance.report"}
+    | {"conformance.cases", "conformance.leftovers", "conformance.measured"}
+    | {"conformance.attempt", "conformance.runner", "conformance.report"}
 )
 
 # Room -> the other rooms it may import.  A module belongs to the longest name that
@@ -33,7 +34,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.sut": {"conformance.abi", "conformance.program", "conformance.model"},
     "conformance.cases": BELOW_CASES,
     "conformance.leftovers": BELOW_CASES,
-    "conformance.runner": BELOW_CASES | JUDGING | {"conformance.cases", "conformance.leftovers"},
+    "conformance.measured": BELOW_CASES | {"conformance.cases", "conformance.outcome"},
+    "conformance.attempt": BELOW_CASES
+    | {"conformance.cases", "conformance.measured", "conformance.outcome"},
+    "conformance.runner": BELOW_CASES
+    | JUDGING
+    | {"conformance.cases", "conformance.leftovers", "conformance.measured"}
+    | {"conformance.attempt"},
+    "conformance.contract": BELOW_CASES | {"conformance.cases"},
     "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases"},
     "conformance.plugin": BELOW_PLUGIN | {"kernels", "vm"},
     "conformance.cli": BELOW_PLUGIN | {"conformance.plugin", "kernels", "vm"},

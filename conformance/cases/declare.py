@@ -64,6 +64,10 @@ class Case:
     isolation: Isolation
     # The dated switch that this case is about, "" for none.
     switch: str = ""
+    # Switches, and what is derived from them, that must be off.
+    without: tuple[str, ...] = ()
+    # The module of fixtures/modules that must be loaded, "" for none.
+    module: str = ""
 
     @property
     def surface(self) -> str:
@@ -72,7 +76,11 @@ class Case:
 
     def applies(self, profile: Profile) -> bool:
         """Whether kernels of a profile are judged by this case."""
-        return in_range(self.profiles, profile) and all(map(profile.has, self.needs))
+        return (
+            in_range(self.profiles, profile)
+            and all(map(profile.has, self.needs))
+            and not any(map(profile.has, self.without))
+        )
 
 
 def case(
@@ -82,25 +90,40 @@ def case(
     doc: str,
     profiles: str = "6.4..",
     needs: tuple[str, ...] = (),
+    without: tuple[str, ...] = (),
     tier: str = "quick",
     isolation: str = "events",
     switch: str = "",
+    module: str = "",
 ) -> Callable[[CaseFunction], CaseFunction]:
     """Declare a test function to be a case.
 
     ``profiles`` is a range of releases such as ``6.4..``; ``needs`` names switches, or
-    what is derived from them, that must be on.  ``switch`` names the one that the case is
-    about: its program shows whether a kernel has the switch, and is the probe for it,
-    whatever the profile says.  Raises ValueError for an id or word out of place.
+    what is derived from them, that must be on, ``without`` those that must be off.
+    ``switch`` names the one that the case is about: its program is the probe that shows
+    whether a kernel has it (where it is among ``needs`` too, nothing can be said of kernels
+    without).  ``module`` names a module of fixtures/modules that has to be loaded.  Raises
+    ValueError for an id or word out of place.
     """
     if not _ID.fullmatch(id):
         raise ValueError(f"case id {id!r}: write surface.name in [a-z0-9_.-]")
-    for need in needs:
+    for need in (*needs, *without):
         if need not in BY_NAME and need not in DERIVED:
             raise ValueError(f"case {id}: no switch {need!r}")
-    if switch and (switch not in BY_NAME or switch in needs):
-        raise ValueError(f"case {id}: it cannot be about switch {switch!r}")
-    declared = Case(id, spec, doc, profiles, needs, Tier(tier), Isolation(isolation), switch)
+    if switch and switch not in BY_NAME:
+        raise ValueError(f"case {id}: no switch {switch!r} to be about")
+    declared = Case(
+        id=id,
+        spec=spec,
+        doc=doc,
+        profiles=profiles,
+        needs=needs,
+        without=without,
+        tier=Tier(tier),
+        isolation=Isolation(isolation),
+        switch=switch,
+        module=module,
+    )
 
     def mark(function: CaseFunction) -> CaseFunction:
         setattr(function, _ATTRIBUTE, declared)

@@ -23,17 +23,27 @@ PERSIST = 1
 MULTI_FORMAT = 2
 
 
-def abandoned(ue: UserEvents, definition: str, flags: int = PERSIST) -> None:
-    """Let a process of its own register an event that persists, and exit."""
+def lasting(ue: UserEvents) -> int:
+    """The flags of a registration whose event stays when nobody uses it any more."""
+    return ue.dated("auto_delete", since=PERSIST, before=0)
+
+
+def abandoned(ue: UserEvents, definition: str) -> None:
+    """Let a process of its own register an event that stays, and exit."""
     process = ue.new_process()
-    process.open_data().register(definition, flags=flags)
+    process.open_data().register(definition, flags=lasting(ue))
     process.exit()
 
 
 # Names
 
 
-@case("delete.unknown", spec=DELETE, doc=NAME)
+@case(
+    "delete.unknown",
+    spec=DELETE,
+    doc=NAME,
+    profiles="5.18..",
+)
 @variants(
     "name",
     {
@@ -56,7 +66,7 @@ def test_unknown(ue: UserEvents, name: str) -> None:
     data.register(f"{event} u32 a")
     wrong = name.format(name=event, stem=event[:-1], upper=event.upper())
     assert data.delete(wrong).errno == "ENOENT"
-    assert ue.tracefs.status() == f"{event}\n"
+    assert ue.tracefs.status() == ue.status_line(1, event)
 
 
 @case(
@@ -127,15 +137,21 @@ def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
 # References
 
 
-@case("delete.busy_own_descriptor", spec="trace_events_user.c:user_event_last_ref", doc=BUSY)
+@case(
+    "delete.busy_own_descriptor",
+    spec="trace_events_user.c:user_event_last_ref",
+    doc=BUSY,
+    profiles="5.18..",
+)
 def test_busy_own_descriptor(ue: UserEvents) -> None:
     """The descriptor that registered the event is a user of it: EBUSY."""
     data = ue.open_data()
-    word = data.register(ue.name()).word
+    event = data.register(ue.name())
     assert data.delete(ue.name()).errno == "EBUSY"
-    data.unregister(word)
+    if ue.profile.has("remote_enable"):
+        data.unregister(event.word)
     assert data.delete(ue.name()).errno == "EBUSY"
-    assert ue.tracefs.status() == f"{ue.name()}\n"
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
 @case(
@@ -172,12 +188,13 @@ def test_busy_enabler(ue: UserEvents) -> None:
     "delete.busy_descriptor_alone",
     spec="trace_events_user.c:user_event_last_ref",
     doc=BUSY,
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 def test_busy_descriptor_alone(ue: UserEvents) -> None:
     """A descriptor alone holds the event, no word registered: EBUSY until closed."""
     owner, other = ue.open_data(), ue.open_data()
-    owner.register(ue.name(), flags=PERSIST, enable_addr=0)
+    owner.register(ue.name(), flags=lasting(ue), enable_addr=0)
     assert other.delete(ue.name()).errno == "EBUSY"
     copy = owner.dup()
     owner.close()
@@ -190,13 +207,14 @@ def test_busy_descriptor_alone(ue: UserEvents) -> None:
     "delete.busy_child",
     spec="trace_events_user.c:user_event_enabler_dup",
     doc=BUSY,
-    needs=("persist",),
+    needs=("lasting_events",),
     tier="full",
+    profiles="5.18..",
 )
 def test_busy_child(ue: UserEvents) -> None:
     """A forked child holds what its parent registered: EBUSY until it is gone."""
     parent = ue.new_process()
-    parent.open_data().register(ue.name(), flags=PERSIST)
+    parent.open_data().register(ue.name(), flags=lasting(ue))
     child = ue.fork(parent)
     parent.exit()
     data = ue.open_data()
@@ -267,8 +285,9 @@ def test_auto_delete_while_traced(ue: UserEvents) -> None:
     "delete.removes",
     spec=DELETE,
     doc=BUSY,
-    needs=("persist",),
+    needs=("lasting_events",),
     tier="full",
+    profiles="5.18..",
 )
 @variants("flags", {"read-write": os.O_RDWR, "read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_removes(ue: UserEvents, flags: int) -> None:
@@ -296,12 +315,20 @@ def test_removes_directory(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
 
 
-@case("delete.name_is_free", spec=DELETE, doc=BUSY, needs=("persist",))
+@case(
+    "delete.name_is_free",
+    spec=DELETE,
+    doc=BUSY,
+    needs=("lasting_events",),
+    profiles="5.18..",
+)
 def test_name_is_free(ue: UserEvents) -> None:
     """A deleted name can be registered with other fields."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
+    taken = ue.dated("arguments_matched", since="EADDRINUSE", before="")
+    assert ue.tracefs.command(f"u:{ue.name()} u64 b").errno == taken
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a\n"
     data = ue.open_data()
-    assert data.register(f"{ue.name()} u64 b").errno == "EADDRINUSE"
     assert data.delete(ue.name()).value == 0
     assert data.register(f"{ue.name()} u64 b").index == 0
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u64 b\n"
@@ -326,8 +353,9 @@ def test_only_the_name(ue: UserEvents) -> None:
     "delete.longest_name",
     spec=COPY,
     doc=NAME,
-    needs=("persist",),
+    needs=("lasting_events",),
     tier="full",
+    profiles="5.18..",
 )
 def test_longest_name(ue: UserEvents) -> None:
     """A name of 511 characters can be registered and deleted."""
@@ -383,6 +411,24 @@ def test_unknown_before_forbidden(ue: UserEvents) -> None:
     assert data.delete(ue.name()).errno == "ENOENT"
 
 
+@case(
+    "delete.allowed_to_everybody",
+    spec="trace_events_user.c:user_event_set_call_visible",
+    doc="Documentation/trace/user_events.rst@v6.1: silent; who may open the file may delete",
+    profiles="5.18..6.4",
+    without=("auto_delete", "persist"),
+    tier="full",
+)
+def test_allowed_to_everybody(ue: UserEvents) -> None:
+    """Before some events were made to persist it took no capability to delete one."""
+    ue.tracefs.command(f"u:{ue.name()} u32 a")
+    data = ue.open_data()
+    ue.process.setuid(1000)
+    assert data.delete(ue.name()).errno == ""
+    assert ue.tracefs.dynamic_events() == ""
+    assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
+
+
 # Several formats of one name
 
 
@@ -390,7 +436,7 @@ def test_unknown_before_forbidden(ue: UserEvents) -> None:
     "delete.all_formats",
     spec=DELETE,
     doc=FORMATS,
-    needs=("multi_format",),
+    needs=("multi_format", "arguments_matched", "persist"),
     tier="full",
 )
 def test_all_formats(ue: UserEvents) -> None:
@@ -407,7 +453,7 @@ def test_all_formats(ue: UserEvents) -> None:
     "delete.formats_up_to_the_busy_one",
     spec=DELETE,
     doc=FORMATS,
-    needs=("multi_format",),
+    needs=("multi_format", "arguments_matched", "persist"),
     tier="full",
 )
 @variants(
@@ -434,7 +480,7 @@ def test_formats_up_to_the_busy_one(ue: UserEvents, held: int, left: list[str]) 
     "delete.formats_forbidden",
     spec=DELETE,
     doc=FORMATS,
-    needs=("multi_format",),
+    needs=("multi_format", "arguments_matched", "persist"),
     tier="full",
 )
 def test_formats_forbidden(ue: UserEvents) -> None:

@@ -94,7 +94,7 @@ def test_whole_list(ue: UserEvents) -> None:
     "dynamic_events.stays",
     spec=f"{CREATE} (USER_EVENT_REG_PERSIST)",
     doc=f"{DOC}: an event made by a command persists",
-    needs=("persist",),
+    needs=("persist", "auto_delete"),
     tier="full",
 )
 def test_stays(ue: UserEvents) -> None:
@@ -131,22 +131,26 @@ def test_no_descriptor(ue: UserEvents) -> None:
     "dynamic_events.existing_equal",
     spec="trace_events_user.c:find_user_event",
     doc=f"{DOC}: a command acts like the registration of the same text",
-    needs=("unspaced_fields_match",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 @variants(
-    "again",
+    "again, spaced",
     {
-        "same_text": "u:{} u32 a; u64 b\n",
-        "unspaced": "u:{} u32 a;u64 b\n",
-        "more_spaces": "u:{} u32   a;\tu64 b\n",
-        "semicolon_at_the_end": "u:{} u32 a; u64 b;\n",
+        "same_text": ("u:{} u32 a; u64 b\n", True),
+        "unspaced": ("u:{} u32 a;u64 b\n", False),
+        "more_spaces": ("u:{} u32   a;\tu64 b\n", True),
+        "semicolon_at_the_end": ("u:{} u32 a; u64 b;\n", True),
     },
 )
-def test_existing_equal(ue: UserEvents, again: str) -> None:
-    """A command for an existing event with equal fields succeeds and changes nothing."""
+def test_existing_equal(ue: UserEvents, again: str, spaced: bool) -> None:
+    """A command with the fields of an existing event, before 6.10 spaced ones, changes nothing."""
     ue.tracefs.command("u:" + ue.name() + " u32 a; u64 b\n")
+    unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
+    errno = "" if spaced else ue.dated("unspaced_fields_match", since="", before=unlike)
     text = again.format(ue.name())
-    assert ue.tracefs.command(text).value == len(text)
+    seen = ue.tracefs.command(text)
+    assert (seen.value, seen.errno) == (-1 if errno else len(text), errno)
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a; u64 b\n"
 
 
@@ -155,24 +159,28 @@ def test_existing_equal(ue: UserEvents, again: str) -> None:
     spec="trace_events_user.c:find_user_event, user_event_parse",
     doc="Documentation/trace/user_events.rst@v6.12: Registering: a name has one format unless "
     "it was registered for several",
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 @variants(
-    "again, errno",
+    "again, flagged",
     {
-        "other_type": ("u:{} s32 a\n", "EADDRINUSE"),
-        "other_name": ("u:{} u32 b\n", "EADDRINUSE"),
-        "one_more": ("u:{} u32 a; u32 b\n", "EADDRINUSE"),
-        "none": ("u:{}\n", "EADDRINUSE"),
+        "other_type": ("u:{} s32 a\n", False),
+        "other_name": ("u:{} u32 b\n", False),
+        "one_more": ("u:{} u32 a; u32 b\n", False),
+        "none": ("u:{}\n", False),
         # Fields are compared before they are parsed, text flags are refused before that.
-        "bad_field": ("u:{} nonsense a\n", "EADDRINUSE"),
-        "text_flag": ("u:{}:flag s32 a\n", "EINVAL"),
+        "bad_field": ("u:{} nonsense a\n", False),
+        "text_flag": ("u:{}:flag s32 a\n", True),
     },
 )
-def test_existing_different(ue: UserEvents, again: str, errno: str) -> None:
-    """A command for an existing event with other fields fails; the event stays as it is."""
+def test_existing_different(ue: UserEvents, again: str, flagged: bool) -> None:
+    """A command for an existing event with other fields changes nothing, and fails since 6.5."""
     ue.tracefs.command("u:" + ue.name() + " u32 a\n")
-    assert ue.tracefs.command(again.format(ue.name())).errno == errno
+    unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
+    refused = ue.dated("text_flags_refused", since="EINVAL", before=unlike)
+    found = ue.tracefs.command(again.format(ue.name()))
+    assert found.errno == (refused if flagged else unlike)
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
 
 
@@ -180,7 +188,7 @@ def test_existing_different(ue: UserEvents, again: str, errno: str) -> None:
     "dynamic_events.existing_registration",
     spec=f"{CREATE}, find_user_event",
     doc=f"{DOC}: an event made by a command persists; says nothing of one that exists",
-    needs=("persist",),
+    needs=("persist", "auto_delete"),
     tier="full",
 )
 def test_existing_registration(ue: UserEvents) -> None:
@@ -198,28 +206,32 @@ def test_existing_registration(ue: UserEvents) -> None:
     "dynamic_events.refused",
     spec="trace_dynevent.c:create_dyn_event; trace_events_user.c:user_event_parse",
     doc=f"{DOC}: the command is name and fields with `u:` in front",
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 @variants(
-    "command",
+    "command, ignored",
     {
-        "no_prefix": "{} u32 a\n",
-        "no_colon": "u {} u32 a\n",
-        "capital": "U:{} u32 a\n",
-        "other_prefix": "x:{} u32 a\n",
-        "old_prefix": "ue:{} u32 a\n",
-        "space_before_prefix": " u:{} u32 a\n",
-        "text_flag": "u:{}:BPF_ITER u32 a\n",
-        "empty_text_flag": "u:{}: u32 a\n",
-        "unknown_type": "u:{} long a\n",
-        "field_without_name": "u:{} u32\n",
-        "space_before_comment": "u:{} u32 a # why\n",
+        "no_prefix": ("{} u32 a\n", ""),
+        "no_colon": ("u {} u32 a\n", ""),
+        "capital": ("U:{} u32 a\n", ""),
+        "other_prefix": ("x:{} u32 a\n", ""),
+        "old_prefix": ("ue:{} u32 a\n", ""),
+        "space_before_prefix": (" u:{} u32 a\n", ""),
+        "text_flag": ("u:{}:BPF_ITER u32 a\n", "u:{} u32 a\n"),
+        "empty_text_flag": ("u:{}: u32 a\n", "u:{} u32 a\n"),
+        "unknown_type": ("u:{} long a\n", ""),
+        "field_without_name": ("u:{} u32\n", ""),
+        "space_before_comment": ("u:{} u32 a # why\n", ""),
     },
 )
-def test_refused(ue: UserEvents, command: str) -> None:
+def test_refused(ue: UserEvents, command: str, ignored: str) -> None:
     """What is not a command, or defines no event, fails with EINVAL and makes nothing."""
-    assert ue.tracefs.command(command.format(ue.name())).errno == "EINVAL"
-    assert ue.tracefs.dynamic_events() == ""
+    # What is made where flags are cut off and ignored.
+    made = ue.dated("text_flags_refused", since="", before=ignored.format(ue.name()))
+    found = ue.tracefs.command(command.format(ue.name()))
+    assert found.errno == ("" if made else "EINVAL")
+    assert ue.tracefs.dynamic_events() == made
 
 
 @case(

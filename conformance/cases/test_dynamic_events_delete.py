@@ -18,7 +18,8 @@ DELETE = "trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_mat
     "dynamic_events.delete",
     spec=DELETE,
     doc=f"{DELETING}: dynamic_events deletes one specific format of an event",
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 @variants(
     "fields, command",
@@ -40,7 +41,9 @@ DELETE = "trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_mat
 def test_delete(ue: UserEvents, fields: str, command: str) -> None:
     """A deletion names the event and its fields; prefix and system may vary."""
     ue.tracefs.command("u:" + ue.name() + fields + "\n")
-    text = command.format(ue.name())
+    # A struct used to be found without its size.
+    sizeless = command.replace("struct s a 20", "struct s a")
+    text = ue.dated("struct_size_matched", since=command, before=sizeless).format(ue.name())
     assert ue.tracefs.command(text).value == len(text)
     assert ue.tracefs.dynamic_events() == ""
     assert ue.tracefs.status() == ""
@@ -50,7 +53,8 @@ def test_delete(ue: UserEvents, fields: str, command: str) -> None:
     "dynamic_events.delete_nothing",
     spec=DELETE,
     doc=f"{DELETING}: dynamic_events deletes one specific format of an event",
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 @variants(
     "command, errno",
@@ -59,6 +63,7 @@ def test_delete(ue: UserEvents, fields: str, command: str) -> None:
         "other_system": ("-:syscalls/{} u32 a; u64 b\n", "ENOENT"),
         "no_system": ("-:/{} u32 a; u64 b\n", "ENOENT"),
         "system_alone": ("-:user_events/ u32 a; u64 b\n", "ENOENT"),
+        # Was a deletion of whatever has that name.
         "no_fields": ("-:{}\n", "ENOENT"),
         "fewer_fields": ("-:{} u32 a\n", "ENOENT"),
         "more_fields": ("-:{} u32 a; u64 b; u8 c\n", "ENOENT"),
@@ -79,8 +84,11 @@ def test_delete_nothing(ue: UserEvents, command: str, errno: str) -> None:
     """A deletion that matches no event fails with ENOENT, a malformed one with EINVAL."""
     shown = "u:" + ue.name() + " u32 a; u64 b\n"
     ue.tracefs.command(shown)
-    assert ue.tracefs.command(command.format(ue.name())).errno == errno
-    assert ue.tracefs.dynamic_events() == shown
+    matched = "" if command == "-:{}\n" else errno
+    found = ue.tracefs.command(command.format(ue.name()))
+    assert found.errno == ue.dated("null_arguments_matched", since=errno, before=matched)
+    left = ue.dated("null_arguments_matched", since=shown, before=shown if matched else "")
+    assert ue.tracefs.dynamic_events() == left
 
 
 @case(
@@ -219,7 +227,7 @@ def test_read_only_truncate(ue: UserEvents) -> None:
     "dynamic_events.not_permitted",
     spec="trace_events_user.c:user_event_capable, user_event_parse",
     doc=f"{DOC}: CAP_PERFMON is needed since the event persists, else EPERM",
-    needs=("persist",),
+    needs=("persist", "text_flags_refused"),
 )
 @variants(
     "command, errno",
@@ -242,6 +250,26 @@ def test_not_permitted(ue: UserEvents, command: str, errno: str) -> None:
     ue.process.setuid()
     assert file.write(command.format(ue.name()).encode()).errno == errno
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + "\n"
+
+
+@case(
+    "dynamic_events.permitted_to_everybody",
+    spec="trace_events_user.c:user_event_set_call_visible",
+    doc="Documentation/trace/user_events.rst@v6.1: Overview: commands are written to the file; "
+    "says nothing of permission",
+    profiles="5.18..6.4",
+    without=("auto_delete", "null_arguments_matched", "persist"),
+    tier="full",
+)
+def test_permitted_to_everybody(ue: UserEvents) -> None:
+    """Before some events were made to persist an open file made and deleted any event."""
+    ue.tracefs.command("u:" + ue.name("old") + " u32 a\n")
+    file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
+    ue.process.setuid()
+    assert file.write(b"u:" + ue.name("new").encode() + b" u8 b").errno == ""
+    assert ue.tracefs.enabled(ue.name("new")).text == "0\n"
+    assert file.write(b"-:" + ue.name("old").encode() + b" u32 a").errno == ""
+    assert ue.tracefs.dynamic_events() == "u:" + ue.name("new") + " u8 b\n"
 
 
 @case(

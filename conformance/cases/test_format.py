@@ -147,11 +147,11 @@ def test_of_dynamic_events(ue: UserEvents, fields: str, line: str) -> None:
     "format.stays",
     spec="trace_events_user.c:user_event_parse",
     doc=LIKE_OTHERS,
-    needs=("arguments_matched",),
     tier="full",
+    profiles="5.18..",
 )
 def test_stays(ue: UserEvents) -> None:
-    """Neither a refused nor a differently spaced registration changes the format."""
+    """Neither other fields nor another spacing in a later registration change the format."""
     data = ue.open_data()
     data.register(f"{ue.name()} unsigned int a;")
     data.register(f"{ue.name()} u64 b")

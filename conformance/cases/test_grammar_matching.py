@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from conformance.cases.declare import case
+from conformance.cases.matching import CANONICAL, DIFFERENT, SAME, SELF_MISMATCHES, Pairs
 from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/user_events.rst@v6.12"
@@ -16,34 +15,25 @@ BLOCKED = (
     "unless it is multi-format"
 )
 MATCH = "trace_events_user.c:user_fields_match"
-Pairs = Mapping[str, tuple[str, str]]
 
 
-SAME: Pairs = {
-    "no-fields": ("", ""),
-    "no-fields-space": ("", " "),
-    "no-fields-spaces": (" ", "  \t"),
-    "identical": (" u32 a; char[20] b", " u32 a; char[20] b"),
-    "last-semicolon": (" u32 a", " u32 a;"),
-    "first-had-semicolon": (" u32 a;", " u32 a"),
-    "double-space": (" u32 a", " u32  a"),
-    "tab": (" unsigned int a", " unsigned\tint\ta"),
-    "trailing-space": (" u32 a", " u32 a "),
-    "newline": (" u32 a; u64 b", " u32 a;\nu64 b\n"),
-    "struct": (" struct s a 20; u32 b", " struct s a 20; u32 b"),
-    "struct-spaces": (" struct s a 20", "  struct  s  a  20"),
-    "locations": (" __data_loc char[] a; __rel_loc u32 b", " __data_loc char[] a; __rel_loc u32 b"),
-}
-
-
-@case("grammar.registers_again", spec=MATCH, doc=COMMAND, needs=("arguments_matched",))
+@case(
+    "grammar.registers_again",
+    spec=MATCH,
+    doc=COMMAND,
+    profiles="5.18..",
+)
 def test_registers_again(ue: UserEvents) -> None:
     """The same fields, however spaced, find the existing event and its write index."""
     data, word, other = ue.open_data(), ue.process.word(), ue.process.word()
+    # While sizes were left out of it no struct was like itself.
+    unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
+    struct = ue.dated("struct_size_matched", since="", before=unlike)
     for number, (stem, (first, second)) in enumerate(SAME.items()):
         assert data.register(ue.name(stem) + first, word=word, bit=number).index == number
         again = data.register(ue.name(stem) + second, word=other, bit=number)
-        assert (again.errno, again.index) == ("", number)
+        errno = struct if "struct" in first else ""
+        assert (again.errno, again.index) == (errno, 0xFFFFFFFF if errno else number)
 
 
 CREATED_AGAIN: Pairs = {
@@ -68,8 +58,11 @@ def test_creates_again(ue: UserEvents) -> None:
     for stem, (first, _) in CREATED_AGAIN.items():
         assert ue.tracefs.command(f"u:{ue.name(stem)}{first}").errno == ""
     listed = ue.tracefs.dynamic_events()
+    unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
+    struct = ue.dated("struct_size_matched", since="", before=unlike)
     for stem, (_, second) in CREATED_AGAIN.items():
-        assert ue.tracefs.command(f"u:{ue.name(stem)}{second}").errno == ""
+        errno = struct if stem == "struct" else ""
+        assert ue.tracefs.command(f"u:{ue.name(stem)}{second}").errno == errno
     assert ue.tracefs.dynamic_events() == listed
 
 
@@ -85,89 +78,78 @@ UNSPACED: Pairs = {
     "grammar.unspaced_registers_again",
     spec="trace_events_user.c:insert_space_after_semis",
     doc=COMMAND,
-    needs=("arguments_matched",),
     tier="full",
+    profiles="5.18..",
 )
 def test_unspaced_registers_again(ue: UserEvents) -> None:
     """No space is needed behind a semicolon to find the event again."""
     data, word, other = ue.open_data(), ue.process.word(), ue.process.word()
-    errno = ue.dated("unspaced_fields_match", since="", before="EADDRINUSE")
+    unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
+    errno = ue.dated("unspaced_fields_match", since="", before=unlike)
+    struct = ue.dated("struct_size_matched", since=errno, before=unlike)
     for bit, (stem, (first, second)) in enumerate(UNSPACED.items()):
         assert data.register(ue.name(stem) + first, word=word, bit=bit).errno == ""
-        assert data.register(ue.name(stem) + second, word=other, bit=bit).errno == errno
-
-
-DIFFERENT: Pairs = {
-    "type": (" u32 a", " u64 a"),
-    "type-alias": (" u32 a", " unsigned int a"),
-    "sign": (" u32 a", " s32 a"),
-    "name": (" u32 a", " u32 b"),
-    "name-case": (" u32 a", " u32 A"),
-    "fewer": (" u32 a; u32 b", " u32 a"),
-    "more": (" u32 a", " u32 a; u32 b"),
-    "order": (" u32 a; u64 b", " u64 b; u32 a"),
-    "none-for-some": (" u32 a", ""),
-    "some-for-none": ("", " u32 a"),
-    "array-notation": (" char[20] a", " char[0x14] a"),
-    "location-kind": (" __data_loc char[] a", " __rel_loc char[] a"),
-    "struct-tag": (" struct s a 20", " struct t a 20"),
-    "prefix": (" u32 ab", " u32 a"),
-    "longer": (" u32 a", " u32 ab"),
-    "space-before-semicolon": (" u32 a", " u32 a ;"),
-    "empty-piece": (" u32 a; u32 b", " u32 a;; u32 b"),
-}
+        again = data.register(ue.name(stem) + second, word=other, bit=bit)
+        assert again.errno == (struct if stem == "struct" else errno)
 
 
 @case(
     "grammar.differs",
     spec=MATCH,
     doc=BLOCKED,
-    needs=("arguments_matched",),
     tier="full",
+    profiles="5.18..",
 )
 def test_differs(ue: UserEvents) -> None:
-    """Other fields for an existing name are refused: EADDRINUSE."""
+    """Other fields for an existing name are EADDRINUSE, before 6.5 ignored: it keeps its own."""
     data, word, other = ue.open_data(), ue.process.word(), ue.process.word()
     for bit, (stem, (first, second)) in enumerate(DIFFERENT.items()):
         assert data.register(ue.name(stem) + first, word=word, bit=bit).errno == ""
-        assert data.register(ue.name(stem) + second, word=other).errno == "EADDRINUSE"
+        again = data.register(ue.name(stem) + second, word=other, bit=bit)
+        assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
+    kept = [f"u:{ue.name(stem)}{first}" for stem, (first, _) in DIFFERENT.items()]
+    assert ue.tracefs.dynamic_events().splitlines() == kept
 
 
 @case(
     "grammar.differs_in_dynamic_events",
     spec=MATCH,
     doc=DYNAMIC,
-    needs=("persist",),
+    needs=("lasting_events",),
     tier="full",
+    profiles="5.18..",
 )
 def test_differs_in_dynamic_events(ue: UserEvents) -> None:
-    """dynamic_events refuses other fields for an existing name as well."""
+    """dynamic_events refuses other fields for an existing name as well, or ignores them."""
     for stem in ("type", "more", "none-for-some", "some-for-none", "struct-tag"):
         first, second = DIFFERENT[stem]
         assert ue.tracefs.command(f"u:{ue.name(stem)}{first}").errno == ""
-        assert ue.tracefs.command(f"u:{ue.name(stem)}{second}").errno == "EADDRINUSE"
+        again = ue.tracefs.command(f"u:{ue.name(stem)}{second}")
+        assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
+        assert ue.tracefs.dynamic_events().endswith(f"u:{ue.name(stem)}{first}\n")
 
 
 @case(
     "grammar.not_parsed_for_an_existing_event",
     spec="trace_events_user.c:find_user_event",
     doc=FIELD,
-    needs=("arguments_matched",),
     tier="full",
+    profiles="5.18..",
 )
 def test_not_parsed_for_an_existing_event(ue: UserEvents) -> None:
-    """For an existing name fields are compared, never parsed: EADDRINUSE before EINVAL."""
+    """For an existing name fields are compared, or ignored, but never parsed: no EINVAL."""
     data = ue.open_data()
     assert data.register(f"{ue.name()} u32 a").errno == ""
     for fields in ("long a", "u32", "char[0] a", "struct s a 4294967295"):
-        assert data.register(f"{ue.name()} {fields}").errno == "EADDRINUSE"
+        again = data.register(f"{ue.name()} {fields}")
+        assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
 
 
 @case(
     "grammar.struct_size_differs",
     spec="trace_events_user.c:user_field_set_string",
     doc=FIELD,
-    needs=("arguments_matched",),
+    needs=("arguments_matched", "struct_size_matched"),
     tier="full",
 )
 def test_struct_size_differs(ue: UserEvents) -> None:
@@ -176,20 +158,6 @@ def test_struct_size_differs(ue: UserEvents) -> None:
     assert data.register(f"{ue.name()} struct s a 20").errno == ""
     for again in ("struct s a 21", "struct s a 2", "struct s a"):
         assert data.register(f"{ue.name()} {again}").errno == "EADDRINUSE"
-
-
-SELF_MISMATCHES = {
-    "struct-leading-zero": " struct s a 020",
-    "struct-plus": " struct s a +20",
-    "struct-no-tag": " struct  a 20",
-    "empty-piece": " u32 a;;u32 b",
-    "first-semicolon": " ;u32 a",
-    "semicolon-alone": " ;",
-    "empty-field-name": " u32 ",
-    "location-without-type": " __data_loc  a",
-    "tab-in-field-name": " u32 a\tb",
-    "no-break-space": " u32 à",
-}
 
 
 @case(
@@ -207,20 +175,12 @@ def test_differs_from_itself(ue: UserEvents) -> None:
         assert data.register(ue.name(stem) + fields, word=other).errno == "EADDRINUSE"
 
 
-CANONICAL: Pairs = {
-    "struct-leading-zero": (" struct s a 020", " struct s a 20"),
-    "empty-piece": (" u32 a;;u32 b", " u32 a; u32 b"),
-    "first-semicolon": (" ;u32 a", " u32 a"),
-    "semicolon-alone": (" ;", ""),
-}
-
-
 @case(
     "grammar.canonical_form_registers_again",
     spec=MATCH,
     doc=COMMAND,
-    needs=("arguments_matched",),
     tier="full",
+    profiles="5.18..",
 )
 def test_canonical_form_registers_again(ue: UserEvents) -> None:
     """What dynamic_events shows of such a definition does match it."""
@@ -229,11 +189,19 @@ def test_canonical_form_registers_again(ue: UserEvents) -> None:
         assert data.register(ue.name(stem) + fields).errno == ""
     listed = ue.tracefs.dynamic_events().splitlines()
     assert listed == [f"u:{ue.name(stem)}{shown}" for stem, (_, shown) in CANONICAL.items()]
+    unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
+    struct = ue.dated("struct_size_matched", since="", before=unlike)
     for line in listed:
-        assert data.register(line.removeprefix("u:")).errno == ""
+        again = data.register(line.removeprefix("u:"))
+        assert again.errno == (struct if "struct" in line else "")
 
 
-@case("grammar.refused_spacing_matches", spec=MATCH, doc=COMMAND, needs=("arguments_matched",))
+@case(
+    "grammar.refused_spacing_matches",
+    spec=MATCH,
+    doc=COMMAND,
+    profiles="5.18..",
+)
 def test_refused_spacing_matches(ue: UserEvents) -> None:
     """A spacing that cannot create an event finds the one that exists."""
     data = ue.open_data()
@@ -247,12 +215,14 @@ def test_refused_spacing_matches(ue: UserEvents) -> None:
     spec="trace_events_user.c:find_user_event",
     doc=f"{DOC}: Registering: processes are blocked when the format of their event changes, "
     "unless it is multi-format",
-    needs=("arguments_matched",),
     tier="full",
+    profiles="5.18..",
 )
 def test_other_process_differs(ue: UserEvents) -> None:
-    """Names are one space for all processes: other fields are refused to the second."""
+    """Names are one space for all processes: the second gets no other fields than the first."""
     ue.open_data().register(f"{ue.name()} u32 a")
     other = ue.new_process().open_data()
-    assert other.register(f"{ue.name()} u64 a").errno == "EADDRINUSE"
+    errno = ue.dated("arguments_matched", since="EADDRINUSE", before="")
+    assert other.register(f"{ue.name()} u64 a").errno == errno
     assert other.register(f"{ue.name()} u32 a").index == 0
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a\n"

@@ -158,7 +158,7 @@ def test_flag_persist_is_1(ue: UserEvents) -> None:
     "header.flag_multi_format_is_2",
     spec="trace_events_user.c:find_user_event",
     doc=f"{HEADER}: USER_EVENT_REG_MULTI_FORMAT is bit 1 of the 16 flags behind enable_size",
-    needs=("multi_format",),
+    needs=("multi_format", "arguments_matched", "persist"),
     tier="full",
 )
 def test_flag_multi_format_is_2(ue: UserEvents) -> None:
@@ -339,6 +339,7 @@ def test_status_has_no_ioctl(ue: UserEvents, number: int) -> None:
     spec="trace_events_user.c:user_event_validate",
     doc=f"{HEADER}: DYN_LOC puts the size above 16 bits of offset",
     tier="full",
+    profiles="5.18..",
 )
 @variants(
     "location, word, padding",
@@ -354,7 +355,7 @@ def test_dyn_loc(ue: UserEvents, location: str, word: bytes, padding: bytes) -> 
     ue.tracefs.enable(ue.name())
     payload = word + padding + b"hello\0"
     assert data.write_event(0, payload).value == 4 + len(payload)
-    assert ue.tracefs.records() == [f"{ue.name()}: text=hello"]
+    assert ue.tracefs.records() == [ue.line("text=hello", dump=payload.hex(" "))]
 
 
 @case(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
+from conformance.cases.status_text import whole_status
 from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/user_events.rst@v6.12"
@@ -74,6 +75,7 @@ def test_created_beside_kernel_event(ue: UserEvents, system: str, name: str) -> 
     spec="trace_events.c:event_create_dir",
     doc=SUBSYSTEM,
     isolation="global",
+    profiles="5.18..",
 )
 @variants("name", {"sched_switch": "sched_switch", "task_newtask": "task_newtask"})
 def test_own_directory(ue: UserEvents, name: str) -> None:
@@ -85,7 +87,7 @@ def test_own_directory(ue: UserEvents, name: str) -> None:
         '\n\n\tfield:u16 mine;\toffset:8;\tsize:2;\tsigned:0;\n\nprint fmt: "mine=%u", REC->mine\n'
     )
     assert ue.tracefs.dynamic_events(whole=True) == f"u:{name} u16 mine\n"
-    assert ue.tracefs.status(whole=True) == f"{name}\n\nActive: 1\nBusy: 0\n"
+    assert whole_status(ue) == ue.status_line(1, name) + "\nActive: 1\nBusy: 0\n"
 
 
 @case(
@@ -136,12 +138,15 @@ def test_not_in_the_multi_system(ue: UserEvents) -> None:
     "isolation.system_in_the_name",
     spec="trace_events_user.c:user_event_parse_cmd",
     doc=f"{DOC}: Command Format: no place for a system; a colon begins flags",
-    needs=("text_flags_refused",),
+    profiles="5.18..",
+    isolation="global",
 )
 def test_system_in_the_name(ue: UserEvents) -> None:
-    """The form system:name does not choose a system: the name is taken for flags, EINVAL."""
-    assert ue.open_data().register(f"sched:{ue.name()} u32 a").errno == "EINVAL"
-    assert ue.tracefs.dynamic_events() == ""
+    """The form system:name chooses no system: what follows the colon is taken for flags."""
+    event = ue.open_data().register(f"sched:{ue.name()} u32 a")
+    assert event.errno == ue.dated("text_flags_refused", since="EINVAL", before="")
+    shown = ue.dated("text_flags_refused", since="", before="u:sched u32 a\n")
+    assert ue.tracefs.dynamic_events(whole=True) == shown
 
 
 @case(
@@ -184,13 +189,16 @@ def test_path_of_a_kernel_event(ue: UserEvents, name: str) -> None:
     doc=f"{DOC}: Registering: tools attach through events/user_events/[name]/enable",
     isolation="global",
     tier="full",
+    profiles="5.18..",
 )
 @variants("system, name", KERNEL_EVENTS)
 def test_enabling_the_user_event(ue: UserEvents, system: str, name: str) -> None:
-    """Enabling the user event sets its bit and does not enable the kernel's event."""
+    """Enabling the user event tells its program and does not enable the kernel's event."""
     event = ue.open_data().register(f"{name} u32 a")
     ue.tracefs.enable(name)
-    assert event.word.value == 1
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    assert whole_status(ue).startswith(ue.status_line(1, name, "ftrace"))
     assert ue.tracefs.enabled(name).text == "1\n"
     assert ue.tracefs.enabled(name, system=system).text == "0\n"
 
@@ -201,17 +209,19 @@ def test_enabling_the_user_event(ue: UserEvents, system: str, name: str) -> None
     doc=f"{DOC}: Status: only tools that listen to the user event show there",
     isolation="global",
     tier="full",
+    profiles="5.18..",
 )
 @variants("system, name", KERNEL_EVENTS)
 def test_enabling_the_kernel_event(ue: UserEvents, system: str, name: str) -> None:
-    """Enabling the kernel's event sets no bit, shows in no status and opens no write."""
+    """Enabling the kernel's event tells no program, shows in no status and opens no write."""
     data = ue.open_data()
     event = data.register(f"{name} u32 a")
     ue.tracefs.enable(name, system=system)
     assert ue.tracefs.enabled(name, system=system).text == "1\n"
-    assert event.word.value == 0
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
     assert ue.tracefs.enabled(name).text == "0\n"
-    assert ue.tracefs.status(whole=True) == f"{name}\n\nActive: 1\nBusy: 0\n"
+    assert whole_status(ue) == ue.status_line(1, name) + "\nActive: 1\nBusy: 0\n"
     written = data.write_event(event.index, bytes(4))
     assert written.errno == ue.dated("ebadf_when_disabled", since="EBADF", before="")
     ue.tracefs.disable(name, system=system)
@@ -222,14 +232,16 @@ def test_enabling_the_kernel_event(ue: UserEvents, system: str, name: str) -> No
     spec="trace_events_user.c:user_event_ftrace",
     doc=f"{DOC}: Writing Data: data goes to the event of the write index",
     isolation="global",
+    profiles="5.18..",
 )
 def test_record_of_the_user_event(ue: UserEvents) -> None:
-    """What is written to a user event named like a kernel event is printed by its own format."""
+    """What is written to a user event named like a kernel event is printed as its own record."""
     data = ue.open_data()
     event = data.register("task_newtask u32 mine")
     ue.tracefs.enable("task_newtask")
     assert data.write_event(event.index, bytes.fromhex("41000000")).value == 8
-    assert ue.tracefs.records("task_newtask") == ["task_newtask: mine=0x41 (65)"]
+    line = ue.dated("remote_enable", since="task_newtask: mine=0x41 (65)", before="41 00 00 00")
+    assert ue.tracefs.records("task_newtask") == [line]
 
 
 @case(
@@ -335,12 +347,19 @@ def test_delete_by_another_system(ue: UserEvents, system: str) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
 
 
-@case("isolation.user_events_apart", spec=LOOK_UP, doc=SUBSYSTEM)
+@case(
+    "isolation.user_events_apart",
+    spec=LOOK_UP,
+    doc=SUBSYSTEM,
+    profiles="5.18..",
+)
 def test_user_events_apart(ue: UserEvents) -> None:
     """Enabling one user event leaves another, whose name only begins the same, alone."""
     data = ue.open_data()
     short = data.register(f"{ue.name('ab')} u32 a")
     longer = data.register(f"{ue.name('abc')} u32 a")
     ue.tracefs.enable(ue.name("ab"))
-    assert (short.word.value, longer.word.value) == (1, 0)
+    if ue.profile.has("remote_enable"):
+        assert (short.word.value, longer.word.value) == (1, 0)
+    assert ue.status_line(1, ue.name("ab"), "ftrace") in ue.tracefs.status()
     assert ue.tracefs.enabled(ue.name("abc")).text == "0\n"

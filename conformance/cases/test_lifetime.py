@@ -64,7 +64,7 @@ def test_second_word(ue: UserEvents) -> None:
     "lifetime.duplicate_descriptor",
     spec="trace_events_user.c:user_events_release",
     doc=GOES,
-    needs=("auto_delete",),
+    needs=("auto_delete", "ebadf_when_disabled"),
     tier="full",
 )
 def test_duplicate_descriptor(ue: UserEvents) -> None:
@@ -185,7 +185,7 @@ def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
     "lifetime.name_free_again",
     spec="trace_events_user.c:destroy_user_event",
     doc=GOES,
-    needs=("arguments_matched",),
+    needs=("arguments_matched", "auto_delete"),
     tier="full",
 )
 def test_name_free_again(ue: UserEvents) -> None:
@@ -263,13 +263,57 @@ def test_reference_after_unregister(ue: UserEvents, way: str) -> None:
     "lifetime.reference_after_close",
     spec="trace_events_user.c:user_events_release",
     doc=f"{DOC}: deletion succeeds once there are no references left",
-    needs=("persist",),
+    needs=("lasting_events",),
+    profiles="5.18..",
 )
 def test_reference_after_close(ue: UserEvents) -> None:
     """A closed descriptor keeps nothing: the event can be deleted at once."""
     ue.tracefs.command("u:" + ue.name() + "\n")
     data, other = ue.open_data(), ue.open_data()
-    assert data.register(ue.name(), enable_addr=0).errno == "ENOMEM"
+    # Without a word that holds the event as well.
+    errno = ue.dated("remote_enable", since="ENOMEM", before="")
+    assert data.register(ue.name(), enable_addr=0).errno == errno
     assert other.delete(ue.name()).errno == "EBUSY"
     data.close()
     assert other.delete(ue.name()).value == 0
+
+
+@case(
+    "lifetime.lasts",
+    spec="trace_events_user.c:user_events_release",
+    doc="Documentation/trace/user_events.rst@v6.1: Deleting: an event is deleted on request; "
+    "nothing is said of any other end",
+    profiles="5.18..6.4",
+    without=("auto_delete",),
+    tier="full",
+)
+def test_lasts(ue: UserEvents) -> None:
+    """Before 6.5 an event outlives its program, and the next one finds it as it was."""
+    ue.open_data().register(ue.name() + " u32 a")
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == ue.status_line(1, ue.name())
+    assert ue.tracefs.enabled(ue.name()).text == "0\n"
+    data = ue.new_process().open_data()
+    assert data.write_event(0, b"\1\0\0\0").errno == "ENOENT"
+    assert data.register(ue.name() + " u32 a").index == 0
+    assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
+
+
+@case(
+    "lifetime.lasts_while_traced",
+    spec="trace_events_user.c:user_event_reg",
+    doc="Documentation/trace/user_events.rst@v6.1: Deleting: nothing may refer to the event",
+    profiles="5.18..6.4",
+    without=("auto_delete",),
+    tier="full",
+)
+def test_lasts_while_traced(ue: UserEvents) -> None:
+    """An enabled event whose program is gone still records what the next one writes."""
+    ue.open_data().register(ue.name() + " u16 a")
+    ue.tracefs.enable(ue.name())
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == ue.status_line(1, ue.name(), "ftrace")
+    data = ue.new_process().open_data()
+    data.register(ue.name() + " u16 a")
+    assert data.write_event(0, b"\1\0").value == 6
+    assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]

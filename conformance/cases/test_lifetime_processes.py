@@ -93,7 +93,7 @@ def test_tracer_meets_next_program(ue: UserEvents) -> None:
     spec="trace_events_user.c:find_user_event",
     doc="Documentation/trace/user_events.rst@v6.12: Registering: a name has one format unless "
     "it was registered for several",
-    needs=("auto_delete",),
+    needs=("auto_delete", "arguments_matched"),
     tier="full",
 )
 def test_left_behind_keeps_fields(ue: UserEvents) -> None:
@@ -177,7 +177,7 @@ def test_child_before_registration(ue: UserEvents) -> None:
     "lifetime.child_gets_the_descriptor_alone",
     spec="trace_events_user.c:user_event_mm_dup",
     doc="Documentation/trace/user_events.rst@v6.12: Unregistering: fork keeps what is registered",
-    needs=("auto_delete",),
+    needs=("auto_delete", "ebadf_when_disabled"),
     tier="full",
 )
 def test_child_gets_the_descriptor_alone(ue: UserEvents) -> None:

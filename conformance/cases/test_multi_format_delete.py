@@ -11,7 +11,7 @@ DELETING = (
     "Documentation/trace/user_events.rst@v6.12: Deleting: all formats of the name are to be "
     "deleted; dynamic_events deletes one specific format"
 )
-NEEDS = ("multi_format",)
+NEEDS = ("multi_format", "persist", "arguments_matched")
 
 # enum user_reg_flag of the uapi header.
 PERSIST = 1
@@ -116,7 +116,7 @@ def test_delete_not_permitted(ue: UserEvents) -> None:
     "multi_format.command_deletes_one",
     spec="trace_events_user.c:user_event_match",
     doc=DELETING,
-    needs=NEEDS,
+    needs=(*NEEDS, "null_arguments_matched"),
     tier="full",
 )
 @variants(

@@ -24,6 +24,9 @@ MULTI_FORMAT = 2
     "persist.accepted",
     spec="trace_events_user.c:user_reg_get, user_event_parse",
     doc=f"{DOC}: a flag that is not supported is refused with -EINVAL",
+    # Otherwise no flag is known, or a known one is not refused.
+    needs=("auto_delete", "text_flags_refused"),
+    switch="persist",
 )
 def test_accepted(ue: UserEvents) -> None:
     """The flag is known since 6.7 and refused with EINVAL before."""
@@ -35,7 +38,7 @@ def test_accepted(ue: UserEvents) -> None:
     "persist.stays",
     spec="trace_events_user.c:user_event_parse (refcount_set)",
     doc=FLAG,
-    needs=("persist",),
+    needs=("persist", "auto_delete"),
 )
 @variants("way", {"unregister_and_close": "unregister", "exit": "exit"})
 def test_stays(ue: UserEvents, way: str) -> None:
@@ -58,7 +61,7 @@ def test_stays(ue: UserEvents, way: str) -> None:
     "persist.taken_up_again",
     spec="trace_events_user.c:find_user_event",
     doc=FLAG,
-    needs=("persist",),
+    needs=("persist", "arguments_matched"),
     tier="full",
 )
 @variants("flags", {"with_flag": 1, "without_flag": 0})
@@ -96,7 +99,7 @@ def test_deleted(ue: UserEvents) -> None:
     "persist.deleted_and_made_again",
     spec="trace_events_user.c:destroy_user_event",
     doc=DELETING,
-    needs=("persist",),
+    needs=("persist", "auto_delete"),
     tier="full",
 )
 def test_deleted_and_made_again(ue: UserEvents) -> None:
@@ -152,7 +155,7 @@ def test_tracer_blocks_deletion(ue: UserEvents) -> None:
     "persist.flag_on_existing",
     spec="trace_events_user.c:find_user_event (reg_flags are those of the creation)",
     doc=FLAG,
-    needs=("persist",),
+    needs=("persist", "auto_delete"),
 )
 def test_flag_on_existing(ue: UserEvents) -> None:
     """The flag does not make an existing event persist, although it is accepted."""
@@ -167,7 +170,7 @@ def test_flag_on_existing(ue: UserEvents) -> None:
     "persist.without_flag_on_existing",
     spec="trace_events_user.c:find_user_event (reg_flags are those of the creation)",
     doc=FLAG,
-    needs=("persist",),
+    needs=("persist", "auto_delete"),
     tier="full",
 )
 def test_without_flag_on_existing(ue: UserEvents) -> None:
@@ -201,7 +204,7 @@ def test_not_permitted(ue: UserEvents) -> None:
     "persist.order_of_checks",
     spec="trace_events_user.c:user_events_ioctl_reg, user_event_parse",
     doc=PERMISSION,
-    needs=("persist",),
+    needs=("persist", "text_flags_refused"),
     tier="full",
 )
 @variants(
@@ -254,7 +257,7 @@ def test_order_of_checks_pointers(
     "persist.permission_for_flags",
     spec="trace_events_user.c:user_event_parse",
     doc=PERMISSION,
-    needs=("multi_format",),
+    needs=("multi_format", "persist"),
     tier="full",
 )
 @variants(
@@ -325,7 +328,7 @@ def test_delete_busy_before_permission(ue: UserEvents) -> None:
     "persist.multi_format",
     spec="trace_events_user.c:user_event_set_tp_name, user_event_last_ref",
     doc=f"{DOC}: both flags may be used",
-    needs=("multi_format",),
+    needs=("multi_format", "arguments_matched", "auto_delete", "persist"),
     tier="full",
 )
 def test_multi_format(ue: UserEvents) -> None:
@@ -348,7 +351,7 @@ def test_multi_format(ue: UserEvents) -> None:
     "persist.one_format_of_several",
     spec="trace_events_user.c:user_event_last_ref",
     doc=f"{DOC}: each pair of name and format is a tracepoint of its own",
-    needs=("multi_format",),
+    needs=("multi_format", "arguments_matched", "auto_delete", "persist"),
     tier="full",
 )
 def test_one_format_of_several(ue: UserEvents) -> None:
@@ -364,7 +367,7 @@ def test_one_format_of_several(ue: UserEvents) -> None:
     "persist.multi_format_deleted",
     spec="trace_events_user.c:delete_user_event",
     doc=f"{DELETING}; all formats of the name are deleted",
-    needs=("multi_format",),
+    needs=("multi_format", "arguments_matched", "persist"),
     tier="full",
 )
 def test_multi_format_deleted(ue: UserEvents) -> None:

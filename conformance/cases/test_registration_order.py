@@ -51,7 +51,6 @@ def test_order_size(
     "registration.order_tail",
     spec=GET,
     doc=ORDER,
-    profiles="5.18..",
 )
 @variants(
     "members",
@@ -161,7 +160,7 @@ def test_order_taken_before_maximum(ue: UserEvents) -> None:
     "registration.order_permission",
     spec=PARSE,
     doc=ORDER,
-    needs=("persist",),
+    needs=("persist", "text_flags_refused"),
     tier="full",
 )
 @variants(
@@ -206,7 +205,7 @@ def test_order_permission_at_the_maximum(ue: UserEvents) -> None:
     "registration.order_fields",
     spec=PARSE,
     doc=ORDER,
-    needs=("arguments_matched",),
+    needs=("arguments_matched", "text_flags_refused"),
     tier="full",
 )
 @variants(

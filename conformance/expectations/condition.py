@@ -3,7 +3,7 @@
 Comparisons joined by ``and``: ``release >= 6.1 and flavour != debug``.  ``release`` is compared
 as a version, with as many parts as the condition writes (6.12.117 is ``== 6.12``, and not
 ``> 6.12``); what follows the numbers, such as ``-rc2``, does not count.  ``profile`` and
-``flavour`` are compared as words.
+``flavour`` are compared as words.  ``switch == NAME`` asks whether the profile has a switch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
-_SUBJECTS = ("release", "profile", "flavour")
+_SUBJECTS = ("release", "profile", "flavour", "switch")
 
 
 class ConditionError(ValueError):
@@ -36,12 +36,14 @@ class KernelContext:
     """What a condition can ask about a run.
 
     ``release`` is the booted release (``6.12.117``), ``profile`` the name of the contract
-    it is judged by, ``flavour`` the word behind ``~`` in the kernel id, or "".
+    it is judged by, ``flavour`` the word behind ``~`` in the kernel id, or "", and
+    ``switches`` the dated switches that the contract has.
     """
 
     release: str
     profile: str
     flavour: str = ""
+    switches: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Comparison:
     def holds(self, context: KernelContext) -> bool:
         """Whether the comparison is true; a release that is no version fails every one."""
         compare = _OPERATORS[self.sign]
+        if self.subject == "switch":
+            return (self.value in context.switches) is (self.sign == "==")
         if self.subject != "release":
             actual = context.profile if self.subject == "profile" else context.flavour
             return compare(actual, self.value)

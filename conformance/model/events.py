@@ -12,7 +12,7 @@ from conformance.abi.layouts import USER_EVENT_REG_MULTI_FORMAT, USER_EVENT_REG_
 from conformance.abi.profiles import Profile
 from conformance.model import definition, status_page
 from conformance.model.definition import Command, Field
-from conformance.model.errors import Errno, NotModelled
+from conformance.model.errors import Errno
 from conformance.model.jhash import bucket, bucket_bits
 
 DEFAULT_MAX_EVENTS = 32768
@@ -174,6 +174,4 @@ class EventTable:
             raise Errno("EBUSY")
         if event.flags & USER_EVENT_REG_PERSIST and not capable:
             raise Errno("EPERM")
-        if event.foreign:
-            raise NotModelled("the removal of an event to which a foreign probe is attached")
         self.remove(event)

@@ -33,7 +33,8 @@ class Entry:
 
     ``page`` None is not present.  ``exclusive`` means that a store needs no fault.
     ``device`` is the page behind a mapping of page frames (remap_pfn_range), which no
-    get_userpages_of() finds; ``may_write`` says that the mapping may be made writable.
+    get_userpages_of() finds; ``may_write`` says that the mapping may be made writable;
+    ``readable`` says that the entry lets everybody read, whatever the mapping's rights.
     """
 
     protection: int
@@ -42,6 +43,7 @@ class Entry:
     exclusive: bool = False
     device: Page | None = None
     may_write: bool = True
+    readable: bool = False
 
 
 def is_user_range(address: int, length: int) -> bool:
@@ -93,9 +95,13 @@ class AddressSpace:
         return numbers
 
     def map_frames(self, numbers: range, pages: Sequence[Page], entry: Entry) -> None:
-        """remap_pfn_range() of one page for each number, with the rights of ``entry``."""
+        """remap_pfn_range() of one page for each number, with the rights of ``entry``.
+
+        The page-table entries are those of a readable mapping, until mprotect(2) makes
+        them follow the rights.
+        """
         for number, page in zip(numbers, pages, strict=True):
-            self.entries[number] = replace(entry, page=page, device=page)
+            self.entries[number] = replace(entry, page=page, device=page, readable=True)
 
     def unmap(self, address: int, length: int) -> None:
         """munmap(2); holes are fine."""
@@ -112,7 +118,11 @@ class AddressSpace:
             entry = self.entries[number]
             if protection & mmap.PROT_WRITE and not entry.may_write:
                 raise Errno("EACCES")
+            if protection == entry.protection:
+                # mprotect_fixup() has nothing to do.
+                continue
             entry.protection = protection
+            entry.readable = False
             # Raising rights leaves a read-only page-table entry until the next store.
             entry.exclusive = False
 
@@ -137,7 +147,9 @@ class AddressSpace:
 
     def _readable(self, number: int, start: int, stop: int) -> bytes:
         entry = self.entries.get(number)
-        if entry is None or not entry.protection & (mmap.PROT_READ | mmap.PROT_WRITE):
+        if entry is None:
+            raise Errno("EFAULT")
+        if not entry.readable and not entry.protection & (mmap.PROT_READ | mmap.PROT_WRITE):
             raise Errno("EFAULT")
         if entry.page is None:
             return bytes(stop - start)
@@ -152,6 +164,12 @@ class AddressSpace:
             page = self.fault_in(number * PAGE_SIZE)
             page.content[start:stop] = data[done : done + stop - start]
             done += stop - start
+
+    def put(self, address: int, data: bytes) -> None:
+        """One store of the processor (put_user): all bytes or none; EFAULT else."""
+        for number in pages_of(address, len(data)):
+            self.fault_in(number * PAGE_SIZE)
+        self.write(address, data)
 
     def fault_in(self, address: int) -> Page:
         """A write fault on the page of ``address``: present and exclusive afterwards."""

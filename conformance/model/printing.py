@@ -16,9 +16,9 @@ from conformance.model.errors import NotModelled
 _INTEGER_CODES = {2: "<H", 4: "<I", 8: "<Q"}
 _OVERFLOW = "<OVERFLOW>"
 _DUMP_WIDTH = 16
-# sizeof a trace_seq's buffer before 6.8, and room for task, pid, cpu, flags and time.
+# sizeof a trace_seq's buffer before 6.8, and what task, pid, cpu, flags and time take of it.
 _SEQ_SIZE = 4096
-_HEAD_SIZE = 128
+_SHORTEST_HEAD, _LONGEST_HEAD = 40, 64
 # Bytes of the word of a dynamic field.
 _WORD = 4
 
@@ -42,9 +42,9 @@ def _dump(record: bytes) -> str:
         shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
         lines.append(f"{start:08x}: {row.hex(' '):<{3 * _DUMP_WIDTH}} {shown}\n")
     dump = "".join(lines)
-    if len(dump) > _SEQ_SIZE:
+    if len(dump) > _SEQ_SIZE - _SHORTEST_HEAD:
         return "\n"
-    if len(dump) > _SEQ_SIZE - _HEAD_SIZE:
+    if len(dump) > _SEQ_SIZE - _LONGEST_HEAD:
         raise NotModelled("a dump whose fate depends on the length of the line's head")
     return f"\n{dump}\0"
 

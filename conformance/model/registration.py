@@ -157,7 +157,7 @@ def _follow(process: Process, event: Event, address: int, bit: int) -> None:
 def _report(process: Process, argument: int, layout: Layout, member: str, value: int) -> None:
     """put_user() of a result; a fault is ignored."""
     try:
-        process.memory.write(argument + layout.member(member).offset, value.to_bytes(4, "little"))
+        process.memory.put(argument + layout.member(member).offset, value.to_bytes(4, "little"))
     except Errno:
         return
 

@@ -13,7 +13,7 @@ import re
 from conformance.abi import grammar
 from conformance.abi.layouts import USER_EVENT_REG_PERSIST
 from conformance.abi.profiles import Generation, Profile
-from conformance.model import definition, kernel_events, status_page
+from conformance.model import definition, foreign_probe, kernel_events, status_page
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.world import (
@@ -81,7 +81,7 @@ def event_at(world: World, path: str) -> Event | None:
 
 def check_open(world: World, process: Process, path: str, flags: int) -> None:
     """What open(2) of a modelled path answers; O_TRUNC acts on dynamic_events."""
-    if path.startswith(TRACEFS) and process.uid != 0:
+    if path.startswith((TRACEFS, foreign_probe.PARAMETERS)) and process.uid != 0:
         # The root directory of tracefs has mode 0700.
         raise Errno("EACCES")
     event_file(world, path)
@@ -119,6 +119,8 @@ def read(world: World, process: Process, path: str) -> bytes | None:
             return b"%d\n" % world.table.maximum
         case _ if path == TRACE:
             return _trace_text(world)
+        case _ if path == foreign_probe.ATTACH:
+            return _encode(foreign_probe.shown(world))
     others = kernel_events.find(world, path)
     if others is not None:
         return kernel_events.read(world, path, *others)
@@ -174,6 +176,10 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
             world.table.maximum = _sysctl(text)
         case _ if path == TRACE and flags & os.O_TRUNC:
             _clear_trace(world)
+        case _ if path == foreign_probe.ATTACH:
+            foreign_probe.attach(world, text)
+        case _ if path == foreign_probe.DETACH:
+            foreign_probe.detach(world)
         case _:
             raise NotModelled(f"writing {path}")
     return len(data)

@@ -85,6 +85,9 @@ def _write_core(world: World, process: Process, file: OpenFile, segments: Sequen
     index = int.from_bytes(head, "little", signed=True)
     if index < 0:
         if not world.profile.has("negative_index_refused"):
+            if not file.events:
+                # There is no array yet to read out of bounds of.
+                raise Errno("ENOENT")
             raise NotModelled("a negative index, for which these kernels read out of bounds")
         raise Errno("EINVAL")
     if index >= len(file.events):

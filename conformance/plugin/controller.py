@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from conformance.outcome import CaseResult, SkipReason
+from conformance.outcome import CaseResult, Contradiction, SkipReason, decode
 from conformance.plugin.recorder import Recorder
 from conformance.plugin.target import Target
 from conformance.report.exits import Ending, ExitStyle, ending_of, exit_code
@@ -27,6 +27,7 @@ NAME = "uevt-controller"
 INPUT = "uevt"
 RESULT = "uevt_result"
 FIRST = "uevt_first"
+CONTRADICTIONS = "uevt_contradictions"
 
 
 def refuse(config: pytest.Config, why: str, ending: Ending = Ending.USAGE) -> NoReturn:
@@ -102,6 +103,8 @@ class Controller:
             self._recorder.attempt(CaseResult.from_json(first))
         if result.reason == SkipReason.NOT_BUILT:
             self._recorder.not_built(f"{self.target.id} was built without user_events")
+        for found in getattr(report, CONTRADICTIONS):
+            self._recorder.contradicted(decode(Contradiction, found, CONTRADICTIONS))
         self._recorder.case(result)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:

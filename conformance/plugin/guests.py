@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from conformance.attempt import Trouble
 from conformance.outcome import Blame, Outcome, timed_out
 from conformance.plugin.target import Target
-from conformance.runner import Trouble
 from conformance.sut import executor as sut
 from kernels.config import lost
 from vm.deadline import Deadline

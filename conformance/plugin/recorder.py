@@ -10,7 +10,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from conformance.outcome import CaseResult
+from conformance.outcome import CaseResult, Contradiction
 from conformance.plugin.target import Target
 from conformance.report import journal, junit, ktap, results
 from conformance.report.journal import JournalWriter
@@ -29,6 +29,7 @@ class Recorder:
         self._head = _head(target)
         self._started = time.monotonic()
         self._cases: dict[str, CaseResult] = {}
+        self._contradictions: dict[str, Contradiction] = {}
         self._not_built = ""
         self._journal = JournalWriter(directory / journal.NAME, sync=not target.is_model)
         self._journal.begin(self._head)
@@ -41,6 +42,10 @@ class Recorder:
         """A case ended."""
         self._cases[result.id] = result
         self._journal.case(result)
+
+    def contradicted(self, found: Contradiction) -> None:
+        """A guest's kernel contradicts a dated switch; every guest says so once or oftener."""
+        self._contradictions[found.switch] = found
 
     def not_built(self, reason: str) -> None:
         """The kernel has no user_events."""
@@ -71,6 +76,7 @@ class Recorder:
             duration_s=round(time.monotonic() - self._started, 3),
             note=note or self._not_built,
             not_built=bool(self._not_built),
+            contradictions=tuple(each for _, each in sorted(self._contradictions.items())),
         )
         self._journal.end(note)
         self._journal.close()

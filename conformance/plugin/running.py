@@ -11,8 +11,9 @@ from _pytest.mark.expression import Expression
 from _pytest.runner import runtestprotocol
 
 from conformance.cases.declare import FULL_MARK, Case, Tier, declared
-from conformance.outcome import CaseResult, Outcome
-from conformance.plugin.controller import FIRST, RESULT, refuse
+from conformance.measured import Probe
+from conformance.outcome import CaseResult, Contradiction, Outcome, encode
+from conformance.plugin.controller import CONTRADICTIONS, FIRST, RESULT, refuse
 from conformance.plugin.target import Target
 from conformance.plugin.worker import Worker
 from conformance.report.failure import render_failure
@@ -34,6 +35,16 @@ def _tier(case: Case, item: pytest.Item) -> Tier:
 def _case_id(case: Case, item: pytest.Item) -> str:
     callspec = getattr(item, "callspec", None)
     return case.id if callspec is None else f"{case.id}.{callspec.id}"
+
+
+def _probes(items: list[pytest.Item]) -> list[Probe]:
+    """The programs of the cases about a switch, selected or not, to be run beside the cases."""
+    found = []
+    for item in items:
+        case = case_of(item)
+        if case is not None and case.switch:
+            found.append(Probe(case, item.function))  # type: ignore[attr-defined]
+    return found
 
 
 class Running:
@@ -60,6 +71,7 @@ class Running:
         config.option.keyword = ""
         tier = Tier(config.option.tier)
         cases = [item for item in items if case_of(item) is not None]
+        self._worker.measure_with(_probes(cases))
         dropped = [item for item in cases if not self._selects(item, tier, wanted)]
         if cases and len(dropped) == len(cases):
             refuse(
@@ -100,7 +112,8 @@ class Running:
 
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         result, first = self._worker.run(case, _case_id(case, item), attempt)
-        item.ihook.pytest_runtest_logreport(report=_report(item, result, first))
+        report = _report(item, result, first, self._worker.contradictions)
+        item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
 
@@ -137,8 +150,13 @@ def _expression(config: pytest.Config, keyword: str) -> Expression | None:
         refuse(config, f"-k {keyword!r} is no expression: {error}")
 
 
-def _report(item: pytest.Item, result: CaseResult, first: CaseResult | None) -> pytest.TestReport:
-    """The one report of a case; it carries the result to the controller."""
+def _report(
+    item: pytest.Item,
+    result: CaseResult,
+    first: CaseResult | None,
+    contradictions: tuple[Contradiction, ...],
+) -> pytest.TestReport:
+    """The one report of a case; it carries what was found out to the controller."""
     longrepr: Any = None
     outcome = "passed"
     if result.outcome in _FAILED:
@@ -158,4 +176,5 @@ def _report(item: pytest.Item, result: CaseResult, first: CaseResult | None) -> 
         report.wasxfail = result.reason
     setattr(report, RESULT, result.to_json())
     setattr(report, FIRST, None if first is None else first.to_json())
+    setattr(report, CONTRADICTIONS, encode(contradictions))
     return report

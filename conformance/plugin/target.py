@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from conformance.abi.profiles import Profile, ProfileError, profile_for
 from conformance.report.exits import KernelOrigin
 from kernels.build import ensure
-from kernels.catalog import load_catalog
+from kernels.catalog import KernelEntry, load_catalog
 from kernels.image import release_of
-from kernels.progress import StreamProgress
+from kernels.modules import ensure_module
+from kernels.progress import Progress, StreamProgress
 from kernels.store import Store, default_root
 from vm.accelerator import Accelerator, Verdict, prove
 from vm.argv import find_qemu
+
+# Sources of the modules that cases need.
+MODULES = Path(__file__).parents[2] / "fixtures" / "modules"
 
 MODEL = "model"
 # The contract the model judges itself by when no --abi is given.
@@ -26,8 +31,8 @@ MODEL_ABI = "6.12.117"
 class Target:
     """The kernel under test.  ``image`` None is the model in the place of a kernel.
 
-    ``wanted`` are the configuration lines the guest must really have; ``accelerator`` is
-    None for the model.
+    ``wanted`` are the configuration lines the guest must really have, ``modules`` the files
+    of helper modules for it by name; ``accelerator`` is None for the model.
     """
 
     id: str
@@ -38,6 +43,7 @@ class Target:
     config_sha256: str | None = None
     wanted: tuple[str, ...] = ()
     append: tuple[str, ...] = ()
+    modules: Mapping[str, Path] = field(default_factory=dict)
     accelerator: Accelerator | None = None
     origin: KernelOrigin = KernelOrigin.CATALOG
 
@@ -55,6 +61,7 @@ class Target:
         """For a worker process."""
         plain = asdict(self)
         plain["image"] = None if self.image is None else str(self.image)
+        plain["modules"] = {name: str(path) for name, path in self.modules.items()}
         return plain
 
     @classmethod
@@ -69,6 +76,7 @@ class Target:
                 "image": None if plain["image"] is None else Path(plain["image"]),
                 "wanted": tuple(plain["wanted"]),
                 "append": tuple(plain["append"]),
+                "modules": {name: Path(path) for name, path in plain["modules"].items()},
                 "accelerator": accelerator,
                 "origin": KernelOrigin(plain["origin"]),
             }
@@ -109,7 +117,8 @@ def _image(image: Path, abi: str | None, append: tuple[str, ...]) -> Target:
 
 def _catalog(name: str, abi: str | None, append: tuple[str, ...]) -> Target:
     entry = load_catalog().find(name)
-    built = ensure(entry, Store(), progress=StreamProgress(sys.stderr))
+    store, progress = Store(), StreamProgress(sys.stderr)
+    built = ensure(entry, store, progress=progress)
     return Target(
         id=built.kernel_id,
         abi=abi or built.abi,
@@ -119,8 +128,19 @@ def _catalog(name: str, abi: str | None, append: tuple[str, ...]) -> Target:
         config_sha256=built.config_sha256,
         wanted=built.wanted,
         append=append,
+        modules=_modules(entry, store, progress),
         accelerator=prove_accelerator(built.image),
     )
+
+
+def _modules(entry: KernelEntry, store: Store, progress: Progress) -> dict[str, Path]:
+    """The suite's helper modules for a kernel; none where no case could use them."""
+    if not {"CONFIG_MODULES=y", "CONFIG_USER_EVENTS=y"} <= set(entry.wanted):
+        return {}
+    return {
+        directory.name: ensure_module(entry, directory, store, progress)
+        for directory in sorted(MODULES.iterdir())
+    }
 
 
 def prove_accelerator(image: Path) -> Accelerator:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from conformance.cases.declare import Case
 from conformance.expectations.condition import KernelContext
 from conformance.expectations.loader import Expectations
-from conformance.outcome import (
-    Blame,
-    CaseResult,
-    Evidence,
-    Outcome,
-    SkipReason,
-    lost,
-    settle,
-)
+from conformance.measured import Probe
+from conformance.outcome import CaseResult, Contradiction, lost, settle
 from conformance.plugin.guests import MachineGuest, explain
 from conformance.plugin.target import Target
-from conformance.runner import Guest, NotBuilt, Runner
+from conformance.runner import Guest, Runner
 from conformance.sut.user_events import UserEvents
 
 Attempt = Callable[[], BaseException | None]
@@ -34,8 +27,18 @@ class Worker:
         self._expectations = expectations
         self._guest: MachineGuest | None = None
         self._case: tuple[Case, str] | None = None
-        supply = None if target.is_model else self._boot
-        self._runner = Runner(target.profile, supply, explain)
+        kernel = target.profile if target.is_model else self._boot
+        self._runner = Runner(target.profile, kernel, explain, self._module)
+
+    def measure_with(self, probes: Sequence[Probe]) -> None:
+        """Ask the kernel itself about dated switches first; a self-check has no kernel."""
+        if not self._target.is_model:
+            self._runner.measure_with(probes)
+
+    @property
+    def contradictions(self) -> tuple[Contradiction, ...]:
+        """The dated switches that the kernel was seen to contradict."""
+        return self._runner.contradictions
 
     def launch(self) -> None:
         """Let the guest boot while cases are still being collected.
@@ -51,6 +54,10 @@ class Worker:
         assert self._guest is not None
         self._guest.wait_ready()
         return self._guest
+
+    def _module(self, name: str) -> bytes | None:
+        path = self._target.modules.get(name)
+        return None if path is None else path.read_bytes()
 
     def begin(self) -> UserEvents:
         """The system for the case that is being run."""
@@ -73,18 +80,7 @@ class Worker:
         return settle(first, self._expected(second)), first
 
     def _once(self, case: Case, case_id: str, attempt: Attempt) -> CaseResult:
-        error = attempt()
-        if isinstance(error, NotBuilt):
-            return CaseResult(
-                id=case_id,
-                surface=case.surface,
-                tier=case.tier.value,
-                outcome=Outcome.SKIP,
-                blame=Blame.NONE,
-                reason=SkipReason.NOT_BUILT.value,
-                evidence=Evidence(docs=str(error)),
-            )
-        return self._runner.end(case, case_id, error)
+        return self._runner.end(case, case_id, attempt())
 
     def _expected(self, result: CaseResult) -> CaseResult:
         """Known deviations applied; a self-check has none."""
@@ -92,7 +88,9 @@ class Worker:
             return result
         profile = self._target.profile
         release = self._target.release or str(profile.release)
-        return self._expectations.judge(KernelContext(release, profile.name), result)
+        return self._expectations.judge(
+            KernelContext(release, profile.name, switches=profile.switches), result
+        )
 
     def close(self) -> None:
         """Nothing of the guest is left."""

@@ -32,9 +32,14 @@ def render_failure(result: CaseResult) -> list[str]:
         lines += ["  the documentation says", *wrapped(result.evidence.docs.strip(), indent=4)]
     lines += _part("console", result.evidence.console)
     if result.adapted:
-        lines += wrapped(f"judged with measured switches: {', '.join(result.adapted)}", indent=2)
+        lines += wrapped(adapted_line(result), indent=2)
     lines += wrapped(rerun_line(result.rerun), indent=2, hanging=2) if result.rerun else []
     return lines
+
+
+def adapted_line(result: CaseResult) -> str:
+    """One line about the switches of the result that are not those of the profile."""
+    return f"judged with measured switches: {', '.join(result.adapted)}"
 
 
 def rerun_line(rerun: Rerun) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from conformance.outcome import UNEXPECTED, CaseResult, Outcome, Which, encode
-from conformance.report.failure import render_failure
+from conformance.report.failure import adapted_line, render_failure
 from conformance.report.files import write_atomically
 from conformance.report.record import RunRecord
 from conformance.report.text import one_line
@@ -71,8 +71,13 @@ def render_junit(record: RunRecord) -> str:
 def _properties(record: RunRecord) -> dict[str, str]:
     kernel = {f"kernel.{key}": value for key, value in encode(record.head.kernel).items()}
     host = {f"host.{key}": value for key, value in record.head.host.items()}
-    verdict = {"suite": record.head.suite, "verdict": record.verdict.value, "note": record.note}
-    return {key: str(value) for key, value in {**kernel, **host, **verdict}.items() if value}
+    run = {
+        "suite": record.head.suite,
+        "verdict": record.verdict.value,
+        "note": record.note,
+        "contradicted": " ".join(each.override for each in record.contradictions),
+    }
+    return {key: str(value) for key, value in {**kernel, **host, **run}.items() if value}
 
 
 def _add_case(suite: ElementTree.Element, case: CaseResult) -> None:
@@ -83,6 +88,9 @@ def _add_case(suite: ElementTree.Element, case: CaseResult) -> None:
         told = ElementTree.SubElement(entry, tag, {"type": case.outcome.value, "message": message})
         if tag != "skipped":
             told.text = "\n".join(render_failure(case))
+    if case.adapted:
+        note = ElementTree.SubElement(entry, "system-out")
+        note.text = one_line(adapted_line(case))
     if case.rerun and case.rerun.of is Which.FIRST:
         ElementTree.SubElement(
             entry,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from conformance.outcome import UNEXPECTED, CaseResult, Outcome
-from conformance.report.failure import render_failure
+from conformance.report.failure import adapted_line, render_failure
 from conformance.report.files import write_atomically
 from conformance.report.record import RunRecord
 from conformance.report.text import one_line
@@ -54,6 +54,7 @@ def _head(record: RunRecord) -> list[str]:
         "release": kernel.release,
         "profile": kernel.profile,
         "accel": record.head.host["accel"],
+        "contradicted": " ".join(each.override for each in record.contradictions),
     }
     return [f"# {name}: {one_line(value)}" for name, value in facts.items() if value]
 
@@ -65,6 +66,8 @@ def _surface(surface: str, cases: list[CaseResult]) -> list[str]:
             # Evidence is indented behind its "#", so that no text of a kernel can be
             # taken for a "# Subtest:" line.
             lines += [f"# {line}" for line in render_failure(case)]
+        elif case.adapted:
+            lines.append(f"# {one_line(adapted_line(case))}")
         lines.append(_case_result(number, case))
     return lines
 

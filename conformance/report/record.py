@@ -8,6 +8,7 @@ from typing import Any
 from conformance.outcome import (
     SCHEMA,
     CaseResult,
+    Contradiction,
     Outcome,
     RunVerdict,
     SchemaError,
@@ -60,7 +61,8 @@ class RunRecord:
 
     ``selected`` counts the cases that were to run: a run with fewer results is no
     verdict.  ``note`` is one line about the run as a whole, such as why it ended early.
-    ``not_built`` says that the kernel has no user_events, so that no case was judged.
+    ``not_built`` says that the kernel has no user_events, so that no case was judged;
+    ``contradictions`` are the switches of its profile that it was seen to contradict.
     """
 
     head: RunHead
@@ -69,6 +71,7 @@ class RunRecord:
     duration_s: float
     note: str = ""
     not_built: bool = False
+    contradictions: tuple[Contradiction, ...] = ()
 
     @property
     def verdict(self) -> RunVerdict:
@@ -77,7 +80,7 @@ class RunRecord:
             return RunVerdict.NOT_BUILT
         if self.missing:
             return RunVerdict.ERROR
-        return verdict_of(self.cases)
+        return verdict_of(self.cases, self.contradictions)
 
     @property
     def missing(self) -> int:
@@ -101,9 +104,12 @@ class RunRecord:
         told = any(each.unexpected or each.outcome is Outcome.ERROR for each in self.cases)
         if told or self.verdict in {RunVerdict.PASS, RunVerdict.NOT_BUILT}:
             return ""
+        if self.contradictions:
+            found = ", ".join(each.switch for each in self.contradictions)
+            return f"the kernel contradicts its profile, see --abi: {found}"
         if self.adapted:
             return f"judged with measured switches, not the profile's: {', '.join(self.adapted)}"
-        return self.note or "no case was judged"
+        return self.note.strip() or "no case was judged"
 
     def count(self, *outcomes: Outcome) -> int:
         """How many cases ended with one of these outcomes."""
@@ -121,6 +127,7 @@ class RunRecord:
             counts = {outcome.value: self.count(outcome) for outcome in Outcome}
             summary = {"verdict": self.verdict.value, **counts}
         summary |= {"selected": self.selected, "duration_s": self.duration_s, "note": self.note}
+        summary["contradictions"] = encode(self.contradictions)
         return {
             **encode(self.head),
             "cases": [case.to_json() for case in self.cases],
@@ -144,6 +151,7 @@ class RunRecord:
             body.summary.duration_s,
             body.summary.note,
             not_built=said is RunVerdict.NOT_BUILT,
+            contradictions=body.summary.contradictions,
         )
         if not head.self_check and record.verdict is not said:
             raise SchemaError(f"{where}.summary", f"says {said}, the cases say {record.verdict}")
@@ -156,6 +164,7 @@ class _Summary:
     duration_s: float
     note: str
     verdict: RunVerdict | None = None
+    contradictions: tuple[Contradiction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conformance.outcome import UNEXPECTED, CaseResult, Outcome, RunVerdict
+from conformance.outcome import (
+    UNEXPECTED,
+    CaseResult,
+    Contradiction,
+    Outcome,
+    RunVerdict,
+    SkipReason,
+    abi_with,
+)
 from conformance.report.failure import render_failure, rerun_line
 from conformance.report.record import RunRecord, self_check_of
 from conformance.report.text import coloured, one_line, wrapped
@@ -33,6 +41,7 @@ def render_summary(
     lines += _listed("known deviations", record, {Outcome.XFAIL})
     lines += _listed("skipped", record, {Outcome.SKIP})
     lines += _reruns(record)
+    lines += _contradictions(record)
     if directory is not None:
         lines.append(f"results   {one_line(str(directory))}")
     lines.append(verdict_line(record, colour=colour))
@@ -92,8 +101,8 @@ def _facts(record: RunRecord) -> list[str]:
     reason = host.get("accel_reason", "")
     why = f" ({one_line(reason)})" if reason else ""
     lines += wrapped(f"host      {host['accel']}{why}", hanging=10)
-    if record.adapted:
-        measured = ", ".join(record.adapted)
+    told = {each.switch for each in record.contradictions}
+    if measured := ", ".join(name for name in record.adapted if name not in told):
         lines += wrapped(f"adapted   measured, not the profile's: {measured}", hanging=10)
     if record.trouble or (record.note and not record.not_built):
         lines += wrapped(f"note      {one_line(record.trouble or record.note)}", hanging=10)
@@ -108,8 +117,33 @@ def _kernel(record: RunRecord) -> str:
     return f"{one_line(kernel.id)}{release}, profile {one_line(kernel.profile)}{variant}{config}"
 
 
+def _contradictions(record: RunRecord) -> list[str]:
+    if not record.contradictions:
+        return []
+    lines = ["contradicted switches"]
+    for found in record.contradictions:
+        lines += wrapped(_contradiction(record, found), indent=2, hanging=2)
+    abi = one_line(abi_with(record.head.kernel.profile, record.contradictions))
+    return lines + wrapped(f"if that is right for this kernel: --abi {abi}", indent=2, hanging=2)
+
+
+def _contradiction(record: RunRecord, found: Contradiction) -> str:
+    here, dated = ("on", "off") if found.measured else ("off", "on")
+    touched = [case for case in record.cases if found.switch in case.adapted]
+    unjudged = sum(case.outcome is Outcome.SKIP for case in touched)
+    return one_line(
+        f"{found.switch}: {here} here, {dated} in the profile;"
+        f" judged as measured {len(touched) - unjudged}, not judged {unjudged}"
+    )
+
+
 def _listed(title: str, record: RunRecord, outcomes: set[Outcome]) -> list[str]:
-    cases = [case for case in record.cases if case.outcome in outcomes]
+    # Those without a switch are counted with the switch.
+    cases = [
+        case
+        for case in record.cases
+        if case.outcome in outcomes and case.reason != SkipReason.CONTRADICTED
+    ]
     lines = [title] if cases else []
     for case in cases:
         lines += wrapped(_line(case), indent=2, hanging=2)

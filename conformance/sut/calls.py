@@ -36,6 +36,7 @@ _NR = {
     "setgroups": 116,
     "setresuid": 117,
     "setresgid": 119,
+    "init_module": 175,
     "openat": 257,
     "pwritev": 296,
 }

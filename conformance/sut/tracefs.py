@@ -14,6 +14,9 @@ STATUS = f"{ROOT}/user_events_status"
 DYNAMIC_EVENTS = f"{ROOT}/dynamic_events"
 TRACE = f"{ROOT}/trace"
 TRACING_ON = f"{ROOT}/tracing_on"
+# The parameters of the helper module that attaches a probe of its own.
+PROBE_ATTACH = "/sys/module/uevt_probe/parameters/attach"
+PROBE_DETACH = "/sys/module/uevt_probe/parameters/detach"
 MAXIMUM = "/proc/sys/kernel/user_events_max"
 SYSTEM = "user_events"
 MULTI_SYSTEM = "user_events_multi"
@@ -70,6 +73,14 @@ class Tracefs:
     def disable(self, name: str, *, system: str = SYSTEM) -> Observation:
         """Make ftrace stop listening."""
         return self.write(self.event_path(name, "enable", system), "0\n")
+
+    def attach_probe(self, name: str) -> Observation:
+        """Let the helper module listen to an event: neither ftrace nor perf."""
+        return self.write(PROBE_ATTACH, f"{name}\n")
+
+    def detach_probe(self) -> Observation:
+        """Let the helper module stop listening."""
+        return self.write(PROBE_DETACH, "\n")
 
     def enabled(self, name: str, *, system: str = SYSTEM) -> Observation:
         """What `enable` of an event shows."""

@@ -20,7 +20,7 @@ COMPUTED = ("conformance.abi", "conformance.model")
 # Methods of ``ue`` that perform nothing: they give names, or put literals in the order or
 # the one of two forms that a dated switch decides about.
 _NAMES = frozenset({"name", "prefix"})
-_CHOICES = frozenset({"dated", "line"})
+_CHOICES = frozenset({"dated", "line", "status_line"})
 # Methods after which a list or set holds what it was given.
 _FILLING = frozenset({"add", "append", "extend", "insert", "update"})
 _BUILT_IN = "bytes dict enumerate frozenset int len list max min range reversed set sorted str sum"

@@ -121,3 +121,44 @@ def test_records_of_one_event_are_told_by_its_name() -> None:
 def test_records_keep_bytes_that_are_no_text() -> None:
     line = b"  python-71  [000] .....  3.181713: t00001_e: m=\xff\xfe\n"
     assert seen(View.RECORDS, line) == b"t00001_e: m=\xff\xfe\n"
+
+
+# Before 6.4: whole records as bytes, the padding of the ring buffer included, a NUL at the end.
+DUMPS = b"""# tracer: nop
+          python-71      [000] .....     3.181713: \n\
+00000000: 90 01 00 00 47 00 00 00 41 00 00 00              ....G...A...\n\
+\0          python-71      [000] .....     3.181714: \n\
+00000000: 90 01 00 00 47 00 00 00 01 02 03 04 05 06 07 08  ....G...........\n\
+00000010: 09 ff ff ff                                      ....\n\
+\0          python-71      [000] .....     3.181715: \n\
+00000000: 90 01 00 00 47 00 00 00 ee ee ee ee              ....G.......\n\
+\0          python-71      [000] .....     3.181716: \n\
+\0"""
+
+
+@pytest.mark.parametrize(
+    ("sizes", "payloads"),
+    [
+        pytest.param(
+            (4, 9, 0, 4000),
+            ["41 00 00 00", "01 02 03 04 05 06 07 08 09", "", ""],
+            id="known sizes leave the padding out",
+        ),
+        pytest.param(
+            (), ["41 00 00 00", "01 02 03 04 05 06 07 08 09 ff ff ff", "ee ee ee ee", ""],
+            id="unknown sizes leave all",
+        ),
+        pytest.param(
+            (8, 9, 0, 4), ["41 00 00 00", "01 02 03 04 05 06 07 08 09", "", ""],
+            id="a record of another length is shown whole",
+        ),
+    ],
+)  # fmt: skip
+def test_payloads_of_dumped_records(sizes: tuple[int, ...], payloads: list[str]) -> None:
+    operation = ReadFile("root", "/file", View.RECORDS, PREFIX, sizes)
+    assert read(operation, DUMPS).decode().split("\n") == [*payloads, ""]
+
+
+def test_own_lines_of_a_status_with_indexes() -> None:
+    text = b"7:t00001_e # Used by ftrace\n12:other\n8:t00001_f\n\nActive: 3\nBusy: 1\nMax: 4096\n"
+    assert seen(View.OWN, text) == b"7:t00001_e # Used by ftrace\n8:t00001_f\n"

@@ -29,6 +29,7 @@ class Variant:
     case: declare.Case
     function: Callable[..., None]
     arguments: Mapping[str, Any]
+    tier: declare.Tier
 
 
 @dataclass(slots=True)
@@ -94,12 +95,17 @@ def variants_of(function: Callable[..., None]) -> Iterator[Variant]:
     marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "parametrize"]
     tables = [_rows(*mark.args) for mark in marks]
     for rows in itertools.product(*tables):
-        arguments = {name: value for _, row in rows for name, value in row.items()}
-        suffix = "-".join(key for key, _ in rows)
-        yield Variant(f"{case.id}.{suffix}" if rows else case.id, case, function, arguments)
+        arguments = {name: value for _, row, _ in rows for name, value in row.items()}
+        suffix = "-".join(key for key, _, _ in rows)
+        name = f"{case.id}.{suffix}" if rows else case.id
+        tier = declare.Tier.FULL if any(more for _, _, more in rows) else case.tier
+        yield Variant(name, case, function, arguments, tier)
 
 
-def _rows(names: str, parameters: list[Any]) -> list[tuple[str, dict[str, Any]]]:
-    """(variant id, arguments) of one table that ``declare.variants`` made."""
+def _rows(names: str, parameters: list[Any]) -> list[tuple[str, dict[str, Any], bool]]:
+    """(variant id, arguments, one more of a kind) of one table of ``declare.variants``."""
     split = [name.strip() for name in names.split(",")]
-    return [(row.id, dict(zip(split, row.values, strict=True))) for row in parameters]
+    return [
+        (row.id, dict(zip(split, row.values, strict=True)), declare.FULL_MARK in row.marks)
+        for row in parameters
+    ]

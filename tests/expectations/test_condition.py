@@ -50,6 +50,21 @@ def test_profile_and_flavour_compare_as_words(when: str, holds: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("when", "holds"),
+    [
+        ("switch == persist", True),
+        ("switch != persist", False),
+        ("switch == multi_format", False),
+        ("switch != multi_format", True),
+        ("switch == persist and release < 6.12", False),
+    ],
+)
+def test_a_profile_has_a_switch_or_not(when: str, holds: bool) -> None:
+    context = KernelContext("6.12.117", "6.8", switches=frozenset({"persist", "auto_delete"}))
+    assert Condition.parse(when).holds(context) is holds
+
+
+@pytest.mark.parametrize(
     ("when", "message"),
     [
         ("", "'' is no comparison"),
@@ -58,7 +73,7 @@ def test_profile_and_flavour_compare_as_words(when: str, holds: bool) -> None:
         ("release >= 6.1 or release < 5", "is no comparison"),
         ("release >= six", "'six' is no release"),
         ("release >= 6", "'6' is no release"),
-        ("kernel == 6.1", "'kernel' is none of release, profile, flavour"),
+        ("kernel == 6.1", "'kernel' is none of release, profile, flavour, switch"),
         ("flavour >= debug", "flavour is compared with == or != only"),
     ],
 )

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from conformance.abi.profiles import profile_for
+from conformance.abi.switches import BY_NAME
 from conformance.expectations.condition import KernelContext
 from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
 from conformance.outcome import Blame, CaseResult, Mismatch, Outcome
 
-HERE = KernelContext("6.12.117", "6.12")
+HERE = KernelContext("6.12.117", "6.12", switches=profile_for("6.12").switches)
 ELSEWHERE = KernelContext("5.19.17", "5.19")
 ENTRY = r"""
 [[expectation]]
@@ -201,3 +203,13 @@ def test_the_array_length_of_6_12_is_known(observed: str, case_id: str) -> None:
 def test_only_the_number_of_an_array_may_be_wrong(observed: str) -> None:
     mismatch = Mismatch(3, "data", "m[20]", observed)
     assert Expectations.load().match(HERE, "format.array_length", [mismatch]) == ()
+
+
+def test_shipped_expectations_ask_for_switches_that_exist() -> None:
+    asked = {
+        comparison.value
+        for expectation in Expectations.load().entries
+        for comparison in expectation.when.comparisons
+        if comparison.subject == "switch"
+    }
+    assert asked <= set(BY_NAME)

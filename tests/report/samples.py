@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from conformance.outcome import (
     Blame,
     CaseResult,
+    Contradiction,
     Evidence,
     Mismatch,
     Outcome,
@@ -141,12 +142,44 @@ def mixed() -> RunRecord:
     )
 
 
+def contradiction(switch: str = "ebadf_when_disabled", **others: Any) -> Contradiction:
+    """A switch that the profile has on and the kernel off."""
+    return Contradiction(
+        **{
+            "switch": switch,
+            "measured": False,
+            "says": "a write to an event nobody listens to fails with EBADF",
+            "commit": "tracing/user_events: Fix incorrect return value",
+            "case": f"dated.{switch}",
+            **others,
+        }
+    )
+
+
+def contradicted() -> RunRecord:
+    """A run of a kernel that lacks one switch of its profile and has one too many."""
+    lacking = ("ebadf_when_disabled",)
+    return run(
+        case("dated.ebadf_when_disabled", Outcome.FAIL, reason="the kernel contradicts switch …"),
+        case("write.a", adapted=("ebadf_when_disabled", "persist")),
+        case("write.b"),
+        case("write.c", Outcome.SKIP, reason=SkipReason.CONTRADICTED, adapted=lacking),
+        case("write.d", Outcome.SKIP, reason=SkipReason.CONTRADICTED, adapted=lacking),
+        case("layouts.compat", Outcome.SKIP),
+        contradictions=(
+            contradiction(),
+            contradiction("persist", measured=True, case="persist.accepted"),
+        ),
+    )
+
+
 TEXTS = st.text(max_size=60)
 IDS = st.from_regex(r"[a-z0-9_-]{1,8}(\.[a-z0-9_-]{1,8}){1,2}", fullmatch=True)
 RERUNS = st.builds(
     Rerun, st.sampled_from(Outcome), st.sampled_from(Blame), TEXTS, st.sampled_from(Which)
 )
 MISMATCHES = st.builds(Mismatch, st.integers(0, 9), TEXTS, TEXTS, TEXTS)
+CONTRADICTIONS = st.builds(Contradiction, TEXTS, st.booleans(), TEXTS, TEXTS, IDS)
 EVIDENCE = st.builds(Evidence, st.lists(TEXTS, max_size=3).map(tuple), TEXTS, TEXTS, TEXTS, TEXTS)
 
 
@@ -182,4 +215,5 @@ def runs(draw: st.DrawFn) -> RunRecord:
         len(cases) + draw(st.integers(0, 2)),
         draw(st.floats(0, 1e6)),
         draw(TEXTS),
+        contradictions=tuple(draw(st.lists(CONTRADICTIONS, max_size=2))),
     )

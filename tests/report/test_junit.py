@@ -12,7 +12,7 @@ from junitparser import xunit2
 from conformance.outcome import Outcome
 from conformance.report.junit import render_junit, write_junit
 from conformance.report.record import RunRecord
-from tests.report.samples import UNHURRIED, case, mixed, run, runs
+from tests.report.samples import UNHURRIED, case, contradicted, mixed, run, runs
 
 # The elements and attributes of junit-10.xsd (Jenkins xunit plugin) that we may use:
 # tag -> (required attributes, further attributes, children).
@@ -31,6 +31,7 @@ SHAPE: dict[str, tuple[set[str], set[str], set[str]]] = {
         {"time", "classname", "group"},
         {"skipped", "error", "failure", "flakyError", "flakyFailure", "rerunError", "system-out"},
     ),
+    "system-out": (set(), set(), set()),
     "skipped": RESULT,
     "error": RESULT,
     "failure": RESULT,
@@ -124,6 +125,15 @@ def test_trouble_of_the_run_is_an_error_of_its_own(record: RunRecord, message: s
     error = root.find(".//testcase[@name='uevt.run']/error")
     assert error is not None
     assert error.get("message") == message
+
+
+def test_measured_switches_are_told_of_run_and_case() -> None:
+    root = ElementTree.fromstring(render_junit(contradicted()))
+    found = root.find(".//property[@name='contradicted']")
+    assert found is not None
+    assert found.get("value") == "ebadf_when_disabled=no persist=yes"
+    said = root.findtext(".//testcase[@name='write.a']/system-out")
+    assert said == "judged with measured switches: ebadf_when_disabled, persist"
 
 
 def test_a_kernel_without_user_events_has_no_cases() -> None:

@@ -13,7 +13,7 @@ from conformance.outcome import Outcome
 from conformance.report.ktap import render_ktap, write_ktap
 from conformance.report.record import RunRecord
 from tests.report.ktap_reader import KtapError, read_ktap
-from tests.report.samples import UNHURRIED, case, mixed, run, runs
+from tests.report.samples import UNHURRIED, case, contradicted, mixed, run, runs
 
 BAD = {Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR}
 
@@ -85,6 +85,13 @@ def test_it_looks_as_agreed(tmp_path: Path, golden: Callable[[str, str], None]) 
     path = tmp_path / "results.ktap"
     write_ktap(mixed(), path)
     golden("mixed.ktap", path.read_text(encoding="utf-8"))
+
+
+def test_measured_switches_are_comments() -> None:
+    lines = [line.strip() for line in render_ktap(contradicted()).splitlines()]
+    assert "# contradicted: ebadf_when_disabled=no persist=yes" in lines
+    told = lines.index("# judged with measured switches: ebadf_when_disabled, persist")
+    assert lines[told + 1] == "ok 1 write.a"
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,13 @@ from conformance.outcome import (
     SchemaError,
     SkipReason,
     Which,
+    abi_with,
     lost,
     settle,
     timed_out,
     verdict_of,
 )
-from tests.report.samples import UNHURRIED, case, failure, results
+from tests.report.samples import UNHURRIED, case, contradiction, failure, results
 
 ID = "write.short"
 
@@ -170,3 +171,21 @@ def not_built() -> CaseResult:
 )
 def test_the_verdict_of_a_run(cases: list[CaseResult], verdict: str) -> None:
     assert verdict_of(cases) == RunVerdict(verdict)
+
+
+def test_a_contradicted_switch_fails_the_run() -> None:
+    assert verdict_of([case("w.a")], [contradiction()]) is RunVerdict.FAIL
+    assert verdict_of([case("w.a", Outcome.ERROR)], [contradiction()]) is RunVerdict.ERROR
+
+
+@pytest.mark.parametrize(
+    ("profile", "abi"),
+    [
+        ("6.1.192", "6.1.192,ebadf_when_disabled=no,persist=yes"),
+        ("6.8,auto_delete=no", "6.8,auto_delete=no,ebadf_when_disabled=no,persist=yes"),
+        ("6.8, persist=no", "6.8,ebadf_when_disabled=no,persist=yes"),
+    ],
+)
+def test_the_abi_that_contradicts_nothing(profile: str, abi: str) -> None:
+    found = [contradiction(), contradiction("persist", measured=True)]
+    assert abi_with(profile, found) == abi

@@ -15,7 +15,7 @@ from conformance.outcome import Outcome, RunVerdict
 from conformance.report.errors import ReportError
 from conformance.report.record import RunRecord
 from conformance.report.results import read_results, write_results
-from tests.report.samples import UNHURRIED, case, head, mixed, run, runs
+from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
 
 
 @pytest.fixture
@@ -47,6 +47,15 @@ def test_the_file_holds_schema_1(path: Path) -> None:
     assert summary["verdict"] == "ERROR"
     assert (summary["PASS"], summary["FAIL"], summary["XFAIL"], summary["ERROR"]) == (2, 1, 1, 1)
     assert read_results(path) == mixed()
+
+
+def test_contradicted_switches_are_in_the_summary(path: Path) -> None:
+    write_results(contradicted(), path)
+    document = json.loads(path.read_text())
+    assert document["summary"]["verdict"] == "FAIL"
+    found = {each["switch"]: each["measured"] for each in document["summary"]["contradictions"]}
+    assert found == {"ebadf_when_disabled": False, "persist": True}
+    assert read_results(path) == contradicted()
 
 
 def test_a_run_with_a_case_missing_is_no_verdict() -> None:

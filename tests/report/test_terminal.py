@@ -14,7 +14,18 @@ from conformance.report.failure import render_failure
 from conformance.report.record import KernelFacts, RunRecord
 from conformance.report.terminal import render_summary, verdict_line
 from conformance.report.text import one_line, printable, use_colour, wrapped
-from tests.report.samples import UNHURRIED, case, failure, head, mixed, results, run, runs
+from tests.report.samples import (
+    UNHURRIED,
+    case,
+    contradicted,
+    contradiction,
+    failure,
+    head,
+    mixed,
+    results,
+    run,
+    runs,
+)
 
 Golden = Callable[[str, str], None]
 
@@ -37,6 +48,10 @@ def test_a_summary_looks_as_agreed(golden: Golden) -> None:
 def test_a_good_run_is_told_in_a_few_lines(golden: Golden) -> None:
     known = case("format.array_length", Outcome.XFAIL, reason="the length is not initialised")
     golden("good.txt", render_summary(run(*(case(f"write.n{n}") for n in range(231)), known)))
+
+
+def test_a_contradicted_switch_looks_as_agreed(golden: Golden) -> None:
+    golden("contradicted.txt", render_summary(contradicted()))
 
 
 def lines(record: RunRecord) -> list[str]:
@@ -135,6 +150,12 @@ def test_a_long_console_keeps_its_head_and_its_end() -> None:
 def test_the_measured_switches_are_named() -> None:
     told = lines(run(case("write.a", adapted=("nonspaced_match",))))
     assert "adapted   measured, not the profile's: nonspaced_match" in told
+
+
+def test_a_contradiction_is_told_where_no_case_failed() -> None:
+    told = lines(run(case("write.a"), contradictions=(contradiction(),)))
+    assert "note      the kernel contradicts its profile, see --abi: ebadf_when_disabled" in told
+    assert told[-2].startswith("uevt: 6.12 (6.12.117) FAIL: 1 passed")
 
 
 def test_colour_is_only_around_the_verdict() -> None:

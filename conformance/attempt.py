@@ -1,0 +1,196 @@
+"""One run of one program in lock step with the model, and what its end says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from conformance.abi.profiles import Profile
+from conformance.cases.declare import Case
+from conformance.measured import AdaptedProfile
+from conformance.model.errors import ModelError
+from conformance.model.events import DEFAULT_MAX_EVENTS
+from conformance.model.machine import Model
+from conformance.outcome import (
+    Blame,
+    CaseResult,
+    Evidence,
+    Mismatch,
+    Outcome,
+    SkipReason,
+)
+from conformance.program.codec import digest
+from conformance.sut.executor import Executor
+from conformance.sut.guest import GuestExecutor
+from conformance.sut.lockstep import Lockstep, Step, shown
+from conformance.sut.user_events import UserEvents
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What an exception says about a case: outcome, whose fault, why, console slice."""
+
+    outcome: Outcome
+    blame: Blame
+    reason: str
+    console: str = ""
+
+
+Explain = Callable[[BaseException, bool], Trouble | None]
+
+
+class NotJudged(Exception):
+    """The kernel cannot be judged by a case; ``adapted`` names measured switches to blame."""
+
+    def __init__(self, code: SkipReason, why: str, adapted: tuple[str, ...] = ()) -> None:
+        super().__init__(why)
+        self.code = code
+        self.adapted = adapted
+
+
+class Attempt:
+    """One run of one case.
+
+    ``mark`` is where the console had got to when the program began, -1 before.
+    """
+
+    def __init__(self) -> None:
+        self.mark = -1
+        self._started = time.monotonic()
+        self._profile: Profile | None = None
+        self._lockstep: Lockstep | None = None
+        self._executor: Executor | None = None
+
+    def start(self, model: Model, executor: Executor, serial: int) -> UserEvents:
+        """The system is there: programs can run from now on."""
+        self._started = time.monotonic()
+        self._profile = model.profile
+        self._executor = executor
+        self._lockstep = Lockstep(model, executor)
+        return UserEvents(self._lockstep, serial)
+
+    @property
+    def _model(self) -> Model:
+        assert self._lockstep is not None, "nothing has run yet"
+        return self._lockstep.model
+
+    @property
+    def _steps(self) -> list[Step]:
+        return self._lockstep.steps if self._lockstep else []
+
+    @property
+    def multi_id(self) -> int:
+        """The number the next multi-format event will get."""
+        return self._model.world.table.multi_id
+
+    def dismiss(self) -> None:
+        """Give back the processes of a program that went as it should."""
+        if isinstance(self._executor, GuestExecutor):
+            processes = self._model.world.processes
+            self._executor.dismiss(
+                {
+                    actor: [(enabler.address, enabler.bit) for enabler in process.enablers or []]
+                    for actor, process in processes.items()
+                }
+            )
+
+    def left_things(self) -> bool:
+        """Whether anything stays behind that does not go away by itself."""
+        world = self._model.world
+        lasting = any(event.self_reference or event.listened_to for event in world.table.events)
+        shared = not world.tracing_on or world.table.maximum != DEFAULT_MAX_EVENTS
+        return lasting or shared
+
+    def recorded(self) -> bool:
+        """Whether the trace buffer may hold something."""
+        return bool(self._model.world.records)
+
+    def judge(
+        self, case: Case, case_id: str, error: BaseException | None, explain: Explain
+    ) -> CaseResult:
+        """What the case showed, its surroundings left aside."""
+        if isinstance(error, NotJudged):
+            return self._skipped(case, case_id, error)
+        trouble = explain(error, self.mark >= 0) if error is not None else None
+        if trouble is not None:
+            return self.result(case, case_id, trouble)
+        mismatches = self._mismatches()
+        if mismatches:
+            reason = str(mismatches[0])
+            found = Trouble(Outcome.FAIL, Blame.KERNEL, reason)
+        elif error is None:
+            found = Trouble(Outcome.PASS, Blame.NONE, "")
+        elif isinstance(error, AssertionError):
+            # Model and kernel agree, and both contradict a literal of the case.
+            literal = str(error).strip() or "a literal of the case is contradicted"
+            mismatches = (Mismatch(0, "literal", "what the case says", literal),)
+            found = Trouble(Outcome.FAIL, Blame.MODEL, literal.splitlines()[0])
+        elif isinstance(error, ModelError):
+            found = Trouble(Outcome.ERROR, Blame.MODEL, str(error))
+        else:
+            found = Trouble(Outcome.ERROR, Blame.CASE, f"{type(error).__name__}: {error}")
+        return self.result(case, case_id, found, mismatches)
+
+    def _mismatches(self) -> tuple[Mismatch, ...]:
+        return tuple(
+            Mismatch(step.number, found.field, found.allowed, found.observed)
+            for step in self._steps
+            for found in step.differences
+        )
+
+    def _skipped(self, case: Case, case_id: str, why: NotJudged) -> CaseResult:
+        skipped = self.result(case, case_id, Trouble(Outcome.SKIP, Blame.NONE, why.code.value))
+        evidence = Evidence(docs=str(why))
+        return replace(skipped, adapted=why.adapted, evidence=evidence, digest=None)
+
+    def result(
+        self,
+        case: Case,
+        case_id: str,
+        trouble: Trouble,
+        mismatches: tuple[Mismatch, ...] = (),
+    ) -> CaseResult:
+        """The record of this run with a given end."""
+        wrong = [step for step in self._steps if step.differences]
+        evidence = Evidence(
+            steps=() if trouble.outcome is Outcome.PASS else tuple(s.text for s in self._steps),
+            model="\n".join(f"step {s.number}: {_allowed(s)}" for s in wrong),
+            kernel="\n".join(f"step {s.number}: {shown(s.seen)}" for s in wrong),
+            docs=f"{case.doc} (decided by {case.spec})",
+            console=trouble.console,
+        )
+        adapted = self._profile.asked if isinstance(self._profile, AdaptedProfile) else ()
+        return CaseResult(
+            id=case_id,
+            surface=case.surface,
+            tier=case.tier.value,
+            outcome=trouble.outcome,
+            blame=trouble.blame,
+            reason=trouble.reason,
+            duration_s=round(time.monotonic() - self._started, 4),
+            adapted=tuple(sorted(adapted)),
+            mismatches=mismatches,
+            evidence=evidence,
+            digest=digest(step.operation for step in self._steps),
+        )
+
+
+def with_splats(judged: CaseResult, splats: list[str], console: str) -> CaseResult:
+    """The kernel complained on its console: a case cannot pass then."""
+    if not splats:
+        return judged
+    complaints = tuple(Mismatch(0, "console", "no complaint", line) for line in splats)
+    return replace(
+        judged,
+        outcome=Outcome.FAIL,
+        blame=Blame.KERNEL,
+        reason=judged.reason or f"the kernel complained: {splats[0]}",
+        mismatches=judged.mismatches + complaints,
+        evidence=replace(judged.evidence, console=console),
+    )
+
+
+def _allowed(step: Step) -> str:
+    """What the model allows at a step."""
+    return " or ".join(dict.fromkeys(shown(answer) for answer in step.allowed))

@@ -1,0 +1,296 @@
+"""What the dated switches changed: for each one the smallest program that shows it.
+
+A run asks a kernel with these programs before its first case, so they hold a literal for
+both sides of their switch, need no other one where that can be had, and wait for nothing
+that one of the sides never does.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from conformance.abi.layouts import DIAG_IOCSUNREG
+from conformance.cases.declare import case
+from conformance.cases.format_text import fields_of
+from conformance.program import operations as op
+from conformance.sut.tracefs import STATUS
+from conformance.sut.user_events import PAGE, UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12"
+COMMAND = f"{DOC}: Command Format: the fields of a definition, and when they are the same"
+DELETING = f"{DOC}: Deleting: an event goes with its last reference"
+FLAGS = f"{DOC}: Command Format: name[:FLAG1[,FLAG2...]], and no flag is defined"
+TRACE = f"{DOC}: silent; events are viewed with ftrace"
+CORE = "trace_events_user.c:user_events_write_core"
+MATCH = "trace_events_user.c:user_event_match, user_fields_match"
+
+# enum user_reg_flag of the uapi header.
+PERSIST = 1
+MULTI_FORMAT = 2
+
+
+# Registering and finding
+
+
+@case(
+    "dated.strings_formatted_safely",
+    spec="trace_events_user.c:user_field_set_string, user_dyn_field_set_string",
+    doc=COMMAND,
+    # The model formats nothing.
+    profiles="5.18..",
+    needs=("strings_formatted_safely",),
+    switch="strings_formatted_safely",
+)
+def test_strings_formatted_safely(ue: UserEvents) -> None:
+    """A percent sign in a field is text; before 6.1 it was a format and 5% as good as %."""
+    ue.open_data().register(ue.name() + " u8 a%%")
+    found = ue.tracefs.command(f"-:{ue.name()} u8 a%5%\n")
+    # Nothing by that text, or an event that is in use.
+    assert found.errno == ue.dated("strings_formatted_safely", since="ENOENT", before="EBUSY")
+
+
+@case(
+    "dated.struct_size_matched",
+    spec=MATCH,
+    doc=COMMAND,
+    profiles="5.18..",
+    switch="struct_size_matched",
+)
+def test_struct_size_matched(ue: UserEvents) -> None:
+    """The size of a struct is compared; before that no struct was like itself."""
+    ue.open_data().register(ue.name() + " struct s a 20")
+    found = ue.tracefs.command(f"-:{ue.name()} struct s a 20\n")
+    assert found.errno == ue.dated("struct_size_matched", since="EBUSY", before="ENOENT")
+
+
+@case(
+    "dated.arguments_matched",
+    spec="trace_events_user.c:user_event_parse",
+    doc=f"{COMMAND}; a name with other fields is refused",
+    profiles="5.18..",
+    switch="arguments_matched",
+)
+def test_arguments_matched(ue: UserEvents) -> None:
+    """A name that is taken with other fields is EADDRINUSE; before it gave the old event."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    again = data.register(ue.name() + " u64 b")
+    assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
+
+
+@case(
+    "dated.null_arguments_matched",
+    spec="trace_events_user.c:user_event_match",
+    doc=COMMAND,
+    profiles="5.18..",
+    switch="null_arguments_matched",
+)
+def test_null_arguments_matched(ue: UserEvents) -> None:
+    """A name alone is an event without fields; before it was every event of that name."""
+    ue.open_data().register(ue.name() + " u32 a")
+    found = ue.tracefs.command(f"-:{ue.name()}\n")
+    assert found.errno == ue.dated("null_arguments_matched", since="ENOENT", before="EBUSY")
+
+
+@case(
+    "dated.unspaced_fields_match",
+    spec="trace_events_user.c:insert_space_after_semis",
+    doc=COMMAND,
+    needs=("arguments_matched",),
+    switch="unspaced_fields_match",
+)
+def test_unspaced_fields_match(ue: UserEvents) -> None:
+    """Fields need no space between them to be found again; before 6.10 they did."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a;u32 b")
+    again = data.register(ue.name() + " u32 a;u32 b")
+    assert again.errno == ue.dated("unspaced_fields_match", since="", before="EADDRINUSE")
+
+
+@case(
+    "dated.text_flags_refused",
+    spec="trace_events_user.c:user_event_parse_cmd",
+    doc=FLAGS,
+    profiles="5.18..",
+    switch="text_flags_refused",
+)
+def test_text_flags_refused(ue: UserEvents) -> None:
+    """A colon in the name begins flags, which are refused since 6.5 and were ignored before."""
+    event = ue.open_data().register(ue.name() + ":FLAG u32 a")
+    assert event.errno == ue.dated("text_flags_refused", since="EINVAL", before="")
+
+
+@case(
+    "dated.multi_format",
+    spec="trace_events_user.c:user_reg_get",
+    doc=f"{DOC}: Registering: a flag that is not supported is refused with -EINVAL",
+    # Without it 6.5 and later refuse every flag.
+    needs=("persist",),
+    switch="multi_format",
+)
+def test_multi_format(ue: UserEvents) -> None:
+    """USER_EVENT_REG_MULTI_FORMAT is known since 6.9, and refused with EINVAL before."""
+    event = ue.open_data().register(ue.name(), flags=MULTI_FORMAT)
+    assert event.errno == ue.dated("multi_format", since="", before="EINVAL")
+
+
+# Lifetime
+
+
+@case(
+    "dated.auto_delete",
+    spec="trace_events_user.c:user_event_put",
+    doc=DELETING,
+    profiles="5.18..",
+    switch="auto_delete",
+)
+def test_auto_delete(ue: UserEvents) -> None:
+    """An event goes with its program; before 6.5 it stayed and could be deleted."""
+    process = ue.new_process()
+    process.open_data().register(ue.name())
+    process.exit()
+    deleted = ue.open_data().delete(ue.name(), eventually=True)
+    assert deleted.errno == ue.dated("auto_delete", since="ENOENT", before="")
+
+
+@case(
+    "dated.deferred_release",
+    spec="trace_events_user.c:delayed_user_event_enabler_put",
+    doc=f"{DOC}: Deleting: succeeds only when nobody holds a reference",
+    needs=("persist",),
+    switch="deferred_release",
+)
+def test_deferred_release(ue: UserEvents) -> None:
+    """Unregistering holds the event a little longer: a deletion right behind it is EBUSY."""
+    process, data = ue.process, ue.open_data()
+    word = process.word()
+    unreg = process.place(struct.pack("<IBBHQ", 16, 0, 0, 0, word.address))
+    answers: list[str] = []
+    # A grace period may be over between the two calls, if rarely: then another try.
+    while len(answers) < 5 and "EBUSY" not in answers:
+        owner, name = ue.open_data(), ue.name(f"e{len(answers)}")
+        owner.register(name, word=word, flags=PERSIST)
+        owner.close()
+        # In one batch, without a moment in between.
+        process.queue(op.Ioctl(process.actor, data.slot, DIAG_IOCSUNREG, unreg))
+        answers.append(data.delete(name).errno)
+    assert ("EBUSY" in answers) == ue.dated("deferred_release", since=True, before=False)
+
+
+# Writing
+
+
+@case(
+    "dated.negative_index_refused",
+    spec=f"{CORE}: idx < 0",
+    doc=f"{DOC}: Writing Data: the index is the one registration returned",
+    profiles="5.18..",
+    switch="negative_index_refused",
+)
+def test_negative_index_refused(ue: UserEvents) -> None:
+    """A negative index is EINVAL even where nothing is registered; it used to be ENOENT."""
+    written = ue.open_data().write_event(-1)
+    assert written.errno == ue.dated("negative_index_refused", since="EINVAL", before="ENOENT")
+
+
+@case(
+    "dated.ebadf_when_disabled",
+    spec=f"{CORE}: tp->key.enabled",
+    doc=f"{DOC}: Writing Data: silent about what a write without a listener returns",
+    profiles="5.18..",
+    switch="ebadf_when_disabled",
+)
+def test_ebadf_when_disabled(ue: UserEvents) -> None:
+    """A write that nobody listens to is EBADF; before it returned the length."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    assert data.write_event(0, b"\1").value == ue.dated("ebadf_when_disabled", since=-1, before=5)
+
+
+@case(
+    "dated.empty_payload",
+    spec="trace_events_user.c:user_event_ftrace: copy_nofault",
+    doc=f"{DOC}: Writing Data: the data begin with the write index, the rest is the payload",
+    profiles="5.18..",
+    switch="empty_payload",
+)
+def test_empty_payload(ue: UserEvents) -> None:
+    """An event without fields is recorded by its index alone; before 6.5 that was EFAULT."""
+    data = ue.open_data()
+    data.register(ue.name())
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0).errno == ue.dated("empty_payload", since="", before="EFAULT")
+
+
+# The status page
+
+
+@case(
+    "dated.two_status_pages",
+    spec="trace_events_user.c:user_status_mmap",
+    doc="Documentation/trace/user_events.rst@v6.1: Status: user_events_status is mapped",
+    profiles="5.18..6.3",
+    switch="two_status_pages",
+)
+def test_two_status_pages(ue: UserEvents) -> None:
+    """The status has one page: a mapping of two is refused but where it has two."""
+    _, slot = ue.process.open(STATUS)
+    mapped, _ = ue.process.map_status(slot, length=2 * PAGE)
+    assert mapped.errno == ue.dated("two_status_pages", since="", before="EINVAL")
+
+
+# The generic tracing code
+
+
+@case(
+    "dated.array_length_of_field",
+    spec="trace_events.c:f_show",
+    doc="trace_events.c:f_show@v6.12: the comment there: TYPE[LEN] is shown as TYPE VAR[LEN]",
+    profiles="5.18..",
+    switch="array_length_of_field",
+)
+def test_array_length_of_field(ue: UserEvents) -> None:
+    """What follows the brackets of an array's type is not shown in `format`; once it was."""
+    # What stands between the brackets is left to format.array_length.
+    ue.open_data().register(ue.name() + " char[4]x a")
+    assert fields_of(ue.tracefs.format(ue.name())) == [
+        ue.dated(
+            "array_length_of_field",
+            since="field:char a[]; offset:8; size:4; signed:1;",
+            before="field:char a[4]x; offset:8; size:4; signed:1;",
+        )
+    ]
+
+
+@case(
+    "dated.long_records_kept",
+    spec="ring_buffer.c:rb_reserve_next_event",
+    doc=f"{DOC}: Writing Data: silent about a limit",
+    # Before, the time since the last record decides: nothing can be said of one.
+    needs=("long_records_kept",),
+    switch="long_records_kept",
+)
+def test_long_records_kept(ue: UserEvents) -> None:
+    """A record of 4064 payload bytes, the longest there is, is kept."""
+    data = ue.open_data()
+    data.register(ue.name() + " struct s a 4064")
+    ue.tracefs.enable(ue.name())
+    data.write_event(0, bytes(4064))
+    assert ue.tracefs.records() == [f"{ue.name()}: a=<INVALID-SIZE>"]
+
+
+@case(
+    "dated.unprintable_text_as_hex",
+    spec="trace_output.c:print_fields: FILTER_DYN_STRING",
+    doc=TRACE,
+    profiles="6.4..7.2",
+    switch="unprintable_text_as_hex",
+)
+def test_unprintable_text_as_hex(ue: UserEvents) -> None:
+    """A dynamic string with an unprintable byte prints as it is; later as dots and hex."""
+    data = ue.open_data()
+    data.register(ue.name() + " __data_loc char[] a")
+    ue.tracefs.enable(ue.name())
+    data.write_event(0, b"\x0c\0\4\0" + b"a\1b\0")
+    text = ue.dated("unprintable_text_as_hex", since="a.b. (61:01:62:00)", before="a\1b")
+    assert ue.tracefs.records() == [f"{ue.name()}: a={text}"]

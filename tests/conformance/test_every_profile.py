@@ -1,0 +1,86 @@
+"""Every case holds on the model of every profile that it claims to hold for."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from conformance.abi import layouts
+from conformance.abi.layouts import Layout
+from conformance.abi.profiles import Profile, profile_for
+from tests.conformance.variants import all_variants, honest
+
+# Releases between which something changes, and generations by name.
+ABIS = (
+    "byte-status",
+    "bit-status",
+    "6.1.192",
+    "6.3.13",
+    "6.4",
+    "6.4.16",
+    "6.5",
+    "6.7",
+    "6.9",
+    "6.10",
+    "7.1",
+    "7.3",
+)
+STATUS_PAGE_ABIS = ("byte-status", "bit-status", "6.1.192")
+
+
+def functions(profile: Profile) -> set[str]:
+    """The ids of the cases that apply to a profile."""
+    return {variant.case.id for variant in all_variants() if variant.case.applies(profile)}
+
+
+@pytest.mark.parametrize("abi", ABIS)
+def test_cases_hold_on_the_model(abi: str) -> None:
+    profile = profile_for(abi)
+    wrong = {
+        variant.id: repr(outcome.raised)
+        for variant in all_variants()
+        if variant.case.applies(profile)
+        if (outcome := honest(variant, profile=profile)).raised or outcome.accused
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("abi", STATUS_PAGE_ABIS)
+def test_enough_cases_judge_kernels_with_a_status_page(abi: str) -> None:
+    assert len(functions(profile_for(abi))) >= 80
+
+
+def test_no_case_is_for_no_kernel() -> None:
+    everywhere = {variant.case.id for variant in all_variants()}
+    somewhere = set().union(*(functions(profile_for(abi)) for abi in ABIS))
+    assert everywhere - somewhere == set()
+
+
+PACKED = "__attribute__((__packed__))"
+
+
+@pytest.mark.parametrize(
+    ("layout", "bits", "attribute"),
+    [
+        pytest.param(layouts.USER_REG_BYTE_STATUS, 64, "", id="5.18"),
+        pytest.param(layouts.USER_REG_BYTE_STATUS_I386, 32, "", id="5.18-i386"),
+        pytest.param(layouts.USER_REG_BIT_STATUS, 64, PACKED, id="6.1"),
+        pytest.param(layouts.USER_REG_BIT_STATUS, 32, PACKED, id="6.1-i386"),
+    ],
+)
+def test_layouts_are_those_of_the_compiler(layout: Layout, bits: int, attribute: str) -> None:
+    types = {4: "unsigned int", 8: "unsigned long long"}
+    members = "".join(f"    {types[member.size]} {member.name};\n" for member in layout.members)
+    facts = {f"sizeof(struct user_reg) == {layout.size}"}
+    facts |= {
+        f"__builtin_offsetof(struct user_reg, {member.name}) == {member.offset}"
+        for member in layout.members
+    }
+    code = f"struct user_reg {{\n{members}}} {attribute};\n"
+    code += "".join(f'_Static_assert({fact}, "{fact}");\n' for fact in sorted(facts))
+    options = [f"-m{bits}", "-ffreestanding", "-fsyntax-only", "-x", "c", "-"]
+    said = subprocess.run(
+        ["gcc", *options], input=code, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert said.returncode == 0, said.stderr

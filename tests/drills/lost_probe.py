@@ -1,0 +1,27 @@
+"""A case about a switch whose program makes its guest panic the first time, as the probe."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from conformance.cases.declare import case
+from conformance.sut.user_events import UserEvents
+
+DOC = "Documentation/admin-guide/sysrq.rst@v6.12: c performs a system crash"
+
+
+@case("drill.before", spec="nothing", doc=DOC)
+def test_before(ue: UserEvents) -> None:
+    """The guest is a new one when the first case begins."""
+    assert ue.open_data().register(ue.name()).index == 0
+
+
+@case("drill.switch", spec="drivers/tty/sysrq.c:sysrq_handle_crash", doc=DOC, switch="persist")
+def test_switch(ue: UserEvents) -> None:
+    """The program passes when it does not make its guest panic."""
+    once = Path(os.environ["UEVT_DRILL_ONCE"])
+    if not once.exists():
+        once.touch()
+        ue.tracefs.write("/proc/sysrq-trigger", "c")
+    assert ue.open_data().register(ue.name(), flags=1).errno == ""

@@ -1,0 +1,50 @@
+"""A run in brief: what is kept of it, and that a reader gets it back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.outcome import Outcome
+from conformance.report import summary
+from conformance.report.errors import ReportError
+from conformance.report.results import NAME, write_results
+from conformance.report.summary import Shown, Summary
+from tests.report.samples import case, run
+
+
+def test_a_summary_has_outcome_and_program_of_every_case() -> None:
+    found = Summary.of(
+        run(case("write.b", Outcome.FAIL, digest="12" * 32), case("write.a", digest="ab" * 32))
+    )
+    assert (found.kernel, found.release, found.verdict) == ("6.12", "6.12.117", "FAIL")
+    assert list(found.cases.items()) == [
+        ("write.a", Shown("PASS", "abababababab")),
+        ("write.b", Shown("FAIL", "121212121212")),
+    ]
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    record = run(case("write.a", digest="ab" * 32), case("write.b"))
+    write_results(record, tmp_path / "run" / NAME)
+    assert summary.main([str(tmp_path / "run"), str(tmp_path / "kept")]) == 0
+    assert Summary.read(tmp_path / "kept" / "6.12.json") == Summary.of(record)
+    text = (tmp_path / "kept" / "6.12.json").read_text()
+    assert '\n  "write.a": ["PASS", "abababababab"],\n' in text
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"cases": {"a": ["PASS"]}}', '{"cases": 1}'])
+def test_what_is_no_summary_is_told(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "6.12.json"
+    path.write_text(text)
+    with pytest.raises(ReportError, match=r"6\.12\.json: is no summary"):
+        Summary.read(path)
+
+
+def test_a_missing_run_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert summary.main([str(tmp_path / "none"), str(tmp_path)]) == 2
+    assert "results.json" in capsys.readouterr().err
+    assert summary.main([str(tmp_path)]) == 2
+    assert "usage" in capsys.readouterr().err

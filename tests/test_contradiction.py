@@ -1,0 +1,61 @@
+"""What becomes of a run when a booted kernel contradicts a dated switch of its profile."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from kernels.store import BuiltKernel
+from tests.test_drills import by_id, drill
+from tests.test_end_to_end import last_line, uevt
+
+CASES = "dated or persist.accepted or write.listener_of_another_event or write.nothing_registered"
+
+
+def test_one_case_fails_and_the_others_are_judged_as_measured(
+    tmp_path: Path, built_kernel: BuiltKernel
+) -> None:
+    """6.12 judged without a switch that it has: FAIL, told with the mend."""
+    abi = f"{built_kernel.release},ebadf_when_disabled=no"
+    options = ("--abi", abi, "-n", "1", "-k", CASES, "--out", str(tmp_path / "out"))
+    done = uevt("run", "--image", str(built_kernel.image), *options)
+    assert done.returncode == 1, done.stdout
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    failed = [case for case in results["cases"] if case["outcome"] != "PASS"]
+    assert [case["id"] for case in failed] == ["dated.ebadf_when_disabled"]
+    assert failed[0]["blame"] == "kernel"
+    (found,) = results["summary"]["contradictions"]
+    assert (found["switch"], found["measured"]) == ("ebadf_when_disabled", True)
+    told = done.stdout.splitlines()
+    assert any(line.startswith("  ebadf_when_disabled: on here, off in the") for line in told)
+    assert f"--abi {built_kernel.release},ebadf_when_disabled=yes" in done.stdout
+    assert "FAIL" in last_line(done)
+
+
+def test_the_verdict_is_fail_where_no_case_of_the_switch_was_selected(
+    tmp_path: Path, built_kernel: BuiltKernel
+) -> None:
+    abi = f"{built_kernel.release},ebadf_when_disabled=no"
+    options = ("--abi", abi, "-k", "write.nothing_registered", "--out", str(tmp_path / "out"))
+    done = uevt("run", "--image", str(built_kernel.image), *options)
+    assert done.returncode == 1, done.stdout
+    assert "1 passed, 0 known deviations, 0 unexpected" in last_line(done)
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert results["summary"]["verdict"] == "FAIL"
+    assert [case["adapted"] for case in results["cases"]] == [[]]
+
+
+def test_a_probe_that_loses_the_guest_concludes_nothing(
+    tmp_path: Path, built_kernel: BuiltKernel
+) -> None:
+    """The guest is renewed for the cases, and no result tells of the probe."""
+    once = str(tmp_path / "once")
+    code, results = drill("lost_probe.py", tmp_path / "out", built_kernel, UEVT_DRILL_ONCE=once)
+    assert code == 0
+    cases = by_id(results)
+    assert {name: case["outcome"] for name, case in cases.items()} == {
+        "drill.before": "PASS",
+        "drill.switch": "PASS",
+    }
+    assert results["summary"]["contradictions"] == []
+    assert "sysrq triggered crash" in (tmp_path / "out" / "console.log").read_text()
