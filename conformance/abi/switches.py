@@ -150,11 +150,17 @@ SWITCHES: tuple[Switch, ...] = (
         kind=Kind.BASE,
     ),
     Switch(
+        "long_values_as_symbols",
+        "trace text shows a 64-bit value that is an address of the kernel as a symbol",
+        "tracing: Show function names when possible when listing fields",
+        (6, 15),
+        kind=Kind.BASE,
+    ),
+    Switch(
         "unprintable_text_as_hex",
-        "trace text shows a dynamic string with unprintable bytes as dots and hex digits, "
-        "and a 64-bit value as a symbol",
-        "tracing: print_fields() for 7.3 (unprintable strings, %pS)",
-        (7, 3),
+        "trace text shows a dynamic string with unprintable bytes as dots and hex digits",
+        "tracing: Check for printable characters when printing field dyn strings",
+        (6, 19),
         kind=Kind.BASE,
     ),
 )

@@ -283,7 +283,7 @@ def test_long_records_kept(ue: UserEvents) -> None:
     "dated.unprintable_text_as_hex",
     spec="trace_output.c:print_fields: FILTER_DYN_STRING",
     doc=TRACE,
-    profiles="6.4..7.2",
+    profiles="6.4..",
     switch="unprintable_text_as_hex",
 )
 def test_unprintable_text_as_hex(ue: UserEvents) -> None:
@@ -294,3 +294,21 @@ def test_unprintable_text_as_hex(ue: UserEvents) -> None:
     data.write_event(0, b"\x0c\0\4\0" + b"a\1b\0")
     text = ue.dated("unprintable_text_as_hex", since="a.b. (61:01:62:00)", before="a\1b")
     assert ue.tracefs.records() == [f"{ue.name()}: a={text}"]
+
+
+@case(
+    "dated.long_values_as_symbols",
+    spec="trace_output.c:print_fields: size 8",
+    doc=f"{TRACE}; since 6.15 an address of the kernel prints as a symbol",
+    profiles="6.4..",
+    # Which symbol it is depends on where the kernel lies.
+    without=("long_values_as_symbols",),
+    switch="long_values_as_symbols",
+)
+def test_long_values_as_symbols(ue: UserEvents) -> None:
+    """The address at which kernels begin prints in digits, like any other 64-bit value."""
+    data = ue.open_data()
+    data.register(ue.name() + " u64 a")
+    ue.tracefs.enable(ue.name())
+    data.write_event(0, b"\0\0\0\x81\xff\xff\xff\xff")
+    assert ue.tracefs.records() == [f"{ue.name()}: a=0xffffffff81000000 (-2130706432)"]

@@ -81,7 +81,7 @@ def _integer(raw: bytes, profile: Profile) -> str:
         return (f"'{chr(raw[0])}'" if printable else "") + f"({raw[0]})"
     if len(raw) not in _INTEGER_CODES:
         return "<INVALID-SIZE>"
-    if len(raw) == 8 and profile.has("unprintable_text_as_hex"):
+    if len(raw) == 8 and profile.has("long_values_as_symbols"):
         return _pointer(raw)
     value = struct.unpack(_INTEGER_CODES[len(raw)], raw)[0]
     # %d of an unsigned short promotes without a sign; 4 and 8 bytes print as signed.
@@ -100,10 +100,23 @@ def _dynamic_string(field: Field, record: bytes, profile: Profile, *, relative: 
     data = _located(field, record, relative=relative)
     if data is None:
         return _OVERFLOW
-    text = data.split(b"\0")[0]
-    if profile.has("unprintable_text_as_hex") and any(not 0x20 <= byte < 0x7F for byte in text):
-        raise NotModelled("a dynamic string with unprintable bytes on 7.3")
+    if profile.has("unprintable_text_as_hex") and any(
+        map(_is_unprintable, data.replace(b"\0", b""))
+    ):
+        return _in_both_ways(data)
     return _text(data)
+
+
+def _is_unprintable(byte: int) -> bool:
+    """!(isascii(c) && isprint(c))"""
+    return not 0x20 <= byte < 0x7F
+
+
+def _in_both_ways(data: bytes) -> str:
+    """All bytes, NUL included, as characters or dots, then as %02x of a signed char."""
+    shown = "".join("." if _is_unprintable(byte) else chr(byte) for byte in data)
+    digits = ":".join(f"{byte:02x}" if byte < 0x80 else f"ffffff{byte:02x}" for byte in data)
+    return f"{shown} ({digits})"
 
 
 def _located(field: Field, record: bytes, *, relative: bool) -> bytes | None:

@@ -96,6 +96,7 @@ def _head(target: Target) -> RunHead:
             id=target.id,
             release=target.release,
             profile=target.profile.name,
+            variant=target.variant,
             config_sha256=target.config_sha256,
             source=target.source,
         ),

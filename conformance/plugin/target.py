@@ -31,8 +31,9 @@ MODEL_ABI = "6.12.117"
 class Target:
     """The kernel under test.  ``image`` None is the model in the place of a kernel.
 
-    ``wanted`` are the configuration lines the guest must really have, ``modules`` the files
-    of helper modules for it by name; ``accelerator`` is None for the model.
+    ``variant`` says what a kernel that we changed is a variant of.  ``wanted`` are the
+    configuration lines the guest must really have, ``modules`` the files of helper modules
+    for it by name; ``accelerator`` is None for the model.
     """
 
     id: str
@@ -40,6 +41,7 @@ class Target:
     release: str = ""
     image: Path | None = None
     source: str | None = None
+    variant: str | None = None
     config_sha256: str | None = None
     wanted: tuple[str, ...] = ()
     append: tuple[str, ...] = ()
@@ -125,6 +127,7 @@ def _catalog(name: str, abi: str | None, append: tuple[str, ...]) -> Target:
         release=built.release,
         image=built.image,
         source=built.source,
+        variant=f"of {built.of}" if built.of else None,
         config_sha256=built.config_sha256,
         wanted=built.wanted,
         append=append,

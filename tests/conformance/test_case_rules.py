@@ -192,6 +192,7 @@ def test(ue, left, right):
         "assert ue.word().errno == ue.dated('x', since='EBADF', before='')",
         "assert ue.read() == [f'{ue.name()}: a={each}' for each in left]",
         "assert ue.read() == [ue.line('a=1', *left)]",
+        "assert ue.read() == ue.status_line(1, ue.name(), 'ftrace')",
         "assert ue.ioctl(USER_REG.size).errno == 'EINVAL'",
         "expected = 2 + 2\n    assert ue.word().value == expected",
         "raw = USER_REG.pack({})\n    assert ue.write(raw).value == 8",

@@ -23,6 +23,7 @@ FIRST_65 = FIRST_64 | {
     "fields_printed_in_order",
 }
 UP_TO_612 = FIRST_65 | {"persist", "multi_format", "unspaced_fields_match"}
+UP_TO_71 = UP_TO_612 | {"long_values_as_symbols", "unprintable_text_as_hex"}
 
 
 @pytest.mark.parametrize(
@@ -61,10 +62,13 @@ UP_TO_612 = FIRST_65 | {"persist", "multi_format", "unspaced_fields_match"}
         ("6.12.117-uevt", UP_TO_612 | {"deferred_release"}),
         # A series without the backport, however many sublevels it has.
         ("6.13.200", UP_TO_612),
-        ("7.1", UP_TO_612),
-        ("7.2", UP_TO_612 | {"deferred_release"}),
-        ("7.2-rc1", UP_TO_612 | {"deferred_release"}),
-        ("7.3", UP_TO_612 | {"deferred_release", "unprintable_text_as_hex"}),
+        ("6.14", UP_TO_612),
+        ("6.15", UP_TO_612 | {"long_values_as_symbols"}),
+        ("6.19", UP_TO_71),
+        ("7.1", UP_TO_71),
+        ("7.2", UP_TO_71 | {"deferred_release"}),
+        ("7.2-rc1", UP_TO_71 | {"deferred_release"}),
+        ("7.3", UP_TO_71 | {"deferred_release"}),
     ],
 )
 def test_switches_of_a_release(release: str, switches: set[str]) -> None:
