@@ -30,7 +30,7 @@ class SourceTrees:
         self._store = store
         self._progress = progress
 
-    def path(self, package: str, revision: str, patches_digest: str = "") -> Path:
+    def path(self, package: str, revision: str) -> Path:
         """Where the tree of that revision is once unpacked: the same for every set of patches."""
         return self._store.sources / f"{package}_{revision}"
 

@@ -63,6 +63,12 @@ TOOLS = {
             ("libelf-dev", "elfutils-libelf-devel", "libelf-devel", "libelf"),
             header=True,
         ),
+        # scripts/sign-file and certs/extract-cert, where modules can be signed.
+        Tool(
+            "openssl/evp.h",
+            ("libssl-dev", "openssl-devel", "libopenssl-devel", "openssl"),
+            header=True,
+        ),
     )
 }
 

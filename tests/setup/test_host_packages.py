@@ -28,7 +28,7 @@ COMMANDS = (
     *("make", "gcc", "ld", "bc", "bison", "flex", "gzip", "patch", "perl", "xz", "file"),
     "qemu-system-x86_64",
 )
-HEADERS = ("stdio.h", "gelf.h")
+HEADERS = ("stdio.h", "gelf.h", "openssl/evp.h")
 MANAGER_COMMANDS = ("apt-get", "dnf", "zypper", "pacman")
 
 
