@@ -18,7 +18,7 @@ import conformance.cases
 from conformance.abi.profiles import NAMED, Profile, ProfileError, profile_for
 from conformance.abi.switches import DERIVED, SWITCHES, Switch
 from conformance.cases.declare import Case, declared
-from conformance.sut.user_events import registration_layout
+from conformance.sut.data_file import registration_layout
 
 FILE = Path(__file__).parents[1] / "docs" / "abi.md"
 

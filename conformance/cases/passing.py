@@ -6,7 +6,8 @@ passing one, which is let go right afterwards and must be gone before anybody lo
 
 from __future__ import annotations
 
-from conformance.sut.user_events import Process, UserEvents
+from conformance.sut.process import Process
+from conformance.sut.user_events import UserEvents
 
 
 def passing_event(ue: UserEvents) -> Process:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from conformance.abi.layouts import USER_REG
-from conformance.sut.user_events import DataFile, Registration, UserEvents, Word
+from conformance.sut.data_file import DataFile, Registration, Word
+from conformance.sut.user_events import UserEvents
 
 KERNEL_HALF = 0xFFFF_8880_0000_0000
 PERSIST = 1

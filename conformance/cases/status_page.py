@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from conformance.program import operations as op
 from conformance.program.operations import Observation
+from conformance.sut.places import PAGE
+from conformance.sut.process import Process
 from conformance.sut.tracefs import STATUS
-from conformance.sut.user_events import PAGE, Process
 
 PROT_NONE = 0
 PROT_READ = mmap.PROT_READ

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from conformance.sut.user_events import DataFile, UserEvents
+from conformance.sut.data_file import DataFile
+from conformance.sut.user_events import UserEvents
 
 IOCSREG = 0xC0082A00
 # What the kernel is to overwrite, where it answers.

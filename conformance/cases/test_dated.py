@@ -13,8 +13,9 @@ from conformance.abi.layouts import DIAG_IOCSUNREG
 from conformance.cases.declare import case
 from conformance.cases.format_text import fields_of
 from conformance.program import operations as op
+from conformance.sut.places import PAGE
 from conformance.sut.tracefs import STATUS
-from conformance.sut.user_events import PAGE, UserEvents
+from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/user_events.rst@v6.12"
 COMMAND = f"{DOC}: Command Format: the fields of a definition, and when they are the same"

@@ -6,7 +6,8 @@ Several processes, fork and changing memory are in test_enable_memory.
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
-from conformance.sut.user_events import PAGE, UserEvents
+from conformance.sut.places import PAGE
+from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/user_events.rst@v6.12: Status"
 WRITE = "trace_events_user.c:user_event_enabler_write"

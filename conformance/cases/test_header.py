@@ -10,8 +10,9 @@ import struct
 from collections.abc import Mapping
 
 from conformance.cases.declare import case, variants
+from conformance.sut.data_file import DataFile, Word
 from conformance.sut.tracefs import STATUS
-from conformance.sut.user_events import DataFile, UserEvents, Word
+from conformance.sut.user_events import UserEvents
 
 HEADER = "include/uapi/linux/user_events.h@v6.12"
 REG = f"{HEADER}: struct user_reg is packed, without holes between its members"

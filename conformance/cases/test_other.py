@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from conformance.cases.declare import case
 from conformance.cases.status_page import map_page
-from conformance.sut.user_events import DataFile, Registration, UserEvents
+from conformance.sut.data_file import DataFile, Registration
+from conformance.sut.user_events import UserEvents
 
 LATER = "trace_events_user.c:user_event_reg calls update_enable_bit_for (update_reg_page_for)"
 WRITE = "trace_events_user.c:user_events_write_core: any enabled key of the tracepoint"

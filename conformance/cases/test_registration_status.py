@@ -8,7 +8,8 @@ import struct
 from conformance.cases.declare import case, variants
 from conformance.cases.registering import UNTOUCHED
 from conformance.cases.status_reg import IOCSREG, UNANSWERED, over, reg_of
-from conformance.sut.user_events import PAGE, UserEvents
+from conformance.sut.places import PAGE
+from conformance.sut.user_events import UserEvents
 
 PAGES = "5.18..6.3"
 BYTES = "5.18..6.0"

@@ -6,7 +6,8 @@ import mmap
 
 from conformance.cases.declare import case, variants
 from conformance.cases.registering import PROT_NONE, refused
-from conformance.sut.user_events import UserEvents, Word
+from conformance.sut.data_file import Word
+from conformance.sut.user_events import UserEvents
 
 RST = "Documentation/trace/user_events.rst@v6.12: Registering"
 WORD = f"{RST}: enable_addr is naturally aligned and writable, enable_size is 4 or 8"

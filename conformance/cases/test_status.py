@@ -8,8 +8,9 @@ import os
 from conformance.cases.declare import case, variants
 from conformance.cases.status_text import whole_status, without_room
 from conformance.sut.files import File
+from conformance.sut.places import READ_WRITE
 from conformance.sut.tracefs import STATUS
-from conformance.sut.user_events import READ_WRITE, UserEvents
+from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/user_events.rst@v6.12: Status"
 SHOW = "trace_events_user.c:user_seq_show"

@@ -7,7 +7,9 @@ import os
 
 from conformance.abi.layouts import DIAG_IOCSUNREG, USER_UNREG
 from conformance.cases.declare import case, variants
-from conformance.sut.user_events import PAGE, UserEvents, Word
+from conformance.sut.data_file import Word
+from conformance.sut.places import PAGE
+from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/user_events.rst@v6.12: Unregistering"
 SIZE = f"{DOC}: size is that of struct user_unreg"

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 
 from conformance.cases.declare import case, variants
-from conformance.sut.user_events import PAGE, SCRATCH, UserEvents
+from conformance.sut.places import PAGE, SCRATCH
+from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
 CORE = "trace_events_user.c:user_events_write_core"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from errno import errorcode
 from typing import Any
 
-from conformance.model import registration, tracefs, writing
+from conformance.model import dynamic_events, registration, tracefs, writing
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled, RawReturn
 from conformance.model.memory import PAGE_SIZE, Entry
@@ -129,7 +129,7 @@ def _write(world: World, operation: op.Write) -> Answer:
     file = process.file(operation.slot)
     if file.path == tracefs.DYNAMIC_EVENTS and file.flags & os.O_ACCMODE != os.O_RDONLY:
         commands = process.memory.read(operation.address, operation.count)
-        return Answer(tracefs.run_commands(world, process, commands.decode("latin-1")))
+        return Answer(dynamic_events.run_commands(world, process, commands.decode("latin-1")))
     process, file = _data_file(world, operation.actor, operation.slot)
     segment = (operation.address, operation.count)
     return Answer(writing.write(world, process, file, segment))

@@ -1,8 +1,7 @@
-"""The text files of tracefs and the sysctl: what they show and what writing them does.
+"""The text files of tracefs and the sysctl: opening, reading and writing them.
 
-Source: trace_events_user.c:user_seq_show, user_event_show, user_event_create,
-user_event_match; trace_dynevent.c:dyn_event_release, create_dyn_event;
-trace.c:trace_parse_run_command; trace_events.c:f_show, event_enable_write.
+Source: trace_events_user.c:create_user_tracefs; trace_events.c:event_enable_write;
+fs/seq_file.c:seq_read, seq_lseek.
 """
 
 from __future__ import annotations
@@ -11,15 +10,17 @@ import os
 import re
 
 from conformance.abi import grammar
-from conformance.abi.layouts import USER_EVENT_REG_PERSIST
-from conformance.abi.profiles import Generation, Profile
-from conformance.model import definition, foreign_probe, kernel_events, status_page
+from conformance.model import (
+    definition,
+    dynamic_events,
+    foreign_probe,
+    format_text,
+    kernel_events,
+    status_text,
+)
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.world import (
-    STATUS_FTRACE,
-    STATUS_OTHER,
-    STATUS_PERF,
     TOP,
     OpenFile,
     Process,
@@ -45,15 +46,6 @@ _EVENT_MODES = {"enable": 0o640, "filter": 0o640, "trigger": 0o640, "format": 0o
 
 _EVENT_FILE = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/(.+)/(\w+)")
 
-_COMMON_FIELDS = (
-    ("unsigned short common_type", 0, 2, 0),
-    ("unsigned char common_flags", 2, 1, 0),
-    ("unsigned char common_preempt_count", 3, 1, 0),
-    ("int common_pid", 4, 4, 1),
-)
-_USERS = {STATUS_FTRACE: "ftrace", STATUS_PERF: "perf", STATUS_OTHER: "other"}
-# The id of an event is the kernel's choice; View.STRUCTURE leaves it out on both sides.
-_ID_LINE = "ID: 0"
 # What stands before the body of a trace line: task, pid, cpu, flags, time.
 _LINE_HEAD = "model-1 [000] ..... 0.000000: "
 
@@ -86,7 +78,7 @@ def check_open(world: World, process: Process, path: str, flags: int) -> None:
         raise Errno("EACCES")
     event_file(world, path)
     if path == DYNAMIC_EVENTS and flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
-        _release_all(world, process)
+        dynamic_events.release_all(world, process)
 
 
 def mode(world: World, path: str) -> int:
@@ -109,9 +101,9 @@ def read(world: World, process: Process, path: str) -> bytes | None:
         return _event_text(world, *found)
     match path:
         case _ if path == STATUS:
-            return _encode(status_text(world))
+            return _encode(status_text.text(world))
         case _ if path == DYNAMIC_EVENTS:
-            return _encode("".join(_definition_line(event) for event in world.table.events))
+            return _encode(dynamic_events.text(world))
         case _ if path == TRACING_ON:
             return b"1\n" if world.tracing_on else b"0\n"
         case _ if path == MAXIMUM:
@@ -132,7 +124,7 @@ def read_open(world: World, file: OpenFile, count: int) -> bytes:
     if file.path != STATUS:
         raise NotModelled(f"read(2) of {file.path}")
     if file.position == 0:
-        file.text = _encode(status_text(world))
+        file.text = _encode(status_text.text(world))
     data = file.text[file.position : file.position + count]
     file.position += len(data)
     return data
@@ -149,7 +141,7 @@ def seek_open(world: World, file: OpenFile, offset: int, whence: int) -> int:
     if offset < 0:
         raise Errno("EINVAL")
     if offset != file.position:
-        file.text = _encode(status_text(world))
+        file.text = _encode(status_text.text(world))
         file.position = offset
     return offset
 
@@ -168,7 +160,7 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
         return len(data)
     match path:
         case _ if path == DYNAMIC_EVENTS:
-            return run_commands(world, process, text)
+            return dynamic_events.run_commands(world, process, text)
         case _ if path == TRACING_ON:
             world.tracing_on = _number(text) != 0
         case _ if path == MAXIMUM:
@@ -185,120 +177,6 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
     return len(data)
 
 
-# user_events_status and dynamic_events
-
-
-def status_text(world: World) -> str:
-    """All events in hash order, then the totals."""
-    lines = []
-    busy = 0
-    for event in world.table.in_hash_order():
-        status = _shown_status(world, event)
-        users = "".join(f" {user}" for bit, user in _USERS.items() if status & bit)
-        used = f" # Used by{users}" if status else ""
-        busy += bool(status)
-        index = f"{event.index}:" if world.status_page is not None else ""
-        lines.append(f"{index}{event.tracepoint}{used}\n")
-    totals = f"\nActive: {len(lines)}\nBusy: {busy}\n"
-    if world.status_page is not None:
-        totals += f"Max: {status_page.capacity(world.profile)}\n"
-    return "".join(lines) + totals
-
-
-def _shown_status(world: World, event: Event) -> int:
-    """What the text believes: 5.18 to 6.0 look into the page, which others may write."""
-    if world.profile.generation is Generation.BYTE_STATUS:
-        assert world.status_page is not None
-        return world.status_page.byte(event.index)
-    return event.status
-
-
-def _definition_line(event: Event) -> str:
-    fields = "; ".join(field.text for field in event.fields)
-    return f"{grammar.PREFIX}{event.name}" + (f" {fields}" if fields else "") + "\n"
-
-
-def run_commands(world: World, process: Process, text: str) -> int:
-    """Lines of one write, up to the first that fails; earlier ones stay done."""
-    position = 0
-    while position < len(text):
-        line, newline, _ = text[position:].partition("\n")
-        consumed = len(line) + len(newline)
-        # The buffer holds 4095 characters and the NUL put behind them; a NUL of the
-        # writer's own ends a line before its newline, which is taken for a longer one.
-        if consumed >= grammar.COMMAND_BUFFER or "\0" in line:
-            raise Errno("EINVAL")
-        _run_command(world, process, line.partition("#")[0])
-        position += consumed
-    return len(text)
-
-
-def _run_command(world: World, process: Process, command: str) -> None:
-    if command[:1] in ("-", "!"):
-        _delete_command(world, process, command)
-    elif command.startswith(grammar.PREFIX):
-        raw = command.removeprefix(grammar.PREFIX).lstrip(definition.SPACES)
-        if not world.profile.has("lasting_events"):
-            # user_event_create() asks for the persist flag, which these kernels refuse.
-            raise Errno("EINVAL")
-        flags = USER_EVENT_REG_PERSIST if world.profile.has("persist") else 0
-        world.table.register(raw, flags, capable=process.capable)
-    elif definition.split_arguments(command):
-        raise Errno("EINVAL")
-    # A line without a token is accepted: trace_probe.c:trace_probe_create() is asked
-    # first and takes it, where kprobe, uprobe or eprobe events are configured.
-
-
-def _delete_command(world: World, process: Process, command: str) -> None:
-    _reset_buffers(world)
-    head, *tokens = definition.split_arguments(command)
-    before, colon, target = head.partition(":")
-    if not colon or (head.startswith("-") and before != "-"):
-        raise Errno("EINVAL")
-    system, slash, name = target.partition("/")
-    if not slash:
-        system, name = "", target
-        if not name:
-            raise Errno("EINVAL")
-    elif system not in _systems(world):
-        raise Errno("ENOENT")
-    found = [event for event in world.table.events if _matches(world, event, name, tokens)]
-    if not found:
-        raise Errno("ENOENT")
-    for event in found:
-        world.table.free(event, capable=process.capable)
-        world.forget(event)
-
-
-def _systems(world: World) -> tuple[str, ...]:
-    multi = world.profile.has("multi_format")
-    return (grammar.SYSTEM, grammar.MULTI_SYSTEM) if multi else (grammar.SYSTEM,)
-
-
-def _matches(world: World, event: Event, name: str, tokens: list[str]) -> bool:
-    if event.name != name:
-        return False
-    if not tokens and not world.profile.has("null_arguments_matched"):
-        return True
-    return definition.fields_match(event.fields, tokens, world.profile)
-
-
-def _release_all(world: World, process: Process) -> None:
-    """Opening dynamic_events for truncation: nothing goes while anything is busy."""
-    if any(not event.deletable for event in world.table.events):
-        raise Errno("EBUSY")
-    _reset_buffers(world)
-    for event in list(world.table.events):
-        world.table.free(event, capable=process.capable)
-        world.forget(event)
-
-
-def _reset_buffers(world: World) -> None:
-    """Deleting through dynamic_events may reset buffers in which anything ever was."""
-    if world.records:
-        world.trace_unknown = "an event was deleted through dynamic_events"
-
-
 # events/SYSTEM/NAME/
 
 
@@ -307,7 +185,7 @@ def _event_text(world: World, event: Event, file: str) -> bytes | None:
         case "enable":
             return b"1\n" if TOP in event.tracers else b"0\n"
         case "format":
-            return _encode(format_text(event, world.profile))
+            return _encode(format_text.text(event, world.profile))
         case "id":
             return None
     raise NotModelled(f"reading {file} of an event")
@@ -325,38 +203,6 @@ def _switch(text: str) -> bool:
     if value not in (0, 1):
         raise Errno("EINVAL")
     return bool(value)
-
-
-def format_text(event: Event, profile: Profile) -> str:
-    """The `format` file: common fields, own fields, print fmt.  The id is left open."""
-    common = "".join(_format_line(*line) for line in _COMMON_FIELDS)
-    own = "".join(
-        _format_line(_shown_type(field, profile), field.offset, field.size, int(field.signed))
-        for field in event.fields
-    )
-    return (
-        f"name: {event.tracepoint}\n{_ID_LINE}\nformat:\n{common}\n{own}\n"
-        f"print fmt: {definition.print_format(event.fields)}\n"
-    )
-
-
-def _format_line(text: str, offset: int, size: int, signed: int) -> str:
-    return f"\tfield:{text};\toffset:{offset};\tsize:{size};\tsigned:{signed};\n"
-
-
-def _shown_type(field: definition.Field, profile: Profile) -> str:
-    """The array part of a type becomes a length behind the name, except for __data_loc.
-
-    Whatever follows the bracket is not shown; a length of 0 is shown as nothing.  Before
-    fields had a length of their own the text of the type was moved, bracket and all.
-    """
-    before, bracket, rest = field.type.partition("[")
-    if not bracket or field.type.startswith("__data_loc"):
-        return f"{field.type} {field.name}"
-    if not profile.has("array_length_of_field"):
-        return f"{before} {field.name}[{rest}"
-    length = field.size if field.type.startswith(grammar.ARRAY_PREFIXES) else ""
-    return f"{before} {field.name}[{length}]"
 
 
 # trace, tracing_on, sysctl

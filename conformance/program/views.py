@@ -9,7 +9,7 @@ from conformance.program.operations import ReadFile, View
 # trace.c:print_trace_fmt: "task-pid [cpu] flags time: " in front of every record.
 _TRACE_LINE = re.compile(r"^ *.{1,24}-\d+ +(?:\([ \d-]+\) +)?\[\d+\] \S+ +[\d.]+: (.*)$")
 # A line of a dump: offset, up to 16 bytes, and their text from column 59 on.
-_DUMP_LINE = re.compile(r"^[0-9a-f]{8}: (.{48})")
+_DUMP_LINE = re.compile(r"^[0-9a-f]{8}: ((?:[0-9a-f]{2} | {3}){16}) ")
 # The common fields in front of the payload, and the unit and least size of a record in the
 # ring buffer (ring_buffer.c: no record of eight bytes can be told from a padding).
 _HEADER, _UNIT, _LEAST = 8, 4, 12
@@ -55,7 +55,9 @@ def _records(data: bytes, prefix: str, sizes: tuple[int, ...]) -> bytes:
     for line in data.decode("utf-8", "surrogateescape").split("\n"):
         dumped = _DUMP_LINE.match(line)
         if dumped is not None and dumps:
-            dumps[-1] += dumped[1]
+            # A line that says anything beside its bytes is left as it is, to be seen.
+            right = line == _dump_line(len(dumps[-1].split()), bytes.fromhex(dumped[1]))
+            dumps[-1] += dumped[1] if right else line
             continue
         # The text of a dump ends with a NUL.
         found = _TRACE_LINE.match(line.lstrip("\0"))
@@ -67,6 +69,12 @@ def _records(data: bytes, prefix: str, sizes: tuple[int, ...]) -> bytes:
             bodies.append(found[1] + "\n")
     payloads = [_payload(dump, number, sizes) for number, dump in enumerate(dumps)]
     return "".join(bodies + payloads).encode("utf-8", "surrogateescape")
+
+
+def _dump_line(offset: int, row: bytes) -> str:
+    """How lib/hexdump.c shows a row of a record: offset, bytes, and their text."""
+    shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
+    return f"{offset:08x}: {row.hex(' '):<48} {shown}"
 
 
 def _payload(dump: str, number: int, sizes: tuple[int, ...]) -> str:

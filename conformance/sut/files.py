@@ -7,7 +7,8 @@ import os
 
 from conformance.program import operations as op
 from conformance.program.operations import Observation
-from conformance.sut.user_events import PAGE, Process
+from conformance.sut.places import PAGE
+from conformance.sut.process import Process
 
 
 class File:

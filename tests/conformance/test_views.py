@@ -162,3 +162,16 @@ def test_payloads_of_dumped_records(sizes: tuple[int, ...], payloads: list[str])
 def test_own_lines_of_a_status_with_indexes() -> None:
     text = b"7:t00001_e # Used by ftrace\n12:other\n8:t00001_f\n\nActive: 3\nBusy: 1\nMax: 4096\n"
     assert seen(View.OWN, text) == b"7:t00001_e # Used by ftrace\n8:t00001_f\n"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        pytest.param(b"....G...A...", b"....G...B...", id="text"),
+        pytest.param(b"\n00000010: 09", b"\n00000020: 09", id="offset"),
+    ],
+)
+def test_a_dump_that_contradicts_its_bytes_is_seen(right: bytes, wrong: bytes) -> None:
+    operation = ReadFile("root", "/file", View.RECORDS, PREFIX, (4, 9, 0, 4000))
+    assert right in DUMPS
+    assert read(operation, DUMPS.replace(right, wrong, 1)) != read(operation, DUMPS)

@@ -1,0 +1,106 @@
+"""dynamic_events: the lines it shows, and the commands that are written to it.
+
+Source: trace_events_user.c:user_event_show, user_event_create, user_event_match,
+user_event_free; trace_dynevent.c:dyn_event_release, create_dyn_event;
+trace.c:trace_parse_run_command.
+"""
+
+from __future__ import annotations
+
+from conformance.abi import grammar
+from conformance.abi.layouts import USER_EVENT_REG_PERSIST
+from conformance.model import definition
+from conformance.model.errors import Errno
+from conformance.model.events import Event
+from conformance.model.world import Process, World
+
+
+def text(world: World) -> str:
+    """One line for each event, oldest first."""
+    return "".join(_definition_line(event) for event in world.table.events)
+
+
+def _definition_line(event: Event) -> str:
+    fields = "; ".join(field.text for field in event.fields)
+    return f"{grammar.PREFIX}{event.name}" + (f" {fields}" if fields else "") + "\n"
+
+
+def run_commands(world: World, process: Process, text: str) -> int:
+    """Lines of one write, up to the first that fails; earlier ones stay done."""
+    position = 0
+    while position < len(text):
+        line, newline, _ = text[position:].partition("\n")
+        consumed = len(line) + len(newline)
+        # The buffer holds 4095 characters and the NUL put behind them; a NUL of the
+        # writer's own ends a line before its newline, which is taken for a longer one.
+        if consumed >= grammar.COMMAND_BUFFER or "\0" in line:
+            raise Errno("EINVAL")
+        _run_command(world, process, line.partition("#")[0])
+        position += consumed
+    return len(text)
+
+
+def _run_command(world: World, process: Process, command: str) -> None:
+    if command[:1] in ("-", "!"):
+        _delete_command(world, process, command)
+    elif command.startswith(grammar.PREFIX):
+        raw = command.removeprefix(grammar.PREFIX).lstrip(definition.SPACES)
+        if not world.profile.has("lasting_events"):
+            # user_event_create() asks for the persist flag, which these kernels refuse.
+            raise Errno("EINVAL")
+        flags = USER_EVENT_REG_PERSIST if world.profile.has("persist") else 0
+        world.table.register(raw, flags, capable=process.capable)
+    elif definition.split_arguments(command):
+        raise Errno("EINVAL")
+    # A line without a token is accepted: trace_probe.c:trace_probe_create() is asked
+    # first and takes it, where kprobe, uprobe or eprobe events are configured.
+
+
+def _delete_command(world: World, process: Process, command: str) -> None:
+    _reset_buffers(world)
+    head, *tokens = definition.split_arguments(command)
+    before, colon, target = head.partition(":")
+    if not colon or (head.startswith("-") and before != "-"):
+        raise Errno("EINVAL")
+    system, slash, name = target.partition("/")
+    if not slash:
+        system, name = "", target
+        if not name:
+            raise Errno("EINVAL")
+    elif system not in _systems(world):
+        raise Errno("ENOENT")
+    found = [event for event in world.table.events if _matches(world, event, name, tokens)]
+    if not found:
+        raise Errno("ENOENT")
+    for event in found:
+        world.table.free(event, capable=process.capable)
+        world.forget(event)
+
+
+def _systems(world: World) -> tuple[str, ...]:
+    multi = world.profile.has("multi_format")
+    return (grammar.SYSTEM, grammar.MULTI_SYSTEM) if multi else (grammar.SYSTEM,)
+
+
+def _matches(world: World, event: Event, name: str, tokens: list[str]) -> bool:
+    if event.name != name:
+        return False
+    if not tokens and not world.profile.has("null_arguments_matched"):
+        return True
+    return definition.fields_match(event.fields, tokens, world.profile)
+
+
+def release_all(world: World, process: Process) -> None:
+    """Opening dynamic_events for truncation: nothing goes while anything is busy."""
+    if any(not event.deletable for event in world.table.events):
+        raise Errno("EBUSY")
+    _reset_buffers(world)
+    for event in list(world.table.events):
+        world.table.free(event, capable=process.capable)
+        world.forget(event)
+
+
+def _reset_buffers(world: World) -> None:
+    """Deleting through dynamic_events may reset buffers in which anything ever was."""
+    if world.records:
+        world.trace_unknown = "an event was deleted through dynamic_events"

@@ -1,0 +1,26 @@
+"""Where things lie in the memory of every process of a program.
+
+Structures, strings and buffers at SCRATCH, enable words at WORDS, and what a case asks for
+from FREE on.  Addresses and lengths in bytes.
+"""
+
+from __future__ import annotations
+
+import mmap
+
+PAGE = 4096
+READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
+
+SCRATCH = 0x2000_0000_0000
+SCRATCH_LENGTH = 64 * PAGE
+STRUCT = SCRATCH
+STRING = SCRATCH + 2 * PAGE
+BUFFER = SCRATCH + 16 * PAGE
+
+WORDS = 0x2000_1000_0000
+# Words lie this many bytes apart, with a pattern around them that must never change.
+WORD_SPACING = 64
+GUARD = 0xA5
+GUARD_LENGTH = 8
+
+FREE = 0x2000_2000_0000
