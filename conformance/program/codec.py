@@ -12,8 +12,9 @@ from typing import Any
 
 from conformance.program.operations import Operation
 
-# Names that programs make up themselves look like t00012_name (see sut.user_events).
-_GENERATED = re.compile(r"\bt\d+_")
+# Names that programs make up themselves look like t00012_name (see sut.user_events); the
+# tracepoint of a multi-format event has a number behind it that the whole system counts.
+_GENERATED = re.compile(r"\b(t)\d+(_[\w-]*)(?:\.([0-9a-f]+)\b)?", re.IGNORECASE)
 
 
 def encode(operation: Operation) -> dict[str, Any]:
@@ -30,23 +31,38 @@ def encode(operation: Operation) -> dict[str, Any]:
 
 
 def digest(program: Iterable[Operation]) -> str:
-    """SHA-256 of what a program does, with generated event names reduced to their stems.
+    """SHA-256 of what a program does, whatever else has run in its guest.
 
-    Actors, slots and addresses need no such care: programs number them from the start
-    every time.
+    Generated event names are reduced to their stems, and the numbers of multi-format
+    events to the order in which they come up.  Actors, slots and addresses need no such
+    care: programs number them from the start every time.
     """
     summary = hashlib.sha256()
+    names = _Names()
     for operation in program:
-        text = json.dumps(_without_serials(encode(operation)), sort_keys=True)
+        text = json.dumps(names.reduced(encode(operation)), sort_keys=True)
         summary.update(text.encode() + b"\n")
     return summary.hexdigest()
 
 
-def _without_serials(shown: dict[str, Any]) -> dict[str, Any]:
-    for key, value in shown.items():
-        if isinstance(value, str):
-            shown[key] = _GENERATED.sub("t_", value)
-        elif isinstance(value, dict):
-            text = bytes.fromhex(value["hex"]).decode("latin-1")
-            shown[key] = {"hex": _GENERATED.sub("t_", text).encode("latin-1").hex()}
-    return shown
+class _Names:
+    """The generated names of one program."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def reduced(self, shown: dict[str, Any]) -> dict[str, Any]:
+        """An encoded operation without what is incidental in its names."""
+        for key, value in shown.items():
+            if isinstance(value, str):
+                shown[key] = _GENERATED.sub(self._stem, value)
+            elif isinstance(value, dict):
+                text = bytes.fromhex(value["hex"]).decode("latin-1")
+                shown[key] = {"hex": _GENERATED.sub(self._stem, text).encode("latin-1").hex()}
+        return shown
+
+    def _stem(self, found: re.Match[str]) -> str:
+        if found[3] is None:
+            return found[1] + found[2]
+        number = self._numbers.setdefault(found[3], len(self._numbers))
+        return f"{found[1]}{found[2]}.{number:x}"

@@ -105,3 +105,15 @@ def test_every_step_of_every_case_can_be_told(recorded: dict[str, Outcome]) -> N
         for step in outcome.lockstep.steps:
             assert step.text.startswith(f"{step.number}. {step.operation.actor}: ")
             json.dumps(codec.encode(step.operation))
+
+
+def files_of(*names: str) -> list[Operation]:
+    """A program that reads one file of each event."""
+    return [op.ReadFile("root", f"/events/user_events_multi/{name}/enable") for name in names]
+
+
+def test_the_digest_does_not_know_what_ran_before() -> None:
+    first = codec.digest(files_of("t00001_e.0", "t00001_e.1", "t00001_e.0", "T00001_F"))
+    assert first == codec.digest(files_of("t00207_e.1f", "t00207_e.20", "t00207_e.1f", "T00207_F"))
+    assert first != codec.digest(files_of("t00001_e.0", "t00001_e.1", "t00001_e.1", "T00001_F"))
+    assert first != codec.digest(files_of("t00001_e", "t00001_e.1", "t00001_e.0", "T00001_F"))
