@@ -20,9 +20,10 @@ conformance: setup ## build Linux 6.12, boot it, and say whether it keeps the us
 
 matrix: setup ## all cases on every default kernel that can be built here; a summary of each in docs/results
 	@$(BIN)/uevt kernels build >/dev/null
+	@rm -rf results/matrix
 	@kernels=$$($(BIN)/uevt kernels list --buildable); \
-	$(BIN)/uevt run --tier full $$(printf -- '--kernel %s ' $$kernels); code=$$?; \
-	$(BIN)/python -m conformance.report.summary $$(printf 'results/%s/latest ' $$kernels) docs/results; \
+	$(BIN)/uevt run --tier full --out results/matrix $$(printf -- '--kernel %s ' $$kernels); code=$$?; \
+	$(BIN)/python -m conformance.report.summary $$(printf 'results/matrix/%s ' $$kernels) docs/results; \
 	exit $$code
 
 test: setup ## harness tests, model self-check and the run on Linux 6.12, in one pytest

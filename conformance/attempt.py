@@ -49,6 +49,10 @@ class NotJudged(Exception):
         self.adapted = adapted
 
 
+class ModuleRefused(Exception):
+    """The kernel did not take a module that was built for it."""
+
+
 class Attempt:
     """One run of one case.
 
@@ -126,6 +130,9 @@ class Attempt:
             literal = str(error).strip() or "a literal of the case is contradicted"
             mismatches = (Mismatch(0, "literal", "what the case says", literal),)
             found = Trouble(Outcome.FAIL, Blame.MODEL, literal.splitlines()[0])
+        elif isinstance(error, ModuleRefused):
+            # It may be right to: that says nothing of user_events, and no case has to change.
+            found = Trouble(Outcome.ERROR, Blame.KERNEL, str(error))
         elif isinstance(error, ModelError):
             found = Trouble(Outcome.ERROR, Blame.MODEL, str(error))
         else:

@@ -27,6 +27,8 @@ from vm.leash import __file__ as LEASH
 _ROOT = Path(__file__).parents[1]
 # Guests side by side when nobody says how many: each wants a core of its own.
 _MOST_GUESTS = 2
+# Variables that name a directory, from where the user is.
+_DIRECTORIES = ("UEVT_CACHE", "UEVT_TARBALLS")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -96,9 +98,9 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add = run.add_argument
     add("--kernel", action="append", default=[], metavar="K", help="6.12, 6.12@REVISION or model")
     add("--image", metavar="FILE", help="a bzImage of your own")
-    add("--abi", metavar="A", help="judge by this release's ABI")
+    add("--abi", metavar="A", help="judge by another ABI: 6.8, byte-status or 6.8,SWITCH=no")
     add("--append", action="append", default=[], metavar="ARGS", help="kernel arguments to add")
-    add("-k", dest="keyword", metavar="EXPR", help="only cases whose ids match")
+    add("-k", dest="keyword", metavar="EXPR", help="only cases with EXPR in their ids")
     add("--tier", choices=["quick", "full"], default="quick")
     add("--out", metavar="DIR", help="where results go")
     add("--force", action="store_true", help="replace the results in --out")
@@ -160,7 +162,8 @@ def _kernels_path(arguments: argparse.Namespace) -> int:
     for entry in _entries(arguments.kernel):
         built = store.lookup(entry)
         if built is None:
-            print(f"uevt: {entry.kernel_id} is not built; uevt kernels build", file=sys.stderr)
+            name = entry.kernel_id
+            print(f"uevt: {name} is not built; uevt kernels build {name}", file=sys.stderr)
             return exit_code(Ending.HOST)
         print(built.image)
     return 0
@@ -192,8 +195,14 @@ def _run(arguments: argparse.Namespace) -> int:
         if getattr(arguments, name) is not None:
             # The session runs in the checkout.
             setattr(arguments, name, str(Path(getattr(arguments, name)).absolute()))
+    for name in _DIRECTORIES:
+        if os.environ.get(name):
+            os.environ[name] = str(Path(os.environ[name]).absolute())
     if len(kernels) + (arguments.image is not None) == 0:
         print("uevt: name a kernel: --kernel 6.12, --kernel model or --image FILE", file=sys.stderr)
+        return exit_code(Ending.USAGE, style)
+    if kernels and arguments.image is not None:
+        print("uevt: --kernel and --image exclude each other; give one of them", file=sys.stderr)
         return exit_code(Ending.USAGE, style)
     if arguments.guests is not None and arguments.guests < 1:
         print("uevt: -n needs a number of guests, 1 or more", file=sys.stderr)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from errno import ENOENT
 from typing import Any
 
 from conformance.abi import layouts
@@ -93,9 +94,13 @@ class Janitor:
         return int(result["errno"])
 
     def has_user_events(self) -> bool:
-        """Whether this kernel was built with user_events."""
-        (result,) = self._channel.call(ACTOR, [["slurp", tracefs.STATUS, _LIMIT]])
-        return not result["errno"]
+        """Whether this kernel was built with user_events.
+
+        A file that is there and cannot be read is a mistake of the kernel, for cases to find.
+        """
+        paths = (tracefs.STATUS, tracefs.DATA)
+        results = self._channel.call(ACTOR, [["slurp", path, _LIMIT] for path in paths])
+        return any(result["errno"] != ENOENT for result in results)
 
     def next_multi_id(self) -> int:
         """The number the next multi-format event will get: registers one to see.

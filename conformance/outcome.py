@@ -232,6 +232,11 @@ class CaseResult:
         """Whether this outcome makes the run FAIL."""
         return self.outcome in UNEXPECTED
 
+    @property
+    def not_built(self) -> bool:
+        """Whether its guest's kernel had no user_events."""
+        return self.outcome is Outcome.SKIP and self.reason == SkipReason.NOT_BUILT
+
     def to_json(self) -> dict[str, Any]:
         """The result as one entry of ``cases`` in schema 1."""
         return {each.name: encode(getattr(self, each.name)) for each in fields(self)}
@@ -310,16 +315,16 @@ def verdict_of(
     """What a run with these results says about its kernel.
 
     No verdict (ERROR) goes before FAIL, since a run with a case missing may hide more
-    than it shows; so does a run in which no case was judged.  A contradicted switch keeps
+    than it shows; so does a run in which no case was judged, or in which only some guests
+    of the one kernel had user_events.  A contradicted switch keeps
     the run at FAIL, and so do cases judged with measured switches (``adapted``): the
     kernel broke its profile even where the case about that switch was not selected.
     """
     results = tuple(results)
-    if results and all(
-        each.outcome is Outcome.SKIP and each.reason == SkipReason.NOT_BUILT for each in results
-    ):
+    unbuilt = [each.not_built for each in results]
+    if unbuilt and all(unbuilt):
         return RunVerdict.NOT_BUILT
-    if any(each.outcome is Outcome.ERROR for each in results):
+    if any(unbuilt) or any(each.outcome is Outcome.ERROR for each in results):
         return RunVerdict.ERROR
     if all(each.outcome is Outcome.SKIP for each in results):
         return RunVerdict.ERROR

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from conformance.abi.profiles import Profile
-from conformance.attempt import Attempt, Explain, NotJudged, with_splats
+from conformance.attempt import Attempt, Explain, ModuleRefused, NotJudged, with_splats
 from conformance.cases.declare import Case, Isolation
 from conformance.leftovers import ACTOR, Janitor
 from conformance.measured import Finding, Measured, Probe
@@ -57,11 +57,8 @@ class NotBuilt(NotJudged):
     """The kernel under test has no user_events: nothing can be judged."""
 
     def __init__(self) -> None:
-        super().__init__(SkipReason.NOT_BUILT, "this kernel has no user_events_status")
-
-
-class ModuleRefused(Exception):
-    """The kernel did not take a module that was built for it."""
+        why = "this kernel has neither user_events_data nor user_events_status"
+        super().__init__(SkipReason.NOT_BUILT, why)
 
 
 class Runner:
@@ -91,6 +88,7 @@ class Runner:
         self._lost = False
         self._not_built: NotBuilt | None = None
         self._measured = Measured(profile)
+        self._lost_probes: list[CaseResult] = []
 
     def measure_with(self, probes: Sequence[Probe]) -> None:
         """Ask the probes that apply to the profile, before the next case is run."""
@@ -100,6 +98,11 @@ class Runner:
     def contradictions(self) -> tuple[Contradiction, ...]:
         """The dated switches that the kernel was seen to contradict."""
         return self._measured.contradictions
+
+    def take_lost_probes(self) -> list[CaseResult]:
+        """What became of probes that lost their guest; each is told once."""
+        taken, self._lost_probes = self._lost_probes, []
+        return taken
 
     def begin(self, case: Case, case_id: str) -> UserEvents:
         """A system for one case.
@@ -125,11 +128,12 @@ class Runner:
         ):
             guest.pristine()
             guest, janitor = self._ready(self._kernel, renewed=True)
+        # Before the module: what the kernel says to that is of the case that wants it.
+        attempt.mark = guest.mark(case_id)
         self._load(case.module, janitor)
         if self._multi_id is None and "multi_format" in case.needs:
             self._multi_id = janitor.next_multi_id()
         model.world.table.multi_id = self._multi_id or 0
-        attempt.mark = guest.mark(case_id)
         assert self._crew is not None
         return attempt.start(model, GuestExecutor(guest, self._crew), self._serial)
 
@@ -162,7 +166,10 @@ class Runner:
             raise NotJudged(SkipReason.MODULE, f"there is no {module} for this kernel")
         error = janitor.load_module(image)
         if error:
-            raise ModuleRefused(f"the kernel does not load {module}: {os.strerror(error)}")
+            raise ModuleRefused(
+                f"the kernel does not load {module}: {os.strerror(error)}; "
+                "let it load unsigned modules, or leave these cases out with -k"
+            )
         self._loaded.add(module)
 
     def end(self, case: Case, case_id: str, error: BaseException | None) -> CaseResult:
@@ -220,6 +227,9 @@ class Runner:
             self._janitor.tidy()
         if not cleared:
             self._janitor.clear_trace()
+        if attempt.mark < 0:
+            # It never began: nothing on the console is about it.
+            return judged
         splats = guest.splats(attempt.mark)
         return with_splats(judged, splats, guest.console(attempt.mark))
 
@@ -241,7 +251,9 @@ class Runner:
         except Exception as raised:
             error = raised
         judged = attempt.judge(case, case_id, error, self._explain)
-        if lost(self._settled(attempt, case, case_id, judged)):
+        settled = self._settled(attempt, case, case_id, judged)
+        if lost(settled):
+            self._lost_probes.append(settled)
             return None
         # What the kernel says on its console is left to the case.
         return judged.outcome is Outcome.PASS

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ TOOLS = ("apt-cache", "apt-config", "apt-get", "dpkg-deb", "setpriv", "tar", "xz
 UPDATE_S = 600.0
 DOWNLOAD_S = 1800.0
 EXTRACT_S = 900.0
-ASK_S = 60
+ASK_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +47,15 @@ class Apt:
     private: bool
 
     def listed(self, packages: Iterable[str]) -> tuple[Listed, ...]:
-        """All versions of packages in the lists, the candidate (as apt orders them) first."""
+        """All versions of packages in the lists, the candidate (as apt orders them) first.
+
+        Raises TookTooLong.
+        """
         asked = sorted(set(packages))
-        said = subprocess.run(
-            ["apt-cache", *self.options, "show", *asked],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=ASK_S,
-            env=child.environment(),
-        )
+        deadline = Deadline(ASK_S, "reading the package lists")
+        said = child.answer(["apt-cache", *self.options, "show", *asked], deadline=deadline)
         found = []
-        for stanza in said.stdout.split("\n\n"):
+        for stanza in said.split("\n\n"):
             fields = dict(re.findall(r"^(Package|Version|Size): (.+)$", stanza, re.MULTILINE))
             # Without a Size it is what dpkg remembers of an installed package, not an offer.
             if fields.get("Package") in asked and "Version" in fields and "Size" in fields:

@@ -9,17 +9,17 @@ from __future__ import annotations
 import platform
 import re
 import shlex
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kernels import child
+from kernels.deadline import Deadline
 from kernels.errors import SourceUnavailable
 
 # Field name, in lower case, to value; what comes after the first line of a value belongs to it.
 Stanza = dict[str, str]
 
-_ASK_S = 30
+_ASK_S = 30.0
 _FIELD = re.compile(r"^([A-Za-z-]+):(.*(?:\n[ \t].*)*)", re.MULTILINE)
 _LINE = re.compile(
     r"^deb[ \t]+(?:\[(?P<options>[^\]]*)\][ \t]+)?(?P<uri>\S+)[ \t]+(?P<suite>\S+)"
@@ -90,22 +90,10 @@ def main_archive(stanzas: Sequence[Stanza], codename: str) -> Stanza | None:
 
 
 def _files() -> list[Path]:
-    said = subprocess.run(
-        [
-            "apt-config",
-            "shell",
-            "LIST",
-            "Dir::Etc::sourcelist/f",
-            "PARTS",
-            "Dir::Etc::sourceparts/d",
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=_ASK_S,
-        env=child.environment(),
-    )
-    places = dict(word.split("=", 1) for word in shlex.split(said.stdout))
+    wanted = ("LIST", "Dir::Etc::sourcelist/f", "PARTS", "Dir::Etc::sourceparts/d")
+    deadline = Deadline(_ASK_S, "asking apt for its files of sources")
+    said = child.answer(["apt-config", "shell", *wanted], deadline=deadline)
+    places = dict(word.split("=", 1) for word in shlex.split(said))
     parts = Path(places.get("PARTS", "/nonexistent"))
     files = [Path(places.get("LIST", "/nonexistent")), *sorted(parts.glob("*"))]
     return [file for file in files if file.is_file() and file.suffix in (".list", ".sources")]

@@ -31,6 +31,27 @@ def environment(**more: str) -> dict[str, str]:
     return {**inherited, "LC_ALL": "C", **more}
 
 
+def answer(argv: Sequence[str], *, deadline: Deadline) -> str:
+    """What a child that is soon done writes to its standard output, however it ends.
+
+    Raises TookTooLong.
+    """
+    try:
+        said = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=deadline.remaining,
+            env=environment(),
+        )
+    except subprocess.TimeoutExpired:
+        raise TookTooLong(deadline.what, deadline.seconds) from None
+    return said.stdout
+
+
 def run(
     argv: Sequence[str],
     *,

@@ -53,6 +53,7 @@ def _build(
 ) -> Path:
     """Build a copy of the directory and let its module appear at its place."""
     tree, objects = _prepared(entry, kernel, store, progress)
+    store.logs.mkdir(exist_ok=True)
     deadline = Deadline(MODULE_S, f"building the module {directory.name} for {entry.kernel_id}")
     log = store.logs / f"{kernel.key[:12]}-{directory.name}.log"
     kbuild = Kbuild(tree, objects.path, log, progress)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from kernels import child
+from kernels.deadline import Deadline
 from kernels.errors import BuildFailed, KernelTrouble
 from kernels.files import sync
 from kernels.store import Store
@@ -28,7 +28,7 @@ _ORIGINALS = "originals"
 # Neither *.orig nor *.rej: nothing changes but the files of the journal.
 _NO_OTHER_FILES = ("--no-backup-if-mismatch", "--reject-file=-")
 # How long one patch may take on a machine that is busy with something else.
-_PATCH_S = 120
+_PATCH_S = 120.0
 
 # The files of a change: before and after its first hunk, or in git's words where it has none.
 _HEADER = re.compile(r"^--- (\S+).*\n\+\+\+ (\S+).*\n@@ ", re.MULTILINE)
@@ -55,7 +55,7 @@ def applied(patches: Sequence[Patch], tree: Path, store: Store) -> Iterator[None
     _save(tree, touched(patches), store)
     try:
         for name, text in patches:
-            _apply(name, text, tree, store.logs)
+            _apply(name, text, tree, store)
         yield
     finally:
         undo(tree, store)
@@ -91,8 +91,14 @@ def undo(tree: Path, store: Store) -> None:
     for directory in record["directories"]:
         with suppress(OSError):
             (tree / directory).rmdir()
-    with store.workspace("journal") as grave:
-        journal.rename(grave / "journal")
+    forget(tree, store)
+
+
+def forget(tree: Path, store: Store) -> None:
+    """Remove the journal of a tree that is not there any more, if it left one."""
+    if _journal(tree).is_dir():
+        with store.workspace("journal") as grave:
+            _journal(tree).rename(grave / "journal")
 
 
 def _in_tree(file: str, patch: str) -> str:
@@ -156,25 +162,22 @@ def _journal(tree: Path) -> Path:
     return tree.with_name(f"{tree.name}.journal")
 
 
-def _apply(name: str, text: str, tree: Path, logs: Path) -> None:
-    said = subprocess.run(
-        ["patch", "-p1", "--batch", "--forward", "--fuzz=0", *_NO_OTHER_FILES],
-        cwd=tree,
-        input=text,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=_PATCH_S,
-        env=child.environment(),
-    )
-    if said.returncode:
-        logs.mkdir(exist_ok=True)
-        log = logs / f"patch-{name}.log"
-        log.write_text(said.stdout + said.stderr, encoding="utf-8")
-        lines = log.read_text(encoding="utf-8").splitlines()
-        raise BuildFailed(
-            f"applying patch {name} to {tree.name}", log, _failures(lines) or lines[-5:]
+def _apply(name: str, text: str, tree: Path, store: Store) -> None:
+    deadline = Deadline(_PATCH_S, f"applying patch {name} to {tree.name}")
+    lines: list[str] = []
+    with store.workspace("patch") as work:
+        file = work / "patch"
+        file.write_text(text, encoding="utf-8")
+        argv = ["patch", "-p1", "--batch", "--forward", "--fuzz=0", *_NO_OTHER_FILES]
+        # As a child that ends with us: one that went on would patch what the next one restored.
+        status = child.run(
+            [*argv, f"--input={file}"], cwd=tree, deadline=deadline, on_line=lines.append
         )
+    if status:
+        store.logs.mkdir(exist_ok=True)
+        log = store.logs / f"patch-{name}.log"
+        log.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        raise BuildFailed(deadline.what, log, _failures(lines) or lines[-5:])
 
 
 def _failures(lines: Sequence[str]) -> list[str]:

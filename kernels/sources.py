@@ -67,6 +67,8 @@ class SourceTrees:
         tree.parent.mkdir(exist_ok=True)
         with self._store.workspace(tree.name) as work:
             self._unpack(offer, offer.fetch(work), work / "tree")
+            # Its originals need not be these files: a tarball can be another of the same name.
+            patches.forget(tree, self._store)
             (work / "tree").rename(tree)
         return tree
 

@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from kernels import lock, tools
@@ -139,8 +139,12 @@ class Store:
         return self.load(entry, str(name.get("key")))
 
     def remembered_revision(self, entry: KernelEntry) -> str | None:
-        """The revision this entry's name was last resolved to, if ever; else its base's."""
-        for kernel in (entry.kernel_id, entry.of):
+        """The revision this entry's name was last resolved to, if ever; else its base's.
+
+        Where a revision was asked for, only what that very revision was resolved to.
+        """
+        base = replace(entry, name=entry.of).kernel_id if entry.of else None
+        for kernel in (entry.kernel_id, base):
             name = read_json(self._name_file(kernel)) if kernel is not None else None
             if name is not None and name.get("package") == entry.source.package:
                 return str(name.get("revision"))

@@ -45,15 +45,14 @@ def test_the_verdict_is_fail_where_no_case_of_the_switch_was_selected(
     assert [case["adapted"] for case in results["cases"]] == [[]]
 
 
-def test_a_probe_that_loses_the_guest_concludes_nothing(
-    tmp_path: Path, built_kernel: BuiltKernel
-) -> None:
-    """The guest is renewed for the cases, and no result tells of the probe."""
+def test_a_probe_that_loses_the_guest_is_told(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """It concludes nothing, and the guest is renewed for the cases; but a panic is a panic."""
     once = str(tmp_path / "once")
     code, results = drill("lost_probe.py", tmp_path / "out", built_kernel, UEVT_DRILL_ONCE=once)
-    assert code == 0
+    assert code == 1
     cases = by_id(results)
     assert {name: case["outcome"] for name, case in cases.items()} == {
+        "drill.switch.probe": "CRASH",
         "drill.before": "PASS",
         "drill.switch": "PASS",
     }

@@ -102,6 +102,18 @@ def test_kernel_without_user_events(
     assert uevt(*image, "--require", "--out", str(tmp_path / "3")).returncode == 1
 
 
+def test_nothing_selected_is_told_with_several_guests(
+    tmp_path: Path, built_kernel: BuiltKernel
+) -> None:
+    """The processes that collect are not the one that tells; nothing is left of the run."""
+    out = tmp_path / "out"
+    options = ("-n", "2", "--out", str(out))
+    done = uevt("run", "--image", str(built_kernel.image), "-k", "no.such", *options)
+    assert done.returncode == 2, done.stdout
+    assert "nothing selected" in done.stderr
+    assert not out.exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -110,6 +122,8 @@ def test_kernel_without_user_events(
         pytest.param(["--kernel", "model", "-k", "no.such"], 2, "no.such", id="nothing selected"),
         pytest.param(["--kernel", "model", "-k", "a and"], 2, "-k", id="no expression"),
         pytest.param(["--kernel", "model", "--abi", "5.17"], 2, "5.18", id="no such profile"),
+        pytest.param(["--kernel", "model", "--abi", "6.1-byte-status"], 2, "byte-status", id="abi"),
+        pytest.param(["--kernel", "model", "--image", "x"], 2, "exclude", id="kernel and image"),
         pytest.param(["--kernel", "model", "--abi", "6.8,x=no"], 2, "switch", id="no such switch"),
         pytest.param(["--image", "README.md"], 2, "bzImage", id="no image"),
         pytest.param(["--kernel", "model", "--out", "tests"], 2, "empty", id="full directory"),

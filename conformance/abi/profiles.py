@@ -140,6 +140,9 @@ def profile_for(abi: str, *, base: str | None = None) -> Profile:
 def _release(name: str) -> Release:
     if name in NAMED:
         return NAMED[name]
+    for known in NAMED:
+        if known in name:
+            raise ProfileError(f"{name!r} is not an ABI; write {known}, and switches behind it")
     try:
         release = Release.parse(name)
     except ProfileError as error:

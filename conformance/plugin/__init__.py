@@ -18,7 +18,7 @@ from conformance.cases.declare import Tier
 from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
 from conformance.plugin.controller import INPUT, NAME, Controller, refuse, results_directory
-from conformance.plugin.running import Running, case_of
+from conformance.plugin.running import NoExpression, Running, case_of, expression
 from conformance.plugin.target import Target, resolve
 from conformance.plugin.worker import Worker
 from conformance.report.errors import ReportError
@@ -67,10 +67,11 @@ def _controller(config: pytest.Config) -> Controller:
     if option.kernel is not None and option.image is not None:
         refuse(config, "--kernel and --image exclude each other; give one of them")
     try:
+        expression(option.keyword)
         Expectations.load()
         target = resolve(option.kernel, option.image, option.abi, option.append)
         return Controller(config, target, results_directory(config, target))
-    except (ProfileError, UserMistake, ReportError, ExpectationError) as error:
+    except (NoExpression, ProfileError, UserMistake, ReportError, ExpectationError) as error:
         refuse(config, _told(error))
     except BuildFailed as error:
         refuse(config, _told(error), Ending.BUILD_FAILED)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from conformance.outcome import CaseResult, Contradiction, SkipReason, decode
+from conformance.outcome import CaseResult, Contradiction, decode
 from conformance.plugin.recorder import Recorder
 from conformance.plugin.target import Target
 from conformance.report.exits import Ending, ExitStyle, ending_of, exit_code
@@ -27,6 +27,7 @@ NAME = "uevt-controller"
 INPUT = "uevt"
 RESULT = "uevt_result"
 FIRST = "uevt_first"
+PROBES = "uevt_probes"
 CONTRADICTIONS = "uevt_contradictions"
 
 
@@ -36,6 +37,15 @@ def refuse(config: pytest.Config, why: str, ending: Ending = Ending.USAGE) -> No
     if isinstance(controller, Controller):
         controller.abandon()
     pytest.exit(f"uevt: {why}", exit_code(ending, ExitStyle(config.option.exit_style)))
+
+
+def nothing_selected(config: pytest.Config, target: Target) -> str:
+    """Why a run has no case, and the mend."""
+    option = config.option
+    return (
+        f"nothing selected: no case fits -k {option.keyword!r}, tier {option.tier} and profile "
+        f"{target.profile.name}; -k matches parts of case ids"
+    )
 
 
 def results_directory(config: pytest.Config, target: Target) -> Path:
@@ -101,8 +111,12 @@ class Controller:
         first = getattr(report, FIRST)
         if first is not None:
             self._recorder.attempt(CaseResult.from_json(first))
-        if result.reason == SkipReason.NOT_BUILT:
+        if result.not_built:
             self._recorder.not_built(f"{self.target.id} was built without user_events")
+        for lost in getattr(report, PROBES):
+            # It was not selected; what it did to its guest counts all the same.
+            self._selected += 1
+            self._recorder.case(CaseResult.from_json(lost))
         for found in getattr(report, CONTRADICTIONS):
             self._recorder.contradicted(decode(Contradiction, found, CONTRADICTIONS))
         self._recorder.case(result)
@@ -115,6 +129,14 @@ class Controller:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Write the results; the exit status is uevt's."""
         if self._abandoned or exitstatus == pytest.ExitCode.INTERNAL_ERROR:
+            return
+        if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            # The processes that collect are others: see Running.
+            self.abandon()
+            why = nothing_selected(self._config, self.target)
+            sys.stderr.write(f"uevt: {why}\n")
+            style = ExitStyle(self._config.option.exit_style)
+            session.exitstatus = exit_code(Ending.USAGE, style)
             return
         note = "interrupted" if self._interrupted else ""
         self._record = self._recorder.finish(self._selected, note)
@@ -130,6 +152,8 @@ class Controller:
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
         """Say what the run showed, after everything that pytest says; the verdict is last."""
+        if self._abandoned:
+            self._recorder.discard()
         if self._record is not None:
             # The guests have ended with the processes that ran them.
             self._recorder.join_consoles()

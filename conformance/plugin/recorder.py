@@ -19,6 +19,7 @@ from conformance.report.record import KernelFacts, RunHead, RunRecord
 _ROOT = Path(__file__).parents[2]
 _GIT_SECONDS = 5.0
 CONSOLE = "console.log"
+QEMU_LOG = "qemu.log"
 
 
 class Recorder:
@@ -52,9 +53,15 @@ class Recorder:
         self._not_built = reason
 
     def discard(self) -> None:
-        """Forget this run: its files go, and its directory if nothing else is in it."""
+        """Forget this run: its files go, and its directory if nothing else is in it.
+
+        May be called again, once the guests are gone and write no more.
+        """
         self._journal.close()
-        (self.directory / journal.NAME).unlink()
+        for name in (journal.NAME, CONSOLE, QEMU_LOG):
+            (self.directory / name).unlink(missing_ok=True)
+        for guest in self.directory.glob("gw*"):
+            shutil.rmtree(guest)
         with contextlib.suppress(OSError):
             self.directory.rmdir()
 
@@ -69,13 +76,18 @@ class Recorder:
 
     def finish(self, selected: int, note: str) -> RunRecord:
         """Write everything that is written at the end."""
+        cases = tuple(self._cases.values())
+        not_built = bool(self._not_built) and all(case.not_built for case in cases)
+        why = self._not_built
+        if why and not not_built:
+            why = "some guests of this kernel had user_events and others had not"
         record = RunRecord(
             head=self._head,
-            cases=tuple(self._cases.values()),
+            cases=cases,
             selected=selected,
             duration_s=round(time.monotonic() - self._started, 3),
-            note=note or self._not_built,
-            not_built=bool(self._not_built),
+            note=note or why,
+            not_built=not_built,
             contradictions=tuple(each for _, each in sorted(self._contradictions.items())),
         )
         self._journal.end(note)

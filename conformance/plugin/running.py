@@ -13,13 +13,24 @@ from _pytest.runner import runtestprotocol
 from conformance.cases.declare import FULL_MARK, Case, Tier, declared
 from conformance.measured import Probe
 from conformance.outcome import CaseResult, Contradiction, Outcome, encode
-from conformance.plugin.controller import CONTRADICTIONS, FIRST, RESULT, refuse
+from conformance.plugin.controller import (
+    CONTRADICTIONS,
+    FIRST,
+    PROBES,
+    RESULT,
+    nothing_selected,
+    refuse,
+)
 from conformance.plugin.target import Target
 from conformance.plugin.worker import Worker
 from conformance.report.failure import render_failure
 
 _RAISED = pytest.StashKey[BaseException | None]()
 _FAILED = frozenset({Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR})
+
+
+class NoExpression(ValueError):
+    """A -k that cannot be read."""
 
 
 def case_of(item: pytest.Item) -> Case | None:
@@ -65,20 +76,15 @@ class Running:
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
         """Keep the cases that apply to the kernel and match -k and --tier."""
-        keyword = config.option.keyword
-        wanted = _expression(config, keyword)
-        # From here on pytest must not match by file and function names as well.
-        config.option.keyword = ""
+        wanted = expression(config.option.keyword)
         tier = Tier(config.option.tier)
         cases = [item for item in items if case_of(item) is not None]
         self._worker.measure_with(_probes(cases))
         dropped = [item for item in cases if not self._selects(item, tier, wanted)]
-        if cases and len(dropped) == len(cases):
-            refuse(
-                config,
-                f"nothing selected: none of {len(cases)} cases fits -k {keyword!r}, tier {tier} "
-                f"and profile {self._target.profile.name}; -k matches parts of case ids",
-            )
+        if cases and len(dropped) == len(cases) and not hasattr(config, "workerinput"):
+            refuse(config, nothing_selected(config, self._target))
+        # From here on pytest must not match by file and function names as well.
+        config.option.keyword = ""
         if dropped:
             config.hook.pytest_deselected(items=dropped)
             gone = set(dropped)
@@ -113,6 +119,8 @@ class Running:
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         result, first = self._worker.run(case, _case_id(case, item), attempt)
         report = _report(item, result, first, self._worker.contradictions)
+        lost = [each.to_json() for each in self._worker.take_lost_probes()]
+        setattr(report, PROBES, lost)
         item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
@@ -141,13 +149,12 @@ class _Matcher:
         return name.lower() in self._case_id
 
 
-def _expression(config: pytest.Config, keyword: str) -> Expression | None:
-    if not keyword:
-        return None
+def expression(keyword: str) -> Expression | None:
+    """What -k says, None for nothing.  Raises NoExpression."""
     try:
-        return Expression.compile(keyword)
+        return Expression.compile(keyword) if keyword else None
     except SyntaxError as error:
-        refuse(config, f"-k {keyword!r} is no expression: {error}")
+        raise NoExpression(f"-k {keyword!r} is no expression: {error}") from error
 
 
 def _report(

@@ -14,6 +14,7 @@ from conformance.plugin.guests import MachineGuest, explain
 from conformance.plugin.target import Target
 from conformance.runner import Guest, Runner
 from conformance.sut.user_events import UserEvents
+from vm.errors import VmError
 
 Attempt = Callable[[], BaseException | None]
 
@@ -40,6 +41,10 @@ class Worker:
         """The dated switches that the kernel was seen to contradict."""
         return self._runner.contradictions
 
+    def take_lost_probes(self) -> list[CaseResult]:
+        """What became of probes that lost their guest, told once."""
+        return self._runner.take_lost_probes()
+
     def launch(self) -> None:
         """Let the guest boot while cases are still being collected.
 
@@ -51,9 +56,16 @@ class Worker:
     def _boot(self) -> Guest:
         if self._guest is None:
             self.launch()
-        assert self._guest is not None
-        self._guest.wait_ready()
-        return self._guest
+        guest = self._guest
+        assert guest is not None
+        try:
+            guest.wait_ready()
+        except VmError:
+            # It will never answer: whoever asks next gets another one.
+            self._guest = None
+            guest.close()
+            raise
+        return guest
 
     def _module(self, name: str) -> bytes | None:
         path = self._target.modules.get(name)
@@ -75,22 +87,25 @@ class Worker:
         self._case = (case, case_id)
         first = self._once(case, case_id, attempt)
         if not lost(first):
-            return self._expected(first), None
+            return self.expected(first), None
         second = self._once(case, case_id, attempt)
-        return settle(first, self._expected(second)), first
+        return settle(first, self.expected(second)), first
 
     def _once(self, case: Case, case_id: str, attempt: Attempt) -> CaseResult:
         return self._runner.end(case, case_id, attempt())
 
-    def _expected(self, result: CaseResult) -> CaseResult:
-        """Known deviations applied; a self-check has none."""
+    def expected(self, result: CaseResult) -> CaseResult:
+        """Known deviations applied; a self-check has none.
+
+        They are those of the contract that the case was judged by, measured switches included.
+        """
         if self._target.is_model:
             return result
         profile = self._target.profile
         release = self._target.release or str(profile.release)
-        return self._expectations.judge(
-            KernelContext(release, profile.name, switches=profile.switches), result
-        )
+        switches = profile.switches ^ frozenset(result.adapted)
+        context = KernelContext(release, profile.name, switches=switches)
+        return self._expectations.judge(context, result)
 
     def close(self) -> None:
         """Nothing of the guest is left."""

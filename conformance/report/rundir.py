@@ -40,9 +40,7 @@ def claim(directory: Path, *, resume: bool = False, force: bool = False) -> None
             for name in FILES:
                 (directory / name).unlink(missing_ok=True)
         elif not resume and any(directory.iterdir()):
-            raise DirectoryRefused(
-                directory, "is not empty", "name another --out, or add --resume or --force"
-            )
+            raise DirectoryRefused(directory, "is not empty", "name another --out, or add --force")
         # Asking for permissions is no proof: root may write anywhere but on a read-only mount.
         tempfile.TemporaryFile(dir=directory).close()
     except OSError as error:

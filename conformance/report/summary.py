@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conformance.outcome import RunVerdict
 from conformance.report.errors import ReportError
 from conformance.report.files import write_atomically
 from conformance.report.record import RunRecord
@@ -99,7 +100,11 @@ def main(arguments: Sequence[str]) -> int:
     directory.mkdir(parents=True, exist_ok=True)
     try:
         for run in runs:
-            summary = Summary.of(read_results(run / NAME))
+            record = read_results(run / NAME)
+            if record.head.self_check or record.verdict is RunVerdict.ERROR:
+                what = f"says nothing about a kernel: {record.trouble or 'a self-check'}"
+                raise ReportError(run, what, "name a run that ended with a verdict")
+            summary = Summary.of(record)
             path = directory / f"{summary.kernel}.json"
             write_atomically(path, summary.to_text())
             print(f"{path}: {summary.verdict}, {len(summary.cases)} cases")

@@ -22,6 +22,7 @@ BASES = ("6.1.192", "6.4", "6.12.117", "7.3")
 ONE_SIDED = {
     "strings_formatted_safely": "the model formats nothing",
     "long_records_kept": "without it the time since the last record decides",
+    "deferred_release": "with it the reference may be gone as soon as without",
     "long_values_as_symbols": "the symbol depends on where the kernel lies",
 }
 
@@ -168,7 +169,8 @@ def case_of(result: CaseResult) -> Variant:
 def test_what_the_model_knows_one_side_of_is_never_contradicted(switch: str) -> None:
     """If this fails the model has learnt the other side: the switch is no exception any more."""
     (variant,) = dated()[switch]
-    base = next(each for each in reversed(releases()) if variant.case.applies(each))
+    applicable = [each for each in releases() if variant.case.applies(each)]
+    base = max(applicable, key=lambda each: each.has(switch))
     runner, _ = judge(base, flipped(base, switch), Tier.QUICK)
     assert runner.contradictions == ()
 
@@ -191,7 +193,7 @@ def test_two_contradicted_switches_fail_two_cases() -> None:
         ("7.2", "6.5"),
         ("7.2", "6.6"),
         ("7.2", "6.8"),
-        ("7.2", "7.1"),
+        ("7.2", "6.18"),
         ("6.6", "6.12.117"),
         ("6.5", "6.4.5"),
         ("6.4", "6.5"),

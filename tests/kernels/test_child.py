@@ -51,6 +51,13 @@ def processes_in(directory: Path) -> list[int]:
     return found
 
 
+def test_a_short_answer_is_had_or_told_to_be_late() -> None:
+    said = child.answer(["sh", "-c", "echo no >&2; echo one; exit 7"], deadline=Deadline(20, "one"))
+    assert said == "one\n"
+    with pytest.raises(TookTooLong, match="nothing did not end within"):
+        child.answer(["sleep", "60"], deadline=Deadline(0.1, "nothing"))
+
+
 def test_status_lines_and_log(tmp_path: Path) -> None:
     lines: list[str] = []
     with (tmp_path / "log").open("wb") as log:

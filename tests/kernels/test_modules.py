@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -91,6 +92,14 @@ def test_a_module_of_a_variant_sees_the_patched_tree(
     assert "/9.9-ten+" in module_makes(make)[0]
     (tree,) = store.sources.iterdir()
     assert (tree / "Makefile").read_text() == "VERSION = 9\n"
+
+
+def test_a_store_whose_logs_were_thrown_away(
+    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
+) -> None:
+    ensure(built_before, store)
+    shutil.rmtree(store.logs)
+    assert ensure_module(built_before, probe, store).is_file()
 
 
 def test_objects_of_another_configuration_are_not_built_against(

@@ -131,6 +131,19 @@ def test_the_revision_is_remembered_even_when_the_configuration_changes(
     assert store.remembered_revision(replace(entry, wanted=())) == "9.9.3-1"
 
 
+def test_a_variant_takes_the_revision_of_its_base_unless_one_is_asked_for(
+    store: Store, entry: KernelEntry, tmp_path: Path
+) -> None:
+    variant = replace(entry, name="9.9-changed", of=entry.name)
+    with store.locked("a test", silent):
+        store.remember(entry, RECIPE, "")
+    assert store.remembered_revision(variant) == RECIPE.revision
+    assert store.remembered_revision(replace(variant, revision="9.9.1")) is None
+    with store.locked("a test", silent):
+        store.remember(replace(entry, revision="9.9.1"), replace(RECIPE, revision="9.9.1-4"), "")
+    assert store.remembered_revision(replace(variant, revision="9.9.1")) == "9.9.1-4"
+
+
 def test_a_full_disk_is_noticed_before_the_work(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -133,3 +134,23 @@ def test_before_6_4_user_events_was_for_compile_tests(name: str, compile_test: b
     assert entry.source.kind == "tarball"
     assert ("CONFIG_COMPILE_TEST=y" in entry.wanted) is compile_test
     assert not entry.default
+
+
+def test_a_tree_unpacked_again_is_not_restored_to_what_another_was(
+    entry: KernelEntry, store: Store, directory: Path
+) -> None:
+    """A killed build left a journal, and its tree was thrown away for another tarball."""
+    tarball(directory / "linux-6.1.tar.gz", "6.1")
+    wanted, trees = of(entry, "6.1"), SourceTrees(store, silent)
+    with store.locked("a test", silent):
+        tree = trees.obtain(wanted, trees.resolve(wanted))
+    journal = tree.with_name(f"{tree.name}.journal")
+    (journal / "originals").mkdir(parents=True)
+    (journal / "originals/Makefile").write_text("VERSION = another\n")
+    (journal / "journal.json").write_text(
+        '{"originals": ["Makefile"], "created": [], "directories": []}'
+    )
+    shutil.rmtree(tree)
+    with trees.patched(wanted, trees.obtain(wanted, trees.resolve(wanted))):
+        assert (tree / "Makefile").read_text() == "VERSION = 6.1\n"
+    assert not journal.exists()

@@ -166,7 +166,7 @@ def not_built() -> CaseResult:
         pytest.param([case("w.a", Outcome.SKIP)], "ERROR", id="nothing-judged"),
         pytest.param([], "ERROR", id="no-case"),
         pytest.param([not_built()], "NOT_BUILT", id="not-built"),
-        pytest.param([case("w.a"), not_built()], "PASS", id="not-built-for-one"),
+        pytest.param([case("w.a"), not_built()], "ERROR", id="not-built-for-one-guest"),
     ],
 )
 def test_the_verdict_of_a_run(cases: list[CaseResult], verdict: str) -> None:

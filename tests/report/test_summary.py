@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from conformance.report import summary
 from conformance.report.errors import ReportError
 from conformance.report.results import NAME, write_results
 from conformance.report.summary import Shown, Summary
-from tests.report.samples import case, run
+from tests.report.samples import case, head, run
 
 
 def test_a_summary_has_outcome_and_program_of_every_case() -> None:
@@ -41,6 +42,17 @@ def test_what_is_no_summary_is_told(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(ReportError, match=r"6\.12\.json: is no summary"):
         Summary.read(path)
+
+
+@pytest.mark.parametrize("wrong", [{"head": head(self_check=True)}, {"selected": 2}])
+def test_a_run_that_says_nothing_is_not_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: dict[str, Any]
+) -> None:
+    (tmp_path / "run").mkdir()
+    write_results(run(case("write.a"), **wrong), tmp_path / "run" / NAME)
+    assert summary.main([str(tmp_path / "run"), str(tmp_path / "kept")]) == 2
+    assert "says nothing about a kernel" in capsys.readouterr().err
+    assert list((tmp_path / "kept").iterdir()) == []
 
 
 def test_a_missing_run_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -120,8 +120,9 @@ def load_own(where: int, length: int) -> tuple[bytes, int]:
     process_vm_readv finds no page behind a mapping of page frames (VM_PFNMAP); a system call
     that copies from there does, and answers EFAULT where a load would be a fatal signal.
     """
-    content, errno = b"", 0
+    content = b""
     with _Pipe() as pipe:
+        errno = pipe.errno
         while errno == 0 and len(content) < length:
             piece = min(_PIPE_PIECE, length - len(content))
             taken, errno = syscall(SYS_WRITE, pipe.writer, where + len(content), piece)
@@ -133,8 +134,9 @@ def load_own(where: int, length: int) -> tuple[bytes, int]:
 
 def store_own(where: int, content: bytes) -> tuple[int, int]:
     """Write our own memory as the processor would: (count, errno); see load_own()."""
-    done, errno = 0, 0
+    done = 0
     with _Pipe() as pipe:
+        errno = pipe.errno
         while errno == 0 and done < len(content):
             piece = content[done : done + _PIPE_PIECE]
             pipe.put(piece)
@@ -146,18 +148,19 @@ def store_own(where: int, content: bytes) -> tuple[int, int]:
 
 
 class _Pipe:
-    """A pipe of our own for the length of one copy."""
+    """A pipe of our own for the length of one copy; ``errno`` says why there is none."""
 
     def __enter__(self) -> _Pipe:
         _scratch.clear()
         ends = _scratch.place(bytes(8))
-        syscall(SYS_PIPE2, ends, 0)
+        _, self.errno = syscall(SYS_PIPE2, ends, 0)
         self.reader, self.writer = struct.unpack("ii", _scratch.bytes_at(ends, 8))
         return self
 
     def __exit__(self, *_: object) -> None:
-        syscall(SYS_CLOSE, self.reader)
-        syscall(SYS_CLOSE, self.writer)
+        if not self.errno:
+            syscall(SYS_CLOSE, self.reader)
+            syscall(SYS_CLOSE, self.writer)
 
     def take(self, length: int) -> bytes:
         """What was put into it."""

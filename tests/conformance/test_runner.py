@@ -1,0 +1,161 @@
+"""The runner on a guest that is none: cases that cannot begin, and guests that disagree."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from errno import EIO, EKEYREJECTED, ENOENT
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.abi.profiles import profile_for
+from conformance.cases.declare import Case, Isolation, Tier
+from conformance.expectations.loader import Expectations
+from conformance.leftovers import Janitor
+from conformance.outcome import Blame, CaseResult, Outcome, RunVerdict, SkipReason
+from conformance.plugin.recorder import Recorder
+from conformance.plugin.target import Target
+from conformance.plugin.worker import Worker
+from conformance.runner import Runner
+from conformance.sut import tracefs
+from conformance.sut.calls import Call
+from conformance.sut.executor import Deadline, Never
+
+PROFILE = profile_for("6.12.117")
+INIT_MODULE = 175
+
+
+class Guest:
+    """A guest in which every call succeeds but those it was told to refuse.
+
+    ``complaints`` are the lines of its console; the marks are among them.
+    """
+
+    def __init__(self, refused: dict[object, int], *, complaining: bool = False) -> None:
+        self._refused = refused
+        self._complaining = complaining
+        self._console = ["WARNING: of an earlier case"]
+
+    def call(
+        self,
+        actor: str,
+        calls: Sequence[Call],
+        watch: Sequence[tuple[str, int, int]] = (),
+    ) -> list[dict[str, Any]]:
+        return [self._result(call) for call in calls]
+
+    def _result(self, call: Call) -> dict[str, Any]:
+        errno = self._refused.get(call[1] if len(call) > 1 else "", 0)
+        if call[:2] == ["sys", INIT_MODULE] and self._complaining:
+            self._console.append("WARNING: of the module")
+        text = {tracefs.TRACING_ON: "1\n"}.get(str(call[1]) if len(call) > 1 else "", "")
+        return {
+            "value": -1 if errno else 0,
+            "errno": errno,
+            "data": text.encode().hex(),
+            "watch": [],
+        }
+
+    def deadline(self, seconds: float, what: str) -> Deadline:
+        return Never()
+
+    def pause(self, deadline: Deadline) -> None:
+        time.sleep(0)
+
+    def mark(self, text: str) -> int:
+        return len(self._console)
+
+    def console(self, since: int) -> str:
+        return "\n".join(self._console[self._from(since) :])
+
+    def splats(self, since: int) -> list[str]:
+        return self._console[self._from(since) :]
+
+    def pristine(self) -> None:
+        self._console.append("booting")
+
+    @staticmethod
+    def _from(since: int) -> int:
+        assert since >= 0, "a console has no text before its beginning"
+        return since
+
+
+def needing(module: str) -> Case:
+    return Case("other.case", "", "", "6.4..", (), Tier.QUICK, Isolation.EVENTS, module=module)
+
+
+def outcome(guest: Guest, case: Case) -> CaseResult:
+    """How a case ends that does nothing."""
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None, lambda name: b"module")
+    error: Exception | None = None
+    try:
+        runner.begin(case, case.id)
+    except Exception as raised:
+        error = raised
+    return runner.end(case, case.id, error)
+
+
+def test_a_module_that_the_kernel_refuses_is_no_verdict() -> None:
+    result = outcome(Guest({INIT_MODULE: EKEYREJECTED}), needing("uevt_probe"))
+    assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.KERNEL)
+    assert "the kernel does not load uevt_probe: Key was rejected" in result.reason
+
+
+def test_what_the_kernel_says_to_a_module_counts() -> None:
+    result = outcome(Guest({}, complaining=True), needing("uevt_probe"))
+    assert (result.outcome, result.blame) == (Outcome.FAIL, Blame.KERNEL)
+    assert [str(each.observed) for each in result.mismatches] == ["WARNING: of the module"]
+
+
+def test_a_case_that_never_began_is_not_blamed_for_the_console() -> None:
+    class Unwell(Guest):
+        def mark(self, text: str) -> int:
+            raise OSError("no mark")
+
+    result = outcome(Unwell({}), needing(""))
+    assert (result.outcome, result.reason) == (Outcome.ERROR, "OSError: no mark")
+
+
+@pytest.mark.parametrize(
+    ("refused", "built"),
+    [
+        ({}, True),
+        ({tracefs.STATUS: ENOENT, tracefs.DATA: ENOENT}, False),
+        # Broken, and not left out.
+        ({tracefs.STATUS: EIO, tracefs.DATA: ENOENT}, True),
+        ({tracefs.STATUS: ENOENT}, True),
+    ],
+)
+def test_a_kernel_without_user_events_has_neither_file(
+    refused: dict[object, int], built: bool
+) -> None:
+    assert Janitor(Guest(refused)).has_user_events() is built
+
+
+def array_length(*adapted: str) -> CaseResult:
+    """A pass of the case whose failure is expected where fields have a length."""
+    return CaseResult("format.array_length", "format", "quick", Outcome.PASS, adapted=adapted)
+
+
+def test_expectations_are_those_of_the_contract_as_measured(tmp_path: Path) -> None:
+    target = Target("image-6.12.117", "6.12.117", release="6.12.117", image=tmp_path / "none")
+    worker = Worker(target, tmp_path, Expectations.load())
+    assert worker.expected(array_length()).outcome is Outcome.XPASS
+    assert worker.expected(array_length("array_length_of_field")).outcome is Outcome.PASS
+
+
+def test_guests_that_do_not_agree_are_no_verdict(tmp_path: Path) -> None:
+    skip = CaseResult("a.b", "a", "quick", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
+    failure = replace(skip, id="a.c", outcome=Outcome.FAIL, reason="wrong")
+    verdicts = []
+    for number, cases in enumerate(([skip], [skip, failure])):
+        (tmp_path / str(number)).mkdir()
+        recorder = Recorder(Target("model", "6.12"), tmp_path / str(number))
+        recorder.not_built("no user_events")
+        for case in cases:
+            recorder.case(case)
+        verdicts.append(recorder.finish(len(cases), "").verdict)
+    assert verdicts == [RunVerdict.NOT_BUILT, RunVerdict.ERROR]
