@@ -39,6 +39,14 @@ the other cases are then judged with the switch as it was measured, or not at al
 need it.
 """
 _GENERATIONS = "## Generations\n"
+_NAMES = """\
+## Names
+
+What `--abi` takes beside releases. `first-commit` is user_events as it was merged for 5.18,
+before the rest of that series and the changes made until the release: it never was a release
+of its own. It had no perf either, which no case looks at: perf_event_open() succeeds, and the
+event and its status know nothing of it.
+"""
 _DERIVED = """\
 ## What follows from them
 
@@ -72,6 +80,8 @@ def render(cases: Sequence[Case]) -> str:
             ("generation", "releases", "`--abi`", "who listens", "`struct user_reg`"),
             _generation_rows(),
         ),
+        _NAMES,
+        _table(("`--abi`", "like release", "but"), _name_rows()),
         _DERIVED,
         _table(
             ("name", "what it says", "needed by"),
@@ -117,6 +127,14 @@ def _generation_rows() -> Iterator[tuple[str, ...]]:
             _text(DERIVED[told]),
             f"{layout.size} bytes: {', '.join(_code(each.name) for each in layout.members)}",
         )
+
+
+def _name_rows() -> Iterator[tuple[str, ...]]:
+    for name, named in NAMED.items():
+        has = profile_for(name).has
+        turned = (switch.name for switch in SWITCHES if switch.name in named.differs)
+        differing = ", ".join(f"{_code(each)} {'on' if has(each) else 'off'}" for each in turned)
+        yield _code(name), str(named.release), differing
 
 
 def _releases() -> Iterator[Profile]:

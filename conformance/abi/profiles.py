@@ -69,10 +69,35 @@ class Release:
         return f"{self.major}.{self.minor}" + (f".{self.sublevel}" if self.sublevel else "")
 
 
-# Names for a generation as mainline released it, without what stable added.
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a name stands for: a release, and the switches in which it differs from that."""
+
+    release: Release
+    differs: frozenset[str] = frozenset()
+
+
+# Names for a generation as mainline released it, without what stable added, and for what
+# was merged first and never released as it was.
 NAMED = {
-    Generation.BYTE_STATUS.value: Release(5, 19),
-    Generation.BIT_STATUS.value: Release(6, 1),
+    Generation.BYTE_STATUS.value: Named(Release(5, 19)),
+    Generation.BIT_STATUS.value: Named(Release(6, 1)),
+    "first-commit": Named(
+        Release(5, 18),
+        frozenset(
+            {
+                "print_fmt_generated",
+                "deletion_arguments_matched",
+                "unreadable_payload_refused",
+                "payload_size_checked",
+                "dynamic_fields_validated",
+                "events_made_as_root",
+                "bpf_iter_ignored",
+                # Lost with the refusal of what cannot be read, and found again in 6.5.
+                "empty_payload",
+            }
+        ),
+    ),
 }
 
 
@@ -124,20 +149,21 @@ def profile_for(abi: str, *, base: str | None = None) -> Profile:
     Raises ProfileError naming the part that is wrong.
     """
     name, *overrides = [part.strip() for part in abi.split(",")]
-    release = _release(name)
+    named = _named(name)
+    release = named.release
     base_release = Release.parse(base) if base is not None else release
     on = {
         switch.name
         for switch in SWITCHES
         if applies(switch, release if switch.kind is Kind.USER_EVENTS else base_release)
     }
-    profile = Profile(abi, release, frozenset(on))
+    profile = Profile(abi, release, named.differs ^ on)
     for text in overrides:
         profile = _override(profile, text)
     return profile
 
 
-def _release(name: str) -> Release:
+def _named(name: str) -> Named:
     if name in NAMED:
         return NAMED[name]
     for known in NAMED:
@@ -150,7 +176,7 @@ def _release(name: str) -> Release:
     first = _FIRST_RELEASE[Generation.BYTE_STATUS]
     if release.series < first:
         raise ProfileError(f"no profile for {name}: user_events came with {first[0]}.{first[1]}")
-    return release
+    return Named(release)
 
 
 def _override(profile: Profile, text: str) -> Profile:

@@ -35,7 +35,51 @@ class Switch:
     kind: Kind = Kind.USER_EVENTS
 
 
+# What came on before 5.18: between the first version of user_events that was merged, which
+# never was a release of its own, and the first release.
 SWITCHES: tuple[Switch, ...] = (
+    Switch(
+        "print_fmt_generated",
+        "`format` ends with a print fmt made from the fields, not with an empty one",
+        "user_events: Add print_fmt generation support for basic types",
+        (5, 18),
+    ),
+    Switch(
+        "deletion_arguments_matched",
+        "deletion through dynamic_events compares the fields where some are given",
+        "user_events: Handle matching arguments from dyn_events",
+        (5, 18),
+    ),
+    Switch(
+        "unreadable_payload_refused",
+        "a payload that cannot be read whole fails with EFAULT instead of being cut off",
+        "user_events: Optimize writing events by only copying data once",
+        (5, 18),
+    ),
+    Switch(
+        "payload_size_checked",
+        "a payload shorter than the fields of its event fails with EINVAL",
+        "user_events: Validate user payloads for size and null termination",
+        (5, 18),
+    ),
+    Switch(
+        "dynamic_fields_validated",
+        "a dynamic field that leaves its record, or a string without NUL, fails with EFAULT",
+        "user_events: Validate user payloads for size and null termination",
+        (5, 18),
+    ),
+    Switch(
+        "events_made_as_root",
+        "an event has its directory below events/ whoever made it",
+        "user_events: Add trace event call as root for low permission cases",
+        (5, 18),
+    ),
+    Switch(
+        "bpf_iter_ignored",
+        "user_events_status does not show the text flag BPF_ITER, which means nothing",
+        "tracing/user_events: Remove eBPF interfaces",
+        (5, 18),
+    ),
     Switch(
         "strings_formatted_safely",
         "a percent sign in a field's text is compared like any other character",

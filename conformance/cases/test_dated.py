@@ -11,7 +11,7 @@ import struct
 
 from conformance.abi.layouts import DIAG_IOCSUNREG
 from conformance.cases.declare import case
-from conformance.cases.format_text import fields_of
+from conformance.cases.format_text import fields_of, print_fmt_of
 from conformance.program import operations as op
 from conformance.sut.places import PAGE
 from conformance.sut.tracefs import STATUS
@@ -21,6 +21,7 @@ DOC = "Documentation/trace/user_events.rst@v6.12"
 COMMAND = f"{DOC}: Command Format: the fields of a definition, and when they are the same"
 DELETING = f"{DOC}: Deleting: an event goes with its last reference"
 FLAGS = f"{DOC}: Command Format: name[:FLAG1[,FLAG2...]], and no flag is defined"
+PAYLOAD = "Documentation/trace/user_events.rst@v5.18: Writing Data: silent about bad payloads"
 TRACE = f"{DOC}: silent; events are viewed with ftrace"
 CORE = "trace_events_user.c:user_events_write_core"
 MATCH = "trace_events_user.c:user_event_match, user_fields_match"
@@ -28,6 +29,121 @@ MATCH = "trace_events_user.c:user_event_match, user_fields_match"
 # enum user_reg_flag of the uapi header.
 PERSIST = 1
 MULTI_FORMAT = 2
+
+
+# What was there before 5.18 was released: as long as a byte said whether anybody listens
+BEGINNING = "5.18..6.0"
+
+
+@case(
+    "dated.print_fmt_generated",
+    spec="trace_events_user.c:user_event_set_print_fmt",
+    doc="Documentation/trace/events.rst@v5.18: Event formats: print fmt says how to print an event",
+    profiles=BEGINNING,
+    switch="print_fmt_generated",
+)
+def test_print_fmt_generated(ue: UserEvents) -> None:
+    """The print fmt of an event names its fields; at first it was always empty."""
+    ue.open_data().register(ue.name() + " u8 a")
+    print_fmt = print_fmt_of(ue.tracefs.format(ue.name()))
+    printing = '"a=%u", REC->a'
+    assert print_fmt == ue.dated("print_fmt_generated", since=printing, before='""')
+
+
+@case(
+    "dated.deletion_arguments_matched",
+    spec=MATCH,
+    doc="Documentation/trace/user_events.rst@v5.18: Deleting: silent about fields",
+    profiles=BEGINNING,
+    switch="deletion_arguments_matched",
+)
+def test_deletion_arguments_matched(ue: UserEvents) -> None:
+    """By other fields no event is found; at first its name was enough."""
+    ue.open_data().register(ue.name() + " u32 a")
+    found = ue.tracefs.command(f"-:{ue.name()} u64 b\n")
+    # Nothing by that text, or an event that is in use.
+    assert found.errno == ue.dated("deletion_arguments_matched", since="ENOENT", before="EBUSY")
+
+
+@case(
+    "dated.unreadable_payload_refused",
+    spec=f"{CORE}: fault_in_iov_iter_readable",
+    doc=PAYLOAD,
+    profiles=BEGINNING,
+    switch="unreadable_payload_refused",
+)
+def test_unreadable_payload_refused(ue: UserEvents) -> None:
+    """A payload that ends in memory that cannot be read is EFAULT; at first it was cut off."""
+    data = ue.open_data()
+    data.register(ue.name() + " u16 a")
+    ue.tracefs.enable(ue.name())
+    address = ue.process.map() + PAGE - 5
+    ue.process.store(address, bytes(5))
+    written = data.write_at(address, 6)
+    assert written.errno == ue.dated("unreadable_payload_refused", since="EFAULT", before="")
+
+
+@case(
+    "dated.payload_size_checked",
+    spec=f"{CORE}: user->min_size",
+    doc=PAYLOAD,
+    profiles=BEGINNING,
+    switch="payload_size_checked",
+)
+def test_payload_size_checked(ue: UserEvents) -> None:
+    """A payload shorter than the fields is EINVAL; at first it was recorded as it came."""
+    data = ue.open_data()
+    data.register(ue.name() + " u16 a")
+    ue.tracefs.enable(ue.name())
+    written = data.write_event(0, b"\1")
+    assert written.errno == ue.dated("payload_size_checked", since="EINVAL", before="")
+
+
+@case(
+    "dated.dynamic_fields_validated",
+    spec="trace_events_user.c:user_event_validate",
+    doc=PAYLOAD,
+    profiles=BEGINNING,
+    switch="dynamic_fields_validated",
+)
+def test_dynamic_fields_validated(ue: UserEvents) -> None:
+    """A dynamic field that ends behind its record is EFAULT; at first nobody looked."""
+    data = ue.open_data()
+    data.register(ue.name() + " __rel_loc u8[] a")
+    ue.tracefs.enable(ue.name())
+    written = data.write_event(0, b"\0\0\1\0")
+    assert written.errno == ue.dated("dynamic_fields_validated", since="EFAULT", before="")
+
+
+@case(
+    "dated.events_made_as_root",
+    spec="trace_events_user.c:user_event_set_call_visible",
+    doc="Documentation/trace/user_events.rst@v5.18: Registering: events show up below "
+    "events/user_events",
+    profiles=BEGINNING,
+    switch="events_made_as_root",
+)
+def test_events_made_as_root(ue: UserEvents) -> None:
+    """The event of an ordinary user has its directory; at first only who could look made one."""
+    data = ue.open_data()
+    ue.process.setuid(1000)
+    assert data.register(ue.name()).errno == ""
+    shown = ue.tracefs.enabled(ue.name())
+    assert shown.errno == ue.dated("events_made_as_root", since="", before="ENOENT")
+
+
+@case(
+    "dated.bpf_iter_ignored",
+    spec="trace_events_user.c:user_seq_show",
+    doc="Documentation/trace/user_events.rst@v5.18: Command Format: name[:FLAG1[,FLAG2...]]",
+    profiles=BEGINNING,
+    switch="bpf_iter_ignored",
+)
+def test_bpf_iter_ignored(ue: UserEvents) -> None:
+    """The status shows no text flags; at first it showed BPF_ITER, which was one."""
+    ue.open_data().register(ue.name() + ":BPF_ITER")
+    flagged = ue.tracefs.status().endswith(" # FLAG:BPF_ITER\n")
+    assert flagged == ue.dated("bpf_iter_ignored", since=False, before=True)
 
 
 # Registering and finding
@@ -55,6 +171,8 @@ def test_strings_formatted_safely(ue: UserEvents) -> None:
     spec=MATCH,
     doc=COMMAND,
     profiles="5.18..",
+    # Without it nothing was compared.
+    needs=("deletion_arguments_matched",),
     switch="struct_size_matched",
 )
 def test_struct_size_matched(ue: UserEvents) -> None:

@@ -70,7 +70,7 @@ def test_status(ue: UserEvents) -> None:
     "documented.char_array",
     spec=f"{CREATE}, user_event_show",
     doc=f"{MESSAGE}: an array of 20 characters called msg is shown as it was created",
-    needs=("lasting_events",),
+    needs=("lasting_events", "payload_size_checked"),
     isolation="global",
     profiles=ALWAYS,
 )
@@ -146,6 +146,7 @@ def test_basic_types(ue: UserEvents) -> None:
     spec="trace_events_user.c:user_event_parse_field",
     doc=f"{RST}: a struct of 20 characters is a field with its tag, its name and the size 20",
     profiles=ALWAYS,
+    needs=("payload_size_checked",),
 )
 def test_struct(ue: UserEvents) -> None:
     """The struct of the example has 20 bytes, which tools can see in `format`."""

@@ -85,6 +85,7 @@ def test_sample_program(ue: UserEvents) -> None:
     isolation="global",
     tier="full",
     profiles=PAGES,
+    needs=("payload_size_checked",),
 )
 def test_sample_program_of_two(ue: UserEvents) -> None:
     """A status index in the place of a write index may be that of another event."""

@@ -31,6 +31,8 @@ COMMON = (
 def test_whole(ue: UserEvents) -> None:
     """The file is name, id, common fields, own fields and print fmt, down to the tabs."""
     ue.open_data().register(f"{ue.name()} u32 count; __rel_loc u8 more; struct s pair 16")
+    printing = '"count=%u more=%llu pair=%llu", REC->count, REC->more, REC->pair'
+    print_fmt = ue.dated("print_fmt_generated", since=printing, before='""')
     assert ue.tracefs.whole_format(ue.name()) == (
         f"name: {ue.name()}\nID: N\n"
         + COMMON
@@ -38,7 +40,7 @@ def test_whole(ue: UserEvents) -> None:
         "\tfield:__rel_loc u8 more;\toffset:12;\tsize:4;\tsigned:1;\n"
         "\tfield:struct s pair;\toffset:16;\tsize:16;\tsigned:1;\n"
         "\n"
-        'print fmt: "count=%u more=%llu pair=%llu", REC->count, REC->more, REC->pair\n'
+        f"print fmt: {print_fmt}\n"
     )
 
 
@@ -80,7 +82,7 @@ def test_print_fmt_of_several(ue: UserEvents, fields: str, print_fmt: str) -> No
     ue.open_data().register(f"{ue.name()} {fields}")
     text = ue.tracefs.format(ue.name())
     assert text.endswith("\n")
-    assert print_fmt_of(text) == print_fmt
+    assert print_fmt_of(text) == ue.dated("print_fmt_generated", since=print_fmt, before='""')
 
 
 @case(
@@ -111,7 +113,8 @@ def test_longest_text(ue: UserEvents) -> None:
     ue.open_data().register(text)
     shown = ue.tracefs.format(ue.name())
     assert fields_of(shown)[99] == "field:u8 v; offset:107; size:1; signed:0;"
-    assert print_fmt_of(shown).count("=%u") == 100
+    named = ue.dated("print_fmt_generated", since=100, before=0)
+    assert print_fmt_of(shown).count("=%u") == named
 
 
 @case(

@@ -54,14 +54,16 @@ def test_deleted_by_its_fields(ue: UserEvents) -> None:
 def test_not_deleted_by_other_fields(ue: UserEvents) -> None:
     """By other fields an event is not found: ENOENT, and it stays."""
     kept = []
+    errno = ue.dated("deletion_arguments_matched", since="ENOENT", before="")
     for stem, (first, second) in DIFFERENT.items():
         # No fields at all were those of any event.
         if second == "" and not ue.profile.has("null_arguments_matched"):
             continue
         name = created(ue, stem, first)
         kept.append(f"u:{ue.name(stem)}{first}")
-        assert ue.tracefs.command(f"-:{name}{second}\n").errno == "ENOENT"
-    assert ue.tracefs.dynamic_events().splitlines() == kept
+        assert ue.tracefs.command(f"-:{name}{second}\n").errno == errno
+    left = ue.dated("deletion_arguments_matched", since=kept, before=[])
+    assert ue.tracefs.dynamic_events().splitlines() == left
 
 
 @case(
@@ -74,10 +76,12 @@ def test_not_deleted_by_other_fields(ue: UserEvents) -> None:
 )
 def test_not_deleted_by_its_own_text(ue: UserEvents) -> None:
     """Some definitions do not match their own text: their events are not found by it."""
+    found = ue.dated("deletion_arguments_matched", since="ENOENT", before="")
+    left = ue.dated("deletion_arguments_matched", since="", before="ENOENT")
     for stem, fields in SELF_MISMATCHES.items():
         name = created(ue, stem, fields)
-        assert ue.tracefs.command(f"-:{name}{fields}\n").errno == "ENOENT"
-        assert ue.open_data().delete(name).errno == ""
+        assert ue.tracefs.command(f"-:{name}{fields}\n").errno == found
+        assert ue.open_data().delete(name).errno == left
 
 
 @case(
@@ -102,7 +106,7 @@ def test_deleted_by_its_canonical_form(ue: UserEvents) -> None:
     "grammar.struct_deleted_by_size",
     spec="trace_events_user.c:user_field_set_string",
     doc=DELETING,
-    needs=("lasting_events",),
+    needs=("lasting_events", "deletion_arguments_matched"),
     profiles="5.18..",
     tier="full",
 )

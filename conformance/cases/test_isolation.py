@@ -83,9 +83,10 @@ def test_own_directory(ue: UserEvents, name: str) -> None:
     ue.open_data().register(f"{name} u16 mine")
     text = ue.tracefs.format(name)
     assert text.startswith(f"name: {name}\nID: N\n")
-    assert text.endswith(
-        '\n\n\tfield:u16 mine;\toffset:8;\tsize:2;\tsigned:0;\n\nprint fmt: "mine=%u", REC->mine\n'
-    )
+    field = "\n\n\tfield:u16 mine;\toffset:8;\tsize:2;\tsigned:0;\n\n"
+    printing = '"mine=%u", REC->mine'
+    print_fmt = ue.dated("print_fmt_generated", since=printing, before='""')
+    assert text.endswith(f"{field}print fmt: {print_fmt}\n")
     assert ue.tracefs.dynamic_events(whole=True) == f"u:{name} u16 mine\n"
     assert whole_status(ue) == ue.status_line(1, name) + "\nActive: 1\nBusy: 0\n"
 

@@ -117,3 +117,39 @@ def test_text_order_of_a_new_one(ue: UserEvents) -> None:
     shown = {"byte-status": "1:b\n3:l\n2:j\n", "bit-status": "1:b\n2:j\n3:l\n"}
     text = ue.tracefs.status(whole=True)
     assert text.partition("\nActive")[0] == shown[ue.profile.generation]
+
+
+@case(
+    "status_page.text_flag",
+    spec=f"{SHOW}; user_event_parse_flags, as it was first",
+    doc=f"{RST}: nothing is said about flags",
+    isolation="global",
+    profiles="5.18..6.0",
+    tier="full",
+)
+@variants(
+    "flags, shown",
+    {
+        "alone": (":BPF_ITER", "# FLAG:BPF_ITER"),
+        "among_others": (":ONE,BPF_ITER,TWO", "# FLAG:BPF_ITER"),
+        "twice": (":BPF_ITER,BPF_ITER u32 a", "# FLAG:BPF_ITER"),
+        "other": (":BPF", ""),
+        "longer": (":BPF_ITERS", ""),
+        "small": (":bpf_iter", ""),
+        "empty": (":", ""),
+        "behind_a_colon": ("::BPF_ITER", ""),
+    },
+)
+def test_text_flag(ue: UserEvents, flags: str, shown: str) -> None:
+    """No flag is shown; at first the one flag there was, behind who uses the event."""
+    data = ue.open_data()
+    data.register(f"e{flags}")
+    told = f" {shown}" if shown else ""
+    flag = ue.dated("bpf_iter_ignored", since="", before=told)
+    assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"
+    # Only the registration that makes the event decides.
+    data.register("e:BPF_ITER")
+    assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"
+    ue.tracefs.enable("e")
+    flag = flag.replace("#", "# Used by ftrace") or " # Used by ftrace"
+    assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"

@@ -45,12 +45,18 @@ def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: byt
     """A payload shorter than the fields of its event is EINVAL; the last byte mends it."""
     data = ue.open_data()
     data.register(ue.name() + fields)
-    assert data.write_event(0, payload).errno == "EINVAL"
+    # At first what was short was recorded as it came.
+    errno = ue.dated("payload_size_checked", since="EINVAL", before="")
+    assert data.write_event(0, payload).errno == errno
     ue.tracefs.enable(ue.name())
-    assert data.write_event(0, payload).errno == "EINVAL"
-    assert data.writev([INDEX, payload]).errno == "EINVAL"
+    assert data.write_event(0, payload).errno == errno
+    assert data.writev([INDEX, payload]).errno == errno
     assert data.write_event(0, payload + missing).ok
-    assert len(ue.tracefs.records()) == 1
+    dumps = [payload.hex(" "), payload.hex(" "), (payload + missing).hex(" ")]
+    if ue.dated("payload_size_checked", since=True, before=False):
+        assert len(ue.tracefs.records()) == 1
+    else:
+        assert ue.tracefs.records() == dumps
 
 
 @case(
@@ -114,9 +120,12 @@ def test_dropped_is_not_validated(ue: UserEvents) -> None:
     data.register(ue.name() + " __data_loc char[] s")
     ue.tracefs.enable(ue.name())
     bad = INDEX + b"\xff\xff\xff\xff"
-    assert data.write(bad.ljust(4 + 4064, b"\0")).errno == "EFAULT"
+    errno = ue.dated("dynamic_fields_validated", since="EFAULT", before="")
+    assert data.write(bad.ljust(4 + 4064, b"\0")).errno == errno
     assert data.write(bad.ljust(4 + 4065, b"\0")).value == 4069
-    assert ue.tracefs.records() == []
+    # A dump of more than a page is left out, the line of its record is there.
+    shown = ue.dated("dynamic_fields_validated", since=[], before=[""])
+    assert ue.tracefs.records() == shown
 
 
 @case(
@@ -158,8 +167,8 @@ def test_no_fields(ue: UserEvents, parts: list[bytes], returned: int, dumps: lis
     tier="full",
     profiles="5.18..",
 )
-@variants("readable", {"none": 0, "half": 2})
-def test_unreadable_payload(ue: UserEvents, readable: int) -> None:
+@variants("readable, dump", {"none": (0, ""), "half": (2, "00 00")})
+def test_unreadable_payload(ue: UserEvents, readable: int, dump: str) -> None:
     """A payload that cannot be read is EFAULT, unless nobody listens: then it is not looked at."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
@@ -168,9 +177,14 @@ def test_unreadable_payload(ue: UserEvents, readable: int) -> None:
     unheard = ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert data.write_at(address, 8).errno == unheard
     ue.tracefs.enable(ue.name())
-    assert data.write_at(address, 8).errno == "EFAULT"
-    assert data.writev_at([(address, 4 + readable), (0, 4 - readable)]).errno == "EFAULT"
-    assert ue.tracefs.records() == []
+    # At first as much was recorded as could be read.
+    returned = ue.dated("unreadable_payload_refused", since=-1, before=8)
+    errno = ue.dated("unreadable_payload_refused", since="EFAULT", before="")
+    written = data.write_at(address, 8)
+    assert (written.value, written.errno) == (returned, errno)
+    assert data.writev_at([(address, 4 + readable), (0, 4 - readable)]).errno == errno
+    dumps = ue.dated("unreadable_payload_refused", since=[], before=[dump, dump])
+    assert ue.tracefs.records() == dumps
 
 
 @case(
@@ -427,7 +441,8 @@ def test_order_index_before_payload(ue: UserEvents, index: int, errno: str) -> N
     ue.process.store(address, index.to_bytes(4, "little", signed=True))
     assert data.write_at(address, 8).errno == errno
     ue.process.store(address, INDEX)
-    assert data.write_at(address, 8).errno == "EFAULT"
+    unreadable = ue.dated("unreadable_payload_refused", since="EFAULT", before="")
+    assert data.write_at(address, 8).errno == unreadable
 
 
 @case(
@@ -444,5 +459,7 @@ def test_order_length_before_payload(ue: UserEvents) -> None:
     ue.tracefs.enable(ue.name())
     address = ue.process.map() + PAGE - 4
     ue.process.store(address, INDEX)
-    assert data.write_at(address, 7).errno == "EINVAL"
-    assert data.write_at(address, 8).errno == "EFAULT"
+    unreadable = ue.dated("unreadable_payload_refused", since="EFAULT", before="")
+    short = ue.dated("payload_size_checked", since="EINVAL", before=unreadable)
+    assert data.write_at(address, 7).errno == short
+    assert data.write_at(address, 8).errno == unreadable

@@ -58,14 +58,15 @@ class Command:
 
     name: str
     arguments: str | None
-    has_flags: bool
+    # The text behind the colon of the name part, None where there is none.
+    flags: str | None
 
     @classmethod
     def parse(cls, raw: str) -> Command:
         """Cut at the first space, then the name part at the first colon."""
         name, space, arguments = raw.partition(" ")
-        name, colon, _flags = name.partition(":")
-        return cls(name, arguments if space else None, bool(colon))
+        name, colon, flags = name.partition(":")
+        return cls(name, arguments if space else None, flags if colon else None)
 
 
 def split_arguments(text: str) -> list[str]:
@@ -224,8 +225,10 @@ def _radix(digits: str) -> tuple[int, str]:
     return 8, digits
 
 
-def print_format(fields: tuple[Field, ...]) -> str:
+def print_format(fields: tuple[Field, ...], profile: Profile) -> str:
     """The text behind ``print fmt: `` (user_event_set_print_fmt)."""
+    if not profile.has("print_fmt_generated"):
+        return '""'
     shown = " ".join(f"{field.name}={_conversion(field.type)}" for field in fields)
     arguments = "".join(f", {_print_argument(field)}" for field in fields)
     return f'"{shown}"{arguments}'

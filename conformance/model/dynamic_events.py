@@ -85,6 +85,8 @@ def _systems(world: World) -> tuple[str, ...]:
 def _matches(world: World, event: Event, name: str, tokens: list[str]) -> bool:
     if event.name != name:
         return False
+    if not world.profile.has("deletion_arguments_matched"):
+        return True
     if not tokens and not world.profile.has("null_arguments_matched"):
         return True
     return definition.fields_match(event.fields, tokens, world.profile)

@@ -33,6 +33,9 @@ class Event:
     flags: int
     tracepoint: str
     self_reference: bool
+    # Whether the status shows the text flag BPF_ITER, and whether events/ has a directory.
+    bpf_iter: bool = False
+    visible: bool = True
     references: int = 0
     tracers: set[str] = field(default_factory=set)
     index: int = 0
@@ -99,6 +102,8 @@ class EventTable:
         """The event of a directory below events/.  Raises Errno("ENOENT")."""
         for event in self._by_serial.values():
             if event.system == system and event.tracepoint == name and "/" not in name:
+                if not event.visible:
+                    break
                 return event
         raise Errno("ENOENT")
 
@@ -126,12 +131,12 @@ class EventTable:
         command = Command.parse(raw)
         if self.profile.has("text_flags_refused"):
             refused_flags = flags != 0 and not self.profile.has("persist")
-            if command.has_flags or refused_flags:
+            if command.flags is not None or refused_flags:
                 raise Errno("EINVAL")
         if flags & USER_EVENT_REG_PERSIST and not capable:
             raise Errno("EPERM")
         found = self._existing(command, flags)
-        return found if found is not None else self._create(command, flags)
+        return found if found is not None else self._create(command, flags, capable=capable)
 
     def _existing(self, command: Command, flags: int) -> Event | None:
         """find_user_event()."""
@@ -148,7 +153,7 @@ class EventTable:
                 raise Errno("EADDRINUSE")
         return None
 
-    def _create(self, command: Command, flags: int) -> Event:
+    def _create(self, command: Command, flags: int, *, capable: bool) -> Event:
         tracepoint = command.name
         if flags & USER_EVENT_REG_MULTI_FORMAT:
             # user_event_set_tp_name() runs before the fields are parsed: failures count.
@@ -162,6 +167,10 @@ class EventTable:
         persistent = bool(flags & USER_EVENT_REG_PERSIST) or not self.profile.has("auto_delete")
         event = Event(self._created, command.name, fields, flags, tracepoint, persistent)
         event.index = index
+        if not self.profile.has("bpf_iter_ignored"):
+            event.bpf_iter = "BPF_ITER" in (command.flags or "").split(",")
+        # tracefs looks its directories up with the rights of whoever makes the event.
+        event.visible = capable or self.profile.has("events_made_as_root")
         self._created += 1
         self._by_serial[event.serial] = event
         self._by_name.setdefault(event.name, []).append(event)

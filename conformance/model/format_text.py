@@ -26,7 +26,7 @@ def text(event: Event, profile: Profile) -> str:
     )
     return (
         f"name: {event.tracepoint}\n{_ID_LINE}\nformat:\n{common}\n{own}\n"
-        f"print fmt: {definition.print_format(event.fields)}\n"
+        f"print fmt: {definition.print_format(event.fields, profile)}\n"
     )
 
 

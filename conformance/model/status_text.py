@@ -17,7 +17,10 @@ def text(world: World) -> str:
     for event in world.table.in_hash_order():
         status = _shown_status(world, event)
         users = "".join(f" {user}" for bit, user in _USERS.items() if status & bit)
-        used = f" # Used by{users}" if status else ""
+        shown = (f" Used by{users}" if status else "") + (
+            " FLAG:BPF_ITER" if event.bpf_iter else ""
+        )
+        used = f" #{shown}" if shown else ""
         busy += bool(status)
         index = f"{event.index}:" if world.status_page is not None else ""
         lines.append(f"{index}{event.tracepoint}{used}\n")

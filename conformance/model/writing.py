@@ -93,15 +93,30 @@ def _write_core(world: World, process: Process, file: OpenFile, segments: Sequen
     if index >= len(file.events):
         raise Errno("ENOENT")
     event = world.event(file.events[index])
-    if total - _INDEX_SIZE < event.minimum:
+    short = total - _INDEX_SIZE < event.minimum
+    if short and world.profile.has("payload_size_checked"):
         raise Errno("EINVAL")
     if not event.listened_to:
         if world.profile.has("ebadf_when_disabled"):
             raise Errno("EBADF")
         return total
-    payload, _ = _take(process, rest, total - _INDEX_SIZE)
+    if world.profile.has("unreadable_payload_refused"):
+        payload, _ = _take(process, rest, total - _INDEX_SIZE)
+    else:
+        payload = _readable(process, rest)
     _record(world, event, payload)
     return total
+
+
+def _readable(process: Process, segments: Sequence[Segment]) -> bytes:
+    """The bytes of the segments up to the first that cannot be read (copy_from_iter)."""
+    taken = b""
+    for base, length in segments:
+        reach = process.memory.readable(base, length)
+        taken += process.memory.read(base, reach)
+        if reach < length:
+            break
+    return taken
 
 
 def _take(process: Process, segments: Sequence[Segment], count: int) -> tuple[bytes, list[Segment]]:
@@ -136,7 +151,8 @@ def _record(world: World, event: Event, payload: bytes) -> None:
     if not payload and not world.profile.has("empty_payload"):
         # Copying no byte at all was taken for a copy that failed.
         raise Errno("EFAULT")
-    _validate(event, record)
+    if world.profile.has("dynamic_fields_validated"):
+        _validate(event, record)
     text = record_text(event.tracepoint, event.fields, record, world.profile)
     event.records += 1
     world.records.append(Record(event.serial, text, len(payload)))

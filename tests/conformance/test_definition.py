@@ -91,16 +91,18 @@ def test_a_text_is_parsed_or_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("raw", "name", "rest", "flags"),
     [
-        ("a", "a", None, False),
-        ("a ", "a", "", False),
-        ("a u32 b", "a", "u32 b", False),
-        ("a:FLAG u32 b", "a", "u32 b", True),
-        ("a u32 b:c", "a", "u32 b:c", False),
-        ("", "", None, False),
+        ("a", "a", None, None),
+        ("a ", "a", "", None),
+        ("a u32 b", "a", "u32 b", None),
+        ("a: u32 b", "a", "u32 b", ""),
+        ("a:FLAG u32 b", "a", "u32 b", "FLAG"),
+        ("a:ONE:1,TWO", "a", None, "ONE:1,TWO"),
+        ("a u32 b:c", "a", "u32 b:c", None),
+        ("", "", None, None),
     ],
 )
 def test_a_string_is_cut_at_the_first_space(
-    raw: str, name: str, rest: str | None, flags: bool
+    raw: str, name: str, rest: str | None, flags: str | None
 ) -> None:
     assert Command.parse(raw) == Command(name, rest, flags)
 

@@ -23,7 +23,18 @@ from tests.conformance.generated import STEADY, WATCHES, programs
 from tests.conformance.variants import PROFILE
 
 # A release of every generation and of the years in which most changed.
-GENERATIONS = ("byte-status", "6.1", "6.3.2", "6.4", "6.5", "6.7", "6.9", "6.12", "7.3")
+GENERATIONS = (
+    "first-commit",
+    "byte-status",
+    "6.1",
+    "6.3.2",
+    "6.4",
+    "6.5",
+    "6.7",
+    "6.9",
+    "6.12",
+    "7.3",
+)
 profiles = st.sampled_from([PROFILE, *(profile_for(abi) for abi in GENERATIONS)])
 all_programs = programs(hostility=2)
 

@@ -8,7 +8,16 @@ from conformance.abi.profiles import Generation, ProfileError, Release, in_range
 from conformance.abi.switches import BY_NAME, DERIVED, SWITCHES, Kind, Switch
 
 # Every switch, in the order in which mainline got them.
-FIRST_61 = {"strings_formatted_safely", "long_records_kept"}
+FIRST_518 = {
+    "print_fmt_generated",
+    "deletion_arguments_matched",
+    "unreadable_payload_refused",
+    "payload_size_checked",
+    "dynamic_fields_validated",
+    "events_made_as_root",
+    "bpf_iter_ignored",
+}
+FIRST_61 = FIRST_518 | {"strings_formatted_safely", "long_records_kept"}
 BACKPORTED_TO_61 = {"ebadf_when_disabled", "struct_size_matched"}
 FIRST_62 = FIRST_61 | {"array_length_of_field"}
 FIRST_64 = FIRST_62 | {"negative_index_refused"}
@@ -29,9 +38,11 @@ UP_TO_71 = UP_TO_612 | {"long_values_as_symbols", "unprintable_text_as_hex"}
 @pytest.mark.parametrize(
     ("release", "switches"),
     [
-        ("5.18", set()),
-        ("byte-status", set()),
-        ("6.0.19", set()),
+        # No payload at all was recorded before it was lost for a while.
+        ("first-commit", {"empty_payload"}),
+        ("5.18", FIRST_518),
+        ("byte-status", FIRST_518),
+        ("6.0.19", FIRST_518),
         ("bit-status", FIRST_61),
         ("6.1.12", FIRST_61),
         ("6.1.13", FIRST_62),
@@ -84,6 +95,7 @@ def test_every_switch_is_on_at_last() -> None:
 @pytest.mark.parametrize(
     ("abi", "generation"),
     [
+        ("first-commit", "byte-status"),
         ("5.18", "byte-status"),
         ("6.0.19", "byte-status"),
         ("byte-status", "byte-status"),
@@ -125,6 +137,8 @@ def test_a_switch_comes_with_its_release_and_stays(switch: Switch) -> None:
         return
     major, minor = switch.since
     before = f"{major}.{minor - 1}" if minor else f"{major - 1}.99"
+    # There is no release before 5.18.
+    before = "first-commit" if switch.since == (5, 18) else before
     assert not profile_for(before).has(switch.name)
     assert profile_for(f"{major}.{minor}").has(switch.name)
     assert profile_for(f"{major + 1}.0").has(switch.name)
@@ -139,10 +153,22 @@ def test_the_base_release_decides_about_generic_tracing_code() -> None:
     base = {switch.name for switch in SWITCHES if switch.kind is Kind.BASE}
     assert "fields_printed_in_order" in base
     old_on_new = profile_for("byte-status", base="7.3")
-    assert old_on_new.switches == base
+    assert old_on_new.switches == base | FIRST_518
     assert old_on_new.release == Release(5, 19)
     newest = profile_for("7.3").switches
     assert profile_for("7.3", base="5.18").switches == newest - base
+
+
+def test_what_was_never_released_lies_before_the_first_release() -> None:
+    first = profile_for("first-commit")
+    assert (first.name, first.release) == ("first-commit", Release(5, 18))
+    assert in_range("5.18..", first)
+    assert in_range("5.18..6.0", first)
+    assert profile_for("first-commit,empty_payload=no,bpf_iter_ignored=yes").switches == {
+        "bpf_iter_ignored"
+    }
+    base = {switch.name for switch in SWITCHES if switch.kind is Kind.BASE}
+    assert profile_for("first-commit", base="7.3").switches == base | {"empty_payload"}
 
 
 def test_an_override_turns_one_switch() -> None:

@@ -17,7 +17,7 @@ from conformance.runner import Runner
 from tests.conformance.variants import Variant, all_variants
 
 # Releases whose models are turned into kernels that contradict them.
-BASES = ("6.1.192", "6.4", "6.12.117", "7.3")
+BASES = ("5.18", "6.1.192", "6.4", "6.12.117", "7.3")
 # Switches of which the model knows one side only, and why.
 ONE_SIDED = {
     "strings_formatted_safely": "the model formats nothing",
@@ -45,7 +45,8 @@ def dated() -> dict[str, list[Variant]]:
 @cache
 def releases() -> list[Profile]:
     """Profiles on both sides of every date there is."""
-    texts = [f"{major}.{minor}" for major in (5, 6, 7) for minor in range(20)]
+    texts = ["first-commit"]
+    texts += [f"{major}.{minor}" for major in (5, 6, 7) for minor in range(20)]
     for switch in SWITCHES:
         for (major, minor), sublevel in switch.backports.items():
             texts += [f"{major}.{minor}.{sublevel}", f"{major}.{minor}.{sublevel - 1}"]
@@ -197,6 +198,8 @@ def test_two_contradicted_switches_fail_two_cases() -> None:
         ("6.6", "6.12.117"),
         ("6.5", "6.4.5"),
         ("6.4", "6.5"),
+        ("5.18", "first-commit"),
+        ("first-commit", "5.18"),
     ],
 )
 def test_a_kernel_of_another_release_fails_the_cases_of_what_differs(abi: str, kernel: str) -> None:
