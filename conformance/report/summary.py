@@ -1,7 +1,7 @@
 """A run in brief, to be kept in the repository: outcomes, and which program showed each.
 
-``python -m conformance.report.summary RUN… DIRECTORY`` writes one file per kernel; RUN is
-a directory with results.json.
+``python -m conformance.report.summary [NAME=]RUN… DIRECTORY`` writes one file per kernel;
+RUN is a directory with results.json, and NAME what to call an image of one's own.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -94,20 +94,26 @@ def brief(digest: str) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Write the summaries of runs; 2 when there is nothing to write or to read."""
     if len(arguments) < 2:
-        print("usage: python -m conformance.report.summary RUN... DIRECTORY", file=sys.stderr)
+        print(
+            "usage: python -m conformance.report.summary [NAME=]RUN... DIRECTORY", file=sys.stderr
+        )
         return 2
-    *runs, directory = map(Path, arguments)
+    *runs, last = arguments
+    directory = Path(last)
     directory.mkdir(parents=True, exist_ok=True)
     try:
-        for run in runs:
+        for text in runs:
+            name, _, path = text.rpartition("=")
+            run = Path(path)
             record = read_results(run / NAME)
             if record.head.self_check or record.verdict is RunVerdict.ERROR:
                 what = f"says nothing about a kernel: {record.trouble or 'a self-check'}"
                 raise ReportError(run, what, "name a run that ended with a verdict")
             summary = Summary.of(record)
-            path = directory / f"{summary.kernel}.json"
-            write_atomically(path, summary.to_text())
-            print(f"{path}: {summary.verdict}, {len(summary.cases)} cases")
+            summary = replace(summary, kernel=name or summary.kernel)
+            target = directory / f"{summary.kernel}.json"
+            write_atomically(target, summary.to_text())
+            print(f"{target}: {summary.verdict}, {len(summary.cases)} cases")
     except ReportError as error:
         print(f"uevt: {error}", file=sys.stderr)
         return 2

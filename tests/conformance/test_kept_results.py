@@ -12,6 +12,8 @@ from conformance.report.summary import Summary, brief
 from tests.conformance.variants import all_variants, honest
 
 DIRECTORY = Path(__file__).resolve().parents[2] / "docs" / "results"
+# Runs on kernels that were built by hand, from code that is not ours to ship.
+BY_HAND = {"first-commit"}
 KEPT = sorted(DIRECTORY.glob("*.json"))
 
 
@@ -31,7 +33,11 @@ def test_a_summary_is_not_stale(path: Path) -> None:
         if variant.case.applies(profile)
         if (run := honest(variant, profile=profile))
     }
-    stale = {id for id, shown in kept.cases.items() if today.get(id) != shown.digest}
+    judged = {id: shown for id, shown in kept.cases.items() if shown.outcome != "SKIP"}
+    stale = {id for id, shown in judged.items() if today.get(id) != shown.digest}
+    if path.stem in BY_HAND:
+        assert stale == set(), "run it again, or take these lines out"
+        return
     assert (stale, set(today) - set(kept.cases)) == (set(), set()), "run make matrix"
 
 
@@ -39,4 +45,8 @@ def test_a_summary_is_not_stale(path: Path) -> None:
 def test_a_kept_run_went_as_expected(path: Path) -> None:
     kept = Summary.read(path)
     assert kept.verdict == "PASS"
-    assert {shown.outcome for shown in kept.cases.values()} <= {"PASS", "XFAIL"}
+    skipped = {id for id, shown in kept.cases.items() if shown.outcome == "SKIP"}
+    # Of an image that nobody's catalog has: no helper module fits it.
+    assert skipped == set() or path.stem in BY_HAND
+    assert {id.partition(".")[0] for id in skipped} <= {"other"}
+    assert {shown.outcome for shown in kept.cases.values()} <= {"PASS", "XFAIL", "SKIP"}

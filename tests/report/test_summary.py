@@ -32,6 +32,8 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     write_results(record, tmp_path / "run" / NAME)
     assert summary.main([str(tmp_path / "run"), str(tmp_path / "kept")]) == 0
     assert Summary.read(tmp_path / "kept" / "6.12.json") == Summary.of(record)
+    assert summary.main([f"mine={tmp_path / 'run'}", str(tmp_path / "kept")]) == 0
+    assert Summary.read(tmp_path / "kept" / "mine.json").kernel == "mine"
     text = (tmp_path / "kept" / "6.12.json").read_text()
     assert '\n  "write.a": ["PASS", "abababababab"],\n' in text
 
