@@ -15,10 +15,9 @@ from itertools import groupby
 from pathlib import Path
 
 import conformance.cases
-from conformance.abi.profiles import NAMED, Profile, ProfileError, profile_for
+from conformance.abi.profiles import NAMED, USER_REG_OF, Profile, ProfileError, profile_for
 from conformance.abi.switches import DERIVED, SWITCHES, Switch
 from conformance.cases.declare import Case, declared
-from conformance.sut.data_file import registration_layout
 
 FILE = Path(__file__).parents[1] / "docs" / "abi.md"
 
@@ -119,7 +118,7 @@ def _generation_rows() -> Iterator[tuple[str, ...]]:
         profiles = list(group)
         first, last = profiles[0], profiles[-1]
         told = next(name for name in ("remote_enable", "status_page") if first.has(name))
-        layout = registration_layout(first)
+        layout = USER_REG_OF[first.generation]
         yield (
             _code(generation.value),
             f"{first.name} and later" if last is releases[-1] else f"{first.name} to {last.name}",

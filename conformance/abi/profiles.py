@@ -8,9 +8,16 @@ reads the form users write: a release number, then optional overrides, as in
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from conformance.abi.layouts import (
+    USER_REG,
+    USER_REG_BIT_STATUS,
+    USER_REG_BYTE_STATUS,
+    Layout,
+)
 from conformance.abi.switches import BY_NAME, DERIVED, SWITCHES, Kind, Switch
 
 _RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
@@ -76,6 +83,17 @@ class Named:
     release: Release
     differs: frozenset[str] = frozenset()
 
+
+# The structure that DIAG_IOCSREG takes, and its member for the place in the status page.
+USER_REG_OF: Mapping[Generation, Layout] = {
+    Generation.BYTE_STATUS: USER_REG_BYTE_STATUS,
+    Generation.BIT_STATUS: USER_REG_BIT_STATUS,
+    Generation.REMOTE_ENABLE: USER_REG,
+}
+PLACE_MEMBER: Mapping[Generation, str] = {
+    Generation.BYTE_STATUS: "status_index",
+    Generation.BIT_STATUS: "status_bit",
+}
 
 # Names for a generation as mainline released it, without what stable added, and for what
 # was merged first and never released as it was.

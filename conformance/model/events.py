@@ -41,7 +41,6 @@ class Event:
     index: int = 0
     status: int = 0
     foreign: bool = False
-    was_enabled: bool = False
     records: int = 0
 
     @property

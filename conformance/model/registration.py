@@ -11,12 +11,10 @@ from conformance.abi.layouts import (
     USER_EVENT_REG_MULTI_FORMAT,
     USER_EVENT_REG_PERSIST,
     USER_REG,
-    USER_REG_BIT_STATUS,
-    USER_REG_BYTE_STATUS,
     USER_UNREG,
     Layout,
 )
-from conformance.abi.profiles import Generation, Profile
+from conformance.abi.profiles import PLACE_MEMBER, USER_REG_OF, Generation, Profile
 from conformance.model import memory
 from conformance.model.errors import Errno
 from conformance.model.events import Event
@@ -114,19 +112,18 @@ def _register(world: World, process: Process, file: OpenFile, argument: int) -> 
 
 def _register_for_page(world: World, process: Process, file: OpenFile, argument: int) -> int:
     """Registration of 5.18 to 6.3: the answer is a place in the status page."""
-    if world.profile.generation is Generation.BYTE_STATUS:
-        # No size is too small: what is missing of the structure reads as zero, and the
-        # outputs are written wherever they belong.
-        layout, least, place = USER_REG_BYTE_STATUS, 0, "status_index"
-    else:
-        layout, least, place = USER_REG_BIT_STATUS, USER_REG_BIT_STATUS.size, "status_bit"
+    generation = world.profile.generation
+    layout = USER_REG_OF[generation]
+    # Up to 6.0 no size is too small: what is missing of the structure reads as zero, and
+    # the outputs are written wherever they belong.
+    least = 0 if generation is Generation.BYTE_STATUS else layout.size
     size = _struct_size(process, argument, least)
     reg = copy_struct(process, argument, layout, size)
     raw = copy_string(process, reg["name_args"])
     event = world.table.register(raw, 0, capable=process.capable)
     index = _reference(file, event)
     _report(process, argument, layout, "write_index", index)
-    _report(process, argument, layout, place, event.index)
+    _report(process, argument, layout, PLACE_MEMBER[generation], event.index)
     return 0
 
 

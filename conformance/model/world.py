@@ -192,7 +192,6 @@ class World:
             return
         if on:
             event.tracers.add(instance)
-            event.was_enabled = True
             event.references += 1
             self._tell(event)
         else:

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from conformance.abi import layouts
-from conformance.abi.profiles import Generation, Profile
+from conformance.abi.profiles import PLACE_MEMBER, USER_REG_OF, Profile
 from conformance.program import operations as op
 from conformance.program.operations import Observation
 from conformance.sut.places import BUFFER, STRING, STRUCT
 
-# What the member is called in which registration tells the place in the status page.
-_PLACE = {Generation.BYTE_STATUS: "status_index", Generation.BIT_STATUS: "status_bit"}
 # What the write index holds before the kernel fills it in.
 _UNSET = 0xFFFFFFFF
 
@@ -96,7 +94,6 @@ class Registration:
 
     seen: Observation
     index: int
-    bit: int
     place: int
     chosen: Word | None
 
@@ -151,7 +148,7 @@ class DataFile:
         replaces the pointer to the definition.
         """
         profile = self.process.profile
-        layout = registration_layout(profile)
+        layout = USER_REG_OF[profile.generation]
         members = {
             "size": layout.size if struct_size is None else struct_size,
             "name_args": STRING if name_args is None else name_args,
@@ -167,7 +164,7 @@ class DataFile:
             }
         else:
             word = None
-            members[_PLACE[profile.generation]] = _UNSET
+            members[PLACE_MEMBER[profile.generation]] = _UNSET
         actor = self.process.actor
         program: list[op.Operation] = [
             op.Store(actor, at, layout.pack(members) + tail),
@@ -178,8 +175,8 @@ class DataFile:
         seen = self.process.run_all(*program)
         raw = seen[3].data
         found = layout.unpack(raw) if raw else {}
-        place = found.get(_PLACE.get(profile.generation, ""), 0)
-        return Registration(seen[2], found.get("write_index", 0), bit, place, word)
+        place = found.get(PLACE_MEMBER.get(profile.generation, ""), 0)
+        return Registration(seen[2], found.get("write_index", 0), place, word)
 
     def unregister(
         self,
@@ -287,15 +284,6 @@ class DataFile:
     def of(self, process: Caller) -> DataFile:
         """The copy of this descriptor that a forked process has."""
         return DataFile(process, self.slot)
-
-
-def registration_layout(profile: Profile) -> layouts.Layout:
-    """struct user_reg of a profile's kernels."""
-    return {
-        Generation.BYTE_STATUS: layouts.USER_REG_BYTE_STATUS,
-        Generation.BIT_STATUS: layouts.USER_REG_BIT_STATUS,
-        Generation.REMOTE_ENABLE: layouts.USER_REG,
-    }[profile.generation]
 
 
 def _c_string(text: str | bytes) -> bytes:
