@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from conformance.options import declare, make_absolute, words
 from conformance.report.exits import Ending, ExitStyle, exit_code, worst
 from kernels.catalog import KernelEntry, load_catalog
 from kernels.errors import (
@@ -97,17 +98,9 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     run = commands.add_parser("run", help="judge kernels")
     add = run.add_argument
     add("--kernel", action="append", default=[], metavar="K", help="6.12, 6.12@REVISION or model")
-    add("--image", metavar="FILE", help="a bzImage of your own")
-    add("--abi", metavar="A", help="judge by another ABI: 6.8, byte-status or 6.8,SWITCH=no")
-    add("--append", action="append", default=[], metavar="ARGS", help="kernel arguments to add")
     add("-k", dest="keyword", metavar="EXPR", help="only cases with EXPR in their ids")
-    add("--tier", choices=["quick", "full"], default="quick")
-    add("--out", metavar="DIR", help="where results go")
-    add("--force", action="store_true", help="replace the results in --out")
     add("-n", "--guests", type=int, metavar="N", help="guests side by side (default: 2 at most)")
-    styles = [style.value for style in ExitStyle]
-    add("--exit-style", choices=styles, default="default", help="whose exit codes to use")
-    add("--require", action="store_true", help="a kernel without user_events is a failure")
+    declare(add)
     run.set_defaults(perform=_run)
 
 
@@ -191,17 +184,15 @@ def _run(arguments: argparse.Namespace) -> int:
     """One pytest session for each kernel; the worst of their exit codes."""
     style = ExitStyle(arguments.exit_style)
     kernels: list[str] = arguments.kernel
-    for name in ("image", "out"):
-        if getattr(arguments, name) is not None:
-            # The session runs in the checkout.
-            setattr(arguments, name, str(Path(getattr(arguments, name)).absolute()))
+    # The session runs in the checkout.
+    make_absolute(arguments)
     for name in _DIRECTORIES:
         if os.environ.get(name):
             os.environ[name] = str(Path(os.environ[name]).absolute())
     if len(kernels) + (arguments.image is not None) == 0:
         print("uevt: name a kernel: --kernel 6.12, --kernel model or --image FILE", file=sys.stderr)
         return exit_code(Ending.USAGE, style)
-    if kernels and arguments.image is not None:
+    if len(kernels) > 1 and arguments.image is not None:
         print("uevt: --kernel and --image exclude each other; give one of them", file=sys.stderr)
         return exit_code(Ending.USAGE, style)
     if arguments.guests is not None and arguments.guests < 1:
@@ -254,19 +245,11 @@ def _session(arguments: argparse.Namespace, kernel: str | None, out: str | None)
     options += ["-q", "--no-header", "--no-summary", "--tb=no"]
     # Plugins that a run of cases has no use for, but waits for.
     options += ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:junitxml"]
-    for name, value in (
-        ("--kernel", kernel),
-        ("--image", arguments.image if kernel is None else None),
-        ("--abi", arguments.abi),
-        ("-k", arguments.keyword),
-        ("--out", out),
-    ):
-        if value is not None:
-            options.append(f"{name}={value}" if name.startswith("--") else f"{name}{value}")
-    for text in arguments.append:
-        options.append(f"--append={text}")
-    options += ["--tier", arguments.tier, "--exit-style", arguments.exit_style]
-    options += [f"--{name}" for name in ("force", "require") if getattr(arguments, name)]
+    if kernel is not None:
+        options.append(f"--kernel={kernel}")
+    if arguments.keyword is not None:
+        options.append(f"-k{arguments.keyword}")
+    options += words(argparse.Namespace(**{**vars(arguments), "out": out}))
     guests = arguments.guests or min(len(os.sched_getaffinity(0)), _MOST_GUESTS)
     if guests > 1 and kernel != "model":
         options += ["-n", str(guests), "--dist", "worksteal"]

@@ -73,8 +73,9 @@ class KernelEntry:
     """One kernel that can be built.
 
     `wanted` are the merged configuration lines, `patches` (name, text) in order of applying,
-    `revision` the one asked for by `NAME@REVISION`, if any.  `of` names the kernel that this
-    one is our variant of; `differs` is what an `abi` of another release has to be told.
+    `revision` the one asked for by `NAME@REVISION`, if any, `label` what was added by the user
+    ("+fix~debug").  `of` names the kernel that this one is our variant of; `differs` is what an
+    `abi` of another release has to be told.
     """
 
     name: str
@@ -88,11 +89,13 @@ class KernelEntry:
     revision: str | None = None
     of: str | None = None
     differs: tuple[str, ...] = ()
+    label: str = ""
 
     @property
     def kernel_id(self) -> str:
         """The name under which results are kept: path-safe and unique."""
-        return f"{self.name}@{self.revision}" if self.revision else self.name
+        name = f"{self.name}@{self.revision}" if self.revision else self.name
+        return name + self.label
 
     @property
     def variant(self) -> bool:

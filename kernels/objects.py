@@ -39,7 +39,7 @@ class ObjectsDirectory:
         """The directory of a recipe; it need not exist."""
         compiler = hashlib.sha256(recipe.compiler.encode()).hexdigest()[:12]
         suffix = f"+{recipe.patches[:12]}" if recipe.patches else ""
-        return cls(store.objects / f"{tree.name}_{compiler}" / f"{entry.name}{suffix}")
+        return cls(store.objects / f"{tree.name}_{compiler}" / f"{entry.name}{entry.label}{suffix}")
 
     @property
     def configuration(self) -> Path:

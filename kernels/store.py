@@ -139,13 +139,14 @@ class Store:
         return self.load(entry, str(name.get("key")))
 
     def remembered_revision(self, entry: KernelEntry) -> str | None:
-        """The revision this entry's name was last resolved to, if ever; else its base's.
+        """The revision this entry's name was last resolved to; else what it was made from.
 
         Where a revision was asked for, only what that very revision was resolved to.
         """
-        base = replace(entry, name=entry.of).kernel_id if entry.of else None
-        for kernel in (entry.kernel_id, base):
-            name = read_json(self._name_file(kernel)) if kernel is not None else None
+        plain = replace(entry, label="")
+        base = replace(plain, name=entry.of or entry.name)
+        for kernel in dict.fromkeys(each.kernel_id for each in (entry, plain, base)):
+            name = read_json(self._name_file(kernel))
             if name is not None and name.get("package") == entry.source.package:
                 return str(name.get("revision"))
         return None

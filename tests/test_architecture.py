@@ -43,8 +43,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"conformance.attempt"},
     "conformance.contract": BELOW_CASES | {"conformance.cases"},
     "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases"},
-    "conformance.plugin": BELOW_PLUGIN | {"kernels", "vm"},
-    "conformance.cli": BELOW_PLUGIN | {"conformance.plugin", "kernels", "vm"},
+    "conformance.options": {"conformance.report"},
+    "conformance.plugin": BELOW_PLUGIN | {"conformance.options", "kernels", "vm"},
+    "conformance.cli": BELOW_PLUGIN
+    | {"conformance.options", "conformance.plugin", "kernels", "vm"},
     "kernels": set(),
     # The guest's half runs without a host around it; the channel's framing is shared.
     "vm.guest": {"vm.wire"},

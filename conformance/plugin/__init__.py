@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 from conformance.abi.profiles import ProfileError
-from conformance.cases.declare import Tier
 from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
+from conformance.options import declare
 from conformance.plugin.controller import INPUT, NAME, Controller, refuse, results_directory
 from conformance.plugin.running import NoExpression, Running, case_of, expression
 from conformance.plugin.target import Target, resolve
 from conformance.plugin.worker import Worker
 from conformance.report.errors import ReportError
-from conformance.report.exits import Ending, ExitStyle
+from conformance.report.exits import Ending
 from conformance.sut.user_events import UserEvents
 from kernels.errors import BuildFailed, KernelsError, UserMistake
 from vm.errors import VmError
@@ -35,15 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("uevt", "conformance of the user_events ABI")
     add = group.addoption
     add("--kernel", metavar="K", help="a kernel of the catalog (6.12), or `model` (self-check)")
-    add("--image", metavar="FILE", help="a bzImage of your own in the place of --kernel")
-    add("--abi", metavar="A", help="judge by this release's ABI, as in 6.8,ebadf_when_disabled=no")
-    add("--append", metavar="ARGS", action="append", default=[], help="kernel arguments to add")
-    add("--tier", choices=[tier.value for tier in Tier], default="quick", help="quick or full")
-    add("--out", metavar="DIR", help="where results go (default: results/<kernel id>/<UTC stamp>)")
-    add("--force", action="store_true", help="replace the results in --out")
-    styles = [style.value for style in ExitStyle]
-    add("--exit-style", choices=styles, default="default", help="whose exit codes to use")
-    add("--require", action="store_true", help="a kernel without user_events is a failure")
+    declare(add)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -64,12 +56,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def _controller(config: pytest.Config) -> Controller:
     """Ends the session with a contracted exit code when the run cannot begin."""
     option = config.option
-    if option.kernel is not None and option.image is not None:
-        refuse(config, "--kernel and --image exclude each other; give one of them")
     try:
         expression(option.keyword)
         Expectations.load()
-        target = resolve(option.kernel, option.image, option.abi, option.append)
+        target = resolve(option)
         return Controller(config, target, results_directory(config, target))
     except (NoExpression, ProfileError, UserMistake, ReportError, ExpectationError) as error:
         refuse(config, _told(error))

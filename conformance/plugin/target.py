@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.abi.profiles import Profile, ProfileError, profile_for
+from conformance.abi.profiles import Profile, profile_for
 from conformance.report.exits import KernelOrigin
 from kernels.build import ensure
-from kernels.catalog import KernelEntry, load_catalog
+from kernels.catalog import KernelEntry
+from kernels.errors import UserMistake
 from kernels.image import release_of
 from kernels.modules import ensure_module
 from kernels.progress import Progress, StreamProgress
+from kernels.request import Request
 from kernels.store import Store, default_root
 from vm.accelerator import Accelerator, Verdict, prove
 from vm.argv import find_qemu
@@ -85,52 +88,80 @@ class Target:
         )
 
 
-def resolve(kernel: str | None, image: str | None, abi: str | None, append: list[str]) -> Target:
-    """The target the options name, built and its accelerator proven.
+class Misplaced(UserMistake):
+    """Options that cannot be given together."""
+
+
+def resolve(options: Namespace) -> Target:
+    """The target that the options of a run name, built and its accelerator proven.
 
     Raises KernelsError, VmError and ProfileError; all their messages are for the user.
     """
-    if kernel == MODEL:
-        target = Target(MODEL, abi or MODEL_ABI, accelerator=None)
-    elif image is not None:
-        target = _image(Path(image), abi, tuple(append))
-    elif kernel is not None:
-        target = _catalog(kernel, abi, tuple(append))
+    _check(options)
+    if options.kernel == MODEL:
+        target = Target(MODEL, options.abi or MODEL_ABI, accelerator=None)
+    elif options.image is not None:
+        target = _image(options)
     else:
-        raise ProfileError("no kernel named: add --kernel 6.12, --kernel model or --image FILE")
+        target = _built(options)
     profile_for(target.abi)
     return target
 
 
-def _image(image: Path, abi: str | None, append: tuple[str, ...]) -> Target:
-    image = image.absolute()
+def _check(options: Namespace) -> None:
+    """Refuse what names no kernel, more than one, or changes to what is not built here."""
+    if options.kernel is None and options.image is None:
+        raise Misplaced("no kernel named", "add --kernel 6.12, --kernel model or --image FILE")
+    if options.kernel is not None and options.image is not None:
+        raise Misplaced("--kernel and --image exclude each other", "give one of them")
+    for name in ("patch", "config", "flavour"):
+        if getattr(options, name) and options.kernel in (None, MODEL):
+            what = "an image" if options.image is not None else "the model"
+            raise Misplaced(
+                f"--{name} is for kernels that are built, and {what} is not",
+                "name a kernel of the catalog: uevt kernels list",
+            )
+
+
+def _image(options: Namespace) -> Target:
+    image = Path(options.image).absolute()
     release = release_of(image)
     return Target(
         id=f"image-{release}",
-        abi=abi or release,
+        abi=options.abi or release,
         release=release,
         image=image,
         source=f"image {image.name}",
-        append=append,
+        append=tuple(options.append),
         accelerator=prove_accelerator(image),
         origin=KernelOrigin.USER,
     )
 
 
-def _catalog(name: str, abi: str | None, append: tuple[str, ...]) -> Target:
-    entry = load_catalog().find(name)
+def request_of(options: Namespace) -> Request:
+    """What the options ask to be built."""
+    return Request(
+        options.kernel,
+        patches=tuple(map(Path, options.patch)),
+        configs=tuple(map(Path, options.config)),
+        flavour=options.flavour,
+    )
+
+
+def _built(options: Namespace) -> Target:
+    entry = request_of(options).entry()
     store, progress = Store(), StreamProgress(sys.stderr)
     built = ensure(entry, store, progress=progress)
     return Target(
         id=built.kernel_id,
-        abi=abi or built.abi,
+        abi=options.abi or built.abi,
         release=built.release,
         image=built.image,
         source=built.source,
         variant=f"of {built.of}" if built.of else None,
         config_sha256=built.config_sha256,
         wanted=built.wanted,
-        append=append,
+        append=tuple(options.append),
         modules=_modules(entry, store, progress),
         accelerator=prove_accelerator(built.image),
     )
