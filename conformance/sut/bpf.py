@@ -74,7 +74,11 @@ class Bpf:
         """A command with raw attributes, of which ``size`` bytes are told."""
         address = self.place(attributes, descriptors)
         told = len(attributes) if size is None else size
-        return self.process.run(op.Bpf(self.actor, command, address, told, slot))
+        return self.process.run(self.operation(command, address, told, slot))
+
+    def operation(self, command: int, address: int, size: int, slot: int | None) -> op.Bpf:
+        """A command with attributes that are in memory already."""
+        return op.Bpf(self.actor, command, address, size, slot)
 
     # Maps
 
@@ -147,6 +151,10 @@ class Bpf:
         )
         slot = self.process.free_slot()
         return Program(self.call(Command.PROG_LOAD, attributes, slot=slot), slot)
+
+    def seven(self) -> Program:
+        """A program that answers 7."""
+        return self.load([bpf.mov64_imm(bpf.R0, 7), bpf.exit_insn()])
 
     # Sockets
 
@@ -252,6 +260,22 @@ class Map:
         """close(2) of the descriptor."""
         process = self.bpf.process
         return process.run(op.Close(process.actor, self.slot))
+
+    def read(self, count: int) -> Observation:
+        """read(2) of the descriptor."""
+        process = self.bpf.process
+        return process.run(op.Read(process.actor, self.slot, count))
+
+    def write(self, data: bytes) -> Observation:
+        """write(2) to it."""
+        self._place(_VALUE, data)
+        process = self.bpf.process
+        return process.run(op.Write(process.actor, self.slot, _VALUE, len(data)))
+
+    def ioctl(self, request: int) -> Observation:
+        """ioctl(2) of it."""
+        process = self.bpf.process
+        return process.run(op.Ioctl(process.actor, self.slot, request, 0))
 
     def dup(self) -> Map:
         """dup(2) of it."""
