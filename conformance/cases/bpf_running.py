@@ -57,7 +57,7 @@ class Computer:
         self._inputs = self._system.array(value_size=16, max_entries=1)
         self._results = self._system.array(value_size=64, max_entries=1)
         program = self._system.load([*self._head(), *body, *self._tail()])
-        self.errno = program.errno
+        assert program.errno == ""
         self._pair = self._system.pair()
         self._pair.attach(program)
 

@@ -41,6 +41,7 @@ def check(question: Question, find_map: FindMap, said: list[str]) -> Mapping[int
     except Refused as refused:
         said.append(refused.why)
         raise
+    said += [f"{number}: ({each.code:02x})" for number, each in enumerate(question.program)]
     said.append(f"processed {len(question.program)} insns")
     return maps
 

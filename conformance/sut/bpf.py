@@ -164,6 +164,10 @@ class Bpf:
         self.process.run(op.Socketpair(self.actor, slot, other))
         return Pair(self.process, slot, other)
 
+    def close(self, program: Program) -> Observation:
+        """close(2) of a program's descriptor."""
+        return self.process.run(op.Close(self.actor, program.slot))
+
     def run(self, program: Program, datagram: bytes = b"datagram") -> bytes | None:
         """What a filter leaves of a datagram; None where it drops it."""
         pair = self.pair()
@@ -292,6 +296,10 @@ class Pair:
     process: Process
     slot: int
     other: int
+
+    def turned(self) -> Pair:
+        """The same in the other direction."""
+        return Pair(self.process, self.other, self.slot)
 
     def attach(self, program: Program) -> Observation:
         """SO_ATTACH_BPF: a filter for what arrives at the second one."""
