@@ -120,7 +120,7 @@ def test_whole_stack(ue: UserEvents) -> None:
         *(ldx_mem(Size.DW, R8, R10, -512), keep(0, R8)),
         *(ldx_mem(Size.B, R8, R10, -257), keep(1, R8)),
         mov64_reg(R9, R10),
-        alu64_imm(Alu.SUB, R9, 500),
+        alu64_imm(Alu.ADD, R9, -500),
         *(ldx_mem(Size.W, R8, R9, -8), keep(2, R8)),
     )
     assert computer.run(NUMBER, 0x77)[:3] == [0x11223344F5F6F7F8, 0x77, 0x11223344]
