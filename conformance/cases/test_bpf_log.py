@@ -23,7 +23,8 @@ from conformance.program.bpf import (
     mov64_reg,
     st_mem,
 )
-from conformance.sut.bpf import Bpf, LogBuffer
+from conformance.sut.bpf import Bpf
+from conformance.sut.bpf_program import LogBuffer
 from conformance.sut.places import PAGE
 from conformance.sut.user_events import UserEvents
 
