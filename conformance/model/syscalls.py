@@ -8,7 +8,14 @@ from collections.abc import Callable
 from errno import errorcode
 from typing import Any
 
-from conformance.model import dynamic_events, registration, tracefs, writing
+from conformance.model import (
+    bpf_syscalls,
+    dynamic_events,
+    registration,
+    sockets,
+    tracefs,
+    writing,
+)
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled, RawReturn
 from conformance.model.memory import PAGE_SIZE, Entry
@@ -82,6 +89,7 @@ def _close(world: World, operation: op.Close) -> Answer:
     process = world.process(operation.actor)
     file = process.file(operation.slot)
     del process.slots[operation.slot]
+    process.closed.add(operation.slot)
     world.close(file)
     return Answer(0)
 
@@ -103,12 +111,22 @@ def _ioctl(world: World, operation: op.Ioctl) -> Answer:
 
 def _read(world: World, operation: op.Read) -> Answer:
     file = world.process(operation.actor).file(operation.slot)
+    if isinstance(file.object, sockets.Socket):
+        datagram = file.object.receive(operation.count)
+        return Answer(len(datagram), "", datagram)
+    _refuse_nameless(file)
     if file.flags & os.O_ACCMODE == os.O_WRONLY:
         raise Errno("EBADF")
     if file.path == tracefs.DATA:
         raise Errno("EINVAL")
     data = tracefs.read_open(world, file, operation.count)
     return Answer(len(data), "", data)
+
+
+def _refuse_nameless(file: OpenFile) -> None:
+    """bpf_dummy_read(), bpf_dummy_write(): maps and programs are opened for both, in vain."""
+    if file.object is not None:
+        raise Errno("EINVAL")
 
 
 def _data_file(world: World, actor: str, slot: int) -> tuple[Process, OpenFile]:
@@ -127,6 +145,10 @@ def _data_file(world: World, actor: str, slot: int) -> tuple[Process, OpenFile]:
 def _write(world: World, operation: op.Write) -> Answer:
     process = world.process(operation.actor)
     file = process.file(operation.slot)
+    if isinstance(file.object, sockets.Socket):
+        datagram = process.memory.read(operation.address, operation.count)
+        return Answer(file.object.send(datagram))
+    _refuse_nameless(file)
     if file.path == tracefs.DYNAMIC_EVENTS and file.flags & os.O_ACCMODE != os.O_RDONLY:
         commands = process.memory.read(operation.address, operation.count)
         return Answer(dynamic_events.run_commands(world, process, commands.decode("latin-1")))
@@ -208,13 +230,15 @@ def _mprotect(world: World, operation: op.Mprotect) -> Answer:
 
 
 def _store(world: World, operation: op.Store) -> Answer:
-    world.process(operation.actor).memory.write(operation.address, operation.data)
+    world.process(operation.actor).memory.store(operation.address, operation.data)
     return Answer(len(operation.data))
 
 
 def _load(world: World, operation: op.Load) -> Answer:
     memory = world.process(operation.actor).memory
     data = memory.read(operation.address, operation.length)
+    if memory.is_open(operation.address, operation.length):
+        return Answer(operation.length, example=data)
     return Answer(operation.length, "", data)
 
 
@@ -232,6 +256,13 @@ def _write_file(world: World, operation: op.WriteFile) -> Answer:
 
 def _stat(world: World, operation: op.Stat) -> Answer:
     return Answer(tracefs.mode(world, operation.path))
+
+
+def _store_descriptor(world: World, operation: op.StoreDescriptor) -> Answer:
+    process = world.process(operation.actor)
+    number = process.number_of(operation.slot).to_bytes(4, "little")
+    process.memory.store(operation.address, number)
+    return Answer(len(number))
 
 
 _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
@@ -257,4 +288,8 @@ _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     op.ReadFile: _read_file,
     op.WriteFile: _write_file,
     op.Stat: _stat,
+    op.Bpf: bpf_syscalls.bpf,
+    op.StoreDescriptor: _store_descriptor,
+    op.Socketpair: sockets.socketpair,
+    op.Setsockopt: sockets.setsockopt,
 }

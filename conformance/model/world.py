@@ -17,6 +17,9 @@ from conformance.model.status_page import StatusPage
 
 # The tracefs instance at the top, as opposed to instances/NAME.
 TOP = ""
+# Descriptors have these numbers here, more than any process opens.
+_FIRST_DESCRIPTOR = 1 << 20
+_NO_DESCRIPTOR = (1 << 31) - 1
 # EVENT_STATUS_*: what is attached to an event.
 STATUS_FTRACE = 1 << EVENT_BIT_FTRACE
 STATUS_PERF = 1 << EVENT_BIT_PERF
@@ -36,6 +39,8 @@ class OpenFile:
     events: list[int] = field(default_factory=list)
     text: bytes = b""
     position: int = 0
+    # A map, a program or a socket: what has no path.
+    object: object | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -56,6 +61,7 @@ class Process:
     memory: AddressSpace = field(default_factory=AddressSpace)
     slots: dict[int, OpenFile] = field(default_factory=dict)
     uid: int = 0
+    closed: set[int] = field(default_factory=set)
     enablers: list[Enabler] | None = None
 
     @property
@@ -68,6 +74,20 @@ class Process:
         if slot not in self.slots:
             raise Errno("EBADF")
         return self.slots[slot]
+
+    def number_of(self, slot: int) -> int:
+        """The number of a descriptor, open or closed again: here, one of our own."""
+        if slot not in self.closed:
+            self.file(slot)
+        return _FIRST_DESCRIPTOR + slot
+
+    def slot_of(self, number: int) -> int:
+        """The slot behind a number.  Raises NotModelled for numbers that were not asked for."""
+        if not number < 1 << 31 or number == _NO_DESCRIPTOR:
+            raise Errno("EBADF")
+        if number < _FIRST_DESCRIPTOR:
+            raise NotModelled(f"descriptor {number}, which may be anybody's")
+        return number - _FIRST_DESCRIPTOR
 
 
 @dataclass(frozen=True, slots=True)
