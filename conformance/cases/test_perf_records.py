@@ -438,22 +438,21 @@ def test_inherit(ue: UserEvents, inherit: bool, count: int) -> None:
     profiles=PROFILES,
     needs=PERF,
 )
-def test_processor(ue: UserEvents) -> None:
-    """An event of a processor gets the records of all that write there, and no others."""
-    here, there = ue.process, ue.new_process()
-    here.pin(0)
-    there.pin(1)
-    data, other = here.open_data(), there.open_data()
-    data.register(ue.name() + " u32 a")
-    other.register(ue.name() + " u32 a")
-    event = listen(ue.process, ue.name(), pid=-1, cpu=1)
+@variants("pid, count", {"all": (-1, 2), "one": (0, 1)})
+def test_processor(ue: UserEvents, pid: int, count: int) -> None:
+    """An event of a processor follows all who write there, or the one it was asked for."""
+    other = ue.new_process()
+    ue.process.pin(0)
+    other.pin(0)
+    mine, theirs = ue.open_data(), other.open_data()
+    mine.register(ue.name() + " u32 a")
+    theirs.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name(), pid=pid, cpu=0)
     ring = event.map()
-    # perf listens: this is no EBADF.
-    assert data.write_event(0, A).value == 8
-    assert ring.records() == []
-    assert other.write_event(0, b"\x42\0\0\0").value == 8
-    assert ring.records() == [B_SAMPLE]
-    assert event.count == 1
+    assert theirs.write_event(0, A).value == 8
+    assert mine.write_event(0, b"\x42\0\0\0").value == 8
+    assert ring.records() == [A_SAMPLE, B_SAMPLE][-count:]
+    assert event.count == count
 
 
 # Filters

@@ -13,7 +13,7 @@ from conformance.abi import perf
 from conformance.model import memory, perf_filter
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.memory import PAGE_SIZE, Entry
-from conformance.model.perf_event import PerfEvent, Ring
+from conformance.model.perf_event import ANY_CPU, PerfEvent, Ring
 from conformance.model.world import OpenFile, Process, World
 from conformance.program import operations as op
 
@@ -23,6 +23,8 @@ _SAMPLE_TYPES = perf.PERF_SAMPLE_TID | perf.PERF_SAMPLE_PERIOD | perf.PERF_SAMPL
 # Ids of events are 16 bits wide; of those that are no user event's nothing is known.
 _KERNEL_IDS = 1 << 16
 _COUNT_SIZE = 8
+# No kernel has so many processors (CONFIG_NR_CPUS).
+_MOST_CPUS = 8192
 # strndup_user() of a filter.
 _LONGEST_FILTER = PAGE_SIZE
 
@@ -34,9 +36,10 @@ def open_event(world: World, process: Process, operation: op.PerfEventOpen) -> O
     if not process.capable and not flags & perf.ATTR_EXCLUDE_KERNEL:
         # perf_allow_kernel(), kernel.perf_event_paranoid being 2.
         raise Errno("EACCES")
-    if operation.pid not in (0, -1) or (operation.pid, operation.cpu) == (0, 0):
-        raise NotModelled(f"perf_event_open for {operation.pid} on {operation.cpu}")
-    if operation.pid == -1 and operation.cpu == -1:
+    if operation.pid not in (0, -1):
+        raise NotModelled(f"perf_event_open for process {operation.pid}")
+    if operation.cpu >= _MOST_CPUS or (operation.pid == -1 and operation.cpu == ANY_CPU):
+        # perf_event_alloc()
         raise Errno("EINVAL")
     source = _source(world, attr)
     raw = source is not None and bool(sample_type & perf.PERF_SAMPLE_RAW)
@@ -130,7 +133,7 @@ def map_ring(process: Process, file: OpenFile, operation: op.Mmap) -> None:
     numbers = memory.pages_of(operation.address, operation.length)
     records = len(numbers) - 1
     # Many children would write to one ring, and that is refused.
-    refused = event.cpu == -1 and event.inherit
+    refused = event.cpu == ANY_CPU and event.inherit
     if refused or not operation.flags & mmap.MAP_SHARED or operation.offset:
         raise Errno("EINVAL")
     if records & (records - 1):

@@ -17,6 +17,8 @@ from conformance.model.perf_filter import Predicate
 if TYPE_CHECKING:
     from conformance.model.world import Process
 
+ANY_CPU = -1
+
 _HEADER = struct.Struct("<IHH")
 _LOST = struct.Struct("<QQ")
 
@@ -84,7 +86,8 @@ class Ring:
 class PerfEvent:
     """struct perf_event.  ``source`` is the serial of the user event it listens to.
 
-    ``tasks`` are the processes it follows; none means everybody on ``cpu``.
+    ``tasks`` are the processes it follows, none of them everybody; ``cpu`` is the processor
+    on which it does, or ANY_CPU.
     """
 
     source: int | None
@@ -106,10 +109,10 @@ class PerfEvent:
 
     def counts(self, process: Process) -> bool:
         """Whether it follows what a process does now."""
-        if not self.enabled:
+        if not self.enabled or (self.tasks and process not in self.tasks):
             return False
-        if self.tasks:
-            return process in self.tasks
+        if self.cpu == ANY_CPU:
+            return True
         if process.cpu is None:
             raise NotModelled("an event of one processor, and a process on any")
         return process.cpu == self.cpu
