@@ -60,7 +60,7 @@ def open_event(world: World, process: Process, operation: op.PerfEventOpen) -> O
         exclude_kernel=bool(flags & perf.ATTR_EXCLUDE_KERNEL),
     )
     world.open_perf(event)
-    return OpenFile("perf_event", os.O_RDWR, perf=event)
+    return OpenFile("perf_event", os.O_RDWR, object=event)
 
 
 def _attr(process: Process, address: int) -> dict[str, int]:

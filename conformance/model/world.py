@@ -18,6 +18,9 @@ from conformance.model.status_page import StatusPage
 
 # The tracefs instance at the top, as opposed to instances/NAME.
 TOP = ""
+# Descriptors have these numbers here, more than any process opens.
+_FIRST_DESCRIPTOR = 1 << 20
+_NO_DESCRIPTOR = (1 << 31) - 1
 # EVENT_STATUS_*: what is attached to an event.
 STATUS_FTRACE = 1 << EVENT_BIT_FTRACE
 STATUS_PERF = 1 << EVENT_BIT_PERF
@@ -29,8 +32,7 @@ class OpenFile:
     """An open file description.
 
     ``events`` are the serials behind the write indices of user_events_data; ``text`` and
-    ``position`` (in bytes) what a file that shows text has in its buffer; ``perf`` what
-    perf_event_open(2) opened.
+    ``position`` (in bytes) what a file that shows text has in its buffer.
     """
 
     path: str
@@ -38,7 +40,13 @@ class OpenFile:
     events: list[int] = field(default_factory=list)
     text: bytes = b""
     position: int = 0
-    perf: PerfEvent | None = None
+    # A map, a program, a socket or an event of perf: what has no path.
+    object: object | None = None
+
+    @property
+    def perf(self) -> PerfEvent | None:
+        """The event of perf that it is."""
+        return self.object if isinstance(self.object, PerfEvent) else None
 
 
 @dataclass(slots=True, eq=False)
@@ -75,6 +83,19 @@ class Process:
         if slot not in self.slots:
             raise Errno("EBADF")
         return self.slots[slot]
+
+    def number_of(self, slot: int) -> int:
+        """The number of a descriptor as a program sees it: here, one of our own."""
+        self.file(slot)
+        return _FIRST_DESCRIPTOR + slot
+
+    def slot_of(self, number: int) -> int:
+        """The slot behind a number.  Raises NotModelled for numbers that were not asked for."""
+        if not number < 1 << 31 or number == _NO_DESCRIPTOR:
+            raise Errno("EBADF")
+        if number < _FIRST_DESCRIPTOR:
+            raise NotModelled(f"descriptor {number}, which may be anybody's")
+        return number - _FIRST_DESCRIPTOR
 
 
 @dataclass(frozen=True, slots=True)
