@@ -10,8 +10,11 @@ import mmap
 import os
 
 from conformance.abi import perf
+from conformance.abi.bpf_layouts import ProgramType
 from conformance.model import memory, perf_filter
+from conformance.model.bpf_programs import Program
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.kprobes import Kprobe
 from conformance.model.memory import PAGE_SIZE, Entry
 from conformance.model.perf_event import ANY_CPU, PerfEvent, Ring
 from conformance.model.world import OpenFile, Process, World
@@ -41,9 +44,11 @@ def open_event(world: World, process: Process, operation: op.PerfEventOpen) -> O
     if operation.cpu >= _MOST_CPUS or (operation.pid == -1 and operation.cpu == ANY_CPU):
         # perf_event_alloc()
         raise Errno("EINVAL")
-    source = _source(world, attr)
-    raw = source is not None and bool(sample_type & perf.PERF_SAMPLE_RAW)
-    if raw and not process.capable:
+    source, kprobe = _source(world, attr)
+    raw = bool(sample_type & perf.PERF_SAMPLE_RAW)
+    if raw and kprobe is not None:
+        raise NotModelled("the records of kprobes")
+    if raw and source is not None and not process.capable:
         # perf_allow_tracepoint()
         raise Errno("EPERM")
     if operation.pid == -1 and not process.capable:
@@ -51,6 +56,7 @@ def open_event(world: World, process: Process, operation: op.PerfEventOpen) -> O
         raise Errno("EACCES")
     event = PerfEvent(
         source=source,
+        kprobe=kprobe,
         tasks=[process] if operation.pid == 0 else [],
         cpu=operation.cpu,
         period=attr["sample_period"],
@@ -74,16 +80,19 @@ def _attr(process: Process, address: int) -> dict[str, int]:
     return attr
 
 
-def _source(world: World, attr: dict[str, int]) -> int | None:
-    """The user event of a tracepoint's id; a dummy has none.  Raises Errno("EINVAL")."""
+def _source(world: World, attr: dict[str, int]) -> tuple[int | None, Kprobe | None]:
+    """The user event or kprobe of an id; a dummy has neither.  Raises Errno("EINVAL")."""
     kind, config = attr["type"], attr["config"]
     if (kind, config) == (perf.PERF_TYPE_SOFTWARE, perf.PERF_COUNT_SW_DUMMY):
-        return None
+        return None, None
     if kind != perf.PERF_TYPE_TRACEPOINT:
         raise NotModelled(f"perf type {kind}")
     event = next((event for event in world.table.events if event.id == config), None)
     if event is not None:
-        return event.serial
+        return event.serial, None
+    probe = next((probe for probe in world.kprobes if probe.id == config), None)
+    if probe is not None:
+        return None, probe
     if config < _KERNEL_IDS:
         raise NotModelled(f"the event of the kernel with the id {config}")
     raise Errno("EINVAL")
@@ -102,6 +111,27 @@ def ioctl(world: World, process: Process, event: PerfEvent, request: int, argume
             raise NotModelled(f"ioctl {request:#x} of perf")
         case _:
             raise Errno("ENOTTY")
+    return 0
+
+
+def set_program(world: World, process: Process, event: PerfEvent, slot: int) -> int:
+    """PERF_EVENT_IOC_SET_BPF: __perf_event_set_bpf_prog(), perf_event_attach_bpf_prog()."""
+    program = process.file(slot).object
+    if not isinstance(program, Program):
+        raise Errno("EINVAL")
+    wanted = {(True, False): ProgramType.TRACEPOINT, (False, True): ProgramType.KPROBE}
+    place = (event.source is not None, event.kprobe is not None)
+    # What is neither wants a type of program that nothing here loads.
+    if program.kind is not wanted.get(place):
+        raise Errno("EINVAL")
+    fellows = [
+        each
+        for each in world.perf_events
+        if (each.source, each.kprobe) == (event.source, event.kprobe)
+    ]
+    if event.program is not None or any(each.program is program for each in fellows):
+        raise Errno("EEXIST")
+    event.program = program
     return 0
 
 

@@ -15,6 +15,8 @@ from conformance.model.memory import PAGE_SIZE, Page
 from conformance.model.perf_filter import Predicate
 
 if TYPE_CHECKING:
+    from conformance.model.bpf_programs import Program
+    from conformance.model.kprobes import Kprobe
     from conformance.model.world import Process
 
 ANY_CPU = -1
@@ -86,6 +88,7 @@ class Ring:
 class PerfEvent:
     """struct perf_event.  ``source`` is the serial of the user event it listens to.
 
+    It may listen to a kprobe instead, or be a dummy that listens to nothing.
     ``tasks`` are the processes it follows, none of them everybody; ``cpu`` is the processor
     on which it does, or ANY_CPU.
     """
@@ -98,6 +101,8 @@ class PerfEvent:
     enabled: bool
     inherit: bool
     exclude_kernel: bool
+    kprobe: Kprobe | None = None
+    program: Program | None = None
     count: int = 0
     filter: Predicate | None = None
     ring: Ring | None = None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from errno import errorcode
 from typing import Any
 
+from conformance.abi.perf import PERF_EVENT_IOC_SET_BPF
 from conformance.model import (
     bpf_syscalls,
     dynamic_events,
@@ -120,6 +121,14 @@ def _ioctl(world: World, operation: op.Ioctl) -> Answer:
         # Neither user_events_status nor the other files of tracefs have an ioctl.
         raise Errno("ENOTTY")
     return Answer(registration.ioctl(world, process, file, operation.request, operation.argument))
+
+
+def _ioctl_descriptor(world: World, operation: op.IoctlDescriptor) -> Answer:
+    process = world.process(operation.actor)
+    event = process.file(operation.slot).perf
+    if event is None or operation.request != PERF_EVENT_IOC_SET_BPF:
+        raise NotModelled(f"ioctl {operation.request:#x} with a descriptor")
+    return Answer(perf.set_program(world, process, event, operation.argument_slot))
 
 
 def _read(world: World, operation: op.Read) -> Answer:
@@ -315,6 +324,7 @@ _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     op.Close: _close,
     op.Dup: _dup,
     op.Ioctl: _ioctl,
+    op.IoctlDescriptor: _ioctl_descriptor,
     op.PerfEventOpen: _perf_event_open,
     op.Pin: _pin,
     op.ReadRing: _read_ring,

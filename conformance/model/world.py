@@ -12,6 +12,7 @@ from conformance.abi.layouts import EVENT_BIT_FTRACE, EVENT_BIT_OTHER, EVENT_BIT
 from conformance.abi.profiles import Profile
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event, EventTable
+from conformance.model.kprobes import Kprobe
 from conformance.model.memory import AddressSpace, Page
 from conformance.model.perf_event import PerfEvent
 from conformance.model.status_page import StatusPage
@@ -150,6 +151,8 @@ class World:
     opaque: dict[str, bytes] = field(default_factory=dict)
     kernel_enabled: set[str] = field(default_factory=set)
     perf_events: list[PerfEvent] = field(default_factory=list)
+    kprobes: list[Kprobe] = field(default_factory=list)
+    kprobes_made: int = 0
 
     @classmethod
     def fresh(cls, profile: Profile) -> World:

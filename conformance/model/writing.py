@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from conformance.abi import grammar
 from conformance.abi.perf import PERF_MAX_TRACE_SIZE
-from conformance.model import memory
+from conformance.model import kprobes, memory
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.perf_event import PerfEvent
@@ -44,6 +44,7 @@ def write(
     address, count = segment
     if not memory.is_user_range(address, count):
         raise Errno("EFAULT")
+    kprobes.hit(world, process, address, count)
     if position != 0:
         raise Errno("EFAULT")
     return _write_core(world, process, file, [segment])
