@@ -10,7 +10,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from conformance.abi.bpf_layouts import PSEUDO_MAP_FD, ProgramType
-from conformance.abi.profiles import Profile
 from conformance.model import bpf_helpers, bpf_structure
 from conformance.model.bpf_access import Access, check_access
 from conformance.model.bpf_arithmetic import arithmetic, compare, signed, swap
@@ -28,7 +27,6 @@ _MOST_STEPS = 1 << 14
 class Question:
     """A program, and what else decides about it."""
 
-    profile: Profile
     kind: ProgramType
     program: Sequence[Instruction]
     gpl: bool
@@ -43,6 +41,7 @@ def check(question: Question, find_map: FindMap, said: list[str]) -> Mapping[int
     except Refused as refused:
         said.append(refused.why)
         raise
+    said += [f"{number}: ({each.code:02x})" for number, each in enumerate(question.program)]
     said.append(f"processed {len(question.program)} insns")
     return maps
 
@@ -101,8 +100,7 @@ class _Walk:
         return [state]
 
     def _access(self, state: State) -> Access:
-        question = self.question
-        return Access(state, question.profile, question.kind, question.strict)
+        return Access(state, self.question.kind, self.question.strict)
 
     def _step(self, state: State, each: Instruction) -> None:
         match each.code & 7:
