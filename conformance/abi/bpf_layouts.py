@@ -36,6 +36,8 @@ class ProgramType(IntEnum):
     UNSPEC = 0
     SOCKET_FILTER = 1
     KPROBE = 2
+    # Since 4.7, for events of the kernel: what user events are too.
+    TRACEPOINT = 5
 
 
 class Helper(IntEnum):

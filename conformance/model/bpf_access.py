@@ -93,6 +93,8 @@ def _context(
 ) -> Register:
     if address.offset:
         raise NotModelled("an address inside of the context")
+    if access.kind is ProgramType.TRACEPOINT:
+        raise NotModelled("the record of an event as a context")
     if access.kind is ProgramType.KPROBE:
         good = offset >= 0 and offset % size == 0 and offset + size <= PT_REGS_SIZE
         if good and stored is not None:
