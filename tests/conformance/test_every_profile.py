@@ -14,6 +14,7 @@ from tests.conformance.variants import all_variants, honest
 # Releases between which something changes, and generations by name.
 ABIS = (
     "first-commit",
+    "merge-window",
     "byte-status",
     "bit-status",
     "6.1.192",
@@ -27,7 +28,7 @@ ABIS = (
     "7.1",
     "7.3",
 )
-STATUS_PAGE_ABIS = ("first-commit", "byte-status", "bit-status", "6.1.192")
+STATUS_PAGE_ABIS = ("first-commit", "merge-window", "byte-status", "bit-status", "6.1.192")
 
 
 def functions(profile: Profile) -> set[str]:
