@@ -12,6 +12,9 @@ A call is a list; integers are the kernel's, bytes are in hexadecimal.  To an ac
     SLOT (else null) a result that is no error is a descriptor and is kept there; value is then 0.
 ["peek", ADDRESS, LENGTH] and ["poke", ADDRESS, BYTES]
     Its own memory, under its protections; EFAULT unless all of it was reached.
+["put_fd", ADDRESS, SLOT] and ["take_fd", ADDRESS, SLOT]
+    Write the number of a descriptor, an int, into its own memory, of one that was closed too; keep
+    the descriptor whose number a system call left there.
 ["fork", ACTOR]
     The child is a new actor; value is its process id.
 ["slurp", PATH, LIMIT] and ["spill", PATH, BYTES, FLAGS]

@@ -65,6 +65,16 @@ def _descriptor(operation: op.Operation) -> str:
             return f"pwritev(fd{slot}, (struct iovec *){address:#x}, {count}, {offset})"
         case op.Lseek(slot=slot, offset=offset, whence=whence):
             return f"lseek(fd{slot}, {offset}, {whence})"
+        case op.Setsockopt(slot=slot, level=level, option=option, address=address, length=length):
+            return f"setsockopt(fd{slot}, {level}, {option}, (void *){address:#x}, {length})"
+        case op.Socketpair(slot=slot, other_slot=other_slot):
+            kind = "SOCK_DGRAM | SOCK_NONBLOCK"
+            return f"socketpair(AF_UNIX, {kind}, 0, {{&fd{slot}, &fd{other_slot}}})"
+        case op.StoreDescriptor(address=address, slot=slot):
+            return f"*(int *){address:#x} = fd{slot}"
+        case op.Bpf(command=command, address=address, size=size, slot=made):
+            kept = "" if made is None else f"fd{made} = "
+            return f"{kept}bpf({command}, (union bpf_attr *){address:#x}, {size})"
     raise TypeError(f"operation without a form in C: {operation!r}")
 
 

@@ -225,6 +225,49 @@ class Stat(Operation):
 
 
 @dataclass(frozen=True, slots=True)
+class Bpf(Operation):
+    """bpf(2) with the attributes at ``address``, of which it is told ``size`` bytes.
+
+    With a ``slot`` the answer is a descriptor, kept there; the value is 0 then.
+    """
+
+    command: int
+    address: int
+    size: int
+    slot: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreDescriptor(Operation):
+    """The process writes the number of a descriptor, an int, at ``address``.
+
+    Numbers are the kernel's choice: memory that holds one cannot be compared.
+    """
+
+    address: int
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Socketpair(Operation):
+    """socketpair(2) of AF_UNIX datagram sockets that never wait."""
+
+    slot: int
+    other_slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Setsockopt(Operation):
+    """setsockopt(2) with ``length`` bytes at ``address``."""
+
+    slot: int
+    level: int
+    option: int
+    address: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """What came back: the system call's value, its error's name, and bytes.
 

@@ -1,7 +1,9 @@
 """Operations as the generic calls of a guest: numbers and arguments of system calls.
 
 A call is a list such as ``["sys", number, arguments, slot]``, ``["peek", address, length]``
-or ``["fork", actor]``; bytes are in hexadecimal.
+or ``["fork", actor]``; bytes are in hexadecimal.  Descriptors are known by slots:
+``["put_fd", address, slot]`` writes the number of one into memory, ``["take_fd", address,
+slot]`` keeps the one whose number is found there.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
+import socket
 from collections.abc import Sequence
 
 from conformance.program import operations as op
@@ -32,6 +35,8 @@ _NR = {
     "ioctl": 16,
     "pwrite64": 18,
     "writev": 20,
+    "socketpair": 53,
+    "setsockopt": 54,
     "fcntl": 72,
     "setgroups": 116,
     "setresuid": 117,
@@ -39,10 +44,11 @@ _NR = {
     "init_module": 175,
     "openat": 257,
     "pwritev": 296,
+    "bpf": 321,
 }
 _AT_FDCWD = -100
-# Where stat(2) puts its answer: a page that no program maps.
-_STAT_PAGE = 0x2FFF_0000_0000
+# Where stat(2) and socketpair(2) put their answers: a page that no program maps.
+_ANSWER_PAGE = 0x2FFF_0000_0000
 # struct stat of x86-64: bytes, and where st_mode is.
 _STAT_SIZE = 144
 STAT_MODE = slice(24, 28)
@@ -92,6 +98,10 @@ def calls_of(operation: op.Operation) -> list[Call]:
             return [["spill", path, data.hex(), flags]]
         case op.Stat(path=path):
             return _stat_calls(path)
+        case op.Socketpair(slot=slot, other_slot=other_slot):
+            return _socketpair_calls(slot, other_slot)
+        case op.StoreDescriptor(address=address, slot=slot):
+            return [["put_fd", address, slot]]
         case op.Mmap() | op.Munmap() | op.Mprotect():
             return [_memory_call(operation)]
         case _:
@@ -103,13 +113,28 @@ def _stat_calls(path: str) -> list[Call]:
 
     A buffer of the channel gives back as many bytes as the call returned: here none.
     """
+    return [
+        _map_answer_page(),
+        sys_call("stat", path_in(path), _ANSWER_PAGE),
+        ["peek", _ANSWER_PAGE, _STAT_SIZE],
+    ]
+
+
+def _socketpair_calls(slot: int, other_slot: int) -> list[Call]:
+    """socketpair(2), whose two descriptors are found in memory."""
+    kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+    return [
+        _map_answer_page(),
+        sys_call("socketpair", socket.AF_UNIX, kind, 0, _ANSWER_PAGE),
+        ["take_fd", _ANSWER_PAGE, slot],
+        ["take_fd", _ANSWER_PAGE + 4, other_slot],
+    ]
+
+
+def _map_answer_page() -> Call:
     fixed = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED
     protection = mmap.PROT_READ | mmap.PROT_WRITE
-    return [
-        sys_call("mmap", _STAT_PAGE, mmap.PAGESIZE, protection, fixed, -1, 0),
-        sys_call("stat", path_in(path), _STAT_PAGE),
-        ["peek", _STAT_PAGE, _STAT_SIZE],
-    ]
+    return sys_call("mmap", _ANSWER_PAGE, mmap.PAGESIZE, protection, fixed, -1, 0)
 
 
 def _memory_call(operation: op.Mmap | op.Munmap | op.Mprotect) -> Call:
@@ -149,4 +174,8 @@ def _descriptor_call(operation: op.Operation) -> Call:
             return sys_call("pwritev", fd(slot), address, count, offset, 0)
         case op.Lseek(slot=slot, offset=offset, whence=whence):
             return sys_call("lseek", fd(slot), offset, whence)
+        case op.Bpf(command=command, address=address, size=size, slot=made):
+            return sys_call("bpf", command, address, size, slot=made)
+        case op.Setsockopt(slot=slot, level=level, option=option, address=address):
+            return sys_call("setsockopt", fd(slot), level, option, address, operation.length)
     raise TypeError(f"operation without a system call: {operation!r}")

@@ -45,6 +45,10 @@ class Hand:
         match operation:
             case op.Open(slot=slot) | op.Dup(new_slot=slot) if ok:
                 self.slots.add(slot)
+            case op.Bpf(slot=int(slot)) if ok:
+                self.slots.add(slot)
+            case op.Socketpair(slot=slot, other_slot=other_slot) if ok:
+                self.slots |= {slot, other_slot}
             case op.Close(slot=slot) if ok:
                 self.slots.discard(slot)
             case op.Mmap(address=address, length=length) if ok:

@@ -48,6 +48,8 @@ class Actor:
             "sys": self._sys,
             "peek": self._peek,
             "poke": self._poke,
+            "put_fd": self._put_fd,
+            "take_fd": self._take_fd,
             "fork": self._fork,
             "slurp": self._slurp,
             "spill": self._spill,
@@ -137,6 +139,20 @@ class Actor:
         value, errno = syscalls.write_memory(os.getpid(), where, data)
         if errno == EFAULT:
             value, errno = syscalls.store_own(where, data)
+        return value, errno, None
+
+    def _put_fd(self, where: int, slot: int) -> Outcome:
+        """The number of a descriptor, into memory; of one that was closed too."""
+        if slot not in self._slots:
+            return -1, EBADF, None
+        return self._poke(where, self._slots[slot].to_bytes(4, "little").hex())
+
+    def _take_fd(self, where: int, slot: int) -> Outcome:
+        """Keep a descriptor whose number a system call left in memory."""
+        value, errno, data = self._peek(where, 4)
+        if data is not None:
+            self._slots[slot] = int.from_bytes(data, "little")
+            value = 0
         return value, errno, None
 
     def _fork(self, port: str) -> Outcome:
