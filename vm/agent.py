@@ -19,6 +19,8 @@ A call is a list; integers are the kernel's, bytes are in hexadecimal.  To an ac
     The child is a new actor; value is its process id.
 ["slurp", PATH, LIMIT] and ["spill", PATH, BYTES, FLAGS]
     Read a file to its end, or open, write once and close.
+["number", PATH, ADDRESS]
+    Store the decimal number that a file shows in its own memory, in eight bytes.
 ["exit", STATUS]
     The last call of an actor; answered when it is reaped.
 

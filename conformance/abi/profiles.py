@@ -106,6 +106,7 @@ NAMED = {
         Release(5, 18),
         frozenset(
             {
+                "perf_sink",
                 "print_fmt_generated",
                 "deletion_arguments_matched",
                 "unreadable_payload_refused",

@@ -39,6 +39,12 @@ class Switch:
 # never was a release of its own, and the first release.
 SWITCHES: tuple[Switch, ...] = (
     Switch(
+        "perf_sink",
+        "perf listens to events: they say so, and it gets their records",
+        "user_events: Add basic perf and eBPF support",
+        (5, 18),
+    ),
+    Switch(
         "print_fmt_generated",
         "`format` ends with a print fmt made from the fields, not with an empty one",
         "user_events: Add print_fmt generation support for basic types",

@@ -8,14 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.abi import grammar
-from conformance.abi.layouts import USER_EVENT_REG_MULTI_FORMAT, USER_EVENT_REG_PERSIST
+from conformance.abi.layouts import (
+    EVENT_BIT_PERF,
+    USER_EVENT_REG_MULTI_FORMAT,
+    USER_EVENT_REG_PERSIST,
+)
 from conformance.abi.profiles import Profile
 from conformance.model import definition, status_page
 from conformance.model.definition import Command, Field
-from conformance.model.errors import Errno
+from conformance.model.errors import Errno, NotModelled
 from conformance.model.jhash import bucket, bucket_bits
 
 DEFAULT_MAX_EVENTS = 32768
+_FIRST_ID = 1 << 32
 
 
 @dataclass(slots=True, eq=False)
@@ -41,7 +46,14 @@ class Event:
     index: int = 0
     status: int = 0
     foreign: bool = False
+    # How many events of perf are open on it.
+    perf: int = 0
     records: int = 0
+
+    @property
+    def id(self) -> int:
+        """What stands for its number in `id`: one that the kernel gives to nothing."""
+        return _FIRST_ID + self.serial
 
     @property
     def multi(self) -> bool:
@@ -64,7 +76,7 @@ class Event:
     @property
     def listened_to(self) -> bool:
         """Whether any probe is attached to the tracepoint, whoever's it is."""
-        return bool(self.tracers) or self.foreign
+        return bool(self.tracers) or self.foreign or bool(self.status & 1 << EVENT_BIT_PERF)
 
     @property
     def deletable(self) -> bool:
@@ -178,6 +190,8 @@ class EventTable:
 
     def free(self, event: Event, *, capable: bool) -> None:
         """Delete one event on demand: busy before forbidden (user_event_free)."""
+        if event.perf and not self.profile.has("perf_sink"):
+            raise NotModelled("deleting an event that is open in perf, which takes no notice")
         if not event.deletable:
             raise Errno("EBUSY")
         if event.flags & USER_EVENT_REG_PERSIST and not capable:

@@ -23,7 +23,16 @@ MOST_STATES = 256
 
 # Operations whose answer depends on which events there are; what others answer depends at
 # most on the memory that pending fix-ups change.
-_ABOUT_EVENTS = (op.Ioctl, op.Open, op.Read, op.ReadFile, op.WriteFile, op.Stat)
+_ABOUT_EVENTS = (
+    op.Ioctl,
+    op.Open,
+    op.PerfEventOpen,
+    op.Read,
+    op.ReadFile,
+    op.Stat,
+    op.StoreNumber,
+    op.WriteFile,
+)
 
 Kinds = type[Transition] | tuple[type[Transition], ...]
 _ANYTHING = (Release, Remove, FixUp)

@@ -8,7 +8,7 @@ without a fault, which is what decides if the kernel can update an enable word a
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from conformance.model.errors import Errno, NotModelled
@@ -44,6 +44,9 @@ class Entry:
     device: Page | None = None
     may_write: bool = True
     readable: bool = False
+    # The open file of a perf event whose ring this is: it stays open for it, and no child
+    # of fork(2) gets the mapping (VM_DONTCOPY).
+    owner: object | None = None
 
 
 def is_user_range(address: int, length: int) -> bool:
@@ -69,6 +72,8 @@ class AddressSpace:
         """A copy after fork(2): private pages become copy-on-write on both sides."""
         child = AddressSpace()
         for number, entry in self.entries.items():
+            if entry.owner is not None:
+                continue
             if entry.page is not entry.device and entry.device is not None:
                 # Some stable kernels refuse it with ENOMEM (measured on 6.1.192).
                 raise NotModelled("fork with a changed private mapping of page frames")
@@ -109,6 +114,12 @@ class AddressSpace:
             raise Errno("EINVAL")
         for number in pages_of(address, length):
             self.entries.pop(number, None)
+
+    def owners(self, numbers: Iterable[int] | None = None) -> list[object]:
+        """The open files whose rings are mapped, everywhere or in some pages, each once."""
+        chosen = self.entries if numbers is None else numbers
+        found = (self.entries[number].owner for number in chosen if number in self.entries)
+        return list(dict.fromkeys(owner for owner in found if owner is not None))
 
     def protect(self, address: int, length: int, protection: int) -> None:
         """mprotect(2) of mapped pages."""

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from errno import errorcode
 from typing import Any
 
-from conformance.model import dynamic_events, registration, tracefs, writing
+from conformance.model import dynamic_events, perf, registration, tracefs, writing
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled, RawReturn
-from conformance.model.memory import PAGE_SIZE, Entry
+from conformance.model.memory import PAGE_SIZE, Entry, pages_of
 from conformance.model.world import OpenFile, Process, World
 from conformance.program import operations as op
-from conformance.program import views
+from conformance.program import ring, views
 
 
 def perform(world: World, operation: op.Operation) -> Answer:
@@ -53,6 +53,10 @@ def _fork(world: World, operation: op.Fork) -> Answer:
         child.enablers = [
             world.duplicate(enabler) for enabler in parent.enablers if not enabler.freeing
         ]
+    child.cpu = parent.cpu
+    for event in world.perf_events:
+        if event.inherit and parent in event.tasks:
+            event.tasks.append(child)
     world.processes[operation.child] = child
     return Answer(None)
 
@@ -60,8 +64,14 @@ def _fork(world: World, operation: op.Fork) -> Answer:
 def _exit(world: World, operation: op.Exit) -> Answer:
     process = world.process(operation.actor)
     del world.processes[operation.actor]
-    for file in set(process.slots.values()):
+    for file in dict.fromkeys(process.slots.values()):
         world.close(file)
+    for owner in process.memory.owners():
+        assert isinstance(owner, OpenFile)
+        world.unmapped(owner)
+    for event in world.perf_events:
+        # No empty list, which would be everybody.
+        event.tasks = [task for task in event.tasks if task is not process] or event.tasks
     world.leave(process)
     return Answer(0)
 
@@ -95,6 +105,9 @@ def _dup(world: World, operation: op.Dup) -> Answer:
 def _ioctl(world: World, operation: op.Ioctl) -> Answer:
     process = world.process(operation.actor)
     file = process.file(operation.slot)
+    if file.perf is not None:
+        answer = perf.ioctl(world, process, file.perf, operation.request, operation.argument)
+        return Answer(answer)
     if file.path != tracefs.DATA:
         # Neither user_events_status nor the other files of tracefs have an ioctl.
         raise Errno("ENOTTY")
@@ -107,6 +120,9 @@ def _read(world: World, operation: op.Read) -> Answer:
         raise Errno("EBADF")
     if file.path == tracefs.DATA:
         raise Errno("EINVAL")
+    if file.perf is not None:
+        count = perf.read(file.perf, operation.count)
+        return Answer(len(count), "", count)
     data = tracefs.read_open(world, file, operation.count)
     return Answer(len(data), "", data)
 
@@ -175,6 +191,9 @@ def _mmap(world: World, operation: op.Mmap) -> Answer:
     file = process.file(operation.slot)
     numbers = process.memory.free_pages(operation.address, operation.length)
     entry = _file_mapping(file, operation, shared=shared)
+    if file.perf is not None:
+        perf.map_ring(process, file, operation)
+        return Answer(operation.address)
     if file.path == tracefs.DATA or (file.path == tracefs.STATUS and world.status_page is None):
         raise Errno("ENODEV")
     if file.path != tracefs.STATUS or world.status_page is None:
@@ -197,7 +216,12 @@ def _file_mapping(file: OpenFile, operation: op.Mmap, *, shared: bool) -> Entry:
 
 
 def _munmap(world: World, operation: op.Munmap) -> Answer:
-    world.process(operation.actor).memory.unmap(operation.address, operation.length)
+    memory = world.process(operation.actor).memory
+    owners = memory.owners(pages_of(operation.address, operation.length))
+    memory.unmap(operation.address, operation.length)
+    for owner in owners:
+        assert isinstance(owner, OpenFile)
+        world.unmapped(owner)
     return Answer(0)
 
 
@@ -210,6 +234,31 @@ def _mprotect(world: World, operation: op.Mprotect) -> Answer:
 def _store(world: World, operation: op.Store) -> Answer:
     world.process(operation.actor).memory.write(operation.address, operation.data)
     return Answer(len(operation.data))
+
+
+def _store_number(world: World, operation: op.StoreNumber) -> Answer:
+    process = world.process(operation.actor)
+    raw = tracefs.number(world, process, operation.path).to_bytes(8, "little")
+    process.memory.write(operation.address, raw)
+    return Answer(len(raw))
+
+
+def _pin(world: World, operation: op.Pin) -> Answer:
+    world.process(operation.actor).cpu = operation.cpu
+    return Answer(0)
+
+
+def _perf_event_open(world: World, operation: op.PerfEventOpen) -> Answer:
+    process = world.process(operation.actor)
+    process.slots[operation.slot] = perf.open_event(world, process, operation)
+    return Answer(0)
+
+
+def _read_ring(world: World, operation: op.ReadRing) -> Answer:
+    memory = world.process(operation.actor).memory
+    mapping = memory.read(operation.address, operation.length)
+    text = ring.shown(mapping, operation.sample_type)
+    return Answer(operation.length, "", text.encode())
 
 
 def _load(world: World, operation: op.Load) -> Answer:
@@ -243,6 +292,10 @@ _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     op.Close: _close,
     op.Dup: _dup,
     op.Ioctl: _ioctl,
+    op.PerfEventOpen: _perf_event_open,
+    op.Pin: _pin,
+    op.ReadRing: _read_ring,
+    op.StoreNumber: _store_number,
     op.Read: _read,
     op.Write: _write,
     op.Pwrite: _pwrite,

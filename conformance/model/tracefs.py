@@ -119,6 +119,15 @@ def read(world: World, process: Process, path: str) -> bytes | None:
     raise NotModelled(f"reading {path}")
 
 
+def number(world: World, process: Process, path: str) -> int:
+    """The number in a file, as far as the model has one that stands for it."""
+    check_open(world, process, path, os.O_RDONLY)
+    found = event_file(world, path)
+    if found is None or found[1] != "id":
+        raise NotModelled(f"the number in {path}")
+    return found[0].id
+
+
 def read_open(world: World, file: OpenFile, count: int) -> bytes:
     """read(2) of a descriptor: the text is made at position 0 and kept (seq_read)."""
     if file.path != STATUS:

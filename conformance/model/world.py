@@ -13,6 +13,7 @@ from conformance.abi.profiles import Profile
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event, EventTable
 from conformance.model.memory import AddressSpace, Page
+from conformance.model.perf_event import PerfEvent
 from conformance.model.status_page import StatusPage
 
 # The tracefs instance at the top, as opposed to instances/NAME.
@@ -28,7 +29,8 @@ class OpenFile:
     """An open file description.
 
     ``events`` are the serials behind the write indices of user_events_data; ``text`` and
-    ``position`` (in bytes) what a file that shows text has in its buffer.
+    ``position`` (in bytes) what a file that shows text has in its buffer; ``perf`` what
+    perf_event_open(2) opened.
     """
 
     path: str
@@ -36,6 +38,7 @@ class OpenFile:
     events: list[int] = field(default_factory=list)
     text: bytes = b""
     position: int = 0
+    perf: PerfEvent | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -51,12 +54,16 @@ class Enabler:
 
 @dataclass(slots=True, eq=False)
 class Process:
-    """An actor.  ``enablers`` is None until it registers (no struct user_event_mm)."""
+    """An actor.  ``enablers`` is None until it registers (no struct user_event_mm).
+
+    ``cpu`` is the processor it keeps to, None where it may run on any.
+    """
 
     memory: AddressSpace = field(default_factory=AddressSpace)
     slots: dict[int, OpenFile] = field(default_factory=dict)
     uid: int = 0
     enablers: list[Enabler] | None = None
+    cpu: int | None = None
 
     @property
     def capable(self) -> bool:
@@ -121,6 +128,7 @@ class World:
     # and which of them are enabled, as system:name.
     opaque: dict[str, bytes] = field(default_factory=dict)
     kernel_enabled: set[str] = field(default_factory=set)
+    perf_events: list[PerfEvent] = field(default_factory=list)
 
     @classmethod
     def fresh(cls, profile: Profile) -> World:
@@ -161,8 +169,43 @@ class World:
         """A descriptor went away; the last one drops the references (user_events_release)."""
         if any(file in process.slots.values() for process in self.processes.values()):
             return
+        if file.perf is not None:
+            self._close_perf(file, file.perf)
         for serial in file.events:
             self.put(serial)
+
+    def unmapped(self, file: OpenFile) -> None:
+        """A mapping of a ring went away; the last one takes the ring and may close the file."""
+        if file.perf is not None and not self._maps(file):
+            file.perf.ring = None
+            self.close(file)
+
+    def _maps(self, file: OpenFile) -> bool:
+        return any(file in process.memory.owners() for process in self.processes.values())
+
+    def open_perf(self, event: PerfEvent) -> None:
+        """perf_trace_event_reg(): perf listens to a user event for its first event of perf."""
+        self.perf_events.append(event)
+        if event.source is None:
+            return
+        source = self.event(event.source)
+        source.perf += 1
+        if source.perf == 1 and self.profile.has("perf_sink"):
+            source.references += 1
+            self._tell(source)
+
+    def _close_perf(self, file: OpenFile, event: PerfEvent) -> None:
+        """perf_trace_event_unreg(), once no mapping of the ring keeps the file open."""
+        if self._maps(file) or event not in self.perf_events:
+            return
+        self.perf_events.remove(event)
+        if event.source is None:
+            return
+        source = self.event(event.source)
+        source.perf -= 1
+        if source.perf == 0 and self.profile.has("perf_sink"):
+            self._tell(source)
+            self.put(source.serial)
 
     def leave(self, process: Process) -> None:
         """Enablers of a process that exits or execs: user_event_mm_remove()."""
@@ -202,6 +245,8 @@ class World:
     def _tell(self, event: Event) -> None:
         """Look who is attached, and say so in page or words (update_enable_bit_for)."""
         event.status = STATUS_FTRACE if event.tracers else 0
+        if event.perf and self.profile.has("perf_sink"):
+            event.status |= STATUS_PERF
         if event.foreign:
             event.status |= STATUS_OTHER
         if self.status_page is not None:

@@ -11,9 +11,11 @@ import struct
 from collections.abc import Sequence
 
 from conformance.abi import grammar
+from conformance.abi.perf import PERF_MAX_TRACE_SIZE
 from conformance.model import memory
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
+from conformance.model.perf_event import PerfEvent
 from conformance.model.printing import record_text
 from conformance.model.world import TOP, OpenFile, Process, Record, World
 
@@ -104,7 +106,7 @@ def _write_core(world: World, process: Process, file: OpenFile, segments: Sequen
         payload, _ = _take(process, rest, total - _INDEX_SIZE)
     else:
         payload = _readable(process, rest)
-    _record(world, event, payload)
+    _record(world, process, event, payload)
     return total
 
 
@@ -133,29 +135,53 @@ def _take(process: Process, segments: Sequence[Segment], count: int) -> tuple[by
     return taken, rest
 
 
-def _record(world: World, event: Event, payload: bytes) -> None:
-    """Every tracer takes the payload; one that cannot makes the whole call fail.
+def _record(world: World, process: Process, event: Event, payload: bytes) -> None:
+    """Every sink takes the payload; one that cannot makes the whole call fail.
 
-    Nothing is copied or validated for a tracer whose buffer has no room for the record.
+    Nothing is copied or validated for a sink that has no room for the record, or nobody who
+    wants it at the moment; those that take it agree whether it is valid.
     """
-    if not event.tracers:
-        # The foreign probe alone: it takes nothing.
-        return
-    if event.tracers != {TOP}:
-        raise NotModelled("records outside of the top instance")
     record = _HEADER + payload
-    if not world.tracing_on or len(record) > LONGEST_RECORD:
+    to_ftrace = _ftrace_takes(world, event, record)
+    to_perf = _perf_takers(world, process, event, record)
+    if not to_ftrace and not to_perf:
         return
-    if len(record) > SURE_RECORD and not world.profile.has("long_records_kept"):
-        raise NotModelled("a record whose fate depends on the time since the last")
     if not payload and not world.profile.has("empty_payload"):
         # Copying no byte at all was taken for a copy that failed.
         raise Errno("EFAULT")
     if world.profile.has("dynamic_fields_validated"):
         _validate(event, record)
-    text = record_text(event.tracepoint, event.fields, record, world.profile)
-    event.records += 1
-    world.records.append(Record(event.serial, text, len(payload)))
+    if to_ftrace:
+        text = record_text(event.tracepoint, event.fields, record, world.profile)
+        event.records += 1
+        world.records.append(Record(event.serial, text, len(payload)))
+    for taker in to_perf:
+        taker.occur(record)
+
+
+def _ftrace_takes(world: World, event: Event, record: bytes) -> bool:
+    """user_event_ftrace(), as far as it asks for room in the buffer."""
+    if not event.tracers:
+        return False
+    if event.tracers != {TOP}:
+        raise NotModelled("records outside of the top instance")
+    if not world.tracing_on or len(record) > LONGEST_RECORD:
+        return False
+    if len(record) > SURE_RECORD and not world.profile.has("long_records_kept"):
+        raise NotModelled("a record whose fate depends on the time since the last")
+    return True
+
+
+def _perf_takers(world: World, process: Process, event: Event, record: bytes) -> list[PerfEvent]:
+    """user_event_perf(): the events of perf on this processor, if they get the record."""
+    if not world.profile.has("perf_sink"):
+        return []
+    found = [
+        each for each in world.perf_events if each.source == event.serial and each.counts(process)
+    ]
+    if found and len(record) > PERF_MAX_TRACE_SIZE:
+        raise NotModelled("a record too long for perf, about which the kernel warns")
+    return found
 
 
 def _validate(event: Event, record: bytes) -> None:

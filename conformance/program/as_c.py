@@ -29,8 +29,16 @@ def _call(operation: op.Operation) -> str:
             return f"setresgid({uid}, {uid}, {uid}); setresuid({uid}, {uid}, {uid})"
         case op.Ioctl(slot=slot, request=request, argument=argument):
             return f"ioctl(fd{slot}, {request:#x}, {argument:#x})"
+        case op.IoctlDescriptor(slot=slot, request=request, argument_slot=argument):
+            return f"ioctl(fd{slot}, {request:#x}, fd{argument})"
+        case op.Pin(cpu=cpu):
+            return f"sched_setaffinity(0, 8, &(long){{1 << {cpu}}})"
         case op.Store(address=address, data=data):
             return f"memcpy((void *){address:#x}, {literal(data)}, {len(data)})"
+        case op.StoreNumber(address=address, path=path):
+            return f'*(long *){address:#x} = atol(cat("{path}"))'
+        case op.ReadRing(address=address, length=length):
+            return f"memcpy(buffer, (struct perf_event_mmap_page *){address:#x}, {length})"
         case op.Load(address=address, length=length):
             return f"memcpy(buffer, (void *){address:#x}, {length})"
         case op.Mmap() | op.Munmap() | op.Mprotect():
@@ -49,6 +57,9 @@ def _descriptor(operation: op.Operation) -> str:
     match operation:
         case op.Open(slot=slot, path=path, flags=flags):
             return f'fd{slot} = open("{path}", {open_flags(flags)})'
+        case op.PerfEventOpen(slot=slot, address=address, pid=pid, cpu=cpu):
+            attr = f"(struct perf_event_attr *){address:#x}"
+            return f"fd{slot} = perf_event_open({attr}, {pid}, {cpu}, -1, PERF_FLAG_FD_CLOEXEC)"
         case op.Close(slot=slot):
             return f"close(fd{slot})"
         case op.Dup(slot=slot, new_slot=new_slot):

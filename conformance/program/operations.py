@@ -61,6 +61,13 @@ class Setuid(Operation):
 
 
 @dataclass(frozen=True, slots=True)
+class Pin(Operation):
+    """sched_setaffinity(2): run on ``cpu`` alone from now on."""
+
+    cpu: int
+
+
+@dataclass(frozen=True, slots=True)
 class Open(Operation):
     """openat(2) of an absolute path into ``slot``; ``flags`` as in fcntl.h."""
 
@@ -91,6 +98,41 @@ class Ioctl(Operation):
     slot: int
     request: int
     argument: int
+
+
+@dataclass(frozen=True, slots=True)
+class IoctlDescriptor(Operation):
+    """ioctl(2) whose argument is the number of another descriptor."""
+
+    slot: int
+    request: int
+    argument_slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class PerfEventOpen(Operation):
+    """perf_event_open(2) of the perf_event_attr at ``address`` into ``slot``.
+
+    ``pid`` 0 is the caller and -1 everybody; ``cpu`` -1 is wherever that is.
+    """
+
+    slot: int
+    address: int
+    pid: int = 0
+    cpu: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRing(Operation):
+    """Look at ``length`` bytes of a perf ring buffer mapped at ``address``.
+
+    They are compared as the text that ``ring.shown`` makes of them; ``sample_type`` says what
+    the samples hold.
+    """
+
+    address: int
+    length: int
+    sample_type: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +225,18 @@ class Store(Operation):
 
     address: int
     data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StoreNumber(Operation):
+    """The number that a text file shows is stored at ``address``, in 8 bytes.
+
+    For numbers that the kernel chooses, such as the id of an event: a program uses them
+    without knowing them.
+    """
+
+    address: int
+    path: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import os
 import socket
 from collections.abc import Sequence
 
+from conformance.abi.perf import PERF_FLAG_FD_CLOEXEC
 from conformance.program import operations as op
 
 Call = Sequence[object]
@@ -42,8 +43,10 @@ _NR = {
     "setresuid": 117,
     "setresgid": 119,
     "init_module": 175,
+    "sched_setaffinity": 203,
     "openat": 257,
     "pwritev": 296,
+    "perf_event_open": 298,
     "bpf": 321,
 }
 _AT_FDCWD = -100
@@ -90,7 +93,12 @@ def calls_of(operation: op.Operation) -> list[Call]:
             ]
         case op.Store(address=address, data=data):
             return [["poke", address, data.hex()]]
-        case op.Load(address=address, length=length):
+        case op.StoreNumber(address=address, path=path):
+            return [["number", path, address]]
+        case op.Pin(cpu=cpu):
+            mask = (1 << cpu).to_bytes(8, "little")
+            return [sys_call("sched_setaffinity", 0, len(mask), {"in": mask.hex()})]
+        case op.Load(address=address, length=length) | op.ReadRing(address=address, length=length):
             return [["peek", address, length]]
         case op.ReadFile(path=path):
             return [["slurp", path, _FILE_LIMIT]]
@@ -161,6 +169,11 @@ def _descriptor_call(operation: op.Operation) -> Call:
             return sys_call("fcntl", fd(slot), fcntl.F_DUPFD_CLOEXEC, 0, slot=new_slot)
         case op.Ioctl(slot=slot, request=request, argument=argument):
             return sys_call("ioctl", fd(slot), request, argument)
+        case op.IoctlDescriptor(slot=slot, request=request, argument_slot=argument):
+            return sys_call("ioctl", fd(slot), request, fd(argument))
+        case op.PerfEventOpen(slot=slot, address=address, pid=pid, cpu=cpu):
+            flags = PERF_FLAG_FD_CLOEXEC
+            return sys_call("perf_event_open", address, pid, cpu, -1, flags, slot=slot)
         case op.Read(slot=slot, count=count):
             return sys_call("read", fd(slot), {"out": count}, count)
         case op.Write(slot=slot, address=address, count=count):

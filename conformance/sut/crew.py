@@ -2,7 +2,7 @@
 
 A process that comes back is put in order: what it still follows is unregistered, its
 descriptors are closed, its mappings go.  One of which something cannot be put back (it was
-forked, or gave up its rights) is killed.
+forked, pinned to a processor, or gave up its rights) is killed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Hand:
     def note(self, operation: op.Operation, *, ok: bool) -> None:
         """Remember what an operation leaves in the process."""
         match operation:
-            case op.Open(slot=slot) | op.Dup(new_slot=slot) if ok:
+            case op.Open(slot=slot) | op.Dup(new_slot=slot) | op.PerfEventOpen(slot=slot) if ok:
                 self.slots.add(slot)
             case op.Bpf(slot=int(slot)) if ok:
                 self.slots.add(slot)
@@ -53,7 +53,7 @@ class Hand:
                 self.slots.discard(slot)
             case op.Mmap(address=address, length=length) if ok:
                 self.ranges.append((address, length))
-            case op.Setuid():
+            case op.Setuid() | op.Pin():
                 self.reusable = False
 
 

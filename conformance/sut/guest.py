@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from conformance.program import operations as op
-from conformance.program import views
+from conformance.program import ring, views
 from conformance.sut.calls import STAT_MODE, Call, calls_of
 from conformance.sut.crew import Crew, Hand
 from conformance.sut.executor import Deadline
@@ -135,6 +135,8 @@ def _observation(
     value = result["value"]
     if isinstance(operation, op.ReadFile):
         data = views.read(operation, data or b"")
+    elif isinstance(operation, op.ReadRing):
+        data = ring.shown(data or b"", operation.sample_type).encode()
     elif isinstance(operation, op.Stat):
         value = stat.S_IMODE(int.from_bytes((data or b"")[STAT_MODE], "little"))
         data = None

@@ -17,7 +17,7 @@ from conformance.program import operations as op
 from conformance.program.as_c import literal, statement
 from conformance.sut.executor import Executor
 
-_LOOKING = (op.ReadFile, op.Load, op.Stat, op.Read)
+_LOOKING = (op.ReadFile, op.Load, op.Stat, op.Read, op.ReadRing)
 
 
 @dataclass(frozen=True, slots=True)

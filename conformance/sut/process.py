@@ -109,8 +109,7 @@ class Process:
 
     def map(self, pages: int = 1, *, protection: int = READ_WRITE, shared: bool = False) -> int:
         """Anonymous memory, not touched yet; its address.  A free page follows it."""
-        address = self._free
-        self._free += (pages + 1) * PAGE
+        address = self.room(pages)
         flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
         self.run(op.Mmap(self.actor, address, pages * PAGE, protection, flags))
         return address
@@ -134,6 +133,16 @@ class Process:
         flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
         seen = self.run(op.Mmap(self.actor, address, length, protection, flags, file, offset))
         return seen, address
+
+    def room(self, pages: int) -> int:
+        """Where so many pages are free, and one behind them; mapped by whoever asks."""
+        address = self._free
+        self._free += (pages + 1) * PAGE
+        return address
+
+    def pin(self, cpu: int = 0) -> Observation:
+        """Run on one processor only, for good."""
+        return self.run(op.Pin(self.actor, cpu))
 
     def place(self, data: bytes) -> int:
         """Store bytes at the end of fresh memory with nothing behind; their address."""

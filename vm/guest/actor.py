@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 #: fork, vfork, clone and clone3 answer twice; only ["fork", PORT] knows what to do with that.
 _FORKING = frozenset((56, 57, 58, 435))
 _MASK = (1 << 64) - 1
+#: Bytes of a file that shows a number of 64 bits.
+_NUMBER_LIMIT = 32
 #: In the place of memory that this process may not look at.
 NOT_LOOKED_AT = "-"
 
@@ -52,6 +54,7 @@ class Actor:
             "take_fd": self._take_fd,
             "fork": self._fork,
             "slurp": self._slurp,
+            "number": self._number,
             "spill": self._spill,
             "exit": self._exit,
         }
@@ -179,6 +182,13 @@ class Actor:
         except OSError as error:
             return -1, error.errno or 0, None
         return len(content), 0, bytes(content)
+
+    def _number(self, path: str, where: int) -> Outcome:
+        """Store the decimal number that a file shows, in eight bytes."""
+        value, errno, content = self._slurp(path, _NUMBER_LIMIT)
+        if errno or content is None:
+            return value, errno, None
+        return self._poke(where, int(content).to_bytes(8, "little").hex())
 
     def _spill(self, path: str, content: str, flags: int) -> Outcome:
         data = bytes.fromhex(content)

@@ -1,0 +1,61 @@
+"""Facts of ``include/uapi/linux/perf_event.h`` that a listener to user events needs.
+
+Offsets and sizes are in bytes.
+"""
+
+from __future__ import annotations
+
+from conformance.abi.layouts import Layout, Member
+
+# struct perf_event_attr as it was first published (PERF_ATTR_SIZE_VER0): what came later is
+# zero when it is not given.  ``flags`` stands for its bit field.
+PERF_EVENT_ATTR = Layout(
+    "perf_event_attr",
+    64,
+    (
+        Member("type", 0, 4),
+        Member("size", 4, 4),
+        Member("config", 8, 8),
+        Member("sample_period", 16, 8),
+        Member("sample_type", 24, 8),
+        Member("read_format", 32, 8),
+        Member("flags", 40, 8),
+        Member("wakeup_events", 48, 4),
+        Member("bp_type", 52, 4),
+        Member("config1", 56, 8),
+    ),
+)
+# The bits of ``flags``.
+ATTR_DISABLED = 1 << 0
+ATTR_INHERIT = 1 << 1
+ATTR_EXCLUDE_KERNEL = 1 << 5
+
+PERF_TYPE_SOFTWARE = 1
+PERF_TYPE_TRACEPOINT = 2
+PERF_COUNT_SW_DUMMY = 9
+
+PERF_SAMPLE_TID = 1 << 1
+PERF_SAMPLE_PERIOD = 1 << 8
+PERF_SAMPLE_RAW = 1 << 10
+
+# Every kind of record starts with struct perf_event_header: type (4), misc (2), size (2).
+PERF_RECORD_LOST = 2
+PERF_RECORD_SAMPLE = 9
+PERF_RECORD_MISC_KERNEL = 1
+
+PERF_EVENT_IOC_ENABLE = 0x2400
+PERF_EVENT_IOC_DISABLE = 0x2401
+PERF_EVENT_IOC_RESET = 0x2403
+PERF_EVENT_IOC_SET_FILTER = 0x40082406
+PERF_EVENT_IOC_SET_BPF = 0x40042408
+
+PERF_FLAG_FD_CLOEXEC = 8
+
+# struct perf_event_mmap_page: where its first page says what is in those behind.
+DATA_HEAD = 1024
+DATA_TAIL = 1032
+DATA_OFFSET = 1040
+DATA_SIZE = 1048
+
+# perf_trace_buf_alloc() has room for no more, common fields and padding to 8 included.
+PERF_MAX_TRACE_SIZE = 8192

@@ -1,0 +1,144 @@
+"""perf_event_open(2) and what its descriptor answers.
+
+Source: kernel/events/core.c, functions named where a rule is applied;
+kernel/trace/trace_event_perf.c:perf_trace_init.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+
+from conformance.abi import perf
+from conformance.model import memory, perf_filter
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.memory import PAGE_SIZE, Entry
+from conformance.model.perf_event import PerfEvent, Ring
+from conformance.model.world import OpenFile, Process, World
+from conformance.program import operations as op
+
+_ATTR = perf.PERF_EVENT_ATTR
+_FLAGS = perf.ATTR_DISABLED | perf.ATTR_INHERIT | perf.ATTR_EXCLUDE_KERNEL
+_SAMPLE_TYPES = perf.PERF_SAMPLE_TID | perf.PERF_SAMPLE_PERIOD | perf.PERF_SAMPLE_RAW
+# Ids of events are 16 bits wide; of those that are no user event's nothing is known.
+_KERNEL_IDS = 1 << 16
+_COUNT_SIZE = 8
+# strndup_user() of a filter.
+_LONGEST_FILTER = PAGE_SIZE
+
+
+def open_event(world: World, process: Process, operation: op.PerfEventOpen) -> OpenFile:
+    """perf_event_open(2), for the caller itself or for a processor."""
+    attr = _attr(process, operation.address)
+    flags, sample_type = attr["flags"], attr["sample_type"]
+    if not process.capable and not flags & perf.ATTR_EXCLUDE_KERNEL:
+        # perf_allow_kernel(), kernel.perf_event_paranoid being 2.
+        raise Errno("EACCES")
+    if operation.pid not in (0, -1) or (operation.pid, operation.cpu) == (0, 0):
+        raise NotModelled(f"perf_event_open for {operation.pid} on {operation.cpu}")
+    if operation.pid == -1 and operation.cpu == -1:
+        raise Errno("EINVAL")
+    source = _source(world, attr)
+    raw = source is not None and bool(sample_type & perf.PERF_SAMPLE_RAW)
+    if raw and not process.capable:
+        # perf_allow_tracepoint()
+        raise Errno("EPERM")
+    if operation.pid == -1 and not process.capable:
+        # find_get_context(): perf_allow_cpu().
+        raise Errno("EACCES")
+    event = PerfEvent(
+        source=source,
+        tasks=[process] if operation.pid == 0 else [],
+        cpu=operation.cpu,
+        period=attr["sample_period"],
+        sample_type=sample_type,
+        enabled=not flags & perf.ATTR_DISABLED,
+        inherit=bool(flags & perf.ATTR_INHERIT),
+        exclude_kernel=bool(flags & perf.ATTR_EXCLUDE_KERNEL),
+    )
+    world.open_perf(event)
+    return OpenFile("perf_event", os.O_RDWR, perf=event)
+
+
+def _attr(process: Process, address: int) -> dict[str, int]:
+    """perf_copy_attr(), of a structure that asks for nothing unknown here."""
+    size = int.from_bytes(process.memory.read(address + _ATTR.member("size").offset, 4), "little")
+    if size not in (0, _ATTR.size):
+        raise NotModelled(f"a perf_event_attr of {size} bytes")
+    attr = _ATTR.unpack(process.memory.read(address, _ATTR.size))
+    if attr["flags"] & ~_FLAGS or attr["sample_type"] & ~_SAMPLE_TYPES or attr["read_format"]:
+        raise NotModelled("a perf_event_attr with other wishes")
+    return attr
+
+
+def _source(world: World, attr: dict[str, int]) -> int | None:
+    """The user event of a tracepoint's id; a dummy has none.  Raises Errno("EINVAL")."""
+    kind, config = attr["type"], attr["config"]
+    if (kind, config) == (perf.PERF_TYPE_SOFTWARE, perf.PERF_COUNT_SW_DUMMY):
+        return None
+    if kind != perf.PERF_TYPE_TRACEPOINT:
+        raise NotModelled(f"perf type {kind}")
+    event = next((event for event in world.table.events if event.id == config), None)
+    if event is not None:
+        return event.serial
+    if config < _KERNEL_IDS:
+        raise NotModelled(f"the event of the kernel with the id {config}")
+    raise Errno("EINVAL")
+
+
+def ioctl(world: World, process: Process, event: PerfEvent, request: int, argument: int) -> int:
+    """_perf_ioctl()."""
+    match request:
+        case perf.PERF_EVENT_IOC_SET_FILTER:
+            _set_filter(world, process, event, argument)
+        case perf.PERF_EVENT_IOC_ENABLE | perf.PERF_EVENT_IOC_DISABLE if argument == 0:
+            event.enabled = request == perf.PERF_EVENT_IOC_ENABLE
+        case perf.PERF_EVENT_IOC_RESET if argument == 0 and not event.inherit:
+            event.count = 0
+        case _ if request & 0xFF00 == perf.PERF_EVENT_IOC_ENABLE:
+            raise NotModelled(f"ioctl {request:#x} of perf")
+        case _:
+            raise Errno("ENOTTY")
+    return 0
+
+
+def _set_filter(world: World, process: Process, event: PerfEvent, address: int) -> None:
+    """perf_event_set_filter(), ftrace_profile_set_filter()."""
+    if event.source is None:
+        raise Errno("EINVAL")
+    reach = process.memory.readable(address, _LONGEST_FILTER)
+    text, end, _ = process.memory.read(address, reach).partition(b"\0")
+    if not end:
+        raise Errno("EFAULT" if reach < _LONGEST_FILTER else "EINVAL")
+    if event.filter is not None:
+        raise Errno("EEXIST")
+    source = world.event(event.source)
+    event.filter = perf_filter.parse(text.decode("latin-1"), source, world.profile)
+
+
+def read(event: PerfEvent, count: int) -> bytes:
+    """perf_read_one() without any PERF_FORMAT_*: the number of events alone."""
+    if count < _COUNT_SIZE:
+        raise Errno("ENOSPC")
+    return event.count.to_bytes(_COUNT_SIZE, "little")
+
+
+def map_ring(process: Process, file: OpenFile, operation: op.Mmap) -> None:
+    """perf_mmap(): the page that describes the ring, and 2^n pages behind it or none."""
+    event = file.perf
+    assert event is not None
+    numbers = memory.pages_of(operation.address, operation.length)
+    records = len(numbers) - 1
+    # Many children would write to one ring, and that is refused.
+    refused = event.cpu == -1 and event.inherit
+    if refused or not operation.flags & mmap.MAP_SHARED or operation.offset:
+        raise Errno("EINVAL")
+    if records & (records - 1):
+        raise Errno("EINVAL")
+    if event.ring is None:
+        overwrites = not operation.protection & mmap.PROT_WRITE
+        event.ring = Ring.fresh(len(numbers), overwrites=overwrites)
+    elif len(event.ring.pages) != len(numbers):
+        raise Errno("EINVAL")
+    entry = Entry(operation.protection, shared=True, owner=file)
+    process.memory.map_frames(numbers, event.ring.pages, entry)

@@ -1,0 +1,86 @@
+"""The records in a mapped perf ring buffer as text, a line each: a pure function of bytes.
+
+What differs from run to run is left out: the common fields of a raw record, which number
+its event and its process, and the number of an event of perf.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from conformance.abi import perf
+from conformance.abi.grammar import TRACE_ENTRY_SIZE
+
+PAGE_SIZE = 4096
+_HEADER = struct.Struct("<IHH")
+_LOST = struct.Struct("<QQ")
+_WORDS = struct.Struct("<II")
+
+
+def shown(mapping: bytes, sample_type: int) -> str:
+    """The mapping's first line is how far it was written and read, then its records.
+
+    ``sample_type`` says what the samples hold, of it RAW, PERIOD and TID are understood.
+    A buffer that its reader has not kept pace with shows no more than what is left of it.
+    """
+    head, tail = struct.unpack_from("<QQ", mapping, perf.DATA_HEAD)
+    data = mapping[PAGE_SIZE:]
+    lines = [f"head {head} tail {tail}", *_records(data, head, tail, sample_type)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _records(data: bytes, head: int, tail: int, sample_type: int) -> Iterator[str]:
+    if head - tail > len(data):
+        yield "overwritten"
+        return
+    position = tail
+    while position < head:
+        kind, misc, size = _HEADER.unpack(_piece(data, position, _HEADER.size))
+        if size < _HEADER.size or position + size > head:
+            yield f"corrupt: a record of {size} bytes at {position}"
+            return
+        body = _piece(data, position + _HEADER.size, size - _HEADER.size)
+        yield f"{_name(kind)} misc {misc} size {size}{_body(kind, body, sample_type)}"
+        position += size
+
+
+def _piece(data: bytes, position: int, length: int) -> bytes:
+    """Bytes of a buffer whose end goes on at its start."""
+    start = position % len(data)
+    return (data[start:] + data[:start])[:length]
+
+
+def _name(kind: int) -> str:
+    names = {perf.PERF_RECORD_SAMPLE: "SAMPLE", perf.PERF_RECORD_LOST: "LOST"}
+    return names.get(kind, f"record {kind}")
+
+
+def _body(kind: int, body: bytes, sample_type: int) -> str:
+    if kind == perf.PERF_RECORD_LOST:
+        return f" lost {_LOST.unpack_from(body)[1]}"
+    if kind != perf.PERF_RECORD_SAMPLE:
+        return f" {body.hex(' ')}"
+    text = ""
+    thread = None
+    if sample_type & perf.PERF_SAMPLE_TID:
+        process, thread = _WORDS.unpack_from(body)
+        text += " one thread" if process == thread else f" process {process} thread {thread}"
+        body = body[_WORDS.size :]
+    if sample_type & perf.PERF_SAMPLE_PERIOD:
+        text += f" period {int.from_bytes(body[:8], 'little')}"
+        body = body[8:]
+    if sample_type & perf.PERF_SAMPLE_RAW:
+        text += _raw(body, thread)
+        body = body[4 + int.from_bytes(body[:4], "little") :]
+    return text + (f" rest {body.hex(' ')}" if body else "")
+
+
+def _raw(body: bytes, thread: int | None) -> str:
+    """The size of a raw record with its padding, and what is behind its common fields."""
+    size = int.from_bytes(body[:4], "little")
+    record = body[4 : 4 + size]
+    entry, payload = record[:TRACE_ENTRY_SIZE], record[TRACE_ENTRY_SIZE:]
+    common = int.from_bytes(entry[4:8], "little")
+    stranger = "" if thread in (None, common) else f" common_pid {common} of {thread}"
+    return f" raw {size}{stranger}: {payload.hex(' ')}"
