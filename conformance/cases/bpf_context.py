@@ -159,9 +159,7 @@ class Recorder:
     ``loaded`` is what the loading was answered.
     """
 
-    def __init__(
-        self, process: Process, *, room: int = 8, parts: int = 3, answer: int = 1
-    ) -> None:
+    def __init__(self, process: Process, *, room: int = 8, parts: int = 3, answer: int = 1) -> None:
         self._process = process
         self._size = CONTENT + max(room, VECTOR - CONTENT + parts * IOVEC_SIZE)
         self._map = process.free_slot()

@@ -93,9 +93,7 @@ def test_end_of_memory(ue: UserEvents) -> None:
     assert seen.content[:8] == PAYLOAD
 
 
-@case(
-    "bpf_context.longer_payload", spec=BPF, doc=EBPF, profiles=BYTES, needs=NEEDS, tier="full"
-)
+@case("bpf_context.longer_payload", spec=BPF, doc=EBPF, profiles=BYTES, needs=NEEDS, tier="full")
 @variants("length", {"9": 9, "512": 512, "513": 513, "4096": 4096, "4097": 4097, "8176": 8176})
 def test_longer_payload(ue: UserEvents, length: int) -> None:
     """The length is that of the payload, however long, where nothing is copied."""
@@ -312,8 +310,13 @@ def test_nothing(
 # When programs run
 
 
-@case("bpf_context.not_validated", spec=f"{PERF}, user_event_validate", doc=EBPF,
-      profiles=BYTES, needs=NEEDS)
+@case(
+    "bpf_context.not_validated",
+    spec=f"{PERF}, user_event_validate",
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+)
 def test_not_validated(ue: UserEvents) -> None:
     """Programs see what is refused behind them: EFAULT, but they have run."""
     data = ue.open_data()
@@ -415,8 +418,15 @@ def test_other_process(ue: UserEvents) -> None:
     assert event.count == 0
 
 
-@case("bpf_context.tracing_off", spec=PERF, doc=EBPF, profiles=BYTES, needs=NEEDS, tier="full",
-      isolation="global")
+@case(
+    "bpf_context.tracing_off",
+    spec=PERF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    tier="full",
+    isolation="global",
+)
 def test_tracing_off(ue: UserEvents) -> None:
     """tracing_on is a matter of ftrace: programs run without."""
     data = ue.open_data()
@@ -434,8 +444,13 @@ def test_tracing_off(ue: UserEvents) -> None:
 # Attaching and detaching
 
 
-@case("bpf_context.detached", spec="core.c:perf_event_free_bpf_prog", doc=EBPF, profiles=BYTES,
-      needs=NEEDS)
+@case(
+    "bpf_context.detached",
+    spec="core.c:perf_event_free_bpf_prog",
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+)
 def test_detached(ue: UserEvents) -> None:
     """A program stays attached without its own descriptor, until that of perf is closed."""
     data = ue.open_data()
@@ -456,8 +471,13 @@ def test_detached(ue: UserEvents) -> None:
     assert recorder.take().runs == 0
 
 
-@case("bpf_context.two_programs", spec="bpf_trace.c:perf_event_attach_bpf_prog, trace_call_bpf",
-      doc=EBPF, profiles=BYTES, needs=NEEDS)
+@case(
+    "bpf_context.two_programs",
+    spec="bpf_trace.c:perf_event_attach_bpf_prog, trace_call_bpf",
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+)
 def test_two_programs(ue: UserEvents) -> None:
     """Programs of several events of perf all run, one event has one, and none is there twice."""
     data = ue.open_data()
