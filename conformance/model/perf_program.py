@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from conformance.abi.bpf_layouts import ProgramType
 from conformance.model import bpf_context, memory
-from conformance.model.bpf_context import Context, Segment
+from conformance.model.bpf_context import Segment
 from conformance.model.bpf_programs import Program
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
@@ -70,13 +70,13 @@ def run(
     """
     if not world.profile.has("bpf_programs_run"):
         return
+    context = bpf_context.context(event, segments, consumed, payload)
+
+    def read_memory(address: int, length: int) -> bytes:
+        """bpf_probe_read(): the writer's memory below the kernel's half, else the kernel's."""
+        if memory.is_user_range(address, length):
+            return process.memory.read(address, length)
+        return context.read(address, length)
+
     for program in _attached(world, event.serial):
-        context = bpf_context.context(event, segments, consumed, payload)
-        program.run(context.raw, lambda address, length: _read(process, context, address, length))
-
-
-def _read(process: Process, context: Context, address: int, length: int) -> bytes:
-    """bpf_probe_read(): memory of the writer below the kernel's half, else the kernel's."""
-    if memory.is_user_range(address, length):
-        return process.memory.read(address, length)
-    return context.read(address, length)
+        program.run(context.raw, read_memory)
