@@ -36,6 +36,8 @@ class ProgramType(IntEnum):
     UNSPEC = 0
     SOCKET_FILTER = 1
     KPROBE = 2
+    # Since 4.7.
+    TRACEPOINT = 5
 
 
 class Helper(IntEnum):

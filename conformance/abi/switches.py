@@ -220,6 +220,41 @@ SWITCHES: tuple[Switch, ...] = (
         (6, 19),
         kind=Kind.BASE,
     ),
+    Switch(
+        "bpf_descriptor_suffices",
+        "an ordinary user's bpf(2) reaches the elements of a map whose descriptor it has",
+        "bpf: refine kernel.unprivileged_bpf_disabled behaviour",
+        (5, 19),
+        kind=Kind.BASE,
+    ),
+    Switch(
+        "bpf_uninitialized_stack_read",
+        "a program may read bytes of its stack that it has not written",
+        "bpf: Allow reads from uninit stack",
+        (6, 3),
+        kind=Kind.BASE,
+    ),
+    Switch(
+        "bpf_log_without_buffer",
+        "the verifier's log may have any size, and a level without a buffer",
+        "bpf: Relax log_buf NULL conditions when log_level>0 is requested",
+        (6, 4),
+        kind=Kind.BASE,
+    ),
+    Switch(
+        "bpf_attributes_before_rights",
+        "bpf(2) says what is wrong with its attributes before that the rights are missing",
+        "bpf: move unprivileged checks into map_create() and bpf_prog_load()",
+        (6, 5),
+        kind=Kind.BASE,
+    ),
+    Switch(
+        "bpf_license_read_last",
+        "a wrong number of instructions is refused before the license is read",
+        "bpf: Add BPF token support to BPF_PROG_LOAD command",
+        (6, 9),
+        kind=Kind.BASE,
+    ),
 )
 
 BY_NAME: Mapping[str, Switch] = {switch.name: switch for switch in SWITCHES}

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from conformance.abi.bpf_layouts import MAP_CREATE, MAP_ELEM, PROG_LOAD, Command, Helper, MapType
-from conformance.abi.bpf_layouts import ProgramType
+from conformance.abi.bpf_layouts import Helper, ProgramType
 from conformance.abi.perf import PERF_EVENT_IOC_SET_BPF
 from conformance.program import operations as op
 from conformance.program.bpf import (
-    INSTRUCTION_SIZE,
     R0,
     R1,
     R2,
@@ -28,9 +25,7 @@ from conformance.program.bpf import (
     Size,
     alu64_imm,
     alu64_reg,
-    assemble,
     call,
-    descriptors,
     exit_insn,
     ja,
     jmp_imm,
@@ -43,14 +38,9 @@ from conformance.program.bpf import (
     stx_xadd,
 )
 from conformance.program.operations import Observation
+from conformance.sut.bpf import Bpf, Program
 from conformance.sut.perf import PerfEvent
-from conformance.sut.places import PAGE, SCRATCH, STRUCT
 from conformance.sut.process import Process
-
-_INSTRUCTIONS = SCRATCH + 6 * PAGE
-_LICENSE = SCRATCH + 7 * PAGE
-_KEY = _LICENSE + 64
-_VALUE = SCRATCH + 8 * PAGE
 
 # The value of the map: how often the program ran, its context, what that leads to.
 RUNS = 0
@@ -64,6 +54,8 @@ IOVEC_SIZE = 16
 KERNEL = 0xFFFF_FFFF_FFFF_FFFF
 
 _DATA_ITER = 2
+# The key of the map's only element.
+_FIRST = bytes(4)
 
 
 def recorder(slot: int, *, room: int, parts: int, answer: int) -> list[Piece]:
@@ -154,81 +146,28 @@ class Seen:
 
 
 class Recorder:
-    """The program as a process loaded it, and the map it keeps things in.
-
-    ``loaded`` is what the loading was answered.
-    """
+    """The program as a process loaded it, and the map it keeps things in."""
 
     def __init__(self, process: Process, *, room: int = 8, parts: int = 3, answer: int = 1) -> None:
-        self._process = process
-        self._size = CONTENT + max(room, VECTOR - CONTENT + parts * IOVEC_SIZE)
-        self._map = process.free_slot()
-        members = {
-            "map_type": MapType.ARRAY,
-            "key_size": 4,
-            "value_size": self._size,
-            "max_entries": 1,
-        }
-        actor = process.actor
-        process.run(
-            op.Store(actor, STRUCT, MAP_CREATE.pack(members)),
-            op.Bpf(actor, Command.MAP_CREATE, STRUCT, MAP_CREATE.size, self._map),
-        )
-        program = recorder(self._map, room=room, parts=parts, answer=answer)
-        self.slot, self.loaded = load(process, program)
+        bpf = Bpf(process)
+        size = CONTENT + max(room, VECTOR - CONTENT + parts * IOVEC_SIZE)
+        self._map = bpf.array(value_size=size, max_entries=1)
+        instructions = recorder(self._map.slot, room=room, parts=parts, answer=answer)
+        self.program = bpf.load(instructions, ProgramType.TRACEPOINT)
 
     def attach(self, event: PerfEvent) -> Observation:
         """PERF_EVENT_IOC_SET_BPF."""
-        return attach(event, self.slot)
+        return attach(event, self.program)
 
     def take(self) -> Seen:
         """What was kept; the map is empty again."""
-        actor = self._process.actor
-        found = self._process.run(
-            *self._element(Command.MAP_LOOKUP_ELEM), op.Load(actor, _VALUE, self._size)
-        )
-        self._process.run(
-            op.Store(actor, _VALUE, bytes(self._size)), *self._element(Command.MAP_UPDATE_ELEM)
-        )
-        raw = found.data or bytes(self._size)
-        return Seen(*struct.unpack_from("<QIIQ", raw), content=raw[CONTENT:])
-
-    def _element(self, command: Command) -> list[op.Operation]:
-        actor = self._process.actor
-        attr = MAP_ELEM.pack({"key": _KEY, "value": _VALUE})
-        return [
-            op.Store(actor, _KEY, bytes(4)),
-            op.Store(actor, STRUCT, attr),
-            op.StoreDescriptor(actor, STRUCT, self._map),
-            op.Bpf(actor, command, STRUCT, MAP_ELEM.size),
-        ]
-
-    def close(self) -> Observation:
-        """Close the program's descriptor; the map stays open."""
-        return self._process.run(op.Close(self._process.actor, self.slot))
+        kept = self._map.value(_FIRST) or b""
+        self._map.update(_FIRST, bytes(self._map.value_size))
+        return Seen(*struct.unpack_from("<QIIQ", kept), content=kept[CONTENT:])
 
 
-def load(process: Process, program: Sequence[Piece]) -> tuple[int, Observation]:
-    """BPF_PROG_LOAD as a program for tracepoints: the slot, and what was answered."""
-    raw = assemble(program)
-    members = {
-        "prog_type": ProgramType.TRACEPOINT,
-        "insn_cnt": len(raw) // INSTRUCTION_SIZE,
-        "insns": _INSTRUCTIONS,
-        "license": _LICENSE,
-    }
-    actor, slot = process.actor, process.free_slot()
-    loaded = process.run(
-        op.Store(actor, _INSTRUCTIONS, raw),
-        *(op.StoreDescriptor(actor, _INSTRUCTIONS + at, of) for at, of in descriptors(program)),
-        op.Store(actor, _LICENSE, b"GPL\0"),
-        op.Store(actor, STRUCT, PROG_LOAD.pack(members)),
-        op.Bpf(actor, Command.PROG_LOAD, STRUCT, PROG_LOAD.size, slot),
-    )
-    return slot, loaded
-
-
-def attach(event: PerfEvent, program: int) -> Observation:
-    """PERF_EVENT_IOC_SET_BPF of the program in a slot."""
-    call = op.IoctlDescriptor(event.process.actor, event.slot, PERF_EVENT_IOC_SET_BPF, program)
-    return event.process.run(call)
+def attach(event: PerfEvent, program: Program) -> Observation:
+    """PERF_EVENT_IOC_SET_BPF of a program."""
+    actor = event.process.actor
+    request = PERF_EVENT_IOC_SET_BPF
+    return event.process.run(op.IoctlDescriptor(actor, event.slot, request, program.slot))

@@ -6,9 +6,12 @@ context, and what that leads to, for the case to look at.
 
 from __future__ import annotations
 
-from conformance.cases.bpf_context import KERNEL, Recorder, attach, load
+from conformance.abi.bpf_layouts import ProgramType
+from conformance.cases.bpf_context import KERNEL, Recorder, attach
 from conformance.cases.declare import case, variants
+from conformance.program import operations as op
 from conformance.program.bpf import R0, R1, Size, exit_insn, ldx_mem
+from conformance.sut.bpf import Bpf
 from conformance.sut.perf import Wish, listen
 from conformance.sut.user_events import UserEvents
 
@@ -353,16 +356,15 @@ def test_not_reached(ue: UserEvents) -> None:
 def test_answer_ignored(ue: UserEvents, answer: int) -> None:
     """Whatever a program answers perf gets its sample, unlike from tracepoints of the kernel."""
     data = ue.open_data()
-    data.register(ue.name() + " u64 a")
+    data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())
-    recorder = Recorder(ue.process, answer=answer)
+    recorder = Recorder(ue.process, room=4, answer=answer)
     recorder.attach(event)
     ring = event.map()
-    assert data.write(WRITTEN).value == 12
+    assert data.write(INDEX + b"\x41\0\0\0").value == 8
     assert recorder.take().runs == 1
     assert event.count == 1
-    (sample,) = ring.records()
-    assert sample.endswith(": 11 22 33 44 55 66 77 88 00 00 00 00")
+    assert ring.records() == ["SAMPLE misc 1 size 24 raw 12: 41 00 00 00"]
 
 
 @case("bpf_context.beside_ftrace", spec=f"{PERF}; {CORE}", doc=EBPF, profiles=BYTES, needs=NEEDS)
@@ -458,7 +460,7 @@ def test_detached(ue: UserEvents) -> None:
     event = listen(ue.process, ue.name())
     recorder = Recorder(ue.process)
     recorder.attach(event)
-    recorder.close()
+    ue.process.run(op.Close(ue.process.actor, recorder.program.slot))
     data.write(WRITTEN)
     assert recorder.take().runs == 1
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "perf")
@@ -531,10 +533,11 @@ def test_direct_access(ue: UserEvents, size: Size, offset: int, loaded: str) -> 
     data = ue.open_data()
     data.register(ue.name("long") + " u64 a")
     data.register(ue.name("short") + " u32 a")
-    slot, seen = load(ue.process, [ldx_mem(size, R0, R1, offset), exit_insn()])
-    assert seen.errno == loaded
+    instructions = [ldx_mem(size, R0, R1, offset), exit_insn()]
+    program = Bpf(ue.process).load(instructions, ProgramType.TRACEPOINT)
+    assert program.errno == loaded
     if not loaded:
         # A load has to lie within the fields of the event: 8 bytes of common ones, then u32.
-        assert attach(listen(ue.process, ue.name("short")), slot).errno == "EACCES"
-        assert attach(listen(ue.process, ue.name("long")), slot).errno == ""
+        assert attach(listen(ue.process, ue.name("short")), program).errno == "EACCES"
+        assert attach(listen(ue.process, ue.name("long")), program).errno == ""
         assert data.write(WRITTEN).value == 12

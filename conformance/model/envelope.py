@@ -20,12 +20,14 @@ class Answer:
 
     ``value`` None means that the number is not compared.  ``memory`` is the content of
     the watched ranges afterwards; None stands for memory that cannot be read.
+    ``example`` is what the model as a kernel says where content is not compared.
     """
 
     value: int | None
     errno: str = ""
     data: bytes | None = None
     memory: Memory = field(default_factory=dict)
+    example: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.abi.profiles import Profile
 from conformance.model import kernel_events, tracefs
+from conformance.model.bpf_syscalls import choices
 from conformance.model.envelope import Answer, Difference, differences
 from conformance.model.errors import Errno, TooManyStates
 from conformance.model.syscalls import perform
@@ -111,7 +112,8 @@ def _candidates(
     """Apply an operation to all states that may be: their answers, and what they become."""
     candidates = []
     before: Kinds = _ANYTHING if isinstance(operation, _ABOUT_EVENTS) else FixUp
-    for world in _reachable(worlds, before):
+    reachable = [each for world in _reachable(worlds, before) for each in choices(world, operation)]
+    for world in reachable:
         overtaken = _overtaken(world, operation)
         answer = perform(world, operation)
         if overtaken is not None:
@@ -119,7 +121,7 @@ def _candidates(
             candidates.append(_Candidate(Answer(-1, "ENODEV", None, memory), overtaken))
         for after in _reachable([world], FixUp) if watches else [world]:
             memory = {(w.actor, w.address): _watched(after, w) for w in watches}
-            complete = Answer(answer.value, answer.errno, answer.data, memory)
+            complete = replace(answer, memory=memory)
             candidates.append(_Candidate(complete, after))
     return candidates
 

@@ -67,10 +67,12 @@ class AddressSpace:
     """The memory of one process, by page number."""
 
     entries: dict[int, Entry] = field(default_factory=dict)
+    # (address, length) of what holds something that the kernel was free to choose.
+    left_open: list[tuple[int, int]] = field(default_factory=list)
 
     def fork(self) -> AddressSpace:
         """A copy after fork(2): private pages become copy-on-write on both sides."""
-        child = AddressSpace()
+        child = AddressSpace(left_open=list(self.left_open))
         for number, entry in self.entries.items():
             if entry.owner is not None:
                 continue
@@ -204,6 +206,25 @@ class AddressSpace:
         if entry is None or not entry.exclusive or not entry.protection & mmap.PROT_WRITE:
             return None
         return entry.page
+
+    def leave_open(self, address: int, length: int) -> None:
+        """What these bytes are now is the kernel's choice."""
+        self.left_open.append((address, length))
+
+    def is_open(self, address: int, length: int) -> bool:
+        """Whether any of these bytes are."""
+        return any(
+            start < address + length and address < start + size for start, size in self.left_open
+        )
+
+    def store(self, address: int, data: bytes) -> None:
+        """The process stores bytes of its own: ``write``, and they are known again."""
+        self.write(address, data)
+        self.left_open = [
+            (start, size)
+            for start, size in self.left_open
+            if start < address or address + len(data) < start + size
+        ]
 
     def discard(self, address: int, length: int) -> None:
         """madvise(MADV_DONTNEED): private pages read as zero again."""

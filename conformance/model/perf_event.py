@@ -15,6 +15,7 @@ from conformance.model.memory import PAGE_SIZE, Page
 from conformance.model.perf_filter import Predicate
 
 if TYPE_CHECKING:
+    from conformance.model.bpf_programs import Program
     from conformance.model.world import Process
 
 _HEADER = struct.Struct("<IHH")
@@ -98,6 +99,7 @@ class PerfEvent:
     count: int = 0
     filter: Predicate | None = None
     ring: Ring | None = None
+    program: Program | None = None
     # How many events are still to come before the next sample.
     left: int = field(init=False)
 

@@ -21,8 +21,11 @@ from conformance.model.world import Process, World
 _MOST_PROGRAMS = 64
 
 
-def attach(world: World, event: PerfEvent, program: Program) -> None:
-    """PERF_EVENT_IOC_SET_BPF.  Raises Errno."""
+def attach(world: World, event: PerfEvent, program: object) -> None:
+    """PERF_EVENT_IOC_SET_BPF of what a descriptor is open for.  Raises Errno."""
+    if not isinstance(program, Program):
+        # bpf_prog_get()
+        raise Errno("EINVAL")
     if event.source is None:
         raise NotModelled("a program on an event that is no tracepoint")
     if program.kind is not ProgramType.TRACEPOINT:

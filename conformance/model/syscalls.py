@@ -8,7 +8,17 @@ from collections.abc import Callable
 from errno import errorcode
 from typing import Any
 
-from conformance.model import dynamic_events, perf, registration, tracefs, writing
+from conformance.abi.perf import PERF_EVENT_IOC_SET_BPF
+from conformance.model import (
+    bpf_syscalls,
+    dynamic_events,
+    perf,
+    perf_program,
+    registration,
+    sockets,
+    tracefs,
+    writing,
+)
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled, RawReturn
 from conformance.model.memory import PAGE_SIZE, Entry, pages_of
@@ -114,8 +124,20 @@ def _ioctl(world: World, operation: op.Ioctl) -> Answer:
     return Answer(registration.ioctl(world, process, file, operation.request, operation.argument))
 
 
+def _ioctl_descriptor(world: World, operation: op.IoctlDescriptor) -> Answer:
+    process = world.process(operation.actor)
+    event = process.file(operation.slot).perf
+    if event is None or operation.request != PERF_EVENT_IOC_SET_BPF:
+        raise NotModelled(f"ioctl {operation.request:#x} with a descriptor")
+    perf_program.attach(world, event, process.file(operation.argument_slot).object)
+    return Answer(0)
+
+
 def _read(world: World, operation: op.Read) -> Answer:
     file = world.process(operation.actor).file(operation.slot)
+    if isinstance(file.object, sockets.Socket):
+        datagram = file.object.receive(operation.count)
+        return Answer(len(datagram), "", datagram)
     if file.flags & os.O_ACCMODE == os.O_WRONLY:
         raise Errno("EBADF")
     if file.path == tracefs.DATA:
@@ -143,6 +165,9 @@ def _data_file(world: World, actor: str, slot: int) -> tuple[Process, OpenFile]:
 def _write(world: World, operation: op.Write) -> Answer:
     process = world.process(operation.actor)
     file = process.file(operation.slot)
+    if isinstance(file.object, sockets.Socket):
+        datagram = process.memory.read(operation.address, operation.count)
+        return Answer(file.object.send(datagram))
     if file.path == tracefs.DYNAMIC_EVENTS and file.flags & os.O_ACCMODE != os.O_RDONLY:
         commands = process.memory.read(operation.address, operation.count)
         return Answer(dynamic_events.run_commands(world, process, commands.decode("latin-1")))
@@ -232,7 +257,7 @@ def _mprotect(world: World, operation: op.Mprotect) -> Answer:
 
 
 def _store(world: World, operation: op.Store) -> Answer:
-    world.process(operation.actor).memory.write(operation.address, operation.data)
+    world.process(operation.actor).memory.store(operation.address, operation.data)
     return Answer(len(operation.data))
 
 
@@ -264,6 +289,8 @@ def _read_ring(world: World, operation: op.ReadRing) -> Answer:
 def _load(world: World, operation: op.Load) -> Answer:
     memory = world.process(operation.actor).memory
     data = memory.read(operation.address, operation.length)
+    if memory.is_open(operation.address, operation.length):
+        return Answer(operation.length, example=data)
     return Answer(operation.length, "", data)
 
 
@@ -283,6 +310,13 @@ def _stat(world: World, operation: op.Stat) -> Answer:
     return Answer(tracefs.mode(world, operation.path))
 
 
+def _store_descriptor(world: World, operation: op.StoreDescriptor) -> Answer:
+    process = world.process(operation.actor)
+    number = process.number_of(operation.slot).to_bytes(4, "little")
+    process.memory.store(operation.address, number)
+    return Answer(len(number))
+
+
 _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     op.Spawn: _spawn,
     op.Fork: _fork,
@@ -292,6 +326,7 @@ _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     op.Close: _close,
     op.Dup: _dup,
     op.Ioctl: _ioctl,
+    op.IoctlDescriptor: _ioctl_descriptor,
     op.PerfEventOpen: _perf_event_open,
     op.Pin: _pin,
     op.ReadRing: _read_ring,
@@ -310,4 +345,8 @@ _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     op.ReadFile: _read_file,
     op.WriteFile: _write_file,
     op.Stat: _stat,
+    op.Bpf: bpf_syscalls.bpf,
+    op.StoreDescriptor: _store_descriptor,
+    op.Socketpair: sockets.socketpair,
+    op.Setsockopt: sockets.setsockopt,
 }

@@ -18,6 +18,9 @@ from conformance.model.status_page import StatusPage
 
 # The tracefs instance at the top, as opposed to instances/NAME.
 TOP = ""
+# Descriptors have these numbers here, more than any process opens.
+_FIRST_DESCRIPTOR = 1 << 20
+_NO_DESCRIPTOR = (1 << 31) - 1
 # EVENT_STATUS_*: what is attached to an event.
 STATUS_FTRACE = 1 << EVENT_BIT_FTRACE
 STATUS_PERF = 1 << EVENT_BIT_PERF
@@ -39,6 +42,8 @@ class OpenFile:
     text: bytes = b""
     position: int = 0
     perf: PerfEvent | None = None
+    # A map, a program or a socket: what has no path.
+    object: object | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -75,6 +80,19 @@ class Process:
         if slot not in self.slots:
             raise Errno("EBADF")
         return self.slots[slot]
+
+    def number_of(self, slot: int) -> int:
+        """The number of a descriptor as a program sees it: here, one of our own."""
+        self.file(slot)
+        return _FIRST_DESCRIPTOR + slot
+
+    def slot_of(self, number: int) -> int:
+        """The slot behind a number.  Raises NotModelled for numbers that were not asked for."""
+        if not number < 1 << 31 or number == _NO_DESCRIPTOR:
+            raise Errno("EBADF")
+        if number < _FIRST_DESCRIPTOR:
+            raise NotModelled(f"descriptor {number}, which may be anybody's")
+        return number - _FIRST_DESCRIPTOR
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,8 @@ class ModelExecutor:
             self._model.settle()
         answer = self._model.step(operation, watches)[0]
         watched = tuple(answer.memory.items())
-        seen = Observation(answer.value or 0, answer.errno, answer.data, watched)
+        data = answer.example if answer.data is None else answer.data
+        seen = Observation(answer.value or 0, answer.errno, data, watched)
         self._model.narrow(operation, seen)
         return seen
 
