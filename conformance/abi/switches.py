@@ -22,9 +22,9 @@ class Kind(StrEnum):
 class Switch:
     """One dated behaviour.
 
-    ``since`` is the first mainline release as (major, minor), None for what no release does:
-    a variant of ours, or what was merged and removed again; ``backports`` maps a stable series to the first sublevel
-    that has it; ``commit`` is the title of the commit.
+    ``since`` is the first mainline release as (major, minor), None for what no release does
+    but a variant of ours, or what was merged and removed again; ``backports`` maps a stable
+    series to the first sublevel that has it; ``commit`` is the title of the commit.
     """
 
     name: str

@@ -148,7 +148,7 @@ class Seen:
 class Recorder:
     """The program as a process loaded it, and the map it keeps things in."""
 
-    def __init__(self, process: Process, *, room: int = 8, parts: int = 3, answer: int = 1) -> None:
+    def __init__(self, process: Process, *, room: int = 8, parts: int = 0, answer: int = 1) -> None:
         bpf = Bpf(process)
         size = CONTENT + max(room, VECTOR - CONTENT + parts * IOVEC_SIZE)
         self._map = bpf.array(value_size=size, max_entries=1)
