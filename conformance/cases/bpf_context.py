@@ -163,7 +163,8 @@ class Recorder:
         """What was kept; the map is empty again."""
         kept = self._map.value(_FIRST) or b""
         self._map.update(_FIRST, bytes(self._map.value_size))
-        return Seen(*struct.unpack_from("<QIIQ", kept), content=kept[CONTENT:])
+        runs, data_type, data_len, address = struct.unpack_from("<QIIQ", kept)
+        return Seen(runs, data_type, data_len, address, kept[CONTENT:])
 
 
 def attach(event: PerfEvent, program: Program) -> Observation:

@@ -70,15 +70,11 @@ def test_write(ue: UserEvents) -> None:
     data.register(ue.name() + " u64 a")
     recorder = Recorder(ue.process)
     recorder.attach(listen(ue.process, ue.name()))
-    for write in (
-        lambda: data.write(WRITTEN),
-        lambda: data.pwrite(WRITTEN, 0),
-        lambda: data.pwritev([WRITTEN], 77),
-    ):
-        assert write().value == 12
-        seen = recorder.take()
-        assert (seen.runs, seen.context) == (1, (IN_USER, 8, DATA + 4))
-        assert seen.content[:8] == PAYLOAD
+    for written in (data.write(WRITTEN), data.pwrite(WRITTEN, 0), data.pwritev([WRITTEN], 77)):
+        assert written.value == 12
+    seen = recorder.take()
+    assert (seen.runs, seen.context) == (3, (IN_USER, 8, DATA + 4))
+    assert seen.content[:8] == PAYLOAD
 
 
 @case("bpf_context.end_of_memory", spec=BPF, doc=EBPF, profiles=BYTES, needs=NEEDS, tier="full")
