@@ -104,7 +104,7 @@ class Attempt:
         world = self._model.world
         lasting = any(event.self_reference or event.listened_to for event in world.table.events)
         shared = not world.tracing_on or world.table.maximum != DEFAULT_MAX_EVENTS
-        return lasting or shared
+        return lasting or shared or bool(world.kprobes)
 
     def recorded(self) -> bool:
         """Whether the trace buffer may hold something."""

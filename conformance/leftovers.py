@@ -66,6 +66,11 @@ class Janitor:
                 for system in (tracefs.SYSTEM, tracefs.MULTI_SYSTEM)
             ]
         for line in definitions.splitlines():
+            if line.startswith("p:"):
+                # A kprobe: `p:GROUP/NAME FUNCTION`.
+                name = line.partition(":")[2].partition(" ")[0]
+                repairs.append(_spill(tracefs.DYNAMIC_EVENTS, f"-:{name}", os.O_APPEND))
+                continue
             # By name: some definitions do not match their own text, as `-:` would need.
             name = line.removeprefix("u:").partition(" ")[0]
             repairs.append(["poke", _MEMORY, (name.encode("latin-1") + b"\0").hex()])

@@ -36,7 +36,7 @@ class ProgramType(IntEnum):
     UNSPEC = 0
     SOCKET_FILTER = 1
     KPROBE = 2
-    # Since 4.7.
+    # Since 4.7, for events of the kernel: what user events are too.
     TRACEPOINT = 5
 
 

@@ -6,8 +6,6 @@ import struct
 from dataclasses import dataclass
 
 from conformance.abi.bpf_layouts import Helper, ProgramType
-from conformance.abi.perf import PERF_EVENT_IOC_SET_BPF
-from conformance.program import operations as op
 from conformance.program.bpf import (
     R0,
     R1,
@@ -38,7 +36,7 @@ from conformance.program.bpf import (
     stx_xadd,
 )
 from conformance.program.operations import Observation
-from conformance.sut.bpf import Bpf, Program
+from conformance.sut.bpf import Bpf
 from conformance.sut.perf import PerfEvent
 from conformance.sut.process import Process
 
@@ -157,7 +155,7 @@ class Recorder:
 
     def attach(self, event: PerfEvent) -> Observation:
         """PERF_EVENT_IOC_SET_BPF."""
-        return attach(event, self.program)
+        return event.set_program(self.program.slot)
 
     def take(self) -> Seen:
         """What was kept; the map is empty again."""
@@ -165,10 +163,3 @@ class Recorder:
         self._map.update(_FIRST, bytes(self._map.value_size))
         runs, data_type, data_len, address = struct.unpack_from("<QIIQ", kept)
         return Seen(runs, data_type, data_len, address, kept[CONTENT:])
-
-
-def attach(event: PerfEvent, program: Program) -> Observation:
-    """PERF_EVENT_IOC_SET_BPF of a program."""
-    actor = event.process.actor
-    request = PERF_EVENT_IOC_SET_BPF
-    return event.process.run(op.IoctlDescriptor(actor, event.slot, request, program.slot))

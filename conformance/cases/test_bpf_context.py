@@ -7,7 +7,7 @@ context, and what that leads to, for the case to look at.
 from __future__ import annotations
 
 from conformance.abi.bpf_layouts import ProgramType
-from conformance.cases.bpf_context import KERNEL, Recorder, attach
+from conformance.cases.bpf_context import KERNEL, Recorder
 from conformance.cases.declare import case, variants
 from conformance.program import operations as op
 from conformance.program.bpf import R0, R1, Size, exit_insn, ldx_mem
@@ -534,6 +534,6 @@ def test_direct_access(ue: UserEvents, size: Size, offset: int, loaded: str) -> 
     assert program.errno == loaded
     if not loaded:
         # A load has to lie within the fields of the event: 8 bytes of common ones, then u32.
-        assert attach(listen(ue.process, ue.name("short")), program).errno == "EACCES"
-        assert attach(listen(ue.process, ue.name("long")), program).errno == ""
+        assert listen(ue.process, ue.name("short")).set_program(program.slot).errno == "EACCES"
+        assert listen(ue.process, ue.name("long")).set_program(program.slot).errno == ""
         assert data.write(WRITTEN).value == 12

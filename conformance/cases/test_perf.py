@@ -321,10 +321,11 @@ def test_wrong_config(ue: UserEvents, config: int) -> None:
     doc=f"{PERF_DOC}: an event follows a process, or a processor, or a process on a processor",
     profiles=PROFILES,
 )
-def test_nobody_nowhere(ue: UserEvents) -> None:
-    """Every process on every processor is EINVAL, and perf does not listen then."""
+@variants("pid, cpu", {"everywhere": (-1, -1), "absent": (-1, 8192), "mine": (0, 8192)})
+def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
+    """Everybody everywhere, or a processor that no machine has, is EINVAL; nobody listens then."""
     place = ue.open_data().register(ue.name()).place
-    assert listen(ue.process, ue.name(), pid=-1, cpu=-1).errno == "EINVAL"
+    assert listen(ue.process, ue.name(), pid=pid, cpu=cpu).errno == "EINVAL"
     assert ue.tracefs.status() == ue.status_line(place, ue.name(), "")
 
 

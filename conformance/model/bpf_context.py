@@ -1,7 +1,7 @@
 """What attached BPF programs are given: struct user_bpf_context and what it points to.
 
-Source: trace_events_user.c:user_event_bpf as it was in the merge window of 5.18;
-lib/iov_iter.c:iterate_iovec, which consumes the write index.
+Source: trace_events_user.c:user_event_bpf, user_event_perf as they were in the merge window
+of 5.18; lib/iov_iter.c:iterate_iovec, which consumes the write index.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from conformance.abi.layouts import (
     USER_BPF_CONTEXT,
@@ -17,9 +18,13 @@ from conformance.abi.layouts import (
     USER_BPF_DATA_USER,
     USER_BPF_ITER,
 )
+from conformance.model import memory
 from conformance.model.errors import Errno
 from conformance.model.events import Event
 from conformance.model.memory import PAGE_SIZE
+
+if TYPE_CHECKING:
+    from conformance.model.world import Process, World
 
 Segment = tuple[int, int]
 
@@ -69,6 +74,33 @@ class Context:
             if start <= address and address + length <= start + len(content):
                 return content[address - start :][:length]
         raise Errno("EFAULT")
+
+
+def run_programs(
+    world: World,
+    process: Process,
+    event: Event,
+    segments: Sequence[Segment],
+    consumed: int,
+    payload: bytes,
+) -> None:
+    """Run the programs on a user event for a write; what they answer is ignored.
+
+    ``consumed`` bytes of the segments were the write index, ``payload`` is the rest.
+    """
+    if not world.profile.has("bpf_programs_run"):
+        return
+    given = context(event, segments, consumed, payload)
+
+    def read_memory(address: int, length: int) -> bytes:
+        """bpf_probe_read(): the writer's memory below the kernel's half, else the kernel's."""
+        if memory.is_user_range(address, length):
+            return process.memory.read(address, length)
+        return given.read(address, length)
+
+    for listener in world.perf_events:
+        if listener.source == event.serial and listener.program is not None:
+            listener.program.run(given.raw, read_memory)
 
 
 def context(event: Event, segments: Sequence[Segment], consumed: int, payload: bytes) -> Context:

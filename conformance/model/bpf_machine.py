@@ -43,7 +43,8 @@ _MOST_STEPS = 1 << 16
 class Region:
     """Memory that a program may reach: its stack, its context, a value of a map.
 
-    ``known`` says which bytes of a stack have been written; None is all of them.
+    ``known`` says which bytes of a stack have been written, or of a context are known; None
+    is all of them.
     ``spilled`` holds pointers, by offset.
     """
 

@@ -41,9 +41,17 @@ class Program:
     maps: Mapping[int, Map] = field(default_factory=dict)
     context_size: int = 0
 
-    def run(self, context: bytes, read_memory: ReadMemory | None = None) -> int:
-        """Its answer, R0, for a context.  Raises NotModelled for what is not known."""
-        region = Region(bytearray(context))
+    def run(
+        self,
+        context: bytes,
+        read_memory: ReadMemory | None = None,
+        known: set[int] | None = None,
+    ) -> int:
+        """Its answer, R0, for a context, of which some bytes may be known or all of them.
+
+        Raises NotModelled for what is not known.
+        """
+        region = Region(bytearray(context), known)
         return Machine(self.instructions, self.maps, region, read_memory).run()
 
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 from conformance.abi import grammar
 from conformance.abi.layouts import USER_EVENT_REG_PERSIST
 from conformance.model import definition
-from conformance.model.errors import Errno
+from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.world import Process, World
 
 
 def text(world: World) -> str:
     """One line for each event, oldest first."""
+    if world.kprobes:
+        raise NotModelled("dynamic_events with kprobes among the events")
     return "".join(_definition_line(event) for event in world.table.events)
 
 

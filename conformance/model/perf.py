@@ -10,10 +10,13 @@ import mmap
 import os
 
 from conformance.abi import perf
+from conformance.abi.bpf_layouts import ProgramType
 from conformance.model import memory, perf_filter
+from conformance.model.bpf_programs import Program
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.kprobes import Kprobe
 from conformance.model.memory import PAGE_SIZE, Entry
-from conformance.model.perf_event import PerfEvent, Ring
+from conformance.model.perf_event import ANY_CPU, PerfEvent, Ring
 from conformance.model.world import OpenFile, Process, World
 from conformance.program import operations as op
 
@@ -23,6 +26,8 @@ _SAMPLE_TYPES = perf.PERF_SAMPLE_TID | perf.PERF_SAMPLE_PERIOD | perf.PERF_SAMPL
 # Ids of events are 16 bits wide; of those that are no user event's nothing is known.
 _KERNEL_IDS = 1 << 16
 _COUNT_SIZE = 8
+# No kernel has so many processors (CONFIG_NR_CPUS).
+_MOST_CPUS = 8192
 # strndup_user() of a filter.
 _LONGEST_FILTER = PAGE_SIZE
 
@@ -34,13 +39,16 @@ def open_event(world: World, process: Process, operation: op.PerfEventOpen) -> O
     if not process.capable and not flags & perf.ATTR_EXCLUDE_KERNEL:
         # perf_allow_kernel(), kernel.perf_event_paranoid being 2.
         raise Errno("EACCES")
-    if operation.pid not in (0, -1) or (operation.pid, operation.cpu) == (0, 0):
-        raise NotModelled(f"perf_event_open for {operation.pid} on {operation.cpu}")
-    if operation.pid == -1 and operation.cpu == -1:
+    if operation.pid not in (0, -1):
+        raise NotModelled(f"perf_event_open for process {operation.pid}")
+    if operation.cpu >= _MOST_CPUS or (operation.pid == -1 and operation.cpu == ANY_CPU):
+        # perf_event_alloc()
         raise Errno("EINVAL")
-    source = _source(world, attr)
-    raw = source is not None and bool(sample_type & perf.PERF_SAMPLE_RAW)
-    if raw and not process.capable:
+    source, kprobe = _source(world, attr)
+    raw = bool(sample_type & perf.PERF_SAMPLE_RAW)
+    if raw and kprobe is not None:
+        raise NotModelled("the records of kprobes")
+    if raw and source is not None and not process.capable:
         # perf_allow_tracepoint()
         raise Errno("EPERM")
     if operation.pid == -1 and not process.capable:
@@ -48,6 +56,7 @@ def open_event(world: World, process: Process, operation: op.PerfEventOpen) -> O
         raise Errno("EACCES")
     event = PerfEvent(
         source=source,
+        kprobe=kprobe,
         tasks=[process] if operation.pid == 0 else [],
         cpu=operation.cpu,
         period=attr["sample_period"],
@@ -57,7 +66,7 @@ def open_event(world: World, process: Process, operation: op.PerfEventOpen) -> O
         exclude_kernel=bool(flags & perf.ATTR_EXCLUDE_KERNEL),
     )
     world.open_perf(event)
-    return OpenFile("perf_event", os.O_RDWR, perf=event)
+    return OpenFile("perf_event", os.O_RDWR, object=event)
 
 
 def _attr(process: Process, address: int) -> dict[str, int]:
@@ -71,16 +80,19 @@ def _attr(process: Process, address: int) -> dict[str, int]:
     return attr
 
 
-def _source(world: World, attr: dict[str, int]) -> int | None:
-    """The user event of a tracepoint's id; a dummy has none.  Raises Errno("EINVAL")."""
+def _source(world: World, attr: dict[str, int]) -> tuple[int | None, Kprobe | None]:
+    """The user event or kprobe of an id; a dummy has neither.  Raises Errno("EINVAL")."""
     kind, config = attr["type"], attr["config"]
     if (kind, config) == (perf.PERF_TYPE_SOFTWARE, perf.PERF_COUNT_SW_DUMMY):
-        return None
+        return None, None
     if kind != perf.PERF_TYPE_TRACEPOINT:
         raise NotModelled(f"perf type {kind}")
     event = next((event for event in world.table.events if event.id == config), None)
     if event is not None:
-        return event.serial
+        return event.serial, None
+    probe = next((probe for probe in world.kprobes if probe.id == config), None)
+    if probe is not None:
+        return None, probe
     if config < _KERNEL_IDS:
         raise NotModelled(f"the event of the kernel with the id {config}")
     raise Errno("EINVAL")
@@ -100,6 +112,38 @@ def ioctl(world: World, process: Process, event: PerfEvent, request: int, argume
         case _:
             raise Errno("ENOTTY")
     return 0
+
+
+def set_program(world: World, process: Process, event: PerfEvent, slot: int) -> int:
+    """PERF_EVENT_IOC_SET_BPF: __perf_event_set_bpf_prog(), perf_event_attach_bpf_prog()."""
+    program = process.file(slot).object
+    if not isinstance(program, Program):
+        raise Errno("EINVAL")
+    wanted = {(True, False): ProgramType.TRACEPOINT, (False, True): ProgramType.KPROBE}
+    place = (event.source is not None, event.kprobe is not None)
+    # What is neither wants a type of program that nothing here loads.
+    if program.kind is not wanted.get(place):
+        raise Errno("EINVAL")
+    if event.source is not None:
+        _check_context(world, program, event.source)
+    fellows = [
+        each
+        for each in world.perf_events
+        if (each.source, each.kprobe) == (event.source, event.kprobe)
+    ]
+    if event.program is not None or any(each.program is program for each in fellows):
+        raise Errno("EEXIST")
+    event.program = program
+    return 0
+
+
+def _check_context(world: World, program: Program, source: int) -> None:
+    """trace_event_get_offsets(): what a program loads has to lie within the fields."""
+    fields = world.event(source).fields
+    if not fields and program.context_size:
+        raise NotModelled("a program that loads from an event without fields")
+    if fields and program.context_size > fields[-1].offset + fields[-1].size:
+        raise Errno("EACCES")
 
 
 def _set_filter(world: World, process: Process, event: PerfEvent, address: int) -> None:
@@ -130,7 +174,7 @@ def map_ring(process: Process, file: OpenFile, operation: op.Mmap) -> None:
     numbers = memory.pages_of(operation.address, operation.length)
     records = len(numbers) - 1
     # Many children would write to one ring, and that is refused.
-    refused = event.cpu == -1 and event.inherit
+    refused = event.cpu == ANY_CPU and event.inherit
     if refused or not operation.flags & mmap.MAP_SHARED or operation.offset:
         raise Errno("EINVAL")
     if records & (records - 1):

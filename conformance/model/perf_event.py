@@ -16,7 +16,10 @@ from conformance.model.perf_filter import Predicate
 
 if TYPE_CHECKING:
     from conformance.model.bpf_programs import Program
+    from conformance.model.kprobes import Kprobe
     from conformance.model.world import Process
+
+ANY_CPU = -1
 
 _HEADER = struct.Struct("<IHH")
 _LOST = struct.Struct("<QQ")
@@ -85,7 +88,9 @@ class Ring:
 class PerfEvent:
     """struct perf_event.  ``source`` is the serial of the user event it listens to.
 
-    ``tasks`` are the processes it follows; none means everybody on ``cpu``.
+    It may listen to a kprobe instead, or be a dummy that listens to nothing.
+    ``tasks`` are the processes it follows, none of them everybody; ``cpu`` is the processor
+    on which it does, or ANY_CPU.
     """
 
     source: int | None
@@ -96,10 +101,11 @@ class PerfEvent:
     enabled: bool
     inherit: bool
     exclude_kernel: bool
+    kprobe: Kprobe | None = None
+    program: Program | None = None
     count: int = 0
     filter: Predicate | None = None
     ring: Ring | None = None
-    program: Program | None = None
     # How many events are still to come before the next sample.
     left: int = field(init=False)
 
@@ -108,10 +114,10 @@ class PerfEvent:
 
     def counts(self, process: Process) -> bool:
         """Whether it follows what a process does now."""
-        if not self.enabled:
+        if not self.enabled or (self.tasks and process not in self.tasks):
             return False
-        if self.tasks:
-            return process in self.tasks
+        if self.cpu == ANY_CPU:
+            return True
         if process.cpu is None:
             raise NotModelled("an event of one processor, and a process on any")
         return process.cpu == self.cpu

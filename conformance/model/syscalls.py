@@ -13,7 +13,6 @@ from conformance.model import (
     bpf_syscalls,
     dynamic_events,
     perf,
-    perf_program,
     registration,
     sockets,
     tracefs,
@@ -129,8 +128,7 @@ def _ioctl_descriptor(world: World, operation: op.IoctlDescriptor) -> Answer:
     event = process.file(operation.slot).perf
     if event is None or operation.request != PERF_EVENT_IOC_SET_BPF:
         raise NotModelled(f"ioctl {operation.request:#x} with a descriptor")
-    perf_program.attach(world, event, process.file(operation.argument_slot).object)
-    return Answer(0)
+    return Answer(perf.set_program(world, process, event, operation.argument_slot))
 
 
 def _read(world: World, operation: op.Read) -> Answer:

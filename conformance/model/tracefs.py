@@ -16,6 +16,7 @@ from conformance.model import (
     foreign_probe,
     format_text,
     kernel_events,
+    kprobes,
     status_text,
 )
 from conformance.model.errors import Errno, NotModelled
@@ -123,6 +124,9 @@ def number(world: World, process: Process, path: str) -> int:
     """The number in a file, as far as the model has one that stands for it."""
     check_open(world, process, path, os.O_RDONLY)
     found = event_file(world, path)
+    probe = kprobes.number(world, path)
+    if probe is not None:
+        return probe
     if found is None or found[1] != "id":
         raise NotModelled(f"the number in {path}")
     return found[0].id
@@ -170,6 +174,8 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
     match path:
         case _ if path == DYNAMIC_EVENTS:
             return dynamic_events.run_commands(world, process, text)
+        case _ if path == kprobes.KPROBE_EVENTS:
+            kprobes.command(world, text)
         case _ if path == TRACING_ON:
             world.tracing_on = _number(text) != 0
         case _ if path == MAXIMUM:

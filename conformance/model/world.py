@@ -12,6 +12,7 @@ from conformance.abi.layouts import EVENT_BIT_FTRACE, EVENT_BIT_OTHER, EVENT_BIT
 from conformance.abi.profiles import Profile
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event, EventTable
+from conformance.model.kprobes import Kprobe
 from conformance.model.memory import AddressSpace, Page
 from conformance.model.perf_event import PerfEvent
 from conformance.model.status_page import StatusPage
@@ -32,8 +33,7 @@ class OpenFile:
     """An open file description.
 
     ``events`` are the serials behind the write indices of user_events_data; ``text`` and
-    ``position`` (in bytes) what a file that shows text has in its buffer; ``perf`` what
-    perf_event_open(2) opened.
+    ``position`` (in bytes) what a file that shows text has in its buffer.
     """
 
     path: str
@@ -41,9 +41,13 @@ class OpenFile:
     events: list[int] = field(default_factory=list)
     text: bytes = b""
     position: int = 0
-    perf: PerfEvent | None = None
-    # A map, a program or a socket: what has no path.
+    # A map, a program, a socket or an event of perf: what has no path.
     object: object | None = None
+
+    @property
+    def perf(self) -> PerfEvent | None:
+        """The event of perf that it is."""
+        return self.object if isinstance(self.object, PerfEvent) else None
 
 
 @dataclass(slots=True, eq=False)
@@ -147,6 +151,8 @@ class World:
     opaque: dict[str, bytes] = field(default_factory=dict)
     kernel_enabled: set[str] = field(default_factory=set)
     perf_events: list[PerfEvent] = field(default_factory=list)
+    kprobes: list[Kprobe] = field(default_factory=list)
+    kprobes_made: int = 0
 
     @classmethod
     def fresh(cls, profile: Profile) -> World:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from conformance.abi import grammar
 from conformance.abi.perf import PERF_MAX_TRACE_SIZE
-from conformance.model import memory, perf_program
+from conformance.model import bpf_context, kprobes, memory
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.perf_event import PerfEvent
@@ -44,6 +44,7 @@ def write(
     address, count = segment
     if not memory.is_user_range(address, count):
         raise Errno("EFAULT")
+    kprobes.hit(world, process, address, count)
     if position != 0:
         raise Errno("EFAULT")
     return _write_core(world, process, file, [segment])
@@ -106,7 +107,7 @@ def _write_core(world: World, process: Process, file: OpenFile, segments: Sequen
         payload, _ = _take(process, rest, total - _INDEX_SIZE)
     else:
         payload = _readable(process, rest)
-    perf_program.run(world, process, event, segments, _INDEX_SIZE, payload)
+    bpf_context.run_programs(world, process, event, segments, _INDEX_SIZE, payload)
     _record(world, process, event, payload)
     return total
 

@@ -140,6 +140,15 @@ class PerfEvent:
         self.process.queue(op.Store(self.process.actor, STRING, text.encode() + b"\0"))
         return self.ioctl(perf.PERF_EVENT_IOC_SET_FILTER, STRING)
 
+    def set_program(self, slot: int) -> Observation:
+        """Run a program of bpf(2), by its slot, whenever the event happens."""
+        request = perf.PERF_EVENT_IOC_SET_BPF
+        return self.process.run(op.IoctlDescriptor(self.process.actor, self.slot, request, slot))
+
+    def of(self, process: Process) -> PerfEvent:
+        """The copy of this descriptor that a forked process has."""
+        return PerfEvent(process, self.slot, self.opened, self._sample_type)
+
     def close(self) -> Observation:
         """close(2)."""
         return self.process.run(op.Close(self.process.actor, self.slot))

@@ -18,8 +18,12 @@ TRACING_ON = f"{ROOT}/tracing_on"
 PROBE_ATTACH = "/sys/module/uevt_probe/parameters/attach"
 PROBE_DETACH = "/sys/module/uevt_probe/parameters/detach"
 MAXIMUM = "/proc/sys/kernel/user_events_max"
+KPROBE_EVENTS = f"{ROOT}/kprobe_events"
+# The directory below events/ of the kprobes of programs.
+KPROBES = "uevt"
 SYSTEM = "user_events"
 MULTI_SYSTEM = "user_events_multi"
+_APPEND = os.O_WRONLY | os.O_APPEND
 
 
 class Tracefs:
@@ -81,6 +85,14 @@ class Tracefs:
     def detach_probe(self) -> Observation:
         """Let the helper module stop listening."""
         return self.write(PROBE_DETACH, "\n")
+
+    def add_kprobe(self, name: str, function: str) -> Observation:
+        """A kprobe at the entry of a function of the kernel."""
+        return self.write(KPROBE_EVENTS, f"p:{KPROBES}/{name} {function}\n", _APPEND)
+
+    def remove_kprobe(self, name: str) -> Observation:
+        """Take a kprobe away."""
+        return self.write(KPROBE_EVENTS, f"-:{KPROBES}/{name}\n", _APPEND)
 
     def enabled(self, name: str, *, system: str = SYSTEM) -> Observation:
         """What `enable` of an event shows."""
