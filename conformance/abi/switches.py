@@ -228,13 +228,6 @@ SWITCHES: tuple[Switch, ...] = (
         kind=Kind.BASE,
     ),
     Switch(
-        "bpf_uninitialized_stack_read",
-        "a program may read bytes of its stack that it has not written",
-        "bpf: Allow reads from uninit stack",
-        (6, 3),
-        kind=Kind.BASE,
-    ),
-    Switch(
         "bpf_log_without_buffer",
         "the verifier's log may have any size, and a level without a buffer",
         "bpf: Relax log_buf NULL conditions when log_level>0 is requested",
@@ -251,8 +244,8 @@ SWITCHES: tuple[Switch, ...] = (
     Switch(
         "bpf_license_read_last",
         "a wrong number of instructions is refused before the license is read",
-        "bpf: Add BPF token support to BPF_PROG_LOAD command",
-        (6, 9),
+        "bpf: keep BPF_PROG_LOAD permission checks clear of validations",
+        (6, 5),
         kind=Kind.BASE,
     ),
 )

@@ -14,7 +14,7 @@ from conformance.model.errors import NotModelled
 from conformance.program.bpf import R0, R1, R2, R3, R4, R5
 
 # No release has so many helpers.
-_NO_HELPER = 1 << 16
+_NO_HELPER = 10_000
 
 
 def check(access: Access, number: int, gpl: bool, id: int) -> None:
@@ -70,7 +70,7 @@ def _check_memory(access: Access, register: int, size: int) -> None:
     address = access.state.read(register)
     if isinstance(address, Address) and address.kind is Kind.STACK:
         access.state.check_stack(address.offset, size, "indirect access to")
-        check_written(access, address.offset, size)
+        check_written(access.state, address.offset, size)
     elif isinstance(address, Address) and address.kind is Kind.VALUE:
         check_value(address, 0, size)
     else:

@@ -25,8 +25,8 @@ _LICENSE_SIZE = 128
 # license_is_gpl_compatible() in include/linux/license.h.
 _GPL = {"GPL", "GPL v2", "GPL and additional rights"}
 _GPL |= {f"Dual {other}/GPL" for other in ("BSD", "MIT")} | {"Dual MPL/GPL"}
-# The lowest type that no release has.
-_NO_TYPE = 1 << 16
+# No release has so many types.
+_NO_TYPE = 1000
 
 
 @dataclass(slots=True, eq=False)
@@ -85,7 +85,6 @@ def load(profile: Profile, process: Process, asked: Loading, log: Log) -> Progra
     places = range(0, len(raw), INSTRUCTION_SIZE)
     program = [Instruction.decode(raw[at : at + INSTRUCTION_SIZE]) for at in places]
     question = bpf_verifier.Question(
-        profile,
         ProgramType(asked.kind),
         program,
         gpl=license_text in _GPL,

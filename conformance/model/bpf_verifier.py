@@ -10,7 +10,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from conformance.abi.bpf_layouts import PSEUDO_MAP_FD, ProgramType
-from conformance.abi.profiles import Profile
 from conformance.model import bpf_helpers, bpf_structure
 from conformance.model.bpf_access import Access, check_access
 from conformance.model.bpf_arithmetic import arithmetic, compare, signed, swap
@@ -31,7 +30,6 @@ class Question:
     ``context_ends`` takes where each access to the context ends.
     """
 
-    profile: Profile
     kind: ProgramType
     program: Sequence[Instruction]
     gpl: bool
@@ -47,6 +45,7 @@ def check(question: Question, find_map: FindMap, said: list[str]) -> Mapping[int
     except Refused as refused:
         said.append(refused.why)
         raise
+    said += [f"{number}: ({each.code:02x})" for number, each in enumerate(question.program)]
     said.append(f"processed {len(question.program)} insns")
     return maps
 
@@ -106,8 +105,7 @@ class _Walk:
 
     def _access(self, state: State) -> Access:
         question = self.question
-        strict, ends = question.strict, question.context_ends
-        return Access(state, question.profile, question.kind, strict, ends)
+        return Access(state, question.kind, question.strict, question.context_ends)
 
     def _step(self, state: State, each: Instruction) -> None:
         match each.code & 7:

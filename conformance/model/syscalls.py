@@ -101,6 +101,7 @@ def _close(world: World, operation: op.Close) -> Answer:
     process = world.process(operation.actor)
     file = process.file(operation.slot)
     del process.slots[operation.slot]
+    process.closed.add(operation.slot)
     world.close(file)
     return Answer(0)
 
@@ -136,6 +137,7 @@ def _read(world: World, operation: op.Read) -> Answer:
     if isinstance(file.object, sockets.Socket):
         datagram = file.object.receive(operation.count)
         return Answer(len(datagram), "", datagram)
+    _refuse_nameless(file)
     if file.flags & os.O_ACCMODE == os.O_WRONLY:
         raise Errno("EBADF")
     if file.path == tracefs.DATA:
@@ -145,6 +147,12 @@ def _read(world: World, operation: op.Read) -> Answer:
         return Answer(len(count), "", count)
     data = tracefs.read_open(world, file, operation.count)
     return Answer(len(data), "", data)
+
+
+def _refuse_nameless(file: OpenFile) -> None:
+    """bpf_dummy_read(), bpf_dummy_write(): maps and programs are opened for both, in vain."""
+    if file.object is not None:
+        raise Errno("EINVAL")
 
 
 def _data_file(world: World, actor: str, slot: int) -> tuple[Process, OpenFile]:
@@ -166,6 +174,7 @@ def _write(world: World, operation: op.Write) -> Answer:
     if isinstance(file.object, sockets.Socket):
         datagram = process.memory.read(operation.address, operation.count)
         return Answer(file.object.send(datagram))
+    _refuse_nameless(file)
     if file.path == tracefs.DYNAMIC_EVENTS and file.flags & os.O_ACCMODE != os.O_RDONLY:
         commands = process.memory.read(operation.address, operation.count)
         return Answer(dynamic_events.run_commands(world, process, commands.decode("latin-1")))

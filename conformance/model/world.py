@@ -71,6 +71,7 @@ class Process:
     memory: AddressSpace = field(default_factory=AddressSpace)
     slots: dict[int, OpenFile] = field(default_factory=dict)
     uid: int = 0
+    closed: set[int] = field(default_factory=set)
     enablers: list[Enabler] | None = None
     cpu: int | None = None
 
@@ -86,8 +87,9 @@ class Process:
         return self.slots[slot]
 
     def number_of(self, slot: int) -> int:
-        """The number of a descriptor as a program sees it: here, one of our own."""
-        self.file(slot)
+        """The number of a descriptor, open or closed again: here, one of our own."""
+        if slot not in self.closed:
+            self.file(slot)
         return _FIRST_DESCRIPTOR + slot
 
     def slot_of(self, number: int) -> int:

@@ -74,7 +74,11 @@ class Bpf:
         """A command with raw attributes, of which ``size`` bytes are told."""
         address = self.place(attributes, descriptors)
         told = len(attributes) if size is None else size
-        return self.process.run(op.Bpf(self.actor, command, address, told, slot))
+        return self.process.run(self.operation(command, address, told, slot))
+
+    def operation(self, command: int, address: int, size: int, slot: int | None) -> op.Bpf:
+        """A command with attributes that are in memory already."""
+        return op.Bpf(self.actor, command, address, size, slot)
 
     # Maps
 
@@ -148,6 +152,10 @@ class Bpf:
         slot = self.process.free_slot()
         return Program(self.call(Command.PROG_LOAD, attributes, slot=slot), slot)
 
+    def seven(self) -> Program:
+        """A program that answers 7."""
+        return self.load([bpf.mov64_imm(bpf.R0, 7), bpf.exit_insn()])
+
     # Sockets
 
     def pair(self) -> Pair:
@@ -155,6 +163,10 @@ class Bpf:
         slot, other = self.process.free_slot(), self.process.free_slot()
         self.process.run(op.Socketpair(self.actor, slot, other))
         return Pair(self.process, slot, other)
+
+    def close(self, program: Program) -> Observation:
+        """close(2) of a program's descriptor."""
+        return self.process.run(op.Close(self.actor, program.slot))
 
     def run(self, program: Program, datagram: bytes = b"datagram") -> bytes | None:
         """What a filter leaves of a datagram; None where it drops it."""
@@ -253,6 +265,22 @@ class Map:
         process = self.bpf.process
         return process.run(op.Close(process.actor, self.slot))
 
+    def read(self, count: int) -> Observation:
+        """read(2) of the descriptor."""
+        process = self.bpf.process
+        return process.run(op.Read(process.actor, self.slot, count))
+
+    def write(self, data: bytes) -> Observation:
+        """write(2) to it."""
+        self._place(_VALUE, data)
+        process = self.bpf.process
+        return process.run(op.Write(process.actor, self.slot, _VALUE, len(data)))
+
+    def ioctl(self, request: int) -> Observation:
+        """ioctl(2) of it."""
+        process = self.bpf.process
+        return process.run(op.Ioctl(process.actor, self.slot, request, 0))
+
     def dup(self) -> Map:
         """dup(2) of it."""
         process = self.bpf.process
@@ -268,6 +296,10 @@ class Pair:
     process: Process
     slot: int
     other: int
+
+    def turned(self) -> Pair:
+        """The same in the other direction."""
+        return Pair(self.process, self.other, self.slot)
 
     def attach(self, program: Program) -> Observation:
         """SO_ATTACH_BPF: a filter for what arrives at the second one."""

@@ -1,0 +1,336 @@
+"""Loads, stores and jumps of eBPF programs, executed."""
+
+from __future__ import annotations
+
+from conformance.cases.bpf_running import Computer, keep
+from conformance.cases.declare import case, variants
+from conformance.program.bpf import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R5,
+    R6,
+    R7,
+    R8,
+    R9,
+    R10,
+    Alu,
+    Jump,
+    Label,
+    Piece,
+    Size,
+    alu64_imm,
+    alu64_reg,
+    call,
+    exit_insn,
+    ja,
+    jmp_imm,
+    jmp_reg,
+    ld_map_fd,
+    ldx_mem,
+    mov64_imm,
+    mov64_reg,
+    st_mem,
+    stx_mem,
+    stx_xadd,
+)
+from conformance.sut.bpf import Bpf
+from conformance.sut.user_events import UserEvents
+
+ALWAYS = "5.18.."
+HEADER = "include/uapi/linux/bpf.h@v4.1"
+LOADING = f"{HEADER}: BPF_DW is the fourth size, beside those of classic BPF"
+ADDING = f"{HEADER}: BPF_XADD is an exclusive add"
+REGISTERS = f"{HEADER}: ten general registers of 64 bits, and R10, the frame"
+JUMPING = f"{HEADER}: BPF_JNE, and BPF_JSGT and BPF_JSGE with signs, beside those of classic BPF"
+CALLING = f"{HEADER}: BPF_CALL calls a function, BPF_EXIT returns"
+RUN = "kernel/bpf/core.c:___bpf_prog_run"
+NUMBER = 0x1122_3344_F5F6_F7F8
+PLACE = -128
+
+
+@case("bpf.load_sizes", spec=RUN, doc=LOADING, profiles=ALWAYS, isolation="none")
+def test_load_sizes(ue: UserEvents) -> None:
+    """Loads of 8, 4, 2 and 1 bytes, little endian, leave zeros in the rest of their register."""
+    computer = Computer(
+        ue,
+        stx_mem(Size.DW, R10, R6, PLACE),
+        *(ldx_mem(Size.DW, R8, R10, PLACE), keep(0, R8)),
+        *(ldx_mem(Size.W, R8, R10, PLACE), keep(1, R8)),
+        *(ldx_mem(Size.H, R8, R10, PLACE), keep(2, R8)),
+        *(ldx_mem(Size.B, R8, R10, PLACE), keep(3, R8)),
+        *(ldx_mem(Size.W, R8, R10, PLACE + 4), keep(4, R8)),
+        *(ldx_mem(Size.H, R8, R10, PLACE + 6), keep(5, R8)),
+        *(ldx_mem(Size.B, R8, R10, PLACE + 7), keep(6, R8)),
+    )
+    assert computer.run(NUMBER)[:7] == [
+        *(0x11223344F5F6F7F8, 0xF5F6F7F8, 0xF7F8, 0xF8),
+        *(0x11223344, 0x1122, 0x11),
+    ]
+
+
+@case("bpf.store_sizes", spec=RUN, doc=LOADING, profiles=ALWAYS, isolation="none")
+@variants(
+    "size, stored, number",
+    {
+        "dw": (Size.DW, 0x11223344F5F6F7F8, 0xFFFFFFFFFFFFFFFE),
+        "w": (Size.W, 0xFFFFFFFFF5F6F7F8, 0xFFFFFFFFFFFFFFFE),
+        "h": (Size.H, 0xFFFFFFFFFFFFF7F8, 0xFFFFFFFFFFFFFFFE),
+        "b": (Size.B, 0xFFFFFFFFFFFFFFF8, 0xFFFFFFFFFFFFFFFE),
+    },
+)
+def test_store_sizes(ue: UserEvents, size: Size, stored: int, number: int) -> None:
+    """A store changes as many bytes as its size says, from a register or a signed number."""
+    computer = Computer(
+        ue,
+        *(st_mem(Size.DW, R10, PLACE + 8 * place, -1) for place in range(-1, 3)),
+        stx_mem(size, R10, R6, PLACE),
+        st_mem(size, R10, PLACE + 8, -2),
+        *(ldx_mem(Size.DW, R8, R10, PLACE), keep(0, R8)),
+        *(ldx_mem(Size.DW, R8, R10, PLACE + 8), keep(1, R8)),
+        *(ldx_mem(Size.DW, R8, R10, PLACE - 8), keep(2, R8)),
+        *(ldx_mem(Size.DW, R8, R10, PLACE + 16), keep(3, R8)),
+    )
+    untouched = [0xFFFFFFFFFFFFFFFF] * 2
+    assert computer.run(NUMBER)[:4] == [stored, number, *untouched]
+
+
+@case("bpf.store_number_is_signed", spec=RUN, doc=LOADING, profiles=ALWAYS, isolation="none")
+def test_store_number_is_signed(ue: UserEvents) -> None:
+    """The number of a store is of 32 bits and signed: in 8 bytes its upper half is the sign."""
+    computer = Computer(
+        ue,
+        st_mem(Size.DW, R10, PLACE, -(1 << 31)),
+        *(ldx_mem(Size.DW, R8, R10, PLACE), keep(0, R8)),
+        st_mem(Size.DW, R10, PLACE, (1 << 31) - 1),
+        *(ldx_mem(Size.DW, R8, R10, PLACE), keep(1, R8)),
+    )
+    assert computer.run()[:2] == [0xFFFFFFFF80000000, 0x7FFFFFFF]
+
+
+@case("bpf.whole_stack", spec=RUN, doc=REGISTERS, profiles=ALWAYS, isolation="none")
+def test_whole_stack(ue: UserEvents) -> None:
+    """The stack has 512 bytes, all below R10."""
+    computer = Computer(
+        ue,
+        stx_mem(Size.DW, R10, R6, -512),
+        stx_mem(Size.B, R10, R7, -257),
+        *(ldx_mem(Size.DW, R8, R10, -512), keep(0, R8)),
+        *(ldx_mem(Size.B, R8, R10, -257), keep(1, R8)),
+        mov64_reg(R9, R10),
+        alu64_imm(Alu.SUB, R9, 500),
+        *(ldx_mem(Size.W, R8, R9, -8), keep(2, R8)),
+    )
+    assert computer.run(NUMBER, 0x77)[:3] == [0x11223344F5F6F7F8, 0x77, 0x11223344]
+
+
+@case("bpf.exclusive_add", spec=RUN, doc=ADDING, profiles=ALWAYS, isolation="none")
+def test_exclusive_add(ue: UserEvents) -> None:
+    """An exclusive add of 8 or 4 bytes changes memory, not its register, and carries no further."""
+    computer = Computer(
+        ue,
+        stx_mem(Size.DW, R10, R6, PLACE),
+        stx_xadd(Size.DW, R10, R7, PLACE),
+        *(ldx_mem(Size.DW, R8, R10, PLACE), keep(0, R8), keep(1, R7)),
+        stx_mem(Size.DW, R10, R6, PLACE),
+        stx_xadd(Size.W, R10, R7, PLACE),
+        *(ldx_mem(Size.DW, R8, R10, PLACE), keep(2, R8)),
+        stx_xadd(Size.W, R10, R7, PLACE + 4),
+        *(ldx_mem(Size.DW, R8, R10, PLACE), keep(3, R8)),
+    )
+    assert computer.run(0x1_FFFF_FFFF, 0x2_0000_0001)[:4] == [
+        *(0x400000000, 0x200000001, 0x100000000, 0x200000000),
+    ]
+
+
+@case("bpf.exclusive_add_to_map", spec=RUN, doc=ADDING, profiles=ALWAYS, isolation="none")
+def test_exclusive_add_to_map(ue: UserEvents) -> None:
+    """Every datagram adds its length to an element, which user space reads and sets."""
+    system = Bpf(ue.process)
+    map_ = system.array(max_entries=2)
+    program = system.load(
+        [
+            ldx_mem(Size.W, R6, R1, 0),
+            st_mem(Size.W, R10, -4, 1),
+            mov64_reg(R2, R10),
+            alu64_imm(Alu.ADD, R2, -4),
+            ld_map_fd(R1, map_.slot),
+            call(1),
+            jmp_imm(Jump.JEQ, R0, 0, "out"),
+            stx_xadd(Size.DW, R0, R6, 0),
+            Label("out"),
+            mov64_imm(R0, 0),
+            exit_insn(),
+        ]
+    )
+    assert program.errno == ""
+    pair = system.pair()
+    pair.attach(program)
+    for datagram in (b"four", b"", b"thirteen more"):
+        assert pair.send(datagram).value == len(datagram)
+    assert map_.value(b"\1\0\0\0") == b"\x11\0\0\0\0\0\0\0"
+    map_.update(b"\1\0\0\0", b"\xff" * 8)
+    pair.send(b"three" + b"!")
+    assert map_.value(b"\1\0\0\0") == b"\5\0\0\0\0\0\0\0"
+    assert map_.value(b"\0\0\0\0") == bytes(8)
+
+
+@case("bpf.registers", spec=RUN, doc=REGISTERS, profiles=ALWAYS, isolation="none")
+def test_registers(ue: UserEvents) -> None:
+    """Ten registers hold ten numbers at once, and the last is the frame that stores go by."""
+    registers = (R0, R1, R2, R3, R4, R5, R8, R9)
+    computer = Computer(
+        ue,
+        *(mov64_imm(register, 100 + register) for register in registers),
+        *(alu64_reg(Alu.ADD, register, R6) for register in registers),
+        *(keep(number, register) for number, register in enumerate(registers)),
+    )
+    assert computer.run(1000) == [1100, 1101, 1102, 1103, 1104, 1105, 1108, 1109]
+
+
+@case("bpf.registers_kept", spec=RUN, doc=CALLING, profiles=ALWAYS, isolation="none")
+def test_registers_kept(ue: UserEvents) -> None:
+    """A call leaves R6 to R9 and the stack as they were, and its answer in R0."""
+    system = Bpf(ue.process)
+    map_ = system.map()
+    computer = Computer(
+        ue,
+        *(mov64_imm(R8, 8), mov64_imm(R9, 9)),
+        st_mem(Size.W, R10, -100, 77),
+        ld_map_fd(R1, map_.slot),
+        mov64_reg(R2, R10),
+        alu64_imm(Alu.ADD, R2, -100),
+        call(1),
+        *(keep(0, R0), keep(1, R6), keep(2, R7), keep(3, R8), keep(4, R9)),
+        *(ldx_mem(Size.W, R8, R10, -100), keep(5, R8)),
+    )
+    assert computer.run(6, 7)[:6] == [0, 6, 7, 8, 9, 77]
+
+
+def taken(*jumps: tuple[Jump, int | None]) -> list[Piece]:
+    """Whether each of up to eight jumps is taken, R6 compared with R7 or a number."""
+    program: list[Piece] = []
+    for number, (jump, constant) in enumerate(jumps):
+        to = f"behind-{number}"
+        program.append(mov64_imm(R8, 1))
+        if constant is None:
+            program.append(jmp_reg(jump, R6, R7, to))
+        else:
+            program.append(jmp_imm(jump, R6, constant, to))
+        program += [mov64_imm(R8, 0), Label(to), keep(number, R8)]
+    return program
+
+
+COMPARING = (Jump.JEQ, Jump.JNE, Jump.JGT, Jump.JGE, Jump.JSET, Jump.JSGT, Jump.JSGE)
+MINUS = 0xFFFF_FFFF_FFFF_FFFF
+
+
+@case("bpf.jumps", spec=RUN, doc=JUMPING, profiles=ALWAYS, isolation="none")
+@variants(
+    "left, right, expected",
+    {
+        "minus-one-and-one": (MINUS, 1, [0, 1, 1, 1, 1, 0, 0]),
+        "equal": (6, 6, [1, 0, 0, 1, 1, 0, 1]),
+        "zero": (0, 0, [1, 0, 0, 1, 0, 0, 1]),
+        "one-and-minus-one": (1, MINUS, [0, 1, 0, 0, 1, 1, 1]),
+        "upper-half": (1 << 32, 2 << 32, [0, 1, 0, 0, 0, 0, 0]),
+        "no-common-bit": (5, 2, [0, 1, 1, 1, 0, 1, 1]),
+        "least-and-greatest": (1 << 63, (1 << 63) - 1, [0, 1, 1, 1, 0, 0, 0]),
+    },
+)
+def test_jumps(ue: UserEvents, left: int, right: int, expected: list[int]) -> None:
+    """EQ, NE, GT, GE, SET, SGT and SGE compare all 64 bits of two registers."""
+    computer = Computer(ue, *taken(*((jump, None) for jump in COMPARING)))
+    assert computer.run(left, right)[:7] == expected
+
+
+@case("bpf.jumps_by_number", spec=RUN, doc=JUMPING, profiles=ALWAYS, isolation="none")
+@variants(
+    "left, expected",
+    {
+        "minus-two": (MINUS - 1, [1, 0, 0, 1, 1, 0, 1]),
+        "minus-one": (MINUS, [0, 1, 1, 1, 1, 1, 1]),
+        "one": (1, [0, 1, 0, 0, 0, 1, 1]),
+        "lower-half": (0xFFFF_FFFE, [0, 1, 0, 0, 1, 1, 1]),
+        "least": (1 << 63, [0, 1, 0, 0, 1, 0, 0]),
+    },
+)
+def test_jumps_by_number(ue: UserEvents, left: int, expected: list[int]) -> None:
+    """Compared with the number -2 a register is compared with its 64 bits, sign and all."""
+    computer = Computer(ue, *taken(*((jump, -2) for jump in COMPARING)))
+    assert computer.run(left)[:7] == expected
+
+
+@case("bpf.jump_back", spec=RUN, doc=f"{HEADER}: off is signed", profiles=ALWAYS, isolation="none")
+def test_jump_back(ue: UserEvents) -> None:
+    """Jumps go backward too, as long as the verifier sees the end: a loop of five rounds."""
+    computer = Computer(
+        ue,
+        *(mov64_imm(R8, 0), mov64_imm(R9, 0)),
+        Label("again"),
+        alu64_reg(Alu.ADD, R8, R6),
+        alu64_imm(Alu.ADD, R9, 1),
+        jmp_imm(Jump.JNE, R9, 5, "again"),
+        *(keep(0, R8), keep(1, R9)),
+        ja("store"),
+    )
+    assert computer.run(100)[:2] == [500, 5]
+
+
+@case(
+    "bpf.exit",
+    spec="net/core/filter.c:sk_filter_trim_cap",
+    doc=CALLING,
+    profiles=ALWAYS,
+    isolation="none",
+)
+@variants(
+    "answer, left",
+    {
+        "some": (3, b"abc"),
+        "none": (0, None),
+        "all": (6, b"abcdef"),
+        "more": (7, b"abcdef"),
+        "minus-one": (-1, b"abcdef"),
+    },
+)
+def test_exit(ue: UserEvents, answer: int, left: bytes | None) -> None:
+    """What a socket filter answers is how many bytes of a datagram are left, 0 none of it."""
+    system = Bpf(ue.process)
+    assert system.run(system.load([mov64_imm(R0, answer), exit_insn()]), b"abcdef") == left
+
+
+@case(
+    "bpf.exit_lower_half",
+    spec="net/core/filter.c:sk_filter_trim_cap",
+    doc=CALLING,
+    profiles=ALWAYS,
+    isolation="none",
+)
+def test_exit_lower_half(ue: UserEvents) -> None:
+    """Of a filter's answer 32 bits count: with the others alone a datagram is dropped."""
+    system = Bpf(ue.process)
+    program = system.load([mov64_imm(R0, 1), alu64_imm(Alu.LSH, R0, 32), exit_insn()])
+    assert system.run(program, b"abcdef") is None
+    program = system.load(
+        [mov64_imm(R0, -3), alu64_imm(Alu.LSH, R0, 32), alu64_imm(Alu.OR, R0, 2), exit_insn()]
+    )
+    assert system.run(program, b"abcdef") == b"ab"
+
+
+@case(
+    "bpf.context",
+    spec="net/core/filter.c:sk_filter_is_valid_access",
+    doc=CALLING,
+    profiles=ALWAYS,
+    isolation="none",
+)
+def test_context(ue: UserEvents) -> None:
+    """A filter finds its context in R1, whose first four bytes are the length of the datagram."""
+    system = Bpf(ue.process)
+    program = system.load([ldx_mem(Size.W, R0, R1, 0), alu64_imm(Alu.SUB, R0, 2), exit_insn()])
+    assert system.run(program, b"abcdef") == b"abcd"
+    assert system.run(program, b"ab") is None
+    assert system.run(program, b"a") == b"a"
