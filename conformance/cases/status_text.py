@@ -20,3 +20,11 @@ def without_room(ue: UserEvents, text: str) -> str:
 def whole_status(ue: UserEvents) -> str:
     """All of user_events_status but for that line."""
     return without_room(ue, ue.tracefs.status(whole=True))
+
+
+def used_by(ue: UserEvents) -> str:
+    """Who uses the event that is called ``ue.name()``, as the text says; "" for nobody."""
+    (line,) = ue.tracefs.status().splitlines()
+    name, _, users = line.partition(" # Used by ")
+    assert name.rpartition(":")[2] == ue.name()
+    return users

@@ -9,6 +9,7 @@ import mmap
 
 from conformance.cases.declare import case, variants
 from conformance.cases.status_page import map_page
+from conformance.cases.status_text import used_by, whole_status
 from conformance.sut.perf import COUNTING, Wish, id_path, listen, open_raw, open_stored, store_id
 from conformance.sut.user_events import UserEvents
 
@@ -67,21 +68,29 @@ def test_status_page(ue: UserEvents, wish: Wish) -> None:
 
 
 @case(
-    "perf.status_text", spec="trace_events_user.c:user_seq_show", doc=STATUS_TEXT, profiles=PROFILES
+    "perf.status_text",
+    spec="trace_events_user.c:user_seq_show",
+    doc=STATUS_TEXT,
+    profiles=PROFILES,
+    isolation="global",
 )
 def test_status_text(ue: UserEvents) -> None:
-    """user_events_status names perf behind ftrace, while each listens."""
-    place = ue.open_data().register(ue.name()).place
-    first = listen(ue.process, ue.name())
-    listens = ue.dated("perf_sink", since="perf", before="")
-    both = ue.dated("perf_sink", since="ftrace perf", before="ftrace")
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), listens)
+    """user_events_status names perf behind ftrace, while each listens, and counts one event."""
+    ue.open_data().register(ue.name())
+    event = listen(ue.process, ue.name())
+    lines = ue.dated(
+        "perf_sink",
+        since=ue.status_line(1, ue.name(), "perf") + "\nActive: 1\nBusy: 1\n",
+        before=ue.status_line(1, ue.name()) + "\nActive: 1\nBusy: 0\n",
+    )
+    assert whole_status(ue) == lines
     ue.tracefs.enable(ue.name())
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), both)
-    first.close()
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), "ftrace")
+    both = ue.dated("perf_sink", since="ftrace perf", before="ftrace")
+    assert whole_status(ue) == ue.status_line(1, ue.name(), both) + "\nActive: 1\nBusy: 1\n"
+    event.close()
+    assert whole_status(ue) == ue.status_line(1, ue.name(), "ftrace") + "\nActive: 1\nBusy: 1\n"
     ue.tracefs.disable(ue.name())
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), "")
+    assert whole_status(ue) == ue.status_line(1, ue.name()) + "\nActive: 1\nBusy: 0\n"
 
 
 @case(
@@ -92,27 +101,27 @@ def test_status_text(ue: UserEvents) -> None:
 )
 def test_two_listeners(ue: UserEvents) -> None:
     """perf listens until the last of its events is closed, whoever has it."""
-    place = ue.open_data().register(ue.name()).place
+    ue.open_data().register(ue.name())
     other = ue.new_process()
     mine, second, theirs = (listen(each, ue.name()) for each in (ue.process, ue.process, other))
     listens = ue.dated("perf_sink", since="perf", before="")
     mine.close()
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), listens)
+    assert used_by(ue) == listens
     second.close()
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), listens)
+    assert used_by(ue) == listens
     theirs.close()
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), "")
+    assert used_by(ue) == ""
 
 
 @case("perf.exit", spec="core.c:perf_release", doc=TOOLS, profiles=PROFILES, needs=PERF)
 def test_exit(ue: UserEvents) -> None:
     """A tool that exits listens no more: its descriptors are closed and its rings go."""
-    place = ue.open_data().register(ue.name()).place
+    ue.open_data().register(ue.name())
     tool = ue.new_process()
     listen(tool, ue.name()).map()
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), "perf")
+    assert used_by(ue) == "perf"
     tool.exit()
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), "")
+    assert used_by(ue) == ""
 
 
 @case(
@@ -125,15 +134,15 @@ def test_exit(ue: UserEvents) -> None:
 def test_ring_outlives_descriptor(ue: UserEvents) -> None:
     """A mapped ring keeps perf listening, and filling it, when its descriptor is closed."""
     data = ue.open_data()
-    place = data.register(ue.name() + " u32 a").place
+    data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())
     ring = event.map()
     event.close()
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), "perf")
+    assert used_by(ue) == "perf"
     assert data.write_event(0, b"\x41\0\0\0").value == 8
     assert ring.records() == ["SAMPLE misc 1 size 24 raw 12: 41 00 00 00"]
     ring.unmap()
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), "")
+    assert used_by(ue) == ""
 
 
 @case(
@@ -141,7 +150,7 @@ def test_ring_outlives_descriptor(ue: UserEvents) -> None:
 )
 def test_forked_descriptor(ue: UserEvents) -> None:
     """A child has the descriptor and not the ring; perf listens until both are done with it."""
-    place = ue.open_data().register(ue.name()).place
+    ue.open_data().register(ue.name())
     tool = ue.new_process()
     event = listen(tool, ue.name())
     ring = event.map()
@@ -149,9 +158,9 @@ def test_forked_descriptor(ue: UserEvents) -> None:
     assert child.load(ring.address, 8).errno == "EFAULT"
     event.close()
     ring.unmap()
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), "perf")
+    assert used_by(ue) == "perf"
     child.exit()
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), "")
+    assert used_by(ue) == ""
 
 
 @case(
@@ -254,13 +263,13 @@ def test_multi_format(ue: UserEvents) -> None:
 )
 def test_unprivileged(ue: UserEvents, wish: Wish, errno: str, listens: str) -> None:
     """Without capabilities raw records are EPERM, the kernel is EACCES, and counting is fine."""
-    place = ue.open_data().register(ue.name() + " u32 a").place
+    ue.open_data().register(ue.name() + " u32 a")
     user = ue.new_process()
     store_id(user, ue.name(), wish)
     user.setuid(1000)
     assert open_stored(user, wish).errno == errno
-    used_by = ue.dated("perf_sink", since=listens, before="")
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), used_by)
+    shown = ue.dated("perf_sink", since=listens, before="")
+    assert used_by(ue) == shown
 
 
 @case(
@@ -273,12 +282,12 @@ def test_unprivileged(ue: UserEvents, wish: Wish, errno: str, listens: str) -> N
 def test_unprivileged_processor(ue: UserEvents) -> None:
     """Without capabilities nobody listens to all processes of a processor: EACCES."""
     wish = Wish(period=0, sample_type=0, exclude_kernel=True)
-    place = ue.open_data().register(ue.name()).place
+    ue.open_data().register(ue.name())
     user = ue.new_process()
     store_id(user, ue.name(), wish)
     user.setuid(1000)
     assert open_stored(user, wish, pid=-1, cpu=0).errno == "EACCES"
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), "")
+    assert used_by(ue) == ""
 
 
 @case(
@@ -324,9 +333,9 @@ def test_wrong_config(ue: UserEvents, config: int) -> None:
 @variants("pid, cpu", {"everywhere": (-1, -1), "absent": (-1, 8192), "mine": (0, 8192)})
 def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
     """Everybody everywhere, or a processor that no machine has, is EINVAL; nobody listens then."""
-    place = ue.open_data().register(ue.name()).place
+    ue.open_data().register(ue.name())
     assert listen(ue.process, ue.name(), pid=pid, cpu=cpu).errno == "EINVAL"
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), "")
+    assert used_by(ue) == ""
 
 
 # The ring

@@ -14,6 +14,7 @@ from conformance.cases.kprobe import (
     counted,
     load_counting,
 )
+from conformance.cases.status_text import used_by
 from conformance.sut.bpf import Bpf
 from conformance.sut.perf import listen
 from conformance.sut.user_events import UserEvents
@@ -105,10 +106,10 @@ def test_bpf_twice(ue: UserEvents) -> None:
 )
 def test_bpf_and_status(ue: UserEvents) -> None:
     """A program adds nothing to what the status says: perf listens, and nobody after its close."""
-    place = ue.open_data().register(ue.name()).place
+    ue.open_data().register(ue.name())
     event = listen(ue.process, ue.name())
     program = Bpf(ue.process).load(answering(1), TRACEPOINT)
     assert event.set_program(program.slot).value == 0
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), "perf")
+    assert used_by(ue) == "perf"
     event.close()
-    assert ue.tracefs.status() == ue.status_line(place, ue.name(), "")
+    assert used_by(ue) == ""
