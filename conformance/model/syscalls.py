@@ -137,14 +137,14 @@ def _read(world: World, operation: op.Read) -> Answer:
     if isinstance(file.object, sockets.Socket):
         datagram = file.object.receive(operation.count)
         return Answer(len(datagram), "", datagram)
+    if file.perf is not None:
+        count = perf.read(file.perf, operation.count)
+        return Answer(len(count), "", count)
     _refuse_nameless(file)
     if file.flags & os.O_ACCMODE == os.O_WRONLY:
         raise Errno("EBADF")
     if file.path == tracefs.DATA:
         raise Errno("EINVAL")
-    if file.perf is not None:
-        count = perf.read(file.perf, operation.count)
-        return Answer(len(count), "", count)
     data = tracefs.read_open(world, file, operation.count)
     return Answer(len(data), "", data)
 
