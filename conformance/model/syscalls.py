@@ -150,7 +150,10 @@ def _read(world: World, operation: op.Read) -> Answer:
 
 
 def _refuse_nameless(file: OpenFile) -> None:
-    """bpf_dummy_read(), bpf_dummy_write(): maps and programs are opened for both, in vain."""
+    """bpf_dummy_read(), bpf_dummy_write(): maps and programs are opened for both, in vain.
+
+    perf_fops has no write at all.
+    """
     if file.object is not None:
         raise Errno("EINVAL")
 
