@@ -44,7 +44,8 @@ _NAMES = """\
 What `--abi` takes beside releases. `first-commit` is user_events as it was merged for 5.18,
 before the rest of that series and the changes made until the release: it never was a release
 of its own. It had no perf either, which no case looks at: perf_event_open() succeeds, and the
-event and its status know nothing of it.
+event and its status know nothing of it. `merge-window` is the whole series, as mainline had it
+until the day of 5.18-rc1: what BPF programs were given was removed before that was tagged.
 """
 _DERIVED = """\
 ## What follows from them

@@ -134,6 +134,34 @@ EVENT_BIT_FTRACE = 0
 EVENT_BIT_PERF = 1
 EVENT_BIT_OTHER = 7
 
+# What BPF programs attached to a user_event got in the merge window of 5.18: the context,
+# where it says so an iterator.  Pointers have 64 bits here; on i386 they have 32.
+USER_BPF_CONTEXT = Layout(
+    "user_bpf_context",
+    16,
+    (
+        Member("data_type", 0, 4),
+        Member("data_len", 4, 4),
+        # A union: kdata, udata or iter, by data_type.
+        Member("data", 8, 8),
+    ),
+)
+USER_BPF_ITER = Layout(
+    "user_bpf_iter",
+    16,
+    (
+        Member("iov_offset", 0, 4),
+        Member("nr_segs", 4, 4),
+        Member("iov", 8, 8),
+    ),
+)
+# Values of data_type.
+USER_BPF_DATA_KERNEL = 0
+USER_BPF_DATA_USER = 1
+USER_BPF_DATA_ITER = 2
+# The flag that the text BPF_ITER sets; no ioctl takes it.
+FLAG_BPF_ITER = 1 << 0
+
 # The size an ioctl number carries is that of a *pointer*: the macros name pointer types.
 DIAG_IOCSREG = 0xC0082A00
 DIAG_IOCSDEL = 0x40082A01

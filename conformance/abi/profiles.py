@@ -96,10 +96,12 @@ PLACE_MEMBER: Mapping[Generation, str] = {
 }
 
 # Names for a generation as mainline released it, without what stable added, and for what
-# was merged first and never released as it was.
+# was merged first and never released as it was: the first commit, and all that the merge
+# window of 5.18 had until the day of -rc1, which came after "Remove eBPF interfaces".
 NAMED = {
     Generation.BYTE_STATUS.value: Named(Release(5, 19)),
     Generation.BIT_STATUS.value: Named(Release(6, 1)),
+    "merge-window": Named(Release(5, 18), frozenset({"bpf_iter_ignored", "bpf_programs_run"})),
     "first-commit": Named(
         Release(5, 18),
         frozenset(

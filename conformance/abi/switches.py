@@ -22,9 +22,9 @@ class Kind(StrEnum):
 class Switch:
     """One dated behaviour.
 
-    ``since`` is the first mainline release as (major, minor), None for what no release but
-    only a variant of ours does; ``backports`` maps a stable series to the first sublevel
-    that has it; ``commit`` is the title of the commit.
+    ``since`` is the first mainline release as (major, minor), None for what no release does
+    but a variant of ours, or what was merged and removed again; ``backports`` maps a stable
+    series to the first sublevel that has it; ``commit`` is the title of the commit.
     """
 
     name: str
@@ -170,6 +170,13 @@ SWITCHES: tuple[Switch, ...] = (
         "tracing/user_events: Fix use-after-free in user_event_mm_dup()",
         (7, 2),
         {(6, 12): 97},
+    ),
+    Switch(
+        "bpf_programs_run",
+        "BPF programs attached to an event run on what is written, with a user_bpf_context",
+        "no release: merged for 5.18, and out again before -rc1 with tracing/user_events: "
+        "Remove eBPF interfaces",
+        None,
     ),
     Switch(
         "two_status_pages",

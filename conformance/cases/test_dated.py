@@ -10,9 +10,11 @@ from __future__ import annotations
 import struct
 
 from conformance.abi.layouts import DIAG_IOCSUNREG
+from conformance.cases.bpf_context import Recorder
 from conformance.cases.declare import case
 from conformance.cases.format_text import fields_of, print_fmt_of
 from conformance.program import operations as op
+from conformance.sut.perf import listen
 from conformance.sut.places import PAGE
 from conformance.sut.tracefs import STATUS
 from conformance.sut.user_events import UserEvents
@@ -144,6 +146,24 @@ def test_bpf_iter_ignored(ue: UserEvents) -> None:
     ue.open_data().register(ue.name() + ":BPF_ITER")
     flagged = ue.tracefs.status().endswith(" # FLAG:BPF_ITER\n")
     assert flagged == ue.dated("bpf_iter_ignored", since=False, before=True)
+
+
+@case(
+    "dated.bpf_programs_run",
+    spec="trace_events_user.c:user_event_bpf, user_event_perf",
+    doc=f"{DOC}: silent; until 5.18-rc1 programs were given a struct user_bpf_context",
+    profiles="5.18..",
+    needs=("perf_sink",),
+    switch="bpf_programs_run",
+)
+def test_bpf_programs_run(ue: UserEvents) -> None:
+    """A BPF program can be attached, and nobody runs it but the merge window of 5.18."""
+    data = ue.open_data()
+    data.register(ue.name() + " u64 a")
+    recorder = Recorder(ue.process)
+    assert recorder.attach(listen(ue.process, ue.name())).value == 0
+    assert data.write_event(0, bytes(8)).value == 12
+    assert recorder.take().runs == ue.dated("bpf_programs_run", since=1, before=0)
 
 
 # Registering and finding

@@ -22,6 +22,8 @@ from conformance.sut.user_events import UserEvents
 RST = "Documentation/trace/user_events.rst@v6.12"
 SET_BPF = "core.c:__perf_event_set_bpf_prog"
 PERF = ("perf_sink",)
+# Where programs are run, test_bpf_context says what they get.
+RUN = ("bpf_programs_run",)
 PROFILES = "5.18.."
 A = b"\x41\0\0\0"
 A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
@@ -33,6 +35,7 @@ A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
     doc=f"{RST}: silent about BPF; linux/user_events.h@v5.18 has nothing about it any more",
     profiles=PROFILES,
     needs=PERF,
+    without=RUN,
 )
 @variants("answer", {"0": 0, "1": 1})
 def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
@@ -73,6 +76,7 @@ def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
     doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program",
     profiles=PROFILES,
     needs=PERF,
+    without=RUN,
 )
 def test_bpf_twice(ue: UserEvents) -> None:
     """A user event takes a program once, and an event of perf one: a second one is EEXIST."""

@@ -153,3 +153,46 @@ def test_text_flag(ue: UserEvents, flags: str, shown: str) -> None:
     ue.tracefs.enable("e")
     flag = flag.replace("#", "# Used by ftrace") or " # Used by ftrace"
     assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"
+
+
+@case(
+    "status_page.text_flag_of_dynamic_events",
+    spec=f"{SHOW}; user_event_parse_flags, as it was first",
+    doc=f"{RST}: nothing is said about flags",
+    isolation="global",
+    profiles="5.18..6.0",
+    tier="full",
+)
+def test_text_flag_of_dynamic_events(ue: UserEvents) -> None:
+    """dynamic_events takes the flag like the ioctl does, and does not show it."""
+    assert ue.tracefs.command("u:e:BPF_ITER u32 a; u64 b\nu:g:ONE u32 a\n").value == 40
+    assert ue.tracefs.dynamic_events(whole=True) == "u:e u32 a; u64 b\nu:g u32 a\n"
+    ue.tracefs.enable("g")
+    flag = ue.dated("bpf_iter_ignored", since="", before=" # FLAG:BPF_ITER")
+    shown = sorted(ue.tracefs.status(whole=True).partition("\n\n")[0].splitlines())
+    assert shown == [f"1:e{flag}", "2:g # Used by ftrace"]
+    # The event is busy with a tracer alone.
+    assert ue.tracefs.status(whole=True).endswith("\nActive: 2\nBusy: 1\nMax: 4096\n")
+    ue.tracefs.disable("g")
+
+
+@case(
+    "status_page.text_flag_kept",
+    spec=f"{SHOW}; user_event_parse_flags, as it was first",
+    doc=f"{RST}: nothing is said about flags",
+    isolation="global",
+    profiles="5.18..6.0",
+    tier="full",
+)
+def test_text_flag_kept(ue: UserEvents) -> None:
+    """An event keeps its flag when it is registered without, until it is deleted."""
+    data = ue.open_data()
+    data.register("e:BPF_ITER u32 a")
+    flag = ue.dated("bpf_iter_ignored", since="", before=" # FLAG:BPF_ITER")
+    assert data.register("e u32 a").index == 0
+    assert ue.tracefs.command("u:e:OTHER u32 a\n").ok
+    assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"
+    data.close()
+    assert ue.tracefs.command("-:e\n").ok
+    ue.tracefs.command("u:e u32 a\n")
+    assert ue.tracefs.status(whole=True).partition("\n\n")[0] == "1:e"

@@ -5,7 +5,7 @@ Source: kernel/bpf/verifier.c:check_mem_access, check_ptr_alignment, check_ctx_a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from conformance.abi.bpf_layouts import ProgramType
 from conformance.model.bpf_registers import Address, Kind, Register, Scalar, State
@@ -14,6 +14,9 @@ from conformance.model.errors import NotModelled
 
 # struct pt_regs of x86-64, the context of a program on a kprobe.
 PT_REGS_SIZE = 168
+# What a program for tracepoints may load: nothing of the pointer that the kernel's own have
+# first, and no more than perf has room for.
+_TRACEPOINT_CONTEXT = range(8, 8192)
 # What of struct __sk_buff every release has: its first member, the length.
 _SK_BUFF_LEN = (0, 4)
 # Nothing of struct __sk_buff lies from here on in any release.
@@ -22,11 +25,15 @@ _SK_BUFF_END = 4096
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """From where memory is accessed.  ``strict``: addresses must be aligned everywhere."""
+    """From where memory is accessed.  ``strict``: addresses must be aligned everywhere.
+
+    ``context_ends`` takes where each access to the context ends.
+    """
 
     state: State
     kind: ProgramType
     strict: bool
+    context_ends: list[int] = field(default_factory=list)
 
 
 def check_access(
@@ -93,12 +100,12 @@ def _context(
 ) -> Register:
     if address.offset:
         raise NotModelled("an address inside of the context")
-    if access.kind is ProgramType.TRACEPOINT:
-        raise NotModelled("the record of an event as a context")
     if access.kind is ProgramType.KPROBE:
         good = offset >= 0 and offset % size == 0 and offset + size <= PT_REGS_SIZE
         if good and stored is not None:
             raise NotModelled("a store into the registers, which later releases allow")
+    elif access.kind is ProgramType.TRACEPOINT:
+        good = offset in _TRACEPOINT_CONTEXT and offset % size == 0 and stored is None
     else:
         good = (offset, size) == _SK_BUFF_LEN and stored is None
         if not good and 0 < offset < _SK_BUFF_END:
@@ -107,4 +114,5 @@ def _context(
             raise NotModelled("a part of a member of struct __sk_buff")
     if not good:
         raise Refused("EACCES", f"invalid bpf_context access off={offset} size={size}")
+    access.context_ends.append(offset + size)
     return Scalar()

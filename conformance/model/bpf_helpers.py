@@ -40,9 +40,7 @@ def _helper(kind: ProgramType, number: int) -> Helper:
     known = number in tuple(Helper) and number != Helper.UNSPEC
     if not known and 0 < number < _NO_HELPER:
         raise NotModelled(f"helper {number}")
-    if number == Helper.PROBE_READ and kind is ProgramType.TRACEPOINT:
-        raise NotModelled("probe_read in a program on an event")
-    if not known or (number == Helper.PROBE_READ and kind is not ProgramType.KPROBE):
+    if not known or (number == Helper.PROBE_READ and kind is ProgramType.SOCKET_FILTER):
         raise Refused("EINVAL", f"unknown func #{number}")
     return Helper(number)
 

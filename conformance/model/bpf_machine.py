@@ -35,6 +35,7 @@ from conformance.program.bpf import (
 _U64 = (1 << 64) - 1
 _U32 = (1 << 32) - 1
 STACK_SIZE = 512
+_EFAULT = 14
 _MOST_STEPS = 1 << 16
 
 
@@ -266,12 +267,16 @@ def _probe_read(machine: Machine) -> Value:
     target, size = machine.pointer(R1), machine.number(R2)
     if machine.read_memory is None:
         raise NotModelled("the kernel's memory")
+    source = machine.registers[R3]
     try:
-        data = machine.read_memory(machine.number(R3), size)
+        if isinstance(source, Pointer):
+            data = machine.read(source, size)
+        else:
+            data = machine.read_memory(machine.number(R3), size)
     except Errno:
         # copy_from_kernel_nofault() failed: nothing of it is left.
         machine.write(target, bytes(size))
-        raise
+        return -_EFAULT & _U64
     machine.write(target, data)
     return 0
 

@@ -31,11 +31,15 @@ _NO_TYPE = 1000
 
 @dataclass(slots=True, eq=False)
 class Program:
-    """A loaded program, which keeps its maps: ``maps`` has them by instruction."""
+    """A loaded program, which keeps its maps: ``maps`` has them by instruction.
+
+    ``context_size`` is how many bytes of its context it loads from: max_ctx_offset.
+    """
 
     kind: ProgramType
     instructions: list[Instruction]
     maps: Mapping[int, Map] = field(default_factory=dict)
+    context_size: int = 0
 
     def run(
         self,
@@ -93,7 +97,8 @@ def load(profile: Profile, process: Process, asked: Loading, log: Log) -> Progra
         log.finish(process, asked.count, refused=True)
         raise
     log.finish(process, asked.count, refused=False)
-    return Program(ProgramType(asked.kind), program, maps)
+    context_size = max(question.context_ends, default=0)
+    return Program(ProgramType(asked.kind), program, maps, context_size)
 
 
 def map_of(process: Process, number: int) -> Map:

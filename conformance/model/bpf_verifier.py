@@ -25,12 +25,16 @@ _MOST_STEPS = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A program, and what else decides about it."""
+    """A program, and what else decides about it.
+
+    ``context_ends`` takes where each access to the context ends.
+    """
 
     kind: ProgramType
     program: Sequence[Instruction]
     gpl: bool
     strict: bool
+    context_ends: list[int] = field(default_factory=list)
 
 
 def check(question: Question, find_map: FindMap, said: list[str]) -> Mapping[int, Map]:
@@ -100,7 +104,8 @@ class _Walk:
         return [state]
 
     def _access(self, state: State) -> Access:
-        return Access(state, self.question.kind, self.question.strict)
+        question = self.question
+        return Access(state, question.kind, question.strict, question.context_ends)
 
     def _step(self, state: State, each: Instruction) -> None:
         match each.code & 7:

@@ -124,6 +124,8 @@ def set_program(world: World, process: Process, event: PerfEvent, slot: int) -> 
     # What is neither wants a type of program that nothing here loads.
     if program.kind is not wanted.get(place):
         raise Errno("EINVAL")
+    if event.source is not None:
+        _check_context(world, program, event.source)
     fellows = [
         each
         for each in world.perf_events
@@ -133,6 +135,15 @@ def set_program(world: World, process: Process, event: PerfEvent, slot: int) -> 
         raise Errno("EEXIST")
     event.program = program
     return 0
+
+
+def _check_context(world: World, program: Program, source: int) -> None:
+    """trace_event_get_offsets(): what a program loads has to lie within the fields."""
+    fields = world.event(source).fields
+    if not fields and program.context_size:
+        raise NotModelled("a program that loads from an event without fields")
+    if fields and program.context_size > fields[-1].offset + fields[-1].size:
+        raise Errno("EACCES")
 
 
 def _set_filter(world: World, process: Process, event: PerfEvent, address: int) -> None:

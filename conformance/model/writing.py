@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from conformance.abi import grammar
 from conformance.abi.perf import PERF_MAX_TRACE_SIZE
-from conformance.model import kprobes, memory
+from conformance.model import bpf_context, kprobes, memory
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.perf_event import PerfEvent
@@ -107,6 +107,7 @@ def _write_core(world: World, process: Process, file: OpenFile, segments: Sequen
         payload, _ = _take(process, rest, total - _INDEX_SIZE)
     else:
         payload = _readable(process, rest)
+    bpf_context.run_programs(world, process, event, segments, _INDEX_SIZE, payload)
     _record(world, process, event, payload)
     return total
 

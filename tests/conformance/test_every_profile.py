@@ -14,6 +14,7 @@ from tests.conformance.variants import all_variants, honest
 # Releases between which something changes, and generations by name.
 ABIS = (
     "first-commit",
+    "merge-window",
     "byte-status",
     "bit-status",
     "6.1.192",
@@ -27,7 +28,7 @@ ABIS = (
     "7.1",
     "7.3",
 )
-STATUS_PAGE_ABIS = ("first-commit", "byte-status", "bit-status", "6.1.192")
+STATUS_PAGE_ABIS = ("first-commit", "merge-window", "byte-status", "bit-status", "6.1.192")
 
 
 def functions(profile: Profile) -> set[str]:
@@ -68,17 +69,20 @@ PACKED = "__attribute__((__packed__))"
         pytest.param(layouts.USER_REG_BYTE_STATUS_I386, 32, "", id="5.18-i386"),
         pytest.param(layouts.USER_REG_BIT_STATUS, 64, PACKED, id="6.1"),
         pytest.param(layouts.USER_REG_BIT_STATUS, 32, PACKED, id="6.1-i386"),
+        pytest.param(layouts.USER_BPF_CONTEXT, 64, "", id="bpf-context"),
+        pytest.param(layouts.USER_BPF_ITER, 64, "", id="bpf-iter"),
     ],
 )
 def test_layouts_are_those_of_the_compiler(layout: Layout, bits: int, attribute: str) -> None:
     types = {4: "unsigned int", 8: "unsigned long long"}
     members = "".join(f"    {types[member.size]} {member.name};\n" for member in layout.members)
-    facts = {f"sizeof(struct user_reg) == {layout.size}"}
+    struct = f"struct {layout.name}"
+    facts = {f"sizeof({struct}) == {layout.size}"}
     facts |= {
-        f"__builtin_offsetof(struct user_reg, {member.name}) == {member.offset}"
+        f"__builtin_offsetof({struct}, {member.name}) == {member.offset}"
         for member in layout.members
     }
-    code = f"struct user_reg {{\n{members}}} {attribute};\n"
+    code = f"{struct} {{\n{members}}} {attribute};\n"
     code += "".join(f'_Static_assert({fact}, "{fact}");\n' for fact in sorted(facts))
     options = [f"-m{bits}", "-ffreestanding", "-fsyntax-only", "-x", "c", "-"]
     said = subprocess.run(

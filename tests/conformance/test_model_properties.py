@@ -25,6 +25,7 @@ from tests.conformance.variants import PROFILE
 # A release of every generation and of the years in which most changed.
 GENERATIONS = (
     "first-commit",
+    "merge-window",
     "byte-status",
     "6.1",
     "6.3.2",

@@ -40,6 +40,8 @@ UP_TO_71 = UP_TO_612 | {"long_values_as_symbols", "unprintable_text_as_hex"}
     [
         # No payload at all was recorded before it was lost for a while.
         ("first-commit", {"empty_payload"}),
+        ("merge-window", FIRST_518 - {"bpf_iter_ignored"} | {"bpf_programs_run"}),
+        ("5.18-rc1", FIRST_518),
         ("5.18", FIRST_518),
         ("byte-status", FIRST_518),
         ("6.0.19", FIRST_518),
@@ -89,13 +91,14 @@ def test_switches_of_a_release(release: str, switches: set[str]) -> None:
 def test_every_switch_is_on_at_last() -> None:
     released = {switch.name for switch in SWITCHES if switch.since is not None}
     assert profile_for("7.3").switches == released
-    assert set(BY_NAME) - released == {"two_status_pages"}
+    assert set(BY_NAME) - released == {"two_status_pages", "bpf_programs_run"}
 
 
 @pytest.mark.parametrize(
     ("abi", "generation"),
     [
         ("first-commit", "byte-status"),
+        ("merge-window", "byte-status"),
         ("5.18", "byte-status"),
         ("6.0.19", "byte-status"),
         ("byte-status", "byte-status"),

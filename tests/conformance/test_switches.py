@@ -45,7 +45,7 @@ def dated() -> dict[str, list[Variant]]:
 @cache
 def releases() -> list[Profile]:
     """Profiles on both sides of every date there is."""
-    texts = ["first-commit"]
+    texts = ["first-commit", "merge-window"]
     texts += [f"{major}.{minor}" for major in (5, 6, 7) for minor in range(20)]
     for switch in SWITCHES:
         for (major, minor), sublevel in switch.backports.items():
@@ -200,6 +200,9 @@ def test_two_contradicted_switches_fail_two_cases() -> None:
         ("6.4", "6.5"),
         ("5.18", "first-commit"),
         ("first-commit", "5.18"),
+        ("5.18", "merge-window"),
+        ("merge-window", "5.18"),
+        ("merge-window", "first-commit"),
     ],
 )
 def test_a_kernel_of_another_release_fails_the_cases_of_what_differs(abi: str, kernel: str) -> None:

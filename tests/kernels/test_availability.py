@@ -258,4 +258,4 @@ def test_the_list_of_what_ships_takes_less_than_a_second(store: Store, apt: Fake
 
 def test_the_catalog_that_ships_says_what_all_kernels_means() -> None:
     default = [entry.name for entry in catalog.load_catalog().default()]
-    assert default == ["6.1", "6.1-byte-status", "6.1-two-pages", "6.12", "7.3"]
+    assert default == ["6.1", "6.1-bpf-iter", "6.1-byte-status", "6.1-two-pages", "6.12", "7.3"]
