@@ -15,7 +15,14 @@ from itertools import groupby
 from pathlib import Path
 
 import conformance.cases
-from conformance.abi.profiles import NAMED, USER_REG_OF, Profile, ProfileError, profile_for
+from conformance.abi.profiles import (
+    NAMED,
+    USER_REG_OF,
+    Generation,
+    Profile,
+    ProfileError,
+    profile_for,
+)
 from conformance.abi.switches import DERIVED, SWITCHES, Switch
 from conformance.cases.declare import Case, declared
 
@@ -46,6 +53,11 @@ before the rest of that series and the changes made until the release: it never 
 of its own. It had no perf either, which no case looks at: perf_event_open() succeeds, and the
 event and its status know nothing of it. `merge-window` is the whole series, as mainline had it
 until the day of 5.18-rc1: what BPF programs were given was removed before that was tagged.
+
+`rfc-v1` is user_events as it was first sent for review, while 5.15 was made: `user_events_mmap`
+in the place of `user_events_status`, one event for a descriptor, the prefix `ue:`, and fields
+with tabs. It was never merged, and has so little in common with what was that only the cases of
+surface `rfc` are about it, and these about nothing else.
 """
 _DERIVED = """\
 ## What follows from them
@@ -114,6 +126,9 @@ def _count(name: str, cases: Sequence[Case]) -> str:
 
 
 def _generation_rows() -> Iterator[tuple[str, ...]]:
+    unreleased = _code(Generation.RFC_V1.value)
+    told = "a byte in a page mapped from user_events_mmap says whether anybody listens"
+    yield unreleased, "none", unreleased, _text(told), "none: a string is registered"
     releases = list(_releases())
     for generation, group in groupby(releases, key=lambda profile: profile.generation):
         profiles = list(group)
@@ -131,6 +146,9 @@ def _generation_rows() -> Iterator[tuple[str, ...]]:
 
 def _name_rows() -> Iterator[tuple[str, ...]]:
     for name, named in NAMED.items():
+        if name == Generation.RFC_V1:
+            yield _code(name), "none", "it came before all of these switches"
+            continue
         has = profile_for(name).has
         turned = (switch.name for switch in SWITCHES if switch.name in named.differs)
         differing = ", ".join(f"{_code(each)} {'on' if has(each) else 'off'}" for each in turned)

@@ -12,7 +12,7 @@ import re
 from errno import ENOENT
 from typing import Any
 
-from conformance.abi import layouts
+from conformance.abi import grammar, layouts, rfc
 from conformance.model.events import DEFAULT_MAX_EVENTS
 from conformance.sut import tracefs
 from conformance.sut.calls import Call, fd, path_in, sys_call
@@ -60,7 +60,8 @@ class Janitor:
         # Kernels before 6.4 have no such limit.
         if maximum not in ("", f"{DEFAULT_MAX_EVENTS}\n"):
             repairs.append(_spill(tracefs.MAXIMUM, str(DEFAULT_MAX_EVENTS)))
-        if " # Used by" in status:
+        # The first version tells who listens in the definitions.
+        if " # Used by" in status or " (Used by" in definitions:
             repairs += [
                 _spill(f"{_EVENTS}/{system}/enable", "0")
                 for system in (tracefs.SYSTEM, tracefs.MULTI_SYSTEM)
@@ -72,7 +73,7 @@ class Janitor:
                 repairs.append(_spill(tracefs.DYNAMIC_EVENTS, f"-:{name}", os.O_APPEND))
                 continue
             # By name: some definitions do not match their own text, as `-:` would need.
-            name = line.removeprefix("u:").partition(" ")[0]
+            name = _name_in(line)
             repairs.append(["poke", _MEMORY, (name.encode("latin-1") + b"\0").hex()])
             repairs.append(sys_call("ioctl", fd(_SLOT), layouts.DIAG_IOCSDEL, _MEMORY))
         if repairs:
@@ -151,6 +152,15 @@ class Janitor:
         results = self._channel.call(ACTOR, [["slurp", path, _LIMIT] for path in paths])
         status, definitions, tracing_on, maximum, probed = map(_text, results)
         return status, definitions, tracing_on, maximum, probed
+
+
+def _name_in(line: str) -> str:
+    """The name of an event that dynamic_events shows."""
+    if line.startswith(rfc.PREFIX):
+        # The name may have spaces; behind it are fields, or who listens.
+        shown = line.removeprefix(rfc.PREFIX)
+        return re.sub(r" \(Used by[a-z ]*\)$", "", shown.partition(rfc.FIELD_SEPARATOR)[0])
+    return line.removeprefix(grammar.PREFIX).partition(" ")[0]
 
 
 def _map_page() -> Call:

@@ -209,7 +209,16 @@ class Runner:
             return attempt.result(case, case_id, found)
 
     def _tidied(self, guest: Guest, attempt: Attempt, judged: CaseResult) -> CaseResult:
-        """Put the guest in order, and look at what the kernel said meanwhile."""
+        """Put the guest in order if it is used again, and look at what the kernel said."""
+        if not self._lost:
+            self._put_in_order(guest, attempt, judged)
+        if attempt.mark < 0:
+            # It never began: nothing on the console is about it.
+            return judged
+        splats = guest.splats(attempt.mark)
+        return with_splats(judged, splats, guest.console(attempt.mark))
+
+    def _put_in_order(self, guest: Guest, attempt: Attempt, judged: CaseResult) -> None:
         if judged.outcome is Outcome.PASS:
             attempt.dismiss()
             if self._multi_id is not None:
@@ -227,11 +236,6 @@ class Runner:
             self._janitor.tidy()
         if not cleared:
             self._janitor.clear_trace()
-        if attempt.mark < 0:
-            # It never began: nothing on the console is about it.
-            return judged
-        splats = guest.splats(attempt.mark)
-        return with_splats(judged, splats, guest.console(attempt.mark))
 
     # Probes
 

@@ -17,13 +17,15 @@ SEEDS = ROOT / "docs" / "seeds.md"
 KEPT = {
     path.stem: Summary.read(path) for path in sorted((ROOT / "docs" / "results").glob("*.json"))
 }
-# The kernels that a row without a note names, all that its cases passed on.
-ALL = ("6.1-byte-status", "6.1", "6.12", "7.3")
+# The kernels that a row without a note names, all that its cases passed on: those of the
+# releases, and one with what was never merged.
+ALL = ("6.1-byte-status", "6.1", "6.12", "7.3", "rfc-v1")
 SECTIONS = (
     "The header as first merged",
     "The message of the first commit",
     "The documentation proposed in version 4",
     "Not judged yet",
+    "The first version and its review",
 )
 
 _ID = re.compile(r"`([a-z0-9_]+(?:\.[a-z0-9_-]+)+)`")

@@ -25,8 +25,11 @@ _TRUTH = {"yes": True, "no": False}
 
 
 class Generation(StrEnum):
-    """How a program learns whether anybody listens; each began with a release."""
+    """How a program learns whether anybody listens; all but the first began with a release."""
 
+    # A byte per event in a page mapped from user_events_mmap: "user_events: Enable user
+    # processes to create and write to trace events", as it was first sent for review.
+    RFC_V1 = "rfc-v1"
     # A byte per event in a page mapped from user_events_status.
     BYTE_STATUS = "byte-status"
     # A bit per event in that page: "tracing/user_events: Use bits vs bytes for enabled
@@ -38,6 +41,8 @@ class Generation(StrEnum):
 
 
 _FIRST_RELEASE = {
+    # Never released: what was being made when it was sent.
+    Generation.RFC_V1: (5, 15),
     Generation.BYTE_STATUS: (5, 18),
     Generation.BIT_STATUS: (6, 1),
     Generation.REMOTE_ENABLE: (6, 4),
@@ -119,6 +124,8 @@ NAMED = {
             }
         ),
     ),
+    # Older than every switch of user_events itself.
+    Generation.RFC_V1.value: Named(Release(*_FIRST_RELEASE[Generation.RFC_V1])),
 }
 
 
@@ -152,7 +159,9 @@ class Profile:
             # In between, dynamic_events asked for a flag that was refused.
             return not self.has("auto_delete") or self.has("persist")
         remote = self.generation is Generation.REMOTE_ENABLE
-        return remote if name == "remote_enable" else not remote
+        if name == "remote_enable":
+            return remote
+        return not remote and self.generation is not Generation.RFC_V1
 
 
 def applies(switch: Switch, release: Release) -> bool:
@@ -213,8 +222,11 @@ def _override(profile: Profile, text: str) -> Profile:
 def in_range(text: str, profile: Profile) -> bool:
     """Whether a profile lies in a range such as ``6.4..6.6``, ``6.7..`` or ``6.12``.
 
-    Both ends are series and inclusive.  Raises ProfileError for a malformed range.
+    Both ends are series and inclusive.  What was never released lies in no range of
+    releases, and in the one called ``rfc-v1``.  Raises ProfileError for a malformed range.
     """
+    if Generation.RFC_V1 in (text, profile.generation):
+        return text == profile.generation
     first, dots, last = text.partition("..")
     low = Release.parse(first).series
     if not dots:

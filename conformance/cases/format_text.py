@@ -5,8 +5,8 @@ from __future__ import annotations
 
 def fields_of(text: str) -> list[str]:
     """The lines of an event's own fields, tabs as single spaces."""
-    own = text.partition("\n\n")[2].partition("\n\n")[0]
-    return [line.strip().replace("\t", " ") for line in own.splitlines()]
+    own = text.partition("\n\n")[2].splitlines()
+    return [line.strip().replace("\t", " ") for line in own if line.startswith("\tfield:")]
 
 
 def print_fmt_of(text: str) -> str:

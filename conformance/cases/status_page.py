@@ -1,4 +1,4 @@
-"""The page that tells who listens, from 5.18 to 6.3, as programs map and read it."""
+"""The page that tells who listens, up to 6.3, as programs map and read it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ READ_WRITE = PROT_READ | PROT_WRITE
 
 @dataclass(frozen=True, slots=True)
 class StatusPage:
-    """A mapping of user_events_status in a process."""
+    """A mapping of user_events_status, or of user_events_mmap, in a process."""
 
     process: Process
     address: int
@@ -37,7 +37,7 @@ class StatusPage:
 
     def shows(self, place: int) -> int:
         """What a program finds at the place of an event: its byte, or its bit."""
-        if self.process.profile.generation == "byte-status":
+        if self.process.profile.generation != "bit-status":
             return self.process.load_number(self.address + place, 1)
         return self.process.load_number(self.address + place // 8, 1) >> place % 8 & 1
 
@@ -66,12 +66,13 @@ def length_of(process: Process) -> int:
 def map_page(
     process: Process,
     *,
+    file: str = STATUS,
     opened: int = os.O_RDONLY,
     protection: int = PROT_READ,
     shared: bool = True,
 ) -> StatusPage:
     """The page, mapped through a descriptor of its own."""
-    _, slot = process.open(STATUS, opened)
+    _, slot = process.open(file, opened)
     length = length_of(process)
     _, address = process.map_status(slot, length=length, protection=protection, shared=shared)
     return StatusPage(process, address, slot)

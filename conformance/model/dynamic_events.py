@@ -8,8 +8,10 @@ trace.c:trace_parse_run_command.
 from __future__ import annotations
 
 from conformance.abi import grammar
+from conformance.abi import rfc as abi_rfc
 from conformance.abi.layouts import USER_EVENT_REG_PERSIST
-from conformance.model import definition
+from conformance.abi.profiles import Generation
+from conformance.model import definition, rfc
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.world import Process, World
@@ -19,10 +21,12 @@ def text(world: World) -> str:
     """One line for each event, oldest first."""
     if world.kprobes:
         raise NotModelled("dynamic_events with kprobes among the events")
-    return "".join(_definition_line(event) for event in world.table.events)
+    return "".join(_definition_line(world, event) for event in world.table.events)
 
 
-def _definition_line(event: Event) -> str:
+def _definition_line(world: World, event: Event) -> str:
+    if world.profile.generation is Generation.RFC_V1:
+        return rfc.definition_line(world, event)
     fields = "; ".join(field.text for field in event.fields)
     return f"{grammar.PREFIX}{event.name}" + (f" {fields}" if fields else "") + "\n"
 
@@ -45,8 +49,7 @@ def run_commands(world: World, process: Process, text: str) -> int:
 def _run_command(world: World, process: Process, command: str) -> None:
     if command[:1] in ("-", "!"):
         _delete_command(world, process, command)
-    elif command.startswith(grammar.PREFIX):
-        raw = command.removeprefix(grammar.PREFIX).lstrip(definition.SPACES)
+    elif (raw := _definition_in(world, command)) is not None:
         if not world.profile.has("lasting_events"):
             # user_event_create() asks for the persist flag, which these kernels refuse.
             raise Errno("EINVAL")
@@ -56,6 +59,15 @@ def _run_command(world: World, process: Process, command: str) -> None:
         raise Errno("EINVAL")
     # A line without a token is accepted: trace_probe.c:trace_probe_create() is asked
     # first and takes it, where kprobe, uprobe or eprobe events are configured.
+
+
+def _definition_in(world: World, command: str) -> str | None:
+    """What stands behind the prefix of a command that creates, None for any other."""
+    prefix, skipped = grammar.PREFIX, definition.SPACES
+    if world.profile.generation is Generation.RFC_V1:
+        # The name begins right there, be it with a space.
+        prefix, skipped = abi_rfc.PREFIX, ""
+    return command.removeprefix(prefix).lstrip(skipped) if command.startswith(prefix) else None
 
 
 def _delete_command(world: World, process: Process, command: str) -> None:

@@ -78,6 +78,10 @@ class Event:
         """Whether any probe is attached to the tracepoint, whoever's it is."""
         return bool(self.tracers) or self.foreign or bool(self.status & 1 << EVENT_BIT_PERF)
 
+    def print_format(self, profile: Profile) -> str:
+        """What `format` ends with."""
+        return definition.print_format(self.fields, profile)
+
     @property
     def deletable(self) -> bool:
         """user_event_last_ref(): only the self reference is left.
@@ -182,11 +186,14 @@ class EventTable:
             event.bpf_iter = "BPF_ITER" in (command.flags or "").split(",")
         # tracefs looks its directories up with the rights of whoever makes the event.
         event.visible = capable or self.profile.has("events_made_as_root")
+        self._add(event)
+        return event
+
+    def _add(self, event: Event) -> None:
         self._created += 1
         self._by_serial[event.serial] = event
         self._by_name.setdefault(event.name, []).append(event)
-        self._indexes.take(index)
-        return event
+        self._indexes.take(event.index)
 
     def free(self, event: Event, *, capable: bool) -> None:
         """Delete one event on demand: busy before forbidden (user_event_free)."""

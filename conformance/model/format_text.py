@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.abi import grammar
-from conformance.abi.profiles import Profile
+from conformance.abi.profiles import Generation, Profile
 from conformance.model import definition
 from conformance.model.events import Event
 
@@ -26,7 +26,7 @@ def text(event: Event, profile: Profile) -> str:
     )
     return (
         f"name: {event.tracepoint}\n{_ID_LINE}\nformat:\n{common}\n{own}\n"
-        f"print fmt: {definition.print_format(event.fields, profile)}\n"
+        f"print fmt: {event.print_format(profile)}\n"
     )
 
 
@@ -45,5 +45,8 @@ def _shown_type(field: definition.Field, profile: Profile) -> str:
         return f"{field.type} {field.name}"
     if not profile.has("array_length_of_field"):
         return f"{before} {field.name}[{rest}"
-    length = field.size if field.type.startswith(grammar.ARRAY_PREFIXES) else ""
+    # The first version knew no such number, which is 0 then (trace_define_field).
+    known = profile.generation is not Generation.RFC_V1
+    measured = known and field.type.startswith(grammar.ARRAY_PREFIXES)
+    length = field.size if measured else ""
     return f"{before} {field.name}[{length}]"

@@ -88,7 +88,7 @@ class Model:
         closest, fallback = min(judged, key=lambda pair: len(pair[0]))
         self._candidates = []
         self._worlds = _unique([c.world for c in fitting or [fallback]])
-        if fitting and isinstance(operation, op.ReadFile) and seen.ok and seen.data is not None:
+        if fitting and seen.ok and seen.data is not None:
             self._bind(operation, seen.data)
         return [] if fitting else closest
 
@@ -99,11 +99,14 @@ class Model:
                 world.apply(world.pending[0])
         self._worlds = _unique(self._worlds)
 
-    def _bind(self, operation: op.ReadFile, data: bytes) -> None:
-        """The first reading of a file of somebody else fixes its content."""
+    def _bind(self, operation: op.Operation, data: bytes) -> None:
+        """The first look at what somebody else has made fixes its content."""
         for world in self._worlds:
-            if kernel_events.is_opaque(operation.path):
-                world.opaque.setdefault(operation.path, data)
+            match operation:
+                case op.ReadFile(path=path) if kernel_events.is_opaque(path):
+                    world.opaque.setdefault(path, data)
+                case op.Load(actor=actor, address=address):
+                    world.process(actor).memory.learn(address, data)
 
 
 def _candidates(

@@ -22,9 +22,20 @@ KERNEL_HALF = 1 << 63
 
 @dataclass(slots=True)
 class Page:
-    """The content of one page, shared by everybody who maps it."""
+    """The content of one page, shared by everybody who maps it.
+
+    ``unknown`` are the positions of bytes that nobody has written or looked at since the
+    kernel took the page without clearing it.
+    """
 
     content: bytearray = field(default_factory=lambda: bytearray(PAGE_SIZE))
+    unknown: frozenset[int] = frozenset()
+
+    def store(self, start: int, data: bytes) -> None:
+        """Let bytes have a content, which is known from now on."""
+        self.content[start : start + len(data)] = data
+        if self.unknown:
+            self.unknown -= set(range(start, start + len(data)))
 
 
 @dataclass(slots=True)
@@ -147,6 +158,26 @@ class AddressSpace:
             self._readable(number, start, stop) for number, start, stop in _chunks(address, length)
         )
 
+    def is_known(self, address: int, length: int) -> bool:
+        """Whether nothing of a range that can be read is unknown."""
+        return not any(self._unknown(*chunk) for chunk in _chunks(address, length))
+
+    def learn(self, address: int, data: bytes) -> None:
+        """What was seen of a range is what its unknown bytes hold."""
+        done = 0
+        for number, start, stop in _chunks(address, len(data)):
+            page = self.entries[number].page
+            for position in self._unknown(number, start, stop):
+                assert page is not None
+                page.store(position, data[done + position - start :][:1])
+            done += stop - start
+
+    def _unknown(self, number: int, start: int, stop: int) -> frozenset[int]:
+        entry = self.entries.get(number)
+        if entry is None or entry.page is None or not entry.page.unknown:
+            return frozenset()
+        return entry.page.unknown.intersection(range(start, stop))
+
     def readable(self, address: int, length: int) -> int:
         """How many bytes from ``address`` on can be read before the first fault."""
         done = 0
@@ -175,7 +206,7 @@ class AddressSpace:
         done = 0
         for number, start, stop in _chunks(address, len(data)):
             page = self.fault_in(number * PAGE_SIZE)
-            page.content[start:stop] = data[done : done + stop - start]
+            page.store(start, data[done : done + stop - start])
             done += stop - start
 
     def put(self, address: int, data: bytes) -> None:
@@ -193,7 +224,7 @@ class AddressSpace:
             if entry.page is None:
                 entry.page = Page()
             elif not entry.shared:
-                entry.page = Page(bytearray(entry.page.content))
+                entry.page = Page(bytearray(entry.page.content), entry.page.unknown)
             entry.exclusive = True
         assert entry.page is not None
         return entry.page

@@ -1,4 +1,4 @@
-"""Indexes and status of events in a page that programs map: 5.18 to 6.3.
+"""Indexes and status of events in a page that programs map: up to 6.3.
 
 Source: trace_events_user.c:user_status_mmap, update_reg_page_for,
 user_event_register_set, user_event_register_clear, user_event_parse.
@@ -23,7 +23,7 @@ def pages(profile: Profile) -> int:
 def capacity(profile: Profile) -> int:
     """One more than the largest index (MAX_EVENTS)."""
     size = pages(profile) * PAGE_SIZE
-    return size if profile.generation is Generation.BYTE_STATUS else size * _BITS
+    return size * _BITS if profile.generation is Generation.BIT_STATUS else size
 
 
 class Indexes:
@@ -54,14 +54,17 @@ class StatusPage:
     """The pages, as everybody who maps them sees them."""
 
     def __init__(self, profile: Profile) -> None:
-        self._bytewise = profile.generation is Generation.BYTE_STATUS
-        self.content = [Page() for _ in range(pages(profile))]
+        self._bytewise = profile.generation is not Generation.BIT_STATUS
+        # At first the page was not cleared (trace_events_user_init: kmalloc): until somebody
+        # begins or ends to listen, the byte of an event is whatever the memory held.
+        unset = frozenset(range(PAGE_SIZE if profile.generation is Generation.RFC_V1 else 0))
+        self.content = [Page(unknown=unset) for _ in range(pages(profile))]
 
     def show(self, index: int, status: int) -> None:
         """Let the place of an event show a new status (EVENT_STATUS_* bits)."""
         page, position = self._place(index)
         if self._bytewise:
-            page.content[position] = status
+            page.store(position, bytes([status]))
             return
         mask = 1 << index % _BITS
         if status:
@@ -70,9 +73,14 @@ class StatusPage:
             page.content[position] &= ~mask & 0xFF
 
     def byte(self, index: int) -> int:
-        """The byte of an event, which 5.18 to 6.0 believe whoever wrote it."""
+        """The byte of an event, which kernels up to 6.0 believe whoever wrote it."""
         page, position = self._place(index)
         return page.content[position]
+
+    def is_known(self, index: int) -> bool:
+        """Whether anybody can say what the place of an event shows."""
+        page, position = self._place(index)
+        return position not in page.unknown
 
     def _place(self, index: int) -> tuple[Page, int]:
         number, position = divmod(index if self._bytewise else index // _BITS, PAGE_SIZE)

@@ -7,7 +7,7 @@ from conformance.model import status_page
 from conformance.model.events import Event
 from conformance.model.world import STATUS_FTRACE, STATUS_OTHER, STATUS_PERF, World
 
-_USERS = {STATUS_FTRACE: "ftrace", STATUS_PERF: "perf", STATUS_OTHER: "other"}
+USERS = {STATUS_FTRACE: "ftrace", STATUS_PERF: "perf", STATUS_OTHER: "other"}
 
 
 def text(world: World) -> str:
@@ -16,7 +16,7 @@ def text(world: World) -> str:
     busy = 0
     for event in world.table.in_hash_order():
         status = _shown_status(world, event)
-        users = "".join(f" {user}" for bit, user in _USERS.items() if status & bit)
+        users = "".join(f" {user}" for bit, user in USERS.items() if status & bit)
         shown = (f" Used by{users}" if status else "") + (
             " FLAG:BPF_ITER" if event.bpf_iter else ""
         )

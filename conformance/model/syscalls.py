@@ -9,11 +9,13 @@ from errno import errorcode
 from typing import Any
 
 from conformance.abi.perf import PERF_EVENT_IOC_SET_BPF
+from conformance.abi.profiles import Generation
 from conformance.model import (
     bpf_syscalls,
     dynamic_events,
     perf,
     registration,
+    rfc,
     sockets,
     tracefs,
     writing,
@@ -24,6 +26,7 @@ from conformance.model.memory import PAGE_SIZE, Entry, pages_of
 from conformance.model.world import OpenFile, Process, World
 from conformance.program import operations as op
 from conformance.program import ring, views
+from conformance.program.operations import View
 
 
 def perform(world: World, operation: op.Operation) -> Answer:
@@ -112,6 +115,11 @@ def _dup(world: World, operation: op.Dup) -> Answer:
     return Answer(0)
 
 
+def _is_rfc(world: World) -> bool:
+    """Whether the data file is that of the first version."""
+    return world.profile.generation is Generation.RFC_V1
+
+
 def _ioctl(world: World, operation: op.Ioctl) -> Answer:
     process = world.process(operation.actor)
     file = process.file(operation.slot)
@@ -121,7 +129,8 @@ def _ioctl(world: World, operation: op.Ioctl) -> Answer:
     if file.path != tracefs.DATA:
         # Neither user_events_status nor the other files of tracefs have an ioctl.
         raise Errno("ENOTTY")
-    return Answer(registration.ioctl(world, process, file, operation.request, operation.argument))
+    ioctl = rfc.ioctl if _is_rfc(world) else registration.ioctl
+    return Answer(ioctl(world, process, file, operation.request, operation.argument))
 
 
 def _ioctl_descriptor(world: World, operation: op.IoctlDescriptor) -> Answer:
@@ -143,7 +152,7 @@ def _read(world: World, operation: op.Read) -> Answer:
     _refuse_nameless(file)
     if file.flags & os.O_ACCMODE == os.O_WRONLY:
         raise Errno("EBADF")
-    if file.path == tracefs.DATA:
+    if file.path in (tracefs.DATA, tracefs.MMAP):
         raise Errno("EINVAL")
     data = tracefs.read_open(world, file, operation.count)
     return Answer(len(data), "", data)
@@ -164,8 +173,8 @@ def _data_file(world: World, actor: str, slot: int) -> tuple[Process, OpenFile]:
     if file.path != tracefs.DATA:
         if file.flags & os.O_ACCMODE == os.O_RDONLY:
             raise Errno("EBADF")
-        if file.path == tracefs.STATUS:
-            # user_status_fops has no write.
+        if file.path == tracefs.page_file(world):
+            # user_status_fops has no write, nor has user_events_mmap_fops.
             raise Errno("EINVAL")
         raise NotModelled(f"writing a descriptor of {file.path}")
     return process, file
@@ -183,7 +192,8 @@ def _write(world: World, operation: op.Write) -> Answer:
         return Answer(dynamic_events.run_commands(world, process, commands.decode("latin-1")))
     process, file = _data_file(world, operation.actor, operation.slot)
     segment = (operation.address, operation.count)
-    return Answer(writing.write(world, process, file, segment))
+    write = rfc.write if _is_rfc(world) else writing.write
+    return Answer(write(world, process, file, segment))
 
 
 def _pwrite(world: World, operation: op.Pwrite) -> Answer:
@@ -191,12 +201,15 @@ def _pwrite(world: World, operation: op.Pwrite) -> Answer:
         raise Errno("EINVAL")
     process, file = _data_file(world, operation.actor, operation.slot)
     segment = (operation.address, operation.count)
-    return Answer(writing.write(world, process, file, segment, operation.offset))
+    write = rfc.write if _is_rfc(world) else writing.write
+    return Answer(write(world, process, file, segment, operation.offset))
 
 
 def _writev(world: World, operation: op.Writev) -> Answer:
     process, file = _data_file(world, operation.actor, operation.slot)
-    return Answer(writing.writev(world, process, file, (operation.address, operation.count)))
+    vector = (operation.address, operation.count)
+    writev = rfc.writev if _is_rfc(world) else writing.writev
+    return Answer(writev(world, process, file, vector))
 
 
 def _pwritev(world: World, operation: op.Pwritev) -> Answer:
@@ -204,13 +217,14 @@ def _pwritev(world: World, operation: op.Pwritev) -> Answer:
         raise Errno("EINVAL")
     process, file = _data_file(world, operation.actor, operation.slot)
     vector = (operation.address, operation.count)
-    return Answer(writing.writev(world, process, file, vector, operation.offset))
+    writev = rfc.writev if _is_rfc(world) else writing.writev
+    return Answer(writev(world, process, file, vector, operation.offset))
 
 
 def _lseek(world: World, operation: op.Lseek) -> Answer:
     file = world.process(operation.actor).file(operation.slot)
-    if file.path == tracefs.DATA:
-        # user_data_fops has no llseek.
+    if file.path in (tracefs.DATA, tracefs.MMAP):
+        # user_data_fops has no llseek, nor had user_events_mmap_fops.
         raise Errno("ESPIPE")
     return Answer(tracefs.seek_open(world, file, operation.offset, operation.whence))
 
@@ -229,9 +243,10 @@ def _mmap(world: World, operation: op.Mmap) -> Answer:
     if file.perf is not None:
         perf.map_ring(process, file, operation)
         return Answer(operation.address)
-    if file.path == tracefs.DATA or (file.path == tracefs.STATUS and world.status_page is None):
+    mapped = file.path == tracefs.page_file(world)
+    if file.path == tracefs.DATA or (mapped and world.status_page is None):
         raise Errno("ENODEV")
-    if file.path != tracefs.STATUS or world.status_page is None:
+    if not mapped or world.status_page is None:
         raise NotModelled(f"mapping of {file.path}")
     frames = world.status_page.content
     if len(numbers) != len(frames):
@@ -301,14 +316,21 @@ def _load(world: World, operation: op.Load) -> Answer:
     data = memory.read(operation.address, operation.length)
     if memory.is_open(operation.address, operation.length):
         return Answer(operation.length, example=data)
-    return Answer(operation.length, "", data)
+    known = memory.is_known(operation.address, operation.length)
+    return Answer(operation.length, "", data if known else None)
 
 
 def _read_file(world: World, operation: op.ReadFile) -> Answer:
     text = tracefs.read(world, world.process(operation.actor), operation.path)
-    if text is None:
+    if text is None or _says_too_much(world, operation):
         return Answer(None)
     return Answer(None, "", views.read(operation, text))
+
+
+def _says_too_much(world: World, operation: op.ReadFile) -> bool:
+    """Whether the text shows bytes of the status page that nobody knows."""
+    shown = operation.path == tracefs.DYNAMIC_EVENTS and operation.view is not View.DEFINITIONS
+    return shown and _is_rfc(world) and rfc.anything_unknown(world)
 
 
 def _write_file(world: World, operation: op.WriteFile) -> Answer:

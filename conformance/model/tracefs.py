@@ -10,6 +10,7 @@ import os
 import re
 
 from conformance.abi import grammar
+from conformance.abi.profiles import Generation
 from conformance.model import (
     definition,
     dynamic_events,
@@ -31,6 +32,8 @@ from conformance.model.world import (
 TRACEFS = "/sys/kernel/tracing"
 DATA = f"{TRACEFS}/user_events_data"
 STATUS = f"{TRACEFS}/user_events_status"
+# What the first version had in its place.
+MMAP = f"{TRACEFS}/user_events_mmap"
 DYNAMIC_EVENTS = f"{TRACEFS}/dynamic_events"
 TRACE = f"{TRACEFS}/trace"
 TRACING_ON = f"{TRACEFS}/tracing_on"
@@ -43,6 +46,7 @@ MODES = {
     STATUS: 0o440,
     DYNAMIC_EVENTS: 0o640,
 }
+_RFC_MODES = {DATA: 0o644, MMAP: 0o644}
 _EVENT_MODES = {"enable": 0o640, "filter": 0o640, "trigger": 0o640, "format": 0o440, "id": 0o440}
 
 _EVENT_FILE = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/(.+)/(\w+)")
@@ -72,11 +76,23 @@ def event_at(world: World, path: str) -> Event | None:
     return None if found is None else found[0]
 
 
+def page_file(world: World) -> str:
+    """The file that the status page is mapped from."""
+    return MMAP if world.profile.generation is Generation.RFC_V1 else STATUS
+
+
+def _check_there(world: World, path: str) -> None:
+    """Raises Errno("ENOENT") for the file of user_events that these kernels have not."""
+    if path in (STATUS, MMAP) and path != page_file(world):
+        raise Errno("ENOENT")
+
+
 def check_open(world: World, process: Process, path: str, flags: int) -> None:
     """What open(2) of a modelled path answers; O_TRUNC acts on dynamic_events."""
     if path.startswith((TRACEFS, foreign_probe.PARAMETERS)) and process.uid != 0:
         # The root directory of tracefs has mode 0700.
         raise Errno("EACCES")
+    _check_there(world, path)
     event_file(world, path)
     if path == DYNAMIC_EVENTS and flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
         dynamic_events.release_all(world, process)
@@ -84,8 +100,11 @@ def check_open(world: World, process: Process, path: str, flags: int) -> None:
 
 def mode(world: World, path: str) -> int:
     """Permission bits of a path.  Raises NotModelled and Errno("ENOENT")."""
+    _check_there(world, path)
     found = event_file(world, path)
     modes = MODES if found is None else _EVENT_MODES
+    if world.profile.generation is Generation.RFC_V1 and path in _RFC_MODES:
+        return _RFC_MODES[path]
     key = path if found is None else found[1]
     if key not in modes:
         raise NotModelled(f"the mode of {path}")
@@ -224,12 +243,16 @@ def _switch(text: str) -> bool:
 
 
 def _trace_text(world: World) -> bytes:
+    if world.trace_stuck:
+        raise NotModelled("the trace buffer: a record in it was never committed")
     if world.trace_unknown:
         raise NotModelled(f"the trace buffer: {world.trace_unknown}; clear it first")
     return _encode("".join(f"{_LINE_HEAD}{record.text}" for record in world.records))
 
 
 def _clear_trace(world: World) -> None:
+    if world.trace_stuck:
+        raise NotModelled("clearing a buffer in which a record was never committed")
     world.records.clear()
     world.trace_unknown = ""
     for event in world.table.events:

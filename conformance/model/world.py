@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.abi.layouts import EVENT_BIT_FTRACE, EVENT_BIT_OTHER, EVENT_BIT_PERF
-from conformance.abi.profiles import Profile
+from conformance.abi.profiles import Generation, Profile
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event, EventTable
 from conformance.model.kprobes import Kprobe
 from conformance.model.memory import AddressSpace, Page
 from conformance.model.perf_event import PerfEvent
+from conformance.model.rfc_events import RfcTable
 from conformance.model.status_page import StatusPage
 
 # The tracefs instance at the top, as opposed to instances/NAME.
@@ -147,6 +148,8 @@ class World:
     records: list[Record] = field(default_factory=list)
     # Why the content of the trace buffer is not known, if it is not.
     trace_unknown: str = ""
+    # Whether a record was reserved that will never be committed: those behind it stay unseen.
+    trace_stuck: bool = False
     tracing_on: bool = True
     # Events of the kernel's own: the content of their files, fixed by the first reading,
     # and which of them are enabled, as system:name.
@@ -159,6 +162,8 @@ class World:
     @classmethod
     def fresh(cls, profile: Profile) -> World:
         """A system in which nothing has happened."""
+        if profile.generation is Generation.RFC_V1:
+            return cls(profile, RfcTable(profile), StatusPage(profile))
         page = StatusPage(profile) if profile.has("status_page") else None
         return cls(profile, EventTable(profile), page)
 

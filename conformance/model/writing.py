@@ -38,12 +38,9 @@ def write(
     world: World, process: Process, file: OpenFile, segment: Segment, position: int = 0
 ) -> int:
     """write(2) and pwrite64(2) of one buffer."""
-    if position < 0:
-        raise Errno("EINVAL")
-    _check_writable(file)
+    check_call(file, position)
     address, count = segment
-    if not memory.is_user_range(address, count):
-        raise Errno("EFAULT")
+    check_range(address, count)
     kprobes.hit(world, process, address, count)
     if position != 0:
         raise Errno("EFAULT")
@@ -54,22 +51,30 @@ def writev(
     world: World, process: Process, file: OpenFile, vector: Segment, position: int = 0
 ) -> int:
     """writev(2) and pwritev(2); ``vector`` is (address, number of iovecs)."""
-    if position < 0:
-        raise Errno("EINVAL")
-    _check_writable(file)
-    segments = _import_vector(process, *vector)
+    check_call(file, position)
+    segments = import_vector(process, *vector)
     if sum(length for _, length in segments) == 0:
         return 0
     # write_iter has no position: pwritev() works at any offset.
     return _write_core(world, process, file, segments)
 
 
-def _check_writable(file: OpenFile) -> None:
+def check_call(file: OpenFile, position: int) -> None:
+    """What is looked at before any data: the position and the descriptor."""
+    if position < 0:
+        raise Errno("EINVAL")
     if file.flags & os.O_ACCMODE == os.O_RDONLY:
         raise Errno("EBADF")
 
 
-def _import_vector(process: Process, address: int, count: int) -> list[Segment]:
+def check_range(address: int, length: int) -> None:
+    """access_ok(): what no process has is refused, be it read or not."""
+    if not memory.is_user_range(address, length):
+        raise Errno("EFAULT")
+
+
+def import_vector(process: Process, address: int, count: int) -> list[Segment]:
+    """The segments that an array of iovecs describes (import_iovec)."""
     if count < 0 or count > _MAX_IOVECS:
         raise Errno("EINVAL")
     raw = process.memory.read(address, count * _IOVEC_SIZE)
@@ -77,8 +82,7 @@ def _import_vector(process: Process, address: int, count: int) -> list[Segment]:
     for base, length in segments:
         if length >= _SIGN:
             raise Errno("EINVAL")
-        if not memory.is_user_range(base, length):
-            raise Errno("EFAULT")
+        check_range(base, length)
     return segments
 
 
@@ -108,7 +112,7 @@ def _write_core(world: World, process: Process, file: OpenFile, segments: Sequen
     else:
         payload = _readable(process, rest)
     bpf_context.run_programs(world, process, event, segments, _INDEX_SIZE, payload)
-    _record(world, process, event, payload)
+    record(world, process, event, payload)
     return total
 
 
@@ -137,28 +141,28 @@ def _take(process: Process, segments: Sequence[Segment], count: int) -> tuple[by
     return taken, rest
 
 
-def _record(world: World, process: Process, event: Event, payload: bytes) -> None:
+def record(world: World, process: Process, event: Event, payload: bytes) -> None:
     """Every sink takes the payload; one that cannot makes the whole call fail.
 
     Nothing is copied or validated for a sink that has no room for the record, or nobody who
     wants it at the moment; those that take it agree whether it is valid.
     """
-    record = _HEADER + payload
-    to_ftrace = _ftrace_takes(world, event, record)
-    to_perf = _perf_takers(world, process, event, record)
+    raw = _HEADER + payload
+    to_ftrace = _ftrace_takes(world, event, raw)
+    to_perf = _perf_takers(world, process, event, raw)
     if not to_ftrace and not to_perf:
         return
     if not payload and not world.profile.has("empty_payload"):
         # Copying no byte at all was taken for a copy that failed.
         raise Errno("EFAULT")
     if world.profile.has("dynamic_fields_validated"):
-        _validate(event, record)
+        _validate(event, raw)
     if to_ftrace:
-        text = record_text(event.tracepoint, event.fields, record, world.profile)
+        text = record_text(event.tracepoint, event.fields, raw, world.profile)
         event.records += 1
         world.records.append(Record(event.serial, text, len(payload)))
     for taker in to_perf:
-        taker.occur(record)
+        taker.occur(raw)
 
 
 def _ftrace_takes(world: World, event: Event, record: bytes) -> bool:

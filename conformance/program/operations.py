@@ -18,6 +18,9 @@ class View(StrEnum):
     EXACT = "exact"
     # Only the lines of the program's own events: others may linger from earlier programs.
     OWN = "own"
+    # The definitions of the program's own events in dynamic_events, without what the first
+    # version of user_events shows behind them: who listens.
+    DEFINITIONS = "definitions"
     # The structure of a `format` file: its id and the text of array lengths left out.
     STRUCTURE = "structure"
     # A `format` file without its id.

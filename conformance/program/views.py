@@ -13,7 +13,9 @@ _DUMP_LINE = re.compile(r"^[0-9a-f]{8}: ((?:[0-9a-f]{2} | {3}){16}) ")
 # The common fields in front of the payload, and the unit and least size of a record in the
 # ring buffer (ring_buffer.c: no record of eight bytes can be told from a padding).
 _HEADER, _UNIT, _LEAST = 8, 4, 12
-_LINE_START = re.compile(rb"^(?:u:|\d+:)")
+_LINE_START = re.compile(rb"^(?:ue?:|\d+:)")
+# Behind a definition of the first version; a status of which no bit means anything shows nobody.
+_USED_BY = re.compile(rb" \(Used by(?: ftrace)?(?: perf)?(?: other)?\)$", re.MULTILINE)
 _FORMAT_ID = re.compile(rb"^ID: \d+$", re.MULTILINE)
 # "\tfield:char msg[20];\toffset:8;": the brackets of an array field behind its name.  The
 # __data_loc form keeps its brackets with the type, where the kernel prints the text as is.
@@ -27,6 +29,8 @@ def read(operation: ReadFile, data: bytes) -> bytes:
             return data
         case View.OWN:
             return _own_lines(data, operation.prefix.encode())
+        case View.DEFINITIONS:
+            return _own_lines(_USED_BY.sub(b"", data), operation.prefix.encode())
         case View.STRUCTURE:
             return _ARRAY_LENGTH.sub(rb"\1[]\2", _without_id(data))
         case View.ARRAYS:

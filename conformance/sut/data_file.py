@@ -237,6 +237,10 @@ class DataFile:
             op.Pwrite(actor, self.slot, BUFFER, len(data), offset),
         )
 
+    def pwrite_at(self, address: int, count: int, offset: int) -> Observation:
+        """pwrite(2) of whatever lies at an address, at a file offset."""
+        return self.process.run(op.Pwrite(self.process.actor, self.slot, address, count, offset))
+
     def writev(self, parts: Sequence[bytes]) -> Observation:
         """writev(2) with one iovec per part."""
         program, vector = self._gather(parts)

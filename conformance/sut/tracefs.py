@@ -11,6 +11,8 @@ from conformance.sut.lockstep import Lockstep
 ROOT = "/sys/kernel/tracing"
 DATA = f"{ROOT}/user_events_data"
 STATUS = f"{ROOT}/user_events_status"
+# What the first version of user_events had in its place.
+MMAP = f"{ROOT}/user_events_mmap"
 DYNAMIC_EVENTS = f"{ROOT}/dynamic_events"
 TRACE = f"{ROOT}/trace"
 TRACING_ON = f"{ROOT}/tracing_on"
@@ -61,6 +63,13 @@ class Tracefs:
         """dynamic_events: own lines, or all of it."""
         view = View.EXACT if whole else View.OWN
         return self.read(DYNAMIC_EVENTS, view, eventually=eventually).text
+
+    def definitions(self, *, whole: bool = False) -> str:
+        """dynamic_events of the first version, without who listens to the events."""
+        operation = op.ReadFile(
+            self._actor, DYNAMIC_EVENTS, View.DEFINITIONS, "" if whole else self._prefix
+        )
+        return self._lockstep.run(operation)[0].text
 
     def command(self, text: str | bytes, flags: int = os.O_WRONLY | os.O_APPEND) -> Observation:
         """Write to dynamic_events, as ``echo … >>`` does."""

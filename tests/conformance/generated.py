@@ -13,7 +13,7 @@ import os
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from conformance.abi import grammar, layouts
+from conformance.abi import grammar, layouts, rfc
 from conformance.program import operations as op
 from conformance.program.operations import Operation, View
 from conformance.sut import tracefs
@@ -77,6 +77,12 @@ oddities = st.lists(
 arguments = st.one_of(fields, oddities.map(lambda pairs: "".join(a + b for a, b in pairs)))
 names = st.sampled_from(["one", "two", "a:b", "", "sched_switch"])
 definitions = st.one_of(names, st.tuples(names, arguments).map(" ".join))
+first_definitions = st.one_of(
+    names,
+    st.tuples(names, st.sampled_from(["u8\ta\t1\t0", "u32\ta\t4", "u8", "print_fmt\tx\t0"])).map(
+        ";".join
+    ),
+)
 
 
 def _registration(members: tuple[str, str, int, int, int, int]) -> list[Operation]:
@@ -95,6 +101,15 @@ def _registration(members: tuple[str, str, int, int, int, int]) -> list[Operatio
         op.Store(actor, STRUCT, reg),
         op.Store(actor, STRING, definition.encode()[:600] + b"\0"),
         op.Ioctl(actor, SLOTS[0], layouts.DIAG_IOCSREG, STRUCT),
+    ]
+
+
+def _first_version(members: tuple[str, str]) -> list[Operation]:
+    """A registration as the first version takes it; nobody else knows its number."""
+    actor, definition = members
+    return [
+        op.Store(actor, STRING, definition.encode()[:600] + b"\0"),
+        op.Ioctl(actor, SLOTS[0], rfc.DIAG_IOCSREG, STRING),
     ]
 
 
@@ -139,6 +154,7 @@ paths = st.one_of(
 switches = st.sampled_from([b"1\n", b"1\n", b"1\n", b"0\n", b"2\n", b"x"])
 commands = st.one_of(
     definitions.map(lambda text: f"u:{text}\n".encode()),
+    first_definitions.map(lambda text: f"ue:{text}\n".encode()),
     names.map(lambda name: f"-:{name}\n".encode()),
     st.sampled_from([b"", b"\n", b"p:kprobe x\n", b"# only a comment\n", b"-:user_events/one"]),
 )
@@ -190,6 +206,7 @@ hostile = st.one_of(
         actors, definitions, addresses, st.integers(0, 255), st.integers(0, 65535),
         st.sampled_from([0, 27, 28, 29, 4096, 4097]),
     ).map(_registration),
+    st.tuples(actors, first_definitions).map(_first_version),
     st.one_of(
         st.builds(op.Ioctl, actors, slots, st.sampled_from([*layouts.IOCTL_NAMES, 0]), addresses),
         st.builds(op.Store, actors, addresses, st.binary(max_size=64)),

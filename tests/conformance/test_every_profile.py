@@ -13,6 +13,9 @@ from tests.conformance.variants import all_variants, honest
 
 # Releases between which something changes, and generations by name.
 ABIS = (
+    "rfc-v1",
+    # As on the kernels that it can be built into today.
+    "rfc-v1,long_records_kept=yes,array_length_of_field=yes",
     "first-commit",
     "merge-window",
     "byte-status",
@@ -51,6 +54,14 @@ def test_cases_hold_on_the_model(abi: str) -> None:
 @pytest.mark.parametrize("abi", STATUS_PAGE_ABIS)
 def test_enough_cases_judge_kernels_with_a_status_page(abi: str) -> None:
     assert len(functions(profile_for(abi))) >= 80
+
+
+def test_what_was_never_merged_has_cases_of_its_own() -> None:
+    of_rfc = functions(profile_for("rfc-v1"))
+    assert {id.partition(".")[0] for id in of_rfc} == {"rfc"}
+    assert len(of_rfc) >= 40
+    of_others = [functions(profile_for(abi)) for abi in ABIS if not abi.startswith("rfc-v1")]
+    assert of_rfc.isdisjoint(set().union(*of_others))
 
 
 def test_no_case_is_for_no_kernel() -> None:

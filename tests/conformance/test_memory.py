@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.memory import PAGE_SIZE, USER_TOP, AddressSpace, is_user_range
+from conformance.model.memory import (
+    PAGE_SIZE,
+    USER_TOP,
+    AddressSpace,
+    Entry,
+    Page,
+    is_user_range,
+)
 from tests.conformance.generated import READ_WRITE, STEADY
 
 BASE = 0x2000_0000_0000
@@ -143,6 +150,32 @@ def test_fresh_memory_at_an_old_place_is_empty() -> None:
     space.unmap(BASE, LENGTH)
     space.map(BASE, LENGTH, READ_WRITE, shared=False)
     assert space.read(BASE, 1) == b"\0"
+
+
+def test_what_nobody_wrote_or_saw_is_unknown() -> None:
+    space = AddressSpace()
+    page = Page(unknown=frozenset(range(PAGE_SIZE)))
+    space.map_frames(range(BASE // PAGE_SIZE, BASE // PAGE_SIZE + 1), [page], Entry(3, True))
+    assert space.is_known(BASE, 0)
+    assert not space.is_known(BASE, 1)
+    space.write(BASE + 4, b"ab")
+    assert space.is_known(BASE + 4, 2)
+    assert not space.is_known(BASE + 4, 3)
+    # What was seen of bytes that are known changes nothing.
+    space.learn(BASE + 3, b"wxyz")
+    assert space.read(BASE + 3, 4) == b"wabz"
+    assert space.is_known(BASE + 3, 4)
+
+
+def test_a_private_copy_is_as_unknown_as_its_page() -> None:
+    space = AddressSpace()
+    page = Page(unknown=frozenset(range(PAGE_SIZE)))
+    space.map_frames(range(BASE // PAGE_SIZE, BASE // PAGE_SIZE + 1), [page], Entry(3, False))
+    space.write(BASE, b"a")
+    space.learn(BASE + 1, b"b")
+    assert space.is_known(BASE, 2)
+    assert not space.is_known(BASE + 2, 1)
+    assert page.unknown == frozenset(range(PAGE_SIZE))
 
 
 def test_mappings_do_not_overlap() -> None:

@@ -24,6 +24,7 @@ from tests.conformance.variants import PROFILE
 
 # A release of every generation and of the years in which most changed.
 GENERATIONS = (
+    "rfc-v1",
     "first-commit",
     "merge-window",
     "byte-status",

@@ -38,6 +38,7 @@ UP_TO_71 = UP_TO_612 | {"long_values_as_symbols", "unprintable_text_as_hex"}
 @pytest.mark.parametrize(
     ("release", "switches"),
     [
+        ("rfc-v1", set()),
         # No payload at all was recorded before it was lost for a while.
         ("first-commit", {"empty_payload"}),
         ("merge-window", FIRST_518 - {"bpf_iter_ignored"} | {"bpf_programs_run"}),
@@ -97,6 +98,8 @@ def test_every_switch_is_on_at_last() -> None:
 @pytest.mark.parametrize(
     ("abi", "generation"),
     [
+        ("rfc-v1", "rfc-v1"),
+        ("rfc-v1,persist=yes", "rfc-v1"),
         ("first-commit", "byte-status"),
         ("merge-window", "byte-status"),
         ("5.18", "byte-status"),
@@ -113,11 +116,13 @@ def test_a_generation_begins_with_a_release(abi: str, generation: str) -> None:
     profile = profile_for(abi)
     assert profile.generation == Generation(generation)
     assert profile.has("remote_enable") is (generation == "remote-enable")
-    assert profile.has("status_page") is (generation != "remote-enable")
+    # The first version had one as well, in a file of another name and by other rules.
+    assert profile.has("status_page") is (generation in ("byte-status", "bit-status"))
 
 
 @pytest.mark.parametrize(
-    ("abi", "lasting"), [("5.19", True), ("6.4", True), ("6.5", False), ("6.7", True)]
+    ("abi", "lasting"),
+    [("rfc-v1", True), ("5.19", True), ("6.4", True), ("6.5", False), ("6.7", True)],
 )
 def test_events_last_but_for_a_gap(abi: str, *, lasting: bool) -> None:
     assert profile_for(abi).has("lasting_events") is lasting
@@ -174,6 +179,18 @@ def test_what_was_never_released_lies_before_the_first_release() -> None:
     assert profile_for("first-commit", base="7.3").switches == base | {"empty_payload"}
 
 
+def test_what_was_never_merged_lies_in_no_range_of_releases() -> None:
+    first = profile_for("rfc-v1", base="6.1.192")
+    assert in_range("rfc-v1", first)
+    assert not any(in_range(text, first) for text in ("5.15", "5.15..", "5.0..", "5.18.."))
+    assert not any(
+        in_range("rfc-v1", profile_for(abi)) for abi in ("first-commit", "5.18", "6.12", "7.3")
+    )
+    base = {switch.name for switch in SWITCHES if switch.kind is Kind.BASE}
+    assert first.switches <= base
+    assert first.has("long_records_kept")
+
+
 def test_an_override_turns_one_switch() -> None:
     plain = profile_for("6.8")
     without = profile_for("6.8,ebadf_when_disabled=no")
@@ -195,6 +212,10 @@ def test_the_name_keeps_what_was_asked_for() -> None:
         ("6", "'6' is not a kernel release"),
         ("6.x", "'6.x' is not a kernel release; write it like 6.12 or 6.12.117, or byte-status"),
         ("5.17", "no profile for 5.17: user_events came with 5.18"),
+        # What was being made when the first version was sent has nothing of it.
+        ("5.15", "no profile for 5.15: user_events came with 5.18"),
+        ("rfc-v2", "'rfc-v2' is not a kernel release"),
+        ("rfc-v1+", "'rfc-v1+' is not an ABI; write rfc-v1, and switches behind it"),
         ("byte-statu", "'byte-statu' is not a kernel release"),
         ("6.12,persist", "'persist' is not an override; write SWITCH=yes or SWITCH=no"),
         ("6.12,persist=on", "'persist=on' is not an override"),

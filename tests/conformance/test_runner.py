@@ -120,6 +120,29 @@ def test_a_case_that_never_began_is_not_blamed_for_the_console() -> None:
 
 
 @pytest.mark.parametrize(
+    ("isolation", "tidied"),
+    [(Isolation.EVENTS, True), (Isolation.GLOBAL, False), (Isolation.FATAL, False)],
+)
+def test_a_guest_that_is_thrown_away_is_left_alone(isolation: Isolation, tidied: bool) -> None:
+    """What a case did to it might be made worse by putting it in order."""
+
+    class Noting(Guest):
+        calls = 0
+
+        def call(self, *arguments: Any, **more: Any) -> list[dict[str, Any]]:
+            self.calls += 1
+            return super().call(*arguments, **more)
+
+    guest = Noting({})
+    case = replace(needing(""), isolation=isolation)
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    runner.begin(case, case.id)
+    begun = guest.calls
+    runner.end(case, case.id, AssertionError("wrong"))
+    assert (guest.calls > begun) is tidied
+
+
+@pytest.mark.parametrize(
     ("refused", "built"),
     [
         ({}, True),

@@ -64,11 +64,27 @@ def test_any_view_reads_any_bytes_the_same_way_twice(data: bytes, view: View) ->
         (b"t00001_a # Used by ftrace\n", b"t00001_a # Used by ftrace\n"),
         (b"u:t00001_a u32 b\nu:other t00001_c\n", b"u:t00001_a u32 b\n"),
         (b"t00001_\xff\xa0\n", b"t00001_\xff\xa0\n"),
+        (b"ue:t00001_a;u32 b\nue:other;u8 t00001_c\n", b"ue:t00001_a;u32 b\n"),
         (b"p:t00001_a\n", b""),
     ],
 )
 def test_own_lines_are_told_by_the_name_of_the_event(data: bytes, own: bytes) -> None:
     assert seen(View.OWN, data) == own
+
+
+@pytest.mark.parametrize(
+    ("data", "left"),
+    [
+        (b"ue:t00001_a;u8 b\n", b"ue:t00001_a;u8 b\n"),
+        (b"ue:t00001_a;u8 b (Used by ftrace perf other)\n", b"ue:t00001_a;u8 b\n"),
+        (b"ue:t00001_a (Used by)\nue:t00002_a (Used by)\n", b"ue:t00001_a\n"),
+        # Names: of those things that listen there are three, and they come last.
+        (b"ue:t00001_a (Used by me)\n", b"ue:t00001_a (Used by me)\n"),
+        (b"ue:t00001_a (Used by perf) b\n", b"ue:t00001_a (Used by perf) b\n"),
+    ],
+)
+def test_definitions_do_not_say_who_listens(data: bytes, left: bytes) -> None:
+    assert seen(View.DEFINITIONS, data) == left
 
 
 def test_the_structure_of_a_format_has_no_id_and_no_lengths() -> None:
