@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.options import STDOUT, declare, make_absolute, open_ktap, words
+from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code, worst
 from conformance.report.ktap_stream import KtapRuns
 from kernels.catalog import KernelEntry, load_catalog
@@ -43,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as ended:
         # argparse has told what is wrong, or helped.
         return exit_code(Ending.USAGE if ended.code else Ending.PASS, style)
-    except UserMistake as error:
+    except (UserMistake, ReportError) as error:
         return _fail(error, Ending.USAGE, style)
     except KernelTrouble as error:
         return _fail(error, Ending.BUILD_FAILED, style)

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
+from conformance.report.errors import ReportError
 from conformance.report.exits import ExitStyle
-from kernels.errors import UserMistake
 
 # Options of one value, of several, and of none.
 _VALUES = ("image", "abi", "flavour", "tier", "out", "exit_style", "ktap")
@@ -64,20 +64,17 @@ def words(options: Namespace) -> list[str]:
     return found + [f"--{name}" for name in _FLAGS if getattr(options, name)]
 
 
-class Unwritable(UserMistake):
-    """A place for KTAP that cannot be written."""
-
-
 def open_ktap(name: str | None) -> TextIO | None:
-    """Where --ktap says, None for nowhere.  Raises Unwritable."""
+    """Where --ktap says, None for nowhere.  Raises ReportError."""
     if name is None:
         return None
     if name == STDOUT:
-        raise Unwritable("pytest itself writes to standard output", "give --ktap - to uevt run")
+        what = "pytest itself writes to standard output"
+        raise ReportError(Path("--ktap -"), what, "give it to uevt run")
     try:
         if handed_down := _DESCRIPTOR.fullmatch(name):
             return os.fdopen(int(handed_down[1]), "w", encoding="utf-8")
         return Path(name).open("w", encoding="utf-8")
     except OSError as error:
-        what = f"--ktap {name} cannot be written: {error.strerror}"
-        raise Unwritable(what, "name a file, or - for standard output") from error
+        what = f"cannot be written: {error.strerror}"
+        raise ReportError(Path(name), what, "name a file, or - for standard output") from error
