@@ -68,7 +68,7 @@ def use_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
 
 def is_terminal(stream: TextIO, environment: Mapping[str, str]) -> bool:
     """Whether ``stream`` goes to a terminal that can do more than print."""
-    return stream.isatty() and environment.get("TERM", "dumb") != "dumb"
+    return stream.isatty() and environment.get("TERM", "") not in ("", "dumb")
 
 
 class Outlet:
