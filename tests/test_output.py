@@ -48,7 +48,7 @@ def test_colour_can_be_forced(tmp_path: Path) -> None:
 
 
 def on_a_terminal(*arguments: str, **environment: str) -> str:
-    said, code = pexpect.run(
+    said, code = pexpect.run(  # type: ignore[str-unpack]
         f"{UEVT} run {' '.join(arguments)}",
         cwd=str(ROOT),
         env={**os.environ, **PLAIN, **environment},
