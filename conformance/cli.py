@@ -11,12 +11,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.options import declare, make_absolute, words
+from conformance.options import STDOUT, declare, make_absolute, open_ktap, words
+from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code, worst
+from conformance.report.ktap_stream import KtapRuns
 from kernels.catalog import KernelEntry, load_catalog
 from kernels.errors import (
-    BuildFailed,
     KernelsError,
+    KernelTrouble,
     MissingTool,
     SourceUnavailable,
     UserMistake,
@@ -34,29 +36,44 @@ _DIRECTORIES = ("UEVT_CACHE", "UEVT_TARBALLS")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the process's exit code."""
+    style = _style(argv)
     try:
         arguments = _parser().parse_args(argv)
         code: int = arguments.perform(arguments)
         sys.stdout.flush()
-    except UserMistake as error:
-        return _fail(error, Ending.USAGE)
-    except BuildFailed as error:
-        return _fail(error, Ending.BUILD_FAILED)
+    except SystemExit as ended:
+        # argparse has told what is wrong, or helped.
+        return exit_code(Ending.USAGE if ended.code else Ending.PASS, style)
+    except (UserMistake, ReportError) as error:
+        return _fail(error, Ending.USAGE, style)
+    except KernelTrouble as error:
+        return _fail(error, Ending.BUILD_FAILED, style)
     except BrokenPipeError:
         # Whoever read our output has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exit_code(Ending.PASS)
     except (KernelsError, OSError) as error:
-        return _fail(error, Ending.HOST)
+        return _fail(error, Ending.HOST, style)
     except KeyboardInterrupt:
-        return exit_code(Ending.INTERRUPTED)
+        return exit_code(Ending.INTERRUPTED, style)
     return code
 
 
-def _fail(error: Exception, ending: Ending) -> int:
+def _style(argv: Sequence[str] | None) -> ExitStyle:
+    """The style asked for, whatever else is wrong with a command line."""
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    parser.add_argument("--exit-style", type=ExitStyle, default=ExitStyle.DEFAULT)
+    try:
+        style: ExitStyle = parser.parse_known_args(argv)[0].exit_style
+    except argparse.ArgumentError:
+        return ExitStyle.DEFAULT
+    return style
+
+
+def _fail(error: Exception, ending: Ending, style: ExitStyle) -> int:
     mend = getattr(error, "mend", "")
     print(f"uevt: {error}" + (f"; {mend}" if mend else ""), file=sys.stderr)
-    return exit_code(ending)
+    return exit_code(ending, style)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -99,6 +116,7 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add = run.add_argument
     add("--kernel", action="append", default=[], metavar="K", help="6.12, 6.12@REVISION or model")
     add("-k", dest="keyword", metavar="EXPR", help="only cases with EXPR in their ids")
+    add("-q", "--quiet", action="store_true", help="a line per unexpected case, and the verdict")
     add("-n", "--guests", type=int, metavar="N", help="guests side by side (default: 2 at most)")
     declare(add)
     run.set_defaults(perform=_run)
@@ -198,18 +216,33 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.guests is not None and arguments.guests < 1:
         print("uevt: -n needs a number of guests, 1 or more", file=sys.stderr)
         return exit_code(Ending.USAGE, style)
+    if arguments.ktap == STDOUT:
+        arguments.ktap = f"/dev/fd/{_own_stdout()}"
     if len(kernels) <= 1:
         session = _session(arguments, kernels[0] if kernels else None, arguments.out)
         os.chdir(_ROOT)
         # Nothing is left to do here: this process becomes pytest, and its end is ours.
         os.execve(session[0], session, _environment())
+    ktap = open_ktap(arguments.ktap)
+    runs = None if ktap is None else KtapRuns(ktap, len(kernels))
     codes = []
     for kernel in kernels:
         out = None if arguments.out is None else str(Path(arguments.out) / kernel)
-        codes.append(_child(arguments, kernel, out))
+        codes.append(_child(arguments, kernel, out, runs))
         if codes[-1] == exit_code(Ending.INTERRUPTED, style):
+            if runs is not None:
+                runs.bail_out("interrupted")
             break
     return decisive(codes, style)
+
+
+def _own_stdout() -> int:
+    """Standard output by another number; whoever writes to it as before gets standard error."""
+    number = os.dup(sys.stdout.fileno())
+    os.set_inheritable(number, True)
+    sys.stdout.flush()
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return number
 
 
 def decisive(codes: Sequence[int], style: ExitStyle) -> int:
@@ -221,14 +254,24 @@ def decisive(codes: Sequence[int], style: ExitStyle) -> int:
     return exit_code(worst([endings.get(code, Ending.HOST) for code in codes]), style)
 
 
-def _child(arguments: argparse.Namespace, kernel: str, out: str | None) -> int:
+def _child(
+    arguments: argparse.Namespace, kernel: str, out: str | None, runs: KtapRuns | None
+) -> int:
     """A session in a process of its own, which ends with this one and decides about Ctrl-C."""
     leash = [sys.executable, "-I", "-S", LEASH, str(os.getpid())]
-    with subprocess.Popen(
-        leash + _session(arguments, kernel, out), cwd=_ROOT, env=_environment()
-    ) as child:
+    ours, theirs = os.pipe()
+    if runs is not None:
+        arguments.ktap = f"/dev/fd/{theirs}"
+    command = leash + _session(arguments, kernel, out)
+    with (
+        os.fdopen(ours, encoding="utf-8") as ktap,
+        subprocess.Popen(command, cwd=_ROOT, env=_environment(), pass_fds=[theirs]) as child,
+    ):
+        os.close(theirs)
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
+            if runs is not None:
+                runs.run(kernel, ktap)
             return child.wait()
         finally:
             signal.signal(signal.SIGINT, before)
@@ -241,8 +284,11 @@ def _environment() -> dict[str, str]:
 
 def _session(arguments: argparse.Namespace, kernel: str | None, out: str | None) -> list[str]:
     """The command of one pytest session."""
-    options = [sys.executable, "-m", "pytest", "conformance/cases"]
-    options += ["-q", "--no-header", "--no-summary", "--tb=no"]
+    options = [sys.executable, "-m", "pytest", "conformance/cases", "--tb=no"]
+    # What people see is ours alone: see conformance.report.live.
+    options += ["-p", "no:terminalreporter"]
+    if arguments.quiet:
+        options.append("-q")
     # Plugins that a run of cases has no use for, but waits for.
     options += ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:junitxml"]
     if kernel is not None:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import re
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
+from typing import TextIO
 
+from conformance.report.errors import ReportError
 from conformance.report.exits import ExitStyle
 
 # Options of one value, of several, and of none.
-_VALUES = ("image", "abi", "flavour", "tier", "out", "exit_style")
+_VALUES = ("image", "abi", "flavour", "tier", "out", "exit_style", "ktap")
 _LISTS = ("patch", "config", "append")
 _FLAGS = ("force", "require")
 # Those that name files, from where the user is.
-_PATHS = ("image", "out", "patch", "config")
+_PATHS = ("image", "out", "patch", "config", "ktap")
+# In the place of a file: standard output.
+STDOUT = "-"
+# A descriptor that this process was started with.  Opened by its name a socket would refuse, and
+# a file that is appended to would be cut.
+_DESCRIPTOR = re.compile(r"/dev/fd/(\d+)")
 
 
 def declare(add: Callable[..., object]) -> None:
@@ -28,6 +37,7 @@ def declare(add: Callable[..., object]) -> None:
     add("--tier", choices=["quick", "full"], default="quick", help="quick (the default) or full")
     add("--out", metavar="DIR", help="where results go (default: results/<kernel id>/<UTC stamp>)")
     add("--force", action="store_true", help="replace the results in --out")
+    add("--ktap", metavar="FILE", help="KTAP as cases end, to a file or - for standard output")
     styles = [style.value for style in ExitStyle]
     add("--exit-style", choices=styles, default="default", help="whose exit codes to use")
     add("--require", action="store_true", help="a kernel without user_events is a failure")
@@ -39,7 +49,7 @@ def make_absolute(options: Namespace) -> None:
         given = getattr(options, name)
         if isinstance(given, list):
             setattr(options, name, [str(Path(each).absolute()) for each in given])
-        elif given is not None:
+        elif given not in (None, STDOUT):
             setattr(options, name, str(Path(given).absolute()))
 
 
@@ -52,3 +62,19 @@ def words(options: Namespace) -> list[str]:
             if value is not None:
                 found.append(f"--{name.replace('_', '-')}={value}")
     return found + [f"--{name}" for name in _FLAGS if getattr(options, name)]
+
+
+def open_ktap(name: str | None) -> TextIO | None:
+    """Where --ktap says, None for nowhere.  Raises ReportError."""
+    if name is None:
+        return None
+    if name == STDOUT:
+        what = "pytest itself writes to standard output"
+        raise ReportError(Path("--ktap -"), what, "give it to uevt run")
+    try:
+        if handed_down := _DESCRIPTOR.fullmatch(name):
+            return os.fdopen(int(handed_down[1]), "w", encoding="utf-8")
+        return Path(name).open("w", encoding="utf-8")
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise ReportError(Path(name), what, "name a file, or - for standard output") from error

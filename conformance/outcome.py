@@ -68,6 +68,21 @@ class SkipReason(StrEnum):
     MODULE = "module"  # the image was built elsewhere: no helper module fits it
     CONTRADICTED = "contradicted_switch"  # the kernel lacks a switch of its profile: `adapted`
 
+    @property
+    def sentence(self) -> str:
+        """The same for people."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    SkipReason.NOT_BUILT: "the kernel was built without user_events",
+    SkipReason.CONFIG: "the kernel lacks an option that these cases need",
+    SkipReason.GUEST_SIZE: "the guest has too few CPUs or too little memory",
+    SkipReason.HOST_TOOL: "a program that these cases need is missing on the host",
+    SkipReason.MODULE: "no helper module was built for this kernel: it is none of the catalog's",
+    SkipReason.CONTRADICTED: "the kernel lacks a switch of its profile",
+}
+
 
 class RunVerdict(StrEnum):
     """What a whole run says about its kernel; ERROR means that it says nothing."""
@@ -235,7 +250,11 @@ class CaseResult:
     @property
     def not_built(self) -> bool:
         """Whether its guest's kernel had no user_events."""
-        return self.outcome is Outcome.SKIP and self.reason == SkipReason.NOT_BUILT
+        return self.skipped_for(SkipReason.NOT_BUILT)
+
+    def skipped_for(self, reason: SkipReason) -> bool:
+        """Whether it was not judged, for this reason."""
+        return self.outcome is Outcome.SKIP and self.reason == reason
 
     def to_json(self) -> dict[str, Any]:
         """The result as one entry of ``cases`` in schema 1."""

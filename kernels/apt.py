@@ -30,6 +30,14 @@ EXTRACT_S = 900.0
 ASK_S = 60.0
 
 
+def no_apt(source: Source) -> SourceUnavailable:
+    """The error where there is no apt: installing it would not bring a source for it."""
+    return SourceUnavailable(
+        f"{source} is a package of a Debian archive, and this machine has no apt",
+        "judge an image of your own (--image), or a release from a tarball (UEVT_TARBALLS)",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Listed:
     """A package in one version, as lists have it; `size` is in bytes."""

@@ -90,6 +90,8 @@ class _Host:
     def problem(self, entry: KernelEntry) -> KernelsError | None:
         """Why an entry cannot be built, or None."""
         absent = [tool for tool in self._absent if tool.name in self._needed[entry.kernel_id]]
+        if "apt-cache" in [tool.name for tool in absent]:
+            return apt.no_apt(entry.source)
         if absent:
             return MissingTool([tool.name for tool in absent], tools.install_command(absent))
         if entry.source not in self._offered:

@@ -6,7 +6,7 @@ import shutil
 from dataclasses import dataclass
 from typing import Protocol
 
-from kernels import tools
+from kernels import apt, tools
 from kernels.catalog import KernelEntry
 from kernels.errors import BuildFailed, KernelsError, StoreFull, StoreUnusable
 from kernels.kbuild import Kbuild
@@ -96,8 +96,11 @@ class HostWorkshop:
     def prepare(self, entry: KernelEntry, revision: str | None) -> Toolset:
         """See Workshop.  Raises MissingTool, SourceUnavailable, UnknownRevision."""
         at_hand = revision and self._trees.path(entry.source.package, revision).is_dir()
+        needed = needed_tools(entry, at_hand=bool(at_hand))
+        if "apt-cache" in needed and tools.missing(["apt-cache"]):
+            raise apt.no_apt(entry.source)
         # All at once: nobody wants to install, try again and install some more.
-        tools.require(needed_tools(entry, at_hand=bool(at_hand)))
+        tools.require(needed)
         toolchain = tools.toolchain()
         if revision and at_hand:
             return Toolset(revision, toolchain)

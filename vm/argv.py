@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from vm.accelerator import TCG, Accelerator
-from vm.errors import HostTrouble, QemuMissing, VirtmeMissing
+from vm.errors import CommandLineTooLong, QemuMissing, VirtmeMissing
 
 QEMU = "qemu-system-x86_64"
 #: Names of the virtio-serial ports begin thus; the first is the supervisor's.
@@ -47,8 +47,9 @@ class MachineSpec:
     """Which machine to boot.
 
     memory_mib is in MiB; actors is how many there can be at a time (each has a port); append holds
-    further kernel arguments; python is the interpreter for the guest, seen there under the same
-    path (default: the one that runs us); qemu the program (default: found on PATH).
+    further kernel arguments, quoted as the kernel reads them; python is the interpreter for the
+    guest, seen there under the same path (default: the one that runs us); qemu the program
+    (default: found on PATH).
     """
 
     kernel: Path
@@ -64,9 +65,9 @@ class MachineSpec:
 def qemu_argv(spec: MachineSpec, *, console: Path, channels: Sequence[int]) -> list[str]:
     """The command as a list; `channels` are the descriptors of QEMU's ends of the ports.
 
-    Raises QemuMissing, VirtmeMissing, and HostTrouble for a kernel command line beyond the limit.
+    Raises QemuMissing, VirtmeMissing, CommandLineTooLong.
     """
-    program, options = _virtme(spec.kernel, spec.memory_mib, spec.cpus, find_qemu(spec.qemu))
+    program, options = _virtme_for(spec)
     kept = [word for option in options if not _is_replaced(option) for word in option]
     # fmt: off
     return [
@@ -80,6 +81,15 @@ def qemu_argv(spec: MachineSpec, *, console: Path, channels: Sequence[int]) -> l
         "-append", _kernel_command_line(spec, options),
     ]
     # fmt: on
+
+
+def kernel_command_line(spec: MachineSpec) -> str:
+    """What the kernel is told.  Raises as qemu_argv."""
+    return _kernel_command_line(spec, _virtme_for(spec)[1])
+
+
+def _virtme_for(spec: MachineSpec) -> tuple[str, tuple[tuple[str, ...], ...]]:
+    return _virtme(spec.kernel, spec.memory_mib, spec.cpus, find_qemu(spec.qemu))
 
 
 def port_names(spec: MachineSpec) -> list[str]:
@@ -175,11 +185,12 @@ def _kernel_command_line(spec: MachineSpec, options: tuple[tuple[str, ...], ...]
     ]
     python = spec.python or Path(sys.executable).resolve()
     # Words after "--" are the arguments of init; virtme-ng's own init= is gone.
-    words = [*kept, *_KERNEL_ARGUMENTS, *spec.append, f"init={python}", "--", "-I", "-S"]
-    words += [str(_INIT), str(_INIT.parent.parent.parent), port_names(spec)[0]]
-    line = " ".join(_quoted(word) for word in words)
+    after = [f"init={python}", "--", "-I", "-S", str(_INIT), str(_INIT.parent.parent.parent)]
+    words = [_quoted(word) for word in (*kept, *_KERNEL_ARGUMENTS)]
+    words += [*spec.append, *map(_quoted, after), port_names(spec)[0]]
+    line = " ".join(words)
     if len(line.encode()) >= COMMAND_LINE_SIZE:
-        raise HostTrouble(
+        raise CommandLineTooLong(
             f"the kernel command line has {len(line)} bytes, the kernel takes "
             f"{COMMAND_LINE_SIZE - 1}",
             mend="append fewer arguments, or use a shorter path for the checkout",

@@ -31,6 +31,10 @@ class VirtmeMissing(HostTrouble):
     """virtme-ng cannot be run, or no longer prints a command that we understand."""
 
 
+class CommandLineTooLong(HostTrouble):
+    """The kernel's command line is longer than it takes."""
+
+
 class QemuDied(HostTrouble):
     """QEMU ended by a signal or with an error: not the guest's doing."""
 

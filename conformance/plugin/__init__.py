@@ -8,6 +8,7 @@ own guest, ``controller`` records what they show.  Tests that are not cases are 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,19 @@ import pytest
 from conformance.abi.profiles import ProfileError
 from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
-from conformance.options import declare
+from conformance.options import declare, open_ktap
 from conformance.plugin.controller import INPUT, NAME, Controller, refuse, results_directory
 from conformance.plugin.running import NoExpression, Running, case_of, expression
 from conformance.plugin.target import Target, resolve
 from conformance.plugin.worker import Worker
 from conformance.report.errors import ReportError
-from conformance.report.exits import Ending
+from conformance.report.exits import Ending, ExitStyle, exit_code
 from conformance.sut.user_events import UserEvents
-from kernels.errors import BuildFailed, KernelsError, UserMistake
+from kernels.errors import KernelsError, KernelTrouble, UserMistake
 from vm.errors import VmError
 
 _WORKER = pytest.StashKey[Worker]()
+_CONTROLLER = pytest.StashKey[Controller]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,35 +40,53 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     declare(add)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Build the kernel, prove the accelerator, claim the directory: once, up front.
+
+    A run that cannot begin ends here with a contracted exit code, before any session.
+    """
+    option = config.option
+    if hasattr(config, "workerinput") or (option.kernel is None and option.image is None):
+        return None
+    try:
+        config.stash[_CONTROLLER] = _controller(config)
+    except (NoExpression, ProfileError, UserMistake, ReportError, ExpectationError) as error:
+        return _unable(config, error, Ending.USAGE)
+    except KernelTrouble as error:
+        return _unable(config, error, Ending.BUILD_FAILED)
+    except (KernelsError, VmError, OSError) as error:
+        return _unable(config, error, Ending.HOST)
+    except KeyboardInterrupt:
+        return exit_code(Ending.INTERRUPTED, ExitStyle(option.exit_style))
+    return None
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Build the kernel, prove the accelerator, claim the directory: once, up front."""
+    """Let this process run cases, or be told what those of xdist show."""
     config.addinivalue_line("markers", "uevt_full: a variant of tier full in a quick case")
     worker_input: dict[str, Any] = getattr(config, "workerinput", {})
-    option = config.option
     if INPUT in worker_input:
         told = json.loads(worker_input[INPUT])
         directory = Path(told["directory"]) / worker_input["workerid"]
         _judge_here(config, Target.from_json(told["target"]), directory)
-    elif option.kernel is not None or option.image is not None:
-        controller = _controller(config)
+    elif _CONTROLLER in config.stash:
+        controller = config.stash[_CONTROLLER]
         config.pluginmanager.register(controller, NAME)
         _judge_here(config, controller.target, controller.directory)
 
 
 def _controller(config: pytest.Config) -> Controller:
-    """Ends the session with a contracted exit code when the run cannot begin."""
-    option = config.option
-    try:
-        expression(option.keyword)
-        Expectations.load()
-        target = resolve(option)
-        return Controller(config, target, results_directory(config, target))
-    except (NoExpression, ProfileError, UserMistake, ReportError, ExpectationError) as error:
-        refuse(config, _told(error))
-    except BuildFailed as error:
-        refuse(config, _told(error), Ending.BUILD_FAILED)
-    except (KernelsError, VmError, OSError) as error:
-        refuse(config, _told(error), Ending.HOST)
+    expression(config.option.keyword)
+    Expectations.load()
+    ktap = open_ktap(config.option.ktap)
+    target = resolve(config.option)
+    return Controller(config, target, results_directory(config, target), ktap)
+
+
+def _unable(config: pytest.Config, error: Exception, ending: Ending) -> int:
+    sys.stderr.write(f"uevt: {_told(error)}\n")
+    return exit_code(ending, ExitStyle(config.option.exit_style))
 
 
 def _judge_here(config: pytest.Config, target: Target, directory: Path) -> None:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import pytest
 
 from conformance.outcome import CaseResult, Contradiction, decode
 from conformance.plugin.recorder import Recorder
 from conformance.plugin.target import Target
+from conformance.plugin.views import views
 from conformance.report.exits import Ending, ExitStyle, ending_of, exit_code
 from conformance.report.record import RunRecord
 from conformance.report.rundir import claim, default_directory, link_latest
-from conformance.report.terminal import render_summary
-from conformance.report.text import use_colour
 
 # The name this plugin is registered by.
 NAME = "uevt-controller"
@@ -32,10 +30,13 @@ CONTRADICTIONS = "uevt_contradictions"
 
 
 def refuse(config: pytest.Config, why: str, ending: Ending = Ending.USAGE) -> NoReturn:
-    """End the session before anything runs, with one line and the contracted exit code."""
+    """End a session before its first case, with one line and the contracted exit code."""
     controller = config.pluginmanager.get_plugin(NAME)
     if isinstance(controller, Controller):
         controller.abandon()
+    if config.pluginmanager.is_blocked("terminalreporter"):
+        # Who else would say it?
+        sys.stderr.write(f"uevt: {why}\n")
     pytest.exit(f"uevt: {why}", exit_code(ending, ExitStyle(config.option.exit_style)))
 
 
@@ -71,7 +72,9 @@ def results_directory(config: pytest.Config, target: Target) -> Path:
 class Controller:
     """Records one run."""
 
-    def __init__(self, config: pytest.Config, target: Target, directory: Path) -> None:
+    def __init__(
+        self, config: pytest.Config, target: Target, directory: Path, ktap: TextIO | None
+    ) -> None:
         self.target = target
         self.directory = directory
         self._config = config
@@ -80,6 +83,7 @@ class Controller:
         self._abandoned = False
         self._interrupted = False
         self._record: RunRecord | None = None
+        self._views = views(config, self._recorder.head, _shown(directory), ktap)
         # Being told to end is like Ctrl-C: the report of what was done so far is written.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
 
@@ -95,12 +99,30 @@ class Controller:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """How many cases there will be (without xdist)."""
-        self._selected = len(session.items)
+        self._begin(len(session.items))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: object, ids: list[str]) -> None:
-        """How many cases there will be (with xdist)."""
-        self._selected = len(ids)
+        """How many cases there will be (with xdist): every process says the same."""
+        if not self._selected:
+            self._begin(len(ids))
+
+    def _begin(self, selected: int) -> None:
+        self._selected = selected
+        # Without a case there is no run: see pytest_sessionfinish.
+        for view in self._views if selected else ():
+            view.begin(selected)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Say what keeps cases from being found where pytest does not."""
+        if report.failed and self._config.pluginmanager.is_blocked("terminalreporter"):
+            sys.stderr.write(f"uevt: {report.nodeid}: {report.longreprtext}\n")
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object | None) -> None:
+        """Say what ended a process of xdist before its time where pytest does not."""
+        if error and self._config.pluginmanager.is_blocked("terminalreporter"):
+            sys.stderr.write(f"uevt: process {node.gateway.id} ended: {error}\n")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record the result of a case."""
@@ -116,26 +138,34 @@ class Controller:
         for lost in getattr(report, PROBES):
             # It was not selected; what it did to its guest counts all the same.
             self._selected += 1
-            self._recorder.case(CaseResult.from_json(lost))
+            probe = CaseResult.from_json(lost)
+            self._recorder.case(probe)
+            for view in self._views:
+                view.remark(probe)
         for found in getattr(report, CONTRADICTIONS):
             self._recorder.contradicted(decode(Contradiction, found, CONTRADICTIONS))
         self._recorder.case(result)
+        for view in self._views:
+            view.case(result)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Ctrl-C, or the session ended itself before anything ran."""
-        self._interrupted = isinstance(excinfo.value, KeyboardInterrupt)
+        """Ctrl-C; a session that ends itself raises other exceptions, even of this class."""
+        self._interrupted = type(excinfo.value) is KeyboardInterrupt
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Write the results; the exit status is uevt's."""
-        if self._abandoned or exitstatus == pytest.ExitCode.INTERNAL_ERROR:
+        if self._abandoned:
+            return
+        style = ExitStyle(self._config.option.exit_style)
+        if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
+            session.exitstatus = exit_code(Ending.HOST, style)
             return
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             # The processes that collect are others: see Running.
             self.abandon()
             why = nothing_selected(self._config, self.target)
             sys.stderr.write(f"uevt: {why}\n")
-            style = ExitStyle(self._config.option.exit_style)
             session.exitstatus = exit_code(Ending.USAGE, style)
             return
         note = "interrupted" if self._interrupted else ""
@@ -144,9 +174,8 @@ class Controller:
             link_latest(self.directory)
         verdict = ending_of(self._record.verdict)
         ending = Ending.INTERRUPTED if self._interrupted else verdict
-        option = self._config.option
         session.exitstatus = exit_code(
-            ending, ExitStyle(option.exit_style), origin=self.target.origin, require=option.require
+            ending, style, origin=self.target.origin, require=self._config.option.require
         )
 
     @pytest.hookimpl(trylast=True)
@@ -157,10 +186,8 @@ class Controller:
         if self._record is not None:
             # The guests have ended with the processes that ran them.
             self._recorder.join_consoles()
-            colour = use_colour(sys.stdout, os.environ)
-            sys.stdout.write(
-                render_summary(self._record, directory=_shown(self.directory), colour=colour)
-            )
+        for view in self._views:
+            view.end(self._record)
 
 
 def _shown(directory: Path) -> Path:

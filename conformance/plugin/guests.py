@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any
 
 from conformance.attempt import Trouble
 from conformance.outcome import Blame, Outcome, timed_out
+from conformance.plugin.recorder import CONSOLE
 from conformance.plugin.target import Target
 from conformance.sut import executor as sut
 from kernels.config import lost
 from vm.deadline import Deadline
 from vm.errors import (
+    BootFailed,
     CallRefused,
     GuestCrashed,
     GuestTrouble,
@@ -60,7 +63,14 @@ class MachineGuest:
 
         Raises what a failed boot raises, and ConfigLost.
         """
-        self._machine.wait_ready(Deadline(self._boot_s, "agent after the boot"))
+        try:
+            self._machine.wait_ready(Deadline(self._boot_s, "agent after the boot"))
+        except BootFailed as error:
+            # The consoles of all guests are joined at the end of the run.
+            error.mend = f"read {CONSOLE} of this run"
+            if self._machine.spec.append:
+                error.mend += ", or leave out --append " + shlex.join(self._machine.spec.append)
+            raise
         self._check_config()
 
     def _check_config(self) -> None:

@@ -27,13 +27,13 @@ class Recorder:
 
     def __init__(self, target: Target, directory: Path) -> None:
         self.directory = directory
-        self._head = _head(target)
+        self.head = _head(target)
         self._started = time.monotonic()
         self._cases: dict[str, CaseResult] = {}
         self._contradictions: dict[str, Contradiction] = {}
         self._not_built = ""
         self._journal = JournalWriter(directory / journal.NAME, sync=not target.is_model)
-        self._journal.begin(self._head)
+        self._journal.begin(self.head)
 
     def attempt(self, result: CaseResult) -> None:
         """A case ended and is run once more."""
@@ -82,7 +82,7 @@ class Recorder:
         if why and not not_built:
             why = "some guests of this kernel had user_events and others had not"
         record = RunRecord(
-            head=self._head,
+            head=self.head,
             cases=cases,
             selected=selected,
             duration_s=round(time.monotonic() - self._started, 3),
@@ -103,6 +103,7 @@ def _head(target: Target) -> RunHead:
     if target.accelerator is not None:
         host["accel"] = target.accelerator.name
         host["accel_reason"] = target.accelerator.why
+        host["kvm"] = target.accelerator.verdict.value
     return RunHead(
         kernel=KernelFacts(
             id=target.id,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.abi.profiles import Profile, profile_for
+from conformance.plugin.appended import appended
 from conformance.report.exits import KernelOrigin
 from kernels.build import ensure
 from kernels.catalog import KernelEntry
@@ -126,14 +127,15 @@ def _check(options: Namespace) -> None:
 def _image(options: Namespace) -> Target:
     image = Path(options.image).absolute()
     release = release_of(image)
+    accelerator = prove_accelerator(image)
     return Target(
         id=f"image-{release}",
         abi=options.abi or release,
         release=release,
         image=image,
         source=f"image {image.name}",
-        append=tuple(options.append),
-        accelerator=prove_accelerator(image),
+        append=appended(options.append, image, accelerator),
+        accelerator=accelerator,
         origin=KernelOrigin.USER,
     )
 
@@ -152,6 +154,7 @@ def _built(options: Namespace) -> Target:
     entry = request_of(options).entry()
     store, progress = Store(), StreamProgress(sys.stderr)
     built = ensure(entry, store, progress=progress)
+    accelerator = prove_accelerator(built.image)
     return Target(
         id=built.kernel_id,
         abi=options.abi or built.abi,
@@ -161,9 +164,9 @@ def _built(options: Namespace) -> Target:
         variant=f"of {built.of}" if built.of else None,
         config_sha256=built.config_sha256,
         wanted=built.wanted,
-        append=tuple(options.append),
+        append=appended(options.append, built.image, accelerator),
         modules=_modules(entry, store, progress),
-        accelerator=prove_accelerator(built.image),
+        accelerator=accelerator,
     )
 
 

@@ -14,9 +14,12 @@ from conformance.plugin.guests import MachineGuest, explain
 from conformance.plugin.target import Target
 from conformance.runner import Guest, Runner
 from conformance.sut.user_events import UserEvents
-from vm.errors import VmError
+from vm.errors import HostTrouble, VmError
 
 Attempt = Callable[[], BaseException | None]
+
+# So often is a kernel started that does not come up; for all cases that are left it did not.
+_BOOTS = 2
 
 
 class Worker:
@@ -28,6 +31,8 @@ class Worker:
         self._expectations = expectations
         self._guest: MachineGuest | None = None
         self._case: tuple[Case, str] | None = None
+        # A runner asks for a guest once it has none: none of these boots was a success.
+        self._boot_failures: list[VmError] = []
         kernel = target.profile if target.is_model else self._boot
         self._runner = Runner(target.profile, kernel, explain, self._module)
 
@@ -54,16 +59,21 @@ class Worker:
             self._guest = MachineGuest(self._target, self._directory)
 
     def _boot(self) -> Guest:
+        if len(self._boot_failures) == _BOOTS:
+            # Each would take its whole time again; the consoles were shown with the others.
+            last = self._boot_failures[-1]
+            raise HostTrouble(f"not booted again: {last}", mend=last.mend)
         if self._guest is None:
             self.launch()
         guest = self._guest
         assert guest is not None
         try:
             guest.wait_ready()
-        except VmError:
+        except VmError as error:
             # It will never answer: whoever asks next gets another one.
             self._guest = None
             guest.close()
+            self._boot_failures.append(error)
             raise
         return guest
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conformance.outcome import UNEXPECTED, CaseResult, Outcome
+from conformance.outcome import UNEXPECTED, CaseResult, Outcome, SkipReason
 from conformance.report.failure import adapted_line, render_failure
 from conformance.report.files import write_atomically
-from conformance.report.record import RunRecord
+from conformance.report.record import RunHead, RunRecord
 from conformance.report.text import one_line
 
 NAME = "results.ktap"
+VERSION = "KTAP version 1"
 RUN_ID = "uevt.run"
 """Name of the entry that stands for the run as a whole when no case tells its trouble."""
 
@@ -31,14 +32,17 @@ def write_ktap(record: RunRecord, path: Path) -> None:
 
 def render_ktap(record: RunRecord) -> str:
     """The run in KTAP, ending with a newline."""
+    head = head_lines(record.head)
+    if contradicted := " ".join(each.override for each in record.contradictions):
+        head.append(f"# contradicted: {one_line(contradicted)}")
     if record.not_built:
-        reason = one_line(record.note) or "the kernel was built without user_events"
-        return "\n".join(["KTAP version 1", *_head(record), f"1..0 # SKIP {reason}"]) + "\n"
+        reason = one_line(record.note) or SkipReason.NOT_BUILT.sentence
+        return "\n".join([VERSION, *head, f"1..0 # SKIP {reason}"]) + "\n"
     surfaces: dict[str, list[CaseResult]] = {}
     for case in record.cases:
         surfaces.setdefault(case.surface, []).append(case)
     trouble = one_line(record.trouble)
-    lines = ["KTAP version 1", *_head(record), f"1..{len(surfaces) + bool(trouble)}"]
+    lines = [VERSION, *head, f"1..{len(surfaces) + bool(trouble)}"]
     for number, (surface, cases) in enumerate(surfaces.items(), start=1):
         lines += [f"  {line}" for line in _surface(surface, cases)]
         lines.append(_surface_result(number, surface, cases))
@@ -47,36 +51,44 @@ def render_ktap(record: RunRecord) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _head(record: RunRecord) -> list[str]:
-    kernel = record.head.kernel
+def head_lines(head: RunHead) -> list[str]:
+    """What is known of a run before its first case, as diagnostic lines."""
     facts = {
-        "kernel": kernel.id,
-        "release": kernel.release,
-        "profile": kernel.profile,
-        "accel": record.head.host["accel"],
-        "contradicted": " ".join(each.override for each in record.contradictions),
+        "kernel": head.kernel.id,
+        "release": head.kernel.release,
+        "profile": head.kernel.profile,
+        "accel": head.host["accel"],
     }
     return [f"# {name}: {one_line(value)}" for name, value in facts.items() if value]
 
 
 def _surface(surface: str, cases: list[CaseResult]) -> list[str]:
-    lines = ["KTAP version 1", f"# Subtest: {surface}", f"1..{len(cases)}"]
+    lines = [VERSION, f"# Subtest: {surface}", f"1..{len(cases)}"]
     for number, case in enumerate(cases, start=1):
-        if case.outcome in _BAD:
-            # Evidence is indented behind its "#", so that no text of a kernel can be
-            # taken for a "# Subtest:" line.
-            lines += [f"# {line}" for line in render_failure(case)]
-        elif case.adapted:
-            lines.append(f"# {one_line(adapted_line(case))}")
-        lines.append(_case_result(number, case))
+        lines += case_lines(number, case)
     return lines
+
+
+def case_lines(number: int, case: CaseResult) -> list[str]:
+    """The result line of a case behind its diagnostic lines."""
+    lines = []
+    if case.outcome in _BAD:
+        # Evidence is indented behind its "#", so that no text of a kernel can be
+        # taken for a "# Subtest:" line.
+        lines = [f"# {line}" for line in render_failure(case)]
+    elif case.adapted:
+        lines = [f"# {one_line(adapted_line(case))}"]
+    return [*lines, _case_result(number, case)]
 
 
 def _case_result(number: int, case: CaseResult) -> str:
     line = f"{'not ok' if case.outcome in _BAD else 'ok'} {number} {case.id}"
     if case.outcome in _WITHOUT_DIRECTIVE:
         return line
-    return f"{line} # {case.outcome} {one_line(case.reason)}".rstrip()
+    reason = one_line(case.reason)
+    if case.outcome is Outcome.SKIP:
+        reason = f"{reason}: {SkipReason(case.reason).sentence}"
+    return f"{line} # {case.outcome} {reason}".rstrip()
 
 
 def _surface_result(number: int, surface: str, cases: list[CaseResult]) -> str:

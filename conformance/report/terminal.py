@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from conformance.outcome import (
@@ -17,10 +18,12 @@ from conformance.report.failure import render_failure, rerun_line
 from conformance.report.record import RunRecord, self_check_of
 from conformance.report.text import coloured, one_line, wrapped
 
-_DETAILED = 10
+DETAILED = 10
 """Failures told in full; a kernel that breaks everything must not bury its own summary."""
 
-_TOLD = UNEXPECTED | {Outcome.ERROR}
+TOLD = UNEXPECTED | {Outcome.ERROR}
+"""Outcomes that a reader has to hear of."""
+
 _COLOURS = {
     RunVerdict.PASS: "good",
     RunVerdict.FAIL: "bad",
@@ -30,16 +33,21 @@ _COLOURS = {
 
 
 def render_summary(
-    record: RunRecord, *, directory: Path | None = None, colour: bool = False
+    record: RunRecord,
+    *,
+    directory: Path | None = None,
+    colour: bool = False,
+    told: bool = False,
 ) -> str:
     """The summary, ending with the verdict line and a newline.
 
-    ``directory`` is where the files of the run are, said just before the verdict.
+    ``directory`` is where the files of the run are, said just before the verdict; ``told``
+    leaves out what was unexpected, for somebody said it as the cases ended.
     """
-    lines = _failures(record)
+    lines = [] if told else _failures(record)
     lines += _facts(record)
     lines += _listed("known deviations", record, {Outcome.XFAIL})
-    lines += _listed("skipped", record, {Outcome.SKIP})
+    lines += _skipped(record)
     lines += _reruns(record)
     lines += _contradictions(record)
     if directory is not None:
@@ -81,14 +89,14 @@ def _counts(record: RunRecord) -> str:
 
 
 def _failures(record: RunRecord) -> list[str]:
-    told = [case for case in record.cases if case.outcome in _TOLD]
+    told = [case for case in record.cases if case.outcome in TOLD]
     lines: list[str] = []
-    for case in told[:_DETAILED]:
+    for case in told[:DETAILED]:
         lines += [*render_failure(case), ""]
-    if rest := told[_DETAILED:]:
+    if rest := told[DETAILED:]:
         lines.append(f"{len(rest)} more, told in results.json")
         for case in rest:
-            lines += wrapped(_line(case), indent=2, hanging=2)
+            lines += wrapped(case_line(case), indent=2, hanging=2)
         lines.append("")
     return lines
 
@@ -98,15 +106,21 @@ def _facts(record: RunRecord) -> list[str]:
     lines = wrapped(f"kernel    {_kernel(record)}", hanging=10)
     if kernel.source:
         lines += wrapped(f"source    {one_line(kernel.source)}", hanging=10)
-    reason = host.get("accel_reason", "")
-    why = f" ({one_line(reason)})" if reason else ""
-    lines += wrapped(f"host      {host['accel']}{why}", hanging=10)
+    lines += wrapped(f"host      {_host(host)}", hanging=10)
     told = {each.switch for each in record.contradictions}
     if measured := ", ".join(name for name in record.adapted if name not in told):
         lines += wrapped(f"adapted   measured, not the profile's: {measured}", hanging=10)
     if record.trouble or (record.note and not record.not_built):
         lines += wrapped(f"note      {one_line(record.trouble or record.note)}", hanging=10)
     return lines
+
+
+def _host(host: Mapping[str, str]) -> str:
+    """The accelerator; the same words on each run of a host, so the long story is elsewhere."""
+    reason = one_line(host.get("accel_reason", ""))
+    if "kvm" in host and host["accel"] == "tcg":
+        reason = f"KVM {one_line(host['kvm'])}, see uevt doctor"
+    return host["accel"] + (f" ({reason})" if reason else "")
 
 
 def _kernel(record: RunRecord) -> str:
@@ -138,15 +152,26 @@ def _contradiction(record: RunRecord, found: Contradiction) -> str:
 
 
 def _listed(title: str, record: RunRecord, outcomes: set[Outcome]) -> list[str]:
-    # Those without a switch are counted with the switch.
-    cases = [
-        case
-        for case in record.cases
-        if case.outcome in outcomes and case.reason != SkipReason.CONTRADICTED
-    ]
+    cases = [case for case in record.cases if case.outcome in outcomes]
     lines = [title] if cases else []
     for case in cases:
-        lines += wrapped(_line(case), indent=2, hanging=2)
+        lines += wrapped(case_line(case), indent=2, hanging=2)
+    return lines
+
+
+def _skipped(record: RunRecord) -> list[str]:
+    """Why cases were skipped: a sentence for each reason, and the cases below it."""
+    lines: list[str] = []
+    for reason in SkipReason:
+        cases = [each for each in record.cases if each.skipped_for(reason)]
+        # Those without a switch are counted with the switch.
+        if not cases or reason is SkipReason.CONTRADICTED:
+            continue
+        lines.append(f"skipped   {len(cases)}: {reason.sentence}")
+        # A kernel without user_events skips them all: their names say nothing.
+        if reason is not SkipReason.NOT_BUILT:
+            for case in cases:
+                lines += wrapped(case.id, indent=2)
     return lines
 
 
@@ -154,12 +179,13 @@ def _reruns(record: RunRecord) -> list[str]:
     lines: list[str] = []
     for case in record.cases:
         # A failure has told of its other run already.
-        if case.rerun and case.outcome not in _TOLD:
+        if case.rerun and case.outcome not in TOLD:
             lines += wrapped(
                 f"{case.id} {case.outcome}: {rerun_line(case.rerun)}", indent=2, hanging=2
             )
     return ["run twice", *lines] if lines else []
 
 
-def _line(case: CaseResult) -> str:
-    return f"{case.id} {case.outcome}" + (f": {one_line(case.reason)}" if case.reason else "")
+def case_line(case: CaseResult) -> str:
+    """What became of a case, on one line of any length."""
+    return f"{case.outcome} {case.id}" + (f": {one_line(case.reason)}" if case.reason else "")

@@ -1,4 +1,4 @@
-"""Plain text for people: printable, at most 100 columns, coloured only on a terminal."""
+"""Plain text for people: printable, at most 100 columns, coloured for terminals."""
 
 from __future__ import annotations
 
@@ -58,12 +58,34 @@ def folded(lines: Iterable[str], *, indent: int) -> list[str]:
 
 
 def use_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Whether to colour what goes to ``stream``: a terminal, and nobody asked not to."""
-    return (
-        stream.isatty()
-        and not environment.get("NO_COLOR")
-        and environment.get("TERM", "dumb") != "dumb"
-    )
+    """Whether to colour what goes to ``stream``: NO_COLOR, then FORCE_COLOR, then a terminal."""
+    if environment.get("NO_COLOR"):
+        return False
+    if environment.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return is_terminal(stream, environment)
+
+
+def is_terminal(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether ``stream`` goes to a terminal that can do more than print."""
+    return stream.isatty() and environment.get("TERM", "") not in ("", "dumb")
+
+
+class Outlet:
+    """A stream on which every text is out at once; that its reader went away is no trouble."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream: TextIO | None = stream
+
+    def write(self, text: str) -> None:
+        """Write and flush.  Raises OSError when the disk refuses."""
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except BrokenPipeError:
+            self._stream = None
 
 
 def coloured(text: str, colour: str, *, enabled: bool) -> str:

@@ -16,6 +16,7 @@ from conformance.cases.declare import Case, Isolation, Tier
 from conformance.expectations.loader import Expectations
 from conformance.leftovers import Janitor
 from conformance.outcome import Blame, CaseResult, Outcome, RunVerdict, SkipReason
+from conformance.plugin import worker as plugin_worker
 from conformance.plugin.recorder import Recorder
 from conformance.plugin.target import Target
 from conformance.plugin.worker import Worker
@@ -23,6 +24,7 @@ from conformance.runner import Runner
 from conformance.sut import tracefs
 from conformance.sut.calls import Call
 from conformance.sut.executor import Deadline, Never
+from vm.errors import BootFailed, HostTrouble
 
 PROFILE = profile_for("6.12.117")
 INIT_MODULE = 175
@@ -168,6 +170,44 @@ def test_expectations_are_those_of_the_contract_as_measured(tmp_path: Path) -> N
     worker = Worker(target, tmp_path, Expectations.load())
     assert worker.expected(array_length()).outcome is Outcome.XPASS
     assert worker.expected(array_length("array_length_of_field")).outcome is Outcome.PASS
+
+
+def test_a_kernel_that_does_not_boot_is_booted_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each boot may take a minute: the cases that are left are told of the last one."""
+    boots = []
+
+    class Unbootable:
+        def __init__(self, target: Target, directory: Path) -> None:
+            boots.append(target)
+
+        def wait_ready(self) -> None:
+            raise BootFailed("no agent", phase="init", mend="read it", console="Linux version")
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(plugin_worker, "MachineGuest", Unbootable)
+    target = Target("image-6.12.117", "6.12.117", release="6.12.117", image=tmp_path / "none")
+    worker = Worker(target, tmp_path, Expectations.load())
+
+    def attempt() -> BaseException | None:
+        try:
+            worker.begin()
+        except HostTrouble as error:
+            return error
+        return None
+
+    some = Case("a.b", "x", "x", "5.18..", (), Tier.QUICK, Isolation.EVENTS)
+    first, before = worker.run(some, "a.b", attempt)
+    assert before is not None
+    assert (first.outcome, first.blame, len(boots)) == (Outcome.ERROR, Blame.HOST, 2)
+    assert "Linux version" in first.evidence.console
+    second, _ = worker.run(some, "a.c", attempt)
+    assert (second.outcome, len(boots)) == (Outcome.ERROR, 2)
+    assert second.reason == "not booted again: no agent; read it"
+    assert second.evidence.console == ""
 
 
 def test_guests_that_do_not_agree_are_no_verdict(tmp_path: Path) -> None:

@@ -129,6 +129,31 @@ def test_without_updates_the_first_main_archive_is_taken(etc: FakeEtc, tmp_path:
     assert "uris: http://mirror.example/debian\n" in written(tmp_path)
 
 
+UBUNTU = """\
+Types: deb
+URIs: http://mirror.example/ubuntu/
+Suites: noble noble-updates noble-backports
+Components: main restricted universe multiverse
+Signed-By: /usr/share/keyrings/ubuntu-archive-keyring.gpg
+
+Types: deb
+URIs: http://mirror.example/ubuntu-security/
+Suites: noble-security
+Components: main restricted universe multiverse
+Signed-By: /usr/share/keyrings/ubuntu-archive-keyring.gpg
+"""
+
+
+def test_ubuntus_sources_are_read_like_debians(
+    etc: FakeEtc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "freedesktop_os_release", lambda: {"VERSION_CODENAME": "noble"})
+    (etc.parts / "ubuntu.sources").write_text(UBUNTU)
+    main = aptsources.main_archive(aptsources.configured(), "noble")
+    assert main is not None
+    assert main["uris"] == "http://mirror.example/ubuntu/"
+
+
 @pytest.mark.parametrize("text", ["", "deb http://mirror.example/debian bullseye main\n"])
 def test_no_main_archive(etc: FakeEtc, tmp_path: Path, text: str) -> None:
     etc.list.write_text(text)

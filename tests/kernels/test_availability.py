@@ -142,7 +142,46 @@ def test_a_machine_without_apt_asks_nobody(
     entry: KernelEntry, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "apt-cache" in str(only(entry, store))
+    assert str(only(entry, store)) == (
+        "cannot be built here: linux-source-9.9 is a package of a Debian archive, and this machine"
+        " has no apt; judge an image of your own (--image), or a release from a tarball"
+        " (UEVT_TARBALLS)"
+    )
+    with pytest.raises(SourceUnavailable, match="this machine has no apt"):
+        build.ensure(entry, store)
+    of_series = replace(entry, source=Source("tarball", "linux", series="5.19"))
+    assert "missing on this machine: gcc" in str(only(of_series, store))
+
+
+UBUNTU = """\
+Package: linux-source
+Architecture: all
+Version: 6.8.0-31.31
+Depends: linux-source-6.8.0
+Size: 1686
+Description: Linux kernel source with Ubuntu patches
+
+Package: linux-source-6.8.0
+Architecture: all
+Version: 6.8.0-31.31
+Provides: linux-source
+Size: 232893746
+Description: Linux kernel source for version 6.8.0 with Ubuntu patches
+
+"""
+
+
+def test_ubuntus_lists_offer_no_kernel_of_the_catalog(
+    entry: KernelEntry, store: Store, apt: FakeApt
+) -> None:
+    """Its packages are named after three numbers, and one without a number leads to them."""
+    (store.root.parent / "fake-apt" / "host").write_text(UBUNTU)
+    for name in ("linux-source-6.12", "linux-source-6.8"):
+        absent = replace(entry, source=Source("debian-source", name))
+        assert f"{name} is not offered by this machine's package lists" in str(only(absent, store))
+    own = replace(entry, source=Source("debian-source", "linux-source-6.8.0"))
+    assert only(own, store).state is State.BUILDABLE
+    assert only(replace(own, revision="6.8.0-31.31"), store).state is State.BUILDABLE
 
 
 def test_tarballs(

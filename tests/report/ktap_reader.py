@@ -18,7 +18,10 @@ class KtapError(AssertionError):
 
 @dataclass
 class Ktap:
-    """One test: ``ok`` as the line says, ``directive`` and ``detail`` behind its "#"."""
+    """One test: ``ok`` as the line says, ``directive`` and ``detail`` behind its "#".
+
+    ``bailed_out`` is why its subtests are fewer than planned.
+    """
 
     name: str
     ok: bool = True
@@ -26,6 +29,7 @@ class Ktap:
     detail: str = ""
     subtests: list[Ktap] = field(default_factory=list)
     diagnostics: list[str] = field(default_factory=list)
+    bailed_out: str = ""
 
     def leaves(self) -> list[Ktap]:
         """The tests without subtests, in order."""
@@ -53,7 +57,7 @@ class _Reader:
             if line == f"{indent}  KTAP version 1":
                 nested = self.block(f"{indent}  ")
                 continue
-            if not line.startswith(indent):
+            if not line.startswith(indent) or line.startswith(f"{indent}Bail out!"):
                 break
             self.position += 1
             content = line.removeprefix(indent)
@@ -67,7 +71,11 @@ class _Reader:
                 raise KtapError(f"{result.name} is ok although a subtest is not")
             test.subtests.append(result)
             nested, pending = None, []
-        if len(test.subtests) != planned:
+        if self.peek().startswith(f"{indent}Bail out!"):
+            # TAP's word, as kselftest.h prints it, for a run that ends before its plan.
+            test.bailed_out = self.peek().removeprefix(f"{indent}Bail out!").strip()
+            self.position += 1
+        elif len(test.subtests) != planned:
             raise KtapError(f"planned {planned}, found {len(test.subtests)}")
         return test
 

@@ -47,7 +47,9 @@ def test_directives_are_those_of_the_document() -> None:
         "layouts.compat": (True, "SKIP"),
         "lifetime.fork": (False, "ERROR"),
     }
-    assert leaves["layouts.compat"].detail == "host_tool"
+    assert leaves["layouts.compat"].detail == (
+        "host_tool: a program that these cases need is missing on the host"
+    )
     assert "# FAIL registration.size_short (blame kernel, 0.12 s)" in (
         leaves["registration.size_short"].diagnostics
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from conformance.outcome import CaseResult, Evidence, Outcome
+from conformance.outcome import CaseResult, Evidence, Outcome, SkipReason
 from conformance.report.failure import render_failure
 from conformance.report.record import KernelFacts, RunRecord
 from conformance.report.terminal import render_summary, verdict_line
@@ -135,7 +135,7 @@ def test_a_kernel_that_breaks_everything_does_not_bury_its_summary() -> None:
     cases = [case(f"write.n{n}", Outcome.FAIL, reason="EINVAL") for n in range(200)]
     told = lines(run(*cases))
     assert "190 more, told in results.json" in told
-    assert "  write.n199 FAIL: EINVAL" in told
+    assert "  FAIL write.n199: EINVAL" in told
     assert len(told) < 300
 
 
@@ -158,6 +158,38 @@ def test_a_contradiction_is_told_where_no_case_failed() -> None:
     assert told[-2].startswith("uevt: 6.12 (6.12.117) FAIL: 1 passed")
 
 
+def test_what_was_told_before_is_left_out() -> None:
+    record = mixed()
+    whole = render_summary(record)
+    short = render_summary(record, told=True)
+    assert whole.endswith(f"\n\n{short}")
+    assert short.startswith("kernel    6.12")
+
+
+def test_a_skip_is_told_by_its_sentence() -> None:
+    module = [case(f"other.n{n}", Outcome.SKIP, reason=SkipReason.MODULE) for n in range(2)]
+    told = lines(run(case("write.a"), *module))
+    first = told.index(
+        "skipped   2: no helper module was built for this kernel: it is none of the catalog's"
+    )
+    assert told[first + 1 : first + 3] == ["  other.n0", "  other.n1"]
+
+
+def test_a_kernel_without_user_events_is_told_once() -> None:
+    unbuilt = [case(f"write.n{n}", Outcome.SKIP, reason=SkipReason.NOT_BUILT) for n in range(200)]
+    told = lines(run(*unbuilt, not_built=True))
+    assert "skipped   200: the kernel was built without user_events" in told
+    assert len(told) < 10
+
+
+def test_what_kvm_lacks_is_told_shortly() -> None:
+    reason = "KVM: QEMU ended with -6: Assertion `ret == cpu->kvm_msr_buf->nmsrs' failed"
+    host = {"accel": "tcg", "accel_reason": reason, "kvm": "aborts"}
+    assert "host      tcg (KVM aborts, see uevt doctor)" in lines(run(head=head(host=host)))
+    works = {"accel": "kvm", "accel_reason": "a kernel booted under KVM", "kvm": "works"}
+    assert "host      kvm (a kernel booted under KVM)" in lines(run(head=head(host=works)))
+
+
 def test_colour_is_only_around_the_verdict() -> None:
     record = run(case("write.a", Outcome.FAIL))
     plain, coloured = render_summary(record), render_summary(record, colour=True)
@@ -173,8 +205,11 @@ def test_colour_is_only_around_the_verdict() -> None:
         (Terminal(), {"TERM": "dumb"}, False),
         (Terminal(), {}, False),
         (io.StringIO(), {"TERM": "xterm"}, False),
+        (io.StringIO(), {"FORCE_COLOR": "1"}, True),
+        (io.StringIO(), {"FORCE_COLOR": "0"}, False),
+        (Terminal(), {"TERM": "xterm", "FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
     ],
-    ids=["terminal", "no-color", "dumb", "no-term", "pipe"],
+    ids=["terminal", "no-color", "dumb", "no-term", "pipe", "forced", "not-forced", "both"],
 )
 def test_colour_is_for_terminals(
     stream: io.StringIO, environment: dict[str, str], expected: bool

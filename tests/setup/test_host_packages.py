@@ -15,12 +15,13 @@ SCRIPT = ROOT / ".ci/host-packages"
 TABLE = ROOT / ".ci/host-packages.txt"
 
 DEBIAN = 'ID=debian\nVERSION_ID="12"\n'
-UBUNTU = "ID=ubuntu\nID_LIKE=debian\n"
+UBUNTU = 'PRETTY_NAME="Ubuntu 24.04.1 LTS"\nVERSION_CODENAME=noble\nID=ubuntu\nID_LIKE=debian\n'
 MINT = 'ID=linuxmint\nID_LIKE="ubuntu debian"\n'
-FEDORA = "ID=fedora\n"
+FEDORA = 'NAME="Fedora Linux"\nVERSION_ID=41\nID=fedora\nVARIANT_ID=server\n'
 ROCKY = 'ID="rocky"\nID_LIKE="rhel centos fedora"\n'
 TUMBLEWEED = 'ID="opensuse-tumbleweed"\nID_LIKE="opensuse suse"\n'
-ARCH = "ID=arch\n"
+LEAP = 'ID="opensuse-leap"\nID_LIKE="suse opensuse"\nVERSION_ID="15.6"\n'
+ARCH = 'NAME="Arch Linux"\nID=arch\nBUILD_ID=rolling\n'
 MANJARO = "ID=manjaro\nID_LIKE=arch\n"
 UNHEARD_OF = "ID=plan9\n"
 
@@ -69,6 +70,7 @@ def test_a_complete_host_is_left_alone(machine: FakeMachine, release: str, uid: 
         (FEDORA, "sudo dnf install gcc elfutils-libelf-devel xz qemu-system-x86-core"),
         (ROCKY, "sudo dnf install gcc elfutils-libelf-devel xz qemu-system-x86-core"),
         (TUMBLEWEED, "sudo zypper install gcc libelf-devel xz qemu-x86"),
+        (LEAP, "sudo zypper install gcc libelf-devel xz qemu-x86"),
         (ARCH, "sudo pacman -S --needed gcc libelf xz qemu-system-x86"),
         (MANJARO, "sudo pacman -S --needed gcc libelf xz qemu-system-x86"),
     ],
@@ -86,6 +88,35 @@ def test_without_root_the_exact_command_is_printed(
         f"    {command}",
     ]
     assert machine.calls == []
+
+
+BARE = {
+    UBUNTU: (
+        "sudo apt-get update && sudo apt-get install --no-install-recommends make gcc binutils"
+        " libc6-dev libelf-dev libssl-dev bc bison flex gzip patch perl-base xz-utils file"
+        " qemu-system-x86"
+    ),
+    FEDORA: (
+        "sudo dnf install make gcc binutils glibc-devel elfutils-libelf-devel openssl-devel bc"
+        " bison flex gzip patch perl-interpreter xz file qemu-system-x86-core"
+    ),
+    LEAP: (
+        "sudo zypper install make gcc binutils glibc-devel libelf-devel libopenssl-devel bc bison"
+        " flex gzip patch perl-base xz file qemu-x86"
+    ),
+    ARCH: (
+        "sudo pacman -S --needed make gcc binutils glibc libelf openssl bc bison flex gzip patch"
+        " perl xz file qemu-system-x86"
+    ),
+}
+
+
+@pytest.mark.parametrize("release", BARE, ids=["ubuntu", "fedora", "leap", "arch"])
+def test_a_bare_machine_is_told_everything_at_once(machine: FakeMachine, release: str) -> None:
+    machine.os_release(release)
+    answer = machine.run(SCRIPT)
+    assert answer.code == 3
+    assert answer.err.splitlines()[-1].strip() == BARE[release]
 
 
 def test_a_machine_without_sudo_gets_the_same_answer(machine: FakeMachine) -> None:

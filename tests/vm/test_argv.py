@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from vm.argv import MachineSpec, qemu_argv
-from vm.errors import HostTrouble, QemuMissing, VirtmeMissing
+from vm.argv import MachineSpec, kernel_command_line, qemu_argv
+from vm.errors import CommandLineTooLong, QemuMissing, VirtmeMissing
 
 
 @pytest.fixture
@@ -52,14 +52,15 @@ def test_kernel_command_line(spec: MachineSpec, tmp_path: Path) -> None:
 
 
 def test_appended_arguments_come_before_init(spec: MachineSpec, tmp_path: Path) -> None:
-    longer = MachineSpec(spec.kernel, qemu=spec.qemu, actors=0, append=("slub_debug=FZ", "a=b c"))
+    longer = MachineSpec(spec.kernel, qemu=spec.qemu, actors=0, append=("x=FZ y", 'a="b c"'))
     line = _value(qemu_argv(longer, console=tmp_path / "c", channels=[7]), "-append")
-    assert ' slub_debug=FZ a="b c" init=' in line
+    assert ' x=FZ y a="b c" init=' in line
+    assert kernel_command_line(longer) == line
 
 
 def test_a_command_line_beyond_the_kernels_limit(spec: MachineSpec, tmp_path: Path) -> None:
     longer = MachineSpec(spec.kernel, qemu=spec.qemu, actors=0, append=("x" * 2048,))
-    with pytest.raises(HostTrouble, match="the kernel takes 2047"):
+    with pytest.raises(CommandLineTooLong, match="the kernel takes 2047"):
         qemu_argv(longer, console=tmp_path / "c", channels=[7])
 
 

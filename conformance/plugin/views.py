@@ -1,0 +1,71 @@
+"""Who is told of a run while it runs: a person, and a program that reads KTAP."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Protocol, TextIO
+
+import pytest
+
+from conformance.outcome import CaseResult
+from conformance.report.ktap_stream import KtapStream
+from conformance.report.live import Live
+from conformance.report.record import RunHead, RunRecord
+from conformance.report.terminal import render_summary
+from conformance.report.text import is_terminal, use_colour
+
+
+class View(Protocol):
+    """Something that is told of a run."""
+
+    def begin(self, selected: int) -> None:
+        """So many cases will end."""
+
+    def case(self, result: CaseResult) -> None:
+        """A case ended."""
+
+    def remark(self, result: CaseResult) -> None:
+        """Something ended that is no selected case."""
+
+    def end(self, record: RunRecord | None) -> None:
+        """The run is over; None where it has no result."""
+
+
+def views(config: pytest.Config, head: RunHead, directory: Path, ktap: TextIO | None) -> list[View]:
+    """All that are told of a run; ``directory`` is said to whoever may look into it."""
+    colour = use_colour(sys.stdout, os.environ)
+    told: list[View] = []
+    if ktap is not None:
+        told.append(KtapStream(ktap, head, require=config.option.require))
+    if not config.pluginmanager.is_blocked("terminalreporter"):
+        told.append(_Summary(directory, colour=colour))
+        return told
+    quiet = config.option.verbose < 0
+    moving = is_terminal(sys.stdout, os.environ) and not quiet
+    live = Live(sys.stdout, head.kernel.id, directory, moving=moving, colour=colour, quiet=quiet)
+    return [*told, live]
+
+
+class _Summary:
+    """Where pytest tells of the cases as they end, only the end is left to tell."""
+
+    def __init__(self, directory: Path, *, colour: bool) -> None:
+        self._directory = directory
+        self._colour = colour
+
+    def begin(self, selected: int) -> None:
+        """See View."""
+
+    def case(self, result: CaseResult) -> None:
+        """See View."""
+
+    def remark(self, result: CaseResult) -> None:
+        """See View."""
+
+    def end(self, record: RunRecord | None) -> None:
+        """See View."""
+        if record is not None:
+            text = render_summary(record, directory=self._directory, colour=self._colour)
+            sys.stdout.write(text)

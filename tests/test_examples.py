@@ -1,0 +1,135 @@
+"""The examples for CI systems: their scripts run, and what they say to uevt is understood."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conformance.cli import _parser
+
+CI = Path(__file__).resolve().parent.parent / "examples" / "ci"
+SCRIPTS = ("autopkgtest/user-events", "git-bisect.sh", "kselftest.sh")
+SECONDS = 120
+
+
+class FakeUevt:
+    """A `uevt` that notes how it was called; `body` decides how it ends."""
+
+    def __init__(self, directory: Path, body: str = "exit 4") -> None:
+        self.path = directory / "uevt"
+        self._calls = directory / "calls"
+        self.path.write_text(f'#!/bin/sh\necho "$@" >>"{self._calls}"\n{body}\n')
+        self.path.chmod(0o755)
+
+    @property
+    def calls(self) -> list[list[str]]:
+        """The words of each call."""
+        return [shlex.split(line) for line in self._calls.read_text().splitlines()]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What tells a script of it."""
+        return {**os.environ, "UEVT": str(self.path), "IMAGE": "/nowhere/bzImage"}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_scripts_are_posix_sh(script: str) -> None:
+    assert (CI / script).stat().st_mode & 0o111
+    subprocess.run(["sh", "-n", CI / script], check=True, timeout=SECONDS)
+
+
+@pytest.mark.parametrize("script", ["autopkgtest/user-events", "kselftest.sh"])
+def test_a_script_passes_words_and_code_on(tmp_path: Path, script: str) -> None:
+    uevt = FakeUevt(tmp_path)
+    words = [str(CI / script), "-k", "status."]
+    environment = {**uevt.environment, "AUTOPKGTEST_ARTIFACTS": str(tmp_path)}
+    done = subprocess.run(words, env=environment, check=False, timeout=SECONDS)
+    assert done.returncode == 4
+    (call,) = uevt.calls
+    understood = _parser().parse_args(call)
+    assert (understood.image, understood.keyword) == ("/nowhere/bzImage", "status.")
+    assert understood.exit_style == {"kselftest.sh": "kselftest"}.get(script, "autopkgtest")
+
+
+@pytest.mark.parametrize("name", ["gitlab-ci.yml", "github-actions.yml"])
+def test_the_commands_are_understood(name: str) -> None:
+    commands = re.findall(r"\.venv/bin/uevt (.*)", (CI / name).read_text())
+    assert commands
+    for command in commands:
+        assert _parser().parse_args(shlex.split(command)).out == "uevt-results"
+
+
+def test_the_pattern_of_lava_reads_the_stream() -> None:
+    (pattern,) = re.findall(r'pattern: "(.*)"', (CI / "lava.yaml").read_text())
+    stream = CI.parents[1] / "fixtures" / "report" / "stream.ktap"
+    found = [re.match(pattern, line) for line in stream.read_text().splitlines()]
+    told = {each["test_case_id"]: each["result"] for each in found if each}
+    assert len(told) == 10
+    assert (told["write.storm"], told["uevt.run"]) == ("not ok", "ok")
+
+
+# A tree whose image is what its file `state` says.
+MAKEFILE = """\
+olddefconfig:
+bzImage:
+\tgrep -qv broken state
+\tmkdir -p arch/x86/boot && cp state arch/x86/boot/bzImage
+"""
+STATES = ("good 0", "good 1", "broken 2", "none 3", "bad 4", "bad 5")
+JUDGE = "case $(cat arch/x86/boot/bzImage) in good*) exit 0;; none*) exit 125;; *) exit 1;; esac"
+
+
+def git(tree: Path, *words: str) -> str:
+    identity = ("-c", "user.name=x", "-c", "user.email=x@example", "-c", "core.hooksPath=/dev/null")
+    return subprocess.run(
+        ["git", *identity, *words],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=SECONDS,
+    ).stdout
+
+
+def test_git_finds_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit that does not compile and one without user_events are skipped."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    git(tree, "init", "-q")
+    (tree / "Makefile").write_text(MAKEFILE)
+    for state in STATES:
+        (tree / "state").write_text(f"{state}\n")
+        git(tree, "add", "state", "Makefile")
+        git(tree, "commit", "-qm", state)
+    uevt = FakeUevt(tmp_path, JUDGE)
+    monkeypatch.setenv("UEVT", str(uevt.path))
+    git(tree, "bisect", "start", "HEAD", "HEAD~5")
+    said = subprocess.run(
+        ["git", "bisect", "run", CI / "git-bisect.sh"],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    # Between the last good and the first bad one are two that were skipped.
+    assert "We cannot bisect more" in said.stdout + said.stderr
+    suspects = git(tree, "bisect", "visualize", "--format=%s").split("\n")
+    assert {"bad 4", "none 3", "broken 2"} >= set(suspects) - {""} >= {"bad 4"}
+    for call in uevt.calls:
+        assert _parser().parse_args(call).exit_style == "bisect"
+
+
+@pytest.mark.parametrize("code", [0, 1, 125, 129])
+def test_the_code_reaches_git(tmp_path: Path, code: int) -> None:
+    uevt = FakeUevt(tmp_path, f"exit {code}")
+    (tmp_path / "Makefile").write_text("olddefconfig bzImage:\n")
+    done = subprocess.run(
+        [CI / "git-bisect.sh"], cwd=tmp_path, env=uevt.environment, check=False, timeout=SECONDS
+    )
+    assert done.returncode == code

@@ -1,0 +1,139 @@
+"""The exit code of `uevt run` for every ending in every style, from the real command."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from kernels.catalog import load_catalog
+from kernels.progress import silent
+from kernels.store import BuiltKernel, Recipe, Store
+from tests.kernels.fake_make import FakeMake
+
+ROOT = Path(__file__).resolve().parent.parent
+UEVT = ROOT / ".venv" / "bin" / "uevt"
+# Seconds for four runs at once on a busy machine.
+PATIENCE = 600
+STYLES = ("default", "kselftest", "autopkgtest", "bisect")
+QUICK = ("-n", "1", "-k", "status.nothing_registered")
+# A switch that 6.12 has: without it the contract is another kernel's.
+LACKING = ("--abi", "6.12,ebadf_when_disabled=no", "-n", "1", "-k", "dated.ebadf_when_disabled")
+
+Codes = tuple[int, int, int, int]
+
+
+def codes(
+    *arguments: str,
+    out: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    interrupt: bool = False,
+) -> Codes:
+    """The exit codes of one command in the four styles, run side by side."""
+    with ExitStack() as stack:
+        runs = []
+        for style in STYLES:
+            words = [str(UEVT), "run", *arguments, "--exit-style", style]
+            words += [f"--out={out / style}"] if out is not None else []
+            runs.append(
+                stack.enter_context(
+                    subprocess.Popen(
+                        words,
+                        cwd=ROOT,
+                        env={**os.environ, **(environment or {})},
+                        stdout=subprocess.DEVNULL,
+                        stderr=subprocess.PIPE,
+                        text=True,
+                    )
+                )
+            )
+        if interrupt:
+            assert out is not None
+            for style, run in zip(STYLES, runs, strict=True):
+                _wait_for_a_case(out / style / "journal.jsonl")
+                run.send_signal(signal.SIGINT)
+        for style, run in zip(STYLES, runs, strict=True):
+            # For whoever looks why a code is another.
+            print(style, run.communicate(timeout=PATIENCE)[1])  # noqa: T201
+        default, kselftest, autopkgtest, bisect = [run.returncode for run in runs]
+    return default, kselftest, autopkgtest, bisect
+
+
+def _wait_for_a_case(journal: Path) -> None:
+    end = time.monotonic() + PATIENCE
+    while not (journal.exists() and '"event": "case"' in journal.read_text()):
+        assert time.monotonic() < end, f"no case in {journal}"
+        time.sleep(0.02)
+
+
+def test_pass(tmp_path: Path) -> None:
+    assert codes("--kernel", "model", *QUICK, out=tmp_path) == (0, 0, 0, 0)
+
+
+def test_unexpected(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    image = str(built_kernel.image)
+    assert codes("--image", image, *LACKING, out=tmp_path) == (1, 1, 1, 1)
+
+
+def test_not_built(tmp_path: Path, kernel_without_user_events: BuiltKernel) -> None:
+    """Nobody's mistake when the user brought the kernel; with --require a failure."""
+    image = str(kernel_without_user_events.image)
+    assert codes("--image", image, *QUICK, out=tmp_path / "1") == (0, 4, 77, 125)
+    assert codes("--image", image, "--require", *QUICK, out=tmp_path / "2") == (1, 1, 1, 1)
+
+
+def test_not_built_of_the_catalog(tmp_path: Path, kernel_without_user_events: BuiltKernel) -> None:
+    kernel = ("--kernel", kernel_without_user_events.name)
+    assert codes(*kernel, *QUICK, out=tmp_path) == (3, 4, 77, 125)
+
+
+def test_host(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """No QEMU on PATH."""
+    bare = {"PATH": str(UEVT.parent)}
+    image = str(built_kernel.image)
+    assert codes("--image", image, environment=bare, out=tmp_path) == (3, 1, 1, 129)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("broken", ["fail", "drop"])
+def test_build_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    """A compiler that gives up, and an option that a tree does not have: skipped by git bisect."""
+    make = FakeMake(tmp_path / "make")
+    (make.directory / broken).write_text("CONFIG_USER_EVENTS\n")
+    store = Store(tmp_path / "store")
+    entry = load_catalog().find("6.12")
+    tree = store.sources / f"{entry.source.package}_6.12.1-1"
+    tree.mkdir(parents=True)
+    (tree / "Makefile").write_text("VERSION = 6\n")
+    with store.locked("a test", silent):
+        store.remember(entry, Recipe(entry.source.package, "6.12.1-1", (), "", "gcc 0"), "")
+    monkeypatch.setenv("PATH", str(make.directory), prepend=":")
+    monkeypatch.setenv("UEVT_CACHE", str(store.root))
+    assert codes("--kernel", "6.12") == (3, 1, 1, 125)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--kernel", "6.13"),
+        ("--kernel", "model", "-k", "no.such"),
+        ("--kernel", "model", "--kernel", "6.13", "-k", "status.nothing_registered"),
+        ("--no-such-option",),
+        (),
+    ],
+    ids=["kernel", "nothing-selected", "one-of-several", "option", "nothing"],
+)
+def test_usage(arguments: tuple[str, ...]) -> None:
+    assert codes(*arguments) == (2, 1, 1, 129)
+
+
+def test_interrupted(tmp_path: Path) -> None:
+    """130 in every style: for a shell as for git bisect it ends what is being done."""
+    whole = ("--kernel", "model", "--tier", "full")
+    assert codes(*whole, out=tmp_path, interrupt=True) == (130, 130, 130, 130)

@@ -1,0 +1,207 @@
+"""What `uevt run` says where: to a pipe, to a terminal, and to a reader of KTAP."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from kernels.store import BuiltKernel
+from tests.report.ktap_reader import read_ktap
+
+ROOT = Path(__file__).resolve().parent.parent
+UEVT = ROOT / ".venv" / "bin" / "uevt"
+PATIENCE = 600
+PLAIN = {"TERM": "xterm", "NO_COLOR": "", "FORCE_COLOR": ""}
+FEW = ("-k", "status.nothing_registered or status.file_mode")
+
+
+def uevt(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(UEVT), "run", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **PLAIN, **environment},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def test_a_pipe_gets_the_summary_alone(tmp_path: Path) -> None:
+    done = uevt("--kernel", "model", *FEW, f"--out={tmp_path / 'out'}")
+    assert done.stdout.splitlines() == [
+        "kernel    model, profile 6.12.117",
+        "host      none",
+        f"results   {tmp_path / 'out'}",
+        "uevt: model (profile 6.12.117) self-check ok",
+    ]
+    assert done.stderr == ""
+
+
+def test_colour_can_be_forced(tmp_path: Path) -> None:
+    done = uevt("--kernel", "model", *FEW, f"--out={tmp_path / 'out'}", "-q", FORCE_COLOR="1")
+    assert done.stdout == "uevt: model (profile 6.12.117) \x1b[32mself-check ok\x1b[0m\n"
+
+
+def on_a_terminal(*arguments: str, **environment: str) -> str:
+    said, code = pexpect.run(  # type: ignore[str-unpack]
+        f"{UEVT} run {' '.join(arguments)}",
+        cwd=str(ROOT),
+        env={**os.environ, **PLAIN, **environment},
+        timeout=PATIENCE,
+        withexitstatus=True,
+        encoding="utf-8",
+    )
+    assert code == 0, said
+    return str(said)
+
+
+def test_on_a_terminal_a_line_moves(tmp_path: Path) -> None:
+    words = ("--kernel", "model", "-k", "status.nothing_registered", f"--out={tmp_path / 'out'}")
+    said = on_a_terminal(*words)
+    assert "\r\x1b[Kuevt: model 1/1  status.nothing_registered\r\x1b[Kkernel " in said
+    assert said.endswith("\x1b[32mself-check ok\x1b[0m\r\n")
+
+
+@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"TERM": ""}], ids=["dumb", "none"])
+def test_a_terminal_that_can_only_print_is_a_pipe(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    words = ("--kernel", "model", "-k", "status.nothing_registered", f"--out={tmp_path / 'out'}")
+    assert "\x1b" not in on_a_terminal(*words, **environment)
+
+
+def test_without_colour_the_line_still_moves(tmp_path: Path) -> None:
+    words = ("--kernel", "model", "-k", "status.nothing_registered", f"--out={tmp_path / 'out'}")
+    said = on_a_terminal(*words, NO_COLOR="1")
+    assert "\r\x1b[Kuevt: model" in said
+    assert "\x1b[3" not in said
+
+
+def test_ktap_has_standard_output_for_itself(tmp_path: Path) -> None:
+    done = uevt("--kernel", "model", *FEW, f"--out={tmp_path / 'out'}", "--ktap", "-")
+    top = read_ktap(done.stdout)
+    assert {each.name for each in top.subtests} == {
+        "status.nothing_registered",
+        "status.file_mode",
+        "uevt.run",
+    }
+    assert done.stderr.endswith("uevt: model (profile 6.12.117) self-check ok\n")
+
+
+def test_ktap_of_guests_side_by_side(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """In the order in which cases end; an unexpected one has its evidence before it."""
+    abi = "--abi=6.12,ebadf_when_disabled=no"
+    cases = ("-k", "dated.ebadf_when_disabled or status.nothing_registered", "-n", "2")
+    out = f"--out={tmp_path / 'out'}"
+    done = uevt("--image", str(built_kernel.image), abi, *cases, out, "--ktap", "-", "-q")
+    assert done.returncode == 1, done.stderr
+    entries = {each.name: each for each in read_ktap(done.stdout).subtests}
+    assert {name: each.ok for name, each in entries.items()} == {
+        "dated.ebadf_when_disabled": False,
+        "status.nothing_registered": True,
+        "uevt.run": True,
+    }
+    assert any("what differs" in line for line in entries["dated.ebadf_when_disabled"].diagnostics)
+    told = done.stderr.splitlines()
+    assert [line.split()[0] for line in told] == ["FAIL", "uevt:"]
+
+
+def test_ktap_of_several_kernels(tmp_path: Path) -> None:
+    """One subtest for each; one that cannot be judged is told, the others go on."""
+    several = ("--kernel", "model", "--kernel", "6.13", *FEW, f"--out={tmp_path / 'out'}")
+    done = uevt(*several, "--ktap", "-")
+    assert done.returncode == 2
+    model, unknown = read_ktap(done.stdout).subtests
+    assert (model.name, model.ok, len(model.subtests)) == ("model", True, 3)
+    assert (unknown.name, unknown.ok, unknown.detail) == ("6.13", False, "it did not begin")
+
+
+def test_ktap_into_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "run.ktap"
+    file.write_text("older\n" * 1000)
+    words = ("--kernel", "model", *FEW, f"--out={tmp_path / 'out'}", "-q")
+    done = uevt(*words, "--ktap", str(file))
+    assert done.stdout == "uevt: model (profile 6.12.117) self-check ok\n"
+    assert len(read_ktap(file.read_text()).subtests) == 3
+
+
+def test_ktap_that_is_appended_to_a_file_cuts_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    file.write_text("before\n")
+    words = [str(UEVT), "run", "--kernel", "model", *FEW, f"--out={tmp_path / 'out'}", "--ktap=-"]
+    with file.open("a") as log:
+        subprocess.run(words, stdout=log, stderr=subprocess.DEVNULL, timeout=PATIENCE, check=True)
+    text = file.read_text()
+    assert text.startswith("before\n")
+    assert len(read_ktap(text.removeprefix("before\n")).subtests) == 3
+
+
+def test_ktap_that_cannot_be_written(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = uevt("--kernel", "model", *FEW, f"--out={out}", "--ktap", str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"uevt: {tmp_path}: cannot be written: ")
+    assert not out.exists()
+
+
+def test_a_reader_of_the_summary_may_leave(tmp_path: Path) -> None:
+    words = [str(UEVT), "run", "--kernel", "model", *FEW, f"--out={tmp_path / 'out'}"]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        words, stdout=write, stderr=subprocess.PIPE, timeout=PATIENCE, check=False
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "out" / "results.json").exists()
+
+
+def test_appended_arguments_reach_the_guest(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """Several of them in one --append, and quoted ones, as the kernel reads them."""
+    words = ("-n", "1", "-k", "status.nothing_registered", f"--out={tmp_path / 'out'}")
+    more = ("--append", 'uevt.one=1 uevt.two="b c"', "--append", "uevt.three='d'")
+    done = uevt("--image", str(built_kernel.image), *words, *more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    console = (tmp_path / "out" / "console.log").read_text()
+    assert """ uevt.one=1 uevt.two="b c" uevt.three='d' init=""" in console
+
+
+def test_an_argument_that_breaks_the_boot_is_named(
+    tmp_path: Path, built_kernel: BuiltKernel
+) -> None:
+    """The host's trouble, for there is no verdict; two boots are tried, not two for each case."""
+    words = ("-n", "1", "-k", "status.", f"--out={tmp_path / 'out'}", "-q")
+    done = uevt("--image", str(built_kernel.image), *words, "--append", "rootfstype=none")
+    assert done.returncode == 3, done.stdout + done.stderr
+    *told, verdict = done.stdout.splitlines()
+    assert len(told) >= 5
+    for line in told:
+        assert line.startswith("ERROR status.")
+        assert "or leave out --append rootfstype=none" in line
+    assert " ERROR: 0 passed" in verdict
+    console = (tmp_path / "out" / "console.log").read_text()
+    assert console.count("Linux version") == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("x" * 2100, "the kernel takes 2047"),
+        ('a="b', "leaves a quotation open"),
+        ("a -- b", "leave the -- out"),
+    ],
+    ids=["long", "quote", "init"],
+)
+def test_arguments_that_cannot_be_given(
+    tmp_path: Path, built_kernel: BuiltKernel, given: str, said: str
+) -> None:
+    done = uevt("--image", str(built_kernel.image), f"--out={tmp_path / 'out'}", "--append", given)
+    assert done.returncode == 2, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert said in line
+    assert not (tmp_path / "out").exists()
