@@ -48,7 +48,8 @@ class MachineSpec:
 
     memory_mib is in MiB; actors is how many there can be at a time (each has a port); append holds
     further kernel arguments; python is the interpreter for the guest, seen there under the same
-    path (default: the one that runs us); qemu the program (default: found on PATH).
+    path (default: the one that runs us); qemu the program (default: found on PATH).  root is the
+    archive that is the guest's root (vm.root); without one it is the host's, over 9p.
     """
 
     kernel: Path
@@ -59,12 +60,22 @@ class MachineSpec:
     append: tuple[str, ...] = ()
     python: Path | None = None
     qemu: Path | None = None
+    root: Path | None = None
 
 
-def qemu_argv(spec: MachineSpec, *, console: Path, channels: Sequence[int]) -> list[str]:
-    """The command as a list; `channels` are the descriptors of QEMU's ends of the ports.
+def qemu_argv(
+    spec: MachineSpec,
+    *,
+    console: Path,
+    channels: Sequence[int],
+    monitor: int,
+    state: int | None = None,
+) -> list[str]:
+    """The command as a list.
 
-    Raises QemuMissing, VirtmeMissing, and HostTrouble for a kernel command line beyond the limit.
+    `channels` and `monitor` are the descriptors of QEMU's ends of the ports and of its monitor,
+    `state` that of a saved state to begin with in the place of a boot.  Raises QemuMissing,
+    VirtmeMissing, and HostTrouble for a kernel command line beyond the limit.
     """
     program, options = _virtme(spec.kernel, spec.memory_mib, spec.cpus, find_qemu(spec.qemu))
     kept = [word for option in options if not _is_replaced(option) for word in option]
@@ -77,6 +88,9 @@ def qemu_argv(spec: MachineSpec, *, console: Path, channels: Sequence[int]) -> l
         "-chardev", f"file,id=console,path={_value(console)},append=on",
         "-serial", "chardev:console",
         *_ports(spec, channels),
+        *(["-incoming", f"fd:{state}"] if state is not None else _initrd(spec)),
+        "-chardev", f"socket,id=monitor,fd={monitor}",
+        "-mon", "chardev=monitor,mode=control",
         "-append", _kernel_command_line(spec, options),
     ]
     # fmt: on
@@ -85,6 +99,10 @@ def qemu_argv(spec: MachineSpec, *, console: Path, channels: Sequence[int]) -> l
 def port_names(spec: MachineSpec) -> list[str]:
     """The supervisor's port and those of the actors."""
     return [f"{PORT}{number}" for number in range(spec.actors + 1)]
+
+
+def _initrd(spec: MachineSpec) -> list[str]:
+    return ["-initrd", str(spec.root)] if spec.root else []
 
 
 def _ports(spec: MachineSpec, channels: Sequence[int]) -> list[str]:
@@ -175,7 +193,10 @@ def _kernel_command_line(spec: MachineSpec, options: tuple[tuple[str, ...], ...]
     ]
     python = spec.python or Path(sys.executable).resolve()
     # Words after "--" are the arguments of init; virtme-ng's own init= is gone.
-    words = [*kept, *_KERNEL_ARGUMENTS, *spec.append, f"init={python}", "--", "-I", "-S"]
+    words = [*kept, *_KERNEL_ARGUMENTS, *spec.append, f"init={python}"]
+    if spec.root:
+        words.append(f"rdinit={python}")
+    words += ["--", "-I", "-S"]
     words += [str(_INIT), str(_INIT.parent.parent.parent), port_names(spec)[0]]
     line = " ".join(_quoted(word) for word in words)
     if len(line.encode()) >= COMMAND_LINE_SIZE:
