@@ -101,6 +101,8 @@ def _facts(record: RunRecord) -> list[str]:
     reason = host.get("accel_reason", "")
     why = f" ({one_line(reason)})" if reason else ""
     lines += wrapped(f"host      {host['accel']}{why}", hanging=10)
+    if (guests := host.get("guests", "")).startswith("booted: "):
+        lines += wrapped(f"guests    {guests}", hanging=10)
     told = {each.switch for each in record.contradictions}
     if measured := ", ".join(name for name in record.adapted if name not in told):
         lines += wrapped(f"adapted   measured, not the profile's: {measured}", hanging=10)
