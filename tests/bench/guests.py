@@ -117,7 +117,7 @@ def run(kernel: str, *options: str) -> tuple[float, float]:
     uevt = Path(sys.executable).parent / "uevt"
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "out"
-        command = [uevt, "run", "--kernel", kernel, "--out", out, *options]
+        command = [str(uevt), "run", "--kernel", kernel, "--out", str(out), *options]
         began = time.perf_counter()
         with subprocess.Popen(
             command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -155,8 +155,10 @@ def selftests(tree: Path) -> Iterator[str]:
         for source in sorted(sources.glob("*_test.c")):
             program = scratch / source.stem
             subprocess.run(
-                ["gcc", "-w", "-I", scratch, "-I", sources.parent, "-o", program, source]
-                + ["-lrt", "-lpthread", "-lm"],
+                [
+                    *("gcc", "-w", "-I", str(scratch), "-I", str(sources.parent)),
+                    *("-o", str(program), str(source), "-lrt", "-lpthread", "-lm"),
+                ],
                 check=True,
                 timeout=_VNG_S,
             )
