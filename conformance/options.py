@@ -13,7 +13,7 @@ from conformance.report.errors import ReportError
 from conformance.report.exits import ExitStyle
 
 # Options of one value, of several, and of none.
-_VALUES = ("image", "abi", "flavour", "tier", "out", "exit_style", "ktap")
+_VALUES = ("image", "abi", "flavour", "tier", "isolation", "out", "exit_style", "ktap")
 _LISTS = ("patch", "config", "append")
 _FLAGS = ("force", "require")
 # Those that name files, from where the user is.
@@ -23,6 +23,8 @@ STDOUT = "-"
 # A descriptor that this process was started with.  Opened by its name a socket would refuse, and
 # a file that is appended to would be cut.
 _DESCRIPTOR = re.compile(r"/dev/fd/(\d+)")
+
+_ISOLATION = "a new guest when a case needs one (the default), or before every case"
 
 
 def declare(add: Callable[..., object]) -> None:
@@ -35,6 +37,7 @@ def declare(add: Callable[..., object]) -> None:
     add("--abi", metavar="A", help="judge by another ABI: 6.8, byte-status or 6.8,SWITCH=no")
     add("--append", metavar="ARGS", help="kernel arguments to add", **several)
     add("--tier", choices=["quick", "full"], default="quick", help="quick (the default) or full")
+    add("--isolation", choices=["need", "case"], default="need", help=_ISOLATION)
     add("--out", metavar="DIR", help="where results go (default: results/<kernel id>/<UTC stamp>)")
     add("--force", action="store_true", help="replace the results in --out")
     add("--ktap", metavar="FILE", help="KTAP as cases end, to a file or - for standard output")

@@ -70,8 +70,14 @@ class Runner:
         kernel: Supply | Profile,
         explain: Explain,
         modules: Modules = lambda name: None,
+        *,
+        anew: bool = False,
     ) -> None:
-        """``kernel`` hands out guests, or is the profile of the model in their place."""
+        """``kernel`` hands out guests, or is the profile of the model in their place.
+
+        With ``anew`` every case has a kernel in which nothing has happened.
+        """
+        self._anew = anew
         self._kernel = kernel
         self._modules = modules
         # Modules that the guest has loaded.
@@ -122,6 +128,8 @@ class Runner:
         model = Model(profile)
         if isinstance(self._kernel, Profile):
             return attempt.start(model, ModelExecutor(Model(self._kernel)), self._serial)
+        if self._anew and self._serial > 1:
+            self._lost = True
         guest, janitor = self._ready(self._kernel)
         if case.isolation in (Isolation.GLOBAL, Isolation.FATAL) and not janitor.wait_until_new(
             _CLEAN

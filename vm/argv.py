@@ -49,7 +49,8 @@ class MachineSpec:
     memory_mib is in MiB; actors is how many there can be at a time (each has a port); append holds
     further kernel arguments, quoted as the kernel reads them; python is the interpreter for the
     guest, seen there under the same path (default: the one that runs us); qemu the program
-    (default: found on PATH).
+    (default: found on PATH).  root is the archive that is the guest's root (vm.root); without one
+    it is the host's, over 9p.
     """
 
     kernel: Path
@@ -60,12 +61,22 @@ class MachineSpec:
     append: tuple[str, ...] = ()
     python: Path | None = None
     qemu: Path | None = None
+    root: Path | None = None
 
 
-def qemu_argv(spec: MachineSpec, *, console: Path, channels: Sequence[int]) -> list[str]:
-    """The command as a list; `channels` are the descriptors of QEMU's ends of the ports.
+def qemu_argv(
+    spec: MachineSpec,
+    *,
+    console: Path,
+    channels: Sequence[int],
+    monitor: int,
+    state: int | None = None,
+) -> list[str]:
+    """The command as a list.
 
-    Raises QemuMissing, VirtmeMissing, CommandLineTooLong.
+    `channels` and `monitor` are the descriptors of QEMU's ends of the ports and of its monitor,
+    `state` that of a saved state to begin with in the place of a boot.  Raises QemuMissing,
+    VirtmeMissing, CommandLineTooLong.
     """
     program, options = _virtme_for(spec)
     kept = [word for option in options if not _is_replaced(option) for word in option]
@@ -78,6 +89,9 @@ def qemu_argv(spec: MachineSpec, *, console: Path, channels: Sequence[int]) -> l
         "-chardev", f"file,id=console,path={_value(console)},append=on",
         "-serial", "chardev:console",
         *_ports(spec, channels),
+        *(["-incoming", f"fd:{state}"] if state is not None else _initrd(spec)),
+        "-chardev", f"socket,id=monitor,fd={monitor}",
+        "-mon", "chardev=monitor,mode=control",
         "-append", _kernel_command_line(spec, options),
     ]
     # fmt: on
@@ -95,6 +109,10 @@ def _virtme_for(spec: MachineSpec) -> tuple[str, tuple[tuple[str, ...], ...]]:
 def port_names(spec: MachineSpec) -> list[str]:
     """The supervisor's port and those of the actors."""
     return [f"{PORT}{number}" for number in range(spec.actors + 1)]
+
+
+def _initrd(spec: MachineSpec) -> list[str]:
+    return ["-initrd", str(spec.root)] if spec.root else []
 
 
 def _ports(spec: MachineSpec, channels: Sequence[int]) -> list[str]:
@@ -185,7 +203,9 @@ def _kernel_command_line(spec: MachineSpec, options: tuple[tuple[str, ...], ...]
     ]
     python = spec.python or Path(sys.executable).resolve()
     # Words after "--" are the arguments of init; virtme-ng's own init= is gone.
-    after = [f"init={python}", "--", "-I", "-S", str(_INIT), str(_INIT.parent.parent.parent)]
+    # With a root of its own the kernel looks for rdinit there, and for init if there is none.
+    after = [f"rdinit={python}"] if spec.root else []
+    after += [f"init={python}", "--", "-I", "-S", str(_INIT), str(_INIT.parent.parent.parent)]
     words = [_quoted(word) for word in (*kept, *_KERNEL_ARGUMENTS)]
     words += [*spec.append, *map(_quoted, after), port_names(spec)[0]]
     line = " ".join(words)

@@ -67,6 +67,12 @@ class Console:
         except FileNotFoundError:
             return 0
 
+    def append(self, text: str) -> None:
+        """Add what was said elsewhere; nobody may be writing yet."""
+        if text:
+            with self.path.open("a", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+
     def text(self, since: int = 0) -> str:
         """What was said since a position."""
         try:

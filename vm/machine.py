@@ -5,19 +5,16 @@ from __future__ import annotations
 import errno
 import json
 import os
-import py_compile
 import re
-import socket
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from vm.agent import Agent
-from vm.argv import MachineSpec, port_names, qemu_argv
-from vm.channel import Channel, ChannelEnded
+from vm import guest_code
+from vm.argv import MachineSpec
+from vm.channel import ChannelEnded
 from vm.console import Console
 from vm.deadline import Deadline
 from vm.errors import (
@@ -31,7 +28,9 @@ from vm.errors import (
     VmError,
 )
 from vm.findings import FATAL, MARK_PREFIX, Finding, Kind
-from vm.process import Qemu
+from vm.power import Power
+from vm.snapshot import Snapshots
+from vm.states import States
 
 __all__ = ["Machine", "MachineSpec"]
 
@@ -42,7 +41,6 @@ _MARK = 1.0
 _BOOT = 12.0
 #: After the channel has ended: QEMU's own end, and the last lines on the console.
 _GRACE = 2.0
-_GUEST = Path(__file__).parent / "guest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,36 +54,48 @@ class Mark:
 class Machine:
     """One guest.  Use as a context manager, or close it: nothing of it is left then.
 
-    It needs `directory` for console.log and qemu.log, and leaves nothing else behind.
+    It needs `directory` for console.log and qemu.log, and leaves nothing else behind.  With
+    `snapshots` it goes on from a saved state where there is one, and else makes it for the next.
     """
 
-    def __init__(self, spec: MachineSpec, directory: Path) -> None:
+    def __init__(
+        self, spec: MachineSpec, directory: Path, snapshots: Snapshots | None = None
+    ) -> None:
         self.spec = spec
         self.directory = directory
         self.console = Console(directory / "console.log")
-        self._qemu: Qemu | None = None
-        self._agent: Agent | None = None
+        self._states = States(spec, snapshots)
+        self._power: Power | None = None
         self._booted_at = 0
         self._marks = 0
         self._info: dict[str, Any] | None = None
 
     @classmethod
-    def boot(cls, spec: MachineSpec, *, directory: Path, deadline: Deadline) -> Machine:
+    def boot(
+        cls,
+        spec: MachineSpec,
+        *,
+        directory: Path,
+        deadline: Deadline,
+        snapshots: Snapshots | None = None,
+    ) -> Machine:
         """Start QEMU and wait for the agent.
 
         Raises HostTrouble (QemuMissing, QemuDied, DiskFull, BootFailed …).
         """
-        machine = cls.launch(spec, directory=directory)
+        machine = cls.launch(spec, directory=directory, snapshots=snapshots)
         machine.wait_ready(deadline)
         return machine
 
     @classmethod
-    def launch(cls, spec: MachineSpec, *, directory: Path) -> Machine:
+    def launch(
+        cls, spec: MachineSpec, *, directory: Path, snapshots: Snapshots | None = None
+    ) -> Machine:
         """Start QEMU and return at once; `wait_ready` must come before anything is asked.
 
         Raises HostTrouble as boot.
         """
-        machine = cls(spec, directory)
+        machine = cls(spec, directory, snapshots)
         machine._start()
         return machine
 
@@ -103,7 +113,12 @@ class Machine:
     @property
     def pid(self) -> int | None:
         """The process id of QEMU, None when closed."""
-        return self._qemu.pid if self._qemu else None
+        return self._power.qemu.pid if self._power else None
+
+    @property
+    def start(self) -> str:
+        """How it came up: "restored", or "booted" and why it was not restored, if anything."""
+        return self._states.start
 
     @property
     def info(self) -> dict[str, Any]:
@@ -133,12 +148,12 @@ class Machine:
         the console said since the call began.
         """
         since = self.console.position()
-        if self._agent is None:
+        if self._power is None:
             raise ChannelBroken("the machine is closed")
         if deadline is None:
             deadline = self.deadline(_CALL, f"answer from actor {actor!r}")
         try:
-            return self._agent.call(actor, calls, watch, deadline)
+            return self._power.agent.call(actor, calls, watch, deadline)
         except (ChannelBroken, NoAnswer) as trouble:
             raise self._explain(trouble, since) from trouble
 
@@ -189,47 +204,57 @@ class Machine:
         """End the guest at once: nothing in it needs saving.  Idempotent."""
         self._stop()
 
-    def _start(self) -> None:
+    def _start(self, *, cold: bool = False) -> None:
         self._check_disk()
-        _compile_agent()
-        self._booted_at = self.console.position()
+        guest_code.compile_agent()
         self._info = None
-        names = port_names(self.spec)
-        with ExitStack() as guests_ends:
-            pairs = [socket.socketpair() for _ in names]
-            self._agent = Agent([Channel(ours) for ours, _ in pairs], names)
-            try:
-                ends = [guests_ends.enter_context(theirs).fileno() for _, theirs in pairs]
-                argv = qemu_argv(self.spec, console=self.console.path, channels=ends)
-                self._qemu = Qemu(argv, self.directory / "qemu.log", ends)
-            except BaseException:
-                self._stop()
-                raise
+        with self._states.chosen(cold=cold) as state:
+            self.console.append(self._states.boot_console())
+            self._booted_at = self.console.position()
+            self._power = Power.on(
+                self.spec,
+                console=self.console.path,
+                log=self.directory / "qemu.log",
+                state=state,
+            )
 
     def wait_ready(self, deadline: Deadline) -> None:
         """Wait for the agent of a machine that was launched.  Raises as boot."""
-        if self._agent is None:
+        if self._power is None:
             raise ChannelBroken("the machine is closed")
         try:
-            self._agent.hello(deadline)
-        except (ChannelBroken, NoAnswer) as trouble:
-            failure = self._boot_failure(trouble)
-            self._stop()
-            raise failure from trouble
+            if self._states.restoring and not self._restored(self._power, deadline):
+                self._start(cold=True)
+            if not self._states.restoring:
+                self._booted(self._power, deadline)
         except BaseException:
             self._stop()
             raise
 
+    def _restored(self, power: Power, deadline: Deadline) -> bool:
+        """Whether the machine goes on from the saved state; it is off if not."""
+        try:
+            self._info = self._states.restore(power, deadline)
+        except (VmError, OSError) as trouble:
+            self._stop()
+            self._states.give_up(trouble)
+        return self._states.restoring
+
+    def _booted(self, power: Power, deadline: Deadline) -> None:
+        try:
+            power.agent.hello(deadline)
+        except (ChannelBroken, NoAnswer) as trouble:
+            raise self._boot_failure(trouble) from trouble
+        if self._states.wanted:
+            self._states.save(power, lambda: self.info, self.console, deadline)
+
     def _stop(self) -> None:
-        if self._agent is not None:
-            self._agent.close()
-            self._agent = None
-        if self._qemu is not None:
-            self._qemu.kill()
-            self._qemu = None
+        power, self._power = self._power, None
+        if power is not None:
+            power.off()
 
     def _alive(self) -> bool:
-        return self._qemu is not None and self._qemu.alive()
+        return self._power is not None and self._power.qemu.alive()
 
     def _explain(self, trouble: GuestTrouble, since: int) -> VmError:
         """What really happened when a call went wrong: look at QEMU and at the console."""
@@ -249,12 +274,12 @@ class Machine:
 
     def _ended(self, trouble: GuestTrouble) -> int | None:
         """QEMU's exit status; after the channel's end it is given a moment to come."""
-        if self._qemu is None:
+        if self._power is None:
             return None
-        return self._qemu.wait(_GRACE if isinstance(trouble, ChannelEnded) else 0)
+        return self._power.qemu.wait(_GRACE if isinstance(trouble, ChannelEnded) else 0)
 
     def _said(self) -> str:
-        return self._qemu.said() if self._qemu else ""
+        return self._power.qemu.said() if self._power else ""
 
     def _boot_failure(self, trouble: GuestTrouble) -> VmError:
         returncode = self._ended(trouble)
@@ -296,13 +321,3 @@ class Machine:
 def _crash(findings: Sequence[Finding]) -> Finding | None:
     """The first line of a crash: an oops rather than the panic that it causes."""
     return next((found for found in findings if found.kind in FATAL), None)
-
-
-def _compile_agent() -> None:
-    """Byte-code for the guest, which could not write it: its root is read-only."""
-    for source in (_GUEST.parent / "__init__.py", _GUEST.parent / "wire.py", *_GUEST.glob("*.py")):
-        try:
-            py_compile.compile(str(source), doraise=True, quiet=2)
-        except (OSError, py_compile.PyCompileError):
-            # A checkout we may not write to only boots slower.
-            return

@@ -90,7 +90,8 @@ def _unable(config: pytest.Config, error: Exception, ending: Ending) -> int:
 
 
 def _judge_here(config: pytest.Config, target: Target, directory: Path) -> None:
-    worker = Worker(target, directory, Expectations.load())
+    anew = config.option.isolation == "case"
+    worker = Worker(target, directory, Expectations.load(), anew=anew)
     config.stash[_WORKER] = worker
     config.pluginmanager.register(Running(worker, target), "uevt-running")
 

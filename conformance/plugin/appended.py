@@ -32,7 +32,9 @@ def appended(given: Sequence[str], image: Path, accelerator: Accelerator) -> tup
             raise BadArgument(what, "leave the -- out")
     if given:
         try:
-            kernel_command_line(MachineSpec(image, accelerator, append=tuple(given)))
+            # Any root will do: that there is one has its words too.
+            spec = MachineSpec(image, accelerator, append=tuple(given), root=image)
+            kernel_command_line(spec)
         except CommandLineTooLong as error:
             raise BadArgument(str(error), error.mend) from error
     return tuple(given)

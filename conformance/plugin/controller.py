@@ -27,6 +27,7 @@ RESULT = "uevt_result"
 FIRST = "uevt_first"
 PROBES = "uevt_probes"
 CONTRADICTIONS = "uevt_contradictions"
+START = "uevt_start"
 
 
 def refuse(config: pytest.Config, why: str, ending: Ending = Ending.USAGE) -> NoReturn:
@@ -145,6 +146,7 @@ class Controller:
         for found in getattr(report, CONTRADICTIONS):
             self._recorder.contradicted(decode(Contradiction, found, CONTRADICTIONS))
         self._recorder.case(result)
+        self._recorder.guest_started(getattr(report, START))
         for view in self._views:
             view.case(result)
 

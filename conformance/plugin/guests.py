@@ -15,6 +15,7 @@ from conformance.plugin.recorder import CONSOLE
 from conformance.plugin.target import Target
 from conformance.sut import executor as sut
 from kernels.config import lost
+from kernels.store import default_root
 from vm.deadline import Deadline
 from vm.errors import (
     BootFailed,
@@ -27,6 +28,8 @@ from vm.errors import (
 )
 from vm.findings import Kind
 from vm.machine import Machine, MachineSpec, Mark
+from vm.root import interpreter, root_archive
+from vm.snapshot import Snapshots
 
 # Seconds of an idle machine from QEMU's start to the agent's first answer.
 _BOOT = 12.0
@@ -49,14 +52,26 @@ class MachineGuest:
         assert target.image is not None
         assert target.accelerator is not None
         self._wanted = target.wanted
-        spec = MachineSpec(target.image, target.accelerator, append=target.append)
+        cache = default_root()
+        spec = MachineSpec(
+            target.image,
+            target.accelerator,
+            append=target.append,
+            root=root_archive(interpreter(), cache),
+        )
         slowness = target.accelerator.slowness
         self._boot_s = _BOOT * slowness
         # The last mark, until it was seen on the console.
         self._mark: Mark | None = None
         # How far the console was looked through; None before the first look after a boot.
         self._looked: int | None = None
-        self._machine = Machine.launch(spec, directory=directory)
+        snapshots = Snapshots(cache / "snapshots")
+        self._machine = Machine.launch(spec, directory=directory, snapshots=snapshots)
+
+    @property
+    def start(self) -> str:
+        """How the guest came up: restored from a saved state or booted, and why."""
+        return self._machine.start
 
     def wait_ready(self) -> None:
         """Wait for the agent.

@@ -52,6 +52,11 @@ class Recorder:
         """The kernel has no user_events."""
         self._not_built = reason
 
+    def guest_started(self, how: str) -> None:
+        """How a guest came up; the last word is about all of them."""
+        if how:
+            self.head.host["guests"] = how
+
     def discard(self) -> None:
         """Forget this run: its files go, and its directory if nothing else is in it.
 

@@ -18,6 +18,7 @@ from conformance.plugin.controller import (
     FIRST,
     PROBES,
     RESULT,
+    START,
     nothing_selected,
     refuse,
 )
@@ -121,6 +122,7 @@ class Running:
         report = _report(item, result, first, self._worker.contradictions)
         lost = [each.to_json() for each in self._worker.take_lost_probes()]
         setattr(report, PROBES, lost)
+        setattr(report, START, self._worker.start)
         item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True

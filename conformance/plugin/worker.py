@@ -23,9 +23,20 @@ _BOOTS = 2
 
 
 class Worker:
-    """Runs cases on one guest of a target.  ``directory`` is for console.log."""
+    """Runs cases on one guest of a target.
 
-    def __init__(self, target: Target, directory: Path, expectations: Expectations) -> None:
+    ``directory`` is for console.log; ``anew`` gives every case a kernel in which nothing
+    has happened.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        directory: Path,
+        expectations: Expectations,
+        *,
+        anew: bool = False,
+    ) -> None:
         self._target = target
         self._directory = directory
         self._expectations = expectations
@@ -34,12 +45,17 @@ class Worker:
         # A runner asks for a guest once it has none: none of these boots was a success.
         self._boot_failures: list[VmError] = []
         kernel = target.profile if target.is_model else self._boot
-        self._runner = Runner(target.profile, kernel, explain, self._module)
+        self._runner = Runner(target.profile, kernel, explain, self._module, anew=anew)
 
     def measure_with(self, probes: Sequence[Probe]) -> None:
         """Ask the kernel itself about dated switches first; a self-check has no kernel."""
         if not self._target.is_model:
             self._runner.measure_with(probes)
+
+    @property
+    def start(self) -> str:
+        """How its guest came up, "" before there is one."""
+        return self._guest.start if self._guest is not None else ""
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:

@@ -107,6 +107,8 @@ def _facts(record: RunRecord) -> list[str]:
     if kernel.source:
         lines += wrapped(f"source    {one_line(kernel.source)}", hanging=10)
     lines += wrapped(f"host      {_host(host)}", hanging=10)
+    if (guests := host.get("guests", "")).startswith("booted: "):
+        lines += wrapped(f"guests    {guests}", hanging=10)
     told = {each.switch for each in record.contradictions}
     if measured := ", ".join(name for name in record.adapted if name not in told):
         lines += wrapped(f"adapted   measured, not the profile's: {measured}", hanging=10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def _value(argv: list[str], option: str) -> str:
 
 
 def test_command(spec: MachineSpec, tmp_path: Path) -> None:
-    argv = qemu_argv(spec, console=tmp_path / "a,b.log", channels=[7, 8, 9])
+    argv = qemu_argv(spec, console=tmp_path / "a,b.log", channels=[7, 8, 9], monitor=6)
     assert argv[0] == str(spec.qemu)
     assert _value(argv, "-kernel") == str(spec.kernel)
     assert _value(argv, "-m") == "512M"
@@ -39,7 +40,7 @@ def test_command(spec: MachineSpec, tmp_path: Path) -> None:
 
 
 def test_kernel_command_line(spec: MachineSpec, tmp_path: Path) -> None:
-    line = _value(qemu_argv(spec, console=tmp_path / "c", channels=[7, 8, 9]), "-append")
+    line = _value(qemu_argv(spec, console=tmp_path / "c", channels=[7, 8, 9], monitor=6), "-append")
     kernel, _, init = line.partition(" -- ")
     words = kernel.split(" ")
     assert "quiet" not in words
@@ -53,25 +54,38 @@ def test_kernel_command_line(spec: MachineSpec, tmp_path: Path) -> None:
 
 def test_appended_arguments_come_before_init(spec: MachineSpec, tmp_path: Path) -> None:
     longer = MachineSpec(spec.kernel, qemu=spec.qemu, actors=0, append=("x=FZ y", 'a="b c"'))
-    line = _value(qemu_argv(longer, console=tmp_path / "c", channels=[7]), "-append")
+    line = _value(qemu_argv(longer, console=tmp_path / "c", channels=[7], monitor=6), "-append")
     assert ' x=FZ y a="b c" init=' in line
     assert kernel_command_line(longer) == line
+
+
+def test_a_root_of_its_own(spec: MachineSpec, tmp_path: Path) -> None:
+    rooted = replace(spec, root=tmp_path / "root.cpio")
+    booted = qemu_argv(rooted, console=tmp_path / "c", channels=[7, 8, 9], monitor=6)
+    assert _value(booted, "-initrd") == str(tmp_path / "root.cpio")
+    # A kernel that cannot unpack it goes on to the host's root.
+    assert ' rdinit="/opt/my python/bin/python3" init=' in _value(booted, "-append")
+    assert "-incoming" not in booted
+    saved = qemu_argv(rooted, console=tmp_path / "c", channels=[7, 8, 9], monitor=6, state=5)
+    assert _value(saved, "-incoming") == "fd:5"
+    assert "-initrd" not in saved
+    assert _value(saved, "-append") == _value(booted, "-append")
 
 
 def test_a_command_line_beyond_the_kernels_limit(spec: MachineSpec, tmp_path: Path) -> None:
     longer = MachineSpec(spec.kernel, qemu=spec.qemu, actors=0, append=("x" * 2048,))
     with pytest.raises(CommandLineTooLong, match="the kernel takes 2047"):
-        qemu_argv(longer, console=tmp_path / "c", channels=[7])
+        qemu_argv(longer, console=tmp_path / "c", channels=[7], monitor=6)
 
 
 def test_qemu_missing(spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     with pytest.raises(QemuMissing, match="qemu-system-x86_64 is not installed") as caught:
-        qemu_argv(MachineSpec(spec.kernel), console=tmp_path / "c", channels=[7])
+        qemu_argv(MachineSpec(spec.kernel), console=tmp_path / "c", channels=[7], monitor=6)
     assert "apt install qemu-system-x86" in caught.value.mend
 
 
 def test_virtme_that_prints_no_command(spec: MachineSpec, tmp_path: Path) -> None:
     missing = MachineSpec(tmp_path / "no kernel", qemu=spec.qemu, actors=0)
     with pytest.raises(VirtmeMissing):
-        qemu_argv(missing, console=tmp_path / "c", channels=[7])
+        qemu_argv(missing, console=tmp_path / "c", channels=[7], monitor=6)

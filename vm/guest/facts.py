@@ -19,6 +19,7 @@ def describe() -> bytes:
             "machine": name.machine,
             "cmdline": _text("/proc/cmdline").strip(),
             "config": _configuration(),
+            "boot_id": _text("/proc/sys/kernel/random/boot_id").strip(),
             "tainted": int(_text("/proc/sys/kernel/tainted") or 0),
             "nproc": os.cpu_count(),
             "pagesize": os.sysconf("SC_PAGE_SIZE"),

@@ -89,6 +89,12 @@ class Scratch:
 _scratch = Scratch()
 
 
+def place(content: bytes) -> int:
+    """Bytes for the argument of the next system call; where they are."""
+    _scratch.clear()
+    return _scratch.place(content)
+
+
 def read_memory(pid: int, where: int, length: int) -> tuple[bytes, int]:
     """Look at memory of a process: (bytes, errno); a partial transfer is EFAULT.
 

@@ -1,0 +1,119 @@
+"""`python -m tests.bench [KERNEL]`: measure, print, and keep the table in docs/performance.md."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from conformance.abi import layouts
+from conformance.plugin.target import Target, resolve
+from kernels.catalog import load_catalog
+from kernels.progress import silent
+from kernels.sources import SourceTrees
+from kernels.store import Store
+from tests.bench import guests
+from tests.bench.measure import Pair, pair, table
+
+FILE = Path(__file__).parents[2] / "docs" / "performance.md"
+_GETPID = 39
+_BEGIN, _END = "<!-- measured -->\n", "<!-- end -->\n"
+
+
+def main() -> int:
+    """Measure in pairs and write the table."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench")
+    parser.add_argument("kernel", nargs="?", default="6.12")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--keep", action="store_true", help="write docs/performance.md")
+    arguments = parser.parse_args()
+    options = argparse.Namespace(
+        kernel=arguments.kernel, image=None, abi=None, append=[], patch=[], config=[], flavour=None
+    )
+    target = resolve(options)
+    found = []
+    for each in _pairs(target, arguments.kernel, arguments.rounds):
+        found.append(each)
+        sys.stdout.write(f"{each.what}: {each.median:.3g} {each.unit}, {each.ratio:.3f}\n")
+        sys.stdout.flush()
+    text = table(found)
+    sys.stdout.write(text)
+    if arguments.keep:
+        before, rest = FILE.read_text(encoding="utf-8").split(_BEGIN)
+        after = rest.split(_END)[1]
+        FILE.write_text(f"{before}{_BEGIN}\n{text}\n{_END}{after}", encoding="utf-8")
+    return 0
+
+
+def _pairs(target: Target, kernel: str, rounds: int) -> Iterator[Pair]:
+    image = target.image
+    assert image is not None
+    # A state is saved, the cases are compiled.
+    guests.run(kernel)
+
+    def boots() -> float:
+        return guests.vng(image, "true")
+
+    yield pair(
+        "a guest's first answer",
+        lambda: guests.first_answer(target),
+        "`vng … -- true`",
+        boots,
+        rounds=rounds,
+    )
+    yield pair(
+        "`uevt run`: first result",
+        lambda: guests.run(kernel)[0],
+        "`vng … -- true`",
+        boots,
+        rounds=rounds,
+    )
+    with guests.selftests(_tree(kernel)) as command:
+        yield pair(
+            "`uevt run`, quick tier",
+            lambda: guests.run(kernel)[1],
+            "upstream's selftests in vng",
+            lambda: guests.vng(image, command),
+            rounds=rounds,
+        )
+    yield pair(
+        "`uevt run --isolation case`",
+        lambda: guests.run(kernel, "--isolation", "case")[1],
+        "`uevt run`",
+        lambda: guests.run(kernel)[1],
+        rounds=rounds,
+    )
+    with guests.refusing(target) as (ue, guest):
+        process = ue.process
+        data = process.open_data()
+        words = [process.word() for _ in range(4)]
+        assert len(words) == 4
+        hand = next(iter(ue.lockstep._executor._hands.values()))  # type: ignore[attr-defined]
+        yield pair(
+            "an ioctl that is refused, in lock step",
+            lambda: guests.per_call(lambda: data.ioctl(layouts.DIAG_IOCSREG, 0)),
+            "a bare ping",
+            lambda: guests.per_call(lambda: guest.call(hand.name, [["sys", _GETPID, [], None]])),
+            unit="ms",
+            rounds=rounds,
+        )
+    yield pair(
+        "memory of a guest",
+        lambda: guests.resident(target),
+        "512 MiB of a guest's own",
+        lambda: 537.0,
+        unit="MB",
+        rounds=rounds,
+    )
+
+
+def _tree(kernel: str) -> Path:
+    store, entry = Store(), load_catalog().find(kernel)
+    built = store.lookup(entry)
+    assert built is not None
+    return SourceTrees(store, silent).path(entry.source.package, built.revision)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""Guests and runs to be measured: ours, and virtme-ng's own of the same kernel."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from conformance.abi.profiles import profile_for
+from conformance.leftovers import ACTOR, Janitor
+from conformance.model.machine import Model
+from conformance.plugin.guests import MachineGuest
+from conformance.plugin.target import Target
+from conformance.report import journal
+from conformance.sut.crew import Crew
+from conformance.sut.guest import GuestExecutor
+from conformance.sut.lockstep import Lockstep
+from conformance.sut.user_events import UserEvents
+from vm.machine import Machine
+
+ROOT = Path(__file__).parents[2]
+_VNG_S = 300.0
+_RUN_S = 600.0
+_DONE = "script exited with code"
+_CALLS = 400
+
+
+def vng(image: Path, command: str) -> float:
+    """Seconds of ``vng … -- command`` on an image; raises RuntimeError when it did not run."""
+    scripts = Path(sys.executable).parent
+    began = time.perf_counter()
+    done = subprocess.run(
+        [scripts / "vng", "--disable-kvm", "--force-9p", "--verbose", "-r", image, "--", command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"},
+        text=True,
+        errors="replace",
+        timeout=_VNG_S,
+        check=False,
+    )
+    took = time.perf_counter() - began
+    # Its own exit status says nothing where there is no udev.
+    if _DONE not in done.stdout:
+        raise RuntimeError(f"vng did not run {command}: {done.stdout[-2000:]}")
+    return took
+
+
+def first_answer(target: Target) -> float:
+    """Seconds from nothing to a guest's first answer."""
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as directory:
+        guest = MachineGuest(target, Path(directory))
+        try:
+            guest.wait_ready()
+            guest.call("", [["ping"]])
+            return time.perf_counter() - began
+        finally:
+            guest.close()
+
+
+def resident(target: Target) -> float:
+    """MB of memory that a guest's QEMU holds once it has answered (VmRSS)."""
+    with tempfile.TemporaryDirectory() as directory:
+        guest = MachineGuest(target, Path(directory))
+        try:
+            guest.wait_ready()
+            guest.call("", [["ping"]])
+            machine: Machine = guest._machine
+            status = Path(f"/proc/{machine.pid}/status").read_text()
+        finally:
+            guest.close()
+    (line,) = [line for line in status.splitlines() if line.startswith("VmRSS:")]
+    return int(line.split()[1]) / 1000
+
+
+@contextmanager
+def refusing(target: Target) -> Iterator[tuple[UserEvents, MachineGuest]]:
+    """A guest with a program under way that watches four words."""
+    with tempfile.TemporaryDirectory() as directory:
+        guest = MachineGuest(target, Path(directory))
+        try:
+            guest.wait_ready()
+            Janitor(guest)
+            crew = Crew(guest, standing=ACTOR)
+            model = Model(profile_for(target.abi, base=target.release))
+            ue = UserEvents(Lockstep(model, GuestExecutor(guest, crew)))
+            yield ue, guest
+        finally:
+            guest.close()
+
+
+def per_call(call: object) -> float:
+    """Milliseconds of one call: the median of many."""
+    times = []
+    for _ in range(_CALLS):
+        began = time.perf_counter()
+        call()  # type: ignore[operator]
+        times.append(time.perf_counter() - began)
+    return statistics.median(times) * 1e3
+
+
+def run(kernel: str, *options: str) -> tuple[float, float]:
+    """`uevt run`: seconds until its first case has a result, and until it has ended.
+
+    Raises RuntimeError unless the verdict is PASS.
+    """
+    uevt = Path(sys.executable).parent / "uevt"
+    with tempfile.TemporaryDirectory() as directory:
+        out = Path(directory) / "out"
+        command = [str(uevt), "run", "--kernel", kernel, "--out", str(out), *options]
+        began = time.perf_counter()
+        with subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            first = None
+            while process.poll() is None and time.perf_counter() - began < _RUN_S:
+                if first is None and _has_result(out / journal.NAME):
+                    first = time.perf_counter() - began
+                time.sleep(0.005)
+            process.kill()
+        took = time.perf_counter() - began
+        if process.returncode != 0 or first is None:
+            raise RuntimeError(f"uevt run --kernel {kernel} ended with {process.returncode}")
+    return first, took
+
+
+def _has_result(file: Path) -> bool:
+    try:
+        lines = file.read_text().splitlines()
+    except OSError:
+        return False
+    return any(json.loads(line).get("event") == "case" for line in lines if line.endswith("}"))
+
+
+@contextmanager
+def selftests(tree: Path) -> Iterator[str]:
+    """Upstream's selftests of user_events, compiled; the command that runs them all."""
+    sources = tree / "tools/testing/selftests/user_events"
+    with tempfile.TemporaryDirectory(dir=ROOT) as directory:
+        scratch = Path(directory)
+        (scratch / "linux").mkdir()
+        header = tree / "include/uapi/linux/user_events.h"
+        shutil.copy(header, scratch / "linux/user_events.h")
+        programs = []
+        for source in sorted(sources.glob("*_test.c")):
+            program = scratch / source.stem
+            subprocess.run(
+                [
+                    *("gcc", "-w", "-I", str(scratch), "-I", str(sources.parent)),
+                    *("-o", str(program), str(source), "-lrt", "-lpthread", "-lm"),
+                ],
+                check=True,
+                timeout=_VNG_S,
+            )
+            programs.append(str(program))
+        yield "; ".join(programs)

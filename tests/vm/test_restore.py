@@ -1,0 +1,166 @@
+"""Real guests from a saved state: the same kernel, later, and never a wrong one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vm.deadline import Deadline
+from vm.machine import Machine, MachineSpec
+from vm.root import interpreter, root_archive
+from vm.snapshot import RECORD, STATE, Snapshots
+
+pytestmark = pytest.mark.kernel
+
+BOOT_SECONDS = 90.0
+
+
+@pytest.fixture(scope="module")
+def spec(built_kernel: Any, tmp_path_factory: pytest.TempPathFactory) -> MachineSpec:
+    root = root_archive(interpreter(), tmp_path_factory.mktemp("root"))
+    return MachineSpec(kernel=built_kernel.image, root=root)
+
+
+@pytest.fixture(scope="module")
+def saved(spec: MachineSpec, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of snapshots that has this machine's."""
+    directory = tmp_path_factory.mktemp("snapshots")
+    with _machine(spec, directory, tmp_path_factory.mktemp("first")) as machine:
+        assert machine.start == "booted"
+        # It goes on after it was saved.
+        machine.call("", [["ping"]])
+    return directory
+
+
+def _machine(spec: MachineSpec, snapshots: Path, directory: Path) -> Machine:
+    return Machine.boot(
+        spec,
+        directory=directory,
+        deadline=Deadline(BOOT_SECONDS, "boot"),
+        snapshots=Snapshots(snapshots),
+    )
+
+
+@pytest.fixture
+def restored(spec: MachineSpec, saved: Path, tmp_path: Path) -> Iterator[Machine]:
+    with _machine(spec, saved, tmp_path) as machine:
+        assert machine.start == "restored"
+        yield machine
+
+
+def _state(saved: Path) -> Path:
+    (state,) = saved.glob(f"*/{STATE}")
+    return state
+
+
+def _read(machine: Machine, path: str) -> str:
+    machine.call("", [["spawn", "reader"]])
+    (result,) = machine.call("reader", [["slurp", path, 1 << 20]])
+    machine.call("", [["kill", "reader", 9]])
+    return bytes.fromhex(result["data"]).decode()
+
+
+def test_it_serves(restored: Machine) -> None:
+    restored.check(restored.mark("here"))
+    assert restored.info["release"] in _read(restored, "/proc/version")
+    assert _read(restored, "/proc/sys/kernel/random/boot_id").strip() == restored.info["boot_id"]
+
+
+def test_its_root_is_its_own(restored: Machine) -> None:
+    assert " 9p " not in _read(restored, "/proc/mounts")
+
+
+def test_its_console_begins_with_the_boot(restored: Machine) -> None:
+    assert "Linux version" in restored.console.text()
+    assert not restored.console.findings()
+
+
+def test_its_clock_is_right(restored: Machine) -> None:
+    restored.call("", [["spawn", "a"]])
+    where = 0x100000
+    calls = [
+        ["sys", 9, [where, 4096, 3, 0x32, -1, 0], None],
+        ["sys", 228, [0, where], None],  # clock_gettime(CLOCK_REALTIME)
+        ["peek", where, 8],
+    ]
+    seconds = int.from_bytes(bytes.fromhex(restored.call("a", calls)[2]["data"]), "little")
+    assert abs(seconds - time.time()) < 5
+
+
+def test_random_numbers_differ(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
+    drawn = set()
+    for name in ("one", "two"):
+        with _machine(spec, saved, tmp_path / name) as machine:
+            drawn.add(_read(machine, "/proc/sys/kernel/random/uuid"))
+    assert len(drawn) == 2
+
+
+def test_side_by_side(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
+    with (
+        _machine(spec, saved, tmp_path / "one") as one,
+        _machine(spec, saved, tmp_path / "two") as two,
+    ):
+        one.call("", [["spawn", "a"]])
+        two.call("", [["spawn", "a"]])
+        assert one.start == two.start == "restored"
+
+
+def test_pristine_is_restored(restored: Machine) -> None:
+    restored.call("", [["spawn", "a"]])
+    began = time.monotonic()
+    restored.pristine()
+    assert time.monotonic() - began < 10
+    assert restored.start == "restored"
+    restored.call("", [["spawn", "a"]])
+
+
+def test_a_changed_state_is_not_used(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
+    state = _state(saved)
+    with state.open("r+b") as file:
+        file.seek(state.stat().st_size // 2)
+        file.write(b"changed")
+    with _machine(spec, saved, tmp_path / "one") as machine:
+        assert machine.start == (
+            "booted: the saved state could not be used: its content is not what was saved"
+        )
+    # The next one makes it again.
+    with _machine(spec, saved, tmp_path / "two") as machine:
+        assert machine.start == "booted"
+    with _machine(spec, saved, tmp_path / "three") as machine:
+        assert machine.start == "restored"
+
+
+def test_a_foreign_state_is_not_used(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
+    """Its digest is right, but it is of another boot than its record says."""
+    record = _state(saved).with_name(RECORD)
+    honest = record.read_text()
+    with _machine(spec, saved, tmp_path / "one") as machine:
+        boot_id = machine.info["boot_id"]
+    record.write_text(honest.replace(boot_id, "0" * len(boot_id)))
+    with _machine(spec, saved, tmp_path / "two") as machine:
+        assert machine.start.startswith("booted: the saved state could not be used: the guest in")
+    with _machine(spec, saved, tmp_path / "three") as machine:
+        assert machine.start == "booted"
+
+
+def test_where_nothing_can_be_saved(spec: MachineSpec, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with _machine(spec, blocked, tmp_path / "guest") as machine:
+        assert machine.start.startswith("booted: its state could not be saved: ")
+        machine.call("", [["ping"]])
+        machine.pristine()
+        machine.call("", [["ping"]])
+
+
+def test_nothing_is_left(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
+    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    with _machine(spec, saved, tmp_path / "guest") as machine:
+        pid = machine.pid
+    assert pid
+    assert not Path(f"/proc/{pid}").exists()
+    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors

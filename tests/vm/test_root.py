@@ -1,0 +1,123 @@
+"""The archive that is a guest's root: what is in it, and when it is made anew."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from vm import elf, root
+from vm.root import NoRoot, interpreter, root_archive
+
+
+def _names(archive: Path) -> set[str]:
+    """What is in a cpio archive in the new format, read by its headers."""
+    content, offset = archive.read_bytes(), 0
+    names: set[str] = set()
+    while True:
+        assert content[offset : offset + 6] == b"070701"
+        fields = [int(content[at : at + 8], 16) for at in range(offset + 6, offset + 110, 8)]
+        size, length = fields[6], fields[11]
+        name = content[offset + 110 : offset + 110 + length - 1].decode()
+        if name == "TRAILER!!!":
+            return names
+        names.add(f"/{name}")
+        offset = (offset + 110 + length + 3) // 4 * 4
+        offset = (offset + size + 3) // 4 * 4
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return root_archive(interpreter(), tmp_path_factory.mktemp("cache"))
+
+
+def test_it_holds_what_python_names(archive: Path) -> None:
+    names = _names(archive)
+    checkout = Path(root.__file__).parents[1]
+    for name in ("guest/init.py", "guest/supervisor.py", "guest/waking.py", "wire.py"):
+        assert str(checkout / "vm" / name) in names
+    assert str(interpreter()) in names
+    assert os.fspath(Path(os.__file__)) in names
+    assert {"/dev/urandom", "/proc", "/sys", "/tmp"} <= names
+    # Imported late, and only by what a guest is asked later.
+    assert any("zlib" in name for name in names) or "zlib" in sys.builtin_module_names
+
+
+def test_it_is_small(archive: Path) -> None:
+    """Debugging information of the interpreter alone can be twice as large as all of it."""
+    assert archive.stat().st_size < 32 << 20
+
+
+def test_a_shell_can_run_the_interpreter_in_it(archive: Path, tmp_path: Path) -> None:
+    cpio = shutil.which("cpio")
+    if cpio is None or os.geteuid() != 0:
+        pytest.skip("needs cpio and root")
+    with archive.open("rb") as file:
+        subprocess.run([cpio, "-idm", "--quiet"], stdin=file, cwd=tmp_path, check=True, timeout=60)
+    told = subprocess.run(
+        ["chroot", str(tmp_path), str(interpreter()), "-I", "-S", "-c", "import json, ctypes"],
+        timeout=60,
+        check=False,
+    )
+    assert told.returncode == 0
+
+
+def test_made_once(tmp_path: Path) -> None:
+    first = root_archive(interpreter(), tmp_path)
+    status = first.stat()
+    assert root_archive(interpreter(), tmp_path).stat() == status
+
+
+def test_made_anew_when_a_file_in_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extra = tmp_path / "extra.py"
+    extra.write_text("first = 1\n")
+    needed = root._needed
+    monkeypatch.setattr(root, "_needed", lambda python: [*needed(python), extra])
+    assert b"first = 1" in root_archive(interpreter(), tmp_path / "cache").read_bytes()
+    extra.write_text("second = 2\n")
+    assert b"second = 2" in root_archive(interpreter(), tmp_path / "cache").read_bytes()
+
+
+def test_an_interpreter_that_does_not_tell(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho no such thing >&2; exit 1\n")
+    python.chmod(0o755)
+    with pytest.raises(NoRoot, match="no such thing"):
+        root_archive(python, tmp_path / "cache")
+
+
+def test_links_on_the_way_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "real/lib").mkdir(parents=True)
+    file = tmp_path / "real/lib/module.py"
+    file.write_text("")
+    (tmp_path / "link").symlink_to("real")
+    found = root._way_to(tmp_path / "link/lib/module.py")
+    assert {tmp_path / "link", tmp_path / "real/lib", file} <= found
+    assert tmp_path / "link/lib" not in found
+
+
+def test_links_without_end(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(NoRoot, match="too many links"):
+        root._way_to(tmp_path / "a/file")
+
+
+def test_segments_of_an_interpreter() -> None:
+    python = interpreter()
+    loader = elf.loader_of(python)
+    assert loader is not None
+    assert loader.is_file()
+    assert elf.segments(Path(__file__)) == ()
+    assert elf.loaded(Path(__file__)) == Path(__file__).read_bytes()
+    library = Path(sysconfig.get_config_var("LIBDIR")) / str(sysconfig.get_config_var("LDLIBRARY"))
+    for file in filter(Path.is_file, (python, library)):
+        ends = [segment.end for segment in elf.segments(file) if segment.kind == elf.PT_LOAD]
+        assert len(elf.loaded(file)) == (max(ends) if ends else file.stat().st_size)

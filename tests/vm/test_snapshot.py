@@ -1,0 +1,136 @@
+"""Saved states on disk: whole or not there, one maker, the oldest out."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from vm.accelerator import Accelerator, Verdict
+from vm.argv import MachineSpec
+from vm.snapshot import RECORD, STATE, Snapshots, snapshot_key
+
+INFO = {"boot_id": "one", "release": "6.12"}
+
+
+def _make(snapshots: Snapshots, key: str, content: bytes = b"state") -> None:
+    with snapshots.making(key) as scratch:
+        assert scratch is not None
+        (scratch / STATE).write_bytes(content)
+        snapshots.publish(key, scratch, INFO)
+
+
+def _intact(snapshots: Snapshots, key: str) -> bool:
+    found = snapshots.find(key)
+    assert found is not None
+    descriptor = os.open(found.state, os.O_RDONLY)
+    try:
+        return found.intact(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def test_made_and_found(tmp_path: Path) -> None:
+    snapshots = Snapshots(tmp_path)
+    assert snapshots.find("key") is None
+    _make(snapshots, "key")
+    found = snapshots.find("key")
+    assert found is not None
+    assert (found.info, found.size) == (INFO, 5)
+    assert _intact(snapshots, "key")
+    assert snapshots.find("other") is None
+
+
+def test_one_maker_at_a_time(tmp_path: Path) -> None:
+    with Snapshots(tmp_path).making("key") as first, Snapshots(tmp_path).making("key") as second:
+        assert first is not None
+        assert second is None
+    assert not list(tmp_path.glob("key.*/"))
+
+
+def test_not_made_twice(tmp_path: Path) -> None:
+    snapshots = Snapshots(tmp_path)
+    _make(snapshots, "key")
+    with snapshots.making("key") as scratch:
+        assert scratch is None
+
+
+def test_what_a_killed_maker_left(tmp_path: Path) -> None:
+    snapshots = Snapshots(tmp_path)
+    (tmp_path / "key.abc").mkdir()
+    (tmp_path / "key.abc" / STATE).write_bytes(b"half")
+    assert snapshots.find("key") is None
+    _make(snapshots, "key")
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["key"]
+
+
+def test_truncated(tmp_path: Path) -> None:
+    snapshots = Snapshots(tmp_path)
+    _make(snapshots, "key")
+    os.truncate(tmp_path / "key" / STATE, 3)
+    assert snapshots.find("key") is None
+    _make(snapshots, "key", b"again")
+    assert _intact(snapshots, "key")
+
+
+def test_changed(tmp_path: Path) -> None:
+    snapshots = Snapshots(tmp_path)
+    _make(snapshots, "key")
+    (tmp_path / "key" / STATE).write_bytes(b"stale")
+    assert not _intact(snapshots, "key")
+
+
+@pytest.mark.parametrize("record", ["", "{}", "[]", '{"schema": 99}', "\0"])
+def test_a_record_that_is_none(tmp_path: Path, record: str) -> None:
+    snapshots = Snapshots(tmp_path)
+    _make(snapshots, "key")
+    (tmp_path / "key" / RECORD).write_text(record)
+    assert snapshots.find("key") is None
+
+
+def test_the_oldest_go_first(tmp_path: Path) -> None:
+    snapshots = Snapshots(tmp_path, limit=12)
+    for age, key in enumerate(("c", "b", "a")):
+        _make(snapshots, key)
+        os.utime(tmp_path / key, (1000 - age, 1000 - age))
+    assert snapshots.find("a") is not None  # now the last that was used
+    _make(snapshots, "d")
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["a", "d"]
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> MachineSpec:
+    for name in ("bzImage", "root", "qemu"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+    (tmp_path / "qemu").chmod(0o755)
+    qemu = tmp_path / "qemu"
+    return MachineSpec(tmp_path / "bzImage", qemu=qemu, root=tmp_path / "root", actors=1)
+
+
+def test_the_key_is_of_content(spec: MachineSpec) -> None:
+    key = snapshot_key(spec)
+    assert snapshot_key(spec) == key
+    spec.kernel.touch()
+    assert snapshot_key(spec) == key
+
+
+@pytest.mark.parametrize("changed", ["bzImage", "root", "qemu"])
+def test_the_key_changes_with_every_file(spec: MachineSpec, changed: str) -> None:
+    key = snapshot_key(spec)
+    (spec.kernel.parent / changed).write_text("#!/bin/sh\n# another\n")
+    assert snapshot_key(spec) != key
+
+
+def test_the_key_changes_with_the_machine(spec: MachineSpec) -> None:
+    kvm = Accelerator("kvm", "q35,accel=kvm", "host", 1.0, Verdict.WORKS, "")
+    others = [
+        replace(spec, memory_mib=1024),
+        replace(spec, cpus=2),
+        replace(spec, actors=2),
+        replace(spec, append=("nokaslr",)),
+        replace(spec, accelerator=kvm),
+    ]
+    keys = {snapshot_key(each) for each in (spec, *others)}
+    assert len(keys) == 1 + len(others)

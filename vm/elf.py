@@ -1,0 +1,74 @@
+"""What the loader sees of a 64-bit ELF file: its segments (elf(5))."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_MAGIC = b"\x7fELF\x02\x01"
+_HEADER = 64
+#: Where e_phoff is, and e_phentsize with e_phnum behind it.
+_TABLE = struct.Struct("<Q")
+_TABLE_AT = 32
+_ENTRIES = struct.Struct("<HH")
+_ENTRIES_AT = 54
+#: p_type, p_flags, p_offset, p_vaddr, p_paddr, p_filesz, p_memsz, p_align.
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+PT_LOAD = 1
+PT_INTERP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A program header: its type, and its place in the file in bytes."""
+
+    kind: int
+    offset: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """The offset behind it."""
+        return self.offset + self.size
+
+
+def segments(file: Path) -> tuple[Segment, ...]:
+    """The segments of a file, none when it is no 64-bit ELF.  Raises OSError."""
+    with file.open("rb") as opened:
+        header = opened.read(_HEADER)
+        if not header.startswith(_MAGIC) or len(header) < _HEADER:
+            return ()
+        (start,) = _TABLE.unpack_from(header, _TABLE_AT)
+        size, count = _ENTRIES.unpack_from(header, _ENTRIES_AT)
+        opened.seek(start)
+        table = opened.read(size * count)
+    return tuple(_segments(table)) if size == _SEGMENT.size else ()
+
+
+def _segments(table: bytes) -> Iterator[Segment]:
+    for kind, _, offset, _, _, size, _, _ in _SEGMENT.iter_unpack(table):
+        yield Segment(kind, offset, size)
+
+
+def loader_of(program: Path) -> Path | None:
+    """The dynamic loader that a program names, None for a static one.  Raises OSError."""
+    for segment in segments(program):
+        if segment.kind == PT_INTERP:
+            with program.open("rb") as opened:
+                opened.seek(segment.offset)
+                return Path(os.fsdecode(opened.read(segment.size).rstrip(b"\0")))
+    return None
+
+
+def loaded(file: Path) -> bytes:
+    """The content of a file, without what follows the last segment that is loaded.
+
+    That is symbols and debugging information: much larger than the rest, and of no use to
+    the loader.  A file that is no ELF is returned whole.  Raises OSError.
+    """
+    content = file.read_bytes()
+    ends = [segment.end for segment in segments(file) if segment.kind == PT_LOAD]
+    return content[: max(ends)] if ends else content

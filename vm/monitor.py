@@ -1,0 +1,108 @@
+"""QEMU's monitor: the few things that a guest cannot be asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Mapping
+from contextlib import suppress
+from typing import TypeVar
+
+from qemu.qmp import ExecuteError, QMPClient, QMPError
+
+from vm.deadline import Deadline
+from vm.errors import HostTrouble
+
+_Answer = TypeVar("_Answer")
+
+#: Between two looks at how far QEMU is, seconds.
+_LOOK = 0.002
+_CLOSING = 2.0
+#: Without a limit QEMU takes its time, as if the state went over a network; bytes per second.
+_BANDWIDTH = 1 << 40
+_UNDER_WAY = ("setup", "active", "device", "pre-switchover", "wait-unplug")
+
+
+class MonitorTrouble(HostTrouble):
+    """QEMU refused a command, gave no answer in time, or has hung up."""
+
+
+class Monitor:
+    """A conversation with one QEMU over our end of a socket pair.
+
+    It begins with the first command.  All methods raise MonitorTrouble.
+    """
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+        self._client: QMPClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def close(self) -> None:
+        """Hang up.  Idempotent."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            if self._client is not None:
+                with suppress(QMPError, OSError, EOFError, TimeoutError):
+                    loop.run_until_complete(asyncio.wait_for(self._client.disconnect(), _CLOSING))
+                self._client = None
+            loop.close()
+        self._end.close()
+
+    def save(self, descriptor: int, deadline: Deadline) -> None:
+        """Stop the machine, write its state to a file, and let it go on, whatever happens."""
+        self._run(self._save(descriptor, deadline), deadline)
+
+    def resume(self, deadline: Deadline) -> None:
+        """Wait until a machine has taken over the state that it was started with; let it go on."""
+        self._run(self._resume(), deadline)
+
+    async def _save(self, descriptor: int, deadline: Deadline) -> None:
+        client = await self._connected()
+        await client.execute("stop")
+        try:
+            client.send_fd_scm(descriptor)
+            await client.execute("getfd", {"fdname": "state"})
+            await client.execute("migrate-set-parameters", {"max-bandwidth": _BANDWIDTH})
+            await client.execute("migrate", {"uri": "fd:state"})
+            while (found := await self._ask("query-migrate"))["status"] in _UNDER_WAY:
+                await asyncio.sleep(_LOOK)
+            if found["status"] != "completed":
+                why = found.get("error-desc", found["status"])
+                raise MonitorTrouble(f"QEMU could not save the machine's state: {why}")
+        finally:
+            if not deadline.expired:
+                await client.execute("cont")
+
+    async def _resume(self) -> None:
+        client = await self._connected()
+        while (await self._ask("query-status"))["status"] == "inmigrate":
+            await asyncio.sleep(_LOOK)
+        await client.execute("cont")
+
+    async def _ask(self, command: str) -> Mapping[str, object]:
+        answer = await (await self._connected()).execute(command)
+        if not isinstance(answer, Mapping):
+            raise MonitorTrouble(f"QEMU answered {command} with {answer!r}")
+        return answer
+
+    async def _connected(self) -> QMPClient:
+        if self._client is None:
+            client = QMPClient("uevt")
+            await client.connect(self._end)
+            self._client = client
+        return self._client
+
+    def _run(self, work: Awaitable[_Answer], deadline: Deadline) -> _Answer:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+        try:
+            return self._loop.run_until_complete(asyncio.wait_for(work, deadline.remaining()))
+        except ExecuteError as error:
+            raise MonitorTrouble(f"QEMU refused: {error}") from None
+        except TimeoutError:
+            raise MonitorTrouble(
+                f"QEMU gave no {deadline.what} within {deadline.seconds:g} s"
+            ) from None
+        except (QMPError, OSError, EOFError) as error:
+            raise MonitorTrouble(f"QEMU's monitor: {error}") from None

@@ -1,0 +1,138 @@
+"""One machine's dealings with saved states: which it starts from, and whether it makes one."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from vm.argv import MachineSpec
+from vm.console import Console
+from vm.deadline import Deadline
+from vm.errors import HostTrouble
+from vm.power import Power
+from vm.snapshot import CONSOLE, STATE, Snapshot, Snapshots, snapshot_key
+
+_SEED_BYTES = 64
+BOOTED, RESTORED = "booted", "restored"
+
+
+class Unusable(HostTrouble):
+    """A saved state that is not what was saved, or not what was asked for."""
+
+
+class States:
+    """The saved state of one machine's kind: found, restored, made, given up."""
+
+    def __init__(self, spec: MachineSpec, snapshots: Snapshots | None) -> None:
+        # A mounted export of the host's files forbids saving.
+        self._snapshots = snapshots if spec.root is not None else None
+        self._spec = spec
+        self._key = ""
+        self._snapshot: Snapshot | None = None
+        self._descriptor: int | None = None
+        self._why = ""
+
+    @property
+    def start(self) -> str:
+        """How the machine came up, with the reason when it was not as it should be."""
+        if self._snapshot is not None:
+            return RESTORED
+        return f"{BOOTED}: {self._why}" if self._why else BOOTED
+
+    @property
+    def restoring(self) -> bool:
+        """Whether the machine was started from a saved state."""
+        return self._snapshot is not None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether a state is to be made of a machine that has booted."""
+        return self._snapshots is not None and not self._why
+
+    @contextmanager
+    def chosen(self, *, cold: bool) -> Iterator[int | None]:
+        """The state to start from, opened, while QEMU is started; None for a boot."""
+        self._snapshot = None
+        if self._snapshots is not None and not cold:
+            self._key = self._key or snapshot_key(self._spec)
+            self._snapshot = self._snapshots.find(self._key)
+        if self._snapshot is None:
+            yield None
+            return
+        descriptor = os.open(self._snapshot.state, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            yield descriptor
+            # Kept: what is verified has to be what QEMU reads.
+            self._descriptor, descriptor = descriptor, -1
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    def boot_console(self) -> str:
+        """What the kernel said when it booted, if that is not to be said again."""
+        return self._snapshot.boot_console() if self._snapshot else ""
+
+    def restore(self, power: Power, deadline: Deadline) -> dict[str, Any]:
+        """Let the machine go on once its state is verified; what the guest knows of itself.
+
+        Raises Unusable, and what monitor and agent raise.
+        """
+        snapshot, descriptor = self._snapshot, self._descriptor
+        assert snapshot is not None
+        assert descriptor is not None
+        self._descriptor = None
+        try:
+            # QEMU is busy starting anyhow.
+            if not snapshot.intact(descriptor):
+                raise Unusable("its content is not what was saved")
+        finally:
+            os.close(descriptor)
+        power.monitor.resume(deadline.child(deadline.seconds, "resumption"))
+        nonce = secrets.token_hex(16)
+        call = ["wake", nonce, time.time_ns(), secrets.token_hex(_SEED_BYTES)]
+        (answer,) = power.agent.call("", [call], (), deadline)
+        told = bytes.fromhex(answer["data"] or "").decode()
+        if told != f"{nonce} {snapshot.info['boot_id']}":
+            raise Unusable(f"the guest in it says {told!r}")
+        return snapshot.info
+
+    def give_up(self, trouble: Exception) -> None:
+        """The state was of no use: remove it, boot, and make no other."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+        if self._snapshots is not None:
+            self._snapshots.discard(self._key)
+        self._snapshot = None
+        self._why = f"the saved state could not be used: {trouble}"
+
+    def save(
+        self,
+        power: Power,
+        info: Callable[[], dict[str, Any]],
+        console: Console,
+        deadline: Deadline,
+    ) -> None:
+        """Make a state of a machine that has just booted, unless somebody else does.
+
+        A machine whose state cannot be saved goes on all the same.  Raises what `info` raises.
+        """
+        assert self._snapshots is not None
+        try:
+            with self._snapshots.making(self._key) as scratch:
+                if scratch is None:
+                    return
+                known = info()
+                (scratch / CONSOLE).write_text(console.text())
+                descriptor = os.open(scratch / STATE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                try:
+                    power.monitor.save(descriptor, deadline.child(deadline.seconds, "saved state"))
+                finally:
+                    os.close(descriptor)
+                self._snapshots.publish(self._key, scratch, known)
+        except (HostTrouble, OSError) as trouble:
+            self._why = f"its state could not be saved: {trouble}"
