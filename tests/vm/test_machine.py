@@ -154,6 +154,28 @@ def test_files_in_one_call(machine: Machine) -> None:
     assert results[1]["data"] == b"cont".hex()
 
 
+def test_a_number_of_a_file_in_memory(machine: Machine) -> None:
+    where = _memory(machine)
+    results = machine.call(
+        "a",
+        [
+            ["spill", "/tmp/number", b"4711\n".hex(), os.O_WRONLY | os.O_CREAT],
+            ["number", "/tmp/number", where],
+            ["peek", where, 8],
+            ["number", "/tmp/no-number", where],
+            ["number", "/tmp/number", 0],
+        ],
+    )
+    assert _answers(results) == [
+        (5, 0),
+        (8, 0),
+        (8, 0),
+        (-1, errno.ENOENT),
+        (-1, errno.EFAULT),
+    ]
+    assert results[2]["data"] == (4711).to_bytes(8, "little").hex()
+
+
 def test_fork_copies_memory_and_slots(machine: Machine) -> None:
     where = _memory(machine)
     path = {"in": b"/proc/self/stat\0".hex()}
