@@ -139,6 +139,30 @@ def test_descriptors_in_slots(machine: Machine) -> None:
     assert [result["data"] for result in results] == [None, b"Linux\n".hex(), None, None, None]
 
 
+def test_descriptors_go_through_memory(machine: Machine) -> None:
+    where = _memory(machine)
+    pipe2 = 293
+    results = machine.call(
+        "a",
+        [
+            ["sys", pipe2, [where, 0], None],
+            ["take_fd", where, 1],
+            ["take_fd", where + 4, 2],
+            ["sys", WRITE, [{"fd": 2}, {"in": b"pipe".hex()}, 4], None],
+            ["sys", READ, [{"fd": 1}, {"out": 8}, 8], None],
+            ["put_fd", where + 8, 2],
+            ["put_fd", where + 8, 9],
+            ["take_fd", 0, 3],
+            ["peek", where, 12],
+        ],
+    )
+    done, bad = (0, 0), (-1, errno.EBADF)
+    expected = [done, done, done, (4, 0), (4, 0), (4, 0), bad, (-1, errno.EFAULT), (12, 0)]
+    assert _answers(results) == expected
+    numbers = bytes.fromhex(results[-1]["data"])
+    assert numbers[4:8] == numbers[8:12] != numbers[:4]
+
+
 def test_files_in_one_call(machine: Machine) -> None:
     results = machine.call(
         "a",
