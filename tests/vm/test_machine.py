@@ -141,14 +141,14 @@ def test_descriptors_in_slots(machine: Machine) -> None:
 
 def test_descriptors_go_through_memory(machine: Machine) -> None:
     where = _memory(machine)
-    pipe2 = 293
+    write, pipe2 = 1, 293
     results = machine.call(
         "a",
         [
             ["sys", pipe2, [where, 0], None],
             ["take_fd", where, 1],
             ["take_fd", where + 4, 2],
-            ["sys", WRITE, [{"fd": 2}, {"in": b"pipe".hex()}, 4], None],
+            ["sys", write, [{"fd": 2}, {"in": b"pipe".hex()}, 4], None],
             ["sys", READ, [{"fd": 1}, {"out": 8}, 8], None],
             ["put_fd", where + 8, 2],
             ["put_fd", where + 8, 9],
