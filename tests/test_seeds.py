@@ -26,6 +26,7 @@ SECTIONS = (
     "The documentation proposed in version 4",
     "Not judged yet",
     "The first version and its review",
+    "The header of eBPF",
 )
 
 _ID = re.compile(r"`([a-z0-9_]+(?:\.[a-z0-9_-]+)+)`")

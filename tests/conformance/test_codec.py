@@ -48,6 +48,21 @@ EXAMPLES: dict[str, Operation] = {
         "p1", "/f", b"1\n", os.O_WRONLY | os.O_APPEND
     ),
     'p1: stat("/f", &st);': op.Stat("p1", "/f"),
+    "p1: fd4 = bpf(5, (union bpf_attr *)0x1000, 48);": op.Bpf("p1", 5, 0x1000, 48, 4),
+    "p1: bpf(1, (union bpf_attr *)0x1000, 32);": op.Bpf("p1", 1, 0x1000, 32),
+    "p1: *(int *)0x1000 = fd4;": op.StoreDescriptor("p1", 0x1000, 4),
+    "p1: socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, {&fd4, &fd5});": op.Socketpair(
+        "p1", 4, 5
+    ),
+    "p1: setsockopt(fd4, 1, 50, (void *)0x1000, 4);": op.Setsockopt("p1", 4, 1, 50, 0x1000, 4),
+    "p1: fd4 = perf_event_open((struct perf_event_attr *)0x1000, -1, 0, -1, "
+    "PERF_FLAG_FD_CLOEXEC);": op.PerfEventOpen("p1", 4, 0x1000, -1, 0),
+    "p1: ioctl(fd4, 0x40042408, fd5);": op.IoctlDescriptor("p1", 4, 0x40042408, 5),
+    'p1: *(long *)0x1000 = atol(cat("/id"));': op.StoreNumber("p1", 0x1000, "/id"),
+    "p1: memcpy(buffer, (struct perf_event_mmap_page *)0x1000, 8192);": op.ReadRing(
+        "p1", 0x1000, 8192, 1024
+    ),
+    "p1: sched_setaffinity(0, 8, &(long){1 << 1});": op.Pin("p1", 1),
 }
 
 
