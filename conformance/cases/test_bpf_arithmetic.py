@@ -123,7 +123,7 @@ def test_shift(ue: UserEvents, left: int, right: int, expected: list[int]) -> No
     assert Computer(ue, *program).run(left, right)[:6] == expected
 
 
-@case("bpf.shift_by_number", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none")
+@case("bpf.shift_by_number", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none", tier="full")
 def test_shift_by_number(ue: UserEvents) -> None:
     """Shifts by a number go up to the width less one."""
     program = []
@@ -157,7 +157,7 @@ def test_division_by_zero(ue: UserEvents) -> None:
     assert computer.run(LEFT, 1 << 32)[:4] == [0xFEDC_BA98, 0xF654_3217, 0, 0xF654_3217]
 
 
-@case("bpf.division_unsigned", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none")
+@case("bpf.division_unsigned", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none", tier="full")
 def test_division_unsigned(ue: UserEvents) -> None:
     """Division knows no signs: -2 by 3 is what two thirds of all numbers are."""
     program = []
@@ -214,7 +214,7 @@ def test_numbers(ue: UserEvents) -> None:
     ]
 
 
-@case("bpf.upper_half", spec=RUN, doc=NARROW, profiles=ALWAYS, isolation="none")
+@case("bpf.upper_half", spec=RUN, doc=NARROW, profiles=ALWAYS, isolation="none", tier="full")
 def test_upper_half(ue: UserEvents) -> None:
     """Whatever arithmetic of 32 bits computes, the upper half of its register is zero then."""
     program = []

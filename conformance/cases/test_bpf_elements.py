@@ -129,6 +129,7 @@ def test_array_bounds(ue: UserEvents, key: bytes) -> None:
     doc=COMMANDS,
     profiles=ALWAYS,
     isolation="none",
+    tier="full",
 )
 def test_array_delete(ue: UserEvents) -> None:
     """Elements of an array cannot be deleted, EINVAL, wherever the key is."""
@@ -139,7 +140,9 @@ def test_array_delete(ue: UserEvents) -> None:
     assert map_.value(b"\0\0\0\0") == b"a value."
 
 
-@case("bpf.lookup_missing", spec=SYSCALL, doc=COMMANDS, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.lookup_missing", spec=SYSCALL, doc=COMMANDS, profiles=ALWAYS, isolation="none", tier="full"
+)
 def test_lookup_missing(ue: UserEvents) -> None:
     """What is not found is ENOENT, and the memory for its value is left alone."""
     system, process = Bpf(ue.process), ue.process

@@ -55,6 +55,7 @@ def test_commands(ue: UserEvents) -> None:
     doc=f"{HEADER}: enum bpf_cmd ends somewhere",
     profiles=ALWAYS,
     isolation="none",
+    tier="full",
 )
 def test_commands_unknown(ue: UserEvents) -> None:
     """A command that does not exist is EINVAL, once its attributes could be read."""
@@ -148,6 +149,7 @@ def test_prog_load_offsets(ue: UserEvents) -> None:
     doc=f"{HEADER}: struct bpf_insn is an opcode, two registers of four bits, off and imm",
     profiles=ALWAYS,
     isolation="none",
+    tier="full",
 )
 def test_instruction_fields(ue: UserEvents) -> None:
     """The low half of the second byte is the destination, off is at 2, imm at 4, both signed."""

@@ -135,7 +135,9 @@ def test_helper_delete(ue: UserEvents) -> None:
     assert map_.value(b"\2\0\0\0") == b"\2\0\0\0\0\0\0\0"
 
 
-@case("bpf.helpers_together", spec=SPEC, doc=HELPERS, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.helpers_together", spec=SPEC, doc=HELPERS, profiles=ALWAYS, isolation="none", tier="full"
+)
 def test_helpers_together(ue: UserEvents) -> None:
     """In one run an element is made, found, deleted, and not found any more."""
     map_ = Bpf(ue.process).map()

@@ -89,7 +89,14 @@ def test_jumps_by_number(ue: UserEvents, left: int, expected: list[int]) -> None
     assert computer.run(left)[:7] == expected
 
 
-@case("bpf.jump_back", spec=RUN, doc=f"{HEADER}: off is signed", profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.jump_back",
+    spec=RUN,
+    doc=f"{HEADER}: off is signed",
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+)
 def test_jump_back(ue: UserEvents) -> None:
     """Jumps go backward too, as long as the verifier sees the end: a loop of five rounds."""
     computer = Computer(
@@ -134,6 +141,7 @@ def test_exit(ue: UserEvents, answer: int, left: bytes | None) -> None:
     doc=CALLING,
     profiles=ALWAYS,
     isolation="none",
+    tier="full",
 )
 def test_exit_lower_half(ue: UserEvents) -> None:
     """Of a filter's answer 32 bits count: with the others alone a datagram is dropped."""

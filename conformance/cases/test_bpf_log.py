@@ -79,7 +79,7 @@ def test_log_of_good(ue: UserEvents, level: int) -> None:
     assert "processed 2 insns" in text
 
 
-@case("bpf.log_of_lookup", spec=FINISH, doc=LOG, profiles=ALWAYS, isolation="none")
+@case("bpf.log_of_lookup", spec=FINISH, doc=LOG, profiles=ALWAYS, isolation="none", tier="full")
 def test_log_of_lookup(ue: UserEvents) -> None:
     """The log of an answer that was used without a look at it names its register."""
     slot = Bpf(ue.process).map().slot
@@ -139,7 +139,7 @@ def test_log_unwritable(ue: UserEvents, program: Sequence[Piece]) -> None:
     assert Bpf(ue.process).load(program, log=log).errno == "EFAULT"
 
 
-@case("bpf.no_log", spec=FINISH, doc=LOG, profiles=ALWAYS, isolation="none")
+@case("bpf.no_log", spec=FINISH, doc=LOG, profiles=ALWAYS, isolation="none", tier="full")
 def test_no_log(ue: UserEvents) -> None:
     """Without a level nothing is written, and a program is judged all the same."""
     system, process = Bpf(ue.process), ue.process

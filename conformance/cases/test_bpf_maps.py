@@ -62,7 +62,7 @@ def test_map_create_refused(
     assert map_.errno == errno
 
 
-@case("bpf.map_sizes", spec=ALLOC, doc=CREATING, profiles=ALWAYS, isolation="none")
+@case("bpf.map_sizes", spec=ALLOC, doc=CREATING, profiles=ALWAYS, isolation="none", tier="full")
 @variants(
     "key_size, value_size", {"1-1": (1, 1), "3-5": (3, 5), "16-100": (16, 100), "500-9": (500, 9)}
 )
@@ -182,6 +182,7 @@ def test_map_kept_by_duplicate(ue: UserEvents) -> None:
     doc=CLOSING,
     profiles=ALWAYS,
     isolation="none",
+    tier="full",
 )
 def test_map_kept_by_child(ue: UserEvents) -> None:
     """A forked child has the same map, which outlives its parent's descriptor."""
@@ -194,7 +195,9 @@ def test_map_kept_by_child(ue: UserEvents) -> None:
     assert inherited.value(b"key.") == b"a value."
 
 
-@case("bpf.maps_are_apart", spec=CREATE, doc=CREATING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.maps_are_apart", spec=CREATE, doc=CREATING, profiles=ALWAYS, isolation="none", tier="full"
+)
 def test_maps_are_apart(ue: UserEvents) -> None:
     """Two maps of the same attributes have nothing in common."""
     system = Bpf(ue.process)
@@ -210,6 +213,7 @@ def test_maps_are_apart(ue: UserEvents) -> None:
     doc=CREATING,
     profiles=ALWAYS,
     isolation="none",
+    tier="full",
 )
 def test_map_is_no_file(ue: UserEvents) -> None:
     """A map's descriptor can be neither read nor written, and has no ioctl."""

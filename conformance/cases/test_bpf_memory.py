@@ -93,7 +93,14 @@ def test_store_sizes(ue: UserEvents, size: Size, stored: int, number: int) -> No
     assert computer.run(NUMBER)[:4] == [stored, number, *untouched]
 
 
-@case("bpf.store_number_is_signed", spec=RUN, doc=LOADING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.store_number_is_signed",
+    spec=RUN,
+    doc=LOADING,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+)
 def test_store_number_is_signed(ue: UserEvents) -> None:
     """The number of a store is of 32 bits and signed: in 8 bytes its upper half is the sign."""
     computer = Computer(
@@ -106,7 +113,7 @@ def test_store_number_is_signed(ue: UserEvents) -> None:
     assert computer.run()[:2] == [0xFFFFFFFF80000000, 0x7FFFFFFF]
 
 
-@case("bpf.whole_stack", spec=RUN, doc=REGISTERS, profiles=ALWAYS, isolation="none")
+@case("bpf.whole_stack", spec=RUN, doc=REGISTERS, profiles=ALWAYS, isolation="none", tier="full")
 def test_whole_stack(ue: UserEvents) -> None:
     """The stack has 512 bytes, all below R10."""
     computer = Computer(
@@ -186,7 +193,7 @@ def test_registers(ue: UserEvents) -> None:
     assert computer.run(1000) == [1100, 1101, 1102, 1103, 1104, 1105, 1108, 1109]
 
 
-@case("bpf.registers_kept", spec=RUN, doc=CALLING, profiles=ALWAYS, isolation="none")
+@case("bpf.registers_kept", spec=RUN, doc=CALLING, profiles=ALWAYS, isolation="none", tier="full")
 def test_registers_kept(ue: UserEvents) -> None:
     """A call leaves R6 to R9 and the stack as they were, and its answer in R0."""
     system = Bpf(ue.process)

@@ -23,7 +23,14 @@ def test_walk_array(ue: UserEvents) -> None:
     assert map_.next_key(b"\0\0\0\0").data == b"\1\0\0\0"
 
 
-@case("bpf.walk_array_outside", spec=ARRAY, doc=WALKING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.walk_array_outside",
+    spec=ARRAY,
+    doc=WALKING,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+)
 @variants("key", {"next": b"\3\0\0\0", "far": b"\0\0\1\0", "last": b"\xff\xff\xff\xff"})
 def test_walk_array_outside(ue: UserEvents, key: bytes) -> None:
     """Behind an index that an array does not have comes its first."""
@@ -43,7 +50,7 @@ def test_walk_hash(ue: UserEvents) -> None:
     assert map_.next_key(walked[-1]).errno == "ENOENT"
 
 
-@case("bpf.walk_hash_again", spec=HASH, doc=WALKING, profiles=ALWAYS, isolation="none")
+@case("bpf.walk_hash_again", spec=HASH, doc=WALKING, profiles=ALWAYS, isolation="none", tier="full")
 def test_walk_hash_again(ue: UserEvents) -> None:
     """A hash that has not changed is walked in the same order, from an unknown key too."""
     map_ = Bpf(ue.process).map(max_entries=8)
@@ -66,7 +73,7 @@ def test_walk_empty(ue: UserEvents) -> None:
     assert process.load(room, 9).data == b"untouched"
 
 
-@case("bpf.walk_and_delete", spec=HASH, doc=WALKING, profiles=ALWAYS, isolation="none")
+@case("bpf.walk_and_delete", spec=HASH, doc=WALKING, profiles=ALWAYS, isolation="none", tier="full")
 def test_walk_and_delete(ue: UserEvents) -> None:
     """Taking the first key and deleting it, time after time, empties a hash."""
     map_ = Bpf(ue.process).map()
@@ -81,7 +88,7 @@ def test_walk_and_delete(ue: UserEvents) -> None:
     assert map_.next_key(None).errno == "ENOENT"
 
 
-@case("bpf.walk_in_place", spec=HASH, doc=WALKING, profiles=ALWAYS, isolation="none")
+@case("bpf.walk_in_place", spec=HASH, doc=WALKING, profiles=ALWAYS, isolation="none", tier="full")
 def test_walk_in_place(ue: UserEvents) -> None:
     """The next key may be stored over the key that was given."""
     system, process = Bpf(ue.process), ue.process

@@ -164,7 +164,14 @@ def test_attach_refused(ue: UserEvents) -> None:
     assert pair.through(b"datagram") == b"datagra"
 
 
-@case("bpf.attach_replaces", spec=ATTACH, doc=ATTACHING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.attach_replaces",
+    spec=ATTACH,
+    doc=ATTACHING,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+)
 def test_attach_replaces(ue: UserEvents) -> None:
     """A second filter takes the place of the first, and filters one direction alone."""
     system = Bpf(ue.process)
@@ -240,6 +247,7 @@ def test_map_kept_by_program(ue: UserEvents) -> None:
     doc=f"{HEADER}: maps share data between kernel and user space",
     profiles=ALWAYS,
     isolation="none",
+    tier="full",
 )
 def test_map_shared_with_program(ue: UserEvents) -> None:
     """What a program stores user space looks up, and what that updates the program finds."""
@@ -260,6 +268,7 @@ def test_map_shared_with_program(ue: UserEvents) -> None:
     doc=LOADING,
     profiles=ALWAYS,
     isolation="none",
+    tier="full",
 )
 def test_program_run_twice(ue: UserEvents) -> None:
     """One program may filter several sockets, and two programs may share a map."""

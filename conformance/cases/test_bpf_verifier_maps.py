@@ -230,6 +230,7 @@ def test_refused_arguments(
     doc=f"{HEADER}: map_update_elem(&map, &key, &value, flags)",
     profiles=ALWAYS,
     isolation="none",
+    tier="full",
 )
 def test_arguments_unset(ue: UserEvents) -> None:
     """An argument that is not set is EACCES, one behind the last of a helper may be so."""

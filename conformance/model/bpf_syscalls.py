@@ -23,6 +23,8 @@ _BY_KEY = (
     Command.MAP_DELETE_ELEM,
     Command.MAP_GET_NEXT_KEY,
 )
+# Up to here flags of an update are looked at last, in every release.
+_KNOWN_FLAGS = 3
 # No release has so many commands; later ones have flags beside them.
 _NO_COMMANDS = 1000
 _COMMAND_FLAGS = 1 << 16
@@ -127,9 +129,6 @@ def key_command(process: Process, command: Command, attributes: Mapping[str, int
         if flags > _KNOWN_FLAGS and error.name != "EINVAL":
             raise NotModelled("reserved flags and another mistake") from None
         raise
-
-
-_KNOWN_FLAGS = 3
 
 
 def _only_violation(process: Process, number: int) -> None:

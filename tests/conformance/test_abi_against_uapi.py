@@ -1,4 +1,4 @@
-"""Our tables against include/uapi/linux/user_events.h of the kernel that was built.
+"""Our tables against user_events.h and bpf.h in include/uapi/linux of the kernel that was built.
 
 A C compiler reads the kernel's own header and says what it makes of it, once as a 64-bit
 program that runs, once as 32-bit code that is only checked (so that no 32-bit C library is
@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.abi import grammar, layouts
+from conformance.abi import bpf_layouts, grammar, layouts
 from conformance.abi.layouts import Layout
+from conformance.program import bpf
 from kernels.catalog import load_catalog
 from kernels.progress import silent
 from kernels.sources import SourceTrees
@@ -135,6 +136,30 @@ def test_no_flag_is_missing(header: Path) -> None:
     assert body is not None
     declared = re.findall(r"^\t(USER_EVENT_REG_\w+)\s*=", body[1], re.M)
     assert declared == [*FLAGS, "USER_EVENT_REG_MAX"]
+
+
+def test_bpf_is_as_in_its_header(source: Path) -> None:
+    compile_c(asserted(bpf_facts()), source / "include/uapi/linux/bpf.h", "-fsyntax-only")
+
+
+def bpf_facts() -> dict[str, int]:
+    """C expression → what our tables and the assembler say about eBPF."""
+    layouts_of_attr = (bpf_layouts.MAP_CREATE, bpf_layouts.MAP_ELEM, bpf_layouts.PROG_LOAD)
+    members = {each.name: each for layout in layouts_of_attr for each in layout.members}
+    said = {f"__builtin_offsetof(union bpf_attr, {n})": m.offset for n, m in members.items()}
+    said |= {f"sizeof(((union bpf_attr *)0)->{n})": m.size for n, m in members.items()}
+    for prefix, numbers in {
+        "BPF_": (bpf_layouts.Command, bpf.Class, bpf.Size, bpf.Alu, bpf.Jump),
+        "BPF_MAP_TYPE_": (bpf_layouts.MapType,),
+        "BPF_PROG_TYPE_": (bpf_layouts.ProgramType,),
+    }.items():
+        said |= {prefix + each.name: each.value for kind in numbers for each in kind}
+    said |= {f"BPF_FUNC_{each.name.lower()}": each.value for each in bpf_layouts.Helper}
+    said |= {f"BPF_{name}": getattr(bpf, name) for name in ("XADD", "MEM", "IMM", "TO_LE", "TO_BE")}
+    said |= {name: getattr(bpf_layouts, name) for name in ("BPF_ANY", "BPF_NOEXIST", "BPF_EXIST")}
+    said["BPF_PSEUDO_MAP_FD"] = bpf_layouts.PSEUDO_MAP_FD
+    said["BPF_F_STRICT_ALIGNMENT"] = bpf_layouts.BPF_F_STRICT_ALIGNMENT
+    return said
 
 
 def test_names_are_those_of_the_header(header: Path) -> None:
