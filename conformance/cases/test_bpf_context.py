@@ -452,14 +452,14 @@ def test_tracing_off(ue: UserEvents) -> None:
 def test_detached(ue: UserEvents) -> None:
     """A program stays attached without its own descriptor, until that of perf is closed."""
     data = ue.open_data()
-    data.register(ue.name() + " u64 a")
+    place = data.register(ue.name() + " u64 a").place
     event = listen(ue.process, ue.name())
     recorder = Recorder(ue.process)
     recorder.attach(event)
     ue.process.run(op.Close(ue.process.actor, recorder.program.slot))
     data.write(WRITTEN)
     assert recorder.take().runs == 1
-    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "perf")
+    assert ue.tracefs.status() == ue.status_line(place, ue.name(), "perf")
     event.close()
     data.write(WRITTEN)
     assert recorder.take().runs == 0
