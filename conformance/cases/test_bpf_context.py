@@ -45,10 +45,10 @@ WRITTEN = INDEX + PAYLOAD
     "parts, address",
     {
         "index_and_payload": ([WRITTEN], 0x2000_0001_0004),
-        "index.payload": ([INDEX, PAYLOAD], 0x2000_0001_0004),
-        "ind.ex.payload": ([b"\0\0\0", b"\0", PAYLOAD], 0x2000_0001_0004),
-        "nothing.index.payload": ([b"", INDEX, PAYLOAD], 0x2000_0001_0004),
-        "ind.ex_and_payload": ([b"\0", b"\0\0\0" + PAYLOAD], 0x2000_0001_0004),
+        "index.payload": ([INDEX, PAYLOAD], 0x2000_0001_0100),
+        "ind.ex.payload": ([b"\0\0\0", b"\0", PAYLOAD], 0x2000_0001_0200),
+        "nothing.index.payload": ([b"", INDEX, PAYLOAD], 0x2000_0001_0200),
+        "ind.ex_and_payload": ([b"\0", b"\0\0\0" + PAYLOAD], 0x2000_0001_0103),
     },
 )
 def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
@@ -57,7 +57,12 @@ def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
     data.register(ue.name() + " u64 a")
     recorder = Recorder(ue.process)
     assert recorder.attach(listen(ue.process, ue.name())).value == 0
-    assert data.writev(parts).value == 12
+    # Apart from each other, so that every part has an address of its own.
+    places = [0x2000_0001_0000 + 0x100 * number for number in range(len(parts))]
+    for place, part in zip(places, parts, strict=True):
+        ue.process.store(place, part)
+    vector = [(place, len(part)) for place, part in zip(places, parts, strict=True)]
+    assert data.writev_at(vector).value == 12
     seen = recorder.take()
     assert (seen.runs, seen.context) == (1, (IN_USER, 8, address))
     assert seen.content[:8] == PAYLOAD
