@@ -16,7 +16,8 @@ from conformance.sut.perf import Wish, listen
 from conformance.sut.user_events import UserEvents
 
 BYTES = "5.18..6.0"
-NEEDS = ("bpf_programs_run",)
+# Programs are reached by way of perf.
+NEEDS = ("bpf_programs_run", "perf_sink")
 # The text of 5.18 before "Remove eBPF interfaces"; what is left of it is silent.
 RST = "Documentation/trace/user_events.rst@v5.18"
 EBPF = f"{RST}: Writing Data; until -rc1: programs are given a struct user_bpf_context"
