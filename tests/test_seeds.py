@@ -24,6 +24,7 @@ SECTIONS = (
     "The message of the first commit",
     "The documentation proposed in version 4",
     "Not judged yet",
+    "The header of eBPF",
 )
 
 _ID = re.compile(r"`([a-z0-9_]+(?:\.[a-z0-9_-]+)+)`")

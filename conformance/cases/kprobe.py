@@ -9,7 +9,8 @@ from __future__ import annotations
 from conformance.abi.bpf_layouts import Helper, ProgramType
 from conformance.program import bpf
 from conformance.program.bpf import R0, R1, R2, R10, Jump, Piece, Size
-from conformance.sut.bpf import Bpf, Map, Program
+from conformance.sut.bpf import Bpf, Map
+from conformance.sut.bpf_program import Program
 from conformance.sut.perf import PERIOD, PerfEvent, Wish, listen
 from conformance.sut.process import Process
 from conformance.sut.tracefs import KPROBES

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from conformance.cases.declare import case
 from conformance.program.bpf import R0, exit_insn, mov64_imm
-from conformance.sut.bpf import Bpf, LogBuffer
+from conformance.sut.bpf import Bpf
+from conformance.sut.bpf_program import LogBuffer
 from conformance.sut.user_events import UserEvents
 
 ALWAYS = "5.18.."

@@ -228,6 +228,8 @@ def _with_address(target: Register, operand: Register, each: Instruction) -> Reg
         raise Refused("EACCES", f"R{each.dst} pointer arithmetic on {address.kind} prohibited")
     if operation == Alu.SUB and address is operand:
         raise Refused("EACCES", f"R{each.dst} tried to subtract pointer from scalar")
+    if operation == Alu.SUB and address.kind is Kind.STACK:
+        raise Refused("EACCES", f"R{each.dst} subtraction from stack pointer prohibited")
     if operation not in (Alu.ADD, Alu.SUB):
         raise Refused("EACCES", f"R{each.dst} pointer arithmetic with this operator prohibited")
     if number.value is None:

@@ -21,25 +21,16 @@ from conformance.program import bpf
 from conformance.program import operations as op
 from conformance.program.bpf import INSTRUCTION_SIZE, Piece
 from conformance.program.operations import Observation
+from conformance.sut.bpf_program import LogBuffer, Program
 from conformance.sut.places import BUFFER, PAGE, SCRATCH, SCRATCH_LENGTH, STRING, STRUCT
 from conformance.sut.process import Process
+from conformance.sut.sockets import Pair
 
 _KEY = BUFFER
 _VALUE = BUFFER + PAGE
 _INSTRUCTIONS = BUFFER + 2 * PAGE
 _MOST_INSTRUCTIONS = (SCRATCH + SCRATCH_LENGTH - _INSTRUCTIONS) // INSTRUCTION_SIZE
-_SOL_SOCKET = 1
-_SO_ATTACH_BPF = 50
 GPL = b"GPL\0"
-
-
-@dataclass(frozen=True, slots=True)
-class LogBuffer:
-    """Where the verifier's log goes."""
-
-    level: int = 1
-    size: int = 0
-    address: int = 0
 
 
 class Bpf:
@@ -176,19 +167,6 @@ class Bpf:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """A program as it was loaded, or not."""
-
-    loaded: Observation
-    slot: int
-
-    @property
-    def errno(self) -> str:
-        """Why it was not; "" if it was."""
-        return self.loaded.errno
-
-
-@dataclass(frozen=True, slots=True)
 class Map:
     """A map as it was created, or not.  Sizes in bytes."""
 
@@ -287,44 +265,3 @@ class Map:
         slot = process.free_slot()
         created = process.run(op.Dup(process.actor, self.slot, slot))
         return Map(self.bpf, created, slot, self.key_size, self.value_size)
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two sockets: what one is given the other gets."""
-
-    process: Process
-    slot: int
-    other: int
-
-    def turned(self) -> Pair:
-        """The same in the other direction."""
-        return Pair(self.process, self.other, self.slot)
-
-    def attach(self, program: Program) -> Observation:
-        """SO_ATTACH_BPF: a filter for what arrives at the second one."""
-        actor = self.process.actor
-        self.process.queue(op.StoreDescriptor(actor, STRUCT, program.slot))
-        return self.set_option(STRUCT, 4)
-
-    def set_option(self, address: int, length: int) -> Observation:
-        """setsockopt(2) of SO_ATTACH_BPF with an address of one's own."""
-        operation = op.Setsockopt(
-            self.process.actor, self.other, _SOL_SOCKET, _SO_ATTACH_BPF, address, length
-        )
-        return self.process.run(operation)
-
-    def send(self, datagram: bytes) -> Observation:
-        """write(2) to the first one."""
-        actor = self.process.actor
-        self.process.queue(op.Store(actor, _VALUE, datagram))
-        return self.process.run(op.Write(actor, self.slot, _VALUE, len(datagram)))
-
-    def receive(self) -> Observation:
-        """read(2) from the second one."""
-        return self.process.run(op.Read(self.process.actor, self.other, PAGE))
-
-    def through(self, datagram: bytes) -> bytes | None:
-        """What arrives of a datagram; None where nothing does."""
-        self.send(datagram)
-        return self.receive().data

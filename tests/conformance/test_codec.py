@@ -48,6 +48,13 @@ EXAMPLES: dict[str, Operation] = {
         "p1", "/f", b"1\n", os.O_WRONLY | os.O_APPEND
     ),
     'p1: stat("/f", &st);': op.Stat("p1", "/f"),
+    "p1: fd4 = bpf(5, (union bpf_attr *)0x1000, 48);": op.Bpf("p1", 5, 0x1000, 48, 4),
+    "p1: bpf(1, (union bpf_attr *)0x1000, 32);": op.Bpf("p1", 1, 0x1000, 32),
+    "p1: *(int *)0x1000 = fd4;": op.StoreDescriptor("p1", 0x1000, 4),
+    "p1: socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, {&fd4, &fd5});": op.Socketpair(
+        "p1", 4, 5
+    ),
+    "p1: setsockopt(fd4, 1, 50, (void *)0x1000, 4);": op.Setsockopt("p1", 4, 1, 50, 0x1000, 4),
 }
 
 

@@ -9,6 +9,7 @@ from conformance.abi.switches import BY_NAME, DERIVED, SWITCHES, Kind, Switch
 
 # Every switch, in the order in which mainline got them.
 FIRST_518 = {
+    "perf_sink",
     "print_fmt_generated",
     "deletion_arguments_matched",
     "unreadable_payload_refused",

@@ -139,6 +139,30 @@ def test_descriptors_in_slots(machine: Machine) -> None:
     assert [result["data"] for result in results] == [None, b"Linux\n".hex(), None, None, None]
 
 
+def test_descriptors_go_through_memory(machine: Machine) -> None:
+    where = _memory(machine)
+    write, pipe2 = 1, 293
+    results = machine.call(
+        "a",
+        [
+            ["sys", pipe2, [where, 0], None],
+            ["take_fd", where, 1],
+            ["take_fd", where + 4, 2],
+            ["sys", write, [{"fd": 2}, {"in": b"pipe".hex()}, 4], None],
+            ["sys", READ, [{"fd": 1}, {"out": 8}, 8], None],
+            ["put_fd", where + 8, 2],
+            ["put_fd", where + 8, 9],
+            ["take_fd", 0, 3],
+            ["peek", where, 12],
+        ],
+    )
+    done, bad = (0, 0), (-1, errno.EBADF)
+    expected = [done, done, done, (4, 0), (4, 0), (4, 0), bad, (-1, errno.EFAULT), (12, 0)]
+    assert _answers(results) == expected
+    numbers = bytes.fromhex(results[-1]["data"])
+    assert numbers[4:8] == numbers[8:12] != numbers[:4]
+
+
 def test_files_in_one_call(machine: Machine) -> None:
     results = machine.call(
         "a",
@@ -152,6 +176,28 @@ def test_files_in_one_call(machine: Machine) -> None:
     missing = (-1, errno.ENOENT)
     assert _answers(results) == [(7, 0), (4, 0), missing, missing]
     assert results[1]["data"] == b"cont".hex()
+
+
+def test_a_number_of_a_file_in_memory(machine: Machine) -> None:
+    where = _memory(machine)
+    results = machine.call(
+        "a",
+        [
+            ["spill", "/tmp/number", b"4711\n".hex(), os.O_WRONLY | os.O_CREAT],
+            ["number", "/tmp/number", where],
+            ["peek", where, 8],
+            ["number", "/tmp/no-number", where],
+            ["number", "/tmp/number", 0],
+        ],
+    )
+    assert _answers(results) == [
+        (5, 0),
+        (8, 0),
+        (8, 0),
+        (-1, errno.ENOENT),
+        (-1, errno.EFAULT),
+    ]
+    assert results[2]["data"] == (4711).to_bytes(8, "little").hex()
 
 
 def test_fork_copies_memory_and_slots(machine: Machine) -> None:

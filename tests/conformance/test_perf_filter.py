@@ -1,0 +1,62 @@
+"""Filters of the model, on one field."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.abi.profiles import profile_for
+from conformance.model import definition, perf_filter
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.events import Event
+
+FIELDS = definition.parse_fields(
+    "u32 a; s16 b; char[4] c; __rel_loc char[] r; __data_loc char[] d; struct s e 20"
+)
+EVENT = Event(0, "e", FIELDS, 0, "e", self_reference=True)
+RECORD = (
+    bytes(8)
+    + b"\x41\0\0\0\xff\xffhi\0x"
+    # Behind itself 24 bytes further on, and from the start of the record.
+    + b"\x18\0\3\0\x2e\0\3\0"
+    + bytes(20)
+    + b"hi\0"
+)
+NEWER, OLDER = profile_for("6.12"), profile_for("6.1")
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("a == 65", True),
+        ("a != 65", False),
+        ("a > 64", True),
+        ("a < 65", False),
+        ("b < 0", True),
+        ("b == -1", True),
+        (' c == "hi" ', True),
+        ('c != "hi"', False),
+        ('c == "h"', False),
+        ('r == "hi"', True),
+        ('d == "hi"', True),
+    ],
+)
+def test_a_filter_looks_at_its_field(text: str, passes: bool) -> None:
+    assert perf_filter.parse(text, EVENT, NEWER).matches(RECORD) is passes
+
+
+@pytest.mark.parametrize("text", ["z == 1", 'a == "x"', 'c < "x"', 'e == "x"'])
+def test_a_filter_that_makes_no_sense_is_refused(text: str) -> None:
+    with pytest.raises(Errno, match="EINVAL"):
+        perf_filter.parse(text, EVENT, NEWER)
+
+
+@pytest.mark.parametrize("text", ["a", "a == 1 && b == 1", "common_pid == 1", "c == 1", "e == 1"])
+def test_what_no_case_needs_is_not_guessed(text: str) -> None:
+    with pytest.raises(NotModelled):
+        perf_filter.parse(text, EVENT, NEWER)
+
+
+@pytest.mark.parametrize("text", ['c == "hi"', 'r == "hi"', 'd == "hi"'])
+def test_before_6_4_nothing_is_a_string(text: str) -> None:
+    with pytest.raises(Errno, match="EINVAL"):
+        perf_filter.parse(text, EVENT, OLDER)
