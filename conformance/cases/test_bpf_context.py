@@ -372,7 +372,7 @@ def test_answer_ignored(ue: UserEvents, answer: int) -> None:
 @case("bpf_context.beside_ftrace", spec=f"{PERF}; {CORE}", doc=EBPF, profiles=BYTES, needs=NEEDS)
 @variants("flag", {"with": ":BPF_ITER", "without": ""})
 def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
-    """The program runs once for a write that ftrace records too; the flag is nothing to that."""
+    """The program runs once for a write that ftrace and perf take too; the flag is not theirs."""
     data = ue.open_data()
     data.register(ue.name() + flag + " u64 a")
     event = listen(ue.process, ue.name())
@@ -382,6 +382,7 @@ def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
     assert data.writev([INDEX, PAYLOAD[:3], PAYLOAD[3:]]).value == 12
     assert recorder.take().runs == 1
     assert ue.tracefs.records() == ["11 22 33 44 55 66 77 88"]
+    assert event.count == 1
     # ftrace alone: nobody is left for whom it would run.
     event.close()
     assert data.write(WRITTEN).value == 12
