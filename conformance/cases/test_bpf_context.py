@@ -16,7 +16,8 @@ from conformance.sut.perf import Wish, listen
 from conformance.sut.user_events import UserEvents
 
 BYTES = "5.18..6.0"
-NEEDS = ("bpf_programs_run",)
+# Programs are reached by way of perf.
+NEEDS = ("bpf_programs_run", "perf_sink")
 # The text of 5.18 before "Remove eBPF interfaces"; what is left of it is silent.
 RST = "Documentation/trace/user_events.rst@v5.18"
 EBPF = f"{RST}: Writing Data; until -rc1: programs are given a struct user_bpf_context"
@@ -45,10 +46,10 @@ WRITTEN = INDEX + PAYLOAD
     "parts, address",
     {
         "index_and_payload": ([WRITTEN], 0x2000_0001_0004),
-        "index.payload": ([INDEX, PAYLOAD], 0x2000_0001_0004),
-        "ind.ex.payload": ([b"\0\0\0", b"\0", PAYLOAD], 0x2000_0001_0004),
-        "nothing.index.payload": ([b"", INDEX, PAYLOAD], 0x2000_0001_0004),
-        "ind.ex_and_payload": ([b"\0", b"\0\0\0" + PAYLOAD], 0x2000_0001_0004),
+        "index.payload": ([INDEX, PAYLOAD], 0x2000_0001_0100),
+        "ind.ex.payload": ([b"\0\0\0", b"\0", PAYLOAD], 0x2000_0001_0200),
+        "nothing.index.payload": ([b"", INDEX, PAYLOAD], 0x2000_0001_0200),
+        "ind.ex_and_payload": ([b"\0", b"\0\0\0" + PAYLOAD], 0x2000_0001_0103),
     },
 )
 def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
@@ -57,7 +58,12 @@ def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
     data.register(ue.name() + " u64 a")
     recorder = Recorder(ue.process)
     assert recorder.attach(listen(ue.process, ue.name())).value == 0
-    assert data.writev(parts).value == 12
+    # Apart from each other, so that every part has an address of its own.
+    places = [0x2000_0001_0000 + 0x100 * number for number in range(len(parts))]
+    for place, part in zip(places, parts, strict=True):
+        ue.process.store(place, part)
+    vector = [(place, len(part)) for place, part in zip(places, parts, strict=True)]
+    assert data.writev_at(vector).value == 12
     seen = recorder.take()
     assert (seen.runs, seen.context) == (1, (IN_USER, 8, address))
     assert seen.content[:8] == PAYLOAD
@@ -366,7 +372,7 @@ def test_answer_ignored(ue: UserEvents, answer: int) -> None:
 @case("bpf_context.beside_ftrace", spec=f"{PERF}; {CORE}", doc=EBPF, profiles=BYTES, needs=NEEDS)
 @variants("flag", {"with": ":BPF_ITER", "without": ""})
 def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
-    """The program runs once for a write that ftrace records too; the flag is nothing to that."""
+    """The program runs once for a write that ftrace and perf take too; the flag is not theirs."""
     data = ue.open_data()
     data.register(ue.name() + flag + " u64 a")
     event = listen(ue.process, ue.name())
@@ -376,6 +382,7 @@ def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
     assert data.writev([INDEX, PAYLOAD[:3], PAYLOAD[3:]]).value == 12
     assert recorder.take().runs == 1
     assert ue.tracefs.records() == ["11 22 33 44 55 66 77 88"]
+    assert event.count == 1
     # ftrace alone: nobody is left for whom it would run.
     event.close()
     assert data.write(WRITTEN).value == 12
@@ -452,14 +459,14 @@ def test_tracing_off(ue: UserEvents) -> None:
 def test_detached(ue: UserEvents) -> None:
     """A program stays attached without its own descriptor, until that of perf is closed."""
     data = ue.open_data()
-    data.register(ue.name() + " u64 a")
+    place = data.register(ue.name() + " u64 a").place
     event = listen(ue.process, ue.name())
     recorder = Recorder(ue.process)
     recorder.attach(event)
     ue.process.run(op.Close(ue.process.actor, recorder.program.slot))
     data.write(WRITTEN)
     assert recorder.take().runs == 1
-    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "perf")
+    assert ue.tracefs.status() == ue.status_line(place, ue.name(), "perf")
     event.close()
     data.write(WRITTEN)
     assert recorder.take().runs == 0
