@@ -117,7 +117,7 @@ def test_used_by_not_parsed(ue: UserEvents) -> None:
 )
 @variants(
     "prefix",
-    {"of-releases": "u:", "upper-case": "UE:", "space": " ue:", "none": "", "u-alone": "ue"},
+    {"of-releases": "u:", "upper-case": "UE:", "space": " ue:", "none": "", "no-colon": "ue "},
 )
 def test_other_prefix(ue: UserEvents, prefix: str) -> None:
     """A line with another prefix, as that of the releases, makes no event: EINVAL."""
