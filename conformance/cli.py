@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,8 +29,11 @@ from kernels.store import Store
 from vm.leash import __file__ as LEASH
 
 _ROOT = Path(__file__).parents[1]
-# Guests side by side when nobody says how many: each wants a core of its own.
-_MOST_GUESTS = 2
+# Guests side by side when nobody says how many: each wants a core of its own, and memory of its
+# own with the process that runs its cases.  Beyond some, starting them takes longer than they save.
+_MOST_GUESTS = 8
+_GUEST_MIB = 800
+_MEMORY = Path("/proc/meminfo")
 # Variables that name a directory, from where the user is.
 _DIRECTORIES = ("UEVT_CACHE", "UEVT_TARBALLS")
 
@@ -117,7 +121,13 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add("--kernel", action="append", default=[], metavar="K", help="6.12, 6.12@REVISION or model")
     add("-k", dest="keyword", metavar="EXPR", help="only cases with EXPR in their ids")
     add("-q", "--quiet", action="store_true", help="a line per unexpected case, and the verdict")
-    add("-n", "--guests", type=int, metavar="N", help="guests side by side (default: 2 at most)")
+    add(
+        "-n",
+        "--guests",
+        type=int,
+        metavar="N",
+        help="guests side by side (default: as cores and memory allow)",
+    )
     declare(add)
     run.set_defaults(perform=_run)
 
@@ -277,6 +287,13 @@ def _child(
             signal.signal(signal.SIGINT, before)
 
 
+def _guests_that_fit() -> int:
+    """As many as there are cores and memory for, at least one."""
+    found = re.search(r"^MemAvailable: +(\d+) kB$", _MEMORY.read_text(), re.MULTILINE)
+    memory = int(found[1]) // 1024 // _GUEST_MIB if found else _MOST_GUESTS
+    return max(1, min(len(os.sched_getaffinity(0)), memory, _MOST_GUESTS))
+
+
 def _environment() -> dict[str, str]:
     """Ours, with byte code allowed: making it takes longer than running the model."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -296,7 +313,7 @@ def _session(arguments: argparse.Namespace, kernel: str | None, out: str | None)
     if arguments.keyword is not None:
         options.append(f"-k{arguments.keyword}")
     options += words(argparse.Namespace(**{**vars(arguments), "out": out}))
-    guests = arguments.guests or min(len(os.sched_getaffinity(0)), _MOST_GUESTS)
+    guests = arguments.guests or _guests_that_fit()
     if guests > 1 and kernel != "model":
         options += ["-n", str(guests), "--dist", "worksteal"]
     return options

@@ -13,7 +13,7 @@ from conformance.report.errors import ReportError
 from conformance.report.exits import ExitStyle
 
 # Options of one value, of several, and of none.
-_VALUES = ("image", "abi", "flavour", "tier", "isolation", "out", "exit_style", "ktap")
+_VALUES = ("image", "abi", "flavour", "tier", "isolation", "shuffle", "out", "exit_style", "ktap")
 _LISTS = ("patch", "config", "append")
 _FLAGS = ("force", "require")
 # Those that name files, from where the user is.
@@ -38,6 +38,7 @@ def declare(add: Callable[..., object]) -> None:
     add("--append", metavar="ARGS", help="kernel arguments to add", **several)
     add("--tier", choices=["quick", "full"], default="quick", help="quick (the default) or full")
     add("--isolation", choices=["need", "case"], default="need", help=_ISOLATION)
+    add("--shuffle", type=int, metavar="SEED", help="run the cases in an order by chance")
     add("--out", metavar="DIR", help="where results go (default: results/<kernel id>/<UTC stamp>)")
     add("--force", action="store_true", help="replace the results in --out")
     add("--ktap", metavar="FILE", help="KTAP as cases end, to a file or - for standard output")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,11 +70,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if INPUT in worker_input:
         told = json.loads(worker_input[INPUT])
         directory = Path(told["directory"]) / worker_input["workerid"]
-        _judge_here(config, Target.from_json(told["target"]), directory)
+        _judge_here(config, Target.from_json(told["target"]), directory, told["seconds"])
     elif _CONTROLLER in config.stash:
         controller = config.stash[_CONTROLLER]
         config.pluginmanager.register(controller, NAME)
-        _judge_here(config, controller.target, controller.directory)
+        _judge_here(config, controller.target, controller.directory, controller.seconds)
 
 
 def _controller(config: pytest.Config) -> Controller:
@@ -89,11 +90,13 @@ def _unable(config: pytest.Config, error: Exception, ending: Ending) -> int:
     return exit_code(ending, ExitStyle(config.option.exit_style))
 
 
-def _judge_here(config: pytest.Config, target: Target, directory: Path) -> None:
+def _judge_here(
+    config: pytest.Config, target: Target, directory: Path, seconds: Mapping[str, float]
+) -> None:
     anew = config.option.isolation == "case"
     worker = Worker(target, directory, Expectations.load(), anew=anew)
     config.stash[_WORKER] = worker
-    config.pluginmanager.register(Running(worker, target), "uevt-running")
+    config.pluginmanager.register(Running(worker, target, seconds), "uevt-running")
 
 
 def _told(error: Exception) -> str:

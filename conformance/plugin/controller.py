@@ -12,12 +12,14 @@ from typing import Any, NoReturn, TextIO
 import pytest
 
 from conformance.outcome import CaseResult, Contradiction, decode
+from conformance.plugin.order import Durations
 from conformance.plugin.recorder import Recorder
 from conformance.plugin.target import Target
 from conformance.plugin.views import views
 from conformance.report.exits import Ending, ExitStyle, ending_of, exit_code
 from conformance.report.record import RunRecord
 from conformance.report.rundir import claim, default_directory, link_latest
+from kernels.store import default_root
 
 # The name this plugin is registered by.
 NAME = "uevt-controller"
@@ -80,6 +82,9 @@ class Controller:
         self.directory = directory
         self._config = config
         self._recorder = Recorder(target, directory)
+        self._durations = Durations(default_root(), target.id)
+        # What each case took when it last ran on this kernel.
+        self.seconds = self._durations.read()
         self._selected = 0
         self._abandoned = False
         self._interrupted = False
@@ -95,7 +100,11 @@ class Controller:
 
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a worker of xdist what was found out here."""
-        told = {"target": self.target.to_json(), "directory": str(self.directory)}
+        told = {
+            "target": self.target.to_json(),
+            "directory": str(self.directory),
+            "seconds": self.seconds,
+        }
         node.workerinput[INPUT] = json.dumps(told)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -172,6 +181,7 @@ class Controller:
             return
         note = "interrupted" if self._interrupted else ""
         self._record = self._recorder.finish(self._selected, note)
+        self._durations.remember({case.id: case.duration_s for case in self._record.cases})
         if self._config.option.out is None:
             link_latest(self.directory)
         verdict = ending_of(self._record.verdict)

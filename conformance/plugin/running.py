@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from conformance.plugin.controller import (
     nothing_selected,
     refuse,
 )
+from conformance.plugin.order import ordered
 from conformance.plugin.target import Target
 from conformance.plugin.worker import Worker
 from conformance.report.failure import render_failure
@@ -44,6 +45,13 @@ def _tier(case: Case, item: pytest.Item) -> Tier:
     return Tier.FULL if item.get_closest_marker(FULL_MARK.name) else case.tier
 
 
+def _named(item: pytest.Item) -> tuple[Case, str]:
+    """The case that an item runs, and its id."""
+    case = case_of(item)
+    assert case is not None
+    return case, _case_id(case, item)
+
+
 def _case_id(case: Case, item: pytest.Item) -> str:
     callspec = getattr(item, "callspec", None)
     return case.id if callspec is None else f"{case.id}.{callspec.id}"
@@ -62,9 +70,11 @@ def _probes(items: list[pytest.Item]) -> list[Probe]:
 class Running:
     """Runs the selected cases of a session, one result each."""
 
-    def __init__(self, worker: Worker, target: Target) -> None:
+    def __init__(self, worker: Worker, target: Target, seconds: Mapping[str, float]) -> None:
+        """``seconds`` is what cases took when they last ran."""
         self._worker = worker
         self._target = target
+        self._seconds = seconds
 
     def pytest_collection(self, session: pytest.Session) -> None:
         """The guest boots while cases are collected."""
@@ -88,8 +98,10 @@ class Running:
         config.option.keyword = ""
         if dropped:
             config.hook.pytest_deselected(items=dropped)
-            gone = set(dropped)
-            items[:] = [item for item in items if item not in gone]
+        gone = set(dropped)
+        kept = [item for item in cases if item not in gone]
+        others = [item for item in items if case_of(item) is None]
+        items[:] = others + ordered(kept, _named, self._seconds, config.option.shuffle)
 
     def _selects(self, item: pytest.Item, tier: Tier, wanted: Expression | None) -> bool:
         case = case_of(item)

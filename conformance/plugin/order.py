@@ -1,0 +1,66 @@
+"""In which order cases run: what needs a new system first, then the longest; or by chance.
+
+How long a case took is remembered per kernel, in the cache directory: a guess for the next run.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from conformance.cases.declare import Case, Isolation
+from conformance.report.files import write_atomically
+
+Item = TypeVar("Item")
+
+# What a case is thought to take that has never run, in seconds.
+_UNKNOWN = 0.05
+_SHARED = (Isolation.GLOBAL, Isolation.FATAL)
+
+
+class Durations:
+    """The seconds that each case took when it last ran on a kernel."""
+
+    def __init__(self, cache: Path, kernel_id: str) -> None:
+        self._file = cache / "durations" / f"{kernel_id}.json"
+
+    def read(self) -> dict[str, float]:
+        """Case id to seconds; nothing where nothing can be read."""
+        try:
+            return {str(name): float(s) for name, s in json.loads(self._file.read_text()).items()}
+        except (OSError, ValueError, AttributeError, TypeError):
+            return {}
+
+    def remember(self, seconds: Mapping[str, float]) -> None:
+        """Add what a run measured.  It is a guess: one that cannot be written is left out."""
+        with suppress(OSError):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._file, json.dumps({**self.read(), **seconds}))
+
+
+def ordered(
+    items: Sequence[Item],
+    case_of: Callable[[Item], tuple[Case, str]],
+    seconds: Mapping[str, float],
+    seed: int | None = None,
+) -> list[Item]:
+    """The items in the order to run them, by a ``seed`` if there is one.
+
+    Cases that begin on a system without events come one after the other, so that the system
+    has to be emptied once.  Of the others the longest come first: guests side by side then end
+    at about the same time.
+    """
+    if seed is not None:
+        shuffled = list(items)
+        random.Random(seed).shuffle(shuffled)
+        return shuffled
+
+    def key(item: Item) -> tuple[bool, float]:
+        case, case_id = case_of(item)
+        return case.isolation not in _SHARED, -seconds.get(case_id, _UNKNOWN)
+
+    return sorted(items, key=key)

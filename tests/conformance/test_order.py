@@ -1,0 +1,72 @@
+"""The order in which cases run, and what is remembered of how long they took."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from conformance.cases.declare import Case, Isolation, Tier
+from conformance.plugin.order import Durations, ordered
+
+
+def _case(name: str, isolation: Isolation = Isolation.EVENTS) -> tuple[Case, str]:
+    case = Case(
+        id=name,
+        spec="",
+        doc="",
+        profiles="6.4..",
+        needs=(),
+        tier=Tier.QUICK,
+        isolation=isolation,
+    )
+    return case, name
+
+
+CASES = [
+    _case("a.short"),
+    _case("a.shared", Isolation.GLOBAL),
+    _case("a.long"),
+    _case("a.new"),
+    _case("a.fatal", Isolation.FATAL),
+]
+SECONDS = {"a.short": 0.01, "a.shared": 0.02, "a.long": 2.0, "a.fatal": 0.3}
+
+
+def _names(seed: int | None = None) -> list[str]:
+    return [name for _, name in ordered(CASES, lambda item: item, SECONDS, seed)]
+
+
+def test_a_new_system_first_then_the_longest() -> None:
+    assert _names() == ["a.fatal", "a.shared", "a.long", "a.new", "a.short"]
+
+
+def test_by_chance_and_the_same_for_one_seed() -> None:
+    assert _names(7) == _names(7)
+    assert len({tuple(_names(seed)) for seed in range(20)}) > 1
+    assert sorted(_names(7)) == sorted(_names())
+    state = random.getstate()
+    _names(7)
+    assert random.getstate() == state
+
+
+def test_remembered(tmp_path: Path) -> None:
+    durations = Durations(tmp_path, "6.12")
+    assert durations.read() == {}
+    durations.remember({"a": 1.0, "b": 2.0})
+    durations.remember({"b": 3.0})
+    assert Durations(tmp_path, "6.12").read() == {"a": 1.0, "b": 3.0}
+    assert Durations(tmp_path, "6.1").read() == {}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"a": "long"}', "\0"])
+def test_a_memory_that_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "durations").mkdir()
+    (tmp_path / "durations/6.12.json").write_text(text)
+    assert Durations(tmp_path, "6.12").read() == {}
+
+
+def test_nowhere_to_remember(tmp_path: Path) -> None:
+    (tmp_path / "durations").write_text("")
+    Durations(tmp_path, "6.12").remember({"a": 1.0})
