@@ -50,6 +50,26 @@ def claim(directory: Path, *, resume: bool = False, force: bool = False) -> None
         raise DirectoryRefused(directory, what, "name another --out") from error
 
 
+def find_run(path: Path) -> Path:
+    """The results.json that a user means by ``path``: a directory with one, or above one.
+
+    Above several it is that of ``latest``.  Raises ReportError.
+    """
+    if path.is_file():
+        return path
+    for directory in (path, path / LATEST):
+        if (directory / results.NAME).is_file():
+            return directory / results.NAME
+    found = sorted(path.glob(f"*/{results.NAME}")) + sorted(path.glob(f"*/{LATEST}/{results.NAME}"))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        what = "has no results.json" if path.is_dir() else "is not there"
+        raise ReportError(path, what, "name a directory that a run has written")
+    names = ", ".join(str(each.parent.relative_to(path)) for each in found[:5])
+    raise ReportError(path, f"has the results of {len(found)} runs", f"name one: {names}")
+
+
 def link_latest(directory: Path) -> None:
     """Point ``latest`` beside ``directory`` to it, in one step.  Raises OSError."""
     temporary = directory.parent / f".{LATEST}.{os.getpid()}"
