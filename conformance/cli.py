@@ -10,8 +10,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 from conformance.options import declare, make_absolute, words
+from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code, worst
 from kernels.catalog import KernelEntry, load_catalog
 from kernels.errors import (
@@ -38,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = _parser().parse_args(argv)
         code: int = arguments.perform(arguments)
         sys.stdout.flush()
-    except UserMistake as error:
+    except (UserMistake, ReportError) as error:
         return _fail(error, Ending.USAGE)
     except BuildFailed as error:
         return _fail(error, Ending.BUILD_FAILED)
@@ -69,6 +71,11 @@ def _parser() -> argparse.ArgumentParser:
     doctor.set_defaults(perform=_doctor)
     _add_kernels(commands)
     _add_run(commands)
+    compare = commands.add_parser("compare", help="say what changed from one run to another")
+    for name in ("base", "new"):
+        compare.add_argument(name, type=Path, metavar=name.upper(), help="a directory of results")
+    compare.add_argument("--json", action="store_true", help="for programs")
+    compare.set_defaults(perform=_compare)
     return parser
 
 
@@ -100,6 +107,7 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add("--kernel", action="append", default=[], metavar="K", help="6.12, 6.12@REVISION or model")
     add("-k", dest="keyword", metavar="EXPR", help="only cases with EXPR in their ids")
     add("-n", "--guests", type=int, metavar="N", help="guests side by side (default: 2 at most)")
+    add("--against", choices=["base"], help="run without --patch as well, and compare")
     declare(add)
     run.set_defaults(perform=_run)
 
@@ -198,18 +206,48 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.guests is not None and arguments.guests < 1:
         print("uevt: -n needs a number of guests, 1 or more", file=sys.stderr)
         return exit_code(Ending.USAGE, style)
+    if arguments.against is not None:
+        return _against(arguments)
     if len(kernels) <= 1:
         session = _session(arguments, kernels[0] if kernels else None, arguments.out)
         os.chdir(_ROOT)
         # Nothing is left to do here: this process becomes pytest, and its end is ours.
         os.execve(session[0], session, _environment())
+    outs = [_out(arguments, kernel) for kernel in kernels]
     codes = []
-    for kernel in kernels:
-        out = None if arguments.out is None else str(Path(arguments.out) / kernel)
+    for kernel, out in zip(kernels, outs, strict=True):
         codes.append(_child(arguments, kernel, out))
         if codes[-1] == exit_code(Ending.INTERRUPTED, style):
             break
     return decisive(codes, style)
+
+
+def _out(arguments: argparse.Namespace, kernel: str) -> str | None:
+    """Where the results of one of several kernels go."""
+    from conformance.against import kernel_id
+
+    # Before anything runs: what is wrong with the last kernel's name is said at once.
+    name = kernel_id(arguments, kernel)
+    return None if arguments.out is None else str(Path(arguments.out) / name)
+
+
+def _against(arguments: argparse.Namespace) -> int:
+    """Each kernel without patches and with them; the worst of the exit codes."""
+    from conformance.against import judge
+
+    style = ExitStyle(arguments.exit_style)
+    codes: list[int] = []
+    for kernel in arguments.kernel or [None]:
+        codes += judge(arguments, kernel, _child, _ROOT / "results")
+        if codes[-1] == exit_code(Ending.INTERRUPTED, style):
+            break
+    return decisive(codes, style)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from conformance.against import show_runs
+
+    return show_runs(arguments.base, arguments.new, as_json=arguments.json)
 
 
 def decisive(codes: Sequence[int], style: ExitStyle) -> int:
@@ -221,11 +259,16 @@ def decisive(codes: Sequence[int], style: ExitStyle) -> int:
     return exit_code(worst([endings.get(code, Ending.HOST) for code in codes]), style)
 
 
-def _child(arguments: argparse.Namespace, kernel: str, out: str | None) -> int:
+def _child(
+    arguments: argparse.Namespace,
+    kernel: str | None,
+    out: str | None,
+    said: IO[str] | None = None,
+) -> int:
     """A session in a process of its own, which ends with this one and decides about Ctrl-C."""
     leash = [sys.executable, "-I", "-S", LEASH, str(os.getpid())]
     with subprocess.Popen(
-        leash + _session(arguments, kernel, out), cwd=_ROOT, env=_environment()
+        leash + _session(arguments, kernel, out), cwd=_ROOT, env=_environment(), stdout=said
     ) as child:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:

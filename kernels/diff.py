@@ -63,6 +63,9 @@ class Diff:
                 self._take_header(match)
                 self._extended()
             elif match := _HUNK.match(line):
+                if not in_file and not self._found:
+                    self._at += 1  # in the words before the first diff
+                    continue
                 if not in_file:
                     raise Damaged(self._at + 1, "a hunk that belongs to no file")
                 self._take()
@@ -78,7 +81,7 @@ class Diff:
             line.startswith("--- ")
             and len(after) == 2
             and after[0].startswith("+++ ")
-            and after[1].startswith("@@ ")
+            and _HUNK.match(after[1]) is not None
         )
 
     def _extended(self) -> None:

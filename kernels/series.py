@@ -95,7 +95,10 @@ def _mailed(path: Path, data: bytes) -> Series:
     if older := sorted({f"v{each.version}" for each in patches if each.version < newest}):
         notes.append(f"{path.name}: v{newest} is taken, {' and '.join(older)} left out")
     chosen = [each for each in patches if each.version == newest]
-    if any(each.number is not None for each in chosen):
+    if len(found) == 1:
+        # One of several files of a series, each given: whether all are is the user's to know.
+        notes += [f"{path.name}: is {each.place} of its series" for each in chosen if (each.of or 1) > 1]
+    elif any(each.number is not None for each in chosen):
         covers = [each for each in found if each.tagged and each.version == newest]
         chosen, told = _numbered(path, chosen, covers)
         notes += told

@@ -75,7 +75,7 @@ class SourceTrees:
         return tree
 
     def patched(
-        self, entry: KernelEntry, tree: Path, last: LastBuild | None
+        self, entry: KernelEntry, tree: Path, last: LastBuild | None = None
     ) -> AbstractContextManager[Patched]:
         """Have the entry's patches, and no others, in a tree for as long as the context lasts.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from conformance.outcome import CaseResult, Contradiction, Outcome, encode
+from conformance.outcome import CaseResult, Contradiction, Outcome, RunVerdict, encode
 from conformance.report.record import RunRecord
 
 SCHEMA = 1
@@ -62,23 +62,12 @@ class Change:
         assert result is not None
         return result
 
-    @property
-    def reprogrammed(self) -> bool:
-        """Whether the two runs performed different programs under this id."""
-        return (
-            self.base is not None
-            and self.new is not None
-            and None not in (self.base.digest, self.new.digest)
-            and self.base.digest != self.new.digest
-        )
-
     def to_json(self) -> dict[str, Any]:
         """For programs: what differs, and the whole of neither result."""
         return {
             "case": self.id,
             "kind": self.kind.value,
             "regression": self.kind in REGRESSIONS,
-            "reprogrammed": self.reprogrammed,
             "base": None if self.base is None else _brief(self.base),
             "new": None if self.new is None else _brief(self.new),
         }
@@ -108,6 +97,11 @@ class Comparison:
             or bool(self.contradicted)
             or any(change.kind in REGRESSIONS for change in self.changes)
         )
+
+    @property
+    def decided(self) -> bool:
+        """Whether both runs gave a verdict."""
+        return RunVerdict.ERROR not in (self.base.verdict, self.new.verdict)
 
     @property
     def different(self) -> bool:

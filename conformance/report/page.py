@@ -131,8 +131,6 @@ def _change(change: Change) -> list[str]:
         if result is not None and result.rerun is not None:
             rerun = result.rerun
             said += f" ({which} {rerun.of} run: {rerun.outcome})"
-    if change.reprogrammed:
-        said += " (the case performs another program in this suite)"
     return [f"  {change.id}", *_wrapped(said, 4)]
 
 

@@ -27,6 +27,15 @@ def default_directory(root: Path, kernel_id: str, now: datetime) -> Path:
     return root / kernel_id / now.strftime("%Y%m%dT%H%M%SZ")
 
 
+def unused(directory: Path) -> Path:
+    """The directory, or with a number behind its name: two runs may start within one second."""
+    name, number = directory.name, 1
+    while directory.exists():
+        number += 1
+        directory = directory.with_name(f"{name}-{number}")
+    return directory
+
+
 def claim(directory: Path, *, resume: bool = False, force: bool = False) -> None:
     """Make ``directory`` ready to be written into.
 
