@@ -27,9 +27,9 @@ class Kind(StrEnum):
     WORSE = "worse"  # wrong before, and now takes its guest with it
     CHANGED = "changed"  # wrong in both, in another way
     UNDECIDED = "undecided"  # judged before, and now neither right nor wrong
+    FIXED = "fixed"  # wrong or deviating before, and now right
     APPEARED = "appeared"  # only in NEW
     VANISHED = "vanished"  # only in BASE
-    FIXED = "fixed"  # wrong or deviating before, and now right
     OTHERWISE = "otherwise"  # right or explained in both, with another outcome or switches
 
 

@@ -22,9 +22,9 @@ _TITLES = {
     Kind.WORSE: "failing, and now taking the guest with them",
     Kind.CHANGED: "failing in another way",
     Kind.UNDECIDED: "judged before, and not now",
+    Kind.FIXED: "fixed",
     Kind.APPEARED: "not in the base run",
     Kind.VANISHED: "only in the base run",
-    Kind.FIXED: "fixed",
     Kind.OTHERWISE: "with another outcome, right or known in both",
 }
 _SHORT = {
@@ -121,17 +121,22 @@ def _change(change: Change) -> list[str]:
         said = f"{base.outcome} -> {new.outcome}"
     else:
         said = str(change.told.outcome)
-    reason = base.reason if change.kind is Kind.FIXED and base is not None else change.told.reason
-    if new is not None and new.outcome is Outcome.XPASS:
-        reason = f"the known deviation is gone, and so should its expectation be: {reason}"
-    if reason:
-        was = "was " if change.kind is Kind.FIXED and reason is not change.told.reason else ""
-        said += f": {was}{_cut(one_line(reason))}"
+    said += f": {reason}" if (reason := _reason(change)) else ""
     for which, result in (("the base's", base), ("its", new)):
         if result is not None and result.rerun is not None:
             rerun = result.rerun
             said += f" ({which} {rerun.of} run: {rerun.outcome})"
     return [f"  {change.id}", *_wrapped(said, 4)]
+
+
+def _reason(change: Change) -> str:
+    """Why the case is what it is; where it is right now, what was wrong with it."""
+    base, new = change.base, change.new
+    if new is not None and new.outcome is Outcome.XPASS:
+        return f"the known deviation is gone, so its expectation has to go: {_cut(new.reason)}"
+    if change.kind is Kind.FIXED and base is not None and base.reason:
+        return f"was {_cut(base.reason)}"
+    return _cut(change.told.reason)
 
 
 def _adapted(changes: Sequence[Change]) -> list[str]:
@@ -182,13 +187,15 @@ def _sentence(comparison: Comparison, *, colour: bool) -> str:
     counted = Counter(change.kind for change in comparison.changes)
     parts = [f"{counted[kind]} {_SHORT[kind]}" for kind in Kind if counted[kind]]
     if comparison.contradicted:
-        parts.insert(0, f"{len(comparison.contradicted)} switches contradicted")
+        number = len(comparison.contradicted)
+        parts.insert(0, f"{number} switch{'' if number == 1 else 'es'} contradicted")
     if comparison.unbuilt:
         parts.insert(0, "no user_events")
     return f"{names}: {word}: {', '.join([*parts, f'{comparison.same} as before'])}"
 
 
 def _cut(text: str) -> str:
+    text = one_line(text)
     return text if len(text) <= _REASON else f"{text[: _REASON - 1]}…"
 
 
