@@ -141,6 +141,9 @@ class HostWorkshop:
         self._store.require_space(entry.needs.objects_mib, f"building {entry.kernel_id}")
         self._store.logs.mkdir(exist_ok=True)
         objects = ObjectsDirectory.of(entry, recipe, tree, self._store)
+        if entry.patches and not objects.path.exists():
+            # Nobody wants to wait for a copy of objects to be told that a patch is wrong.
+            self._trees.check(entry, tree)
         seed = objects.open(recipe, self._store, self._progress)
         # Before patches: the time of its Makefile goes into the image.
         kbuild = Kbuild(tree, objects.path, self._store.logs / f"{recipe.key}.log", self._progress)

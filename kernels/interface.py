@@ -28,10 +28,10 @@ _TOOLS = ("scripts/", "tools/")
 
 
 def digest(objects: ObjectsDirectory, recipe: Recipe, patched: Mapping[str, Seen]) -> str:
-    """sha256 over all that modules see of a finished build; its key where one build is all."""
+    """sha256 over all that modules see of a finished build; its key where it fits no other."""
     text = objects.configuration.read_text(encoding="utf-8")
     options = config.values(text)
-    if any(options.get(name) == "y" for name in _BINDING):
+    if options.get("CONFIG_MODULES") != "y" or any(options.get(name) == "y" for name in _BINDING):
         return recipe.key
     seen = [
         recipe.package,

@@ -69,14 +69,20 @@ def applied(
         return
     with store.workspace("patched") as work:
         copy = _Copy(tree, work, store)
-        for patch in patches:
-            copy.apply(patch)
+        copy.apply_all(patches)
         files = tuple(dict.fromkeys((*copy.touched, *before)))
         _save(tree, files, store)
         try:
             yield _put_in(copy, files, before)
         finally:
             undo(tree, store)
+
+
+def check(patches: Sequence[Patch], tree: Path, store: Store) -> None:
+    """Raise what `applied` would, and change nothing.  Call with the store locked."""
+    undo(tree, store)
+    with store.workspace("patched") as work:
+        _Copy(tree, work, store).apply_all(patches)
 
 
 def touched(patches: Sequence[Patch]) -> tuple[str, ...]:
@@ -108,8 +114,12 @@ class _Copy:
         self._copied: set[str] = set()
         self.root.mkdir()
 
-    def apply(self, patch: Patch) -> None:
-        """Apply one more."""
+    def apply_all(self, patches: Sequence[Patch]) -> None:
+        """Apply some, each to what those before it have made."""
+        for patch in patches:
+            self._apply_one(patch)
+
+    def _apply_one(self, patch: Patch) -> None:
         if patch.semantic:
             names = semantic.files(patch, self.tree)
             self._copy(names)

@@ -97,7 +97,9 @@ def _mailed(path: Path, data: bytes) -> Series:
     chosen = [each for each in patches if each.version == newest]
     if len(found) == 1:
         # One of several files of a series, each given: whether all are is the user's to know.
-        notes += [f"{path.name}: is {each.place} of its series" for each in chosen if (each.of or 1) > 1]
+        notes += [
+            f"{path.name}: is {each.place} of its series" for each in chosen if (each.of or 1) > 1
+        ]
     elif any(each.number is not None for each in chosen):
         covers = [each for each in found if each.tagged and each.version == newest]
         chosen, told = _numbered(path, chosen, covers)

@@ -74,6 +74,10 @@ class SourceTrees:
             (work / "tree").rename(tree)
         return tree
 
+    def check(self, entry: KernelEntry, tree: Path) -> None:
+        """Raise what `patched` would raise for patches that do not apply."""
+        patches.check(entry.patches, tree, self._store)
+
     def patched(
         self, entry: KernelEntry, tree: Path, last: LastBuild | None = None
     ) -> AbstractContextManager[Patched]:

@@ -163,6 +163,7 @@ def test_a_module_is_made_anew_for_what_modules_see(
 ) -> None:
     """fork.c has an object of its own; bounds.c makes a header, tools/fork.c makes modules."""
     text = f"--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+B\n"
+    built_before = replace(built_before, wanted=("CONFIG_MODULES=y",))
     ensure(patched(built_before, text), store)
     (objects,) = store.objects.glob("*/9.9+p")
     (objects / "tools").mkdir()
@@ -179,7 +180,7 @@ def test_a_module_that_is_bound_to_one_image(
     built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, option: str
 ) -> None:
     text = "--- /dev/null\n+++ b/fork.c\n@@ -0,0 +1 @@\n+B\n"
-    wanted = (f"{option}=y",)
+    wanted = ("CONFIG_MODULES=y", f"{option}=y")
     ensure(patched(built_before, text, wanted=wanted), store)
     (objects,) = store.objects.glob("*/9.9+p")
     (objects / "fork.o").touch()

@@ -268,6 +268,8 @@ def test_a_patch_that_does_not_apply_is_the_user_s_mistake(
 ) -> None:
     with pytest.raises(PatchRefused, match=r"ten does not apply to linux-source-9\.9_9\.9\.3-1"):
         ensure(patched(built_before, TEN[0].text.replace("= 9", "= 8")), store)
+    # Said before anything was copied.
+    assert list(store.objects.glob("*/*")) == []
 
 
 def test_a_variant_is_of_the_revision_that_its_base_was_built_from(
