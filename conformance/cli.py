@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
-import signal
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.options import STDOUT, declare, make_absolute, open_ktap, words
+from conformance.options import STDOUT, declare, make_absolute, open_ktap
 from conformance.report.errors import ReportError
-from conformance.report.exits import Ending, ExitStyle, exit_code, worst
+from conformance.report.exits import Ending, ExitStyle, exit_code
 from conformance.report.ktap_stream import KtapRuns
+from conformance.sessions import ROOT, become, decisive, session
 from kernels.catalog import KernelEntry, load_catalog
 from kernels.errors import (
     KernelsError,
@@ -26,14 +24,7 @@ from kernels.errors import (
 )
 from kernels.progress import StreamProgress
 from kernels.store import Store
-from vm.leash import __file__ as LEASH
 
-_ROOT = Path(__file__).parents[1]
-# Guests side by side when nobody says how many: each wants a core of its own, and memory of its
-# own with the process that runs its cases.  Beyond some, starting them takes longer than they save.
-_MOST_GUESTS = 8
-_GUEST_MIB = 800
-_MEMORY = Path("/proc/meminfo")
 # Variables that name a directory, from where the user is.
 _DIRECTORIES = ("UEVT_CACHE", "UEVT_TARBALLS")
 
@@ -90,6 +81,11 @@ def _parser() -> argparse.ArgumentParser:
     doctor.set_defaults(perform=_doctor)
     _add_kernels(commands)
     _add_run(commands)
+    compare = commands.add_parser("compare", help="say what changed from one run to another")
+    for name in ("base", "new"):
+        compare.add_argument(name, type=Path, metavar=name.upper(), help="a directory of results")
+    compare.add_argument("--json", action="store_true", help="for programs")
+    compare.set_defaults(perform=_compare)
     return parser
 
 
@@ -121,13 +117,8 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add("--kernel", action="append", default=[], metavar="K", help="6.12, 6.12@REVISION or model")
     add("-k", dest="keyword", metavar="EXPR", help="only cases with EXPR in their ids")
     add("-q", "--quiet", action="store_true", help="a line per unexpected case, and the verdict")
-    add(
-        "-n",
-        "--guests",
-        type=int,
-        metavar="N",
-        help="guests side by side (default: as cores and memory allow)",
-    )
+    add("-n", "--guests", type=int, metavar="N", help="guests side by side (default: what fits)")
+    add("--against", choices=["base"], help="run without --patch as well, and compare")
     declare(add)
     run.set_defaults(perform=_run)
 
@@ -228,17 +219,16 @@ def _run(arguments: argparse.Namespace) -> int:
         return exit_code(Ending.USAGE, style)
     if arguments.ktap == STDOUT:
         arguments.ktap = f"/dev/fd/{_own_stdout()}"
+    if arguments.against is not None:
+        return _against(arguments)
     if len(kernels) <= 1:
-        session = _session(arguments, kernels[0] if kernels else None, arguments.out)
-        os.chdir(_ROOT)
-        # Nothing is left to do here: this process becomes pytest, and its end is ours.
-        os.execve(session[0], session, _environment())
+        become(arguments, kernels[0] if kernels else None, arguments.out)
     ktap = open_ktap(arguments.ktap)
     runs = None if ktap is None else KtapRuns(ktap, len(kernels))
+    outs = [_out(arguments, kernel) for kernel in kernels]
     codes = []
-    for kernel in kernels:
-        out = None if arguments.out is None else str(Path(arguments.out) / kernel)
-        codes.append(_child(arguments, kernel, out, runs))
+    for kernel, out in zip(kernels, outs, strict=True):
+        codes.append(session(arguments, kernel, out, runs=runs))
         if codes[-1] == exit_code(Ending.INTERRUPTED, style):
             if runs is not None:
                 runs.bail_out("interrupted")
@@ -255,65 +245,29 @@ def _own_stdout() -> int:
     return number
 
 
-def decisive(codes: Sequence[int], style: ExitStyle) -> int:
-    """The exit code for several kernels: that of the ending that comes first in ``Ending``.
+def _out(arguments: argparse.Namespace, kernel: str) -> str | None:
+    """Where the results of one of several kernels go."""
+    from conformance.against import kernel_id
 
-    A code no ending has (a session that was killed) counts as trouble of the host.
-    """
-    endings = {exit_code(ending, style): ending for ending in reversed(Ending)}
-    return exit_code(worst([endings.get(code, Ending.HOST) for code in codes]), style)
-
-
-def _child(
-    arguments: argparse.Namespace, kernel: str, out: str | None, runs: KtapRuns | None
-) -> int:
-    """A session in a process of its own, which ends with this one and decides about Ctrl-C."""
-    leash = [sys.executable, "-I", "-S", LEASH, str(os.getpid())]
-    ours, theirs = os.pipe()
-    if runs is not None:
-        arguments.ktap = f"/dev/fd/{theirs}"
-    command = leash + _session(arguments, kernel, out)
-    with (
-        os.fdopen(ours, encoding="utf-8") as ktap,
-        subprocess.Popen(command, cwd=_ROOT, env=_environment(), pass_fds=[theirs]) as child,
-    ):
-        os.close(theirs)
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
-            if runs is not None:
-                runs.run(kernel, ktap)
-            return child.wait()
-        finally:
-            signal.signal(signal.SIGINT, before)
+    # Before anything runs: what is wrong with the last kernel's name is said at once.
+    name = kernel_id(arguments, kernel)
+    return None if arguments.out is None else str(Path(arguments.out) / name)
 
 
-def _guests_that_fit() -> int:
-    """As many as there are cores and memory for, at least one."""
-    found = re.search(r"^MemAvailable: +(\d+) kB$", _MEMORY.read_text(), re.MULTILINE)
-    memory = int(found[1]) // 1024 // _GUEST_MIB if found else _MOST_GUESTS
-    return max(1, min(len(os.sched_getaffinity(0)), memory, _MOST_GUESTS))
+def _against(arguments: argparse.Namespace) -> int:
+    """Each kernel without patches and with them; the worst of the exit codes."""
+    from conformance.against import judge
+
+    style = ExitStyle(arguments.exit_style)
+    codes: list[int] = []
+    for kernel in arguments.kernel or [None]:
+        codes += judge(arguments, kernel, session, ROOT / "results")
+        if codes[-1] == exit_code(Ending.INTERRUPTED, style):
+            break
+    return decisive(codes, style)
 
 
-def _environment() -> dict[str, str]:
-    """Ours, with byte code allowed: making it takes longer than running the model."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+def _compare(arguments: argparse.Namespace) -> int:
+    from conformance.against import show_runs
 
-
-def _session(arguments: argparse.Namespace, kernel: str | None, out: str | None) -> list[str]:
-    """The command of one pytest session."""
-    options = [sys.executable, "-m", "pytest", "conformance/cases", "--tb=no"]
-    # What people see is ours alone: see conformance.report.live.
-    options += ["-p", "no:terminalreporter"]
-    if arguments.quiet:
-        options.append("-q")
-    # Plugins that a run of cases has no use for, but waits for.
-    options += ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:junitxml"]
-    if kernel is not None:
-        options.append(f"--kernel={kernel}")
-    if arguments.keyword is not None:
-        options.append(f"-k{arguments.keyword}")
-    options += words(argparse.Namespace(**{**vars(arguments), "out": out}))
-    guests = arguments.guests or _guests_that_fit()
-    if guests > 1 and kernel != "model":
-        options += ["-n", str(guests), "--dist", "worksteal"]
-    return options
+    return show_runs(arguments.base, arguments.new, as_json=arguments.json)

@@ -68,6 +68,12 @@ def words(options: Namespace) -> list[str]:
     return found + [f"--{name}" for name in _FLAGS if getattr(options, name)]
 
 
+def descriptors(options: Namespace) -> tuple[int, ...]:
+    """The descriptors that a process with these options has to be started with."""
+    found = _DESCRIPTOR.fullmatch(options.ktap or "")
+    return (int(found[1]),) if found else ()
+
+
 def open_ktap(name: str | None) -> TextIO | None:
     """Where --ktap says, None for nowhere.  Raises ReportError."""
     if name is None:

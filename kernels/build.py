@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from kernels import apt, tools
+from kernels import apt, interface, tools
 from kernels.catalog import KernelEntry
 from kernels.errors import BuildFailed, KernelsError, StoreFull, StoreUnusable
 from kernels.kbuild import Kbuild
 from kernels.objects import ObjectsDirectory
 from kernels.offers import Offer
 from kernels.progress import Progress, silent
+from kernels.semantic import TOOL
 from kernels.sources import SourceTrees, tools_for
 from kernels.store import BuiltKernel, Product, Recipe, Store
 from kernels.tools import Toolchain
 
 # What this module itself runs; what a kernel's build runs is the catalog's to say.
 BUILD_TOOLS = ("make", "setpriv")
+# Of the files and options that made a build necessary so many are named.
+_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,31 @@ def needed_tools(entry: KernelEntry, *, at_hand: bool) -> tuple[str, ...]:
     """What building an entry needs on the host, with its source tree at hand or not."""
     obtaining = () if at_hand else tools_for(entry.source)
     patching = ("patch",) if entry.patches else ()
-    return (*BUILD_TOOLS, *obtaining, *patching, *entry.needs.tools)
+    semantic = (TOOL,) if any(patch.semantic for patch in entry.patches) else ()
+    return (*BUILD_TOOLS, *obtaining, *patching, *semantic, *entry.needs.tools)
+
+
+def reason(kernel_id: str, since: str, files: Sequence[str], options: Sequence[str]) -> str:
+    """Why objects of a build that began with others were compiled.
+
+    As in "6.12+fix: 1 file differs from the last build (kernel/fork.c)".
+    """
+    counted = [_counted(len(files), "file")] if files else []
+    counted += [_counted(len(options), "option")] if options else []
+    verb = "differs" if len(files) + len(options) == 1 else "differ"
+    named = [_some(names) for names in (files, options) if names]
+    if not counted:
+        return f"{kernel_id}: nothing differs from {since}"
+    return f"{kernel_id}: {' and '.join(counted)} {verb} from {since} ({'; '.join(named)})"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _some(names: Sequence[str]) -> str:
+    listed = ", ".join(names[:_NAMED])
+    return listed + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
 class HostWorkshop:
@@ -116,15 +144,23 @@ class HostWorkshop:
         self._store.require_space(entry.needs.objects_mib, f"building {entry.kernel_id}")
         self._store.logs.mkdir(exist_ok=True)
         objects = ObjectsDirectory.of(entry, recipe, tree, self._store)
-        objects.open(recipe, self._store, self._progress)
+        if entry.patches and not objects.path.exists():
+            # Nobody wants to wait for a copy of objects to be told that a patch is wrong.
+            self._trees.check(entry, tree)
+        seed = objects.open(recipe, self._store, self._progress)
+        # Before patches: the time of its Makefile goes into the image.
         kbuild = Kbuild(tree, objects.path, self._store.logs / f"{recipe.key}.log", self._progress)
-        try:
-            with objects.under_work(), self._trees.patched(entry, tree):
-                kbuild.configure(recipe.wanted)
-                kbuild.build(entry)
-        except BuildFailed as error:
-            raise self._reason(error, entry) from error
-        return Product(objects.release, objects.image, objects.configuration)
+        with self._trees.patched(entry, tree, objects.last) as patched:
+            settled = objects.configured(recipe.wanted, patched.differing)
+            with objects.making(recipe, patched):
+                try:
+                    options = () if settled else kbuild.configure(recipe.wanted)
+                    why = seed and reason(entry.kernel_id, seed, patched.differing, options)
+                    kbuild.build(entry, why or "")
+                except BuildFailed as error:
+                    raise self._reason(error, entry) from error
+            seen = interface.digest(objects, recipe, patched.files)
+        return Product(objects.release, objects.image, objects.configuration, seen)
 
     def _reason(self, error: BuildFailed, entry: KernelEntry) -> KernelsError:
         """A full disk breaks a build in many words; it is not the kernel's fault."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from kernels import config
 from kernels.errors import BadCatalogEntry, UnknownKernel
+from kernels.patch import Patch, digest_of_all
 from kernels.table import Table, closest, read
 from kernels.tools import TOOLS
 
@@ -72,7 +73,7 @@ class Needs:
 class KernelEntry:
     """One kernel that can be built.
 
-    `wanted` are the merged configuration lines, `patches` (name, text) in order of applying,
+    `wanted` are the merged configuration lines, `patches` are in order of applying,
     `revision` the one asked for by `NAME@REVISION`, if any, `label` what was added by the user
     ("+fix~debug").  `of` names the kernel that this one is our variant of; `differs` is what an
     `abi` of another release has to be told.
@@ -83,7 +84,7 @@ class KernelEntry:
     source: Source
     fragments: tuple[str, ...]
     wanted: tuple[str, ...]
-    patches: tuple[tuple[str, str], ...]
+    patches: tuple[Patch, ...]
     needs: Needs
     default: bool
     revision: str | None = None
@@ -105,9 +106,7 @@ class KernelEntry:
     @property
     def patches_digest(self) -> str:
         """sha256 over the patches' texts in order; "" without patches."""
-        if not self.patches:
-            return ""
-        return hashlib.sha256("\0".join(text for _, text in self.patches).encode()).hexdigest()
+        return digest_of_all(self.patches)
 
     def abi_for(self, release: str) -> str:
         """The ABI to judge a build by: `abi`, or the release (as "6.12.117") if it says so.
@@ -255,13 +254,13 @@ def _wanted(table: Table, fragments: tuple[str, ...]) -> tuple[str, ...]:
     return config.merge(texts)
 
 
-def _patches(table: Table) -> tuple[tuple[str, str], ...]:
+def _patches(table: Table) -> tuple[Patch, ...]:
     found = []
     for name in table.texts("patches", default=()):
         file = VARIANTS / f"{name}.patch"
         if not file.is_file():
             raise table.bad("patches", f"no patch {name!r}", f"put it at {file}")
-        found.append((name, file.read_text(encoding="utf-8")))
+        found.append(Patch(name, file.read_text(encoding="utf-8")))
     return tuple(found)
 
 

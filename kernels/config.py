@@ -79,6 +79,12 @@ def merge(texts: Iterable[str]) -> tuple[str, ...]:
     )
 
 
+def changed(before: str, after: str) -> tuple[str, ...]:
+    """The options that two configuration texts do not have in common, sorted."""
+    old, new = values(before), values(after)
+    return tuple(sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name)))
+
+
 def lost(wanted: Sequence[str], resulting: str) -> tuple[LostOption, ...]:
     """The wanted lines that a resulting .config (or a guest's /proc/config.gz text) lacks.
 

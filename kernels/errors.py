@@ -33,7 +33,12 @@ class HostTrouble(KernelsError):
 
 
 class KernelTrouble(KernelsError):
-    """The kernel's source or configuration does not give the image that was asked for."""
+    """The kernel's source or configuration does not give the image that was asked for.
+
+    `killed` says that make did not end by itself, and may have left something half.
+    """
+
+    killed = False
 
 
 class UnknownKernel(UserMistake):
@@ -66,6 +71,24 @@ class BadCatalogEntry(UserMistake):
         super().__init__(f"{where}{what}", mend)
         self.file = file
         self.key = key
+
+
+class BrokenFile(UserMistake):
+    """A file given on the command line that cannot be used."""
+
+    def __init__(self, path: Path, why: str, mend: str) -> None:
+        super().__init__(f"{path}: {why}", mend)
+
+
+class PatchRefused(UserMistake):
+    """A patch that the user gave does not apply; `failures` are files and hunks."""
+
+    def __init__(self, name: str, source: str, failures: Sequence[str]) -> None:
+        super().__init__(
+            f"{name} does not apply to {source}: {'; '.join(failures)}",
+            "rebase it onto that source, or name the kernel that it was made for",
+        )
+        self.failures = tuple(failures)
 
 
 class StoreFull(HostTrouble):
@@ -133,11 +156,12 @@ class TookTooLong(HostTrouble):
 class BuildFailed(KernelTrouble):
     """make gave up; `log` is the whole output and `tail` its last lines."""
 
-    def __init__(self, what: str, log: Path, tail: Sequence[str]) -> None:
+    def __init__(self, what: str, log: Path, tail: Sequence[str], *, killed: bool = False) -> None:
         shown = "".join(f"\n    {line}" for line in tail)
         super().__init__(f"{what} failed{shown}", f"the whole output is in {log}")
         self.log = log
         self.tail = tuple(tail)
+        self.killed = killed
 
 
 class LostOptions(KernelTrouble):

@@ -22,8 +22,9 @@ TAIL_LINES = 15
 # Compiling takes longest, but a step per object would only flicker.
 PROGRESS_S = 1.0
 
-# A line of kbuild's short output about an object compiled: "  CC      kernel/fork.o".
-_COMPILED = re.compile(r"  (?:CC|AS|HOSTCC) +\S+")
+# A line of kbuild's short output about an object compiled: "  CC      kernel/fork.o".  Those of
+# the symbol table and of the wrapper that unpacks it belong to every new image.
+_COMPILED = re.compile(r"  (?:CC|AS|HOSTCC) +(?!\.tmp_vmlinux|arch/x86/boot/)\S+")
 
 
 class Kbuild:
@@ -41,26 +42,38 @@ class Kbuild:
         self._when = time.gmtime((tree / "Makefile").stat().st_mtime)
         log.write_bytes(b"")
 
-    def configure(self, wanted: Sequence[str]) -> None:
-        """tinyconfig, plus the wanted lines, through olddefconfig.  Raises LostOptions."""
+    def configure(self, wanted: Sequence[str]) -> tuple[str, ...]:
+        """tinyconfig, plus the wanted lines, through olddefconfig.  Raises LostOptions.
+
+        Returns the options that differ from those that the directory had before.
+        """
+        before = self._configuration()
         deadline = Deadline(CONFIGURE_S, "configuring the kernel")
         self._make("tinyconfig", deadline=deadline)
         with (self._objects / ".config").open("a", encoding="utf-8") as file:
             file.write("\n".join(wanted) + "\n")
         self._make("olddefconfig", deadline=deadline)
-        resulting = (self._objects / ".config").read_text(encoding="utf-8")
+        resulting = self._configuration()
         if lost := config.lost(wanted, resulting):
             raise LostOptions(lost)
+        return config.changed(before, resulting)
 
-    def build(self, entry: KernelEntry) -> None:
-        """bzImage, with every processor we may use."""
+    def _configuration(self) -> str:
+        file = self._objects / ".config"
+        return file.read_text(encoding="utf-8") if file.exists() else ""
+
+    def build(self, entry: KernelEntry, why: str = "") -> None:
+        """bzImage, with every processor we may use.
+
+        `why` is what is told of it at the end, with the number of objects.
+        """
         fresh = not (self._objects / "vmlinux").exists()
         expected = entry.needs.objects if fresh else None
         deadline = Deadline(BUILD_S, f"compiling {entry.kernel_id}")
         self._compiled = 0
         jobs = len(os.sched_getaffinity(0))
         self._make(f"-j{jobs}", "bzImage", deadline=deadline, expected=expected)
-        self._tell(deadline, expected, passing=False)
+        self._tell(deadline, expected, passing=False, why=why)
 
     def prepare_modules(self) -> None:
         """What building a module needs of this directory, and building an image does not."""
@@ -94,7 +107,7 @@ class Kbuild:
                 on_tick=tick,
             )
         if status:
-            raise BuildFailed(deadline.what, self._log, tuple(self._tail))
+            raise BuildFailed(deadline.what, self._log, tuple(self._tail), killed=status < 0)
 
     def _identity(self) -> dict[str, str]:
         """What kbuild would otherwise take from the clock and the user: same recipe, same image."""
@@ -106,11 +119,13 @@ class Kbuild:
             "KBUILD_BUILD_VERSION": "1",
         }
 
-    def _tell(self, deadline: Deadline, expected: int | None, *, passing: bool) -> None:
+    def _tell(
+        self, deadline: Deadline, expected: int | None, *, passing: bool, why: str = ""
+    ) -> None:
         self._told = time.monotonic()
         self._progress(
             Step(
-                deadline.what,
+                why or deadline.what,
                 elapsed_s=deadline.elapsed,
                 done=self._compiled,
                 expected=expected,

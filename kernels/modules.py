@@ -11,7 +11,7 @@ from kernels.build import HostWorkshop, ensure
 from kernels.catalog import KernelEntry
 from kernels.deadline import Deadline
 from kernels.errors import BuildFailed, UserMistake
-from kernels.files import digest_of, sync
+from kernels.files import sync
 from kernels.kbuild import Kbuild
 from kernels.objects import ObjectsDirectory
 from kernels.progress import Progress, silent
@@ -60,7 +60,7 @@ def _build(
     with store.workspace("module") as work:
         copy = work / directory.name
         shutil.copytree(directory, copy)
-        with SourceTrees(store, progress).patched(entry, tree):
+        with SourceTrees(store, progress).patched(entry, tree, objects.last):
             with objects.under_work():
                 kbuild.prepare_modules()
             kbuild.module(copy, deadline)
@@ -88,8 +88,7 @@ def _prepared(
     workshop.prepare(exact, recipe.revision)
     tree = SourceTrees(store, progress).path(recipe.package, recipe.revision)
     objects = ObjectsDirectory.of(entry, recipe, tree, store)
-    same = objects.built and digest_of(objects.configuration) == kernel.config_sha256
-    if not same or not tree.is_dir():
+    if not objects.holds(kernel.key) or not tree.is_dir():
         workshop.make(exact, recipe)
     return tree, objects
 
@@ -110,7 +109,7 @@ def _digest(directory: Path) -> str:
 
 
 def _place(kernel: BuiltKernel, digest: str, store: Store) -> Path:
-    return store.modules / kernel.key / digest
+    return store.modules / kernel.interface / digest
 
 
 def _kept(kernel: BuiltKernel, digest: str, store: Store) -> Path | None:

@@ -1,35 +1,41 @@
-"""kbuild's output directories: one per source tree, compiler, entry and set of patches."""
+"""kbuild's output directories: one per source tree, compiler, and kernel as it was asked for."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from kernels import child
 from kernels.catalog import KernelEntry
 from kernels.deadline import Deadline
+from kernels.errors import KernelTrouble
 from kernels.files import digest_of
+from kernels.lastbuild import UNKNOWN, LastBuild, Seen
+from kernels.patches import Patched
 from kernels.progress import Progress, ticking
 from kernels.store import Recipe, Store
 
 COPY_S = 900.0
 
-# Present while an objects directory is being worked on, gone when make ended well.  A compiler
+# Present while make is at work in an objects directory, gone when it ended by itself.  A compiler
 # that was killed can leave half an object that is newer than its source, which make trusts.
 _UNFINISHED = ".unfinished"
+# A file of these changes objects and never what olddefconfig makes of a configuration.
+_COMPILED = {".c", ".h", ".S"}
+_CONFIGURING = "scripts/"
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectsDirectory:
-    """What kbuild made of one tree with one compiler for one entry.
+    """What kbuild made of one tree with one compiler for one entry and what was added to it.
 
     An edited configuration reuses it: kbuild itself tracks, per object, the options and the
-    command line that it depends on.  Entries do not share one: an option that linux/sched.h
-    looks at, as CONFIG_USER_EVENTS is, changes nearly every object.  Nor do sets of patches:
-    going back to a file that is older than its object would rebuild nothing.
+    command line that it depends on.  So does an edited patch: see `kernels.lastbuild`.  Entries
+    do not share one: an option that linux/sched.h looks at, as CONFIG_USER_EVENTS is, changes
+    nearly every object.
     """
 
     path: Path
@@ -38,8 +44,7 @@ class ObjectsDirectory:
     def of(cls, entry: KernelEntry, recipe: Recipe, tree: Path, store: Store) -> ObjectsDirectory:
         """The directory of a recipe; it need not exist."""
         compiler = hashlib.sha256(recipe.compiler.encode()).hexdigest()[:12]
-        suffix = f"+{recipe.patches[:12]}" if recipe.patches else ""
-        return cls(store.objects / f"{tree.name}_{compiler}" / f"{entry.name}{entry.label}{suffix}")
+        return cls(store.objects / f"{tree.name}_{compiler}" / f"{entry.name}{entry.label}")
 
     @property
     def configuration(self) -> Path:
@@ -57,70 +62,108 @@ class ObjectsDirectory:
         return (self.path / "include/config/kernel.release").read_text(encoding="utf-8").strip()
 
     @property
-    def built(self) -> bool:
-        """Whether a kernel was linked here and nothing was interrupted since."""
-        return (self.path / "vmlinux").exists() and not self._mark.exists()
+    def last(self) -> LastBuild | None:
+        """What was made here last; None where nothing was, or not everything is known."""
+        return None if self._mark.exists() else LastBuild.read(self.path)
+
+    def holds(self, key: str) -> bool:
+        """Whether these are the objects of the kernel of that key."""
+        last = self.last
+        return last is not None and last.key == key
 
     @property
     def _mark(self) -> Path:
         return self.path / _UNFINISHED
 
-    def open(self, recipe: Recipe, store: Store, progress: Progress) -> None:
-        """Make it ready for make: emptied if left in the middle, seeded if new and patched."""
-        if self._mark.exists():
+    def configured(self, wanted: Sequence[str], differing: Collection[str]) -> bool:
+        """Whether configuring anew, after these files changed, would change nothing."""
+        last = self.last
+        return (
+            last is not None
+            and last.wanted == tuple(wanted)
+            and self.configuration.is_file()
+            and digest_of(self.configuration) == last.config
+            and all(map(_is_only_compiled, differing))
+        )
+
+    def open(self, recipe: Recipe, store: Store, progress: Progress) -> str | None:
+        """Make it ready for make: emptied if left in the middle, seeded if new and patched.
+
+        Returns what the objects are those of, for people; None if there are none.
+        """
+        if self.path.exists() and self.last is None:
             self._bury(store)
-        if recipe.patches and not self.path.exists():
-            for outdated in self._of_other_patches():
-                outdated._bury(store)
-            _seed(self, recipe, store, progress)
+        if self.path.exists():
+            return "the last build"
+        seed = _seed(self, recipe, store, progress) if recipe.patches else None
         self.path.mkdir(parents=True, exist_ok=True)
+        return None if seed is None else f"the objects of {seed}"
 
     def _bury(self, store: Store) -> None:
         """Remove it, moved first: what a killed make's last compiler still writes goes with it."""
         with store.workspace("objects") as grave:
             self.path.rename(grave / "objects")
 
-    def _of_other_patches(self) -> list[ObjectsDirectory]:
-        """The directories of what this entry's patches were before they were edited."""
-        entry, _, _ = self.path.name.partition("+")
-        return [ObjectsDirectory(path) for path in self.path.parent.glob(f"{entry}+*")]
-
     @contextmanager
     def under_work(self) -> Iterator[None]:
-        """Mark it as unfinished unless the work ends well."""
+        """Trust nothing in here unless make ends, well or by itself: it removes what is half."""
         self._mark.touch()
-        yield
+        try:
+            yield
+        except KernelTrouble as error:
+            if not error.killed:
+                self._mark.unlink()
+            raise
         self._mark.unlink()
 
+    @contextmanager
+    def making(self, recipe: Recipe, patched: Patched) -> Iterator[None]:
+        """Remember what is made in here."""
+        before = self.last or LastBuild()
+        # Where make gives up, some objects are made from what differs and some are not.
+        begun = {**before.patched, **patched.files}
+        begun |= {file: Seen(UNKNOWN) for file in patched.differing}
+        LastBuild("", before.wanted, before.config, begun).write(self.path)
+        with self.under_work():
+            yield
+            config = digest_of(self.configuration)
+            LastBuild(recipe.key, recipe.wanted, config, patched.files).write(self.path)
 
-def _seed(fresh: ObjectsDirectory, recipe: Recipe, store: Store, progress: Progress) -> None:
+
+def _is_only_compiled(file: str) -> bool:
+    return Path(file).suffix in _COMPILED and not file.startswith(_CONFIGURING)
+
+
+def _seed(fresh: ObjectsDirectory, recipe: Recipe, store: Store, progress: Progress) -> str | None:
     """Begin with the objects of the same kernel without patches, if it was built here.
 
-    Patched files are newer than those objects, so make rebuilds just what depends on them.
+    Returns its name.
     """
     base = _base_of(fresh, recipe, store)
     if base is None:
-        return
+        return None
     deadline = Deadline(COPY_S, f"copying the objects of {base.path.name}")
     with store.workspace("seed") as work:
         copy = work / "objects"
         argv = ["cp", "-a", "--reflink=auto", str(base.path), str(copy)]
         if child.run(argv, deadline=deadline, on_tick=ticking(progress, deadline)):
-            return  # a build from scratch says better what is wrong, if anything still is
+            return None  # a build from scratch says better what is wrong, if anything still is
         _rename_in_tools(copy / "tools", base.path, fresh.path)
         copy.rename(fresh.path)
+    return base.path.name
 
 
 def _base_of(fresh: ObjectsDirectory, recipe: Recipe, store: Store) -> ObjectsDirectory | None:
-    """A finished sibling with the configuration of this recipe's kernel without patches."""
-    wanted = store.configuration_of(replace(recipe, patches=""))
-    if wanted is None or not fresh.path.parent.is_dir():
+    """A finished sibling with the configuration of this recipe, patched like it if need be."""
+    if not fresh.path.parent.is_dir():
         return None
+    found = []
     for path in sorted(fresh.path.parent.iterdir()):
-        base = ObjectsDirectory(path)
-        if "+" not in path.name and base.built and digest_of(base.configuration) == wanted:
-            return base
-    return None
+        last = ObjectsDirectory(path).last
+        if last is not None and last.key and last.wanted == recipe.wanted:
+            # That of another patch will do, but none is better.
+            found.append((len(last.patched), path.name))
+    return ObjectsDirectory(fresh.path.parent / min(found)[1]) if found else None
 
 
 def _rename_in_tools(tools: Path, old: Path, new: Path) -> None:

@@ -1,27 +1,31 @@
 """Patches in a source tree for the time of a build, and out of it again, whatever happens.
 
 All variants of a revision share one tree at one path, so that their objects differ in what the
-patches change and in nothing else.  The originals wait in a journal beside the tree, which is
+patches change and in nothing else.  Patches are applied to copies of the files they touch; the
+tree changes when all of them do apply.  The originals wait in a journal beside the tree, which is
 complete and on disk before the first change, and gone only after the last one is undone.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from kernels import child
+from kernels import child, semantic
 from kernels.deadline import Deadline
-from kernels.errors import BuildFailed, KernelTrouble
+from kernels.diff import Damaged, Diff
+from kernels.errors import BrokenFile, BuildFailed, KernelTrouble, PatchRefused
 from kernels.files import sync
+from kernels.lastbuild import Seen
+from kernels.patch import ENCODING, Patch
 from kernels.store import Store
-
-# Name and text.
-Patch = tuple[str, str]
 
 _RECORD = "journal.json"
 _ORIGINALS = "originals"
@@ -29,10 +33,6 @@ _ORIGINALS = "originals"
 _NO_OTHER_FILES = ("--no-backup-if-mismatch", "--reject-file=-")
 # How long one patch may take on a machine that is busy with something else.
 _PATCH_S = 120.0
-
-# The files of a change: before and after its first hunk, or in git's words where it has none.
-_HEADER = re.compile(r"^--- (\S+).*\n\+\+\+ (\S+).*\n@@ ", re.MULTILINE)
-_GIT_HEADER = re.compile(r"^diff --git (\S+) (\S+)$", re.MULTILINE)
 _NOTHING = "/dev/null"
 
 # What patch(1) says, and about which file it says it.
@@ -42,37 +42,131 @@ _HUNK = re.compile(r"Hunk #(\d+) (?:FAILED|ignored) at (\d+).*")
 _SKIPPED = re.compile(r"(Reversed .*|No file to patch).*Skipping patch\.")
 
 
+@dataclass(frozen=True, slots=True)
+class Patched:
+    """What make sees of a patched tree: the files that are not the tree's own, and those whose
+    content is not what the objects were made from."""
+
+    files: Mapping[str, Seen] = field(default_factory=dict)
+    differing: tuple[str, ...] = ()
+
+
 @contextmanager
-def applied(patches: Sequence[Patch], tree: Path, store: Store) -> Iterator[None]:
+def applied(
+    patches: Sequence[Patch], tree: Path, store: Store, before: Mapping[str, Seen] | None = None
+) -> Iterator[Patched]:
     """Have exactly these patches in a tree, and none at the end.
 
-    Call with the store locked.  Raises BuildFailed naming the file and hunk that do not apply.
+    `before` are the patched files as the objects to be used were made from; the times of these
+    and of the files patched now follow their content (see `kernels.lastbuild`).  Call with the
+    store locked.  Raises PatchRefused for a patch of the user's, BuildFailed for one of ours,
+    naming file and hunk.
     """
+    before = before or {}
     undo(tree, store)
-    if not patches:
-        yield
+    if not patches and not before:
+        yield Patched()
         return
-    _save(tree, touched(patches), store)
-    try:
-        for name, text in patches:
-            _apply(name, text, tree, store)
-        yield
-    finally:
-        undo(tree, store)
+    with store.workspace("patched") as work:
+        copy = _Copy(tree, work, store)
+        copy.apply_all(patches)
+        files = tuple(dict.fromkeys((*copy.touched, *before)))
+        _save(tree, files, store)
+        try:
+            yield _put_in(copy, files, before)
+        finally:
+            undo(tree, store)
+
+
+def check(patches: Sequence[Patch], tree: Path, store: Store) -> None:
+    """Raise what `applied` would, and change nothing.  Call with the store locked."""
+    undo(tree, store)
+    with store.workspace("patched") as work:
+        _Copy(tree, work, store).apply_all(patches)
 
 
 def touched(patches: Sequence[Patch]) -> tuple[str, ...]:
-    """The files that patches change, create or delete, relative to the tree.
+    """The files that diffs change, create or delete, relative to the tree.
 
-    Raises KernelTrouble for a file outside of it.
+    Raises KernelTrouble, or BrokenFile for a file of the user's, for a file outside of it.
     """
     found: dict[str, None] = {}
-    for name, text in patches:
-        for pair in (*_HEADER.findall(text), *_GIT_HEADER.findall(text)):
-            for file in pair:
-                if file != _NOTHING:
-                    found[_in_tree(file, name)] = None
+    for patch in patches:
+        try:
+            names = Diff(patch.text).names
+        except Damaged as error:
+            raise _unusable(patch, str(error), "make it anew with git diff") from error
+        for name in names:
+            if name != _NOTHING:
+                found[_in_tree(name, patch)] = None
     return tuple(found)
+
+
+class _Copy:
+    """The files of a tree that patches touch, copied and patched one patch after the other."""
+
+    def __init__(self, tree: Path, work: Path, store: Store) -> None:
+        self.tree = tree
+        self.root = work / "tree"
+        self.touched: dict[str, None] = {}
+        self._work = work
+        self._store = store
+        self._copied: set[str] = set()
+        self.root.mkdir()
+
+    def apply_all(self, patches: Sequence[Patch]) -> None:
+        """Apply some, each to what those before it have made."""
+        for patch in patches:
+            self._apply_one(patch)
+
+    def _apply_one(self, patch: Patch) -> None:
+        if patch.semantic:
+            names = semantic.files(patch, self.tree)
+            self._copy(names)
+            left = [name for name in names if (self.root / name).is_file()]
+            text = semantic.diff_of(patch, self.root, left, self._work)
+            patch = Patch(patch.name, text, patch.file)
+        files = touched([patch])
+        self._copy(files)
+        self.touched |= dict.fromkeys(files)
+        _apply(patch, self, self._store)
+
+    def _copy(self, files: Sequence[str]) -> None:
+        for file in files:
+            if file not in self._copied and (self.tree / file).is_file():
+                (self.root / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(self.tree / file, self.root / file)
+            self._copied.add(file)
+
+
+def _put_in(copy: _Copy, files: Sequence[str], before: Mapping[str, Seen]) -> Patched:
+    """Let the tree have the patched files, each with the time that its content calls for."""
+    now_ns = time.time_ns()
+    patched: dict[str, Seen] = {}
+    differing = []
+    for file in files:
+        target, fresh = copy.tree / file, copy.root / file
+        original = Seen.of(target)
+        seen = Seen.of(fresh) if file in copy.touched else original
+        compiled = before.get(file, original)
+        same = seen.digest == compiled.digest
+        if not same:
+            differing.append(file)
+        seen = Seen(seen.digest, compiled.mtime_ns if same else now_ns)
+        if file in copy.touched:
+            patched[file] = seen
+            _replace(fresh, target)
+        if target.is_file():
+            os.utime(target, ns=(seen.mtime_ns, seen.mtime_ns))
+    return Patched(patched, tuple(differing))
+
+
+def _replace(fresh: Path, target: Path) -> None:
+    if not fresh.is_file():
+        target.unlink(missing_ok=True)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh.replace(target)
 
 
 def undo(tree: Path, store: Store) -> None:
@@ -101,16 +195,21 @@ def forget(tree: Path, store: Store) -> None:
             _journal(tree).rename(grave / "journal")
 
 
-def _in_tree(file: str, patch: str) -> str:
+def _in_tree(file: str, patch: Patch) -> str:
     """A path of a patch's header without its first part, as `patch -p1` takes it."""
     path = PurePosixPath(file)
     inner = PurePosixPath(*path.parts[1:])
     if path.is_absolute() or ".." in path.parts or not inner.parts:
-        raise KernelTrouble(
-            f"patch {patch} names {file}, which is not in the source tree",
-            "make it with git diff or diff -ru, whose paths begin with a/ and b/",
-        )
+        mend = "make it with git diff or diff -ru, whose paths begin with a/ and b/"
+        raise _unusable(patch, f"names {file}, which is not in the source tree", mend)
     return str(inner)
+
+
+def _unusable(patch: Patch, why: str, mend: str) -> BrokenFile | KernelTrouble:
+    """The error of whoever made the patch."""
+    if patch.file is not None:
+        return BrokenFile(patch.file, why, mend)
+    return KernelTrouble(f"patch {patch.name} {why}", mend)
 
 
 def _save(tree: Path, files: Sequence[str], store: Store) -> None:
@@ -162,22 +261,25 @@ def _journal(tree: Path) -> Path:
     return tree.with_name(f"{tree.name}.journal")
 
 
-def _apply(name: str, text: str, tree: Path, store: Store) -> None:
-    deadline = Deadline(_PATCH_S, f"applying patch {name} to {tree.name}")
+def _apply(patch: Patch, copy: _Copy, store: Store) -> None:
+    deadline = Deadline(_PATCH_S, f"applying patch {patch.name} to {copy.tree.name}")
     lines: list[str] = []
     with store.workspace("patch") as work:
         file = work / "patch"
-        file.write_text(text, encoding="utf-8")
+        file.write_text(patch.text, **ENCODING)
         argv = ["patch", "-p1", "--batch", "--forward", "--fuzz=0", *_NO_OTHER_FILES]
-        # As a child that ends with us: one that went on would patch what the next one restored.
         status = child.run(
-            [*argv, f"--input={file}"], cwd=tree, deadline=deadline, on_line=lines.append
+            [*argv, f"--input={file}"], cwd=copy.root, deadline=deadline, on_line=lines.append
         )
-    if status:
-        store.logs.mkdir(exist_ok=True)
-        log = store.logs / f"patch-{name}.log"
-        log.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        raise BuildFailed(deadline.what, log, _failures(lines) or lines[-5:])
+    if not status:
+        return
+    failures = _failures(lines) or lines[-5:]
+    if patch.file is not None:
+        raise PatchRefused(patch.name, copy.tree.name, failures)
+    store.logs.mkdir(exist_ok=True)
+    log = store.logs / f"patch-{patch.name}.log"
+    log.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    raise BuildFailed(deadline.what, log, failures)
 
 
 def _failures(lines: Sequence[str]) -> list[str]:

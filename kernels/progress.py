@@ -34,7 +34,7 @@ class Step:
             # The estimate is from another configuration or compiler: never claim 103 %.
             parts.append(f"{self.done}/{max(self.done, self.expected)} objects")
         elif self.done is not None:
-            parts.append(f"{self.done} objects")
+            parts.append(f"{self.done} object{'' if self.done == 1 else 's'}")
         if self.elapsed_s >= 1.0:
             minutes, seconds = divmod(int(self.elapsed_s), 60)
             parts.append(f"{minutes}:{seconds:02d}")

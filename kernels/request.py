@@ -6,22 +6,16 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kernels import config
+from kernels import config, series
 from kernels.catalog import KernelEntry, load_catalog
-from kernels.errors import UserMistake
+from kernels.errors import BrokenFile, UserMistake
+from kernels.progress import Progress, Step, silent
 from kernels.table import closest
 
 # Fragments that make another kernel for another purpose out of any.
 FLAVOURS = config.FRAGMENTS / "flavours"
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
-
-
-class BrokenFile(UserMistake):
-    """A file given on the command line that cannot be used."""
-
-    def __init__(self, path: Path, why: str, mend: str) -> None:
-        super().__init__(f"{path}: {why}", mend)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +27,29 @@ class Request:
     configs: tuple[Path, ...] = ()
     flavour: str | None = None
 
-    def entry(self) -> KernelEntry:
-        """What is to be built.
+    def entry(self, progress: Progress = silent) -> KernelEntry:
+        """What is to be built; `progress` is told what was chosen from the files.
 
         Its kernel id is `name[@revision][+patch…][+config stem…][~flavour]`.  Raises
         UnknownKernel, BrokenFile, UserMistake for a flavour there is not.
         """
         base = load_catalog().find(self.kernel)
-        patches = [(path.stem, _text(path)) for path in self.patches]
+        given = [series.read(path) for path in self.patches]
+        for note in (note for each in given for note in each.notes):
+            progress(Step(note))
         fragments = [_fragment(path) for path in self.configs]
         if self.flavour is not None:
             fragments.append(_flavour(self.flavour))
         return replace(
             base,
-            patches=(*base.patches, *patches),
+            patches=(*base.patches, *(patch for each in given for patch in each.patches)),
             wanted=config.merge(("\n".join(base.wanted), *fragments)),
             label=self._label(),
         )
 
     def _label(self) -> str:
-        stems = [_NOT_IN_NAMES.sub("-", path.stem) for path in (*self.patches, *self.configs)]
+        names = [*map(series.stem, self.patches), *(path.stem for path in self.configs)]
+        stems = [_NOT_IN_NAMES.sub("-", name) for name in names]
         flavour = f"~{self.flavour}" if self.flavour else ""
         return "".join(f"+{stem}" for stem in stems) + flavour
 

@@ -9,7 +9,9 @@ from kernels import apt, child, patches, tarballs, tools
 from kernels.catalog import DEBIAN_SOURCE, KernelEntry, Source
 from kernels.deadline import Deadline
 from kernels.errors import SourceUnavailable, UnknownRevision
+from kernels.lastbuild import LastBuild
 from kernels.offers import Offer, Origin, choose
+from kernels.patches import Patched
 from kernels.progress import Progress, ticking
 from kernels.store import Store
 
@@ -72,12 +74,20 @@ class SourceTrees:
             (work / "tree").rename(tree)
         return tree
 
-    def patched(self, entry: KernelEntry, tree: Path) -> AbstractContextManager[None]:
+    def check(self, entry: KernelEntry, tree: Path) -> None:
+        """Raise what `patched` would raise for patches that do not apply."""
+        patches.check(entry.patches, tree, self._store)
+
+    def patched(
+        self, entry: KernelEntry, tree: Path, last: LastBuild | None = None
+    ) -> AbstractContextManager[Patched]:
         """Have the entry's patches, and no others, in a tree for as long as the context lasts.
 
-        Call with the store locked.  Raises BuildFailed when one does not apply.
+        `last` is what the objects to be used were made from.  Call with the store locked.
+        Raises PatchRefused for a patch of the user's that does not apply, BuildFailed for ours.
         """
-        return patches.applied(entry.patches, tree, self._store)
+        before = {} if last is None else last.patched
+        return patches.applied(entry.patches, tree, self._store, before)
 
     def _origin(self, source: Source) -> Origin:
         if source.kind == DEBIAN_SOURCE:

@@ -4,7 +4,7 @@ Below `root` (UEVT_CACHE, else the user's cache directory):
 
 - `kernels/<key>/`: image, config and kernel.json of a finished build; appears by one rename
 - `names/<kernel id>.json`: which key a name meant when it was last built
-- `modules/<key>/<digest>/`: a module for that kernel, by the digest of its source
+- `modules/<interface>/<digest>/`: a module, by what it sees of kernels and by its own source
 - `sources/`, `objects/`, `apt/`: what the workshop works with
 - `work/`: builds under way, `logs/`: make's output, `lock` and `lock.holder`
 """
@@ -56,11 +56,15 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What a finished build left behind in the workshop."""
+    """What a finished build left behind in the workshop.
+
+    `interface` identifies what modules see of it, "" if nobody asked (see `kernels.interface`).
+    """
 
     release: str
     image: Path
     config: Path
+    interface: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class BuiltKernel:
 
     `abi` is resolved ("6.12.117" where the catalog says "release"), `revision` is the source
     package's exact version, `wanted` all wanted configuration lines, `source` says where the
-    source came from, for people.
+    source came from, for people, `interface` identifies what modules see of it.
     """
 
     kernel_id: str
@@ -82,6 +86,7 @@ class BuiltKernel:
     config_sha256: str
     wanted: tuple[str, ...]
     source: str
+    interface: str = ""
     of: str | None = None
 
     @property
@@ -170,6 +175,7 @@ class Store:
             config_sha256=str(record["config_sha256"]),
             wanted=entry.wanted,
             source=f"{record['package']} {record['revision']}",
+            interface=str(record.get("interface") or key),
             of=entry.of,
         )
 
@@ -184,11 +190,6 @@ class Store:
             compiler=record["compiler"],
         )
 
-    def configuration_of(self, recipe: Recipe) -> str | None:
-        """sha256 of the .config that a recipe's finished kernel came out with, or None."""
-        record = read_json(self.root / "kernels" / recipe.key / RECORD)
-        return None if record is None else str(record["config_sha256"])
-
     def publish(self, recipe: Recipe, product: Product) -> None:
         """Make a finished build appear under its key, whole and on disk, or not at all."""
         config = product.config.read_bytes()
@@ -196,6 +197,7 @@ class Store:
             "schema": SCHEMA,
             "release": product.release,
             "config_sha256": hashlib.sha256(config).hexdigest(),
+            "interface": product.interface,
             "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             **asdict(recipe),
         }

@@ -52,6 +52,7 @@ TOOLS = {
         Tool("ld", ("binutils", "binutils", "binutils", "binutils")),
         Tool("make", ("make", "make", "make", "make")),
         Tool("patch", ("patch", "patch", "patch", "patch")),
+        Tool("spatch", ("coccinelle", "coccinelle", "coccinelle", "coccinelle")),
         Tool("setpriv", ("util-linux", "util-linux", "util-linux", "util-linux")),
         Tool("tar", ("tar", "tar", "tar", "tar")),
         Tool("xz", ("xz-utils", "xz", "xz", "xz")),

@@ -45,8 +45,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases"},
     "conformance.options": {"conformance.report"},
     "conformance.plugin": BELOW_PLUGIN | {"conformance.options", "kernels", "vm"},
+    "conformance.against": {"conformance.plugin", "conformance.report"},
+    "conformance.sessions": {"conformance.options", "conformance.report", "vm"},
     "conformance.cli": BELOW_PLUGIN
-    | {"conformance.options", "conformance.plugin", "kernels", "vm"},
+    | {"conformance.against", "conformance.options", "conformance.plugin", "conformance.sessions"}
+    | {"kernels", "vm"},
     "kernels": set(),
     # The guest's half runs without a host around it; the channel's framing is shared.
     "vm.guest": {"vm.wire"},

@@ -18,7 +18,7 @@ from conformance.plugin.target import Target
 from conformance.plugin.views import views
 from conformance.report.exits import Ending, ExitStyle, ending_of, exit_code
 from conformance.report.record import RunRecord
-from conformance.report.rundir import claim, default_directory, link_latest
+from conformance.report.rundir import claim, default_directory, link_latest, unused
 from kernels.store import default_root
 
 # The name this plugin is registered by.
@@ -62,12 +62,7 @@ def results_directory(config: pytest.Config, target: Target) -> Path:
         claim(directory, force=config.option.force)
         return directory
     root = config.rootpath / "results"
-    directory = default_directory(root, target.id, datetime.now(UTC))
-    # Two runs may start within one second.
-    number = 1
-    while directory.exists():
-        number += 1
-        directory = directory.with_name(f"{directory.name.partition('-')[0]}-{number}")
+    directory = unused(default_directory(root, target.id, datetime.now(UTC)))
     claim(directory)
     return directory
 

@@ -151,8 +151,8 @@ def request_of(options: Namespace) -> Request:
 
 
 def _built(options: Namespace) -> Target:
-    entry = request_of(options).entry()
     store, progress = Store(), StreamProgress(sys.stderr)
+    entry = request_of(options).entry(progress)
     built = ensure(entry, store, progress=progress)
     accelerator = prove_accelerator(built.image)
     return Target(

@@ -27,6 +27,15 @@ def default_directory(root: Path, kernel_id: str, now: datetime) -> Path:
     return root / kernel_id / now.strftime("%Y%m%dT%H%M%SZ")
 
 
+def unused(directory: Path) -> Path:
+    """The directory, or with a number behind its name: two runs may start within one second."""
+    name, number = directory.name, 1
+    while directory.exists():
+        number += 1
+        directory = directory.with_name(f"{name}-{number}")
+    return directory
+
+
 def claim(directory: Path, *, resume: bool = False, force: bool = False) -> None:
     """Make ``directory`` ready to be written into.
 
@@ -48,6 +57,26 @@ def claim(directory: Path, *, resume: bool = False, force: bool = False) -> None
             raise
         what = f"cannot be written: {error.strerror}"
         raise DirectoryRefused(directory, what, "name another --out") from error
+
+
+def find_run(path: Path) -> Path:
+    """The results.json that a user means by ``path``: a directory with one, or above one.
+
+    Above several it is that of ``latest``.  Raises ReportError.
+    """
+    if path.is_file():
+        return path
+    for directory in (path, path / LATEST):
+        if (directory / results.NAME).is_file():
+            return directory / results.NAME
+    found = sorted(path.glob(f"*/{results.NAME}")) + sorted(path.glob(f"*/{LATEST}/{results.NAME}"))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        what = "has no results.json" if path.is_dir() else "is not there"
+        raise ReportError(path, what, "name a directory that a run has written")
+    names = ", ".join(str(each.parent.relative_to(path)) for each in found[:5])
+    raise ReportError(path, f"has the results of {len(found)} runs", f"name one: {names}")
 
 
 def link_latest(directory: Path) -> None:

@@ -26,8 +26,8 @@ def one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def wrapped(text: str, *, indent: int = 0, hanging: int = 0) -> list[str]:
-    """The lines of ``text`` within WIDTH; continuations go ``hanging`` columns deeper.
+def wrapped(text: str, *, indent: int = 0, hanging: int = 0, width: int = WIDTH) -> list[str]:
+    """The lines of ``text`` within ``width``; continuations go ``hanging`` columns deeper.
 
     Tabs become spaces; leading white space of a line is kept, a word that does not fit on
     a line of its own is cut.
@@ -37,7 +37,7 @@ def wrapped(text: str, *, indent: int = 0, hanging: int = 0) -> list[str]:
         margin = " " * (indent + len(line) - len(line.lstrip()))
         lines += textwrap.wrap(
             line.strip(),
-            WIDTH,
+            width,
             initial_indent=margin,
             subsequent_indent=margin + " " * hanging,
             break_on_hyphens=False,

@@ -18,6 +18,7 @@ from kernels import build, catalog, tools
 from kernels.availability import Availability, State, survey
 from kernels.catalog import Catalog, KernelEntry, Source
 from kernels.errors import SourceUnavailable
+from kernels.patch import Patch
 from kernels.progress import silent
 from kernels.store import BuiltKernel, Product, Recipe, Store
 
@@ -133,7 +134,7 @@ def test_missing_tools_are_named(
 
     monkeypatch.setattr(tools, "missing", missing)
     needs = replace(entry.needs, tools=("gcc", "bison"))
-    said = str(only(replace(entry, needs=needs, patches=(("fix", "text"),)), store))
+    said = str(only(replace(entry, needs=needs, patches=(Patch("fix", "text"),)), store))
     assert said.startswith("cannot be built here: missing on this machine: bison, patch; install")
     assert only(entry, store).state is State.BUILDABLE
 
@@ -219,7 +220,7 @@ def command(
     apt.lists("host", "9.9.3-1")
     entries = [
         entry,
-        replace(entry, name="9.9-x", of="9.9", patches=(("x", "text"),)),
+        replace(entry, name="9.9-x", of="9.9", patches=(Patch("x", "text"),)),
         replace(entry, name="9.8", source=Source("debian-source", "linux-source-9.8")),
         replace(entry, name="9.7", default=False, wanted=("CONFIG_C=y",)),
     ]

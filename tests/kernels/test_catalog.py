@@ -212,5 +212,5 @@ def test_every_entry_that_ships_is_named_like_its_file() -> None:
 
 
 def test_every_patch_is_some_entrys() -> None:
-    used = {name for entry in load_catalog().entries.values() for name, _ in entry.patches}
+    used = {patch.name for entry in load_catalog().entries.values() for patch in entry.patches}
     assert used == {file.stem for file in VARIANTS.glob("*.patch")}

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,11 +14,12 @@ from kernels.build import ensure
 from kernels.catalog import KernelEntry
 from kernels.errors import BuildFailed, UserMistake
 from kernels.modules import ensure_module
+from kernels.patch import Patch
 from kernels.progress import Step
 from kernels.store import Store
 from tests.kernels.fake_make import FakeMake
 
-TEN = (("ten", "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"),)
+TEN = (Patch("ten", "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"),)
 
 
 @pytest.fixture
@@ -89,7 +91,7 @@ def test_a_module_of_a_variant_sees_the_patched_tree(
     ensure_module(replace(built_before, name="9.9-ten", patches=TEN, of="9.9"), probe, store)
     assert (make.directory / "seen").read_text() == "VERSION = 10\n"
     assert f"O={store.objects}" in module_makes(make)[0]
-    assert "/9.9-ten+" in module_makes(make)[0]
+    assert "/9.9-ten " in module_makes(make)[0]
     (tree,) = store.sources.iterdir()
     assert (tree / "Makefile").read_text() == "VERSION = 9\n"
 
@@ -145,3 +147,54 @@ def test_a_directory_without_a_kbuild_file(
     with pytest.raises(UserMistake, match="no directory of a module"):
         ensure_module(built_before, tmp_path, store)
     assert make.diary == []
+
+
+def patched(entry: KernelEntry, text: str, **others: Any) -> KernelEntry:
+    """The entry with a patch of the user's."""
+    return replace(entry, patches=(Patch("p", text, Path("p.diff")),), label="+p", **others)
+
+
+@pytest.mark.parametrize(
+    ("file", "seen"),
+    [("fork.c", False), ("bounds.c", True), ("sched.h", True), ("tools/fork.c", True)],
+)
+def test_a_module_is_made_anew_for_what_modules_see(
+    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, file: str, seen: bool
+) -> None:
+    """fork.c has an object of its own; bounds.c makes a header, tools/fork.c makes modules."""
+    text = f"--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+B\n"
+    built_before = replace(built_before, wanted=("CONFIG_MODULES=y",))
+    ensure(patched(built_before, text), store)
+    (objects,) = store.objects.glob("*/9.9+p")
+    (objects / "tools").mkdir()
+    for name in ("fork.o", "tools/fork.o"):
+        (objects / name).touch()
+    first = ensure_module(patched(built_before, text.replace("B", "C")), probe, store)
+    second = ensure_module(patched(built_before, text.replace("B", "D")), probe, store)
+    assert (second != first) is seen
+    assert len(module_makes(make)) == (2 if seen else 1)
+
+
+@pytest.mark.parametrize("option", ["CONFIG_MODULE_SIG", "CONFIG_DEBUG_INFO_BTF_MODULES"])
+def test_a_module_that_is_bound_to_one_image(
+    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, option: str
+) -> None:
+    text = "--- /dev/null\n+++ b/fork.c\n@@ -0,0 +1 @@\n+B\n"
+    wanted = ("CONFIG_MODULES=y", f"{option}=y")
+    ensure(patched(built_before, text, wanted=wanted), store)
+    (objects,) = store.objects.glob("*/9.9+p")
+    (objects / "fork.o").touch()
+    for edit in "CD":
+        entry = patched(built_before, text.replace("B", edit), wanted=wanted)
+        ensure_module(entry, probe, store)
+    assert len(module_makes(make)) == 2
+
+
+def test_going_back_to_an_earlier_patch_has_its_objects_for_its_module(
+    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
+) -> None:
+    first, second = (patched(built_before, TEN[0].text.replace("10", n)) for n in ("11", "12"))
+    ensure(first, store)
+    ensure(second, store)
+    ensure_module(first, probe, store)
+    assert (make.directory / "seen").read_text() == "VERSION = 11\n"

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from kernels import patches
-from kernels.errors import BuildFailed, KernelTrouble
+from kernels.errors import BrokenFile, BuildFailed, KernelTrouble, PatchRefused
+from kernels.lastbuild import ABSENT, Seen
+from kernels.patch import Patch
 from kernels.store import Store
 
 CHANGE = """\
@@ -67,13 +69,13 @@ def content(tree: Path) -> dict[str, tuple[str, int, int]]:
 def applied_in_a_process(root: Path) -> None:
     """What the process of a test does: apply, say so, and be killed."""
     tree = root / "sources/linux_9.9.3"
-    with patches.applied([("change", CHANGE)], tree, Store(root)):
+    with patches.applied([Patch("change", CHANGE)], tree, Store(root)):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_applied_in_order_and_undone_with_times(tree: Path, store: Store) -> None:
     before = content(tree)
-    with patches.applied([("change", CHANGE), ("second", SECOND)], tree, store):
+    with patches.applied([Patch("change", CHANGE), Patch("second", SECOND)], tree, store):
         assert (tree / "kernel/fork.c").read_text() == "one\nTWO\nTHREE\n"
         assert (tree / "kernel/fork.c").stat().st_mtime_ns > OLD_NS
         assert (tree / "new/deep/file.c").read_text() == "created\n"
@@ -85,7 +87,7 @@ def test_applied_in_order_and_undone_with_times(tree: Path, store: Store) -> Non
 
 def test_undone_when_the_build_fails(tree: Path, store: Store) -> None:
     before = content(tree)
-    with pytest.raises(ZeroDivisionError), patches.applied([("change", CHANGE)], tree, store):
+    with pytest.raises(ZeroDivisionError), patches.applied([Patch("change", CHANGE)], tree, store):
         raise ZeroDivisionError
     assert content(tree) == before
 
@@ -105,7 +107,7 @@ def test_undone_after_a_killed_builder(tree: Path, store: Store) -> None:
     assert [path.name for path in store.sources.iterdir()] == [tree.name]
 
 
-@pytest.mark.parametrize("times", range(1, 6))
+@pytest.mark.parametrize("times", range(3, 8))
 def test_undoing_can_be_interrupted_anywhere(
     tree: Path, store: Store, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
@@ -122,8 +124,8 @@ def test_undoing_can_be_interrupted_anywhere(
     copy = shutil.copy2
     monkeypatch.setattr(shutil, "copy2", interrupted)
     with (
-        pytest.raises(KeyboardInterrupt) if times <= 4 else pytest.raises(ZeroDivisionError),
-        patches.applied([("change", CHANGE)], tree, store),
+        pytest.raises(KeyboardInterrupt) if times <= 6 else pytest.raises(ZeroDivisionError),
+        patches.applied([Patch("change", CHANGE)], tree, store),
     ):
         raise ZeroDivisionError
     monkeypatch.undo()
@@ -136,7 +138,7 @@ def test_a_patch_that_does_not_apply_names_file_and_hunk(tree: Path, store: Stor
     bad = CHANGE.replace("-two", "-zwei") + (
         "--- a/kernel/none.c\n+++ b/kernel/none.c\n@@ -1 +1 @@\n-a\n+b\n"
     )
-    with pytest.raises(BuildFailed) as caught, patches.applied([("bad", bad)], tree, store):
+    with pytest.raises(BuildFailed) as caught, patches.applied([Patch("bad", bad)], tree, store):
         pytest.fail("it applied")
     assert str(caught.value).startswith("applying patch bad to linux_9.9.3 failed")
     assert caught.value.tail == (
@@ -148,7 +150,8 @@ def test_a_patch_that_does_not_apply_names_file_and_hunk(tree: Path, store: Stor
 
 
 def test_a_patch_that_is_in_already(tree: Path, store: Store) -> None:
-    pair = [("second", SECOND.replace("TWO", "two")), ("again", SECOND.replace("TWO", "two"))]
+    text = SECOND.replace("TWO", "two")
+    pair = [Patch("second", text), Patch("again", text)]
     with pytest.raises(BuildFailed) as caught, patches.applied(pair, tree, store):
         pytest.fail("it applied twice")
     assert caught.value.tail == ("kernel/fork.c: reversed (or previously applied) patch detected!",)
@@ -156,7 +159,10 @@ def test_a_patch_that_is_in_already(tree: Path, store: Store) -> None:
 
 
 def test_what_is_no_patch_at_all(tree: Path, store: Store) -> None:
-    with pytest.raises(BuildFailed) as caught, patches.applied([("no", "words\n")], tree, store):
+    with (
+        pytest.raises(BuildFailed) as caught,
+        patches.applied([Patch("no", "words\n")], tree, store),
+    ):
         pytest.fail("it applied")
     assert "garbage" in caught.value.tail[-1]
 
@@ -173,7 +179,7 @@ def test_what_is_no_patch_at_all(tree: Path, store: Store) -> None:
     ],
 )
 def test_the_files_a_patch_touches(text: str, files: set[str]) -> None:
-    assert set(patches.touched([("name", text)])) == files
+    assert set(patches.touched([Patch("name", text)])) == files
 
 
 @pytest.mark.parametrize("file", ["a/../../etc/passwd", "/etc/passwd", "passwd"])
@@ -181,7 +187,7 @@ def test_a_file_outside_of_the_tree(tree: Path, store: Store, file: str) -> None
     text = f"--- {file}\n+++ {file}\n@@ -1 +1 @@\n-a\n+b\n"
     with (
         pytest.raises(KernelTrouble, match=f"patch evil names {file}"),
-        patches.applied([("evil", text)], tree, store),
+        patches.applied([Patch("evil", text)], tree, store),
     ):
         pytest.fail("it applied")
 
@@ -190,3 +196,87 @@ def test_this_file_can_be_run_by_the_process_it_starts() -> None:
     import runpy
 
     assert "applied_in_a_process" in runpy.run_path(__file__, run_name="builder")
+
+
+def test_a_patch_of_the_user_s_that_does_not_apply_is_the_user_s_mistake(
+    tree: Path, store: Store, tmp_path: Path
+) -> None:
+    before = content(tree)
+    first = Patch("ok.diff", SECOND.replace("TWO", "two"), tmp_path / "ok.diff")
+    second = Patch("fix.mbox 2/2 (a title)", SECOND, tmp_path / "fix.mbox")
+    with pytest.raises(PatchRefused) as caught, patches.applied([first, second], tree, store):
+        pytest.fail("it applied")
+    assert str(caught.value) == (
+        "fix.mbox 2/2 (a title) does not apply to linux_9.9.3: "
+        "kernel/fork.c: hunk 1, at line 2, does not apply"
+    )
+    assert content(tree) == before
+
+
+def test_a_file_outside_of_the_tree_in_a_patch_of_the_user_s(tree: Path, store: Store) -> None:
+    text = "--- a/../x\n+++ b/../x\n@@ -1 +1 @@\n-a\n+b\n"
+    evil = Patch("evil", text, Path("evil.diff"))
+    with (
+        pytest.raises(BrokenFile, match=r"evil\.diff: names a/\.\./x"),
+        patches.applied([evil], tree, store),
+    ):
+        pytest.fail("it applied")
+
+
+def test_nothing_changes_before_all_patches_apply(tree: Path, store: Store) -> None:
+    before = content(tree)
+    bad = Patch("bad", SECOND.replace("three", "drei"))
+    with pytest.raises(BuildFailed), patches.applied([Patch("change", CHANGE), bad], tree, store):
+        pytest.fail("it applied")
+    assert content(tree) == before
+    assert [path.name for path in store.sources.iterdir()] == [tree.name]
+
+
+FORK, EXIT, NEW = "kernel/fork.c", "kernel/exit.c", "new/deep/file.c"
+
+
+def seen(tree: Path, store: Store, text: str, before: dict[str, Seen]) -> patches.Patched:
+    """What make sees with a patch, and whether it is what the tree has."""
+    with patches.applied([Patch("change", text)] if text else [], tree, store, before) as patched:
+        for file, each in patched.files.items():
+            found = Seen.of(tree / file)
+            assert found == (each if each.digest != ABSENT else Seen(ABSENT))
+    return patched
+
+
+def test_times_follow_content(tree: Path, store: Store) -> None:
+    pristine = content(tree)
+    first = seen(tree, store, CHANGE, {})
+    assert set(first.differing) == {FORK, EXIT, NEW}
+    again = seen(tree, store, CHANGE, dict(first.files))
+    assert again.differing == ()
+    assert again.files == first.files
+    edited = seen(tree, store, CHANGE.replace("+TWO", "+Two"), dict(first.files))
+    assert edited.differing == (FORK,)
+    assert edited.files[FORK].mtime_ns > first.files[FORK].mtime_ns
+    assert edited.files[NEW] == first.files[NEW]
+    assert content(tree) == pristine
+
+
+def test_a_file_that_is_not_patched_any_more_is_new_to_make(tree: Path, store: Store) -> None:
+    pristine = content(tree)
+    first = seen(tree, store, CHANGE, {})
+    only = SECOND.replace("TWO", "two")
+    with patches.applied([Patch("second", only)], tree, store, first.files) as patched:
+        assert set(patched.differing) == {FORK, EXIT, NEW}
+        assert (tree / EXIT).stat().st_mtime_ns > first.files[FORK].mtime_ns
+        assert set(patched.files) == {FORK}
+    assert content(tree) == pristine
+    with patches.applied([], tree, store, first.files) as patched:
+        assert (tree / FORK).stat().st_mtime_ns > first.files[FORK].mtime_ns
+        assert (tree / FORK).read_text() == "one\ntwo\nthree\n"
+        assert patched.files == {}
+    assert content(tree) == pristine
+
+
+def test_a_patch_that_the_tree_has_got_meanwhile(tree: Path, store: Store) -> None:
+    first = seen(tree, store, CHANGE, {})
+    (tree / FORK).write_text("one\nTWO\nthree\n")
+    with patches.applied([], tree, store, {FORK: first.files[FORK]}) as patched:
+        assert patched.differing == ()
+        assert (tree / FORK).stat().st_mtime_ns == first.files[FORK].mtime_ns

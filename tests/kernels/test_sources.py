@@ -13,6 +13,7 @@ import pytest
 from kernels import aptsources
 from kernels.catalog import KernelEntry
 from kernels.errors import SourceUnavailable, StoreFull, UnknownRevision
+from kernels.patch import Patch
 from kernels.progress import Step, silent
 from kernels.sources import SourceTrees
 from kernels.store import Store
@@ -221,7 +222,9 @@ def test_space_is_asked_for_before_the_download(
 def test_a_variant_has_the_tree_of_its_base(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1")
     apt.archive("9.9.3-1")
-    assert obtained(replace(entry, patches=(("ten", "text"),)), store) == obtained(entry, store)
+    assert obtained(replace(entry, patches=(Patch("ten", "text"),)), store) == obtained(
+        entry, store
+    )
 
 
 def test_every_step_says_what_it_does(entry: KernelEntry, store: Store, apt: FakeApt) -> None:

@@ -17,6 +17,7 @@ import pytest
 from kernels import tools
 from kernels.catalog import KernelEntry, load_catalog
 from kernels.errors import HostTrouble, StoreBusy, StoreFull, StoreUnusable
+from kernels.patch import Patch
 from kernels.progress import Step, silent
 from kernels.store import Product, Recipe, Store, default_root
 from kernels.tools import Toolchain
@@ -70,7 +71,7 @@ def test_every_part_of_a_recipe_decides_the_key(field: str) -> None:
 def test_a_changed_entry_is_not_found(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
     filled(store, entry, tmp_path)
     assert store.lookup(replace(entry, wanted=(*entry.wanted, "CONFIG_C=y"))) is None
-    assert store.lookup(replace(entry, patches=(("fix", "text"),))) is None
+    assert store.lookup(replace(entry, patches=(Patch("fix", "text"),))) is None
     assert store.lookup(replace(entry, revision="9.9.2-1")) is None
     assert store.lookup(entry) is not None
 

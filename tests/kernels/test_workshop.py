@@ -10,12 +10,14 @@ import pytest
 
 from kernels.build import HostWorkshop, ensure
 from kernels.catalog import KernelEntry
-from kernels.errors import BuildFailed, KernelTrouble, LostOptions, StoreFull
+from kernels.errors import BuildFailed, KernelTrouble, LostOptions, PatchRefused, StoreFull
+from kernels.patch import Patch
 from kernels.progress import Step, silent
 from kernels.store import Store
 from tests.kernels.fake_make import FakeMake
 
-TEN = (("ten", "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"),)
+TEN = (Patch("ten", "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"),)
+SOURCE = "--- /dev/null\n+++ b/fork.c\n@@ -0,0 +1 @@\n+B\n"
 
 
 def objects(store: Store) -> Path:
@@ -83,18 +85,6 @@ def test_a_full_disk_in_the_middle_is_the_hosts_trouble(
         ensure(built_before, store)
 
 
-def test_objects_of_an_interrupted_build_are_not_trusted(
-    built_before: KernelEntry, store: Store, make: FakeMake
-) -> None:
-    (make.directory / "fail").write_text("interrupted\n")
-    with pytest.raises(BuildFailed):
-        ensure(built_before, store)
-    (objects(store) / "half.o").write_text("half an object")
-    (make.directory / "fail").unlink()
-    ensure(built_before, store)
-    assert not (objects(store) / "half.o").exists()
-
-
 def test_a_source_tree_that_is_gone_is_resolved_anew(
     built_before: KernelEntry, store: Store, make: FakeMake
 ) -> None:
@@ -136,13 +126,18 @@ def test_a_patched_tree_is_restored_after_a_failure(
 def test_a_patch_that_does_not_apply_stops_the_build(
     built_before: KernelEntry, store: Store, make: FakeMake
 ) -> None:
-    text = TEN[0][1].replace("= 9", "= 8")
+    text = TEN[0].text.replace("= 9", "= 8")
     with pytest.raises(BuildFailed, match="Makefile: hunk 1, at line 1, does not apply"):
-        ensure(replace(built_before, patches=(("eight", text),)), store)
+        ensure(replace(built_before, patches=(Patch("eight", text),)), store)
     assert make.diary == []
 
 
-def test_objects_of_a_variant_begin_as_those_of_its_base(
+def patched(entry: KernelEntry, text: str = TEN[0].text) -> KernelEntry:
+    """The entry with a patch of the user's."""
+    return replace(entry, patches=(Patch("ten", text, Path("ten.diff")),), label="+ten")
+
+
+def test_objects_of_a_patched_kernel_begin_as_those_of_its_base(
     built_before: KernelEntry, store: Store, make: FakeMake
 ) -> None:
     ensure(built_before, store)
@@ -152,49 +147,129 @@ def test_objects_of_a_variant_begin_as_those_of_its_base(
     (base / "tools").mkdir()
     (base / "tools/.check.o.cmd").write_text(f"{base}/tools/check.o := gcc -o {base}/tools/check.o")
     told: list[Step] = []
-    ensure(replace(built_before, patches=TEN), store, progress=told.append)
-    (patched,) = store.objects.glob("*/9.9+*")
-    assert (patched / "main.o").stat().st_mtime == 5
-    assert (patched / "tools/.check.o.cmd").read_text() == (
-        f"{patched}/tools/check.o := gcc -o {patched}/tools/check.o"
+    ensure(patched(built_before), store, progress=told.append)
+    (copy,) = store.objects.glob("*/9.9+ten")
+    assert (copy / "main.o").stat().st_mtime == 5
+    assert (copy / "tools/.check.o.cmd").read_text() == (
+        f"{copy}/tools/check.o := gcc -o {copy}/tools/check.o"
     )
-    assert str(patched) not in (base / "tools/.check.o.cmd").read_text()
+    assert str(copy) not in (base / "tools/.check.o.cmd").read_text()
     assert told[0].phase == "copying the objects of 9.9"
-    assert told[-1].expected is None
+    assert told[-1].phase == "9.9+ten: 1 file differs from the objects of 9.9 (Makefile)"
 
 
 @pytest.mark.parametrize("why", ["other configuration", "unfinished", "never built"])
 def test_objects_that_do_not_fit_are_not_copied(
     built_before: KernelEntry, store: Store, make: FakeMake, why: str
 ) -> None:
-    variant = replace(built_before, patches=TEN)
+    changed = patched(built_before)
     if why != "never built":
         ensure(built_before, store)
         (objects(store) / "main.o").write_text("object")
     if why == "other configuration":
-        variant = replace(variant, wanted=("CONFIG_C=y",))
+        changed = replace(changed, wanted=("CONFIG_C=y",))
     elif why == "unfinished":
         (objects(store) / ".unfinished").touch()
     told: list[Step] = []
-    ensure(variant, store, progress=told.append)
-    (patched,) = store.objects.glob("*/9.9+*")
-    assert not (patched / "main.o").exists()
+    ensure(changed, store, progress=told.append)
+    (made,) = store.objects.glob("*/9.9+ten")
+    assert not (made / "main.o").exists()
     assert told[-1].expected == 4
 
 
-def test_edited_patches_begin_anew_and_leave_no_objects_behind(
+def test_an_edited_patch_reuses_its_objects_and_its_configuration(
     built_before: KernelEntry, store: Store, make: FakeMake
 ) -> None:
-    eleven = (("ten", TEN[0][1].replace("10", "11")),)
+    ensure(patched(built_before, SOURCE), store)
+    (first,) = store.objects.glob("*/9.9+ten")
+    (first / "main.o").touch()
+    calls = len(make.diary)
+    told: list[Step] = []
+    edited = ensure(patched(built_before, SOURCE.replace("B", "C")), store, progress=told.append)
+    assert (first / "main.o").exists()
+    assert [line.split(" MAKEFLAGS")[0].split()[-1] for line in make.diary[calls:]] == ["bzImage"]
+    assert told[-1].phase == "9.9+ten: 1 file differs from the last build (fork.c)"
+    assert edited.image != ensure(patched(built_before, SOURCE), store).image
+    # What was made before is in the store: going back to it makes nothing.
+    assert len(make.diary) == calls + 1
+
+
+@pytest.mark.parametrize("file", ["Kconfig", "scripts/kconfig/conf.c", "Makefile"])
+def test_a_file_that_configuring_may_read_has_it_done_again(
+    built_before: KernelEntry, store: Store, make: FakeMake, file: str
+) -> None:
     ensure(built_before, store)
-    ensure(replace(built_before, patches=TEN), store)
-    (first,) = store.objects.glob("*/9.9+*")
-    (first / "ten.o").touch()
-    ensure(replace(built_before, patches=eleven), store)
-    (second,) = store.objects.glob("*/9.9+*")
-    assert first != second
-    assert not (second / "ten.o").exists()
-    assert len(list(store.objects.glob("*/*"))) == 2
+    calls = len(make.diary)
+    text = f"--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+new\n"
+    if file == "Makefile":
+        text = TEN[0].text
+    ensure(patched(built_before, text), store)
+    assert any("olddefconfig" in line for line in make.diary[calls:])
+
+
+def test_changed_options_are_counted_and_named(
+    built_before: KernelEntry, store: Store, make: FakeMake
+) -> None:
+    ensure(built_before, store)
+    told: list[Step] = []
+    wanted = ("CONFIG_A=m", "# CONFIG_B is not set", *(f"CONFIG_C{n}=y" for n in range(3)))
+    ensure(replace(built_before, wanted=wanted), store, progress=told.append)
+    assert told[-1].phase == (
+        "9.9: 4 options differ from the last build (CONFIG_A, CONFIG_C0, CONFIG_C1 and 1 more)"
+    )
+
+
+def test_objects_of_a_failed_build_stay_and_are_not_mistaken_for_others(
+    built_before: KernelEntry, store: Store, make: FakeMake
+) -> None:
+    """A compiler's error is part of editing; what it left compiled is compiled again."""
+    ensure(patched(built_before, SOURCE), store)
+    (directory,) = store.objects.glob("*/9.9+ten")
+    (directory / "main.o").touch()
+    (make.directory / "fail").write_text("fork.c:1: error: no\n")
+    with pytest.raises(BuildFailed):
+        ensure(patched(built_before, SOURCE.replace("B", "error")), store)
+    (make.directory / "fail").unlink()
+    assert (directory / "main.o").exists()
+    # Some object may be of the failed edit, so that even the old content is new to make.
+    told: list[Step] = []
+    again = replace(patched(built_before, SOURCE), wanted=("CONFIG_A=y",))
+    ensure(again, store, progress=told.append)
+    assert told[-1].phase.startswith("9.9+ten: 1 file and 1 option differ from the last build")
+
+
+@pytest.mark.parametrize("end", ["Ctrl-C", "signal"])
+def test_objects_of_a_killed_make_are_not_trusted(
+    built_before: KernelEntry,
+    store: Store,
+    make: FakeMake,
+    end: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ensure(built_before, store)
+    (objects(store) / "half.o").write_text("half an object")
+
+    def killed(*_: object, **__: object) -> int:
+        if end == "Ctrl-C":
+            raise KeyboardInterrupt
+        return -9
+
+    changed = replace(built_before, wanted=("CONFIG_A=y",))
+    with monkeypatch.context() as patch:
+        patch.setattr("kernels.kbuild.child.run", killed)
+        with pytest.raises((KeyboardInterrupt, BuildFailed)):
+            ensure(changed, store)
+    ensure(changed, store)
+    assert not (objects(store) / "half.o").exists()
+
+
+def test_a_patch_that_does_not_apply_is_the_user_s_mistake(
+    built_before: KernelEntry, store: Store, make: FakeMake
+) -> None:
+    with pytest.raises(PatchRefused, match=r"ten does not apply to linux-source-9\.9_9\.9\.3-1"):
+        ensure(patched(built_before, TEN[0].text.replace("= 9", "= 8")), store)
+    # Said before anything was copied.
+    assert list(store.objects.glob("*/*")) == []
 
 
 def test_a_variant_is_of_the_revision_that_its_base_was_built_from(

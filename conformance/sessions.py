@@ -1,0 +1,111 @@
+"""The pytest sessions behind `uevt run`: their command, their environment, their end."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from conformance.options import descriptors, words
+from conformance.report.exits import Ending, ExitStyle, exit_code, worst
+from conformance.report.ktap_stream import KtapRuns
+from vm.leash import __file__ as LEASH
+
+ROOT = Path(__file__).parents[1]
+
+# Guests side by side when nobody says how many: each wants a core of its own, and memory of its
+# own with the process that runs its cases.  Beyond some, starting them takes longer than they save.
+_MOST_GUESTS = 8
+_GUEST_MIB = 800
+_MEMORY = Path("/proc/meminfo")
+
+
+def become(arguments: Namespace, kernel: str | None, out: str | None) -> None:
+    """Turn this process into a session: its end is ours.  Returns only by raising OSError."""
+    command = _command(arguments, kernel, out)
+    os.chdir(ROOT)
+    os.execve(command[0], command, _environment())
+
+
+def session(
+    arguments: Namespace,
+    kernel: str | None,
+    out: str | None,
+    said: IO[str] | None = None,
+    runs: KtapRuns | None = None,
+) -> int:
+    """A session in a process of its own, which ends with this one and decides about Ctrl-C.
+
+    ``said`` takes its standard output; ``runs`` its KTAP, as one of several.  Returns its
+    exit code.
+    """
+    ours, theirs = os.pipe()
+    if runs is not None:
+        arguments = Namespace(**{**vars(arguments), "ktap": f"/dev/fd/{theirs}"})
+    leash = [sys.executable, "-I", "-S", LEASH, str(os.getpid())]
+    passed = descriptors(arguments)
+    with (
+        os.fdopen(ours, encoding="utf-8") as ktap,
+        subprocess.Popen(
+            leash + _command(arguments, kernel, out),
+            cwd=ROOT,
+            env=_environment(),
+            stdout=said,
+            pass_fds=passed,
+        ) as child,
+    ):
+        os.close(theirs)
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            if runs is not None:
+                runs.run(kernel or "image", ktap)
+            return child.wait()
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def decisive(codes: Sequence[int], style: ExitStyle) -> int:
+    """The exit code for several kernels: that of the ending that comes first in ``Ending``.
+
+    A code no ending has (a session that was killed) counts as trouble of the host.
+    """
+    endings = {exit_code(ending, style): ending for ending in reversed(Ending)}
+    return exit_code(worst([endings.get(code, Ending.HOST) for code in codes]), style)
+
+
+def _guests_that_fit() -> int:
+    """As many as there are cores and memory for, at least one."""
+    found = re.search(r"^MemAvailable: +(\d+) kB$", _MEMORY.read_text(), re.MULTILINE)
+    memory = int(found[1]) // 1024 // _GUEST_MIB if found else _MOST_GUESTS
+    return max(1, min(len(os.sched_getaffinity(0)), memory, _MOST_GUESTS))
+
+
+def _environment() -> dict[str, str]:
+    """Ours, with byte code allowed: making it takes longer than running the model."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
+def _command(arguments: Namespace, kernel: str | None, out: str | None) -> list[str]:
+    """The command of one pytest session."""
+    options = [sys.executable, "-m", "pytest", "conformance/cases", "--tb=no"]
+    # What people see is ours alone: see conformance.report.live.
+    options += ["-p", "no:terminalreporter"]
+    if arguments.quiet:
+        options.append("-q")
+    # Plugins that a run of cases has no use for, but waits for.
+    options += ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:junitxml"]
+    if kernel is not None:
+        options.append(f"--kernel={kernel}")
+    if arguments.keyword is not None:
+        options.append(f"-k{arguments.keyword}")
+    options += words(Namespace(**{**vars(arguments), "out": out}))
+    guests = arguments.guests or _guests_that_fit()
+    if guests > 1 and kernel != "model":
+        options += ["-n", str(guests), "--dist", "worksteal"]
+    return options

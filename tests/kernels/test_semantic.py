@@ -1,0 +1,90 @@
+"""Semantic patches: spatch's diff is applied like any other; a fake spatch makes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernels import patches
+from kernels.errors import BrokenFile
+from kernels.patch import Patch
+from kernels.store import Store
+
+EVENTS = "kernel/trace/events.c"
+RULE = Patch("errno.cocci", "@@\n@@\n- return -EINVAL;\n+ return -EPERM;\n", semantic=True)
+BEFORE = Patch(
+    "before", f"--- a/{EVENTS}\n+++ b/{EVENTS}\n@@ -1 +1 @@\n-return -EIO;\n+return -EINVAL;\n"
+)
+# Notes its arguments, and changes EINVAL to EPERM wherever it stands.
+SPATCH = """\
+#!/bin/sh
+echo "$*" > {diary}
+if grep -q refused {diary}.mode; then echo "bad.cocci: parse error"; exit 255; fi
+while test "$1" != --patch; do shift; done
+root=$2; shift 4
+for file; do
+    if grep -q EINVAL "$file"; then
+        sed 's/EINVAL/EPERM/' "$file" > {diary}.new
+        diff -u "$file" {diary}.new | sed "s,^--- $root,--- a,; s,^+++ .*,+++ b${{file#$root}},"
+    fi
+done
+exit 0
+"""
+
+
+@pytest.fixture
+def tree(store: Store) -> Path:
+    """A source tree with tracing, a header of user_events, and something else."""
+    tree = store.sources / "linux_6.12"
+    for name in (EVENTS, "kernel/trace/Makefile", "include/linux/user_events.h", "fs/open.c"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text("return -EIO;\n" if name == EVENTS else "return 0;\n")
+    return tree
+
+
+@pytest.fixture
+def diary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What spatch was called with."""
+    program = tmp_path / "bin" / "spatch"
+    program.parent.mkdir()
+    program.write_text(SPATCH.format(diary=tmp_path / "diary"))
+    program.chmod(0o755)
+    (tmp_path / "diary.mode").touch()
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    return tmp_path / "diary"
+
+
+def test_it_sees_what_earlier_patches_made(tree: Path, store: Store, diary: Path) -> None:
+    with patches.applied([BEFORE, RULE], tree, store) as patched:
+        assert (tree / EVENTS).read_text() == "return -EPERM;\n"
+        assert patched.differing == (EVENTS,)
+    assert (tree / EVENTS).read_text() == "return -EIO;\n"
+    named = [word.partition("/tree/")[2] for word in diary.read_text().split() if "/tree/" in word]
+    assert named == ["include/linux/user_events.h", EVENTS]
+
+
+def test_it_matches_nothing(tree: Path, store: Store, diary: Path) -> None:
+    with (
+        pytest.raises(BrokenFile, match=r"errno\.cocci: matches nothing in kernel/trace and the"),
+        patches.applied([RULE], tree, store),
+    ):
+        pytest.fail("it was applied")
+
+
+def test_it_is_refused(tree: Path, store: Store, diary: Path) -> None:
+    diary.with_suffix(".mode").write_text("refused")
+    with (
+        pytest.raises(BrokenFile, match=r"spatch refuses it: bad\.cocci: parse error"),
+        patches.applied([RULE], tree, store),
+    ):
+        pytest.fail("it was applied")
+
+
+def test_a_place_that_the_tree_lacks(tree: Path, store: Store, diary: Path) -> None:
+    rule = Patch("errno.cocci", RULE.text, semantic=True, places=("drivers",))
+    with (
+        pytest.raises(BrokenFile, match=r"linux_6\.12 has no C source in drivers"),
+        patches.applied([rule], tree, store),
+    ):
+        pytest.fail("it was applied")
