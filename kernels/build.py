@@ -54,6 +54,7 @@ def ensure(
     Raises any `KernelsError`.
     """
     if not refresh and (kernel := store.lookup(entry)):
+        store.used(kernel.image.parent)
         return kernel
     with store.locked(f"building {entry.kernel_id}", progress):
         if not refresh and (kernel := store.lookup(entry)):
@@ -67,6 +68,7 @@ def ensure(
             wanted=entry.wanted,
             patches=entry.patches_digest,
             compiler=toolset.toolchain.version,
+            make=entry.make,
         )
         if store.load(entry, recipe.key) is None:
             store.publish(recipe, shop.make(entry, recipe))
@@ -114,7 +116,14 @@ class HostWorkshop:
         self._store.logs.mkdir(exist_ok=True)
         objects = ObjectsDirectory.of(entry, recipe, tree, self._store)
         objects.open(recipe, self._store, self._progress)
-        kbuild = Kbuild(tree, objects.path, self._store.logs / f"{recipe.key}.log", self._progress)
+        kbuild = Kbuild(
+            tree,
+            objects.path,
+            self._store.logs / f"{recipe.key}.log",
+            self._progress,
+            words=recipe.make,
+            links=self._store.ccache,
+        )
         try:
             with objects.under_work(), self._trees.patched(entry, tree):
                 kbuild.configure(recipe.wanted)

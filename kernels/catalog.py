@@ -73,9 +73,9 @@ class KernelEntry:
     """One kernel that can be built.
 
     `wanted` are the merged configuration lines, `patches` (name, text) in order of applying,
-    `revision` the one asked for by `NAME@REVISION`, if any, `label` what was added by the user
-    ("+fix~debug").  `of` names the kernel that this one is our variant of; `differs` is what an
-    `abi` of another release has to be told.
+    `make` words for make's command line, `revision` the one asked for by `NAME@REVISION`, if
+    any, `label` what was added by the user ("+fix~debug").  `of` names the kernel that this one
+    is our variant of; `differs` is what an `abi` of another release has to be told.
     """
 
     name: str
@@ -90,6 +90,7 @@ class KernelEntry:
     of: str | None = None
     differs: tuple[str, ...] = ()
     label: str = ""
+    make: tuple[str, ...] = ()
 
     @property
     def kernel_id(self) -> str:
@@ -129,6 +130,8 @@ class KernelEntry:
             self.wanted,
             self.patches_digest,
         ]
+        if self.make:  # names remembered without are still right
+            decisive.append(self.make)
         return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()
 
 

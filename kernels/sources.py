@@ -77,6 +77,7 @@ class SourceTrees:
 
         Call with the store locked.  Raises BuildFailed when one does not apply.
         """
+        self._store.used(tree)
         return patches.applied(entry.patches, tree, self._store)
 
     def _origin(self, source: Source) -> Origin:

@@ -5,7 +5,7 @@ Below `root` (UEVT_CACHE, else the user's cache directory):
 - `kernels/<key>/`: image, config and kernel.json of a finished build; appears by one rename
 - `names/<kernel id>.json`: which key a name meant when it was last built
 - `modules/<key>/<digest>/`: a module for that kernel, by the digest of its source
-- `sources/`, `objects/`, `apt/`: what the workshop works with
+- `sources/`, `objects/`, `apt/`, `ccache/`: what the workshop works with
 - `work/`: builds under way, `logs/`: make's output, `lock` and `lock.holder`
 """
 
@@ -20,7 +20,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -47,11 +47,13 @@ class Recipe:
     wanted: tuple[str, ...]
     patches: str
     compiler: str
+    make: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
-        """sha256 over all fields, in hex."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        """sha256 over all fields, in hex; without `make`, as before there was such a thing."""
+        fields = {name: value for name, value in asdict(self).items() if name != "make" or value}
+        return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,11 @@ class Store:
         return self.root / "apt"
 
     @property
+    def ccache(self) -> Path:
+        """ccache by the compilers' names; what it caches is elsewhere, and the user's."""
+        return self.root / "ccache"
+
+    @property
     def logs(self) -> Path:
         """make's output, per key."""
         return self.root / "logs"
@@ -173,6 +180,15 @@ class Store:
             of=entry.of,
         )
 
+    def used(self, path: Path) -> None:
+        """Stamp something of the store as used now, for whoever bounds its size.
+
+        The stamp is its modification time, which nothing else needs once it is finished.  A
+        store that may only be read is not bounded by us.
+        """
+        with suppress(OSError):
+            os.utime(path)
+
     def recipe(self, kernel: BuiltKernel) -> Recipe:
         """What a kernel of this store was made from."""
         record = json.loads((kernel.image.parent / RECORD).read_text(encoding="utf-8"))
@@ -182,6 +198,7 @@ class Store:
             wanted=tuple(record["wanted"]),
             patches=record["patches"],
             compiler=record["compiler"],
+            make=tuple(record.get("make", ())),
         )
 
     def configuration_of(self, recipe: Recipe) -> str | None:

@@ -27,7 +27,7 @@ NAME = "uevt-controller"
 INPUT = "uevt"
 RESULT = "uevt_result"
 FIRST = "uevt_first"
-PROBES = "uevt_probes"
+BESIDE = "uevt_beside"
 CONTRADICTIONS = "uevt_contradictions"
 
 
@@ -113,10 +113,9 @@ class Controller:
             self._recorder.attempt(CaseResult.from_json(first))
         if result.not_built:
             self._recorder.not_built(f"{self.target.id} was built without user_events")
-        for lost in getattr(report, PROBES):
-            # It was not selected; what it did to its guest counts all the same.
-            self._selected += 1
-            self._recorder.case(CaseResult.from_json(lost))
+        for beside in getattr(report, BESIDE):
+            # It was not selected, and counts all the same: once, for all guests.
+            self._selected += self._recorder.beside(CaseResult.from_json(beside))
         for found in getattr(report, CONTRADICTIONS):
             self._recorder.contradicted(decode(Contradiction, found, CONTRADICTIONS))
         self._recorder.case(result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from conformance.outcome import (
+    MODULE_SURFACE,
     UNEXPECTED,
     CaseResult,
     Contradiction,
@@ -102,6 +103,9 @@ def _facts(record: RunRecord) -> list[str]:
     why = f" ({one_line(reason)})" if reason else ""
     lines += wrapped(f"host      {host['accel']}{why}", hanging=10)
     told = {each.switch for each in record.contradictions}
+    for module in record.cases:
+        if module.surface == MODULE_SURFACE and module.outcome is Outcome.PASS:
+            lines += wrapped(f"module    {one_line(module.reason)}", hanging=10)
     if measured := ", ".join(name for name in record.adapted if name not in told):
         lines += wrapped(f"adapted   measured, not the profile's: {measured}", hanging=10)
     if record.trouble or (record.note and not record.not_built):

@@ -36,9 +36,12 @@ _NR = {
     "setgroups": 116,
     "setresuid": 117,
     "setresgid": 119,
+    "unlink": 87,
     "init_module": 175,
+    "delete_module": 176,
     "openat": 257,
     "pwritev": 296,
+    "finit_module": 313,
 }
 _AT_FDCWD = -100
 # Where stat(2) puts its answer: a page that no program maps.
