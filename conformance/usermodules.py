@@ -114,7 +114,8 @@ class UserModules:
     def _did(self, guest: Guest, module: UserModule, verb: str) -> bool:
         """Whether a module was loaded or unloaded; what came of it is among the results."""
         started = time.monotonic()
-        mark = guest.mark(f"module {module.name} {verb}")
+        words = f"module {module.name} {verb}"
+        mark = guest.mark(words)
         taint = ""
         try:
             guest.call("", [["spawn", _ACTOR]])
@@ -125,7 +126,7 @@ class UserModules:
                 errno = _unload(guest, module)
             guest.call("", [["kill", _ACTOR, _SIGKILL]])
             # The console is complete once it has this line.
-            guest.mark(f"module {module.name} {verb} done")
+            guest.mark(f"{words}: done")
             splats = guest.splats(mark)
         except Exception as error:
             trouble = self._explain(error, True)
@@ -186,7 +187,7 @@ def _judged(
     if errno:
         said = f"{errorcode.get(errno, errno)} ({os.strerror(errno)})"
         why = f"the kernel does not {verb} {module.name}: {said}"
-        last = _last_words(console)
+        last = _last_words(console, f"module {module.name} {verb}")
         reason = f"{why}; {last}" if last else why
         return Trouble(Outcome.FAIL, Blame.MODULE, reason, console)
     if splats:
@@ -199,10 +200,10 @@ def _judged(
 _STAMP = re.compile(r"^\[\s*\d+\.\d+\](?:\[\s*[TC]\d+\])? ?")
 
 
-def _last_words(console: str) -> str:
-    """The last thing that the kernel said before our own mark."""
+def _last_words(console: str, mark: str) -> str:
+    """The last thing that the kernel said between our own marks."""
     lines = [_STAMP.sub("", line).strip() for line in console.splitlines()]
-    said = [line for line in lines if line and "uevt-mark" not in line]
+    said = [line for line in lines if line and mark not in line]
     return said[-1] if said else ""
 
 

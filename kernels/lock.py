@@ -35,7 +35,7 @@ def held(file: Path, what: str, progress: Progress, wait_s: float) -> Iterator[N
                 told = f"waiting for {_holder(note)}"
                 progress(Step(told, elapsed_s=deadline.elapsed, passing=True))
     except OSError as error:
-        why = f"{error.strerror or error}, in {what}"
+        why = f"{error.strerror or error}, for {what}"
         raise StoreUnusable(file.parent, why) from error
     try:
         holder = f"process {os.getpid()} ({what}, since {time.strftime('%H:%M:%S')})"

@@ -158,6 +158,11 @@ class Store:
                 return str(name.get("revision"))
         return None
 
+    def remembered_key(self, entry: KernelEntry) -> str | None:
+        """The key that this entry's name led to when it was last built, whatever changed since."""
+        name = read_json(self._name_file(entry.kernel_id))
+        return None if name is None else str(name.get("key"))
+
     def load(self, entry: KernelEntry, key: str) -> BuiltKernel | None:
         """The finished kernel of that key, or None."""
         directory = self.root / "kernels" / key
@@ -271,7 +276,8 @@ class Store:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreUnusable(self.root, error.strerror or str(error)) from error
+            why = f"{error.strerror or error}, for {what}"
+            raise StoreUnusable(self.root, why) from error
         try:
             with lock.held(self.root / "lock", what, progress, wait_s):
                 shutil.rmtree(self.root / "work", ignore_errors=True)
