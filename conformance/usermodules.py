@@ -219,5 +219,5 @@ def _result(
         reason=trouble.reason,
         duration_s=round(time.monotonic() - started, 4),
         mismatches=tuple(Mismatch(0, "console", "no complaint", line) for line in splats),
-        evidence=Evidence(docs=f"{module.source}", console=trouble.console),
+        evidence=Evidence(console=trouble.console),
     )
