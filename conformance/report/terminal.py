@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from conformance.outcome import (
@@ -20,6 +21,9 @@ from conformance.report.text import coloured, one_line, wrapped
 
 _DETAILED = 10
 """Failures told in full; a kernel that breaks everything must not bury its own summary."""
+
+_MANY = 50
+"""More skipped cases than this for one reason are counted, not listed."""
 
 _TOLD = UNEXPECTED | {Outcome.ERROR}
 _COLOURS = {
@@ -149,6 +153,11 @@ def _listed(title: str, record: RunRecord, outcomes: set[Outcome]) -> list[str]:
         if case.outcome in outcomes and case.reason != SkipReason.CONTRADICTED
     ]
     lines = [title] if cases else []
+    for reason, number in Counter(case.reason for case in cases).items():
+        if outcomes == {Outcome.SKIP} and number > _MANY:
+            # One cause for a whole run, such as a module that is not in the kernel.
+            cases = [case for case in cases if case.reason != reason]
+            lines += wrapped(f"{number} cases, told in results.json: {reason}", indent=2)
     for case in cases:
         lines += wrapped(_line(case), indent=2, hanging=2)
     return lines
