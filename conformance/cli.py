@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -109,6 +111,15 @@ def _add_kernels(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
             )
         if verb == "build":
             parser.add_argument("--refresh", action="store_true", help="ask for newer revisions")
+    gc = verbs.add_parser("gc", help="bound the build store: what was not used for longest goes")
+    bound = gc.add_mutually_exclusive_group()
+    bound.add_argument("--keep", metavar="SIZE", type=size, help="what may stay, as 10G or 800M")
+    days = "what was not used for so many days goes (default: 30)"
+    bound.add_argument("--older", metavar="DAYS", type=float, default=30.0, help=days)
+    gc.add_argument("--all", action="store_true", help="even what the default kernels need")
+    gc.add_argument("--dry-run", action="store_true", help="only say what would go")
+    gc.add_argument("--json", action="store_true", help="for programs")
+    gc.set_defaults(perform=_kernels_gc)
 
 
 def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -178,6 +189,36 @@ def _kernels_path(arguments: argparse.Namespace) -> int:
             print(f"uevt: {name} is not built; uevt kernels build {name}", file=sys.stderr)
             return exit_code(Ending.HOST)
         print(built.image)
+    return 0
+
+
+def size(text: str) -> int:
+    """Bytes of a size such as 10G or 800M.  Raises ValueError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise ValueError(text)
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+
+
+def _kernels_gc(arguments: argparse.Namespace) -> int:
+    from kernels.collector import Bound, collect, in_mib
+
+    since = None if arguments.keep is not None else time.time() - arguments.older * 24 * 3600
+    bound = Bound(arguments.keep, since, every=arguments.all)
+    in_use = load_catalog().default()
+    progress = StreamProgress(sys.stderr)
+    done = collect(Store(), in_use, bound, dry_run=arguments.dry_run, progress=progress)
+    if arguments.json:
+        print(json.dumps(done.to_json(), indent=1))
+        return 0
+    for item in done.gone:
+        print(item)
+    verb = "would go" if arguments.dry_run else "went"
+    print(f"{in_mib(done.freed)} {verb}, {in_mib(done.kept)} stay", end="")
+    if arguments.keep is not None and done.kept > arguments.keep:
+        needed = f"{in_mib(done.needed)} are what the default kernels need (--all lets it go)"
+        print(f": more than asked for, since {needed}; what was just used stays", end="")
+    print()
     return 0
 
 

@@ -14,10 +14,10 @@ from conformance.report.exits import ExitStyle
 
 # Options of one value, of several, and of none.
 _VALUES = ("image", "abi", "flavour", "tier", "isolation", "shuffle", "out", "exit_style", "ktap")
-_LISTS = ("patch", "config", "append")
+_LISTS = ("patch", "config", "module", "append")
 _FLAGS = ("force", "require")
 # Those that name files, from where the user is.
-_PATHS = ("image", "out", "patch", "config", "ktap")
+_PATHS = ("image", "out", "patch", "config", "module", "ktap")
 # In the place of a file: standard output.
 STDOUT = "-"
 # A descriptor that this process was started with.  Opened by its name a socket would refuse, and
@@ -33,6 +33,7 @@ def declare(add: Callable[..., object]) -> None:
     add("--image", metavar="FILE", help="a bzImage of your own in the place of --kernel")
     add("--patch", metavar="FILE", help="a change to make to the kernel's source", **several)
     add("--config", metavar="FILE", help="configuration lines to add", **several)
+    add("--module", metavar="DIR", help="a module to load, its source or a .ko", **several)
     add("--flavour", metavar="F", help="debug, gcov or fault: a kernel that checks more")
     add("--abi", metavar="A", help="judge by another ABI: 6.8, byte-status or 6.8,SWITCH=no")
     add("--append", metavar="ARGS", help="kernel arguments to add", **several)

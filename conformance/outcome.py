@@ -54,8 +54,13 @@ class Blame(StrEnum):
     GUEST = "guest"
     HOST = "host"
     CASE = "case"
+    MODULE = "module"  # a module of the user's, loaded beside the kernel
     HARNESS = "harness"  # two runs of one program in this run contradict each other
     NONE = "none"
+
+
+MODULE_SURFACE = "module"
+"""Surface of results that are about modules of the user's and not about a case."""
 
 
 class SkipReason(StrEnum):
@@ -65,7 +70,7 @@ class SkipReason(StrEnum):
     CONFIG = "config"  # the image was built elsewhere, without an option the case needs
     GUEST_SIZE = "guest_size"  # the guest has too few CPUs or too little memory
     HOST_TOOL = "host_tool"  # a program on the host is missing, such as a 32-bit compiler
-    MODULE = "module"  # the image was built elsewhere: no helper module fits it
+    MODULE = "module"  # no helper module fits the image, or one of the user's does not load
     CONTRADICTED = "contradicted_switch"  # the kernel lacks a switch of its profile: `adapted`
 
     @property

@@ -23,6 +23,7 @@ from conformance.sut.crew import Crew
 from conformance.sut.executor import ModelExecutor
 from conformance.sut.guest import Channel, GuestExecutor
 from conformance.sut.user_events import UserEvents
+from conformance.usermodules import Unloadable, UserModule, UserModules
 
 # Seconds of an idle machine in which the leftovers of earlier cases must be gone.
 _CLEAN = 5.0
@@ -70,12 +71,14 @@ class Runner:
         kernel: Supply | Profile,
         explain: Explain,
         modules: Modules = lambda name: None,
+        inserted: Sequence[UserModule] = (),
         *,
         anew: bool = False,
     ) -> None:
         """``kernel`` hands out guests, or is the profile of the model in their place.
 
-        With ``anew`` every case has a kernel in which nothing has happened.
+        ``modules`` are the suite's, for cases that want them; ``inserted`` the user's.  With
+        ``anew`` every case has a kernel in which nothing has happened.
         """
         self._anew = anew
         self._kernel = kernel
@@ -83,6 +86,7 @@ class Runner:
         # Modules that the guest has loaded.
         self._loaded: set[str] = set()
         self._explain = explain
+        self._inserted = UserModules(inserted, explain)
         self._guest: Guest | None = None
         self._janitor: Janitor | None = None
         self._crew: Crew | None = None
@@ -105,10 +109,27 @@ class Runner:
         """The dated switches that the kernel was seen to contradict."""
         return self._measured.contradictions
 
-    def take_lost_probes(self) -> list[CaseResult]:
-        """What became of probes that lost their guest; each is told once."""
+    def take_beside(self) -> list[CaseResult]:
+        """What happened beside the cases, told once.
+
+        Probes that lost their guest, and modules of the user's.
+        """
         taken, self._lost_probes = self._lost_probes, []
-        return taken
+        return taken + self._inserted.take_results()
+
+    def finish(self) -> None:
+        """The last case has ended: what was brought into the guest goes out of it."""
+        if not self._inserted or self._guest is None or isinstance(self._kernel, Profile):
+            return
+        try:
+            guest, _ = self._ready(self._kernel)
+            self._inserted.unload(guest)
+        except NotJudged:
+            return
+        except Exception as trouble:
+            if self._explain(trouble, True) is None:
+                raise
+            self._lost = True
 
     def begin(self, case: Case, case_id: str) -> UserEvents:
         """A system for one case.
@@ -148,6 +169,7 @@ class Runner:
     def _ready(self, supply: Supply, *, renewed: bool = False) -> tuple[Guest, Janitor]:
         if self._not_built is not None:
             raise self._not_built
+        self._inserted.check()
         if self._guest is None:
             self._guest = supply()
             renewed = True
@@ -163,7 +185,17 @@ class Runner:
             if not self._janitor.has_user_events():
                 self._not_built = NotBuilt()
                 raise self._not_built
+            self._insert(self._guest)
         return self._guest, self._janitor
+
+    def _insert(self, guest: Guest) -> None:
+        """Have the user's modules in a new guest."""
+        try:
+            self._inserted.load(guest)
+        except BaseException:
+            # Half of them are no kernel to judge, and it may have been lost.
+            self._lost = True
+            raise
 
     def _load(self, module: str, janitor: Janitor) -> None:
         """Have a module of the suite in the guest."""
@@ -192,7 +224,8 @@ class Runner:
         if judged.outcome is Outcome.SKIP:
             return judged
         result = self._settled(attempt, case, case_id, judged)
-        return self._compared(case, judged.outcome, result) if case.switch else result
+        compared = self._compared(case, judged.outcome, result) if case.switch else result
+        return self._inserted.accused(compared)
 
     def _settled(
         self, attempt: Attempt, case: Case, case_id: str, judged: CaseResult
@@ -253,7 +286,7 @@ class Runner:
         attempt = Attempt()
         try:
             user_events = self._start(attempt, case, case_id, profile)
-        except NotBuilt:
+        except (NotBuilt, Unloadable):
             raise
         except NotJudged:
             return False

@@ -58,6 +58,7 @@ def ensure(
     Raises any `KernelsError`.
     """
     if not refresh and (kernel := store.lookup(entry)):
+        store.used(kernel.image.parent)
         return kernel
     with store.locked(f"building {entry.kernel_id}", progress):
         if not refresh and (kernel := store.lookup(entry)):
@@ -71,6 +72,7 @@ def ensure(
             wanted=entry.wanted,
             patches=entry.patches_digest,
             compiler=toolset.toolchain.version,
+            make=entry.make,
         )
         if store.load(entry, recipe.key) is None:
             store.publish(recipe, shop.make(entry, recipe))
@@ -149,7 +151,14 @@ class HostWorkshop:
             self._trees.check(entry, tree)
         seed = objects.open(recipe, self._store, self._progress)
         # Before patches: the time of its Makefile goes into the image.
-        kbuild = Kbuild(tree, objects.path, self._store.logs / f"{recipe.key}.log", self._progress)
+        kbuild = Kbuild(
+            tree,
+            objects.path,
+            self._store.logs / f"{recipe.key}.log",
+            self._progress,
+            words=recipe.make,
+            links=self._store.ccache,
+        )
         with self._trees.patched(entry, tree, objects.last) as patched:
             settled = objects.configured(recipe.wanted, patched.differing)
             with objects.making(recipe, patched):

@@ -73,10 +73,10 @@ class Needs:
 class KernelEntry:
     """One kernel that can be built.
 
-    `wanted` are the merged configuration lines, `patches` are in order of applying,
-    `revision` the one asked for by `NAME@REVISION`, if any, `label` what was added by the user
-    ("+fix~debug").  `of` names the kernel that this one is our variant of; `differs` is what an
-    `abi` of another release has to be told.
+    `wanted` are the merged configuration lines, `patches` are in order of applying, `make` words
+    for make's command line, `revision` the one asked for by `NAME@REVISION`, if any, `label` what
+    was added by the user ("+fix~debug").  `of` names the kernel that this one is our variant of;
+    `differs` is what an `abi` of another release has to be told.
     """
 
     name: str
@@ -91,6 +91,7 @@ class KernelEntry:
     of: str | None = None
     differs: tuple[str, ...] = ()
     label: str = ""
+    make: tuple[str, ...] = ()
 
     @property
     def kernel_id(self) -> str:
@@ -128,6 +129,8 @@ class KernelEntry:
             self.wanted,
             self.patches_digest,
         ]
+        if self.make:  # names remembered without are still right
+            decisive.append(self.make)
         return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()
 
 

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from kernels import child, config
+from kernels import ccache, child, config
 from kernels.catalog import KernelEntry
 from kernels.deadline import Deadline
 from kernels.errors import BuildFailed, LostOptions
@@ -30,7 +30,19 @@ _COMPILED = re.compile(r"  (?:CC|AS|HOSTCC) +(?!\.tmp_vmlinux|arch/x86/boot/)\S+
 class Kbuild:
     """make in one output directory, with its output in a log."""
 
-    def __init__(self, tree: Path, objects: Path, log: Path, progress: Progress) -> None:
+    def __init__(
+        self,
+        tree: Path,
+        objects: Path,
+        log: Path,
+        progress: Progress,
+        *,
+        words: Sequence[str] = (),
+        links: Path | None = None,
+    ) -> None:
+        """`words` (NAME=value) are for every make; `links` is where ccache may stand in."""
+        self._words = tuple(words)
+        self._caching = {} if links is None else ccache.in_front(links)
         self._tree = tree
         self._objects = objects
         self._log = log
@@ -82,9 +94,13 @@ class Kbuild:
         # missing, modpost lets a module pass that uses what the kernel does not have.
         shutil.copyfile(self._objects / "vmlinux.symvers", self._objects / "Module.symvers")
 
-    def module(self, directory: Path, deadline: Deadline) -> None:
-        """The modules of a directory, in place.  A symbol that the kernel lacks is an error."""
-        self._make(f"M={directory}", "modules", deadline=deadline)
+    def module(self, directory: Path, deadline: Deadline, symbols: Sequence[Path] = ()) -> None:
+        """The modules of a directory, in place.  A symbol that nobody has is an error.
+
+        `symbols` are the Module.symvers of modules that these may use.
+        """
+        others = [f"KBUILD_EXTRA_SYMBOLS={' '.join(map(str, symbols))}"] if symbols else []
+        self._make(f"M={directory}", *others, "modules", deadline=deadline)
 
     def _make(self, *targets: str, deadline: Deadline, expected: int | None = None) -> None:
         def line(text: str) -> None:
@@ -98,9 +114,11 @@ class Kbuild:
 
         with self._log.open("ab", buffering=0) as log:
             status = child.run(
-                ["make", "-C", str(self._tree), f"O={self._objects}", *targets],
+                ["make", "-C", str(self._tree), f"O={self._objects}", *self._words, *targets],
                 # The compiler's temporary files as well: one file system to be full.
-                env=child.environment(**self._identity(), TMPDIR=str(self._objects)),
+                env=child.environment(
+                    **self._identity(), **self._caching, TMPDIR=str(self._objects)
+                ),
                 deadline=deadline,
                 log=log,
                 on_line=line,

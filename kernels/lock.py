@@ -35,7 +35,8 @@ def held(file: Path, what: str, progress: Progress, wait_s: float) -> Iterator[N
                 told = f"waiting for {_holder(note)}"
                 progress(Step(told, elapsed_s=deadline.elapsed, passing=True))
     except OSError as error:
-        raise StoreUnusable(file.parent, error.strerror or str(error)) from error
+        why = f"{error.strerror or error}, for {what}"
+        raise StoreUnusable(file.parent, why) from error
     try:
         holder = f"process {os.getpid()} ({what}, since {time.strftime('%H:%M:%S')})"
         note.write_text(holder, encoding="utf-8")

@@ -8,12 +8,9 @@ from pathlib import Path
 
 from kernels import config, series
 from kernels.catalog import KernelEntry, load_catalog
-from kernels.errors import BrokenFile, UserMistake
+from kernels.errors import BrokenFile, LostOptions
+from kernels.flavours import Flavour, flavour
 from kernels.progress import Progress, Step, silent
-from kernels.table import closest
-
-# Fragments that make another kernel for another purpose out of any.
-FLAVOURS = config.FRAGMENTS / "flavours"
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -38,14 +35,34 @@ class Request:
         for note in (note for each in given for note in each.notes):
             progress(Step(note))
         fragments = [_fragment(path) for path in self.configs]
-        if self.flavour is not None:
-            fragments.append(_flavour(self.flavour))
-        return replace(
+        chosen = flavour(self.flavour) if self.flavour is not None else None
+        flavoured = [chosen.fragment] if chosen else []
+        entry = replace(
             base,
             patches=(*base.patches, *(patch for each in given for patch in each.patches)),
-            wanted=config.merge(("\n".join(base.wanted), *fragments)),
+            # The user's word is the last one.
+            wanted=config.merge(("\n".join(base.wanted), *flavoured, *fragments)),
             label=self._label(),
         )
+        return _flavoured(entry, chosen) if chosen else entry
+
+    def accused(self, error: LostOptions) -> LostOptions | BrokenFile:
+        """Whose fault lost options are: without fragments of the user's they are all there."""
+        if not self.configs:
+            return error
+        asked = {path: config.values(_fragment(path)) for path in self.configs}
+        named = {path: [each for each in error.lost if each.name in asked[path]] for path in asked}
+        guilty = {path: lost for path, lost in named.items() if lost}
+        if guilty:
+            path, lost = next(iter(guilty.items()))
+            listed = "; ".join(map(str, lost))
+            mend = "add what they depend on, or leave them out: make olddefconfig drops them"
+            return BrokenFile(path, f"this kernel cannot have what it asks for: {listed}", mend)
+        path = self.configs[-1]
+        listed = "; ".join(map(str, error.lost))
+        others = f" (or {', '.join(map(str, self.configs[:-1]))})" if self.configs[1:] else ""
+        why = f"it takes away what guests and cases need{others}: {listed}"
+        return BrokenFile(path, why, "leave on what these options depend on")
 
     def _label(self) -> str:
         names = [*map(series.stem, self.patches), *(path.stem for path in self.configs)]
@@ -54,26 +71,27 @@ class Request:
         return "".join(f"+{stem}" for stem in stems) + flavour
 
 
-def flavours() -> tuple[str, ...]:
-    """The names of all flavours."""
-    return tuple(sorted(path.stem for path in FLAVOURS.glob("*.config")))
-
-
-def _flavour(name: str) -> str:
-    if name not in flavours():
-        hint = closest(name, flavours())
-        mend = f"did you mean {hint}?" if hint else f"choose from: {', '.join(flavours())}"
-        raise UserMistake(f"unknown flavour {name!r}", mend)
-    return (FLAVOURS / f"{name}.config").read_text(encoding="utf-8")
+def _flavoured(entry: KernelEntry, chosen: Flavour) -> KernelEntry:
+    """With what a flavour says beside its fragment."""
+    space = max(entry.needs.objects_mib, chosen.objects_mib)
+    needs = replace(entry.needs, objects_mib=space)
+    return replace(entry, make=chosen.make, needs=needs)
 
 
 def _fragment(path: Path) -> str:
     """The text of a fragment, every line of which Kconfig would understand."""
     text = _text(path)
+    if not text.isascii() and any("\udc80" <= each <= "\udcff" for each in text):
+        raise BrokenFile(path, "it is not UTF-8", "save it as UTF-8")
     if wrong := config.malformed(text):
         raise BrokenFile(path, f"{wrong[0]!r} is no configuration line", "write CONFIG_X=y")
-    if not config.values(text):
+    values = config.values(text)
+    if not values:
         raise BrokenFile(path, "it sets no option", "write lines such as CONFIG_X=y")
+    for name, value in values.items():
+        if value == "m":
+            why = f"{name}=m: the modules of a kernel are not built, only its image"
+            raise BrokenFile(path, why, f"write {name}=y")
     return text
 
 

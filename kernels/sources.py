@@ -86,6 +86,7 @@ class SourceTrees:
         `last` is what the objects to be used were made from.  Call with the store locked.
         Raises PatchRefused for a patch of the user's that does not apply, BuildFailed for ours.
         """
+        self._store.used(tree)
         before = {} if last is None else last.patched
         return patches.applied(entry.patches, tree, self._store, before)
 

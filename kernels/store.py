@@ -5,7 +5,7 @@ Below `root` (UEVT_CACHE, else the user's cache directory):
 - `kernels/<key>/`: image, config and kernel.json of a finished build; appears by one rename
 - `names/<kernel id>.json`: which key a name meant when it was last built
 - `modules/<interface>/<digest>/`: a module, by what it sees of kernels and by its own source
-- `sources/`, `objects/`, `apt/`: what the workshop works with
+- `sources/`, `objects/`, `apt/`, `ccache/`: what the workshop works with
 - `work/`: builds under way, `logs/`: make's output, `lock` and `lock.holder`
 """
 
@@ -20,7 +20,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -47,11 +47,13 @@ class Recipe:
     wanted: tuple[str, ...]
     patches: str
     compiler: str
+    make: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
-        """sha256 over all fields, in hex."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        """sha256 over all fields, in hex; without `make`, as before there was such a thing."""
+        fields = {name: value for name, value in asdict(self).items() if name != "make" or value}
+        return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,11 @@ class Store:
         return self.root / "apt"
 
     @property
+    def ccache(self) -> Path:
+        """ccache by the compilers' names; what it caches is elsewhere, and the user's."""
+        return self.root / "ccache"
+
+    @property
     def logs(self) -> Path:
         """make's output, per key."""
         return self.root / "logs"
@@ -156,6 +163,11 @@ class Store:
                 return str(name.get("revision"))
         return None
 
+    def remembered_key(self, entry: KernelEntry) -> str | None:
+        """The key that this entry's name led to when it was last built, whatever changed since."""
+        name = read_json(self._name_file(entry.kernel_id))
+        return None if name is None else str(name.get("key"))
+
     def load(self, entry: KernelEntry, key: str) -> BuiltKernel | None:
         """The finished kernel of that key, or None."""
         directory = self.root / "kernels" / key
@@ -179,6 +191,15 @@ class Store:
             of=entry.of,
         )
 
+    def used(self, path: Path) -> None:
+        """Stamp something of the store as used now, for whoever bounds its size.
+
+        The stamp is its modification time, which nothing else needs once it is finished.  A
+        store that may only be read is not bounded by us.
+        """
+        with suppress(OSError):
+            os.utime(path)
+
     def recipe(self, kernel: BuiltKernel) -> Recipe:
         """What a kernel of this store was made from."""
         record = json.loads((kernel.image.parent / RECORD).read_text(encoding="utf-8"))
@@ -188,6 +209,7 @@ class Store:
             wanted=tuple(record["wanted"]),
             patches=record["patches"],
             compiler=record["compiler"],
+            make=tuple(record.get("make", ())),
         )
 
     def publish(self, recipe: Recipe, product: Product) -> None:
@@ -256,7 +278,8 @@ class Store:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreUnusable(self.root, error.strerror or str(error)) from error
+            why = f"{error.strerror or error}, for {what}"
+            raise StoreUnusable(self.root, why) from error
         try:
             with lock.held(self.root / "lock", what, progress, wait_s):
                 shutil.rmtree(self.root / "work", ignore_errors=True)

@@ -21,6 +21,7 @@ BELOW_PLUGIN = (
     | JUDGING
     | {"conformance.cases", "conformance.leftovers", "conformance.measured"}
     | {"conformance.attempt", "conformance.runner", "conformance.report"}
+    | {"conformance.usermodules"}
 )
 
 # Room -> the other rooms it may import.  A module belongs to the longest name that
@@ -37,10 +38,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.measured": BELOW_CASES | {"conformance.cases", "conformance.outcome"},
     "conformance.attempt": BELOW_CASES
     | {"conformance.cases", "conformance.measured", "conformance.outcome"},
+    "conformance.usermodules": BELOW_CASES | {"conformance.attempt", "conformance.outcome"},
     "conformance.runner": BELOW_CASES
     | JUDGING
     | {"conformance.cases", "conformance.leftovers", "conformance.measured"}
-    | {"conformance.attempt"},
+    | {"conformance.attempt", "conformance.usermodules"},
     "conformance.contract": BELOW_CASES | {"conformance.cases"},
     "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases"},
     "conformance.options": {"conformance.report"},

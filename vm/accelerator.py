@@ -13,6 +13,7 @@ import re
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from vm.errors import AcceleratorTrouble
 from vm.process import Qemu
@@ -78,14 +79,26 @@ def prove(
         key = _key(kernel, Path(qemu), device)
         if (known := _recall(store, key)) is not None:
             return known
-        cache.mkdir(parents=True, exist_ok=True)
-        decided = _try(kernel, qemu, cache / "accelerator.log", seconds)
-        _remember(store, key, decided)
+        if _writable(cache):
+            decided = _try(kernel, qemu, cache / "accelerator.log", seconds)
+            _remember(store, key, decided)
+        else:
+            with TemporaryDirectory(prefix="uevt-") as scratch:
+                decided = _try(kernel, qemu, Path(scratch) / "accelerator.log", seconds)
     except OSError as error:
         raise AcceleratorTrouble(
             f"KVM could not be tried: {error}", mend=f"check {kernel}, {qemu} and {cache}"
         ) from None
     return decided
+
+
+def _writable(cache: Path) -> bool:
+    """Whether a verdict can be kept; where it cannot, every run tries anew."""
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(cache, os.W_OK | os.X_OK)
 
 
 def _try(kernel: Path, qemu: str, log: Path, seconds: float) -> Accelerator:

@@ -25,6 +25,7 @@ class Kind(StrEnum):
     HARD_LOCKUP = "hard_lockup"
     HUNG_TASK = "hung_task"
     OUT_OF_MEMORY = "out_of_memory"
+    LEAK = "leak"
     BUG = "bug"
     WARN = "warn"
 
@@ -70,6 +71,8 @@ _PATTERNS: tuple[tuple[Kind, str], ...] = (
         r"(?:WARNING|INFO|BUG): (?:possible (?:circular|recursive|irq) lock"
         r"|possible irq lock|inconsistent lock state|bad unlock balance"
         r"|suspicious RCU usage|lock held when returning|held lock freed|Invalid wait context"
+        r"|\S+-safe -> \S+-unsafe lock order|Nested lock was not taken|bad contention detected"
+        r"|chain_key collision|\S+ still has locks held"
         r"|MAX_LOCKDEP_|MAX_LOCK_DEPTH|key \S+ (?:not|has not))"
         r"|\[ BUG: Invalid wait context \]",
     ),
@@ -80,7 +83,9 @@ _PATTERNS: tuple[tuple[Kind, str], ...] = (
         r"|kernel BUG at |double fault: ",
     ),
     (Kind.OUT_OF_MEMORY, r"Out of memory: Killed process|invoked oom-killer"),
-    (Kind.BUG, r"\bBUG: "),
+    (Kind.LEAK, r"kmemleak: \d+ new suspected memory leaks"),
+    # mm/slub.c says which cache, where others have a colon: "BUG kmalloc-64 (Not tainted): …".
+    (Kind.BUG, r"\bBUG: |\bBUG \S+ \((?:Not tainted|Tainted: [^)]*)\): "),
     # Before 6.18 "WARNING: CPU: 0 PID: 1 at file:line func"; since then the place comes first.
     (Kind.WARN, r"WARNING: (?:CPU: \d+|\S+:\d+ at |\S+ at \S+:\d+)"),
 )

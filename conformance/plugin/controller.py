@@ -27,7 +27,7 @@ NAME = "uevt-controller"
 INPUT = "uevt"
 RESULT = "uevt_result"
 FIRST = "uevt_first"
-PROBES = "uevt_probes"
+BESIDE = "uevt_beside"
 CONTRADICTIONS = "uevt_contradictions"
 START = "uevt_start"
 
@@ -140,13 +140,12 @@ class Controller:
             self._recorder.attempt(CaseResult.from_json(first))
         if result.not_built:
             self._recorder.not_built(f"{self.target.id} was built without user_events")
-        for lost in getattr(report, PROBES):
-            # It was not selected; what it did to its guest counts all the same.
-            self._selected += 1
-            probe = CaseResult.from_json(lost)
-            self._recorder.case(probe)
+        for beside in getattr(report, BESIDE):
+            # It was not selected, and counts all the same: once, for all guests.
+            told = CaseResult.from_json(beside)
+            self._selected += self._recorder.beside(told)
             for view in self._views:
-                view.remark(probe)
+                view.remark(told)
         for found in getattr(report, CONTRADICTIONS):
             self._recorder.contradicted(decode(Contradiction, found, CONTRADICTIONS))
         self._recorder.case(result)

@@ -9,6 +9,7 @@ from typing import Any
 from conformance.plugin.target import prove_accelerator
 from kernels import tools
 from kernels.catalog import load_catalog
+from kernels.collector import in_mib, usage
 from kernels.errors import KernelsError
 from kernels.store import Store
 from vm.argv import find_qemu
@@ -39,7 +40,7 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Look at everything; nothing is changed and no guest is booted for long."""
-    findings = [_qemu(), _tools(), _space(), _kernel()]
+    findings = [_qemu(), _tools(), _space(), _store(), _kernel()]
     if all(finding.ok for finding in findings):
         findings.append(_accelerator())
     return findings
@@ -70,6 +71,15 @@ def _space() -> Finding:
     detail = f"{free} MiB free in {store.root}, a kernel takes {needed} MiB"
     mend = "free some, or set UEVT_CACHE to a directory with more space"
     return Finding("disk space", built or free >= needed, detail, mend)
+
+
+def _store() -> Finding:
+    root = Store().root
+    if not root.is_dir():
+        return Finding("build store", True, f"{root} is not there yet")
+    return Finding(
+        "build store", True, f"{in_mib(usage(root))} in {root}; uevt kernels gc bounds it"
+    )
 
 
 def _kernel() -> Finding:

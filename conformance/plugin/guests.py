@@ -56,6 +56,7 @@ class MachineGuest:
         spec = MachineSpec(
             target.image,
             target.accelerator,
+            memory_mib=target.memory_mib,
             append=target.append,
             root=root_archive(interpreter(), cache),
         )

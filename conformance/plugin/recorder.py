@@ -10,7 +10,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from conformance.outcome import CaseResult, Contradiction
+from conformance.outcome import CaseResult, Contradiction, Outcome
 from conformance.plugin.target import Target
 from conformance.report import journal, junit, ktap, results
 from conformance.report.journal import JournalWriter
@@ -43,6 +43,16 @@ class Recorder:
         """A case ended."""
         self._cases[result.id] = result
         self._journal.case(result)
+
+    def beside(self, result: CaseResult) -> bool:
+        """Something happened beside the cases; whether it had not happened on another guest.
+
+        Of what several guests show, a result that is no pass stands.
+        """
+        known = self._cases.get(result.id)
+        if known is None or known.outcome is Outcome.PASS:
+            self.case(result)
+        return known is None
 
     def contradicted(self, found: Contradiction) -> None:
         """A guest's kernel contradicts a dated switch; every guest says so once or oftener."""

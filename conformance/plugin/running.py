@@ -14,9 +14,9 @@ from conformance.cases.declare import FULL_MARK, Case, Tier, declared
 from conformance.measured import Probe
 from conformance.outcome import CaseResult, Contradiction, Outcome, encode
 from conformance.plugin.controller import (
+    BESIDE,
     CONTRADICTIONS,
     FIRST,
-    PROBES,
     RESULT,
     START,
     nothing_selected,
@@ -132,8 +132,9 @@ class Running:
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         result, first = self._worker.run(case, _case_id(case, item), attempt)
         report = _report(item, result, first, self._worker.contradictions)
-        lost = [each.to_json() for each in self._worker.take_lost_probes()]
-        setattr(report, PROBES, lost)
+        if nextitem is None:
+            self._worker.finish()
+        setattr(report, BESIDE, [each.to_json() for each in self._worker.take_beside()])
         setattr(report, START, self._worker.start)
         item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from conformance.abi.profiles import Profile, profile_for
 from conformance.plugin.appended import appended
+from conformance.plugin.brought import built_modules, ready_modules
 from conformance.report.exits import KernelOrigin
+from conformance.usermodules import UserModule
 from kernels.build import ensure
 from kernels.catalog import KernelEntry
-from kernels.errors import UserMistake
+from kernels.errors import LostOptions, UserMistake
+from kernels.flavours import flavour
 from kernels.image import release_of
 from kernels.modules import ensure_module
 from kernels.progress import Progress, StreamProgress
@@ -37,7 +40,8 @@ class Target:
 
     ``variant`` says what a kernel that we changed is a variant of.  ``wanted`` are the
     configuration lines the guest must really have, ``modules`` the files of helper modules
-    for it by name; ``accelerator`` is None for the model.
+    for it by name, ``inserted`` the user's own, to be loaded before the first case;
+    ``accelerator`` is None for the model.
     """
 
     id: str
@@ -50,6 +54,8 @@ class Target:
     wanted: tuple[str, ...] = ()
     append: tuple[str, ...] = ()
     modules: Mapping[str, Path] = field(default_factory=dict)
+    inserted: tuple[UserModule, ...] = ()
+    memory_mib: int = 512
     accelerator: Accelerator | None = None
     origin: KernelOrigin = KernelOrigin.CATALOG
 
@@ -57,6 +63,11 @@ class Target:
     def is_model(self) -> bool:
         """Whether this is a self-check."""
         return self.image is None
+
+    @property
+    def flavour(self) -> str:
+        """The word behind ``~`` in the kernel id, or ""."""
+        return self.id.partition("~")[2]
 
     @property
     def profile(self) -> Profile:
@@ -68,6 +79,7 @@ class Target:
         plain = asdict(self)
         plain["image"] = None if self.image is None else str(self.image)
         plain["modules"] = {name: str(path) for name, path in self.modules.items()}
+        plain["inserted"] = [{**asdict(each), "file": str(each.file)} for each in self.inserted]
         return plain
 
     @classmethod
@@ -83,6 +95,9 @@ class Target:
                 "wanted": tuple(plain["wanted"]),
                 "append": tuple(plain["append"]),
                 "modules": {name: Path(path) for name, path in plain["modules"].items()},
+                "inserted": tuple(
+                    UserModule(**{**each, "file": Path(each["file"])}) for each in plain["inserted"]
+                ),
                 "accelerator": accelerator,
                 "origin": KernelOrigin(plain["origin"]),
             }
@@ -122,19 +137,23 @@ def _check(options: Namespace) -> None:
                 f"--{name} is for kernels that are built, and {what} is not",
                 "name a kernel of the catalog: uevt kernels list",
             )
+    if options.module and options.kernel == MODEL:
+        raise Misplaced("the model loads no modules", "name a kernel of the catalog, or --image")
 
 
 def _image(options: Namespace) -> Target:
     image = Path(options.image).absolute()
     release = release_of(image)
+    inserted = ready_modules(options.module, release)
     accelerator = prove_accelerator(image)
     return Target(
-        id=f"image-{release}",
+        id=_with_modules(f"image-{release}", inserted),
         abi=options.abi or release,
         release=release,
         image=image,
-        source=f"image {image.name}",
+        source=_told(f"image {image.name}", inserted),
         append=appended(options.append, image, accelerator),
+        inserted=inserted,
         accelerator=accelerator,
         origin=KernelOrigin.USER,
     )
@@ -151,23 +170,51 @@ def request_of(options: Namespace) -> Request:
 
 
 def _built(options: Namespace) -> Target:
+    request = request_of(options)
     store, progress = Store(), StreamProgress(sys.stderr)
-    entry = request_of(options).entry(progress)
-    built = ensure(entry, store, progress=progress)
+    entry = request.entry(progress)
+    try:
+        built = ensure(entry, store, progress=progress)
+    except LostOptions as error:
+        raise request.accused(error) from error
     accelerator = prove_accelerator(built.image)
-    return Target(
-        id=built.kernel_id,
+    inserted = built_modules(options.module, entry, built, store, progress)
+    target = Target(
+        id=_with_modules(built.kernel_id, inserted),
         abi=options.abi or built.abi,
         release=built.release,
         image=built.image,
-        source=built.source,
+        source=_told(built.source, inserted),
         variant=f"of {built.of}" if built.of else None,
         config_sha256=built.config_sha256,
         wanted=built.wanted,
         append=appended(options.append, built.image, accelerator),
         modules=_modules(entry, store, progress),
+        inserted=inserted,
         accelerator=accelerator,
+        # A kernel of the user's own configuration may lack user_events by intent.
+        origin=KernelOrigin.USER if options.config else KernelOrigin.CATALOG,
     )
+    return target if options.flavour is None else _flavoured(target, options.flavour)
+
+
+def _flavoured(target: Target, name: str) -> Target:
+    """With the memory and the patience that a kernel of a flavour needs."""
+    needs, accelerator = flavour(name), target.accelerator
+    assert accelerator is not None
+    slower = replace(accelerator, slowness=accelerator.slowness * needs.slowness)
+    return replace(target, memory_mib=needs.memory_mib, accelerator=slower)
+
+
+def _with_modules(kernel_id: str, inserted: Sequence[UserModule]) -> str:
+    """The kernel id of a kernel with modules: they stand before the flavour."""
+    name, tilde, rest = kernel_id.partition("~")
+    return name + "".join(f"+{module.name}" for module in inserted) + tilde + rest
+
+
+def _told(source: str, inserted: Sequence[UserModule]) -> str:
+    """Where a kernel and the modules beside it came from, for people."""
+    return ", ".join([source, *(f"module {module.source}" for module in inserted)])
 
 
 def _modules(entry: KernelEntry, store: Store, progress: Progress) -> dict[str, Path]:

@@ -45,7 +45,9 @@ class Worker:
         # A runner asks for a guest once it has none: none of these boots was a success.
         self._boot_failures: list[VmError] = []
         kernel = target.profile if target.is_model else self._boot
-        self._runner = Runner(target.profile, kernel, explain, self._module, anew=anew)
+        self._runner = Runner(
+            target.profile, kernel, explain, self._module, target.inserted, anew=anew
+        )
 
     def measure_with(self, probes: Sequence[Probe]) -> None:
         """Ask the kernel itself about dated switches first; a self-check has no kernel."""
@@ -62,9 +64,13 @@ class Worker:
         """The dated switches that the kernel was seen to contradict."""
         return self._runner.contradictions
 
-    def take_lost_probes(self) -> list[CaseResult]:
-        """What became of probes that lost their guest, told once."""
-        return self._runner.take_lost_probes()
+    def take_beside(self) -> list[CaseResult]:
+        """What happened beside the cases, told once."""
+        return self._runner.take_beside()
+
+    def finish(self) -> None:
+        """The last case has ended."""
+        self._runner.finish()
 
     def launch(self) -> None:
         """Let the guest boot while cases are still being collected.
@@ -130,7 +136,9 @@ class Worker:
         profile = self._target.profile
         release = self._target.release or str(profile.release)
         switches = profile.switches ^ frozenset(result.adapted)
-        context = KernelContext(release, profile.name, switches=switches)
+        context = KernelContext(
+            release, profile.name, flavour=self._target.flavour, switches=switches
+        )
         return self._expectations.judge(context, result)
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from conformance.outcome import (
+    MODULE_SURFACE,
     UNEXPECTED,
     CaseResult,
     Contradiction,
@@ -20,6 +21,9 @@ from conformance.report.text import coloured, one_line, wrapped
 
 DETAILED = 10
 """Failures told in full; a kernel that breaks everything must not bury its own summary."""
+
+_MANY = 50
+"""More skipped cases than this for one reason are counted, not listed."""
 
 TOLD = UNEXPECTED | {Outcome.ERROR}
 """Outcomes that a reader has to hear of."""
@@ -110,6 +114,9 @@ def _facts(record: RunRecord) -> list[str]:
     if (guests := host.get("guests", "")).startswith("booted: "):
         lines += wrapped(f"guests    {guests}", hanging=10)
     told = {each.switch for each in record.contradictions}
+    for module in record.cases:
+        if module.surface == MODULE_SURFACE and module.outcome is Outcome.PASS:
+            lines += wrapped(f"module    {one_line(module.reason)}", hanging=10)
     if measured := ", ".join(name for name in record.adapted if name not in told):
         lines += wrapped(f"adapted   measured, not the profile's: {measured}", hanging=10)
     if record.trouble or (record.note and not record.not_built):
@@ -170,8 +177,8 @@ def _skipped(record: RunRecord) -> list[str]:
         if not cases or reason is SkipReason.CONTRADICTED:
             continue
         lines.append(f"skipped   {len(cases)}: {reason.sentence}")
-        # A kernel without user_events skips them all: their names say nothing.
-        if reason is not SkipReason.NOT_BUILT:
+        # One cause for a whole run: their names say nothing.
+        if len(cases) <= _MANY:
             for case in cases:
                 lines += wrapped(case.id, indent=2)
     return lines

@@ -42,11 +42,14 @@ _NR = {
     "setgroups": 116,
     "setresuid": 117,
     "setresgid": 119,
+    "unlink": 87,
     "init_module": 175,
+    "delete_module": 176,
     "sched_setaffinity": 203,
     "openat": 257,
     "pwritev": 296,
     "perf_event_open": 298,
+    "finit_module": 313,
     "bpf": 321,
 }
 _AT_FDCWD = -100

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from dataclasses import replace
+from errno import EROFS
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from kernels.build import ensure
 from kernels.catalog import KernelEntry
-from kernels.errors import BuildFailed, UserMistake
+from kernels.errors import BuildFailed, StoreUnusable, UserMistake
 from kernels.modules import ensure_module
 from kernels.patch import Patch
 from kernels.progress import Step
@@ -198,3 +199,66 @@ def test_going_back_to_an_earlier_patch_has_its_objects_for_its_module(
     ensure(second, store)
     ensure_module(first, probe, store)
     assert (make.directory / "seen").read_text() == "VERSION = 11\n"
+
+
+def test_what_a_build_in_place_left_is_no_source(
+    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
+) -> None:
+    first = ensure_module(built_before, probe, store)
+    (probe / ".git").mkdir()
+    (probe / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    for name in ("probe.o", "probe.ko", ".probe.o.cmd", "Module.symvers", "probe.mod.c"):
+        (probe / name).write_text("of another kernel")
+    assert ensure_module(built_before, probe, store) == first
+    (probe / "probe.c").write_text("int exit;\n")
+    assert ensure_module(built_before, probe, store).read_text().startswith("int exit;\n")
+
+
+def test_a_module_may_use_the_symbols_of_those_before_it(
+    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, tmp_path: Path
+) -> None:
+    other = shutil.copytree(probe, tmp_path / "other")
+    (other / "probe.c").write_text("int other;\n")
+    first = ensure_module(built_before, probe, store)
+    alone = ensure_module(built_before, other, store)
+    behind = ensure_module(built_before, other, store, after=[first])
+    assert behind != alone
+    assert f"KBUILD_EXTRA_SYMBOLS={first.parent}/Module.symvers" in module_makes(make)[-1]
+    assert "KBUILD_EXTRA_SYMBOLS" not in module_makes(make)[-2]
+    assert ensure_module(built_before, other, store, after=[first]) == behind
+
+
+def test_an_unreadable_directory_is_the_users_mistake(
+    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
+) -> None:
+    (probe / "probe.h").symlink_to("nowhere")
+    with pytest.raises(UserMistake, match=r"probe\.h: No such file"):
+        ensure_module(built_before, probe, store)
+    assert make.diary == []
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_a_store_that_may_only_be_read(
+    built_before: KernelEntry,
+    store: Store,
+    make: FakeMake,
+    probe: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    built: bool,
+) -> None:
+    ensure(built_before, store)
+    first = ensure_module(built_before, probe, store) if built else None
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(EROFS, "Read-only file system")
+
+    # root may write whatever its mode says; a file system that refuses is imitated.
+    for name in ("os.utime", "pathlib.Path.mkdir", "pathlib.Path.write_text", "filelock.FileLock"):
+        monkeypatch.setattr(name, refused)
+    if built:
+        assert ensure_module(built_before, probe, Store(store.root)) == first
+        return
+    with pytest.raises(StoreUnusable) as caught:
+        ensure_module(built_before, probe, Store(store.root))
+    assert "Read-only file system" in str(caught.value)
+    assert "building probe for 9.9" in str(caught.value)

@@ -226,3 +226,10 @@ def test_nothing_unprintable_gets_through() -> None:
 
 def test_a_word_longer_than_a_line_is_cut() -> None:
     assert [len(line) for line in wrapped("x" * 250, indent=4)] == [100, 100, 62]
+
+
+def test_many_cases_skipped_for_one_reason_are_counted() -> None:
+    skipped = [case(f"write.n{n}", Outcome.SKIP, reason="module") for n in range(60)]
+    text = render_summary(run(*skipped, case("write.x")))
+    assert "skipped   60: " in text
+    assert "write.n1 SKIP" not in text

@@ -123,3 +123,19 @@ def test_a_trial_that_cannot_be_run_is_the_hosts_trouble(host: Host) -> None:
     host.kernel.unlink()
     with pytest.raises(AcceleratorTrouble, match="bzImage"):
         host.prove()
+
+
+def test_a_cache_that_may_only_be_read(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A verdict is found out all the same, every time anew, and leaves nothing."""
+    host.install(WORKS)
+    cache = host.root / "cache"
+    cache.mkdir()
+    allowed = os.access
+
+    def access(path: os.PathLike[str], mode: int) -> bool:
+        return path != cache and allowed(path, mode)
+
+    monkeypatch.setattr("vm.accelerator.os.access", access)
+    assert [host.prove().verdict for _ in range(2)] == [Verdict.WORKS] * 2
+    assert host.starts() == 2
+    assert list(cache.iterdir()) == []

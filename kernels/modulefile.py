@@ -1,0 +1,66 @@
+"""What a module's file (.ko) says about itself: its name and the kernel it was built for.
+
+Source: include/linux/module.h, MODULE_INFO: `key=value` texts in the section .modinfo.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernels.errors import UserMistake
+
+_ELF = b"\x7fELF"
+# e_type of the ELF header: a module is not linked yet.
+_TYPE = slice(16, 18)
+_RELOCATABLE = 1
+_NAME = re.compile(rb"\0name=(\w+)\0")
+_VERMAGIC = re.compile(rb"\0vermagic=([^\0]+)\0")
+
+
+class NoModule(UserMistake):
+    """A file that is no module, or none for this kernel."""
+
+    def __init__(self, path: Path, why: str, mend: str) -> None:
+        super().__init__(f"{path} {why}", mend)
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleFile:
+    """A module's file.  `vermagic` begins with the release of its kernel."""
+
+    path: Path
+    name: str
+    vermagic: str
+
+    @property
+    def release(self) -> str:
+        """The release of the kernel that it was built for."""
+        return self.vermagic.partition(" ")[0]
+
+    def require(self, release: str) -> None:
+        """Raise NoModule unless it was built for a kernel of this release.
+
+        The words behind the release in the vermagic (SMP, preempt …) only the kernel knows.
+        """
+        if self.release != release:
+            why = f"was built for {self.release} (vermagic {self.vermagic!r}), not for {release}"
+            raise NoModule(self.path, why, "build it against the tree of this kernel")
+
+
+def read_module(path: Path) -> ModuleFile:
+    """Read a module's file.  Raises NoModule for one that cannot be read or is none."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        why = f"cannot be read: {error.strerror or error}"
+        raise NoModule(path, why, "give a .ko that you can read") from error
+    if not content.startswith(_ELF):
+        raise NoModule(path, "is no module: it is not an ELF file", "unpack it if it is packed")
+    name, vermagic = _NAME.search(content), _VERMAGIC.search(content)
+    kind = int.from_bytes(content[_TYPE], "little")
+    if kind != _RELOCATABLE or name is None or vermagic is None:
+        why = "is no module: it has no name and no vermagic"
+        raise NoModule(path, why, "give the .ko, not one of its objects")
+    return ModuleFile(path, name[1].decode(), vermagic[1].decode("ascii", "replace"))

@@ -1,0 +1,99 @@
+"""ccache where there is one: in front of the compiler, and nothing of a kernel's identity."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kernels import ccache
+from kernels.build import ensure
+from kernels.catalog import KernelEntry
+from kernels.store import Store
+from tests.kernels.fake_make import FakeMake
+
+# Says which compiler it is asked to be, and where the real one is.
+FAKE = """\
+#!/bin/sh
+if test "$1" = --get-config; then echo {cache}; exit; fi
+echo "$(basename "$0") CCACHE_DIR=$CCACHE_DIR" >> {diary}
+exec {gcc} "$@"
+"""
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A ccache first on PATH; what it is called as is in the file `diary` beside it."""
+    directory = tmp_path / "fake-ccache"
+    directory.mkdir()
+    text = FAKE.format(
+        cache=tmp_path / "cache", diary=directory / "diary", gcc=shutil.which("gcc") or "false"
+    )
+    (directory / "ccache").write_text(text)
+    (directory / "ccache").chmod(0o755)
+    monkeypatch.setenv("PATH", str(directory), prepend=os.pathsep)
+    return directory
+
+
+def test_it_stands_in_by_the_compilers_name(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CCACHE_DIR", "/mine")
+    variables = ccache.in_front(tmp_path / "links")
+    assert variables["CCACHE_DIR"] == "/mine"
+    found = shutil.which("gcc", path=variables["PATH"])
+    assert found == str(tmp_path / "links" / "gcc")
+    assert Path(found).resolve() == fake / "ccache"
+    # Again, and after ccache moved.
+    (tmp_path / "links" / "gcc").unlink()
+    (tmp_path / "links" / "gcc").symlink_to("/nowhere")
+    assert ccache.in_front(tmp_path / "links") == variables
+    assert (tmp_path / "links" / "gcc").resolve() == fake / "ccache"
+
+
+def test_a_compiler_behind_it_is_asked(fake: Path, tmp_path: Path) -> None:
+    variables = ccache.in_front(tmp_path / "links")
+    said = subprocess.run(
+        ["gcc", "--version"],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert "gcc" in said.stdout
+    assert (fake / "diary").read_text().startswith("gcc CCACHE_DIR=")
+
+
+def test_none_is_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert ccache.in_front(tmp_path / "links") == {}
+    assert not (tmp_path / "links").exists()
+
+
+@pytest.mark.parametrize("answer", ["", "relative"])
+def test_one_without_a_cache_to_write_is_left_alone(
+    fake: Path, tmp_path: Path, answer: str
+) -> None:
+    (fake / "ccache").write_text(f"#!/bin/sh\necho {answer}\n")
+    assert ccache.in_front(tmp_path / "links") == {}
+
+
+def test_it_changes_neither_key_nor_make(
+    built_before: KernelEntry,
+    store: Store,
+    make: FakeMake,
+    fake: Path,
+) -> None:
+    first = ensure(built_before, store)
+    assert (store.ccache / "gcc").is_symlink()
+    called = make.diary
+    shutil.rmtree(store.root / "kernels")
+    shutil.rmtree(store.objects)
+    (fake / "ccache").unlink()
+    second = ensure(built_before, store)
+    assert second.key == first.key
+    assert make.diary == called * 2

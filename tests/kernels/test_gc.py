@@ -1,0 +1,199 @@
+"""Bounding the store: what goes, in which order, and what never does."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.cli import main, size
+from kernels.build import ensure
+from kernels.catalog import KernelEntry
+from kernels.collector import GRACE_S, Bound, Item, collect, survey, usage
+from kernels.errors import StoreBusy
+from kernels.modules import ensure_module
+from kernels.progress import silent
+from kernels.store import Store
+from tests.kernels.fake_make import FakeMake
+
+DAY = 24 * 3600.0
+
+
+@pytest.fixture
+def in_use(built_before: KernelEntry, store: Store, make: FakeMake) -> KernelEntry:
+    """A kernel in use, and beside it one that a user asked for, everything two days old."""
+    ensure(built_before, store)
+    ensure(replace(built_before, label="+mine", wanted=("CONFIG_C=y",)), store)
+    age(store, 2 * DAY)
+    return built_before
+
+
+def age(store: Store, seconds: float) -> None:
+    """Let everything in the store be so old."""
+    then = time.time() - seconds
+    for item in survey(store, ()):
+        os.utime(item.path, (then, then))
+
+
+def kinds(items: tuple[Item, ...]) -> list[str]:
+    """What there is, by kind and name without revision."""
+    return sorted(f"{item.kind} {item.name.split()[0]}" for item in items if item.kind != "log")
+
+
+def test_what_a_name_in_use_needs_stays(in_use: KernelEntry, store: Store) -> None:
+    done = collect(store, [in_use], Bound(keep=0))
+    assert kinds(done.gone) == ["kernel 9.9+mine", "objects 9.9+mine"]
+    assert kinds(done.stays) == ["kernel 9.9", "objects 9.9", "source linux-source-9.9_9.9.3-1"]
+    assert all(item.needed for item in done.stays)
+    assert store.lookup(in_use) is not None
+    assert [file.stem for file in (store.root / "names").iterdir()] == ["9.9"]
+    assert not any((store.root / "work").iterdir())
+
+
+def test_all_lets_everything_go(in_use: KernelEntry, store: Store) -> None:
+    collect(store, [in_use], Bound(keep=0, every=True))
+    assert survey(store, [in_use]) == ()
+    assert store.lookup(in_use) is None
+    # A revision that was resolved once stays resolved.
+    assert store.remembered_revision(in_use) == "9.9.3-1"
+
+
+def test_the_least_recently_used_goes_first_and_no_more_than_need_be(
+    in_use: KernelEntry, store: Store
+) -> None:
+    mine = next(item for item in survey(store, ()) if item.name == "9.9+mine")
+    others = [item for item in survey(store, ()) if item.path != mine.path]
+    for item in others:
+        os.utime(item.path, (time.time() - DAY, time.time() - DAY))
+    done = collect(store, (), Bound(keep=sum(item.size for item in others)))
+    assert [item.path for item in done.gone] == [mine.path]
+    assert done.freed == mine.size
+    assert done.kept == sum(item.size for item in others)
+
+
+def test_what_was_used_since_stays(in_use: KernelEntry, store: Store) -> None:
+    assert collect(store, (), Bound(since=time.time() - 3 * DAY)).gone == ()
+    assert len(collect(store, (), Bound(since=time.time() - DAY)).gone) > 4
+
+
+def test_a_run_marks_what_it_uses(in_use: KernelEntry, store: Store) -> None:
+    mine = replace(in_use, label="+mine", wanted=("CONFIG_C=y",))
+    kernel = ensure(mine, store)
+    done = collect(store, [in_use], Bound(keep=0))
+    assert kinds(done.gone) == ["objects 9.9+mine"]
+    assert kernel.image.is_file()
+    # Whatever is asked for, a guest may be rebooted from it yet.
+    assert collect(store, (), Bound(keep=0, every=True), now=time.time()).stays != ()
+    assert GRACE_S >= 3600
+
+
+def test_a_dry_run_changes_nothing_and_takes_no_lock(
+    in_use: KernelEntry, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sorted(store.root.rglob("*"))
+    monkeypatch.setattr(store, "locked", None)
+    assert collect(store, (), Bound(keep=0), dry_run=True).freed > 0
+    assert sorted(store.root.rglob("*")) == before
+
+
+def test_nothing_goes_under_a_running_build(
+    in_use: KernelEntry, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernels.collector._WAIT_S", 0.1)
+    other = Store(store.root)
+    with other.locked("building 9.9", silent), pytest.raises(StoreBusy, match=r"building 9\.9"):
+        collect(store, (), Bound(keep=0))
+    assert store.lookup(in_use) is not None
+
+
+def test_a_killed_collector_leaves_whole_things_or_none(
+    in_use: KernelEntry, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("kernels.collector.Store.workspace", _abandoned)
+        collect(store, (), Bound(keep=0))
+    # Moved out of its place, and not removed yet.
+    assert not any((store.root / "kernels").iterdir())
+    assert any((store.root / "work").iterdir())
+    collect(store, (), Bound(keep=0))
+    assert not (store.root / "work").exists()
+
+
+@contextmanager
+def _abandoned(store: Store, what: str) -> Iterator[Path]:
+    """A workspace whose owner is killed before it is swept."""
+    directory = store.root / "work" / f"{what}-{time.monotonic_ns()}"
+    directory.mkdir(parents=True)
+    yield directory
+
+
+def test_old_builds_of_a_module_go_and_the_last_stays(
+    in_use: KernelEntry, store: Store, make: FakeMake, tmp_path: Path
+) -> None:
+    probe = tmp_path / "probe"
+    probe.mkdir()
+    (probe / "Kbuild").write_text("obj-m := probe.o\n")
+    for text in ("int one;\n", "int two;\n"):
+        (probe / "probe.c").write_text(text)
+        last = ensure_module(in_use, probe, store)
+        age(store, DAY)
+        os.utime(last.parent)
+    age_of_last = last.parent.stat().st_mtime
+    os.utime(last.parent, (age_of_last - 7200, age_of_last - 7200))
+    done = collect(store, [in_use], Bound(keep=0))
+    assert [item.kind for item in done.gone if item.kind == "module"] == ["module"]
+    assert last.is_file()
+
+
+def test_the_originals_of_a_patched_tree_go_with_it(in_use: KernelEntry, store: Store) -> None:
+    (tree,) = store.sources.iterdir()
+    journal = tree.with_name(f"{tree.name}.journal")
+    journal.mkdir()
+    os.utime(tree, (0, 0))
+    collect(store, (), Bound(since=1))
+    assert list(store.sources.iterdir()) == []
+
+
+def test_usage_counts_what_is_on_disk(tmp_path: Path) -> None:
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "directory" / "file").write_bytes(b"x" * 100_000)
+    (tmp_path / "link").symlink_to("/")
+    assert 100_000 <= usage(tmp_path) < 200_000
+    assert usage(tmp_path / "absent") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("10G", 10 << 30), ("1.5M", 3 << 19), ("800MiB", 800 << 20), ("4096", 4096), ("1k", 1024)],
+)
+def test_sizes_as_people_write_them(text: str, expected: int) -> None:
+    assert size(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "G", "ten", "-1G", "10X"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(ValueError, match=r".*"):
+        size(text)
+
+
+def test_the_command_says_what_would_go(
+    in_use: KernelEntry,
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("UEVT_CACHE", str(store.root))
+    assert main(["kernels", "gc", "--keep", "0", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "9.9+mine" in said
+    assert "would go" in said.splitlines()[-1]
+    assert main(["kernels", "gc", "--older", "1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["freed"] == sum(item["bytes"] for item in told["gone"]) > 0
+    assert told["kept"] == 0

@@ -1,0 +1,164 @@
+"""What a user asks for: names, labels, broken files, and whose fault lost options are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernels.catalog import KernelEntry, load_catalog
+from kernels.config import LostOption
+from kernels.errors import BadCatalogEntry, BrokenFile, LostOptions, UnknownKernel, UserMistake
+from kernels.flavours import FLAVOURS, flavour, names
+from kernels.request import Request
+from kernels.store import Recipe
+
+PATCH = "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"
+
+
+@pytest.fixture
+def fragment(tmp_path: Path) -> Path:
+    """A configuration fragment."""
+    file = tmp_path / "my options.config"
+    file.write_text("CONFIG_LATENCYTOP=y\n# CONFIG_IO_URING is not set\n")
+    return file
+
+
+def test_a_catalog_kernel_is_itself() -> None:
+    assert Request("6.12").entry() == load_catalog().find("6.12")
+
+
+def test_the_id_names_everything_that_was_added(tmp_path: Path, fragment: Path) -> None:
+    patch = tmp_path / "fix.patch"
+    patch.write_text(PATCH)
+    entry = Request("6.12@6.12.115-2", (patch,), (fragment,), "fault").entry()
+    assert entry.kernel_id == "6.12@6.12.115-2+fix+my-options~fault"
+    assert entry.name == "6.12"
+    assert (entry.of, entry.variant) == (None, False)
+
+
+def test_a_fragment_wins_over_the_catalog_and_the_flavour(tmp_path: Path, fragment: Path) -> None:
+    fragment.write_text("# CONFIG_USER_EVENTS is not set\n# CONFIG_KASAN is not set\n")
+    wanted = Request("6.12", configs=(fragment,), flavour="debug").entry().wanted
+    assert "# CONFIG_USER_EVENTS is not set" in wanted
+    assert "# CONFIG_KASAN is not set" in wanted
+    assert not {"CONFIG_USER_EVENTS=y", "CONFIG_KASAN=y"} & set(wanted)
+
+
+def test_what_is_added_makes_another_kernel(fragment: Path) -> None:
+    plain, added = Request("6.12").entry(), Request("6.12", configs=(fragment,)).entry()
+    assert plain.digest() != added.digest()
+    fragment.write_text("CONFIG_LATENCYTOP=y\n")
+    assert Request("6.12", configs=(fragment,)).entry().digest() != added.digest()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"CONFIG_A\n", "'CONFIG_A' is no configuration line"),
+        (b"# nothing\n", "it sets no option"),
+        (b"", "it sets no option"),
+        (b"CONFIG_A=m\n", "CONFIG_A=m: the modules of a kernel are not built"),
+        (b'CONFIG_A="\xff"\n', "it is not UTF-8"),
+    ],
+)
+def test_a_broken_fragment_is_named(fragment: Path, content: bytes, said: str) -> None:
+    fragment.write_bytes(content)
+    with pytest.raises(BrokenFile) as caught:
+        Request("6.12", configs=(fragment,)).entry()
+    assert str(caught.value).startswith(f"{fragment}: {said}")
+    assert caught.value.mend
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    for request in (
+        Request("6.12", configs=(tmp_path / "absent",)),
+        Request("6.12", patches=(tmp_path / "absent",)),
+        Request("6.12", configs=(tmp_path,)),
+    ):
+        with pytest.raises(UserMistake, match=str(tmp_path)):
+            request.entry()
+
+
+def test_an_unknown_kernel_and_an_unknown_flavour() -> None:
+    with pytest.raises(UnknownKernel):
+        Request("6.1200").entry()
+    with pytest.raises(UserMistake, match="unknown flavour 'debgu'") as caught:
+        Request("6.12", flavour="debgu").entry()
+    assert caught.value.mend == "did you mean debug?"
+
+
+# Lost options
+
+
+def lost(*names: str) -> LostOptions:
+    return LostOptions([LostOption(name, "y", None) for name in names])
+
+
+def test_lost_options_are_the_fault_of_the_fragment_that_asks_for_them(
+    tmp_path: Path, fragment: Path
+) -> None:
+    other = tmp_path / "other.config"
+    other.write_text("CONFIG_OTHER=y\n")
+    accused = Request("6.12", configs=(fragment, other)).accused(lost("CONFIG_OTHER"))
+    assert isinstance(accused, BrokenFile)
+    assert str(accused).startswith(f"{other}: this kernel cannot have what it asks for")
+    assert "CONFIG_OTHER (wanted y) is absent" in str(accused)
+
+
+def test_a_fragment_that_takes_a_dependency_away_is_named(fragment: Path) -> None:
+    accused = Request("6.12", configs=(fragment,)).accused(lost("CONFIG_9P_FS"))
+    assert isinstance(accused, BrokenFile)
+    assert f"{fragment}: it takes away what guests and cases need: CONFIG_9P_FS" in str(accused)
+
+
+def test_without_fragments_lost_options_are_ours() -> None:
+    error = lost("CONFIG_A")
+    assert Request("6.12", flavour="debug").accused(error) is error
+
+
+# Flavours
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_flavour_is_whole(name: str) -> None:
+    found = flavour(name)
+    assert found.memory_mib >= 512
+    assert found.slowness >= 1
+    entry = Request("6.12", flavour=name).entry()
+    assert entry.kernel_id == f"6.12~{name}"
+    assert entry.make == found.make
+    assert entry.needs.objects_mib >= load_catalog().find("6.12").needs.objects_mib
+
+
+def test_the_flavours_are_these() -> None:
+    assert names() == ("debug", "fault", "gcov")
+    assert {file.stem for file in FLAVOURS.glob("*.toml")} == set(names())
+    assert flavour("gcov").make == ("GCOV_PROFILE_trace_events_user.o=y",)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("memory_mib = 1\nslowness = 1\n", "objects_mib: missing"),
+        ("memory_mib = 1\nslowness = 1\nobjects_mib = 1\nmade = []\n", "made: unknown key"),
+        (
+            'memory_mib = 1\nslowness = 1\nobjects_mib = 1\nmake = ["vmlinux"]\n',
+            "make: 'vmlinux' would be a target",
+        ),
+    ],
+)
+def test_a_flavours_table_is_checked(tmp_path: Path, table: str, said: str) -> None:
+    (tmp_path / "x.config").write_text("CONFIG_A=y\n")
+    (tmp_path / "x.toml").write_text(table)
+    with pytest.raises(BadCatalogEntry, match=said):
+        flavour("x", tmp_path)
+
+
+def test_words_for_make_are_part_of_a_kernels_identity(entry: KernelEntry) -> None:
+    recipe = Recipe("linux", "9.9", ("CONFIG_A=y",), "", "gcc")
+    assert replace(recipe, make=("A=y",)).key != recipe.key
+    assert replace(entry, make=("A=y",)).digest() != entry.digest()
+    # What is in stores of before there were such words is found under its key.
+    assert recipe.key == "11f5ef9f15da21e00ab74128f045204769579027871a2db0ab47b092fa3f3269"
