@@ -9,17 +9,20 @@ from pathlib import Path
 from conformance.report.exits import ExitStyle
 
 # Options of one value, of several, and of none.
-_VALUES = ("image", "abi", "flavour", "tier", "out", "exit_style")
+_VALUES = ("image", "modules", "tree", "ref", "abi", "flavour", "tier", "out", "exit_style")
 _LISTS = ("patch", "config", "append")
 _FLAGS = ("force", "require")
 # Those that name files, from where the user is.
-_PATHS = ("image", "out", "patch", "config")
+_PATHS = ("image", "modules", "tree", "out", "patch", "config")
 
 
 def declare(add: Callable[..., object]) -> None:
     """Declare all of them to argparse's ``add_argument``, or pytest's ``addoption``."""
     several = {"action": "append", "default": []}
     add("--image", metavar="FILE", help="a bzImage of your own in the place of --kernel")
+    add("--modules", metavar="DIR", help="the modules of --image: lib/modules/RELEASE")
+    add("--tree", metavar="DIR", help="a kernel tree of your own, which is only read")
+    add("--ref", metavar="REF", help="a commit of --tree's repository in the place of its files")
     add("--patch", metavar="FILE", help="a change to make to the kernel's source", **several)
     add("--config", metavar="FILE", help="configuration lines to add", **several)
     add("--flavour", metavar="F", help="debug, gcov or fault: a kernel that checks more")

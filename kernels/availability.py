@@ -115,7 +115,7 @@ def _at_hand(entry: KernelEntry, store: Store) -> bool:
     """Whether the source tree that an entry would be built from is in the store."""
     revision = store.remembered_revision(entry)
     trees = SourceTrees(store, silent)
-    return revision is not None and trees.path(entry.source.package, revision).is_dir()
+    return revision is not None and trees.path(entry.source, revision).is_dir()
 
 
 def _unoffered(entry: KernelEntry, versions: Sequence[str]) -> KernelsError | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kernels.build import HostWorkshop, ensure
-from kernels.catalog import KernelEntry
+from kernels.catalog import TREE, KernelEntry
 from kernels.deadline import Deadline
 from kernels.errors import BuildFailed, UserMistake
 from kernels.files import digest_of, sync
@@ -85,10 +85,16 @@ def _prepared(
     recipe = store.recipe(kernel)
     exact = replace(entry, revision=recipe.revision)
     workshop = HostWorkshop(store, progress)
-    workshop.prepare(exact, recipe.revision)
-    tree = SourceTrees(store, progress).path(recipe.package, recipe.revision)
+    toolset = workshop.prepare(exact, recipe.revision)
+    if toolset.revision != recipe.revision:
+        raise UserMistake(
+            f"{entry.source} was edited after {entry.kernel_id} was built", "run it again"
+        )
+    tree = SourceTrees(store, progress).path(entry.source, recipe.revision)
     objects = ObjectsDirectory.of(entry, recipe, tree, store)
     same = objects.built and digest_of(objects.configuration) == kernel.config_sha256
+    if entry.source.kind == TREE:
+        same = same and objects.holds(recipe)
     if not same or not tree.is_dir():
         workshop.make(exact, recipe)
     return tree, objects

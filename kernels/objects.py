@@ -20,6 +20,8 @@ COPY_S = 900.0
 # Present while an objects directory is being worked on, gone when make ended well.  A compiler
 # that was killed can leave half an object that is newer than its source, which make trusts.
 _UNFINISHED = ".unfinished"
+# The recipe's key.  A user's tree has one directory for all its contents.
+_MADE = ".made"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class ObjectsDirectory:
         """The directory of a recipe; it need not exist."""
         compiler = hashlib.sha256(recipe.compiler.encode()).hexdigest()[:12]
         suffix = f"+{recipe.patches[:12]}" if recipe.patches else ""
-        return cls(store.objects / f"{tree.name}_{compiler}" / f"{entry.name}{entry.label}{suffix}")
+        return cls(store.objects / f"{tree.name}_{compiler}" / f"{entry.objects_name}{suffix}")
 
     @property
     def configuration(self) -> Path:
@@ -60,6 +62,15 @@ class ObjectsDirectory:
     def built(self) -> bool:
         """Whether a kernel was linked here and nothing was interrupted since."""
         return (self.path / "vmlinux").exists() and not self._mark.exists()
+
+    def holds(self, recipe: Recipe) -> bool:
+        """Whether the last kernel that was linked here is that of a recipe."""
+        kept = self.path / _MADE
+        return self.built and kept.is_file() and kept.read_text("utf-8") == recipe.key
+
+    def finish(self, recipe: Recipe) -> None:
+        """Say which recipe's kernel was linked here last."""
+        (self.path / _MADE).write_text(recipe.key, encoding="utf-8")
 
     @property
     def _mark(self) -> Path:

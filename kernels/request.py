@@ -1,4 +1,4 @@
-"""What a user asks for: a kernel of the catalog, and what is to be added to it."""
+"""What a user asks for: a kernel of the catalog or a tree, and what is to be added to it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from pathlib import Path
 from kernels import config
 from kernels.catalog import KernelEntry, load_catalog
 from kernels.errors import UserMistake
+from kernels.progress import Progress, silent
+from kernels.store import Store
 from kernels.table import closest
+from kernels.trees import entry_of
 
 # Fragments that make another kernel for another purpose out of any.
 FLAVOURS = config.FRAGMENTS / "flavours"
@@ -26,20 +29,27 @@ class BrokenFile(UserMistake):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A kernel of the catalog by name, with patches, configuration fragments and a flavour."""
+    """A kernel, with patches, configuration fragments and a flavour.
 
-    kernel: str
+    It is one of the catalog by name, or the tree in a directory of the user's: as it is, or the
+    commit `ref` of its repository.
+    """
+
+    kernel: str = ""
     patches: tuple[Path, ...] = ()
     configs: tuple[Path, ...] = ()
     flavour: str | None = None
+    tree: Path | None = None
+    ref: str | None = None
 
-    def entry(self) -> KernelEntry:
-        """What is to be built.
+    def entry(self, store: Store | None = None, progress: Progress = silent) -> KernelEntry:
+        """What is to be built.  A tree is read for it, and what is known of it kept in the store.
 
         Its kernel id is `name[@revision][+patch…][+config stem…][~flavour]`.  Raises
-        UnknownKernel, BrokenFile, UserMistake for a flavour there is not.
+        UnknownKernel, BrokenFile, UserMistake for a flavour there is not, and for a tree what
+        `trees.entry_of` raises.
         """
-        base = load_catalog().find(self.kernel)
+        base = self._base(store or Store(), progress)
         patches = [(path.stem, _text(path)) for path in self.patches]
         fragments = [_fragment(path) for path in self.configs]
         if self.flavour is not None:
@@ -50,6 +60,11 @@ class Request:
             wanted=config.merge(("\n".join(base.wanted), *fragments)),
             label=self._label(),
         )
+
+    def _base(self, store: Store, progress: Progress) -> KernelEntry:
+        if self.tree is not None:
+            return entry_of(self.tree, self.ref, store, progress)
+        return load_catalog().find(self.kernel)
 
     def _label(self) -> str:
         stems = [_NOT_IN_NAMES.sub("-", path.stem) for path in (*self.patches, *self.configs)]

@@ -5,7 +5,8 @@ Below `root` (UEVT_CACHE, else the user's cache directory):
 - `kernels/<key>/`: image, config and kernel.json of a finished build; appears by one rename
 - `names/<kernel id>.json`: which key a name meant when it was last built
 - `modules/<key>/<digest>/`: a module for that kernel, by the digest of its source
-- `sources/`, `objects/`, `apt/`: what the workshop works with
+- `sources/`, `objects/`, `apt/`, `downloads/`: what the workshop works with
+- `trees/<package>/`: what is known of a user's tree, whose copy is in `sources/`
 - `work/`: builds under way, `logs/`: make's output, `lock` and `lock.holder`
 """
 
@@ -120,6 +121,16 @@ class Store:
     def apt(self) -> Path:
         """apt's state when the host's own does not serve."""
         return self.root / "apt"
+
+    @property
+    def trees(self) -> Path:
+        """What is known of users' trees."""
+        return self.root / "trees"
+
+    @property
+    def downloads(self) -> Path:
+        """Tarballs on their way here, those that broke off too."""
+        return self.root / "downloads"
 
     @property
     def logs(self) -> Path:

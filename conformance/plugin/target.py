@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ from vm.argv import find_qemu
 MODULES = Path(__file__).parents[2] / "fixtures" / "modules"
 
 MODEL = "model"
+# The options that name what to judge, of which there is one.
+_KERNELS = ("kernel", "image", "tree")
 # The contract the model judges itself by when no --abi is given.
 MODEL_ABI = "6.12.117"
 
@@ -110,16 +112,21 @@ def resolve(options: Namespace) -> Target:
 
 def _check(options: Namespace) -> None:
     """Refuse what names no kernel, more than one, or changes to what is not built here."""
-    if options.kernel is None and options.image is None:
-        raise Misplaced("no kernel named", "add --kernel 6.12, --kernel model or --image FILE")
-    if options.kernel is not None and options.image is not None:
-        raise Misplaced("--kernel and --image exclude each other", "give one of them")
+    named = [name for name in _KERNELS if getattr(options, name) is not None]
+    if not named:
+        which = "--kernel 6.12, --kernel model, --tree DIR or --image FILE"
+        raise Misplaced("no kernel named", f"add {which}")
+    if len(named) > 1:
+        raise Misplaced(f"--{named[0]} and --{named[1]} exclude each other", "give one of them")
+    for name, of in (("ref", "tree"), ("modules", "image")):
+        if getattr(options, name) is not None and getattr(options, of) is None:
+            raise Misplaced(f"--{name} goes with --{of}", f"add --{of}, or leave out --{name}")
     for name in ("patch", "config", "flavour"):
-        if getattr(options, name) and options.kernel in (None, MODEL):
+        if getattr(options, name) and (options.image is not None or options.kernel == MODEL):
             what = "an image" if options.image is not None else "the model"
             raise Misplaced(
                 f"--{name} is for kernels that are built, and {what} is not",
-                "name a kernel of the catalog: uevt kernels list",
+                "name a kernel of the catalog (uevt kernels list) or a tree: --tree DIR",
             )
 
 
@@ -141,17 +148,22 @@ def _image(options: Namespace) -> Target:
 def request_of(options: Namespace) -> Request:
     """What the options ask to be built."""
     return Request(
-        options.kernel,
+        options.kernel or "",
         patches=tuple(map(Path, options.patch)),
         configs=tuple(map(Path, options.config)),
         flavour=options.flavour,
+        tree=None if options.tree is None else Path(options.tree),
+        ref=options.ref,
     )
 
 
 def _built(options: Namespace) -> Target:
-    entry = request_of(options).entry()
     store, progress = Store(), StreamProgress(sys.stderr)
+    entry = request_of(options).entry(store, progress)
     built = ensure(entry, store, progress=progress)
+    if options.tree is not None:
+        # Edited while it waited, a tree is built as it was then.
+        entry = replace(entry, revision=built.revision)
     return Target(
         id=built.kernel_id,
         abi=options.abi or built.abi,
@@ -164,6 +176,7 @@ def _built(options: Namespace) -> Target:
         append=tuple(options.append),
         modules=_modules(entry, store, progress),
         accelerator=prove_accelerator(built.image),
+        origin=KernelOrigin.CATALOG if options.tree is None else KernelOrigin.USER,
     )
 
 
