@@ -118,7 +118,7 @@ def _kernels_list(arguments: argparse.Namespace) -> int:
     if arguments.buildable:
         found = survey(_entries(arguments.kernel), Store())
         for one in found:
-            if one.state is not State.UNBUILDABLE:
+            if one.state in (State.BUILT, State.BUILDABLE):
                 print(one.entry.kernel_id)
         return 0
     catalog = load_catalog()
@@ -195,7 +195,9 @@ def _run(arguments: argparse.Namespace) -> int:
         print(f"uevt: name a kernel: {which}", file=sys.stderr)
         return exit_code(Ending.USAGE, style)
     if kernels and own:
-        print(f"uevt: --kernel and --{own[0]} exclude each other; give one of them", file=sys.stderr)
+        print(
+            f"uevt: --kernel and --{own[0]} exclude each other; give one of them", file=sys.stderr
+        )
         return exit_code(Ending.USAGE, style)
     if arguments.guests is not None and arguments.guests < 1:
         print("uevt: -n needs a number of guests, 1 or more", file=sys.stderr)

@@ -95,7 +95,7 @@ class SourceTrees:
     def _origin(self, source: Source) -> Origin:
         if source.kind == DEBIAN_SOURCE:
             return apt.DebianPackage(source, self._store, self._progress)
-        return tarballs.Tarballs(source)
+        return tarballs.Tarballs(source, self._store, self._progress)
 
     def _unpack(self, offer: Offer, archive: Path, fresh: Path) -> None:
         deadline = Deadline(UNPACK_S, f"unpacking {offer.package} {offer.version}")
