@@ -7,6 +7,7 @@ Below `root` (UEVT_CACHE, else the user's cache directory):
 - `modules/<key>/<digest>/`: a module for that kernel, by the digest of its source
 - `sources/`, `objects/`, `apt/`, `downloads/`: what the workshop works with
 - `trees/<package>/`: what is known of a user's tree, whose copy is in `sources/`
+- `initramfs/`: what images whose drivers are modules begin with
 - `work/`: builds under way, `logs/`: make's output, `lock` and `lock.holder`
 """
 
@@ -131,6 +132,11 @@ class Store:
     def downloads(self) -> Path:
         """Tarballs on their way here, those that broke off too."""
         return self.root / "downloads"
+
+    @property
+    def initramfs(self) -> Path:
+        """What images with modules begin with, by the digest of their content."""
+        return self.root / "initramfs"
 
     @property
     def logs(self) -> Path:

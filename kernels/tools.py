@@ -56,6 +56,7 @@ TOOLS = {
         Tool("patch", ("patch", "patch", "patch", "patch")),
         Tool("setpriv", ("util-linux", "util-linux", "util-linux", "util-linux")),
         Tool("tar", ("tar", "tar", "tar", "tar")),
+        Tool("zstd", ("zstd", "zstd", "zstd", "zstd")),
         Tool("xz", ("xz-utils", "xz", "xz", "xz")),
         # The C library's headers, without which no host program of kbuild compiles.
         Tool("stdio.h", ("libc6-dev", "glibc-devel", "glibc-devel", "glibc"), header=True),

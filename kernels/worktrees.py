@@ -147,9 +147,8 @@ class WorkTree:
             if change.same_content and not change.gone:
                 file.chmod(_permissions(change))
                 continue
-            if file.is_dir() and not file.is_symlink():
-                shutil.rmtree(file)
-            file.unlink(missing_ok=True)
+            if os.path.lexists(file):
+                _remove(file)
             if not change.gone:
                 rewritten.append(change)
         self._prune(change.path for change in changes if change.gone)
@@ -171,29 +170,17 @@ class WorkTree:
     def _copy(self, changes: Sequence[Change], deadline: Deadline) -> None:
         """Copy files of the user's working tree, each checked to be what the snapshot has."""
         told = 0.0
+        for directory in {Path(change.path).parent for change in changes}:
+            (self.path / directory).mkdir(parents=True, exist_ok=True)
+        # As plain texts: with 90,000 files, paths as objects take longer than the disk.
+        source, target = f"{self._users.directory}/", f"{self.path}/"
         for change in changes:
             if deadline.expired:
                 raise TookTooLong(deadline.what, deadline.seconds)
             if deadline.elapsed - told >= TICK_S:
                 told = deadline.elapsed
                 self._progress(Step(deadline.what, elapsed_s=told, passing=True))
-            self._copy_one(change)
-
-    def _copy_one(self, change: Change) -> None:
-        source, target = self._users.directory / change.path, self.path / change.path
-        try:
-            link = change.mode == _SYMLINK
-            content = os.fsencode(source.readlink()) if link else source.read_bytes()
-        except OSError as error:
-            raise _Moved from error
-        if _blob(content, change.blob) != change.blob:
-            raise _Moved
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if link:
-            target.symlink_to(os.fsdecode(content))
-        else:
-            target.write_bytes(content)
-            target.chmod(_permissions(change))
+            _copy_one(source + change.path, target + change.path, change)
 
     def _check_out(
         self, changes: Sequence[Change], snapshot: Snapshot, ours: Git, deadline: Deadline
@@ -217,6 +204,38 @@ class WorkTree:
             ) from error
         finally:
             index.unlink(missing_ok=True)
+
+
+def _copy_one(source: str, target: str, change: Change) -> None:
+    """Raises _Moved when the file is not what the change says."""
+    link = change.mode == _SYMLINK
+    try:
+        if link:
+            content = os.fsencode(os.readlink(source))  # noqa: PTH115
+        else:
+            with open(source, "rb", buffering=0) as file:  # noqa: PTH123
+                content = file.read()
+    except OSError as error:
+        raise _Moved from error
+    if _blob(content, change.blob) != change.blob:
+        raise _Moved
+    if link:
+        os.symlink(os.fsdecode(content), target)  # noqa: PTH211
+        return
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _permissions(change))
+    try:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def _changes(

@@ -48,7 +48,8 @@ class MachineSpec:
 
     memory_mib is in MiB; actors is how many there can be at a time (each has a port); append holds
     further kernel arguments; python is the interpreter for the guest, seen there under the same
-    path (default: the one that runs us); qemu the program (default: found on PATH).
+    path (default: the one that runs us); qemu the program (default: found on PATH).  initramfs is
+    for a kernel whose drivers are modules (vm/initramfs.py).
     """
 
     kernel: Path
@@ -59,6 +60,7 @@ class MachineSpec:
     append: tuple[str, ...] = ()
     python: Path | None = None
     qemu: Path | None = None
+    initramfs: Path | None = None
 
 
 def qemu_argv(spec: MachineSpec, *, console: Path, channels: Sequence[int]) -> list[str]:
@@ -77,6 +79,7 @@ def qemu_argv(spec: MachineSpec, *, console: Path, channels: Sequence[int]) -> l
         "-chardev", f"file,id=console,path={_value(console)},append=on",
         "-serial", "chardev:console",
         *_ports(spec, channels),
+        *(["-initrd", str(spec.initramfs)] if spec.initramfs else []),
         "-append", _kernel_command_line(spec, options),
     ]
     # fmt: on

@@ -42,6 +42,10 @@ _MARK = 1.0
 _BOOT = 12.0
 #: After the channel has ended: QEMU's own end, and the last lines on the console.
 _GRACE = 2.0
+#: init/do_mounts.c: no driver for the root, or no file system.
+_NO_ROOT = re.compile(
+    r"VFS: (?:Unable to mount root|Cannot open root)|List of all bdev filesystems"
+)
 _GUEST = Path(__file__).parent / "guest"
 
 
@@ -270,9 +274,16 @@ class Machine:
         return BootFailed(
             f"no agent after a boot of {self.spec.kernel.name} (reached phase {phase}): {why}",
             phase=phase,
-            mend=f"read {self.console.path}",
+            mend=self._mend_of_boot(said),
             console=said,
         )
+
+    def _mend_of_boot(self, said: str) -> str:
+        if self.spec.initramfs is None and _NO_ROOT.search(said):
+            return (
+                "it lacks built-in drivers for virtio and 9p: give its modules with --modules DIR"
+            )
+        return f"read {self.console.path}"
 
     def _check_disk(self) -> None:
         """Raise DiskFull unless the console can be recorded."""

@@ -46,7 +46,9 @@ class MachineGuest:
         assert target.image is not None
         assert target.accelerator is not None
         self._wanted = target.wanted
-        spec = MachineSpec(target.image, target.accelerator, append=target.append)
+        spec = MachineSpec(
+            target.image, target.accelerator, append=target.append, initramfs=target.initramfs
+        )
         slowness = target.accelerator.slowness
         self._boot_s = _BOOT * slowness
         # The last mark, until it was seen on the console.

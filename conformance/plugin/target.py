@@ -15,12 +15,14 @@ from kernels.build import ensure
 from kernels.catalog import KernelEntry
 from kernels.errors import UserMistake
 from kernels.image import release_of
+from kernels.loadable import ModulesDirectory
 from kernels.modules import ensure_module
 from kernels.progress import Progress, StreamProgress
 from kernels.request import Request
 from kernels.store import Store, default_root
 from vm.accelerator import Accelerator, Verdict, prove
 from vm.argv import find_qemu
+from vm.initramfs import NEEDED, pack
 
 # Sources of the modules that cases need.
 MODULES = Path(__file__).parents[2] / "fixtures" / "modules"
@@ -38,13 +40,15 @@ class Target:
 
     ``variant`` says what a kernel that we changed is a variant of.  ``wanted`` are the
     configuration lines the guest must really have, ``modules`` the files of helper modules
-    for it by name; ``accelerator`` is None for the model.
+    for it by name, ``initramfs`` loads the drivers of an image that has them as modules;
+    ``accelerator`` is None for the model.
     """
 
     id: str
     abi: str
     release: str = ""
     image: Path | None = None
+    initramfs: Path | None = None
     source: str | None = None
     variant: str | None = None
     config_sha256: str | None = None
@@ -67,7 +71,8 @@ class Target:
     def to_json(self) -> dict[str, Any]:
         """For a worker process."""
         plain = asdict(self)
-        plain["image"] = None if self.image is None else str(self.image)
+        for name in ("image", "initramfs"):
+            plain[name] = None if plain[name] is None else str(plain[name])
         plain["modules"] = {name: str(path) for name, path in self.modules.items()}
         return plain
 
@@ -81,6 +86,7 @@ class Target:
             **{
                 **plain,
                 "image": None if plain["image"] is None else Path(plain["image"]),
+                "initramfs": None if plain["initramfs"] is None else Path(plain["initramfs"]),
                 "wanted": tuple(plain["wanted"]),
                 "append": tuple(plain["append"]),
                 "modules": {name: Path(path) for name, path in plain["modules"].items()},
@@ -133,11 +139,17 @@ def _check(options: Namespace) -> None:
 def _image(options: Namespace) -> Target:
     image = Path(options.image).absolute()
     release = release_of(image)
+    initramfs = None
+    if options.modules is not None:
+        needed = ModulesDirectory(Path(options.modules), release).ordered(NEEDED)
+        packed = [(module.name, module.content) for module in needed]
+        initramfs = pack(packed, Store().initramfs)
     return Target(
         id=f"image-{release}",
         abi=options.abi or release,
         release=release,
         image=image,
+        initramfs=initramfs,
         source=f"image {image.name}",
         append=tuple(options.append),
         accelerator=prove_accelerator(image),

@@ -222,9 +222,7 @@ def test_a_mirror_that_does_not_answer(
     of_series: KernelEntry, store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UEVT_MIRROR", "http://127.0.0.1:1")
-    with pytest.raises(
-        SourceUnavailable, match=r"http://127\.0\.0\.1:1 does not answer: C"
-    ):
+    with pytest.raises(SourceUnavailable, match=r"http://127\.0\.0\.1:1 does not answer: C"):
         obtained(of_series, store)
     monkeypatch.setenv("UEVT_MIRROR", "nonsense")
     with pytest.raises(SourceUnavailable, match="nonsense does not answer: unknown url type"):
