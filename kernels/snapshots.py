@@ -73,8 +73,12 @@ class UsersTree:
                 "see that you can read all of its files, then try again",
             ) from error
 
-    def ours(self, deadline: Deadline) -> Git:
-        """git with our repository for this tree, which reads the objects of theirs as well."""
+    def ours(self, deadline: Deadline, *, with_theirs: bool) -> Git:
+        """git with our repository for this tree.
+
+        With theirs it finds their objects too, and may only read: what it would write and they
+        have, it would not write but give a new time, in their repository.
+        """
         theirs = self._theirs()
         try:
             kind = theirs.line("rev-parse", "--show-object-format", deadline=deadline)
@@ -85,7 +89,7 @@ class UsersTree:
         directory = self._home / f"{kind}.git"
         if not (directory / "HEAD").is_file():
             git.make(directory, kind, deadline)
-        return git.private(directory, objects, self._progress)
+        return git.private(directory, objects if with_theirs else None, self._progress)
 
     def _theirs(self) -> Git:
         return git.reading(self.directory, self._progress)
@@ -104,7 +108,7 @@ class UsersTree:
         except OSError as error:
             raise NoKernelTree(self.directory, error.strerror or str(error)) from error
         number = _number(makefile, self.directory)
-        ours = self.ours(deadline)
+        ours = self.ours(deadline, with_theirs=False)
         listing = self._listing(ours, deadline)
         # Left by a git that was killed: whoever holds our lock is alone with it.
         (self._home / "index.lock").unlink(missing_ok=True)

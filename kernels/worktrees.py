@@ -6,6 +6,7 @@ with the time of that moment: make rebuilds what depends on them and nothing els
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -29,13 +30,16 @@ COPY_S = 1800.0
 # An editor that saves while we read is met once; whatever writes all the time, again and again.
 _ROUNDS = 5
 
+# A file that is gone, or a directory or no link any more.
+_ANOTHER_KIND = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL)
+
 _SYMLINK = "120000"
 _SUBMODULE = "160000"
 _EXECUTABLE = "100755"
 
 
 class _Moved(Exception):
-    """A file is no more what it was when the snapshot was taken."""
+    """A file is no more what it was when the snapshot was taken; str() is the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +84,17 @@ class WorkTree:
         Raises what `snapshot` raises, and StoreFull.
         """
         patches.undo(self.path, self._store)
+        moved = ""
         for _ in range(_ROUNDS):
             snapshot = self.snapshot()
             try:
                 self._bring_to(snapshot, tree_mib)
-            except _Moved:
+            except _Moved as error:
+                moved = str(error)
                 continue
             return snapshot.tree
         raise HostTrouble(
-            f"{self._users.directory} changes faster than it can be read",
+            f"{self._users.directory} changes faster than it can be read, last {moved}",
             "wait until whatever writes to it has ended, then try again",
         )
 
@@ -101,7 +107,7 @@ class WorkTree:
         if content == (snapshot.tree, ()):
             return
         deadline = Deadline(COPY_S, f"copying {self._users.directory}")
-        ours = self._users.ours(deadline)
+        ours = self._users.ours(deadline, with_theirs=True)
         try:
             if content is None:
                 raise GitFailed
@@ -112,7 +118,7 @@ class WorkTree:
             content = _nothing(ours, deadline), ()
             changes = _changes(ours, *content, snapshot.tree, deadline)
         before, begun = content
-        self._note(before, (*begun, snapshot.tree))
+        self._note(before, sorted({*begun, snapshot.tree}))
         self._change(changes, snapshot, ours, deadline)
         self._note(snapshot.tree, ())
 
@@ -207,7 +213,7 @@ class WorkTree:
 
 
 def _copy_one(source: str, target: str, change: Change) -> None:
-    """Raises _Moved when the file is not what the change says."""
+    """Raises _Moved when the file is not what the change says, OSError where it cannot be read."""
     link = change.mode == _SYMLINK
     try:
         if link:
@@ -216,9 +222,11 @@ def _copy_one(source: str, target: str, change: Change) -> None:
             with open(source, "rb", buffering=0) as file:  # noqa: PTH123
                 content = file.read()
     except OSError as error:
-        raise _Moved from error
+        if error.errno not in _ANOTHER_KIND:
+            raise
+        raise _Moved(change.path) from error
     if _blob(content, change.blob) != change.blob:
-        raise _Moved
+        raise _Moved(change.path)
     if link:
         os.symlink(os.fsdecode(content), target)  # noqa: PTH211
         return

@@ -27,6 +27,7 @@ from vm.errors import (
     GuestCrashed,
     GuestTrouble,
     NoAnswer,
+    NoRoot,
     QemuDied,
     VmError,
 )
@@ -271,19 +272,19 @@ class Machine:
             (found for found in findings if found.kind is Kind.INIT_DIED), None
         )
         why = crash.text if crash else str(trouble)
+        if self.spec.initramfs is None and _NO_ROOT.search(said):
+            return NoRoot(
+                f"{self.spec.kernel.name} cannot mount its root: {why}",
+                phase=phase,
+                mend="where its drivers for virtio and 9p are modules, give --modules DIR",
+                console=said,
+            )
         return BootFailed(
             f"no agent after a boot of {self.spec.kernel.name} (reached phase {phase}): {why}",
             phase=phase,
-            mend=self._mend_of_boot(said),
+            mend=f"read {self.console.path}",
             console=said,
         )
-
-    def _mend_of_boot(self, said: str) -> str:
-        if self.spec.initramfs is None and _NO_ROOT.search(said):
-            return (
-                "it lacks built-in drivers for virtio and 9p: give its modules with --modules DIR"
-            )
-        return f"read {self.console.path}"
 
     def _check_disk(self) -> None:
         """Raise DiskFull unless the console can be recorded."""

@@ -19,7 +19,7 @@ from conformance.expectations.loader import Expectations
 from conformance.options import declare
 from conformance.plugin.controller import INPUT, NAME, Controller, refuse, results_directory
 from conformance.plugin.running import NoExpression, Running, case_of, expression
-from conformance.plugin.target import Target, resolve
+from conformance.plugin.target import KERNELS, Target, resolve
 from conformance.plugin.worker import Worker
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending
@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
         told = json.loads(worker_input[INPUT])
         directory = Path(told["directory"]) / worker_input["workerid"]
         _judge_here(config, Target.from_json(told["target"]), directory)
-    elif option.kernel is not None or option.image is not None:
+    elif any(getattr(option, name) is not None for name in KERNELS):
         controller = _controller(config)
         config.pluginmanager.register(controller, NAME)
         _judge_here(config, controller.target, controller.directory)

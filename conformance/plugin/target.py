@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -21,15 +22,20 @@ from kernels.progress import Progress, StreamProgress
 from kernels.request import Request
 from kernels.store import Store, default_root
 from vm.accelerator import Accelerator, Verdict, prove
-from vm.argv import find_qemu
+from vm.argv import MachineSpec, find_qemu
+from vm.deadline import Deadline
+from vm.errors import NoRoot, VmError
 from vm.initramfs import NEEDED, pack
+from vm.machine import Machine
 
 # Sources of the modules that cases need.
 MODULES = Path(__file__).parents[2] / "fixtures" / "modules"
 
 MODEL = "model"
+# Seconds of an idle machine from QEMU's start to the agent's first answer.
+_BOOT_S = 12.0
 # The options that name what to judge, of which there is one.
-_KERNELS = ("kernel", "image", "tree")
+KERNELS = ("kernel", "image", "tree")
 # The contract the model judges itself by when no --abi is given.
 MODEL_ABI = "6.12.117"
 
@@ -118,7 +124,7 @@ def resolve(options: Namespace) -> Target:
 
 def _check(options: Namespace) -> None:
     """Refuse what names no kernel, more than one, or changes to what is not built here."""
-    named = [name for name in _KERNELS if getattr(options, name) is not None]
+    named = [name for name in KERNELS if getattr(options, name) is not None]
     if not named:
         which = "--kernel 6.12, --kernel model, --tree DIR or --image FILE"
         raise Misplaced("no kernel named", f"add {which}")
@@ -144,7 +150,7 @@ def _image(options: Namespace) -> Target:
         needed = ModulesDirectory(Path(options.modules), release).ordered(NEEDED)
         packed = [(module.name, module.content) for module in needed]
         initramfs = pack(packed, Store().initramfs)
-    return Target(
+    target = Target(
         id=f"image-{release}",
         abi=options.abi or release,
         release=release,
@@ -155,6 +161,23 @@ def _image(options: Namespace) -> Target:
         accelerator=prove_accelerator(image),
         origin=KernelOrigin.USER,
     )
+    _check_root(target)
+    return target
+
+
+def _check_root(target: Target) -> None:
+    """Boot once and raise NoRoot where that is why no case could run; others say more later."""
+    assert target.image is not None
+    assert target.accelerator is not None
+    spec = MachineSpec(target.image, target.accelerator, initramfs=target.initramfs)
+    deadline = Deadline(_BOOT_S * spec.accelerator.slowness, "agent after the boot")
+    with tempfile.TemporaryDirectory(prefix="uevt-") as directory:
+        try:
+            Machine.boot(spec, directory=Path(directory), deadline=deadline).close()
+        except NoRoot:
+            raise
+        except VmError:
+            return
 
 
 def request_of(options: Namespace) -> Request:
