@@ -188,7 +188,8 @@ def test_an_edit_of_the_same_size_with_an_old_time_is_seen(tree: Path, store: St
 def test_a_tree_that_changes_while_it_is_copied(
     tree: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original, rounds = WorkTree._copy, []
+    original = WorkTree._copy
+    rounds: list[int] = []
 
     def meddled(self: WorkTree, *rest: Any) -> None:
         if len(rounds) < wanted:
@@ -205,7 +206,7 @@ def test_a_tree_that_changes_while_it_is_copied(
         assert (work.path / "kernel/fork.c").read_text() == "round 1\n"
         assert len(rounds) == 3
         wanted = 1 << 30
-        (tree / "init/main.c").write_text("int other;\n")
+        (tree / "kernel/fork.c").write_text("once more\n")
         with pytest.raises(HostTrouble, match="changes faster than it can be read, last kernel"):
             work.follow(1)
 
