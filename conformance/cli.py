@@ -148,7 +148,7 @@ def _kernels_list(arguments: argparse.Namespace) -> int:
     if arguments.buildable:
         found = survey(_entries(arguments.kernel), Store())
         for one in found:
-            if one.state is not State.UNBUILDABLE:
+            if one.state in (State.BUILT, State.BUILDABLE):
                 print(one.entry.kernel_id)
         return 0
     catalog = load_catalog()
@@ -249,11 +249,15 @@ def _run(arguments: argparse.Namespace) -> int:
     for name in _DIRECTORIES:
         if os.environ.get(name):
             os.environ[name] = str(Path(os.environ[name]).absolute())
-    if len(kernels) + (arguments.image is not None) == 0:
-        print("uevt: name a kernel: --kernel 6.12, --kernel model or --image FILE", file=sys.stderr)
+    own = [name for name in ("image", "tree") if getattr(arguments, name) is not None]
+    if not kernels and not own:
+        which = "--kernel 6.12, --kernel model, --tree DIR or --image FILE"
+        print(f"uevt: name a kernel: {which}", file=sys.stderr)
         return exit_code(Ending.USAGE, style)
-    if len(kernels) > 1 and arguments.image is not None:
-        print("uevt: --kernel and --image exclude each other; give one of them", file=sys.stderr)
+    if kernels and own:
+        print(
+            f"uevt: --kernel and --{own[0]} exclude each other; give one of them", file=sys.stderr
+        )
         return exit_code(Ending.USAGE, style)
     if arguments.guests is not None and arguments.guests < 1:
         print("uevt: -n needs a number of guests, 1 or more", file=sys.stderr)

@@ -13,11 +13,14 @@ from conformance.report.errors import ReportError
 from conformance.report.exits import ExitStyle
 
 # Options of one value, of several, and of none.
-_VALUES = ("image", "abi", "flavour", "tier", "isolation", "shuffle", "out", "exit_style", "ktap")
+_VALUES = (
+    *("image", "modules", "tree", "ref", "abi", "flavour"),
+    *("tier", "isolation", "shuffle", "out", "exit_style", "ktap"),
+)
 _LISTS = ("patch", "config", "module", "append")
 _FLAGS = ("force", "require")
 # Those that name files, from where the user is.
-_PATHS = ("image", "out", "patch", "config", "module", "ktap")
+_PATHS = ("image", "modules", "tree", "out", "patch", "config", "module", "ktap")
 # In the place of a file: standard output.
 STDOUT = "-"
 # A descriptor that this process was started with.  Opened by its name a socket would refuse, and
@@ -31,6 +34,9 @@ def declare(add: Callable[..., object]) -> None:
     """Declare all of them to argparse's ``add_argument``, or pytest's ``addoption``."""
     several = {"action": "append", "default": []}
     add("--image", metavar="FILE", help="a bzImage of your own in the place of --kernel")
+    add("--modules", metavar="DIR", help="the modules of --image: lib/modules/RELEASE")
+    add("--tree", metavar="DIR", help="a kernel tree of your own, which is only read")
+    add("--ref", metavar="REF", help="a commit of --tree's repository in the place of its files")
     add("--patch", metavar="FILE", help="a change to make to the kernel's source", **several)
     add("--config", metavar="FILE", help="configuration lines to add", **several)
     add("--module", metavar="DIR", help="a module to load, its source or a .ko", **several)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kernels import aptsources, child
+from kernels import aptsources, child, tools
 from kernels.catalog import Source
 from kernels.deadline import Deadline
 from kernels.errors import MIB, SourceUnavailable
@@ -24,6 +24,8 @@ from kernels.progress import Progress, ticking
 from kernels.store import Store
 
 TOOLS = ("apt-cache", "apt-config", "apt-get", "dpkg-deb", "setpriv", "tar", "xz")
+# And what tar unpacks each with.
+_COMPRESSIONS = {"xz": "xz", "bz2": "bzip2", "gz": "gzip"}
 UPDATE_S = 600.0
 DOWNLOAD_S = 1800.0
 EXTRACT_S = 900.0
@@ -197,7 +199,25 @@ class DebianPackage:
                 "try again; if it fails the same way, report it with this line",
             )
         package.unlink()
-        return content / "usr" / "src" / f"{listed.package}.tar.xz"
+        return _tarball(content / "usr/src", listed.package)
+
+
+def _tarball(directory: Path, package: str) -> Path:
+    """The source in a package's files: Debian has it there, Ubuntu in a directory of its own.
+
+    Raises SourceUnavailable, MissingTool.
+    """
+    for place in (directory, directory / package):
+        for compression, tool in _COMPRESSIONS.items():
+            tarball = place / f"{package}.tar.{compression}"
+            # Ubuntu's link from here to there is absolute in some releases.
+            if tarball.is_file() and not tarball.is_symlink():
+                tools.require([tool])
+                return tarball
+    raise SourceUnavailable(
+        f"the package {package} has no {package}.tar.xz below usr/src",
+        "take its source from elsewhere: a tree with --tree DIR, or a tarball in UEVT_TARBALLS",
+    )
 
 
 def _known_to(apt: Apt, sources: Collection[Source]) -> dict[Source, tuple[str, ...]]:

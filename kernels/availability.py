@@ -1,4 +1,7 @@
-"""Which kernels of the catalog this machine has or can build, without asking the network."""
+"""Which kernels of the catalog this machine has or can build, without asking the network.
+
+What a mirror has is not known then: such a kernel is neither buildable nor unbuildable.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from enum import StrEnum
 
 from kernels import apt, tools
 from kernels.build import needed_tools
-from kernels.catalog import DEBIAN_SOURCE, KernelEntry, Source
+from kernels.catalog import DEBIAN_SOURCE, TARBALL, KernelEntry, Source
 from kernels.errors import KernelsError, MissingTool, SourceUnavailable, UnknownRevision
 from kernels.offers import matching
 from kernels.progress import silent
 from kernels.sources import SourceTrees
 from kernels.store import BuiltKernel, Store
-from kernels.tarballs import Tarballs
+from kernels.tarballs import Tarballs, Unseen
 
 
 class State(StrEnum):
@@ -22,6 +25,7 @@ class State(StrEnum):
 
     BUILT = "built"
     BUILDABLE = "can be built"
+    FETCHABLE = "has to be fetched"
     UNBUILDABLE = "cannot be built here"
 
 
@@ -38,7 +42,9 @@ class Availability:
         """The short answer."""
         if self.built is not None:
             return State.BUILT
-        return State.UNBUILDABLE if self.problem is not None else State.BUILDABLE
+        if self.problem is None:
+            return State.BUILDABLE
+        return State.FETCHABLE if isinstance(self.problem, Unseen) else State.UNBUILDABLE
 
     def __str__(self) -> str:
         if self.built is not None:
@@ -77,6 +83,7 @@ class _Host:
     """What this machine has for building some entries, looked at once for all of them."""
 
     def __init__(self, entries: Sequence[KernelEntry], store: Store) -> None:
+        self._store = store
         at_hand = {entry.kernel_id: _at_hand(entry, store) for entry in entries}
         self._needed = {
             entry.kernel_id: needed_tools(entry, at_hand=at_hand[entry.kernel_id])
@@ -96,7 +103,7 @@ class _Host:
             return MissingTool([tool.name for tool in absent], tools.install_command(absent))
         if entry.source not in self._offered:
             return None  # its tree is in the store
-        return _unoffered(entry, self._offered[entry.source])
+        return _unoffered(entry, self._offered[entry.source], self._store)
 
 
 def _offered(
@@ -108,7 +115,7 @@ def _offered(
     return {
         source: listed.get(source, ())
         if source.kind == DEBIAN_SOURCE
-        else tuple(offer.version for offer in Tarballs(source).at_hand())
+        else tuple(offer.version for offer in Tarballs(source, store, silent).at_hand())
         for source in sources
     }
 
@@ -117,17 +124,17 @@ def _at_hand(entry: KernelEntry, store: Store) -> bool:
     """Whether the source tree that an entry would be built from is in the store."""
     revision = store.remembered_revision(entry)
     trees = SourceTrees(store, silent)
-    return revision is not None and trees.path(entry.source.package, revision).is_dir()
+    return revision is not None and trees.path(entry.source, revision).is_dir()
 
 
-def _unoffered(entry: KernelEntry, versions: Sequence[str]) -> KernelsError | None:
+def _unoffered(entry: KernelEntry, versions: Sequence[str], store: Store) -> KernelsError | None:
     """What is wrong with the versions that can be had, or None."""
     if matching(versions, entry.revision) is not None:
         return None
+    if entry.source.kind == TARBALL:
+        return Tarballs(entry.source, store, silent).unseen(entry.kernel_id)
     if versions and entry.revision is not None:
         return UnknownRevision(entry.source.package, entry.revision, versions)
-    if entry.source.kind != DEBIAN_SOURCE:
-        return Tarballs(entry.source).unavailable()
     return SourceUnavailable(
         f"{entry.source} is not offered by this machine's package lists",
         f"uevt kernels build {entry.kernel_id} asks anew",

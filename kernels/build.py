@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kernels import apt, interface, tools
-from kernels.catalog import KernelEntry
+from kernels.catalog import TREE, KernelEntry
 from kernels.errors import BuildFailed, KernelsError, StoreFull, StoreUnusable
 from kernels.kbuild import Kbuild
 from kernels.objects import ObjectsDirectory
@@ -66,6 +66,9 @@ def ensure(
         shop = workshop or HostWorkshop(store, progress)
         remembered = None if refresh else store.remembered_revision(entry)
         toolset = shop.prepare(entry, remembered)
+        if entry.source.kind == TREE:
+            # It may have been edited while we waited: what was read now is what is built.
+            entry = replace(entry, revision=toolset.revision)
         recipe = Recipe(
             package=entry.source.package,
             revision=toolset.revision,
@@ -125,13 +128,15 @@ class HostWorkshop:
 
     def prepare(self, entry: KernelEntry, revision: str | None) -> Toolset:
         """See Workshop.  Raises MissingTool, SourceUnavailable, UnknownRevision."""
-        at_hand = revision and self._trees.path(entry.source.package, revision).is_dir()
+        at_hand = revision and self._trees.path(entry.source, revision).is_dir()
         needed = needed_tools(entry, at_hand=bool(at_hand))
         if "apt-cache" in needed and tools.missing(["apt-cache"]):
             raise apt.no_apt(entry.source)
         # All at once: nobody wants to install, try again and install some more.
         tools.require(needed)
         toolchain = tools.toolchain()
+        if entry.source.kind == TREE:
+            return Toolset(self._trees.follow(entry), toolchain)
         if revision and at_hand:
             return Toolset(revision, toolchain)
         offer = self._trees.resolve(entry)
@@ -140,7 +145,7 @@ class HostWorkshop:
 
     def make(self, entry: KernelEntry, recipe: Recipe) -> Product:
         """See Workshop.  Raises StoreFull, SourceUnavailable, BuildFailed, LostOptions."""
-        tree = self._trees.path(recipe.package, recipe.revision)
+        tree = self._trees.path(entry.source, recipe.revision)
         if recipe.revision in self._offers:
             tree = self._trees.obtain(entry, self._offers[recipe.revision])
         self._store.require_space(entry.needs.objects_mib, f"building {entry.kernel_id}")
@@ -160,7 +165,10 @@ class HostWorkshop:
             links=self._store.ccache,
         )
         with self._trees.patched(entry, tree, objects.last) as patched:
-            settled = objects.configured(recipe.wanted, patched.differing)
+            # Of a tree of the user's nobody knows what of its configuration was edited.
+            settled = entry.source.kind != TREE and objects.configured(
+                recipe.wanted, patched.differing
+            )
             with objects.making(recipe, patched):
                 try:
                     options = () if settled else kbuild.configure(recipe.wanted)

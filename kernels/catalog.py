@@ -23,6 +23,8 @@ VARIANTS = Path(__file__).parent / "variants"
 
 DEBIAN_SOURCE = "debian-source"
 TARBALL = "tarball"
+# A tree of the user's; no catalog file has one.
+TREE = "tree"
 # `series = "newest"`: any tarball, the newest of all.
 NEWEST = "newest"
 # `abi = "release"`: the ABI to judge by is that of the release that was built.
@@ -39,18 +41,23 @@ _SERIES = re.compile(rf"\d+\.\d+|{NEWEST}")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the source comes from: a distribution's source package, or an upstream tarball.
+    """Where the source comes from: a distribution's package, an upstream tarball, a user's tree.
 
     `suite` is the distribution's suite that has the package where the host's own may not,
-    `series` the releases that a tarball may be of.
+    `series` the releases that a tarball may be of, `tree` the directory of a user's tree and
+    `ref` the commit of its repository, None for the tree as it is.
     """
 
     kind: str
     package: str
     suite: str | None = None
     series: str | None = None
+    tree: Path | None = None
+    ref: str | None = None
 
     def __str__(self) -> str:
+        if self.kind == TREE:
+            return f"{self.ref} of {self.tree}" if self.ref else str(self.tree)
         if self.kind == TARBALL:
             return "any tarball" if self.series == NEWEST else f"tarball of {self.series}"
         return f"{self.package} in {self.suite}" if self.suite else self.package
@@ -74,9 +81,10 @@ class KernelEntry:
     """One kernel that can be built.
 
     `wanted` are the merged configuration lines, `patches` are in order of applying, `make` words
-    for make's command line, `revision` the one asked for by `NAME@REVISION`, if any, `label` what
-    was added by the user ("+fix~debug").  `of` names the kernel that this one is our variant of;
-    `differs` is what an `abi` of another release has to be told.
+    for make's command line, `revision` the one asked for by `NAME@REVISION`, if any (of a user's
+    tree, the id of its content), `label` what was added by the user ("+fix~debug").  `of` names
+    the kernel that this one is our variant of; `differs` is what an `abi` of another release has
+    to be told.
     """
 
     name: str
@@ -96,8 +104,13 @@ class KernelEntry:
     @property
     def kernel_id(self) -> str:
         """The name under which results are kept: path-safe and unique."""
-        name = f"{self.name}@{self.revision}" if self.revision else self.name
-        return name + self.label
+        asked = self.revision if self.source.kind != TREE else None
+        return (f"{self.name}@{asked}" if asked else self.name) + self.label
+
+    @property
+    def objects_name(self) -> str:
+        """The name under which objects are kept: all contents of a tree share them."""
+        return (TREE if self.source.kind == TREE else self.name) + self.label
 
     @property
     def variant(self) -> bool:

@@ -17,12 +17,9 @@ from kernels.lastbuild import Seen
 from kernels.objects import ObjectsDirectory
 from kernels.store import Recipe
 
-# With these a module is bound to one build: to its types, its key, its layout of structures.
-_BINDING = (
-    "CONFIG_DEBUG_INFO_BTF_MODULES",
-    "CONFIG_MODULE_SIG",
-    "CONFIG_RANDSTRUCT",
-)
+# With these a module is bound to one build: to its types, its layout of structures.  Signatures
+# are none of them: make signs what it installs, which is nothing of ours.
+_BINDING = ("CONFIG_DEBUG_INFO_BTF_MODULES", "CONFIG_RANDSTRUCT")
 # Programs of the host, which modules are made with.
 _TOOLS = ("scripts/", "tools/")
 

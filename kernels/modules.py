@@ -106,8 +106,12 @@ def _prepared(
     recipe = store.recipe(kernel)
     exact = replace(entry, revision=recipe.revision)
     workshop = HostWorkshop(store, progress)
-    workshop.prepare(exact, recipe.revision)
-    tree = SourceTrees(store, progress).path(recipe.package, recipe.revision)
+    toolset = workshop.prepare(exact, recipe.revision)
+    if toolset.revision != recipe.revision:
+        raise UserMistake(
+            f"{entry.source} was edited after {entry.kernel_id} was built", "run it again"
+        )
+    tree = SourceTrees(store, progress).path(entry.source, recipe.revision)
     objects = ObjectsDirectory.of(entry, recipe, tree, store)
     if not objects.holds(kernel.key) or not tree.is_dir():
         workshop.make(exact, recipe)

@@ -44,7 +44,7 @@ class ObjectsDirectory:
     def of(cls, entry: KernelEntry, recipe: Recipe, tree: Path, store: Store) -> ObjectsDirectory:
         """The directory of a recipe; it need not exist."""
         compiler = hashlib.sha256(recipe.compiler.encode()).hexdigest()[:12]
-        return cls(store.objects / f"{tree.name}_{compiler}" / f"{entry.name}{entry.label}")
+        return cls(store.objects / f"{tree.name}_{compiler}" / entry.objects_name)
 
     @property
     def configuration(self) -> Path:

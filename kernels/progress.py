@@ -17,8 +17,8 @@ QUIET_INTERVAL_S = 15.0
 class Step:
     """One moment of a preparation.
 
-    `done` and `expected` count objects while compiling (`expected` is an estimate and None
-    when there is none); `elapsed_s` is the time since the phase began.
+    `done` and `expected` count objects while compiling, or what `unit` says (`expected` is an
+    estimate and None when there is none); `elapsed_s` is the time since the phase began.
     `passing` marks a moment that the next step of the same phase replaces.
     """
 
@@ -26,15 +26,17 @@ class Step:
     elapsed_s: float = 0.0
     done: int | None = None
     expected: int | None = None
+    unit: str = "objects"
     passing: bool = False
 
     def __str__(self) -> str:
         parts = [self.phase]
         if self.done is not None and self.expected is not None:
             # The estimate is from another configuration or compiler: never claim 103 %.
-            parts.append(f"{self.done}/{max(self.done, self.expected)} objects")
+            parts.append(f"{self.done}/{max(self.done, self.expected)} {self.unit}")
         elif self.done is not None:
-            parts.append(f"{self.done} object{'' if self.done == 1 else 's'}")
+            unit = self.unit.removesuffix("s") if self.done == 1 else self.unit
+            parts.append(f"{self.done} {unit}")
         if self.elapsed_s >= 1.0:
             minutes, seconds = divmod(int(self.elapsed_s), 60)
             parts.append(f"{minutes}:{seconds:02d}")

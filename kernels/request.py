@@ -1,4 +1,4 @@
-"""What a user asks for: a kernel of the catalog, and what is to be added to it."""
+"""What a user asks for: a kernel of the catalog or a tree, and what is to be added to it."""
 
 from __future__ import annotations
 
@@ -11,26 +11,37 @@ from kernels.catalog import KernelEntry, load_catalog
 from kernels.errors import BrokenFile, LostOptions
 from kernels.flavours import Flavour, flavour
 from kernels.progress import Progress, Step, silent
+from kernels.store import Store
+from kernels.trees import entry_of
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A kernel of the catalog by name, with patches, configuration fragments and a flavour."""
+    """A kernel, with patches, configuration fragments and a flavour.
 
-    kernel: str
+    It is one of the catalog by name, or the tree in a directory of the user's: as it is, or the
+    commit `ref` of its repository.
+    """
+
+    kernel: str = ""
     patches: tuple[Path, ...] = ()
     configs: tuple[Path, ...] = ()
     flavour: str | None = None
+    tree: Path | None = None
+    ref: str | None = None
 
-    def entry(self, progress: Progress = silent) -> KernelEntry:
+    def entry(self, store: Store | None = None, progress: Progress = silent) -> KernelEntry:
         """What is to be built; `progress` is told what was chosen from the files.
 
+        A tree is read for it, and what is known of it kept in the store.
+
         Its kernel id is `name[@revision][+patch…][+config stem…][~flavour]`.  Raises
-        UnknownKernel, BrokenFile, UserMistake for a flavour there is not.
+        UnknownKernel, BrokenFile, UserMistake for a flavour there is not, and for a tree what
+        `trees.entry_of` raises.
         """
-        base = load_catalog().find(self.kernel)
+        base = self._base(store or Store(), progress)
         given = [series.read(path) for path in self.patches]
         for note in (note for each in given for note in each.notes):
             progress(Step(note))
@@ -63,6 +74,11 @@ class Request:
         others = f" (or {', '.join(map(str, self.configs[:-1]))})" if self.configs[1:] else ""
         why = f"it takes away what guests and cases need{others}: {listed}"
         return BrokenFile(path, why, "leave on what these options depend on")
+
+    def _base(self, store: Store, progress: Progress) -> KernelEntry:
+        if self.tree is not None:
+            return entry_of(self.tree, self.ref, store, progress)
+        return load_catalog().find(self.kernel)
 
     def _label(self) -> str:
         names = [*map(series.stem, self.patches), *(path.stem for path in self.configs)]

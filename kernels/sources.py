@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from kernels import apt, child, patches, tarballs, tools
-from kernels.catalog import DEBIAN_SOURCE, KernelEntry, Source
+from kernels import apt, child, git, patches, tarballs, tools
+from kernels.catalog import DEBIAN_SOURCE, TREE, KernelEntry, Source
 from kernels.deadline import Deadline
 from kernels.errors import SourceUnavailable, UnknownRevision
 from kernels.lastbuild import LastBuild
@@ -14,6 +14,7 @@ from kernels.offers import Offer, Origin, choose
 from kernels.patches import Patched
 from kernels.progress import Progress, ticking
 from kernels.store import Store
+from kernels.worktrees import WorkTree
 
 # A tree that root unpacks belongs to root, not to whoever owned it where it was packed.
 _OURS = ("--no-same-owner",)
@@ -22,7 +23,7 @@ UNPACK_S = 1800.0
 
 def tools_for(source: Source) -> tuple[str, ...]:
     """What obtaining a source needs on the host (keys of `tools.TOOLS`)."""
-    return apt.TOOLS if source.kind == DEBIAN_SOURCE else tarballs.TOOLS
+    return {DEBIAN_SOURCE: apt.TOOLS, TREE: git.TOOLS}.get(source.kind, tarballs.TOOLS)
 
 
 class SourceTrees:
@@ -32,9 +33,21 @@ class SourceTrees:
         self._store = store
         self._progress = progress
 
-    def path(self, package: str, revision: str) -> Path:
-        """Where the tree of that revision is once unpacked: the same for every set of patches."""
-        return self._store.sources / f"{package}_{revision}"
+    def path(self, source: Source, revision: str) -> Path:
+        """Where the tree of that revision is once unpacked: the same for every set of patches.
+
+        The copy of a user's tree is in one place whatever it contains.
+        """
+        name = source.package if source.kind == TREE else f"{source.package}_{revision}"
+        return self._store.sources / name
+
+    def follow(self, entry: KernelEntry) -> str:
+        """Make the copy of a user's tree what the tree is now; the revision is its content's id.
+
+        Call with the store locked.  Raises what `WorkTree.follow` raises.
+        """
+        copy = WorkTree(entry.source, self._store, self._progress)
+        return copy.follow(entry.needs.tree_mib)
 
     def resolve(self, entry: KernelEntry) -> Offer:
         """The exact version to build: the one asked for, else the best.
@@ -60,7 +73,7 @@ class SourceTrees:
 
         Call with the store locked.  Raises StoreFull, SourceUnavailable.
         """
-        tree = self.path(offer.package, offer.version)
+        tree = self.path(entry.source, offer.version)
         if tree.is_dir():
             return tree
         self._store.require_space(
@@ -93,7 +106,7 @@ class SourceTrees:
     def _origin(self, source: Source) -> Origin:
         if source.kind == DEBIAN_SOURCE:
             return apt.DebianPackage(source, self._store, self._progress)
-        return tarballs.Tarballs(source)
+        return tarballs.Tarballs(source, self._store, self._progress)
 
     def _unpack(self, offer: Offer, archive: Path, fresh: Path) -> None:
         deadline = Deadline(UNPACK_S, f"unpacking {offer.package} {offer.version}")

@@ -5,7 +5,10 @@ Below `root` (UEVT_CACHE, else the user's cache directory):
 - `kernels/<key>/`: image, config and kernel.json of a finished build; appears by one rename
 - `names/<kernel id>.json`: which key a name meant when it was last built
 - `modules/<interface>/<digest>/`: a module, by what it sees of kernels and by its own source
-- `sources/`, `objects/`, `apt/`, `ccache/`: what the workshop works with
+- `sources/`, `objects/`, `apt/`, `ccache/`, `downloads/`: what the workshop works with
+- `trees/<package>/`: what is known of a user's tree, whose copy is in `sources/`
+- `initramfs/`: what images whose drivers are modules begin with
+- `roots/`, `snapshots/`, `durations/`: of guests; see `vm` and the plugin
 - `work/`: builds under way, `logs/`: make's output, `lock` and `lock.holder`
 """
 
@@ -132,6 +135,21 @@ class Store:
     def ccache(self) -> Path:
         """ccache by the compilers' names; what it caches is elsewhere, and the user's."""
         return self.root / "ccache"
+
+    @property
+    def trees(self) -> Path:
+        """What is known of users' trees."""
+        return self.root / "trees"
+
+    @property
+    def downloads(self) -> Path:
+        """Tarballs on their way here, those that broke off too."""
+        return self.root / "downloads"
+
+    @property
+    def initramfs(self) -> Path:
+        """What images with modules begin with, by the digest of their content."""
+        return self.root / "initramfs"
 
     @property
     def logs(self) -> Path:

@@ -1,36 +1,42 @@
-"""Upstream's tarballs, from a directory that the user filled: linux-5.19.17.tar.xz and the like."""
+"""Upstream's tarballs: from a directory that the user filled, else from kernel.org or a mirror."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from kernels.catalog import NEWEST, Source
+from kernels.catalog import Source
 from kernels.errors import SourceUnavailable
+from kernels.mirror import KERNEL_ORG, Mirror
+from kernels.mirror import VARIABLE as MIRROR
 from kernels.offers import Offer
+from kernels.progress import Progress
+from kernels.store import Store
+from kernels.versions import named, order, tarball_of, wants
 
 VARIABLE = "UEVT_TARBALLS"
 TOOLS = ("gzip", "setpriv", "tar", "xz")
 
-_FILE = re.compile(r"linux-((\d+)\.(\d+)(?:\.(\d+))?(?:-rc(\d+))?)\.tar\.(?:gz|xz)")
-_RELEASED = 1 << 30
+
+class Unseen(SourceUnavailable):
+    """Not here; whether the mirror has it is not known, for it was not asked."""
 
 
 class Tarballs:
-    """The tarballs of a series in the directory that UEVT_TARBALLS names: an `Origin`."""
+    """The tarballs of a series, those of the directory UEVT_TARBALLS names first: an `Origin`."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, store: Store, progress: Progress) -> None:
         self._source = source
+        self._mirror = Mirror.configured(store, progress)
 
     def at_hand(self) -> tuple[Offer, ...]:
-        """Every version that is there, the newest first."""
+        """Every version that is in the directory, the newest first."""
         versions: dict[str, tuple[tuple[int, ...], Path]] = {}
         for file in _directory_listing():
-            if (match := _FILE.fullmatch(file.name)) and self._wants(match):
-                versions[match[1]] = (_order(match), file)
+            if (match := tarball_of(file.name)) and wants(self._source, match):
+                versions[match[1]] = (order(match), file)
         newest_first = sorted(versions.items(), key=lambda item: item[1][0], reverse=True)
         return tuple(
             Offer(self._source.package, version, fetch_mib=0, fetch=partial(_at, file))
@@ -38,25 +44,34 @@ class Tarballs:
         )
 
     def asked_anew(self) -> Sequence[Offer]:
-        """The same: nothing is downloaded."""
-        return self.at_hand()
+        """What is there and what the mirror offers.  Raises SourceUnavailable."""
+        try:
+            return (*self.at_hand(), *self._mirror.offers(self._source))
+        except SourceUnavailable as error:
+            raise SourceUnavailable(f"{self._directory()}, and {error}", self._mend()) from error
 
     def unavailable(self) -> SourceUnavailable:
-        """The error when the directory has none of the series."""
-        series = "*" if self._source.series == NEWEST else f"{self._source.series}[.N]"
-        wanted = f"linux-{series}.tar.xz"
-        named = os.environ.get(VARIABLE)
-        if not named:
-            what, mend = (
-                f"{VARIABLE} is not set",
-                f"set {VARIABLE} to a directory that has {wanted}",
-            )
-        else:
-            what, mend = f"{VARIABLE}={named} lacks {wanted}", "put it there (or the .tar.gz)"
-        return SourceUnavailable(what, mend)
+        """The error when neither the directory nor the mirror has any of the series."""
+        return SourceUnavailable(
+            f"{self._directory()}, nor has {self._mirror.base} any", self._mend()
+        )
 
-    def _wants(self, match: re.Match[str]) -> bool:
-        return self._source.series in (NEWEST, f"{match[2]}.{match[3]}")
+    def unseen(self, kernel: str) -> Unseen:
+        """What is to be said before the mirror was asked."""
+        return Unseen(self._directory(), f"uevt kernels build {kernel} asks {self._mirror.base}")
+
+    def _directory(self) -> str:
+        """What is wrong with the directory."""
+        chosen = os.environ.get(VARIABLE)
+        if not chosen:
+            return f"no {named(self._source)} is at hand ({VARIABLE} is not set)"
+        return f"{VARIABLE}={chosen} lacks {named(self._source)}"
+
+    def _mend(self) -> str:
+        return (
+            f"set {MIRROR} to a copy of {KERNEL_ORG} that answers and has it,"
+            f" or {VARIABLE} to a directory that has {named(self._source)}"
+        )
 
 
 def _at(file: Path, _: Path) -> Path:
@@ -72,9 +87,3 @@ def _directory_listing() -> list[Path]:
         return sorted(Path(directory).iterdir())
     except OSError:
         return []
-
-
-def _order(match: re.Match[str]) -> tuple[int, ...]:
-    """Release candidates come before the release, which has no sublevel."""
-    major, minor, sublevel, candidate = (match[number] for number in (2, 3, 4, 5))
-    return (int(major), int(minor), int(sublevel or 0), int(candidate or _RELEASED))

@@ -50,7 +50,8 @@ class MachineSpec:
     further kernel arguments, quoted as the kernel reads them; python is the interpreter for the
     guest, seen there under the same path (default: the one that runs us); qemu the program
     (default: found on PATH).  root is the archive that is the guest's root (vm.root); without one
-    it is the host's, over 9p.
+    it is the host's, over 9p.  initramfs is for a kernel whose drivers are modules
+    (vm/initramfs.py), and goes before the host's root.
     """
 
     kernel: Path
@@ -62,6 +63,7 @@ class MachineSpec:
     python: Path | None = None
     qemu: Path | None = None
     root: Path | None = None
+    initramfs: Path | None = None
 
 
 def qemu_argv(
@@ -112,7 +114,8 @@ def port_names(spec: MachineSpec) -> list[str]:
 
 
 def _initrd(spec: MachineSpec) -> list[str]:
-    return ["-initrd", str(spec.root)] if spec.root else []
+    archive = spec.root or spec.initramfs
+    return ["-initrd", str(archive)] if archive else []
 
 
 def _ports(spec: MachineSpec, channels: Sequence[int]) -> list[str]:

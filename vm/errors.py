@@ -61,6 +61,10 @@ class BootFailed(HostTrouble):
         self.phase = phase
 
 
+class NoRoot(BootFailed):
+    """The kernel has no driver for its root: they are modules, or left out."""
+
+
 class AcceleratorTrouble(HostTrouble):
     """The accelerator could not even be tried."""
 

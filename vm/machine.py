@@ -24,6 +24,7 @@ from vm.errors import (
     GuestCrashed,
     GuestTrouble,
     NoAnswer,
+    NoRoot,
     QemuDied,
     VmError,
 )
@@ -41,6 +42,10 @@ _MARK = 1.0
 _BOOT = 12.0
 #: After the channel has ended: QEMU's own end, and the last lines on the console.
 _GRACE = 2.0
+#: init/do_mounts.c: no driver for the root, or no file system.
+_NO_ROOT = re.compile(
+    r"VFS: (?:Unable to mount root|Cannot open root)|List of all bdev filesystems"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +297,13 @@ class Machine:
             (found for found in findings if found.kind is Kind.INIT_DIED), None
         )
         why = crash.text if crash else str(trouble)
+        if self.spec.initramfs is None and _NO_ROOT.search(said):
+            return NoRoot(
+                f"{self.spec.kernel.name} cannot mount its root: {why}",
+                phase=phase,
+                mend="where its drivers for virtio and 9p are modules, give --modules DIR",
+                console=said,
+            )
         return BootFailed(
             f"no agent after a boot of {self.spec.kernel.name} (reached phase {phase}): {why}",
             phase=phase,

@@ -36,7 +36,7 @@ _DEVICES = {"dev/null": (1, 3), "dev/urandom": (1, 9)}
 _MOST_LINKS = 40
 
 
-class NoRoot(HostTrouble):
+class NoArchive(HostTrouble):
     """The archive could not be made."""
 
 
@@ -48,7 +48,7 @@ def interpreter() -> Path:
 def root_archive(python: Path, cache: Path) -> Path:
     """The archive for an interpreter, made unless `cache` (a directory) has it already.
 
-    It is made anew when a file in it has changed.  Raises NoRoot, OSError.
+    It is made anew when a file in it has changed.  Raises NoArchive, OSError.
     """
     guest_code.compile_agent()
     directory = cache / "roots"
@@ -102,7 +102,7 @@ def _needed(python: Path) -> list[Path]:
         loader = elf.loader_of(python)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         said = getattr(error, "stderr", None) or str(error)
-        raise NoRoot(
+        raise NoArchive(
             f"{python} does not tell what it needs: {said.strip()}",
             mend=f"run it by hand: {shlex.join(command)}",
         ) from None
@@ -165,4 +165,4 @@ def _way_to(file: Path) -> set[Path]:
         found -= {path for path in parents if path != link and path.is_relative_to(link)}
         target = link.parent / link.readlink()
         file = Path(os.path.normpath(target / file.relative_to(link)))
-    raise NoRoot(f"too many links on the way to {file}", mend="look at them with namei -l")
+    raise NoArchive(f"too many links on the way to {file}", mend="look at them with namei -l")

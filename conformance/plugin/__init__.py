@@ -21,7 +21,8 @@ from conformance.expectations.loader import Expectations
 from conformance.options import declare, open_ktap
 from conformance.plugin.controller import INPUT, NAME, Controller, refuse, results_directory
 from conformance.plugin.running import NoExpression, Running, case_of, expression
-from conformance.plugin.target import Target, resolve
+from conformance.plugin.target import KERNELS, Target, resolve
+from conformance.plugin.trial import try_image
 from conformance.plugin.worker import Worker
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code
@@ -48,7 +49,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     A run that cannot begin ends here with a contracted exit code, before any session.
     """
     option = config.option
-    if hasattr(config, "workerinput") or (option.kernel is None and option.image is None):
+    if hasattr(config, "workerinput") or all(getattr(option, name) is None for name in KERNELS):
         return None
     try:
         config.stash[_CONTROLLER] = _controller(config)
@@ -82,6 +83,7 @@ def _controller(config: pytest.Config) -> Controller:
     Expectations.load()
     ktap = open_ktap(config.option.ktap)
     target = resolve(config.option)
+    try_image(target)
     return Controller(config, target, results_directory(config, target), ktap)
 
 

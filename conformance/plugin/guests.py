@@ -32,7 +32,7 @@ from vm.root import interpreter, root_archive
 from vm.snapshot import Snapshots
 
 # Seconds of an idle machine from QEMU's start to the agent's first answer.
-_BOOT = 12.0
+BOOT_S = 12.0
 _PAUSE = 0.003
 # Lines of the console that are no complaint about what a case did.
 _HARMLESS = frozenset({Kind.INIT_DIED})
@@ -40,6 +40,29 @@ _HARMLESS = frozenset({Kind.INIT_DIED})
 
 class ConfigLost(HostTrouble):
     """The booted kernel lacks an option that its build wanted."""
+
+
+def machine_spec(target: Target) -> MachineSpec:
+    """The machine that judges a target.  Raises VmError, OSError."""
+    assert target.image is not None
+    assert target.accelerator is not None
+    root = None
+    if target.initramfs is None:
+        # What loads drivers goes on to the host's root instead.
+        root = root_archive(interpreter(), default_root())
+    return MachineSpec(
+        target.image,
+        target.accelerator,
+        memory_mib=target.memory_mib,
+        append=target.append,
+        root=root,
+        initramfs=target.initramfs,
+    )
+
+
+def saved_states() -> Snapshots:
+    """Where the states of machines are kept."""
+    return Snapshots(default_root() / "snapshots")
 
 
 class MachineGuest:
@@ -52,22 +75,14 @@ class MachineGuest:
         assert target.image is not None
         assert target.accelerator is not None
         self._wanted = target.wanted
-        cache = default_root()
-        spec = MachineSpec(
-            target.image,
-            target.accelerator,
-            memory_mib=target.memory_mib,
-            append=target.append,
-            root=root_archive(interpreter(), cache),
-        )
+        spec = machine_spec(target)
         slowness = target.accelerator.slowness
-        self._boot_s = _BOOT * slowness
+        self._boot_s = BOOT_S * slowness
         # The last mark, until it was seen on the console.
         self._mark: Mark | None = None
         # How far the console was looked through; None before the first look after a boot.
         self._looked: int | None = None
-        snapshots = Snapshots(cache / "snapshots")
-        self._machine = Machine.launch(spec, directory=directory, snapshots=snapshots)
+        self._machine = Machine.launch(spec, directory=directory, snapshots=saved_states())
 
     @property
     def start(self) -> str:

@@ -19,17 +19,21 @@ from kernels.catalog import KernelEntry
 from kernels.errors import LostOptions, UserMistake
 from kernels.flavours import flavour
 from kernels.image import release_of
+from kernels.loadable import ModulesDirectory
 from kernels.modules import ensure_module
 from kernels.progress import Progress, StreamProgress
 from kernels.request import Request
 from kernels.store import Store, default_root
 from vm.accelerator import Accelerator, Verdict, prove
 from vm.argv import find_qemu
+from vm.initramfs import NEEDED, pack
 
 # Sources of the modules that cases need.
 MODULES = Path(__file__).parents[2] / "fixtures" / "modules"
 
 MODEL = "model"
+# The options that name what to judge, of which there is one.
+KERNELS = ("kernel", "image", "tree")
 # The contract the model judges itself by when no --abi is given.
 MODEL_ABI = "6.12.117"
 
@@ -41,6 +45,7 @@ class Target:
     ``variant`` says what a kernel that we changed is a variant of.  ``wanted`` are the
     configuration lines the guest must really have, ``modules`` the files of helper modules
     for it by name, ``inserted`` the user's own, to be loaded before the first case;
+    ``initramfs`` loads the drivers of an image that has them as modules;
     ``accelerator`` is None for the model.
     """
 
@@ -48,6 +53,7 @@ class Target:
     abi: str
     release: str = ""
     image: Path | None = None
+    initramfs: Path | None = None
     source: str | None = None
     variant: str | None = None
     config_sha256: str | None = None
@@ -77,7 +83,8 @@ class Target:
     def to_json(self) -> dict[str, Any]:
         """For a worker process."""
         plain = asdict(self)
-        plain["image"] = None if self.image is None else str(self.image)
+        for name in ("image", "initramfs"):
+            plain[name] = None if plain[name] is None else str(plain[name])
         plain["modules"] = {name: str(path) for name, path in self.modules.items()}
         plain["inserted"] = [{**asdict(each), "file": str(each.file)} for each in self.inserted]
         return plain
@@ -92,6 +99,7 @@ class Target:
             **{
                 **plain,
                 "image": None if plain["image"] is None else Path(plain["image"]),
+                "initramfs": None if plain["initramfs"] is None else Path(plain["initramfs"]),
                 "wanted": tuple(plain["wanted"]),
                 "append": tuple(plain["append"]),
                 "modules": {name: Path(path) for name, path in plain["modules"].items()},
@@ -126,16 +134,21 @@ def resolve(options: Namespace) -> Target:
 
 def _check(options: Namespace) -> None:
     """Refuse what names no kernel, more than one, or changes to what is not built here."""
-    if options.kernel is None and options.image is None:
-        raise Misplaced("no kernel named", "add --kernel 6.12, --kernel model or --image FILE")
-    if options.kernel is not None and options.image is not None:
-        raise Misplaced("--kernel and --image exclude each other", "give one of them")
+    named = [name for name in KERNELS if getattr(options, name) is not None]
+    if not named:
+        which = "--kernel 6.12, --kernel model, --tree DIR or --image FILE"
+        raise Misplaced("no kernel named", f"add {which}")
+    if len(named) > 1:
+        raise Misplaced(f"--{named[0]} and --{named[1]} exclude each other", "give one of them")
+    for name, of in (("ref", "tree"), ("modules", "image")):
+        if getattr(options, name) is not None and getattr(options, of) is None:
+            raise Misplaced(f"--{name} goes with --{of}", f"add --{of}, or leave out --{name}")
     for name in ("patch", "config", "flavour"):
-        if getattr(options, name) and options.kernel in (None, MODEL):
+        if getattr(options, name) and (options.image is not None or options.kernel == MODEL):
             what = "an image" if options.image is not None else "the model"
             raise Misplaced(
                 f"--{name} is for kernels that are built, and {what} is not",
-                "name a kernel of the catalog: uevt kernels list",
+                "name a kernel of the catalog (uevt kernels list) or a tree: --tree DIR",
             )
     if options.module and options.kernel == MODEL:
         raise Misplaced("the model loads no modules", "name a kernel of the catalog, or --image")
@@ -145,12 +158,18 @@ def _image(options: Namespace) -> Target:
     image = Path(options.image).absolute()
     release = release_of(image)
     inserted = ready_modules(options.module, release)
+    initramfs = None
+    if options.modules is not None:
+        needed = ModulesDirectory(Path(options.modules), release).ordered(NEEDED)
+        packed = [(module.name, module.content) for module in needed]
+        initramfs = pack(packed, Store().initramfs)
     accelerator = prove_accelerator(image)
     return Target(
         id=_with_modules(f"image-{release}", inserted),
         abi=options.abi or release,
         release=release,
         image=image,
+        initramfs=initramfs,
         source=_told(f"image {image.name}", inserted),
         append=appended(options.append, image, accelerator),
         inserted=inserted,
@@ -162,23 +181,30 @@ def _image(options: Namespace) -> Target:
 def request_of(options: Namespace) -> Request:
     """What the options ask to be built."""
     return Request(
-        options.kernel,
+        options.kernel or "",
         patches=tuple(map(Path, options.patch)),
         configs=tuple(map(Path, options.config)),
         flavour=options.flavour,
+        tree=None if options.tree is None else Path(options.tree),
+        ref=options.ref,
     )
 
 
 def _built(options: Namespace) -> Target:
     request = request_of(options)
     store, progress = Store(), StreamProgress(sys.stderr)
-    entry = request.entry(progress)
+    entry = request.entry(store, progress)
     try:
         built = ensure(entry, store, progress=progress)
     except LostOptions as error:
         raise request.accused(error) from error
+    if options.tree is not None:
+        # Edited while it waited, a tree is built as it was then.
+        entry = replace(entry, revision=built.revision)
     accelerator = prove_accelerator(built.image)
     inserted = built_modules(options.module, entry, built, store, progress)
+    # A tree, or a kernel of the user's own configuration, may lack user_events by intent.
+    own = options.tree is not None or options.config
     target = Target(
         id=_with_modules(built.kernel_id, inserted),
         abi=options.abi or built.abi,
@@ -192,8 +218,7 @@ def _built(options: Namespace) -> Target:
         modules=_modules(entry, store, progress),
         inserted=inserted,
         accelerator=accelerator,
-        # A kernel of the user's own configuration may lack user_events by intent.
-        origin=KernelOrigin.USER if options.config else KernelOrigin.CATALOG,
+        origin=KernelOrigin.USER if own else KernelOrigin.CATALOG,
     )
     return target if options.flavour is None else _flavoured(target, options.flavour)
 

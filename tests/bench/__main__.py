@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conformance.abi import layouts
+from conformance.options import declare
 from conformance.plugin.target import Target, resolve
 from kernels.catalog import load_catalog
 from kernels.progress import silent
@@ -28,9 +29,10 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--keep", action="store_true", help="write docs/performance.md")
     arguments = parser.parse_args()
-    options = argparse.Namespace(
-        kernel=arguments.kernel, image=None, abi=None, append=[], patch=[], config=[], flavour=None
-    )
+    parser = argparse.ArgumentParser()
+    declare(parser.add_argument)
+    options = parser.parse_args([])
+    options.kernel = arguments.kernel
     target = resolve(options)
     found = []
     for each in _pairs(target, arguments.kernel, arguments.rounds):
@@ -112,7 +114,7 @@ def _tree(kernel: str) -> Path:
     store, entry = Store(), load_catalog().find(kernel)
     built = store.lookup(entry)
     assert built is not None
-    return SourceTrees(store, silent).path(entry.source.package, built.revision)
+    return SourceTrees(store, silent).path(entry.source, built.revision)
 
 
 if __name__ == "__main__":

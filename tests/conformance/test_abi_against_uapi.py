@@ -35,7 +35,7 @@ def source(built_kernel: BuiltKernel) -> Path:
     """The source tree the kernel was built from."""
     entry = load_catalog().find(built_kernel.name)
     trees = SourceTrees(Store(), silent)
-    tree = trees.path(entry.source.package, built_kernel.revision)
+    tree = trees.path(entry.source, built_kernel.revision)
     assert tree.is_dir(), f"{tree} is gone: build {built_kernel.kernel_id} again"
     return tree
 

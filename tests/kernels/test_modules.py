@@ -176,7 +176,7 @@ def test_a_module_is_made_anew_for_what_modules_see(
     assert len(module_makes(make)) == (2 if seen else 1)
 
 
-@pytest.mark.parametrize("option", ["CONFIG_MODULE_SIG", "CONFIG_DEBUG_INFO_BTF_MODULES"])
+@pytest.mark.parametrize("option", ["CONFIG_RANDSTRUCT", "CONFIG_DEBUG_INFO_BTF_MODULES"])
 def test_a_module_that_is_bound_to_one_image(
     built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, option: str
 ) -> None:

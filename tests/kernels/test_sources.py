@@ -240,3 +240,32 @@ def test_every_step_says_what_it_does(entry: KernelEntry, store: Store, apt: Fak
         "fetching linux-source-9.9 9.9.4-1 (1 MiB)",
         "unpacking linux-source-9.9 9.9.4-1",
     ]
+
+
+@pytest.mark.parametrize("compression", ["xz", "bz2", "gz"])
+def test_a_package_with_a_directory_of_its_own(
+    entry: KernelEntry, store: Store, apt: FakeApt, compression: str
+) -> None:
+    """As Ubuntu's are: the tarball lies deeper, with a link to it where Debian has it."""
+    listing = f"/usr/src/{PACKAGE}/{PACKAGE}.tar.{compression}"
+    with tarfile.open(apt.directory / "source", f"w:{compression}") as archive:  # type: ignore[call-overload]
+        content = b"VERSION = 9\n"
+        member = tarfile.TarInfo(f"{PACKAGE}/Makefile")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    (apt.directory / "dpkg-deb").write_text(
+        f'#!/bin/sh\nmkdir -p "$3/usr/src/{PACKAGE}/debian"\n'
+        f'cp {apt.directory}/source "$3{listing}"\n'
+        f'ln -s {PACKAGE}/{PACKAGE}.tar.{compression} "$3/usr/src/{PACKAGE}.tar.{compression}"\n'
+    )
+    apt.lists("host", "9.9.3-1")
+    apt.archive("9.9.3-1")
+    assert (obtained(entry, store) / "Makefile").read_text() == "VERSION = 9\n"
+
+
+def test_a_package_without_a_tarball(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+    (apt.directory / "dpkg-deb").write_text('#!/bin/sh\nmkdir -p "$3/usr/src"\n')
+    apt.lists("host", "9.9.3-1")
+    apt.archive("9.9.3-1")
+    with pytest.raises(SourceUnavailable, match=f"package {PACKAGE} has no {PACKAGE}"):
+        obtained(entry, store)

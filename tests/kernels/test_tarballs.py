@@ -40,6 +40,12 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
+@pytest.fixture(autouse=True)
+def empty_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """kernel.org without a file."""
+    monkeypatch.setenv("UEVT_MIRROR", f"file://{tmp_path}/no-mirror")
+
+
 def of(entry: KernelEntry, series: str, revision: str | None = None) -> KernelEntry:
     """The entry, from tarballs of a series."""
     return replace(entry, source=Source("tarball", "linux", series=series), revision=revision)

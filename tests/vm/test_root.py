@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from vm import elf, root
-from vm.root import NoRoot, interpreter, root_archive
+from vm.root import NoArchive, interpreter, root_archive
 
 
 def _names(archive: Path) -> set[str]:
@@ -89,7 +89,7 @@ def test_an_interpreter_that_does_not_tell(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho no such thing >&2; exit 1\n")
     python.chmod(0o755)
-    with pytest.raises(NoRoot, match="no such thing"):
+    with pytest.raises(NoArchive, match="no such thing"):
         root_archive(python, tmp_path / "cache")
 
 
@@ -106,7 +106,7 @@ def test_links_on_the_way_are_kept(tmp_path: Path) -> None:
 def test_links_without_end(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
-    with pytest.raises(NoRoot, match="too many links"):
+    with pytest.raises(NoArchive, match="too many links"):
         root._way_to(tmp_path / "a/file")
 
 

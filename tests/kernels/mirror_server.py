@@ -1,0 +1,102 @@
+"""A mirror on the loopback device that can break off, stall, or lie."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+LIST = "/v5.x/sha256sums.asc"
+
+
+@dataclass
+class Mirror:
+    """What it has, what it was asked, and what it does next."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    asked: list[tuple[str, str | None]] = field(default_factory=list)
+    # Bytes after which the next answer of a tarball ends, or falls silent.
+    breaks: list[int] = field(default_factory=list)
+    silent: threading.Event = field(default_factory=threading.Event)
+    stalls: bool = False
+    port: int = 0
+
+    @property
+    def base(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def add(self, name: str, content: bytes, *, digest: str | None = None) -> None:
+        """Have a file in v5.x, with its line in the list."""
+        self.files[f"/v5.x/{name}"] = content
+        line = f"{digest or hashlib.sha256(content).hexdigest()}  {name}\n"
+        self.files[LIST] = self.files.get(LIST, b"") + line.encode()
+
+    @property
+    def ranges(self) -> list[str | None]:
+        """The ranges that tarballs were asked for in."""
+        return [span for path, span in self.asked if path.endswith(".xz")]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def __init__(self, mirror: Mirror, *arguments: Any) -> None:
+        self._mirror = mirror
+        super().__init__(*arguments)
+
+    def do_GET(self) -> None:
+        """Send a file, or what is left of it."""
+        mirror = self._mirror
+        mirror.asked.append((self.path, self.headers.get("Range")))
+        content = mirror.files.get(self.path)
+        if content is None:
+            self.send_error(404)
+            return
+        tag = f'"{hashlib.sha256(content).hexdigest()[:8]}"'
+        begin = 0
+        if (span := self.headers.get("Range")) and self.headers.get("If-Range") == tag:
+            begin = int(span.removeprefix("bytes=").rstrip("-"))
+        if begin > len(content):
+            self.send_error(416)
+            return
+        self.send_response(206 if begin else 200)
+        self.send_header("ETag", tag)
+        self.send_header("Content-Length", str(len(content) - begin))
+        if begin:
+            self.send_header("Content-Range", f"bytes {begin}-{len(content) - 1}/{len(content)}")
+        self.end_headers()
+        if mirror.breaks and self.path.endswith(".xz"):
+            self.wfile.write(content[begin : mirror.breaks.pop(0)])
+            self.wfile.flush()
+            if mirror.stalls:
+                mirror.silent.wait(20)
+            self.close_connection = True
+            return
+        self.wfile.write(content[begin:])
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def serving() -> Iterator[Mirror]:
+    """A mirror, and its end."""
+    mirror = Mirror()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, mirror))
+    server.daemon_threads = True
+    mirror.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield mirror
+    finally:
+        mirror.silent.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()

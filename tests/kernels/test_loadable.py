@@ -1,0 +1,86 @@
+"""The modules of an image: which directory, what order, and whose they are."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kernels import tools
+from kernels.errors import MissingTool
+from kernels.loadable import ModulesDirectory, NoModules
+
+RELEASE = "6.1.0-9-amd64"
+
+
+def ko(name: str, depends: str = "", release: str = RELEASE) -> bytes:
+    """As much of a module as is looked at."""
+    info = f"\0license=GPL\0depends={depends}\0name={name}\0vermagic={release} SMP mod_unload \0"
+    return b"\x7fELF" + name.encode() + info.encode()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A root with the modules of one release."""
+    kernel = tmp_path / "lib/modules" / RELEASE / "kernel"
+    (kernel / "net").mkdir(parents=True)
+    (kernel / "net/9pnet.ko").write_bytes(ko("9pnet"))
+    (kernel / "net/9pnet_virtio.ko.xz").write_bytes(
+        lzma.compress(ko("9pnet_virtio", "9pnet,virtio-ring"))
+    )
+    (kernel / "9p.ko.gz").write_bytes(gzip.compress(ko("9p", "netfs,9pnet")))
+    (kernel / "netfs.ko").write_bytes(ko("netfs"))
+    (kernel / "virtio_ring.ko").write_bytes(ko("virtio_ring"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("below", ["", f"lib/modules/{RELEASE}"])
+def test_what_is_needed_comes_first(root: Path, below: str) -> None:
+    modules = ModulesDirectory(root / below, RELEASE).ordered(["virtio_pci", "9pnet_virtio", "9p"])
+    assert [one.name for one in modules] == [
+        "9pnet",
+        "virtio_ring",
+        "9pnet_virtio",
+        "netfs",
+        "9p",
+    ]
+    assert modules[2].content == ko("9pnet_virtio", "9pnet,virtio-ring")
+
+
+def test_zstd_is_a_tool(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = root / "lib/modules" / RELEASE / "kernel/netfs.ko"
+    file.unlink()
+    packed = file.with_name("netfs.ko.zst")
+    if not tools.missing(["zstd"]):
+        made = subprocess.run(["zstd", "-cq"], input=ko("netfs"), capture_output=True, check=True)
+        packed.write_bytes(made.stdout)
+        (only,) = ModulesDirectory(root, RELEASE).ordered(["netfs"])
+        assert only.content == ko("netfs")
+    packed.write_bytes(b"")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(MissingTool, match="zstd"):
+        ModulesDirectory(root, RELEASE).ordered(["netfs"])
+
+
+def test_modules_of_another_release(root: Path) -> None:
+    with pytest.raises(NoModules, match=f"has {RELEASE}, the image is 6.12.1"):
+        ModulesDirectory(root, "6.12.1")
+    within = root / "lib/modules" / RELEASE
+    with pytest.raises(NoModules, match=f"its netfs is for {RELEASE}, the image is 6.12.1"):
+        ModulesDirectory(within, "6.12.1").ordered(["netfs"])
+
+
+def test_what_holds_no_modules(tmp_path: Path) -> None:
+    with pytest.raises(NoModules, match="it has no modules of"):
+        ModulesDirectory(tmp_path, RELEASE)
+    with pytest.raises(NoModules, match="there is no such directory"):
+        ModulesDirectory(tmp_path / "absent", RELEASE)
+
+
+def test_a_damaged_module(root: Path) -> None:
+    (root / "lib/modules" / RELEASE / "kernel/9p.ko.gz").write_bytes(b"no gzip")
+    with pytest.raises(NoModules, match="it cannot be read"):
+        ModulesDirectory(root, RELEASE).ordered(["9p"])

@@ -1,0 +1,294 @@
+"""Tarballs of a mirror: what it offers, broken transfers, wrong digests, signatures."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernels import download
+from kernels.availability import State, survey
+from kernels.catalog import KernelEntry, Source
+from kernels.deadline import Deadline
+from kernels.download import Broken, Download, NotThere
+from kernels.errors import SourceUnavailable, UnknownRevision
+from kernels.mirror import AUTOSIGNER
+from kernels.progress import Step, silent
+from kernels.sources import SourceTrees
+from kernels.store import Store
+from tests.kernels.mirror_server import LIST, Mirror, serving
+
+NAME = "linux-5.19.2.tar.xz"
+CONTENT = os.urandom(100_000)
+
+
+@pytest.fixture
+def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
+    """A mirror on this machine, and no directory of tarballs."""
+    monkeypatch.delenv("UEVT_TARBALLS", raising=False)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with serving() as mirror:
+        monkeypatch.setenv("UEVT_MIRROR", f"{mirror.base}/")
+        yield mirror
+
+
+@pytest.fixture
+def gpg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A gpg that says what a file holds; it takes the second line of what it is given as signed."""
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    program = directory / "gpg"
+    program.write_text(
+        "#!/bin/sh\n"
+        'while test $# -gt 1; do test "$1" = --output && out=$2; shift; done\n'
+        f'sed -n 2p "$1" > "$out"; cat {directory}/says\n'
+    )
+    program.chmod(0o755)
+    (directory / "says").write_text("[GNUPG:] NO_PUBKEY 632D3A06589DA6B1\n")
+    monkeypatch.setenv("PATH", str(directory), prepend=":")
+    return directory / "says"
+
+
+@pytest.fixture
+def of_series(entry: KernelEntry) -> KernelEntry:
+    return replace(entry, source=Source("tarball", "linux", series="5.19"))
+
+
+def packed(version: str) -> bytes:
+    """A compressed source tree of one file."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:xz") as archive:
+        content = f"VERSION = {version}\n".encode() + os.urandom(50_000)
+        member = tarfile.TarInfo(f"linux-{version}/Makefile")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return made.getvalue()
+
+
+def obtained(entry: KernelEntry, store: Store, told: list[Step] | None = None) -> Path:
+    """The tree of an entry."""
+    trees = SourceTrees(store, silent if told is None else told.append)
+    with store.locked("a test", silent):
+        return trees.obtain(entry, trees.resolve(entry))
+
+
+def fetching(mirror: Mirror, directory: Path, *, silence_s: float = 10) -> Download:
+    """The file of NAME on its way."""
+    directory.mkdir(exist_ok=True)
+    deadline = Deadline(60, "a test")
+    return Download(f"{mirror.base}/v5.x/{NAME}", directory / NAME, deadline, silent, silence_s)
+
+
+def test_the_newest_of_a_series_is_fetched_and_unpacked(
+    of_series: KernelEntry, store: Store, mirror: Mirror
+) -> None:
+    for version in ("5.19.9", "5.19.17", "5.18.3"):
+        mirror.add(f"linux-{version}.tar.xz", packed(version))
+    mirror.add("linux-5.19.18.tar.gz", b"the same as xz has, if it were there")
+    tree = obtained(of_series, store)
+    assert tree == store.sources / "linux_5.19.17"
+    assert (tree / "Makefile").read_bytes().startswith(b"VERSION = 5.19.17\n")
+    assert [path for path, _ in mirror.asked] == [LIST, "/v5.x/linux-5.19.17.tar.xz"]
+    assert list(store.downloads.iterdir()) == []
+    assert list((store.root / "work").iterdir()) == []
+
+
+def test_a_revision_is_one_of_the_mirrors(
+    of_series: KernelEntry, store: Store, mirror: Mirror
+) -> None:
+    for version in ("5.19.9", "5.19.17"):
+        mirror.add(f"linux-{version}.tar.xz", packed(version))
+    trees = SourceTrees(store, silent)
+    with store.locked("a test", silent):
+        assert trees.resolve(replace(of_series, revision="5.19.9")).version == "5.19.9"
+        with pytest.raises(UnknownRevision, match=r"5\.19\.8"):
+            trees.resolve(replace(of_series, revision="5.19.8"))
+
+
+def test_a_tarball_of_the_directory_is_preferred(
+    of_series: KernelEntry,
+    store: Store,
+    mirror: Mirror,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mirror.add(NAME, b"")
+    (tmp_path / "linux-5.19.1.tar.gz").touch()
+    monkeypatch.setenv("UEVT_TARBALLS", str(tmp_path))
+    assert SourceTrees(store, silent).resolve(of_series).version == "5.19.1"
+    assert mirror.asked == []
+
+
+def test_the_newest_of_all_is_looked_for_in_every_newer_directory(
+    entry: KernelEntry, store: Store, mirror: Mirror
+) -> None:
+    newest = replace(entry, source=Source("tarball", "linux", series="newest"))
+    for major, version in (("7", "7.4.1"), ("8", "8.0")):
+        mirror.files[f"/v{major}.x/sha256sums.asc"] = (
+            f"{'0' * 64}  linux-{version}.tar.xz\n".encode()
+        )
+    with store.locked("a test", silent):
+        assert SourceTrees(store, silent).resolve(newest).version == "8.0"
+
+
+def test_what_broke_off_goes_on_in_the_same_run(mirror: Mirror, tmp_path: Path) -> None:
+    mirror.add(NAME, CONTENT)
+    mirror.breaks = [30_000]
+    assert fetching(mirror, tmp_path).run().read_bytes() == CONTENT
+    assert mirror.ranges == [None, "bytes=30000-"]
+    assert [path.name for path in tmp_path.iterdir()] == [NAME]
+
+
+def test_what_broke_off_goes_on_in_the_next_run(
+    of_series: KernelEntry, store: Store, mirror: Mirror
+) -> None:
+    mirror.add(NAME, packed("5.19.2"))
+    mirror.breaks = [10_000, 0]
+    with pytest.raises(SourceUnavailable, match=f"fetching .*{NAME} failed: it ended") as caught:
+        obtained(of_series, store)
+    assert "goes on from where it broke off" in caught.value.mend
+    assert (store.downloads / f"{NAME}.part").stat().st_size == 10_000
+    assert obtained(of_series, store).is_dir()
+    assert mirror.ranges == [None, "bytes=10000-", "bytes=10000-"]
+    assert list(store.downloads.iterdir()) == []
+
+
+def test_a_part_of_another_version_is_not_continued(mirror: Mirror, tmp_path: Path) -> None:
+    mirror.add(NAME, CONTENT)
+    mirror.breaks = [30_000, 0]
+    with pytest.raises(Broken):
+        fetching(mirror, tmp_path).run()
+    mirror.files[f"/v5.x/{NAME}"] = CONTENT[::-1]
+    assert fetching(mirror, tmp_path).run().read_bytes() == CONTENT[::-1]
+
+
+def test_a_part_that_is_longer_than_the_file_is_thrown_away(mirror: Mirror, tmp_path: Path) -> None:
+    mirror.add(NAME, CONTENT)
+    mirror.breaks = [30_000, 0]
+    with pytest.raises(Broken):
+        fetching(mirror, tmp_path).run()
+    with fetching(mirror, tmp_path).part.open("ab") as file:
+        file.write(CONTENT)
+    assert fetching(mirror, tmp_path).run().read_bytes() == CONTENT
+
+
+def test_silence_has_an_end(mirror: Mirror, tmp_path: Path) -> None:
+    mirror.add(NAME, CONTENT)
+    mirror.breaks, mirror.stalls = [30_000, 30_000], True
+    before = time.monotonic()
+    with pytest.raises(Broken, match="nothing came for 0 s"):
+        fetching(mirror, tmp_path, silence_s=0.3).run()
+    assert time.monotonic() - before < 10
+    assert fetching(mirror, tmp_path).part.stat().st_size == 30_000
+
+
+def test_a_wrong_digest_is_refused_and_the_file_removed(
+    of_series: KernelEntry, store: Store, mirror: Mirror
+) -> None:
+    mirror.add(NAME, packed("5.19.2"), digest="ab" * 32)
+    with pytest.raises(SourceUnavailable, match=f"{NAME} has sha256 .* says abab"):
+        obtained(of_series, store)
+    assert list(store.downloads.iterdir()) == []
+    assert not (store.sources / "linux_5.19.2").exists()
+
+
+def test_a_directory_as_a_mirror(
+    of_series: KernelEntry,
+    store: Store,
+    mirror: Mirror,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mirror.add(NAME, packed("5.19.2"))
+    for path, content in mirror.files.items():
+        file = tmp_path / "copy" / path.removeprefix("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    monkeypatch.setenv("UEVT_MIRROR", f"file://{tmp_path}/copy")
+    assert obtained(of_series, store).is_dir()
+    assert (tmp_path / "copy/v5.x" / NAME).exists()
+    other = replace(of_series, source=Source("tarball", "linux", series="4.19"))
+    with pytest.raises(SourceUnavailable, match=r"no linux-4\.19\[\.N\]\.tar\.xz .*, nor has file"):
+        obtained(other, store)
+
+
+def test_a_mirror_that_does_not_answer(
+    of_series: KernelEntry, store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UEVT_MIRROR", "http://127.0.0.1:1")
+    with pytest.raises(SourceUnavailable, match=r"http://127\.0\.0\.1:1 does not answer: C"):
+        obtained(of_series, store)
+    monkeypatch.setenv("UEVT_MIRROR", "nonsense")
+    with pytest.raises(SourceUnavailable, match="nonsense does not answer: unknown url type"):
+        obtained(of_series, store)
+
+
+def test_a_file_that_is_not_there(mirror: Mirror, tmp_path: Path) -> None:
+    with pytest.raises(NotThere, match="404"):
+        fetching(mirror, tmp_path).run()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_list_of_kernels_asks_no_mirror(
+    of_series: KernelEntry, store: Store, mirror: Mirror
+) -> None:
+    (found,) = survey([of_series], store)
+    assert found.state is State.FETCHABLE
+    assert str(found) == (
+        "has to be fetched: no linux-5.19[.N].tar.xz is at hand (UEVT_TARBALLS is not set);"
+        f" uevt kernels build 9.9 asks {mirror.base}"
+    )
+    assert mirror.asked == []
+
+
+def test_without_the_key_the_signature_is_said_to_be_unchecked(
+    of_series: KernelEntry, store: Store, mirror: Mirror, gpg: Path
+) -> None:
+    mirror.add(NAME, packed("5.19.2"))
+    told: list[Step] = []
+    assert obtained(of_series, store, told).is_dir()
+    assert any("signature not checked (your keyring lacks" in str(step) for step in told)
+
+
+def test_only_what_is_signed_is_believed(
+    of_series: KernelEntry, store: Store, mirror: Mirror, gpg: Path
+) -> None:
+    gpg.write_text(f"[GNUPG:] VALIDSIG 00{AUTOSIGNER[2:]} 2026 0 0 4 0 1 8 01 {AUTOSIGNER}\n")
+    mirror.add("linux-5.19.3.tar.xz", b"slipped in before what is signed")
+    mirror.add(NAME, packed("5.19.2"))
+    told: list[Step] = []
+    assert obtained(of_series, store, told) == store.sources / "linux_5.19.2"
+    assert not any("signature" in str(step) for step in told)
+
+
+def test_a_bad_signature_is_refused(
+    of_series: KernelEntry, store: Store, mirror: Mirror, gpg: Path
+) -> None:
+    gpg.write_text("[GNUPG:] BADSIG 632D3A06589DA6B1 Kernel.org checksum autosigner\n")
+    mirror.add(NAME, packed("5.19.2"))
+    with pytest.raises(SourceUnavailable, match=r"v5\.x/sha256sums\.asc is not what was signed"):
+        obtained(of_series, store)
+
+
+def test_a_signature_by_somebody_else_is_said(
+    of_series: KernelEntry, store: Store, mirror: Mirror, gpg: Path
+) -> None:
+    gpg.write_text(f"[GNUPG:] VALIDSIG {'A' * 40} 2026 0 0 4 0 1 8 01 {'A' * 40}\n")
+    mirror.add(NAME, packed("5.19.2"))
+    told: list[Step] = []
+    obtained(of_series, store, told)
+    assert any(f"signature not checked (signed by {'A' * 40}" in str(step) for step in told)
+
+
+def test_a_transfer_that_gets_nowhere_is_not_tried_again(mirror: Mirror, tmp_path: Path) -> None:
+    mirror.add(NAME, CONTENT)
+    mirror.breaks = [0] * download.ATTEMPTS
+    with pytest.raises(Broken):
+        fetching(mirror, tmp_path).run()
+    assert len(mirror.ranges) == 1
