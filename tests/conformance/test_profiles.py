@@ -39,7 +39,7 @@ UP_TO_71 = UP_TO_612 | {"long_values_as_symbols", "unprintable_text_as_hex"}
 @pytest.mark.parametrize(
     ("release", "switches"),
     [
-        ("rfc-v1", set()),
+        ("rfc-v1", {"perf_sink", "bpf_programs_run"}),
         # No payload at all was recorded before it was lost for a while.
         ("first-commit", {"empty_payload"}),
         ("merge-window", FIRST_518 - {"bpf_iter_ignored"} | {"bpf_programs_run"}),
