@@ -124,8 +124,11 @@ NAMED = {
             }
         ),
     ),
-    # Older than every switch of user_events itself.
-    Generation.RFC_V1.value: Named(Release(*_FIRST_RELEASE[Generation.RFC_V1])),
+    # Older than every switch of user_events itself; perf and programs were there at first.
+    Generation.RFC_V1.value: Named(
+        Release(*_FIRST_RELEASE[Generation.RFC_V1]),
+        frozenset({"perf_sink", "bpf_programs_run"}),
+    ),
 }
 
 

@@ -7,6 +7,8 @@ sent for review on 5 October 2021, while 5.15 was made.  Where nothing is said h
 
 from __future__ import annotations
 
+from conformance.abi.layouts import Layout, Member
+
 # The argument of both is a string; user_events_data takes no structure yet.  The number for
 # deleting is that of the releases, the one for registering is not: nothing is written back.
 DIAG_IOCSREG = 0x40082A00
@@ -27,3 +29,6 @@ OFFSET_COLUMN = 3
 PRINT_FMT = "print_fmt"
 # trace_events.c:f_show: how the kernel prints a string that there is none of.
 NO_PRINT_FMT = "(null)"
+
+# struct user_bpf_context: where the data are in the program that writes, not a copy.
+USER_BPF_CONTEXT = Layout("user_bpf_context", 16, (Member("udatalen", 0, 4), Member("udata", 8, 8)))

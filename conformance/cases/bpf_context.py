@@ -56,12 +56,17 @@ _DATA_ITER = 2
 _FIRST = bytes(4)
 
 
-def recorder(slot: int, *, room: int, parts: int, answer: int) -> list[Piece]:
+def recorder(slot: int, *, room: int, parts: int, answer: int, typed: bool) -> list[Piece]:
     """The program that keeps what it is given in element 0 of the map in a slot.
 
     It keeps the context, then ``room`` bytes of the data, or of an iterator ``parts``
-    iovecs.  It may not load the first eight bytes of its context: probe_read may.
+    iovecs, of which there are none where contexts are not ``typed``.  It may not load the
+    first eight bytes of its context: probe_read may.
     """
+    looking = [
+        ldx_mem(Size.W, R1, R7, CONTEXT),
+        jmp_imm(Jump.JEQ, R1, _DATA_ITER, "iterator"),
+    ]
     return [
         mov64_reg(R6, R1),
         st_mem(Size.W, R10, -4, 0),
@@ -75,17 +80,22 @@ def recorder(slot: int, *, room: int, parts: int, answer: int) -> list[Piece]:
         stx_xadd(Size.DW, R7, R1, RUNS),
         *_probe_read(CONTEXT, 16, R6),
         *_take_address(CONTEXT + 8),
-        ldx_mem(Size.W, R1, R7, CONTEXT),
-        jmp_imm(Jump.JEQ, R1, _DATA_ITER, "iterator"),
+        *(looking if typed else []),
         *_probe_read(CONTENT, room, R6),
+        *(_keep_iterator(parts) if typed else []),
+        Label("end"),
+        mov64_imm(R0, answer),
+        exit_insn(),
+    ]
+
+
+def _keep_iterator(parts: int) -> list[Piece]:
+    return [
         ja("end"),
         Label("iterator"),
         *_probe_read(ITERATOR, 16, R6),
         *_take_address(ITERATOR + 8),
         *_probe_read(VECTOR, parts * IOVEC_SIZE, R6),
-        Label("end"),
-        mov64_imm(R0, answer),
-        exit_insn(),
     ]
 
 
@@ -116,19 +126,23 @@ def _take_address(place: int) -> list[Instruction]:
 class Seen:
     """What the program kept: how often it ran, and of its last run what it was given.
 
-    ``address`` is where the data are, KERNEL for anywhere in the kernel's half.
+    ``raw`` is its context: of an address anywhere in the kernel's half it has KERNEL.
     """
 
     runs: int
-    data_type: int
-    data_len: int
-    address: int
+    raw: bytes
     content: bytes
 
     @property
     def context(self) -> tuple[int, int, int]:
-        """The context alone."""
-        return self.data_type, self.data_len, self.address
+        """The context: type and length of the data, and where they are."""
+        data_type, data_len, address = struct.unpack("<IIQ", self.raw)
+        return data_type, data_len, address
+
+    @property
+    def data_type(self) -> int:
+        """What the data are."""
+        return self.context[0]
 
     @property
     def iterator(self) -> tuple[int, int, int]:
@@ -146,11 +160,20 @@ class Seen:
 class Recorder:
     """The program as a process loaded it, and the map it keeps things in."""
 
-    def __init__(self, process: Process, *, room: int = 8, parts: int = 0, answer: int = 1) -> None:
+    def __init__(
+        self,
+        process: Process,
+        *,
+        room: int = 8,
+        parts: int = 0,
+        answer: int = 1,
+        typed: bool = True,
+    ) -> None:
         bpf = Bpf(process)
         size = CONTENT + max(room, VECTOR - CONTENT + parts * IOVEC_SIZE)
         self._map = bpf.array(value_size=size, max_entries=1)
-        instructions = recorder(self._map.slot, room=room, parts=parts, answer=answer)
+        slot = self._map.slot
+        instructions = recorder(slot, room=room, parts=parts, answer=answer, typed=typed)
         self.program = bpf.load(instructions, ProgramType.TRACEPOINT)
 
     def attach(self, event: PerfEvent) -> Observation:
@@ -161,5 +184,5 @@ class Recorder:
         """What was kept; the map is empty again."""
         kept = self._map.value(_FIRST) or b""
         self._map.update(_FIRST, bytes(self._map.value_size))
-        runs, data_type, data_len, address = struct.unpack_from("<QIIQ", kept)
-        return Seen(runs, data_type, data_len, address, kept[CONTENT:])
+        (runs,) = struct.unpack_from("<Q", kept)
+        return Seen(runs, kept[CONTEXT:CONTENT], kept[CONTENT:])

@@ -90,7 +90,11 @@ def run_programs(
     """
     if not world.profile.has("bpf_programs_run"):
         return
-    given = context(event, segments, consumed, payload)
+    run_attached(world, process, event, context(event, segments, consumed, payload))
+
+
+def run_attached(world: World, process: Process, event: Event, given: Context) -> None:
+    """trace_call_bpf(): the programs of all events of perf that listen, counting or not."""
 
     def read_memory(address: int, length: int) -> bytes:
         """bpf_probe_read(): the writer's memory below the kernel's half, else the kernel's."""

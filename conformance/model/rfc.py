@@ -9,12 +9,12 @@ do_loop_readv_writev.
 from __future__ import annotations
 
 from conformance.abi import grammar, rfc
-from conformance.model import writing
+from conformance.model import bpf_context, writing
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.registration import copy_string
 from conformance.model.status_text import USERS
-from conformance.model.world import TOP, OpenFile, Process, World
+from conformance.model.world import OpenFile, Process, World
 from conformance.model.writing import Segment
 
 
@@ -54,13 +54,18 @@ def _delete(world: World, process: Process, argument: int) -> int:
 
 # Writing
 
+# No call writes more bytes; what is behind them is not looked at (vfs_write).
+_MAX_RW_COUNT = 0x7FFF_F000
+
 
 def write(
     world: World, process: Process, file: OpenFile, segment: Segment, position: int = 0
 ) -> int:
-    """write(2) and pwrite64(2): all of the buffer is payload."""
+    """write(2) and pwrite64(2): all of the buffer is payload, as far as a call reaches."""
     writing.check_call(file, position)
-    return _write_one(world, process, file, segment, position)
+    address, count = segment
+    writing.check_range(address, count)
+    return _write_one(world, process, file, (address, min(count, _MAX_RW_COUNT)), position)
 
 
 def writev(
@@ -104,18 +109,29 @@ def _write_one(
 
 
 def _record(world: World, process: Process, event: Event, segment: Segment) -> None:
-    """user_event_ftrace(): what was reserved and cannot be filled stays reserved for good."""
+    """The probes: each copies the data by itself, programs get to see where they are.
+
+    What was begun and cannot be filled is never ended: user_event_ftrace() leaves a record
+    reserved, user_event_perf() a processor that seems to be within another record.
+    """
     address, count = segment
-    fitting = count + grammar.TRACE_ENTRY_SIZE <= writing.LONGEST_RECORD
-    if event.tracers == {TOP} and world.tracing_on and fitting:
-        if process.memory.readable(address, count) < count:
-            world.trace_stuck = True
-            return
-        if not process.memory.is_known(address, count):
-            raise NotModelled("a payload that nobody knows")
-        writing.record(world, process, event, process.memory.read(address, count))
-    elif event.tracers - {TOP}:
-        raise NotModelled("records outside of the top instance")
+    given = rfc.USER_BPF_CONTEXT.pack({"udatalen": count, "udata": address})
+    bpf_context.run_attached(world, process, event, bpf_context.Context(given))
+    size = grammar.TRACE_ENTRY_SIZE + count
+    to_ftrace = writing.ftrace_takes(world, event, size)
+    to_perf = writing.perf_takers(world, process, event, size)
+    if not to_ftrace and not to_perf:
+        return
+    if process.memory.readable(address, count) < count:
+        world.trace_stuck = world.trace_stuck or to_ftrace
+        if to_perf:
+            if process.cpu is None:
+                raise NotModelled("perf stuck on some processor")
+            world.perf_stuck.add(process.cpu)
+        return
+    if not process.memory.is_known(address, count):
+        raise NotModelled("a payload that nobody knows")
+    writing.record(world, process, event, process.memory.read(address, count))
 
 
 # dynamic_events

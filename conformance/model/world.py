@@ -150,6 +150,8 @@ class World:
     trace_unknown: str = ""
     # Whether a record was reserved that will never be committed: those behind it stay unseen.
     trace_stuck: bool = False
+    # Processors on which a record for perf was begun that will never be submitted.
+    perf_stuck: set[int] = field(default_factory=set)
     tracing_on: bool = True
     # Events of the kernel's own: the content of their files, fixed by the first reading,
     # and which of them are enabled, as system:name.

@@ -148,8 +148,8 @@ def record(world: World, process: Process, event: Event, payload: bytes) -> None
     wants it at the moment; those that take it agree whether it is valid.
     """
     raw = _HEADER + payload
-    to_ftrace = _ftrace_takes(world, event, raw)
-    to_perf = _perf_takers(world, process, event, raw)
+    to_ftrace = ftrace_takes(world, event, len(raw))
+    to_perf = perf_takers(world, process, event, len(raw))
     if not to_ftrace and not to_perf:
         return
     if not payload and not world.profile.has("empty_payload"):
@@ -165,28 +165,33 @@ def record(world: World, process: Process, event: Event, payload: bytes) -> None
         taker.occur(raw)
 
 
-def _ftrace_takes(world: World, event: Event, record: bytes) -> bool:
-    """user_event_ftrace(), as far as it asks for room in the buffer."""
+def ftrace_takes(world: World, event: Event, size: int) -> bool:
+    """user_event_ftrace(), as far as it asks for room in the buffer for a record."""
     if not event.tracers:
         return False
     if event.tracers != {TOP}:
         raise NotModelled("records outside of the top instance")
-    if not world.tracing_on or len(record) > LONGEST_RECORD:
+    if not world.tracing_on or size > LONGEST_RECORD:
         return False
-    if len(record) > SURE_RECORD and not world.profile.has("long_records_kept"):
+    if size > SURE_RECORD and not world.profile.has("long_records_kept"):
         raise NotModelled("a record whose fate depends on the time since the last")
     return True
 
 
-def _perf_takers(world: World, process: Process, event: Event, record: bytes) -> list[PerfEvent]:
+def perf_takers(world: World, process: Process, event: Event, size: int) -> list[PerfEvent]:
     """user_event_perf(): the events of perf on this processor, if they get the record."""
     if not world.profile.has("perf_sink"):
         return []
     found = [
         each for each in world.perf_events if each.source == event.serial and each.counts(process)
     ]
-    if found and len(record) > PERF_MAX_TRACE_SIZE:
+    if found and size > PERF_MAX_TRACE_SIZE:
         raise NotModelled("a record too long for perf, about which the kernel warns")
+    if found and world.perf_stuck:
+        if process.cpu is None:
+            raise NotModelled("records of any processor, and perf stuck on one")
+        # perf_trace_buf_alloc() takes the record for one within another.
+        return [] if process.cpu in world.perf_stuck else found
     return found
 
 

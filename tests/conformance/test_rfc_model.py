@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from conformance.abi.profiles import profile_for
-from conformance.cases.rfc import listened, page_of
+from conformance.cases.rfc import bound, listened, page_of
 from conformance.model.errors import NotModelled
 from conformance.model.machine import Model
 from conformance.program.operations import Load, Observation, Operation, ReadFile, Watch
 from conformance.sut.executor import ModelExecutor
 from conformance.sut.lockstep import Lockstep
+from conformance.sut.perf import COUNTING, listen
 from conformance.sut.rfc import register
 from conformance.sut.tracefs import DYNAMIC_EVENTS
 from conformance.sut.user_events import UserEvents
@@ -96,6 +97,33 @@ def test_a_stuck_buffer_is_not_looked_at() -> None:
         ue.tracefs.records()
     with pytest.raises(NotModelled, match="never committed"):
         ue.tracefs.clear_trace()
+
+
+def test_perf_gets_stuck_on_a_processor_that_is_known() -> None:
+    ue = system()
+    data = bound(ue, ue.name())
+    listen(ue.process, ue.name(), COUNTING)
+    with pytest.raises(NotModelled, match="some processor"):
+        data.write_at(0, 8)
+
+
+def test_perf_is_stuck_on_that_processor_alone() -> None:
+    ue = system()
+    data = bound(ue, ue.name())
+    event = listen(ue.process, ue.name(), COUNTING)
+    ue.process.pin(0)
+    data.write_at(0, 8)
+    assert data.write(b"a").value == 1
+    assert event.count == 0
+    ue.process.pin(1)
+    assert data.write(b"a").value == 1
+    assert event.count == 1
+    stranger = ue.new_process()
+    listen(stranger, ue.name(), COUNTING)
+    theirs = stranger.open_data()
+    register(theirs, ue.name())
+    with pytest.raises(NotModelled, match="stuck on one"):
+        theirs.write(b"a")
 
 
 def test_a_dangling_descriptor_is_not_used() -> None:
