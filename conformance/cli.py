@@ -268,9 +268,9 @@ def _run(arguments: argparse.Namespace) -> int:
         return _against(arguments)
     if len(kernels) <= 1:
         become(arguments, kernels[0] if kernels else None, arguments.out)
+    outs = [_out(arguments, kernel) for kernel in kernels]
     ktap = open_ktap(arguments.ktap)
     runs = None if ktap is None else KtapRuns(ktap, len(kernels))
-    outs = [_out(arguments, kernel) for kernel in kernels]
     codes = []
     for kernel, out in zip(kernels, outs, strict=True):
         codes.append(session(arguments, kernel, out, runs=runs))

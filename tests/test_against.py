@@ -43,6 +43,7 @@ class FakeSession:
 
 def options(tmp_path: Path, **others: object) -> Namespace:
     plain = {"kernel": ["6.12"], "patch": [str(DIFF)], "config": [], "flavour": None}
+    plain |= {"tree": None, "ref": None, "ktap": None}
     more = {"out": str(tmp_path / "out"), "exit_style": "default"}
     return Namespace(**{**plain, **more, **others})
 

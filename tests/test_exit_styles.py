@@ -121,9 +121,9 @@ def test_build_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: s
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--kernel", "6.13"),
+        ("--kernel", "6.99"),
         ("--kernel", "model", "-k", "no.such"),
-        ("--kernel", "model", "--kernel", "6.13", "-k", "status.nothing_registered"),
+        ("--kernel", "model", "--kernel", "6.99", "-k", "status.nothing_registered"),
         ("--no-such-option",),
         (),
     ],

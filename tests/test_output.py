@@ -113,12 +113,19 @@ def test_ktap_of_guests_side_by_side(tmp_path: Path, built_kernel: BuiltKernel) 
 
 def test_ktap_of_several_kernels(tmp_path: Path) -> None:
     """One subtest for each; one that cannot be judged is told, the others go on."""
-    several = ("--kernel", "model", "--kernel", "6.13", *FEW, f"--out={tmp_path / 'out'}")
-    done = uevt(*several, "--ktap", "-")
-    assert done.returncode == 2
-    model, unknown = read_ktap(done.stdout).subtests
+    several = ("--kernel", "model", "--kernel", "5.19", *FEW, f"--out={tmp_path / 'out'}")
+    nowhere = {"UEVT_MIRROR": f"file://{tmp_path}", "UEVT_CACHE": str(tmp_path / "store")}
+    done = uevt(*several, "--ktap", "-", **nowhere)
+    assert done.returncode == 3
+    model, absent = read_ktap(done.stdout).subtests
     assert (model.name, model.ok, len(model.subtests)) == ("model", True, 3)
-    assert (unknown.name, unknown.ok, unknown.detail) == ("6.13", False, "it did not begin")
+    assert (absent.name, absent.ok, absent.detail) == ("5.19", False, "it did not begin")
+
+
+def test_ktap_of_an_unknown_kernel_is_none(tmp_path: Path) -> None:
+    """It is a mistake, told before the first kernel is judged."""
+    done = uevt("--kernel", "model", "--kernel", "6.99", *FEW, "--ktap", "-")
+    assert (done.returncode, done.stdout) == (2, "")
 
 
 def test_ktap_into_a_file(tmp_path: Path) -> None:

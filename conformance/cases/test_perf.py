@@ -222,7 +222,7 @@ def test_registered_later(ue: UserEvents) -> None:
     "perf.multi_format",
     spec=REG,
     doc=f"{RST}: each format of a multi-format event is an event of its own",
-    needs=(*PERF, "multi_format"),
+    needs=(*PERF, "multi_format", "persist", "arguments_matched", "ebadf_when_disabled"),
     profiles="6.9..",
 )
 def test_multi_format(ue: UserEvents) -> None:
@@ -230,7 +230,7 @@ def test_multi_format(ue: UserEvents) -> None:
     data = ue.open_data()
     one = data.register(ue.name() + " u32 a", flags=2)
     two = data.register(ue.name() + " u64 b", flags=2)
-    # Formats are numbered by the whole system: newest first, or another bucket's order.
+    # One name is one bucket of the table, in which the newest comes first.
     newest = ue.tracefs.status().splitlines()[0]
     event = listen(ue.process, newest, system="user_events_multi")
     ring = event.map()

@@ -388,7 +388,13 @@ def test_exclude_kernel(ue: UserEvents) -> None:
 # Whose records
 
 
-@case("perf.other_process", spec=SINK, doc=WRITING, profiles=PROFILES, needs=PERF)
+@case(
+    "perf.other_process",
+    spec=SINK,
+    doc=WRITING,
+    profiles=PROFILES,
+    needs=(*PERF, "dynamic_fields_validated"),
+)
 def test_other_process(ue: UserEvents) -> None:
     """perf follows the process it was asked for: records of others are neither seen nor checked."""
     data = ue.open_data()
@@ -578,7 +584,7 @@ def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
     spec=f"{CORE}: fault_in_iov_iter_readable",
     doc=f"{RST}: silent about payloads that cannot be read",
     profiles=PROFILES,
-    needs=PERF,
+    needs=(*PERF, "unreadable_payload_refused"),
 )
 @variants("readable", {"none": 0, "half": 2})
 def test_unreadable(ue: UserEvents, readable: int) -> None:
@@ -599,7 +605,7 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
     spec=CORE,
     doc=f"{RST}: Writing Data: the payload holds the fields of the event",
     profiles=PROFILES,
-    needs=PERF,
+    needs=(*PERF, "payload_size_checked"),
 )
 def test_short(ue: UserEvents) -> None:
     """A payload shorter than the fields is EINVAL and gets to perf as little as to others."""

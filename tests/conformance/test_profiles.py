@@ -18,11 +18,15 @@ FIRST_518 = {
     "events_made_as_root",
     "bpf_iter_ignored",
 }
-FIRST_61 = FIRST_518 | {"strings_formatted_safely", "long_records_kept"}
+FIRST_519 = FIRST_518 | {"bpf_descriptor_suffices"}
+FIRST_61 = FIRST_519 | {"strings_formatted_safely", "long_records_kept"}
 BACKPORTED_TO_61 = {"ebadf_when_disabled", "struct_size_matched"}
 FIRST_62 = FIRST_61 | {"array_length_of_field"}
-FIRST_64 = FIRST_62 | {"negative_index_refused"}
+FIRST_632 = FIRST_62 | {"negative_index_refused"}
+FIRST_64 = FIRST_632 | {"bpf_log_without_buffer"}
 FIRST_65 = FIRST_64 | {
+    "bpf_attributes_before_rights",
+    "bpf_license_read_last",
     "ebadf_when_disabled",
     "struct_size_matched",
     "arguments_matched",
@@ -45,17 +49,17 @@ UP_TO_71 = UP_TO_612 | {"long_values_as_symbols", "unprintable_text_as_hex"}
         ("merge-window", FIRST_518 - {"bpf_iter_ignored"} | {"bpf_programs_run"}),
         ("5.18-rc1", FIRST_518),
         ("5.18", FIRST_518),
-        ("byte-status", FIRST_518),
-        ("6.0.19", FIRST_518),
+        ("byte-status", FIRST_519),
+        ("6.0.19", FIRST_519),
         ("bit-status", FIRST_61),
         ("6.1.12", FIRST_61),
         ("6.1.13", FIRST_62),
-        ("6.1.28", FIRST_64),
-        ("6.1.39", FIRST_64),
-        ("6.1.192", FIRST_64 | BACKPORTED_TO_61),
+        ("6.1.28", FIRST_632),
+        ("6.1.39", FIRST_632),
+        ("6.1.192", FIRST_632 | BACKPORTED_TO_61),
         ("6.2.16", FIRST_62),
         ("6.3.1", FIRST_62),
-        ("6.3.2", FIRST_64),
+        ("6.3.2", FIRST_632),
         ("6.4", FIRST_64),
         ("6.4.4", FIRST_64),
         ("6.4.5", FIRST_64 | BACKPORTED_TO_61),
