@@ -555,7 +555,7 @@ def test_filter_refused(ue: UserEvents) -> None:
     spec="trace_events_user.c:user_event_validate",
     doc=f"{RST}: silent about what is checked",
     profiles=PROFILES,
-    needs=PERF,
+    needs=(*PERF, "dynamic_fields_validated"),
 )
 @variants(
     "fields, payload",
