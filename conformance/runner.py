@@ -19,6 +19,7 @@ from conformance.leftovers import ACTOR, Janitor
 from conformance.measured import Finding, Measured, Probe
 from conformance.model.machine import Model
 from conformance.outcome import Blame, CaseResult, Contradiction, Outcome, SkipReason, lost
+from conformance.surroundings import Surroundings
 from conformance.sut.crew import Crew
 from conformance.sut.executor import ModelExecutor
 from conformance.sut.guest import Channel, GuestExecutor
@@ -89,6 +90,7 @@ class Runner:
         self._inserted = UserModules(inserted, explain)
         self._guest: Guest | None = None
         self._janitor: Janitor | None = None
+        self._surroundings: Surroundings | None = None
         self._crew: Crew | None = None
         # The system-wide counter of multi-format events; None where a case went astray.
         self._multi_id: int | None = 0
@@ -186,6 +188,7 @@ class Runner:
                 self._not_built = NotBuilt()
                 raise self._not_built
             self._insert(self._guest)
+            self._surroundings = Surroundings(self._guest)
         return self._guest, self._janitor
 
     def _insert(self, guest: Guest) -> None:
@@ -211,6 +214,8 @@ class Runner:
                 "let it load unsigned modules, or leave these cases out with -k"
             )
         self._loaded.add(module)
+        assert self._surroundings is not None
+        self._surroundings.accept()
 
     def end(self, case: Case, case_id: str, error: BaseException | None) -> CaseResult:
         """Judge how a case ended and put its system in order.
@@ -256,8 +261,20 @@ class Runner:
         if attempt.mark < 0:
             # It never began: nothing on the console is about it.
             return judged
+        judged = self._undisturbed(judged)
         splats = guest.splats(attempt.mark)
         return with_splats(judged, splats, guest.console(attempt.mark))
+
+    def _undisturbed(self, judged: CaseResult) -> CaseResult:
+        """A case that has changed what the next one finds did more than it declares."""
+        if self._lost or self._surroundings is None:
+            return judged
+        changed = self._surroundings.changed()
+        self._lost = bool(changed)
+        if not changed or judged.outcome is not Outcome.PASS:
+            return judged
+        why = f"it left its guest changed: {changed[0]}"
+        return replace(judged, outcome=Outcome.ERROR, blame=Blame.CASE, reason=why)
 
     def _put_in_order(self, guest: Guest, attempt: Attempt, judged: CaseResult) -> None:
         if judged.outcome is Outcome.PASS:

@@ -21,6 +21,7 @@ BELOW_PLUGIN = (
     | JUDGING
     | {"conformance.cases", "conformance.leftovers", "conformance.measured"}
     | {"conformance.attempt", "conformance.runner", "conformance.report"}
+    | {"conformance.surroundings"}
     | {"conformance.usermodules"}
 )
 
@@ -35,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.sut": {"conformance.abi", "conformance.program", "conformance.model"},
     "conformance.cases": BELOW_CASES,
     "conformance.leftovers": BELOW_CASES,
+    "conformance.surroundings": BELOW_CASES | {"conformance.leftovers"},
     "conformance.measured": BELOW_CASES | {"conformance.cases", "conformance.outcome"},
     "conformance.attempt": BELOW_CASES
     | {"conformance.cases", "conformance.measured", "conformance.outcome"},
@@ -42,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.runner": BELOW_CASES
     | JUDGING
     | {"conformance.cases", "conformance.leftovers", "conformance.measured"}
-    | {"conformance.attempt", "conformance.usermodules"},
+    | {"conformance.attempt", "conformance.surroundings", "conformance.usermodules"},
     "conformance.contract": BELOW_CASES | {"conformance.cases"},
     "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases"},
     "conformance.options": {"conformance.report"},

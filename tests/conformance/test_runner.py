@@ -222,3 +222,48 @@ def test_guests_that_do_not_agree_are_no_verdict(tmp_path: Path) -> None:
             recorder.case(case)
         verdicts.append(recorder.finish(len(cases), "").verdict)
     assert verdicts == [RunVerdict.NOT_BUILT, RunVerdict.ERROR]
+
+
+TAINTED = "/proc/sys/kernel/tainted"
+
+
+class Taintable(Guest):
+    """A guest whose kernel says that it is tainted as soon as it is told to."""
+
+    tainted = "0\n"
+    renewed = 0
+
+    def _result(self, call: Call) -> dict[str, Any]:
+        result = super()._result(call)
+        if call[:2] == ["slurp", TAINTED]:
+            result["data"] = self.tainted.encode().hex()
+        return result
+
+    def pristine(self) -> None:
+        self.renewed += 1
+
+
+def _run(runner: Runner, guest: Taintable, tainted: str, error: Exception | None) -> CaseResult:
+    case = needing("")
+    runner.begin(case, case.id)
+    guest.tainted = tainted
+    return runner.end(case, case.id, error)
+
+
+def test_a_case_that_changes_its_guest_has_not_passed() -> None:
+    guest = Taintable({})
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    result = _run(runner, guest, "512\n", None)
+    assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.CASE)
+    assert result.reason == f"it left its guest changed: {TAINTED} was '0' and is '512'"
+    # The next one has another guest, and what that is like is not held against it.
+    assert _run(runner, guest, "512\n", None).outcome is Outcome.PASS
+    assert guest.renewed == 1
+
+
+def test_a_failure_stays_what_it_is_on_a_changed_guest() -> None:
+    guest = Taintable({})
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    assert _run(runner, guest, "512\n", AssertionError("wrong")).outcome is Outcome.FAIL
+    assert _run(runner, guest, "512\n", None).outcome is Outcome.PASS
+    assert guest.renewed == 1
