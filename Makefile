@@ -48,3 +48,8 @@ distclean: clean ## remove .venv as well
 .PHONY: docs
 docs: setup ## write docs/abi.md anew from the switches and cases
 	@$(BIN)/python -m conformance.contract
+
+.PHONY: bench
+bench: setup ## measure what the harness costs; the table is kept in docs/performance.md
+	@$(BIN)/uevt kernels build $(KERNEL) >/dev/null
+	@$(BIN)/python -m tests.bench $(KERNEL) --keep
