@@ -91,6 +91,8 @@ def _pairs(target: Target, kernel: str, rounds: int) -> Iterator[Pair]:
         data = process.open_data()
         words = [process.word() for _ in range(4)]
         assert len(words) == 4
+        # Processes are borrowed when the first operation is run.
+        assert data.ioctl(layouts.DIAG_IOCSREG, 0).errno == "EFAULT"
         hand = next(iter(ue.lockstep._executor._hands.values()))  # type: ignore[attr-defined]
         yield pair(
             "an ioctl that is refused, in lock step",
