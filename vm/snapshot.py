@@ -151,11 +151,18 @@ class Snapshots:
                 used.append((directory.stat().st_mtime, directory.name, size))
         total = sum(size for _, _, size in used)
         for _, name, size in sorted(used):
-            if total <= self._limit:
-                return
-            if name != key:
+            if total > self._limit and name != key:
                 self.discard(name)
                 total -= size
+        self._remove_locks()
+
+    def _remove_locks(self) -> None:
+        """Remove the locks of states that are gone, but for those that somebody holds."""
+        for path in self._directory.glob("*.lock"):
+            if not (self._directory / path.stem).is_dir():
+                # Who opened it before it went finds that it has no name, and opens another.
+                with suppress(Timeout, OSError), FileLock(path, blocking=False):
+                    path.unlink()
 
 
 def snapshot_key(spec: MachineSpec) -> str:
