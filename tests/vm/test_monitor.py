@@ -33,21 +33,27 @@ class Player:
     def _play(self) -> None:
         version = {"qemu": {"major": 7, "minor": 2, "micro": 0}, "package": ""}
         self._say({"QMP": {"version": version, "capabilities": []}})
-        with self._theirs.makefile("rb") as lines:
-            for line in lines:
-                message = json.loads(line)
-                command = message["execute"]
-                self.heard.append(command)
-                answer = self._answer(command, self.heard)
-                if answer is not None:
-                    named = {"id": message["id"]} if "id" in message else {}
-                    self._say({"return": answer} | named)
+        unread = ""
+        while said := self._theirs.recv(1 << 16):
+            # Objects follow one another without a separator; a descriptor comes with a blank.
+            unread = (unread + said.decode()).lstrip()
+            while unread:
+                message, end = json.JSONDecoder().raw_decode(unread)
+                unread = unread[end:].lstrip()
+                self._reply(message)
+
+    def _reply(self, message: dict[str, Any]) -> None:
+        self.heard.append(message["execute"])
+        answer = self._answer(message["execute"], self.heard)
+        if answer is not None:
+            named = {"id": message["id"]} if "id" in message else {}
+            self._say({"return": answer} | named)
 
     def _say(self, message: dict[str, Any]) -> None:
         self._theirs.sendall(json.dumps(message).encode() + b"\r\n")
 
     def close(self) -> None:
-        self._theirs.shutdown(socket.SHUT_RDWR)
+        """Once the other end was closed."""
         self._thread.join(5)
         self._theirs.close()
 
