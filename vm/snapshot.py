@@ -1,7 +1,8 @@
 """Saved states of booted machines, so that the next one need not boot.
 
 Below the directory of a `Snapshots`: `<key>/` with the state, a record and the console of the boot,
-which appears by one rename and is removed by one; `<key>.lock`, held by whoever makes it.
+which appears by one rename and is removed by one; `<key>.lock`, held by whoever makes it, and
+removed some time after the state.
 """
 
 from __future__ import annotations
