@@ -36,16 +36,19 @@ class Segment:
 
 
 def segments(file: Path) -> tuple[Segment, ...]:
-    """The segments of a file, none when it is no 64-bit ELF.  Raises OSError."""
+    """The segments of a file, none when it is no whole 64-bit ELF.  Raises OSError."""
     with file.open("rb") as opened:
         header = opened.read(_HEADER)
         if not header.startswith(_MAGIC) or len(header) < _HEADER:
             return ()
         (start,) = _TABLE.unpack_from(header, _TABLE_AT)
         size, count = _ENTRIES.unpack_from(header, _ENTRIES_AT)
+        if size != _SEGMENT.size or start + size * count > os.fstat(opened.fileno()).st_size:
+            # Of another format, or cut short.
+            return ()
         opened.seek(start)
         table = opened.read(size * count)
-    return tuple(_segments(table)) if size == _SEGMENT.size else ()
+    return tuple(_segments(table))
 
 
 def _segments(table: bytes) -> Iterator[Segment]:
@@ -57,9 +60,8 @@ def loader_of(program: Path) -> Path | None:
     """The dynamic loader that a program names, None for a static one.  Raises OSError."""
     for segment in segments(program):
         if segment.kind == PT_INTERP:
-            with program.open("rb") as opened:
-                opened.seek(segment.offset)
-                return Path(os.fsdecode(opened.read(segment.size).rstrip(b"\0")))
+            name = program.read_bytes()[segment.offset : segment.end]
+            return Path(os.fsdecode(name.rstrip(b"\0")))
     return None
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import struct
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from vm import elf
 from vm.errors import HostTrouble
 
 #: What has to be loaded before there are a root and a channel, where it is not built in.
@@ -22,7 +22,6 @@ NEEDED = ("virtio_pci", "9pnet_virtio", "9p", "virtio_console")
 _BUSYBOX = ("busybox-static", "busybox.static", "busybox")
 #: The root of a guest that only reads, as in the kernel command line.
 _ACCESS = "ro,cache=loose"
-_PT_INTERP = 3
 
 
 class BusyboxMissing(HostTrouble):
@@ -72,21 +71,12 @@ def _static_busybox() -> Path:
     if not found:
         raise BusyboxMissing("busybox is not installed")
     for path in found:
-        if not _has_interpreter(Path(path)):
+        if _runs_alone(Path(path)):
             return Path(path)
     raise BusyboxMissing(f"{found[0]} needs libraries")
 
 
-def _has_interpreter(program: Path) -> bool:
-    """Whether an ELF64 file is dynamically linked (elf(5): a program header PT_INTERP)."""
-    with program.open("rb") as file:
-        head = file.read(64)
-        if head[:5] != b"\x7fELF\x02":
-            return True
-        (start,) = struct.unpack_from("<Q", head, 0x20)
-        size, count = struct.unpack_from("<HH", head, 0x36)
-        file.seek(start)
-        headers = file.read(size * count)
-    return any(
-        struct.unpack_from("<I", headers, size * number)[0] == _PT_INTERP for number in range(count)
-    )
+def _runs_alone(program: Path) -> bool:
+    """Whether it is a program that names no loader (elf(5): PT_INTERP)."""
+    kinds = [segment.kind for segment in elf.segments(program)]
+    return bool(kinds) and elf.PT_INTERP not in kinds

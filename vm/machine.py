@@ -29,6 +29,7 @@ from vm.errors import (
     VmError,
 )
 from vm.findings import FATAL, MARK_PREFIX, Finding, Kind
+from vm.monitor import StillStopped
 from vm.power import Power
 from vm.snapshot import Snapshots
 from vm.states import States
@@ -232,6 +233,9 @@ class Machine:
                 self._start(cold=True)
             if not self._states.restoring:
                 self._booted(self._power, deadline)
+                if self._states.wanted and not self._saved(self._power):
+                    self._start(cold=True)
+                    self._booted(self._power, self.deadline(_BOOT, "agent after another boot"))
         except BaseException:
             self._stop()
             raise
@@ -239,8 +243,12 @@ class Machine:
     def _restored(self, power: Power, deadline: Deadline) -> bool:
         """Whether the machine goes on from the saved state; it is off if not."""
         try:
-            self._info = self._states.restore(power, deadline)
-        except (VmError, OSError) as trouble:
+            # A boot in its place needs time as well.
+            self._info = self._states.restore(
+                power, deadline.child(deadline.seconds / 2, deadline.what)
+            )
+        except (VmError, OSError, ValueError, KeyError) as trouble:
+            # Of the last two is a record, or an answer, that is none of ours.
             self._stop()
             self._states.give_up(trouble)
         return self._states.restoring
@@ -250,13 +258,23 @@ class Machine:
             power.agent.hello(deadline)
         except (ChannelBroken, NoAnswer) as trouble:
             raise self._boot_failure(trouble) from trouble
-        if self._states.wanted:
-            self._states.save(power, lambda: self.info, self.console, deadline)
+
+    def _saved(self, power: Power) -> bool:
+        """Whether the machine goes on after its state was saved, or was not; it is off if not."""
+        try:
+            self._states.save(power, lambda: self.info, self.console)
+        except StillStopped:
+            self._stop()
+            return False
+        return True
 
     def _stop(self) -> None:
         power, self._power = self._power, None
-        if power is not None:
-            power.off()
+        try:
+            if power is not None:
+                power.off()
+        finally:
+            self._states.close()
 
     def _alive(self) -> bool:
         return self._power is not None and self._power.qemu.alive()

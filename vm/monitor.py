@@ -20,11 +20,15 @@ _LOOK = 0.002
 _CLOSING = 2.0
 #: Without a limit QEMU takes its time, as if the state went over a network; bytes per second.
 _BANDWIDTH = 1 << 40
-_UNDER_WAY = ("setup", "active", "device", "pre-switchover", "wait-unplug")
+_UNDER_WAY = ("setup", "active", "device", "pre-switchover", "wait-unplug", "cancelling")
 
 
 class MonitorTrouble(HostTrouble):
     """QEMU refused a command, gave no answer in time, or has hung up."""
+
+
+class StillStopped(MonitorTrouble):
+    """The machine was stopped, and could not be made to go on."""
 
 
 class Monitor:
@@ -41,38 +45,63 @@ class Monitor:
     def close(self) -> None:
         """Hang up.  Idempotent."""
         loop, self._loop = self._loop, None
-        if loop is not None:
-            if self._client is not None:
+        client, self._client = self._client, None
+        try:
+            if loop is not None and client is not None:
                 with suppress(QMPError, OSError, EOFError, TimeoutError):
-                    loop.run_until_complete(asyncio.wait_for(self._client.disconnect(), _CLOSING))
-                self._client = None
-            loop.close()
-        self._end.close()
+                    loop.run_until_complete(asyncio.wait_for(client.disconnect(), _CLOSING))
+        finally:
+            if loop is not None:
+                loop.close()
+            self._end.close()
 
-    def save(self, descriptor: int, deadline: Deadline) -> None:
-        """Stop the machine, write its state to a file, and let it go on, whatever happens."""
-        self._run(self._save(descriptor, deadline), deadline)
+    def save(self, descriptor: int, deadline: Deadline, going_on: float) -> None:
+        """Stop the machine, write its state to a file, and let it go on, saved or not.
+
+        To go on it has so many seconds of its own.  Raises StillStopped if it does not.
+        """
+        try:
+            self._run(self._save(descriptor), deadline)
+        except MonitorTrouble:
+            self._let_go_on(going_on)
+            raise
+        self._let_go_on(going_on)
 
     def resume(self, deadline: Deadline) -> None:
         """Wait until a machine has taken over the state that it was started with; let it go on."""
         self._run(self._resume(), deadline)
 
-    async def _save(self, descriptor: int, deadline: Deadline) -> None:
+    def _let_go_on(self, seconds: float) -> None:
+        try:
+            self._run(self._go_on(), Deadline(seconds, "machine that goes on"))
+        except MonitorTrouble as trouble:
+            raise StillStopped(f"{trouble}") from trouble
+
+    async def _save(self, descriptor: int) -> None:
         client = await self._connected()
         await client.execute("stop")
-        try:
-            client.send_fd_scm(descriptor)
-            await client.execute("getfd", {"fdname": "state"})
-            await client.execute("migrate-set-parameters", {"max-bandwidth": _BANDWIDTH})
-            await client.execute("migrate", {"uri": "fd:state"})
-            while (found := await self._ask("query-migrate"))["status"] in _UNDER_WAY:
-                await asyncio.sleep(_LOOK)
-            if found["status"] != "completed":
-                why = found.get("error-desc", found["status"])
-                raise MonitorTrouble(f"QEMU could not save the machine's state: {why}")
-        finally:
-            if not deadline.expired:
-                await client.execute("cont")
+        client.send_fd_scm(descriptor)
+        await client.execute("getfd", {"fdname": "state"})
+        await client.execute("migrate-set-parameters", {"max-bandwidth": _BANDWIDTH})
+        await client.execute("migrate", {"uri": "fd:state"})
+        found = await self._migrated()
+        if found.get("status") != "completed":
+            why = found.get("error-desc", found.get("status"))
+            raise MonitorTrouble(f"QEMU could not save the machine's state: {why}")
+
+    async def _go_on(self) -> None:
+        client = await self._connected()
+        if (await self._ask("query-migrate")).get("status") in _UNDER_WAY:
+            # QEMU refuses to go on in the end of it.
+            await client.execute("migrate_cancel")
+            await self._migrated()
+        await client.execute("cont")
+
+    async def _migrated(self) -> Mapping[str, object]:
+        """How the writing of a state ended; no status if none was begun."""
+        while (found := await self._ask("query-migrate")).get("status") in _UNDER_WAY:
+            await asyncio.sleep(_LOOK)
+        return found
 
     async def _resume(self) -> None:
         client = await self._connected()

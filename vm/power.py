@@ -51,6 +51,11 @@ class Power:
 
     def off(self) -> None:
         """End the guest at once: nothing in it needs saving.  Idempotent."""
-        self.agent.close()
-        self.monitor.close()
-        self.qemu.kill()
+        try:
+            # First: the rest takes time, in which we may be interrupted.
+            self.qemu.kill()
+        finally:
+            try:
+                self.agent.close()
+            finally:
+                self.monitor.close()

@@ -7,6 +7,7 @@ a mounted export would forbid saving the machine's state, and be slower than mem
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shlex
@@ -85,6 +86,8 @@ def _appear(path: Path, content: bytes) -> None:
         try:
             file.write(content)
             file.flush()
+            # A store may be filled by one user and read by others.
+            os.fchmod(file.fileno(), 0o644)
             Path(file.name).replace(path)
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
@@ -94,19 +97,27 @@ def _appear(path: Path, content: bytes) -> None:
 def _needed(python: Path) -> list[Path]:
     """All files, asked of the interpreter itself; those that it names libraries by too."""
     command = [str(python), "-I", "-S", str(_NEEDS), str(_CHECKOUT)]
+    # A guest has no locale; ours could map an archive of hundreds of megabytes.
+    environment = {**os.environ, "LC_ALL": "C"}
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=_NEEDS_SECONDS
+            command,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=_NEEDS_SECONDS,
+            env=environment,
         )
-        named = [Path(name) for name in json.loads(done.stdout)]
+        # What Python names need not be there, such as byte-code that nobody has compiled.
+        named = [path for path in map(Path, json.loads(done.stdout)) if path.is_file()]
         loader = elf.loader_of(python)
+        aliases = [alias for path in named if elf.segments(path) for alias in _aliases(path)]
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         said = getattr(error, "stderr", None) or str(error)
         raise NoArchive(
             f"{python} does not tell what it needs: {said.strip()}",
             mend=f"run it by hand: {shlex.join(command)}",
         ) from None
-    aliases = [alias for path in named if elf.segments(path) for alias in _aliases(path)]
     wanted = {*named, *aliases, _LOADER_CACHE, *([loader] if loader else [])}
     return sorted(path for path in wanted if path.is_file())
 
@@ -120,8 +131,6 @@ def _aliases(library: Path) -> list[Path]:
 
 def _archive(files: Iterable[Path]) -> bytes:
     """The archive as the kernel reads it (Documentation/driver-api/early-userspace)."""
-    import io
-
     out = io.BytesIO()
     writer = CpioWriter(out)
     for path in _directory(files):

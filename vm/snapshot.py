@@ -1,7 +1,8 @@
 """Saved states of booted machines, so that the next one need not boot.
 
 Below the directory of a `Snapshots`: `<key>/` with the state, a record and the console of the boot,
-which appears by one rename and is removed by one; `<key>.lock`, held by whoever makes it.
+which appears by one rename and is removed by one; `<key>.lock`, held by whoever makes it, and
+removed some time after the state.
 """
 
 from __future__ import annotations
@@ -151,11 +152,18 @@ class Snapshots:
                 used.append((directory.stat().st_mtime, directory.name, size))
         total = sum(size for _, _, size in used)
         for _, name, size in sorted(used):
-            if total <= self._limit:
-                return
-            if name != key:
+            if total > self._limit and name != key:
                 self.discard(name)
                 total -= size
+        self._remove_locks()
+
+    def _remove_locks(self) -> None:
+        """Remove the locks of states that are gone, but for those that somebody holds."""
+        for path in self._directory.glob("*.lock"):
+            if not (self._directory / path.stem).is_dir():
+                # Who opened it before it went finds that it has no name, and opens another.
+                with suppress(Timeout, OSError), FileLock(path, blocking=False):
+                    path.unlink()
 
 
 def snapshot_key(spec: MachineSpec) -> str:

@@ -13,10 +13,14 @@ from vm.argv import MachineSpec
 from vm.console import Console
 from vm.deadline import Deadline
 from vm.errors import HostTrouble
+from vm.monitor import StillStopped
 from vm.power import Power
 from vm.snapshot import CONSOLE, STATE, Snapshot, Snapshots, snapshot_key
 
 _SEED_BYTES = 64
+#: Seconds on an unhurried machine.
+_SAVE = 6.0
+_GO_ON = 1.0
 BOOTED, RESTORED = "booted", "restored"
 
 
@@ -56,21 +60,29 @@ class States:
     @contextmanager
     def chosen(self, *, cold: bool) -> Iterator[int | None]:
         """The state to start from, opened, while QEMU is started; None for a boot."""
+        self.close()
         self._snapshot = None
         if self._snapshots is not None and not cold:
             self._key = self._key or snapshot_key(self._spec)
             self._snapshot = self._snapshots.find(self._key)
-        if self._snapshot is None:
-            yield None
-            return
-        descriptor = os.open(self._snapshot.state, os.O_RDONLY | os.O_CLOEXEC)
+        if self._snapshot is not None:
+            try:
+                # Kept: what is verified has to be what QEMU reads.
+                self._descriptor = os.open(self._snapshot.state, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                # Somebody has just removed it.
+                self._snapshot = None
         try:
-            yield descriptor
-            # Kept: what is verified has to be what QEMU reads.
-            self._descriptor, descriptor = descriptor, -1
-        finally:
-            if descriptor >= 0:
-                os.close(descriptor)
+            yield self._descriptor
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of a state that was chosen and not restored.  Idempotent."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
 
     def boot_console(self) -> str:
         """What the kernel said when it booted, if that is not to be said again."""
@@ -81,16 +93,15 @@ class States:
 
         Raises Unusable, and what monitor and agent raise.
         """
-        snapshot, descriptor = self._snapshot, self._descriptor
+        snapshot = self._snapshot
         assert snapshot is not None
-        assert descriptor is not None
-        self._descriptor = None
+        assert self._descriptor is not None
         try:
             # QEMU is busy starting anyhow.
-            if not snapshot.intact(descriptor):
+            if not snapshot.intact(self._descriptor):
                 raise Unusable("its content is not what was saved")
         finally:
-            os.close(descriptor)
+            self.close()
         power.monitor.resume(deadline.child(deadline.seconds, "resumption"))
         nonce = secrets.token_hex(16)
         call = ["wake", nonce, time.time_ns(), secrets.token_hex(_SEED_BYTES)]
@@ -102,26 +113,20 @@ class States:
 
     def give_up(self, trouble: Exception) -> None:
         """The state was of no use: remove it, boot, and make no other."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        self.close()
         if self._snapshots is not None:
             self._snapshots.discard(self._key)
         self._snapshot = None
         self._why = f"the saved state could not be used: {trouble}"
 
-    def save(
-        self,
-        power: Power,
-        info: Callable[[], dict[str, Any]],
-        console: Console,
-        deadline: Deadline,
-    ) -> None:
+    def save(self, power: Power, info: Callable[[], dict[str, Any]], console: Console) -> None:
         """Make a state of a machine that has just booted, unless somebody else does.
 
-        A machine whose state cannot be saved goes on all the same.  Raises what `info` raises.
+        A machine whose state cannot be saved goes on all the same; StillStopped is raised if it
+        does not, and it has to be booted again.  Raises what `info` raises.
         """
         assert self._snapshots is not None
+        slowness = self._spec.accelerator.slowness
         try:
             with self._snapshots.making(self._key) as scratch:
                 if scratch is None:
@@ -130,9 +135,13 @@ class States:
                 (scratch / CONSOLE).write_text(console.text())
                 descriptor = os.open(scratch / STATE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 try:
-                    power.monitor.save(descriptor, deadline.child(deadline.seconds, "saved state"))
+                    power.monitor.save(
+                        descriptor, Deadline(_SAVE * slowness, "saved state"), _GO_ON * slowness
+                    )
                 finally:
                     os.close(descriptor)
                 self._snapshots.publish(self._key, scratch, known)
         except (HostTrouble, OSError) as trouble:
             self._why = f"its state could not be saved: {trouble}"
+            if isinstance(trouble, StillStopped):
+                raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ from vm.snapshot import Snapshots
 # Seconds of an idle machine from QEMU's start to the agent's first answer.
 BOOT_S = 12.0
 _PAUSE = 0.003
+# So often in a row is a kernel started that does not come up.
+_BOOTS = 2
 # Lines of the console that are no complaint about what a case did.
 _HARMLESS = frozenset({Kind.INIT_DIED})
 
@@ -42,15 +44,22 @@ class ConfigLost(HostTrouble):
     """The booted kernel lacks an option that its build wanted."""
 
 
-def machine_spec(target: Target) -> MachineSpec:
-    """The machine that judges a target.  Raises VmError, OSError."""
+def machine_spec(target: Target) -> tuple[MachineSpec, str]:
+    """The machine that judges a target, and why it has no root of its own where it should.
+
+    Raises VmError.
+    """
     assert target.image is not None
     assert target.accelerator is not None
-    root = None
+    root, why = None, ""
+    # What loads drivers goes on to the host's root instead.
     if target.initramfs is None:
-        # What loads drivers goes on to the host's root instead.
-        root = root_archive(interpreter(), default_root())
-    return MachineSpec(
+        try:
+            root = root_archive(interpreter(), default_root())
+        except OSError as error:
+            # Such as a store that may only be read: the host's root will do.
+            why = f"its root could not be kept: {error}"
+    spec = MachineSpec(
         target.image,
         target.accelerator,
         memory_mib=target.memory_mib,
@@ -58,11 +67,33 @@ def machine_spec(target: Target) -> MachineSpec:
         root=root,
         initramfs=target.initramfs,
     )
+    return spec, why
 
 
 def saved_states() -> Snapshots:
     """Where the states of machines are kept."""
     return Snapshots(default_root() / "snapshots")
+
+
+class Boots:
+    """How often in a row a kernel was started and did not come up."""
+
+    def __init__(self) -> None:
+        self._failures: list[VmError] = []
+
+    @contextlib.contextmanager
+    def counted(self) -> Iterator[None]:
+        """Around one boot.  Raises HostTrouble in its place when it was tried too often."""
+        if len(self._failures) == _BOOTS:
+            # Each would take its whole time again; the consoles were shown with the others.
+            last = self._failures[-1]
+            raise HostTrouble(f"not booted again: {last}", mend=last.mend)
+        try:
+            yield
+        except VmError as error:
+            self._failures.append(error)
+            raise
+        self._failures.clear()
 
 
 class MachineGuest:
@@ -71,11 +102,12 @@ class MachineGuest:
     It begins to boot when it is made; whoever asks first waits for it (``wait_ready``).
     """
 
-    def __init__(self, target: Target, directory: Path) -> None:
+    def __init__(self, target: Target, directory: Path, boots: Boots | None = None) -> None:
         assert target.image is not None
         assert target.accelerator is not None
         self._wanted = target.wanted
-        spec = machine_spec(target)
+        self._boots = boots or Boots()
+        spec, self._rootless = machine_spec(target)
         slowness = target.accelerator.slowness
         self._boot_s = BOOT_S * slowness
         # The last mark, until it was seen on the console.
@@ -87,7 +119,8 @@ class MachineGuest:
     @property
     def start(self) -> str:
         """How the guest came up: restored from a saved state or booted, and why."""
-        return self._machine.start
+        start = self._machine.start
+        return f"{start}: {self._rootless}" if self._rootless else start
 
     def wait_ready(self) -> None:
         """Wait for the agent.
@@ -155,7 +188,8 @@ class MachineGuest:
 
     def pristine(self) -> None:
         """See conformance.runner.Guest."""
-        self._machine.pristine()
+        with self._boots.counted():
+            self._machine.pristine()
         self._looked = None
 
     def close(self) -> None:

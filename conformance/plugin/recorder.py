@@ -15,6 +15,7 @@ from conformance.plugin.target import Target
 from conformance.report import journal, junit, ktap, results
 from conformance.report.journal import JournalWriter
 from conformance.report.record import KernelFacts, RunHead, RunRecord
+from vm.states import BOOTED, RESTORED
 
 _ROOT = Path(__file__).parents[2]
 _GIT_SECONDS = 5.0
@@ -63,8 +64,8 @@ class Recorder:
         self._not_built = reason
 
     def guest_started(self, how: str) -> None:
-        """How a guest came up; the last word is about all of them."""
-        if how:
+        """How a guest came up; of several, the first that has a reason to tell stands."""
+        if how and self.head.host.get("guests", RESTORED) in (BOOTED, RESTORED):
             self.head.host["guests"] = how
 
     def discard(self) -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 from conformance.plugin.guests import BOOT_S, machine_spec, saved_states
 from conformance.plugin.target import Target
 from conformance.report.exits import KernelOrigin
+from vm.argv import MachineSpec
 from vm.deadline import Deadline
-from vm.errors import NoRoot, VmError
+from vm.errors import BootFailed, NoRoot, VmError
+from vm.findings import FATAL, classify
 from vm.machine import Machine
 from vm.snapshot import snapshot_key
 
@@ -22,16 +24,31 @@ def try_image(target: Target) -> None:
     """
     if target.image is None or target.origin is not KernelOrigin.USER or target.wanted:
         return
-    spec = machine_spec(target)
+    spec, _ = machine_spec(target)
     if spec.root is not None and saved_states().find(snapshot_key(spec)) is not None:
         return
-    # A root of its own would be mounted without any driver, and hide that there are none.
-    spec = replace(spec, root=None)
+    trouble = _tried(spec)
+    if spec.root is None or not isinstance(trouble, BootFailed) or _crashed(trouble):
+        return
+    # A root of its own is there without any driver, and hides that there are none.
+    _tried(replace(spec, root=None))
+
+
+def _tried(spec: MachineSpec) -> VmError | None:
+    """What a boot came to; its state is saved for the guests.  Raises NoRoot, OSError."""
     deadline = Deadline(BOOT_S * spec.accelerator.slowness, "agent after the boot")
     with tempfile.TemporaryDirectory(prefix="uevt-") as directory:
         try:
-            Machine.boot(spec, directory=Path(directory), deadline=deadline).close()
+            Machine.boot(
+                spec, directory=Path(directory), deadline=deadline, snapshots=saved_states()
+            ).close()
         except NoRoot:
             raise
-        except VmError:
-            return
+        except VmError as trouble:
+            return trouble
+    return None
+
+
+def _crashed(failed: BootFailed) -> bool:
+    """Whether the kernel itself ended the boot: then its drivers are not the matter."""
+    return any(found.kind in FATAL for found in classify(failed.console))

@@ -10,16 +10,13 @@ from conformance.expectations.condition import KernelContext
 from conformance.expectations.loader import Expectations
 from conformance.measured import Probe
 from conformance.outcome import CaseResult, Contradiction, lost, settle
-from conformance.plugin.guests import MachineGuest, explain
+from conformance.plugin.guests import Boots, MachineGuest, explain
 from conformance.plugin.target import Target
 from conformance.runner import Guest, Runner
 from conformance.sut.user_events import UserEvents
-from vm.errors import HostTrouble, VmError
+from vm.errors import VmError
 
 Attempt = Callable[[], BaseException | None]
-
-# So often is a kernel started that does not come up; for all cases that are left it did not.
-_BOOTS = 2
 
 
 class Worker:
@@ -42,8 +39,8 @@ class Worker:
         self._expectations = expectations
         self._guest: MachineGuest | None = None
         self._case: tuple[Case, str] | None = None
-        # A runner asks for a guest once it has none: none of these boots was a success.
-        self._boot_failures: list[VmError] = []
+        # Once a kernel does not come up it does not for all cases that are left.
+        self._boots = Boots()
         kernel = target.profile if target.is_model else self._boot
         self._runner = Runner(
             target.profile, kernel, explain, self._module, target.inserted, anew=anew
@@ -78,25 +75,21 @@ class Worker:
         Raises VmError when it cannot be started.
         """
         if not self._target.is_model:
-            self._guest = MachineGuest(self._target, self._directory)
+            self._guest = MachineGuest(self._target, self._directory, self._boots)
 
     def _boot(self) -> Guest:
-        if len(self._boot_failures) == _BOOTS:
-            # Each would take its whole time again; the consoles were shown with the others.
-            last = self._boot_failures[-1]
-            raise HostTrouble(f"not booted again: {last}", mend=last.mend)
-        if self._guest is None:
-            self.launch()
-        guest = self._guest
-        assert guest is not None
-        try:
-            guest.wait_ready()
-        except VmError as error:
-            # It will never answer: whoever asks next gets another one.
-            self._guest = None
-            guest.close()
-            self._boot_failures.append(error)
-            raise
+        with self._boots.counted():
+            if self._guest is None:
+                self.launch()
+            guest = self._guest
+            assert guest is not None
+            try:
+                guest.wait_ready()
+            except VmError:
+                # It will never answer: whoever asks next gets another one.
+                self._guest = None
+                guest.close()
+                raise
         return guest
 
     def _module(self, name: str) -> bytes | None:

@@ -17,6 +17,7 @@ from conformance.expectations.loader import Expectations
 from conformance.leftovers import Janitor
 from conformance.outcome import Blame, CaseResult, Outcome, RunVerdict, SkipReason
 from conformance.plugin import worker as plugin_worker
+from conformance.plugin.guests import Boots
 from conformance.plugin.recorder import Recorder
 from conformance.plugin.target import Target
 from conformance.plugin.worker import Worker
@@ -179,7 +180,7 @@ def test_a_kernel_that_does_not_boot_is_booted_twice(
     boots = []
 
     class Unbootable:
-        def __init__(self, target: Target, directory: Path) -> None:
+        def __init__(self, target: Target, directory: Path, counted: Boots) -> None:
             boots.append(target)
 
         def wait_ready(self) -> None:

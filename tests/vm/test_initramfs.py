@@ -14,7 +14,7 @@ from vm.initramfs import BusyboxMissing, pack
 def elf(*, interpreter: bool) -> bytes:
     """An ELF64 file with one program header: PT_INTERP or PT_LOAD."""
     head = bytearray(64)
-    head[:5] = b"\x7fELF\x02"
+    head[:6] = b"\x7fELF\x02\x01"
     struct.pack_into("<Q", head, 0x20, 64)
     struct.pack_into("<HH", head, 0x36, 56, 1)
     return bytes(head) + struct.pack("<I", 3 if interpreter else 1) + bytes(52)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from vm import states
 from vm.deadline import Deadline
 from vm.machine import Machine, MachineSpec
 from vm.root import interpreter, root_archive
@@ -155,6 +156,22 @@ def test_where_nothing_can_be_saved(spec: MachineSpec, tmp_path: Path) -> None:
         machine.call("", [["ping"]])
         machine.pristine()
         machine.call("", [["ping"]])
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.001, 0.002, 0.004, 0.006])
+def test_a_save_that_takes_too_long(
+    spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    """Wherever it is interrupted, the guest serves: it goes on, or is booted again."""
+    monkeypatch.setattr(states, "_SAVE", seconds)
+    with _machine(spec, tmp_path / "snapshots", tmp_path / "guest") as machine:
+        machine.call("", [["spawn", "a"]])
+        machine.check(machine.mark("here"))
+        saved = bool(list(tmp_path.glob(f"snapshots/*/{STATE}")))
+        # A host that is quick enough has saved it all the same.
+        assert (machine.start == "booted") == saved
+        assert saved or machine.start.startswith("booted: its state could not be saved: ")
+        assert not saved or seconds > 0
 
 
 def test_nothing_is_left(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:

@@ -121,3 +121,36 @@ def test_segments_of_an_interpreter() -> None:
     for file in filter(Path.is_file, (python, library)):
         ends = [segment.end for segment in elf.segments(file) if segment.kind == elf.PT_LOAD]
         assert len(elf.loaded(file)) == (max(ends) if ends else file.stat().st_size)
+
+
+def _telling(tmp_path: Path, script: str) -> Path:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{script}\n")
+    python.chmod(0o755)
+    return python
+
+
+def test_files_that_are_named_and_not_there(tmp_path: Path) -> None:
+    """As byte-code that was never written, and what is no file at all."""
+    there = tmp_path / "there.py"
+    there.write_text("")
+    named = f'["{there}", "{tmp_path}/absent.so", "{tmp_path}"]'
+    needed = root._needed(_telling(tmp_path, f"echo '{named}'"))
+    assert there in needed
+    assert not {tmp_path / "absent.so", tmp_path} & set(needed)
+
+
+def test_a_library_that_is_cut_short(tmp_path: Path) -> None:
+    library = tmp_path / "library.so"
+    library.write_bytes(interpreter().read_bytes()[:100])
+    assert library in root._needed(_telling(tmp_path, f"""echo '["{library}"]'"""))
+
+
+def test_no_locale_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    with pytest.raises(NoArchive, match=r"its locale is C$"):
+        root._needed(_telling(tmp_path, 'echo "its locale is $LC_ALL" >&2; exit 1'))
+
+
+def test_others_may_read_it(archive: Path) -> None:
+    assert [path.stat().st_mode & 0o777 for path in archive.parent.iterdir()] == [0o644, 0o644]

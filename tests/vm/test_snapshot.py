@@ -100,6 +100,20 @@ def test_the_oldest_go_first(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["a", "d"]
 
 
+def test_locks_go_with_their_states(tmp_path: Path) -> None:
+    """But for one that somebody holds, whose state is yet to come."""
+    snapshots = Snapshots(tmp_path)
+    for key in ("a", "b"):
+        _make(snapshots, key)
+    snapshots.discard("a")
+    with snapshots.making("c") as scratch:
+        assert scratch is not None
+        _make(snapshots, "d")
+        assert sorted(path.stem for path in tmp_path.glob("*.lock")) == ["b", "c", "d"]
+        with Snapshots(tmp_path).making("c") as second:
+            assert second is None
+
+
 @pytest.fixture
 def spec(tmp_path: Path) -> MachineSpec:
     for name in ("bzImage", "root", "qemu"):

@@ -1,0 +1,151 @@
+"""Guests of the runner without a machine: how they start, and when they are given up."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vm.machine
+from conformance.plugin import guests, trial
+from conformance.plugin.guests import MachineGuest, machine_spec
+from conformance.plugin.recorder import Recorder
+from conformance.plugin.target import Target
+from conformance.report.exits import KernelOrigin
+from vm.accelerator import TCG
+from vm.errors import BootFailed, HostTrouble, NoRoot, VmError
+from vm.machine import MachineSpec
+
+
+class Machine:
+    """A machine that comes up in a way it is told."""
+
+    start = "booted"
+
+    def __init__(self) -> None:
+        self.trouble: VmError | None = None
+        self.boots = 0
+
+    def pristine(self) -> None:
+        self.boots += 1
+        if self.trouble is not None:
+            raise self.trouble
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Target:
+    image = tmp_path / "bzImage"
+    return Target(
+        "image-6.12.117", "6.12.117", image=image, accelerator=TCG, origin=KernelOrigin.USER
+    )
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    made = Machine()
+    monkeypatch.setattr(vm.machine.Machine, "launch", lambda *words, **named: made)
+    monkeypatch.setattr(guests, "root_archive", lambda python, cache: Path("root.cpio"))
+    return made
+
+
+def test_a_store_that_may_only_be_read(
+    target: Target, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(python: Path, cache: Path) -> Path:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), "roots")
+
+    monkeypatch.setattr(guests, "root_archive", refused)
+    assert machine_spec(target)[0].root is None
+    assert MachineGuest(target, tmp_path).start == (
+        "booted: its root could not be kept: [Errno 30] Read-only file system: 'roots'"
+    )
+
+
+def test_a_guest_that_cannot_be_renewed_is_given_up(
+    target: Target, machine: Machine, tmp_path: Path
+) -> None:
+    """Each boot may take a minute, and every case that is left would ask for two."""
+    guest = MachineGuest(target, tmp_path)
+    trouble = BootFailed("no agent", phase="init", mend="read it")
+    # One that fails now and then is none.
+    for machine.trouble in (trouble, None, trouble, None):
+        if machine.trouble is None:
+            guest.pristine()
+        else:
+            with pytest.raises(BootFailed):
+                guest.pristine()
+    machine.trouble = trouble
+    for _ in range(2):
+        with pytest.raises(BootFailed):
+            guest.pristine()
+    assert machine.boots == 6
+    for _ in range(3):
+        with pytest.raises(HostTrouble, match=r"^not booted again: no agent$"):
+            guest.pristine()
+    assert machine.boots == 6
+
+
+def _boot_failed(console: str) -> BootFailed:
+    return BootFailed("no agent", phase="init", console=console)
+
+
+DIED = "Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000100"
+PANIC = "Kernel panic - not syncing: IO-APIC + timer doesn't work!"
+ROOT, NONE = Path("root.cpio"), None
+
+
+@pytest.mark.parametrize(
+    ("troubles", "roots", "refused"),
+    [
+        # Its 9p may be a module: that does not matter to a guest with a root of its own.
+        ([None], [ROOT], False),
+        ([_boot_failed(DIED), NoRoot("no driver", phase="kernel")], [ROOT, NONE], True),
+        ([_boot_failed(DIED), _boot_failed(DIED)], [ROOT, NONE], False),
+        ([_boot_failed(PANIC)], [ROOT], False),
+        ([NoRoot("no driver", phase="kernel")], [ROOT], True),
+        ([HostTrouble("no QEMU")], [ROOT], False),
+    ],
+    ids=["boots", "without drivers", "other trouble", "crash", "no initrd", "host"],
+)
+def test_an_image_is_tried_as_it_will_be_booted(
+    target: Target,
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    troubles: list[VmError | None],
+    roots: list[Path | None],
+    refused: bool,
+) -> None:
+    booted: list[Path | None] = []
+    coming = iter(troubles)
+
+    class Booted:
+        def close(self) -> None:
+            pass
+
+    def boot(spec: MachineSpec, **named: Any) -> Booted:
+        booted.append(spec.root)
+        assert named["snapshots"] is not None
+        if (trouble := next(coming)) is not None:
+            raise trouble
+        return Booted()
+
+    monkeypatch.setenv("UEVT_CACHE", str(tmp_path))
+    monkeypatch.setattr(vm.machine.Machine, "boot", boot)
+    monkeypatch.setattr(trial, "snapshot_key", lambda spec: "key")
+    if refused:
+        with pytest.raises(NoRoot):
+            trial.try_image(target)
+    else:
+        trial.try_image(target)
+    assert booted == roots
+
+
+def test_the_first_reason_to_boot_is_told(target: Target, tmp_path: Path) -> None:
+    recorder = Recorder(target, tmp_path)
+    for how in ("", "restored", "booted", "booted: first", "restored", "booted: second"):
+        recorder.guest_started(how)
+    assert recorder.head.host["guests"] == "booted: first"

@@ -1,0 +1,30 @@
+"""Files that are no ELF, or no whole one, have no segments."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from vm import elf
+from vm.root import interpreter
+
+
+@pytest.mark.parametrize("length", [0, 5, 63, 64, 100, 64 + 56])
+def test_cut_short(tmp_path: Path, length: int) -> None:
+    """A header tells of a table that is not there, or not all of it."""
+    file = tmp_path / "library.so"
+    file.write_bytes(interpreter().read_bytes()[:length])
+    assert elf.segments(file) == ()
+    assert elf.loader_of(file) is None
+    assert elf.loaded(file) == file.read_bytes()
+
+
+@pytest.mark.parametrize("start", [1 << 40, (1 << 64) - 1])
+def test_a_table_beyond_the_file(tmp_path: Path, start: int) -> None:
+    header = bytearray(interpreter().read_bytes()[:4096])
+    struct.pack_into("<Q", header, 32, start)
+    file = tmp_path / "library.so"
+    file.write_bytes(header)
+    assert elf.segments(file) == ()

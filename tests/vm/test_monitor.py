@@ -1,0 +1,142 @@
+"""QEMU's monitor, played by a thread: a machine goes on whatever becomes of its saved state."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vm.deadline import Deadline
+from vm.monitor import Monitor, MonitorTrouble, StillStopped
+from vm.power import Power
+
+Answer = Callable[[str, list[str]], dict[str, Any] | None]
+
+
+class Player:
+    """Answers commands: with what `answer` says (None: never), else with an empty return."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.heard: list[str] = []
+        self._answer = answer
+        self.ours, self._theirs = socket.socketpair()
+        self._thread = threading.Thread(target=self._play, daemon=True)
+        self._thread.start()
+
+    def _play(self) -> None:
+        version = {"qemu": {"major": 7, "minor": 2, "micro": 0}, "package": ""}
+        self._say({"QMP": {"version": version, "capabilities": []}})
+        unread = ""
+        while said := self._theirs.recv(1 << 16):
+            # Objects follow one another without a separator; a descriptor comes with a blank.
+            unread = (unread + said.decode()).lstrip()
+            while unread:
+                message, end = json.JSONDecoder().raw_decode(unread)
+                unread = unread[end:].lstrip()
+                self._reply(message)
+
+    def _reply(self, message: dict[str, Any]) -> None:
+        self.heard.append(message["execute"])
+        answer = self._answer(message["execute"], self.heard)
+        if answer is not None:
+            named = {"id": message["id"]} if "id" in message else {}
+            self._say({"return": answer} | named)
+
+    def _say(self, message: dict[str, Any]) -> None:
+        self._theirs.sendall(json.dumps(message).encode() + b"\r\n")
+
+    def close(self) -> None:
+        """Once the other end was closed."""
+        self._thread.join(5)
+        self._theirs.close()
+
+
+@pytest.fixture
+def descriptor(tmp_path: Path) -> Iterator[int]:
+    number = os.open(tmp_path / "state", os.O_RDWR | os.O_CREAT)
+    yield number
+    os.close(number)
+
+
+def _save(answer: Answer, descriptor: int) -> tuple[list[str], MonitorTrouble | None]:
+    player = Player(answer)
+    monitor = Monitor(player.ours)
+    trouble = None
+    try:
+        monitor.save(descriptor, Deadline(0.3, "saved state"), 0.3)
+    except MonitorTrouble as caught:
+        trouble = caught
+    monitor.close()
+    player.close()
+    return player.heard, trouble
+
+
+def test_saved(descriptor: int) -> None:
+    def answer(command: str, heard: list[str]) -> dict[str, Any]:
+        return {"status": "completed"} if command == "query-migrate" else {}
+
+    heard, trouble = _save(answer, descriptor)
+    assert trouble is None
+    assert "migrate_cancel" not in heard
+    assert (heard.index("stop") < heard.index("migrate"), heard[-1]) == (True, "cont")
+
+
+def test_a_state_that_takes_too_long_is_cancelled(descriptor: int) -> None:
+    def answer(command: str, heard: list[str]) -> dict[str, Any]:
+        over = "migrate_cancel" in heard
+        return {"status": "cancelled" if over else "active"} if command == "query-migrate" else {}
+
+    heard, trouble = _save(answer, descriptor)
+    assert type(trouble) is MonitorTrouble
+    assert "no saved state within 0.3 s" in str(trouble)
+    assert "migrate_cancel" in heard
+    assert heard[-1] == "cont"
+
+
+def test_a_state_that_cannot_be_written(descriptor: int) -> None:
+    def answer(command: str, heard: list[str]) -> dict[str, Any]:
+        failed = {"status": "failed", "error-desc": "disk full"}
+        return failed if command == "query-migrate" else {}
+
+    heard, trouble = _save(answer, descriptor)
+    assert type(trouble) is MonitorTrouble
+    assert "disk full" in str(trouble)
+    assert heard[-1] == "cont"
+
+
+@pytest.mark.parametrize("silent", ["stop", "cont"])
+def test_an_answer_that_never_comes(descriptor: int, silent: str) -> None:
+    """To be stopped or to go on: the guest goes on, or it is said that it does not."""
+
+    def answer(command: str, heard: list[str]) -> dict[str, Any] | None:
+        if command == silent:
+            return None
+        return {"status": "completed"} if command == "query-migrate" else {}
+
+    heard, trouble = _save(answer, descriptor)
+    assert heard[-1] == "cont"
+    assert type(trouble) is (StillStopped if silent == "cont" else MonitorTrouble)
+
+
+def test_qemu_ends_though_hanging_up_is_interrupted() -> None:
+    done = []
+
+    def interrupted() -> None:
+        done.append("monitor")
+        raise KeyboardInterrupt
+
+    power: Any = SimpleNamespace(
+        qemu=SimpleNamespace(kill=lambda: done.append("qemu")),
+        agent=SimpleNamespace(close=lambda: done.append("agent")),
+        monitor=SimpleNamespace(close=interrupted),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        Power.off(power)
+    assert done == ["qemu", "agent", "monitor"]

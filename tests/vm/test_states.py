@@ -1,0 +1,188 @@
+"""Which saved state a machine starts from, and what becomes of it; no QEMU is started."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from vm import states
+from vm.argv import MachineSpec
+from vm.console import Console
+from vm.deadline import Deadline
+from vm.machine import Machine
+from vm.monitor import MonitorTrouble, StillStopped
+from vm.power import Power
+from vm.snapshot import STATE, Snapshot, Snapshots
+from vm.states import States
+
+KEY = "key"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "snapshot_key", lambda spec: KEY)
+
+
+@pytest.fixture
+def snapshots(tmp_path: Path) -> Snapshots:
+    return Snapshots(tmp_path / "snapshots")
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> MachineSpec:
+    return MachineSpec(tmp_path / "bzImage", root=tmp_path / "root.cpio")
+
+
+def _make(snapshots: Snapshots) -> None:
+    with snapshots.making(KEY) as scratch:
+        assert scratch is not None
+        (scratch / STATE).write_bytes(b"state")
+        snapshots.publish(KEY, scratch, {"boot_id": "one"})
+
+
+def _descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_state_that_is_removed_when_it_was_just_found(
+    snapshots: Snapshots, spec: MachineSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _make(snapshots)
+    find = snapshots.find
+
+    def found_and_gone(key: str) -> Snapshot | None:
+        found = find(key)
+        assert found is not None
+        shutil.rmtree(found.directory)
+        return found
+
+    monkeypatch.setattr(snapshots, "find", found_and_gone)
+    chosen = States(spec, snapshots)
+    with chosen.chosen(cold=False) as state:
+        assert state is None
+    assert (chosen.restoring, chosen.wanted, chosen.start) == (False, True, "booted")
+
+
+def test_a_machine_closed_before_it_was_waited_for(
+    snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _make(snapshots)
+    off: list[str] = []
+    power = SimpleNamespace(off=lambda: off.append("off"))
+    monkeypatch.setattr(Power, "on", lambda *words, **named: power)
+    before = _descriptors()
+    machine = Machine.launch(spec, directory=tmp_path, snapshots=snapshots)
+    assert _descriptors() == before + 1
+    machine.close()
+    assert (off, _descriptors()) == (["off"], before)
+
+
+def test_a_qemu_that_cannot_be_started_leaves_no_descriptor(
+    snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _make(snapshots)
+
+    def fail(*words: object, **named: object) -> None:
+        raise OSError("no process")
+
+    monkeypatch.setattr(Power, "on", fail)
+    before = _descriptors()
+    with pytest.raises(OSError, match="no process"):
+        Machine.launch(spec, directory=tmp_path, snapshots=snapshots)
+    assert _descriptors() == before
+
+
+class Stage:
+    """A QEMU whose guest boots at once; `trouble` is what comes of saving its state."""
+
+    def __init__(self, trouble: Exception | None = None, answer: str = "") -> None:
+        self.trouble = trouble
+        self.answer = answer
+        self.running = True
+        self.monitor = self.agent = self
+
+    def save(self, descriptor: int, deadline: Deadline, going_on: float) -> None:
+        assert deadline.remaining() > 20
+        if self.trouble is not None:
+            raise self.trouble
+
+    def resume(self, deadline: Deadline) -> None:
+        self.resuming = deadline
+
+    def hello(self, deadline: Deadline) -> None:
+        self.booting = deadline
+
+    def call(self, *words: Any) -> list[dict[str, Any]]:
+        data = self.answer if words[1][0][0] == "wake" else b"{}".hex()
+        return [{"value": 0, "errno": 0, "data": data}]
+
+    def off(self) -> None:
+        self.running = False
+
+
+def _staged(monkeypatch: pytest.MonkeyPatch, *stages: Stage) -> None:
+    coming = iter(stages)
+    monkeypatch.setattr(Power, "on", lambda *words, **named: next(coming))
+
+
+def _boot(spec: MachineSpec, directory: Path, snapshots: Snapshots, seconds: float) -> Machine:
+    deadline = Deadline(seconds, "agent after the boot")
+    return Machine.boot(spec, directory=directory, deadline=deadline, snapshots=snapshots)
+
+
+def test_a_machine_that_could_not_be_saved_goes_on(
+    snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left of the deadline of the boot does not matter to it."""
+    stage = Stage(MonitorTrouble("no"))
+    _staged(monkeypatch, stage)
+    machine = _boot(spec, tmp_path, snapshots, 1.0)
+    assert machine.start == "booted: its state could not be saved: no"
+    assert stage.running
+
+
+def test_a_machine_that_was_saved_and_stands_still_is_booted_again(
+    snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = Stage(StillStopped("no")), Stage()
+    _staged(monkeypatch, first, second)
+    machine = _boot(spec, tmp_path, snapshots, 1.0)
+    assert machine.start == "booted: its state could not be saved: no"
+    assert (first.running, second.running) == (False, True)
+    assert second.booting.seconds > 20
+    assert snapshots.find(KEY) is None
+
+
+@pytest.mark.parametrize("answer", ["no hexadecimal", b"of another".hex()])
+def test_a_restored_machine_leaves_time_for_a_boot(
+    snapshots: Snapshots,
+    spec: MachineSpec,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str,
+) -> None:
+    _make(snapshots)
+    first, second = Stage(answer=answer), Stage()
+    _staged(monkeypatch, first, second)
+    machine = _boot(spec, tmp_path, snapshots, 100.0)
+    assert machine.start.startswith("booted: the saved state could not be used: ")
+    assert (first.running, second.running) == (False, True)
+    assert first.resuming.seconds <= 50
+    assert second.booting.remaining() > 50
+
+
+def test_what_a_guest_knows_of_itself_is_asked_before_it_is_saved(
+    snapshots: Snapshots, spec: MachineSpec, tmp_path: Path
+) -> None:
+    """What it raises is the machine's own trouble, and not one of saving."""
+
+    def info() -> dict[str, Any]:
+        raise KeyError("release")
+
+    wanting = States(spec, snapshots)
+    with wanting.chosen(cold=False), pytest.raises(KeyError):
+        wanting.save(cast("Power", Stage()), info, Console(tmp_path / "console.log"))
