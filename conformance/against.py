@@ -7,53 +7,77 @@ import os
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
-from conformance.plugin.target import MODEL, Misplaced, request_of
+from conformance.plugin.target import MODEL, Misplaced, check, kernel_id
 from conformance.report.compare import Comparison, compare
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code
+from conformance.report.ktap_stream import KtapRuns
 from conformance.report.page import render_page
 from conformance.report.record import RunRecord
 from conformance.report.results import NAME, read_results
 from conformance.report.rundir import default_directory, find_run, link_latest, unused
 from conformance.report.text import use_colour
 
-# Runs a session of these options on a kernel into a directory, what it says going to a file.
-Session = Callable[[Namespace, str | None, str, IO[str] | None], int]
+
+class Session(Protocol):
+    """Runs a session of these options on a kernel into a directory; see `conformance.sessions`."""
+
+    def __call__(
+        self,
+        arguments: Namespace,
+        kernel: str | None,
+        out: str,
+        /,
+        said: IO[str] | None = None,
+        runs: KtapRuns | None = None,
+    ) -> int:
+        """Its exit code."""
 
 
-def kernel_id(options: Namespace, kernel: str | None) -> str:
-    """The id of what the options make of a kernel of the catalog.  Raises KernelsError."""
-    if kernel == MODEL:
-        return MODEL
-    return request_of(_with(options, kernel=kernel)).entry().kernel_id
-
-
-def judge(options: Namespace, kernel: str | None, session: Session, root: Path) -> list[int]:
-    """Run a kernel without its patches and with them, and say what they change.
-
-    Returns the exit codes that decide.  Raises Misplaced when there are no patches.
-    """
+def require_patches(options: Namespace, kernel: str | None) -> None:
+    """Raise Misplaced where there is nothing to compare: a kernel without patches, or no kernel."""
     if not options.patch or kernel == MODEL:
         mend = "add --kernel 6.12 --patch FILE, or compare two runs with uevt compare"
         raise Misplaced("--against base is for a kernel with --patch", mend)
+    check(_with(options, kernel=kernel))
+
+
+def judge(
+    options: Namespace,
+    kernel: str | None,
+    session: Session,
+    root: Path,
+    runs: KtapRuns | None = None,
+) -> list[int]:
+    """Run a kernel without its patches and with them, and say what they change.
+
+    Returns the exit codes that decide; ``runs`` has the KTAP of the patched kernel as one of
+    several.  Raises Misplaced.
+    """
+    require_patches(options, kernel)
+    options = _with(options, kernel=kernel)
     style = ExitStyle(options.exit_style)
     # KTAP is about the patched kernel.
     plain = _with(options, patch=[], ktap=None)
-    base, new = (_directory(each, kernel, root) for each in (plain, options))
+    base, new = (_directory(each, root) for each in (plain, options))
     sys.stderr.write(f"uevt: without patches first, into {base}\n")
+    interrupted = exit_code(Ending.INTERRUPTED, style)
     with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
-        code = session(plain, kernel, str(base), said)
-        if code == exit_code(Ending.INTERRUPTED, style) or not (base / NAME).is_file():
+        before = _identity(base / NAME)
+        code = session(plain, kernel, str(base), said=said)
+        if code == interrupted or _identity(base / NAME) in (None, before):
             said.seek(0)
             sys.stdout.write(said.read())
+            if runs is not None and code != interrupted:
+                runs.run(str(kernel), [])
             return [code]
-    code = session(options, kernel, str(new), None)
-    if code == exit_code(Ending.INTERRUPTED, style) or not (new / NAME).is_file():
+    before = _identity(new / NAME)
+    code = session(options, kernel, str(new), runs=runs)
+    if code == interrupted or _identity(new / NAME) in (None, before):
         return [code]
     if options.out is None:
         for directory in (base, new):
@@ -90,8 +114,17 @@ def _verdict_of(run: Path) -> RunRecord:
     return record
 
 
-def _directory(options: Namespace, kernel: str | None, root: Path) -> Path:
-    name = kernel_id(options, kernel)
+def _identity(results: Path) -> tuple[int, int] | None:
+    """Tells results from those that an earlier run left in their place; None without any."""
+    try:
+        status = results.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+def _directory(options: Namespace, root: Path) -> Path:
+    name = kernel_id(options)
     if options.out is not None:
         return Path(options.out) / name
     return unused(default_directory(root, name, datetime.now(UTC)))

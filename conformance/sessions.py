@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from conformance.options import descriptors, words
 from conformance.report.exits import Ending, ExitStyle, exit_code, worst
 from conformance.report.ktap_stream import KtapRuns
+from kernels.flavours import flavour
 from vm.leash import __file__ as LEASH
 
 ROOT = Path(__file__).parents[1]
@@ -22,8 +24,14 @@ ROOT = Path(__file__).parents[1]
 # Guests side by side when nobody says how many: each wants a core of its own, and memory of its
 # own with the process that runs its cases.  Beyond some, starting them takes longer than they save.
 _MOST_GUESTS = 8
-_GUEST_MIB = 800
+_GUEST_MIB = 512
+_BESIDE_MIB = 300
 _MEMORY = Path("/proc/meminfo")
+# What a container may have of it: control groups of version 2, and of version 1.
+_LIMITS = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
 
 
 def become(arguments: Namespace, kernel: str | None, out: str | None) -> None:
@@ -43,7 +51,7 @@ def session(
     """A session in a process of its own, which ends with this one and decides about Ctrl-C.
 
     ``said`` takes its standard output; ``runs`` its KTAP, as one of several.  Returns its
-    exit code.
+    exit code; that of an interruption when somebody asked us to end.
     """
     ours, theirs = os.pipe()
     if runs is not None:
@@ -61,13 +69,35 @@ def session(
         ) as child,
     ):
         os.close(theirs)
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
+        with _left_to(child) as asked:
             if runs is not None:
-                runs.run(kernel or "image", ktap)
-            return child.wait()
-        finally:
-            signal.signal(signal.SIGINT, before)
+                runs.run(str(kernel), ktap)
+            code = child.wait()
+    # A session that had not begun to listen dies of it, and has no code of its own.
+    return exit_code(Ending.INTERRUPTED, ExitStyle(arguments.exit_style)) if asked else code
+
+
+@contextmanager
+def _left_to(child: subprocess.Popen[bytes]) -> Iterator[list[int]]:
+    """Leave it to a child how to end; what we were asked by is in the list.
+
+    A terminal sends Ctrl-C to both, who sends SIGTERM sends it to us alone.
+    """
+    asked: list[int] = []
+
+    def hand_on(number: int, _: object) -> None:
+        asked.append(number)
+        child.send_signal(number)
+
+    before = {
+        signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        signal.SIGTERM: signal.signal(signal.SIGTERM, hand_on),
+    }
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def decisive(codes: Sequence[int], style: ExitStyle) -> int:
@@ -79,11 +109,22 @@ def decisive(codes: Sequence[int], style: ExitStyle) -> int:
     return exit_code(worst([endings.get(code, Ending.HOST) for code in codes]), style)
 
 
-def _guests_that_fit() -> int:
-    """As many as there are cores and memory for, at least one."""
+def _guests_that_fit(name: str | None) -> int:
+    """As many of a flavour as there are cores and memory for, at least one."""
+    needed = (_GUEST_MIB if name is None else flavour(name).memory_mib) + _BESIDE_MIB
+    fitting = [mib // needed for mib in _memory_mib()]
+    return max(1, min(len(os.sched_getaffinity(0)), _MOST_GUESTS, *fitting))
+
+
+def _memory_mib() -> Iterator[int]:
+    """What is free, and what we may have of it, as far as either is known."""
     found = re.search(r"^MemAvailable: +(\d+) kB$", _MEMORY.read_text(), re.MULTILINE)
-    memory = int(found[1]) // 1024 // _GUEST_MIB if found else _MOST_GUESTS
-    return max(1, min(len(os.sched_getaffinity(0)), memory, _MOST_GUESTS))
+    if found:
+        yield int(found[1]) >> 10
+    for file in _LIMITS:
+        # Not there, or "max".
+        with suppress(OSError, ValueError):
+            yield int(file.read_text()) >> 20
 
 
 def _environment() -> dict[str, str]:
@@ -105,7 +146,7 @@ def _command(arguments: Namespace, kernel: str | None, out: str | None) -> list[
     if arguments.keyword is not None:
         options.append(f"-k{arguments.keyword}")
     options += words(Namespace(**{**vars(arguments), "out": out}))
-    guests = arguments.guests or _guests_that_fit()
+    guests = arguments.guests or _guests_that_fit(arguments.flavour)
     if guests > 1 and kernel != "model":
         options += ["-n", str(guests), "--dist", "worksteal"]
     return options

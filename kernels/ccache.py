@@ -13,14 +13,17 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from kernels import child
+
 # Programs that kbuild compiles with: CC and HOSTCC by their default names.
 _COMPILERS = ("gcc",)
 _ASKING_S = 10.0
 
 
 def settings() -> dict[str, str]:
-    """What ccache is told by its environment."""
-    return {name: value for name, value in os.environ.items() if name.startswith("CCACHE_")}
+    """What ccache is told by its environment: also where its cache and its settings are."""
+    own = [name for name in os.environ if name.startswith("CCACHE_")]
+    return child.inherited([*own, "XDG_CACHE_HOME", "XDG_CONFIG_HOME"])
 
 
 def in_front(directory: Path) -> dict[str, str]:
@@ -49,6 +52,8 @@ def _usable(program: str) -> bool:
             text=True,
             check=True,
             timeout=_ASKING_S,
+            # As make's children will be told, or it would answer for another cache.
+            env=child.environment(**settings()),
         )
     except (OSError, subprocess.SubprocessError):
         return False

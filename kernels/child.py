@@ -7,7 +7,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -27,11 +27,15 @@ INHERITED = ("HOME", "PATH", "TMPDIR", "http_proxy", "https_proxy", "no_proxy")
 
 def environment(**more: str) -> dict[str, str]:
     """The environment of a child: a few inherited names, the C locale, and `more`."""
-    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    return {**inherited, "LC_ALL": "C", **more}
+    return {**inherited(INHERITED), "LC_ALL": "C", **more}
 
 
-def answer(argv: Sequence[str], *, deadline: Deadline) -> str:
+def inherited(names: Iterable[str]) -> dict[str, str]:
+    """Those of our variables that are set, for a program that asks for them."""
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def answer(argv: Sequence[str], *, deadline: Deadline, env: Mapping[str, str] | None = None) -> str:
     """What a child that is soon done writes to its standard output, however it ends.
 
     Raises TookTooLong.
@@ -45,7 +49,7 @@ def answer(argv: Sequence[str], *, deadline: Deadline) -> str:
             errors="replace",
             check=False,
             timeout=deadline.remaining,
-            env=environment(),
+            env=environment() if env is None else env,
         )
     except subprocess.TimeoutExpired:
         raise TookTooLong(deadline.what, deadline.seconds) from None

@@ -21,7 +21,6 @@ from kernels.progress import Progress, silent
 from kernels.store import RECORD, Store
 
 # What there is, where below the root; each path that fits is a thing that can go by itself.
-# A source tree's journal goes with its tree: see _companions.
 _KINDS = (
     ("kernel", "kernels/*"),
     ("module", "modules/*/*"),
@@ -29,8 +28,17 @@ _KINDS = (
     ("source", "sources/*"),
     ("apt", "apt"),
     ("log", "logs/*"),
+    ("tree", "trees/*"),
+    ("download", "downloads/*"),
+    # Of guests: made again when they are missing.
+    ("initramfs", "initramfs/*"),
+    ("root", "roots/*.cpio"),
+    ("snapshot", "snapshots/*"),
+    ("durations", "durations/*"),
 )
-_JOURNAL = ".journal"
+# Ends of names of what goes with a thing: a source tree's journal, the mark of the version that a
+# download is a part of, the files that a root is made of, the lock of whoever makes a snapshot.
+_WITH = {"source": ".journal", "download": ".json", "root": ".json", "snapshot": ".lock"}
 # A run may be at work with what was used so lately, and holds no lock.
 GRACE_S = 3600.0
 # How long whoever builds is waited for.
@@ -39,6 +47,7 @@ _WAIT_S = 10.0
 _DIGITS = 12
 # Marks of names that a user's request has made: see `Request.entry`.
 _ADDED = ("+", "~")
+_TREE = "tree-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class Item:
 
     def __str__(self) -> str:
         day = time.strftime("%Y-%m-%d", time.localtime(self.used))
-        return f"{self.kind:<8} {in_mib(self.size):>10}  last used {day}  {self.name}"
+        return f"{self.kind:<9} {in_mib(self.size):>10}  last used {day}  {self.name}"
 
     def to_json(self) -> dict[str, object]:
         """For programs; `used` is in seconds since 1970."""
@@ -137,18 +146,18 @@ def survey(store: Store, in_use: Sequence[KernelEntry]) -> tuple[Item, ...]:
     found = []
     for kind, pattern in _KINDS:
         for path in store.root.glob(pattern):
-            if path.name.endswith(_JOURNAL):
+            if kind in _WITH and path.name.endswith(_WITH[kind]):
                 continue
             with suppress(FileNotFoundError):  # a builder finished with it meanwhile
                 name = titles.get(path) or _name(kind, path)
-                size = sum(map(usage, (path, *_companions(path))))
+                size = sum(map(usage, (path, *_companions(kind, path))))
                 used = path.stat().st_mtime
                 found.append(Item(kind, name, path, size, used, path in needed))
     return tuple(sorted(found, key=lambda item: item.used))
 
 
 def usage(path: Path) -> int:
-    """Bytes that a file or everything in a directory takes on disk."""
+    """Bytes that a file or everything in a directory takes on disk, as far as we may look."""
     return sum(status.st_blocks * 512 for status in _walked(path))
 
 
@@ -158,7 +167,7 @@ def in_mib(size: int) -> str:
 
 
 def _walked(path: Path) -> Iterator[os.stat_result]:
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, PermissionError):
         yield path.lstat()
         if path.is_dir() and not path.is_symlink():
             with os.scandir(path) as entries:
@@ -231,17 +240,21 @@ def _name(kind: str, path: Path) -> str:
     return path.name if kind != "objects" else f"{path.name} of {path.parent.name}"
 
 
-def _companions(path: Path) -> tuple[Path, ...]:
-    """What is of no use without a thing: the originals of a source tree that is patched."""
-    journal = path.with_name(f"{path.name}{_JOURNAL}")
-    return (journal,) if journal.exists() else ()
+def _companions(kind: str, path: Path) -> tuple[Path, ...]:
+    """What is of no use without a thing, as the originals of a source tree that is patched."""
+    if kind not in _WITH:
+        return ()
+    base = path.stem if kind == "root" else path.name
+    companion = path.with_name(f"{base}{_WITH[kind]}")
+    return (companion,) if companion.exists() else ()
 
 
 def _remove(item: Item, store: Store) -> None:
     """Let a thing go, by one rename, and the directory that held it if it was the last there."""
     with store.workspace("gc") as grave:
-        for number, path in enumerate((item.path, *_companions(item.path))):
-            path.rename(grave / str(number))
+        for number, path in enumerate((item.path, *_companions(item.kind, item.path))):
+            with suppress(FileNotFoundError):  # who makes snapshots bounds them too
+                path.rename(grave / str(number))
     if item.path.parent.parent != store.root and item.path.parent != store.root:
         with suppress(OSError):
             item.path.parent.rmdir()
@@ -255,6 +268,6 @@ def _forget_names(store: Store) -> None:
     for file in (store.root / "names").glob("*.json"):
         record = read_json(file)
         key = str(record.get("key")) if record else ""
-        added = any(mark in file.stem for mark in _ADDED)
+        added = file.stem.startswith(_TREE) or any(mark in file.stem for mark in _ADDED)
         if added and not (store.root / "kernels" / key / RECORD).is_file():
             file.unlink()

@@ -6,7 +6,6 @@ kept beside its place, with the mark (ETag or Last-Modified) of the version that
 
 from __future__ import annotations
 
-import json
 import queue
 import threading
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernels.deadline import Deadline
 from kernels.errors import MIB
-from kernels.files import read_json
+from kernels.files import read_json, write_json
 from kernels.progress import Progress, Step
 
 if TYPE_CHECKING:
@@ -119,9 +118,10 @@ class Download:
             assert isinstance(head, _Head)
             begin = arrived if head.begin == arrived else 0
             if begin == 0:
-                version = json.dumps({"url": self.url, "version": head.version})
-                self._mark.write_text(version, encoding="utf-8")
-            with self.part.open("r+b" if begin else "wb") as file:
+                # In this order: a mark never stands beside the bytes of another version.
+                self.part.write_bytes(b"")
+                write_json(self._mark, {"url": self.url, "version": head.version})
+            with self.part.open("r+b") as file:
                 file.seek(begin)
                 for piece in waiting:
                     assert isinstance(piece, bytes)

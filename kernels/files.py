@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -15,6 +16,14 @@ def read_json(file: Path) -> dict[str, object] | None:
     except (OSError, ValueError):
         return None
     return data if isinstance(data, dict) else None
+
+
+def write_json(file: Path, record: Mapping[str, object]) -> None:
+    """Let a file be this record: whole and on disk, or what it was before."""
+    fresh = file.with_name(f"{file.name}.new")
+    fresh.write_text(json.dumps(record, indent=1), encoding="utf-8")
+    sync(fresh)
+    fresh.replace(file)
 
 
 def digest_of(file: Path) -> str:

@@ -1,7 +1,9 @@
 """What a module sees of a kernel: two that look alike to modules take the same module file.
 
 A module is compiled with the kernel's configuration and headers and linked against its symbol
-table.  A change inside of one of the kernel's own `.c` files is seen by none.
+table.  A change inside of one of the kernel's own `.c` files is seen by none, where a patch makes
+it.  In a tree of the user's every change is another revision, which is the id of all its content,
+and its modules are built anew.
 """
 
 from __future__ import annotations

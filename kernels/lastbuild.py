@@ -8,12 +8,11 @@ is what was compiled, and today's when it is not.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from kernels.files import digest_of, read_json
+from kernels.files import digest_of, read_json, write_json
 
 FILE = ".uevt-made-from"
 
@@ -68,6 +67,4 @@ class LastBuild:
 
     def write(self, objects: Path) -> None:
         """Let a directory remember it, from one moment to the next."""
-        fresh = objects / f"{FILE}.new"
-        fresh.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
-        fresh.replace(objects / FILE)
+        write_json(objects / FILE, asdict(self))

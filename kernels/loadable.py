@@ -12,11 +12,9 @@ from pathlib import Path
 
 from kernels import child, tools
 from kernels.errors import UserMistake
+from kernels.modulefile import modinfo
 
 UNPACK_S = 60.0
-# kernel/module/main.c:get_modinfo() finds them so: texts with a NUL behind each.
-_DEPENDS = re.compile(rb"\0depends=([^\0]*)\0")
-_VERMAGIC = re.compile(rb"\0vermagic=([^ \0]*)")
 _FILE = re.compile(r"(.+)\.ko(?:\.(gz|xz|zst))?")
 _PLACES = ("lib/modules", "usr/lib/modules")
 
@@ -40,14 +38,13 @@ class Loadable:
     @property
     def depends(self) -> tuple[str, ...]:
         """Names of the modules that have to be loaded before."""
-        match = _DEPENDS.search(self.content)
-        return tuple(_plain(name) for name in match[1].decode().split(",") if name) if match else ()
+        names = modinfo(self.content, "depends").split(",")
+        return tuple(_plain(name) for name in names if name)
 
     @property
     def release(self) -> str:
         """The kernel it was built for."""
-        match = _VERMAGIC.search(self.content)
-        return match[1].decode(errors="replace") if match else ""
+        return modinfo(self.content, "vermagic").partition(" ")[0]
 
 
 class ModulesDirectory:

@@ -118,7 +118,10 @@ class Mirror:
         signed = file.with_suffix(".txt")
         argv = ["gpg", "--batch", "--no-auto-key-retrieve", "--status-fd", "1"]
         said = child.answer(
-            [*argv, "--output", str(signed), "--decrypt", str(file)], deadline=deadline
+            [*argv, "--output", str(signed), "--decrypt", str(file)],
+            deadline=deadline,
+            # Where the user's keyring is.
+            env=child.environment(**child.inherited(["GNUPGHOME"])),
         )
         status = [line.removeprefix("[GNUPG:] ").split() for line in said.splitlines()]
         if any(words[:1] == ["BADSIG"] for words in status):

@@ -1,6 +1,7 @@
 """What a module's file (.ko) says about itself: its name and the kernel it was built for.
 
-Source: include/linux/module.h, MODULE_INFO: `key=value` texts in the section .modinfo.
+Source: include/linux/module.h, MODULE_INFO: `key=value` texts in the section .modinfo, which
+kernel/module/main.c:get_modinfo() finds by the NUL behind each.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ _ELF = b"\x7fELF"
 # e_type of the ELF header: a module is not linked yet.
 _TYPE = slice(16, 18)
 _RELOCATABLE = 1
-_NAME = re.compile(rb"\0name=(\w+)\0")
-_VERMAGIC = re.compile(rb"\0vermagic=([^\0]+)\0")
+_NAME = re.compile(r"\w+")
 
 
 class NoModule(UserMistake):
@@ -49,6 +49,12 @@ class ModuleFile:
             raise NoModule(self.path, why, "build it against the tree of this kernel")
 
 
+def modinfo(content: bytes, key: str) -> str:
+    """What a module says about itself under a key; "" where it says nothing."""
+    found = re.search(rb"\0" + re.escape(key.encode()) + rb"=([^\0]+)\0", content)
+    return found[1].decode("ascii", "replace") if found else ""
+
+
 def read_module(path: Path) -> ModuleFile:
     """Read a module's file.  Raises NoModule for one that cannot be read or is none."""
     try:
@@ -58,9 +64,9 @@ def read_module(path: Path) -> ModuleFile:
         raise NoModule(path, why, "give a .ko that you can read") from error
     if not content.startswith(_ELF):
         raise NoModule(path, "is no module: it is not an ELF file", "unpack it if it is packed")
-    name, vermagic = _NAME.search(content), _VERMAGIC.search(content)
+    name, vermagic = modinfo(content, "name"), modinfo(content, "vermagic")
     kind = int.from_bytes(content[_TYPE], "little")
-    if kind != _RELOCATABLE or name is None or vermagic is None:
+    if kind != _RELOCATABLE or not _NAME.fullmatch(name) or not vermagic:
         why = "is no module: it has no name and no vermagic"
         raise NoModule(path, why, "give the .ko, not one of its objects")
-    return ModuleFile(path, name[1].decode(), vermagic[1].decode("ascii", "replace"))
+    return ModuleFile(path, name, vermagic)

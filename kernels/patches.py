@@ -22,7 +22,7 @@ from kernels import child, semantic
 from kernels.deadline import Deadline
 from kernels.diff import Damaged, Diff
 from kernels.errors import BrokenFile, BuildFailed, KernelTrouble, PatchRefused
-from kernels.files import sync
+from kernels.files import sync, write_json
 from kernels.lastbuild import Seen
 from kernels.patch import ENCODING, Patch
 from kernels.store import Store
@@ -230,8 +230,8 @@ def _save(tree: Path, files: Sequence[str], store: Store) -> None:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(tree / file, copy)
             sync(copy)
-        (fresh / _RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
-        for path in (fresh / _RECORD, *(p for p in fresh.rglob("*") if p.is_dir()), fresh):
+        write_json(fresh / _RECORD, record)
+        for path in (*(p for p in fresh.rglob("*") if p.is_dir()), fresh):
             sync(path)
         fresh.rename(journal)
         sync(journal.parent)

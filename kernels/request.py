@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +17,9 @@ from kernels.store import Store
 from kernels.trees import entry_of
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+# Characters of what is added to a name.
+_LONGEST = 100
+_DIGITS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +87,23 @@ class Request:
 
     def _label(self) -> str:
         names = [*map(series.stem, self.patches), *(path.stem for path in self.configs)]
-        stems = [_NOT_IN_NAMES.sub("-", name) for name in names]
-        flavour = f"~{self.flavour}" if self.flavour else ""
-        return "".join(f"+{stem}" for stem in stems) + flavour
+        return label_of(names) + (f"~{self.flavour}" if self.flavour else "")
+
+
+def label_of(names: Sequence[str]) -> str:
+    """What is behind a kernel's name when something of these names was added to it.
+
+    Kernel ids are names of files: of many or long ones it is the first, how many more there are,
+    and a digest that tells them from others.
+    """
+    label = "".join(f"+{_NOT_IN_NAMES.sub('-', name)}" for name in names)
+    if len(label) <= _LONGEST:
+        return label
+    said = "\0".join(names).encode(errors="surrogateescape")
+    digest = hashlib.sha256(said).hexdigest()[:_DIGITS]
+    first = _NOT_IN_NAMES.sub("-", names[0])[: _LONGEST // 2]
+    more = f"{len(names) - 1}-more-" if names[1:] else ""
+    return f"+{first}+{more}{digest}"
 
 
 def _flavoured(entry: KernelEntry, chosen: Flavour) -> KernelEntry:

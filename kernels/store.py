@@ -30,7 +30,7 @@ from pathlib import Path
 from kernels import lock, tools
 from kernels.catalog import KernelEntry
 from kernels.errors import MIB, StoreFull, StoreUnusable
-from kernels.files import read_json, sync
+from kernels.files import read_json, sync, write_json
 from kernels.progress import Progress
 
 SCHEMA = 1
@@ -245,7 +245,7 @@ class Store:
         with self.workspace(f"publish-{recipe.key[:12]}") as work:
             shutil.copyfile(product.image, work / IMAGE)
             (work / CONFIG).write_bytes(config)
-            (work / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
+            write_json(work / RECORD, record)
             for file in work.iterdir():
                 sync(file)
             work.chmod(0o755)  # a scratch directory is private, a kernel is not
@@ -267,11 +267,7 @@ class Store:
         }
         file = self._name_file(entry.kernel_id)
         file.parent.mkdir(exist_ok=True)
-        with self.workspace(f"name-{entry.kernel_id}") as work:
-            fresh = work / "name.json"
-            fresh.write_text(json.dumps(record, indent=1), encoding="utf-8")
-            sync(fresh)
-            fresh.replace(file)
+        write_json(file, record)
 
     @contextmanager
     def workspace(self, what: str) -> Iterator[Path]:

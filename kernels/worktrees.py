@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +19,7 @@ from kernels.catalog import Source
 from kernels.child import TICK_S
 from kernels.deadline import Deadline
 from kernels.errors import HostTrouble, StoreUnusable, TookTooLong, UserMistake
-from kernels.files import read_json
+from kernels.files import read_json, write_json
 from kernels.git import Git, GitFailed
 from kernels.progress import Progress, Step
 from kernels.snapshots import Snapshot, UsersTree
@@ -140,9 +139,7 @@ class WorkTree:
 
     def _note(self, tree: str, begun: Sequence[str]) -> None:
         """Record what `_content` returns."""
-        fresh = self._record.with_suffix(".new")
-        fresh.write_text(json.dumps({"tree": tree, "begun": list(begun)}), encoding="utf-8")
-        fresh.replace(self._record)
+        write_json(self._record, {"tree": tree, "begun": list(begun)})
 
     def _change(
         self, changes: Sequence[Change], snapshot: Snapshot, ours: Git, deadline: Deadline

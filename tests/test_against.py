@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from argparse import Namespace
 from pathlib import Path
 from typing import IO
@@ -10,9 +11,12 @@ import pytest
 
 from conformance import against, cli
 from conformance.outcome import Outcome
+from conformance.plugin.target import kernel_id
+from conformance.report.ktap_stream import KtapRuns
 from conformance.report.record import RunRecord
 from conformance.report.results import NAME, write_results
 from kernels.errors import UserMistake
+from tests.report.ktap_reader import read_ktap
 from tests.report.samples import case, run
 
 ROOT = Path(__file__).parents[1]
@@ -29,13 +33,21 @@ class FakeSession:
         self.calls: list[tuple[list[str], str | None, str]] = []
 
     def __call__(
-        self, options: Namespace, kernel: str | None, out: str, said: IO[str] | None
+        self,
+        options: Namespace,
+        kernel: str | None,
+        out: str,
+        /,
+        said: IO[str] | None = None,
+        runs: KtapRuns | None = None,
     ) -> int:
         self.calls.append((options.patch, kernel, out))
         record = self._records.pop(0)
         if record is not None:
-            Path(out).mkdir(parents=True)
+            Path(out).mkdir(parents=True, exist_ok=True)
             write_results(record, Path(out) / NAME)
+            if runs is not None:
+                runs.run(str(kernel), ["ok 1 uevt.run"])
         elif said is not None:
             said.write("uevt: disk full\n")
         return self._codes.pop(0)
@@ -43,7 +55,8 @@ class FakeSession:
 
 def options(tmp_path: Path, **others: object) -> Namespace:
     plain = {"kernel": ["6.12"], "patch": [str(DIFF)], "config": [], "flavour": None}
-    plain |= {"tree": None, "ref": None, "ktap": None}
+    plain |= {"image": None, "modules": None, "tree": None, "ref": None, "ktap": None}
+    plain |= {"module": [], "append": []}
     more = {"out": str(tmp_path / "out"), "exit_style": "default"}
     return Namespace(**{**plain, **more, **others})
 
@@ -85,6 +98,37 @@ def test_a_base_that_gives_no_results_ends_it(
     assert capsys.readouterr().out == "uevt: disk full\n"
 
 
+def test_results_of_an_earlier_run_are_not_those_of_a_session_that_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    against.judge(options(tmp_path), "6.12", FakeSession(GOOD, BAD, codes=(0, 1)), tmp_path)
+    capsys.readouterr()
+    refused = FakeSession(None, codes=(2,))
+    assert against.judge(options(tmp_path), "6.12", refused, tmp_path) == [2]
+    assert len(refused.calls) == 1
+    # The second of them refuses.
+    refused = FakeSession(GOOD, None, codes=(0, 2))
+    assert against.judge(options(tmp_path), "6.12", refused, tmp_path) == [2]
+    assert "uevt: 6.12" not in capsys.readouterr().out
+    # Again and with --force, they are results of their own.
+    again = FakeSession(GOOD, GOOD)
+    assert against.judge(options(tmp_path), "6.12", again, tmp_path) == [0]
+    assert "no difference" in capsys.readouterr().out
+
+
+def test_ktap_is_about_the_patched_kernel_of_several(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    runs = KtapRuns(stream, 2)
+    asked = options(tmp_path, ktap="run.ktap")
+    against.judge(asked, "6.12", FakeSession(GOOD, GOOD), tmp_path, runs)
+    against.judge(asked, "6.1", FakeSession(None, codes=(3,)), tmp_path, runs)
+    first, second = read_ktap(
+        stream.getvalue().replace("  ok", "  KTAP version 1\n  1..1\n  ok")
+    ).subtests
+    assert (first.name, first.ok) == ("6.12", True)
+    assert (second.name, second.ok, second.detail) == ("6.1", False, "it did not begin")
+
+
 def test_an_interrupted_run_is_not_compared(tmp_path: Path) -> None:
     session = FakeSession(GOOD, BAD, codes=(0, 130))
     assert against.judge(options(tmp_path), "6.12", session, tmp_path) == [130]
@@ -103,6 +147,14 @@ def test_without_out_both_have_a_directory_and_latest(tmp_path: Path) -> None:
 def test_there_must_be_something_to_compare(tmp_path: Path, kernel: str, patch: list[str]) -> None:
     with pytest.raises(UserMistake, match="--against base is for a kernel with --patch"):
         against.judge(options(tmp_path, patch=patch), kernel, FakeSession(), tmp_path)
+
+
+def test_an_image_is_refused_by_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "--image", str(tmp_path), "--patch", str(DIFF), "--against", "base"]
+    assert cli.main(words) == 2
+    assert "--patch is for kernels that are built, and an image is not" in capsys.readouterr().err
 
 
 def test_the_command_says_so_too(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,3 +178,15 @@ def test_several_kernels_have_directories_by_their_ids(
     # The last name is looked at before the first kernel is judged.
     assert cli.main([*argv, "--kernel", "6.99"]) == 2
     assert len(outs) == 2
+
+
+def test_a_module_is_in_the_id_before_it_is_built(tmp_path: Path) -> None:
+    """The directory that results go to is that of the target's own id."""
+    (tmp_path / "mine").mkdir()
+    more = {"module": [str(tmp_path / "mine"), "/x/fast-path.ko"], "patch": [], "flavour": "debug"}
+    assert kernel_id(options(tmp_path, kernel="6.12", **more)) == "6.12+mine+fast-path~debug"
+
+
+def test_the_model_has_no_arguments(tmp_path: Path) -> None:
+    with pytest.raises(UserMistake, match="the model takes no kernel arguments"):
+        kernel_id(options(tmp_path, kernel="model", patch=[], append=["quiet"]))

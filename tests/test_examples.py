@@ -133,3 +133,28 @@ def test_the_code_reaches_git(tmp_path: Path, code: int) -> None:
         [CI / "git-bisect.sh"], cwd=tmp_path, env=uevt.environment, check=False, timeout=SECONDS
     )
     assert done.returncode == code
+
+
+@pytest.mark.parametrize("script", ["autopkgtest/user-events", "git-bisect.sh"])
+@pytest.mark.parametrize("end", ["exit 1", "kill $PPID; sleep 0.2"], ids=["ended", "killed"])
+def test_no_directory_is_left_behind(tmp_path: Path, script: str, end: str) -> None:
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "Makefile").write_text("olddefconfig bzImage:\n")
+    uevt = FakeUevt(tmp_path, end)
+    environment = {**uevt.environment, "TMPDIR": str(tmp_path / "tmp"), "AUTOPKGTEST_ARTIFACTS": ""}
+    done = subprocess.run(
+        [CI / script], cwd=tmp_path, env=environment, check=False, timeout=SECONDS
+    )
+    assert done.returncode > 0
+    assert any(word.startswith(str(tmp_path / "tmp")) for word in uevt.calls[0])
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_lava_hands_the_image_on(tmp_path: Path) -> None:
+    """Its parameters are variables of the shell that it writes, and not exported."""
+    (step,) = re.findall(r"^    - (.*kselftest\.sh)$", (CI / "lava.yaml").read_text(), re.MULTILINE)
+    uevt = FakeUevt(tmp_path)
+    environment = {name: value for name, value in uevt.environment.items() if name != "IMAGE"}
+    words = ["sh", "-c", f"IMAGE=/boot/mine\n{step}"]
+    subprocess.run(words, cwd=CI.parents[1], env=environment, check=False, timeout=SECONDS)
+    assert _parser().parse_args(uevt.calls[0]).image == "/boot/mine"

@@ -12,6 +12,7 @@ from kernels.files import digest_of
 from kernels.modulefile import ModuleFile, read_module
 from kernels.modules import ensure_module
 from kernels.progress import Progress
+from kernels.request import label_of
 from kernels.store import BuiltKernel, Store
 
 # Digits of a file's sha256 that tell two builds of a module apart.
@@ -44,6 +45,19 @@ def built_modules(
         else:
             found.append(_ready(path, built.release))
     return _named(found)
+
+
+def with_modules(kernel_id: str, given: Sequence[str]) -> str:
+    """The id of a kernel with modules, by the names of what was given: before the flavour.
+
+    What a directory's module is called is not known before it is built.
+    """
+    name, tilde, rest = kernel_id.partition("~")
+    return name + label_of([_called(Path(each)) for each in given]) + tilde + rest
+
+
+def _called(given: Path) -> str:
+    return given.stem if given.suffix == ".ko" else given.resolve().name
 
 
 def ready_modules(given: Sequence[str], release: str) -> tuple[UserModule, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from conformance.abi.profiles import Profile, profile_for
 from conformance.plugin.appended import appended
-from conformance.plugin.brought import built_modules, ready_modules
+from conformance.plugin.brought import built_modules, ready_modules, with_modules
 from conformance.report.exits import KernelOrigin
 from conformance.usermodules import UserModule
 from kernels.build import ensure
@@ -121,7 +121,7 @@ def resolve(options: Namespace) -> Target:
 
     Raises KernelsError, VmError and ProfileError; all their messages are for the user.
     """
-    _check(options)
+    check(options)
     if options.kernel == MODEL:
         target = Target(MODEL, options.abi or MODEL_ABI, accelerator=None)
     elif options.image is not None:
@@ -132,8 +132,11 @@ def resolve(options: Namespace) -> Target:
     return target
 
 
-def _check(options: Namespace) -> None:
-    """Refuse what names no kernel, more than one, or changes to what is not built here."""
+def check(options: Namespace) -> None:
+    """Refuse what names no kernel, more than one, or changes to what is not built here.
+
+    Raises Misplaced.
+    """
     named = [name for name in KERNELS if getattr(options, name) is not None]
     if not named:
         which = "--kernel 6.12, --kernel model, --tree DIR or --image FILE"
@@ -150,8 +153,9 @@ def _check(options: Namespace) -> None:
                 f"--{name} is for kernels that are built, and {what} is not",
                 "name a kernel of the catalog (uevt kernels list) or a tree: --tree DIR",
             )
-    if options.module and options.kernel == MODEL:
-        raise Misplaced("the model loads no modules", "name a kernel of the catalog, or --image")
+    for name, why in (("module", "loads no modules"), ("append", "takes no kernel arguments")):
+        if getattr(options, name) and options.kernel == MODEL:
+            raise Misplaced(f"the model {why}", f"name a kernel of the catalog, or no --{name}")
 
 
 def _image(options: Namespace) -> Target:
@@ -163,9 +167,10 @@ def _image(options: Namespace) -> Target:
         needed = ModulesDirectory(Path(options.modules), release).ordered(NEEDED)
         packed = [(module.name, module.content) for module in needed]
         initramfs = pack(packed, Store().initramfs)
+        Store().used(initramfs)
     accelerator = prove_accelerator(image)
     return Target(
-        id=_with_modules(f"image-{release}", inserted),
+        id=with_modules(f"image-{release}", options.module),
         abi=options.abi or release,
         release=release,
         image=image,
@@ -190,6 +195,17 @@ def request_of(options: Namespace) -> Request:
     )
 
 
+def kernel_id(options: Namespace) -> str:
+    """The id that the target of the options will have, before anything is built.
+
+    Of an image it is not known.  Raises KernelsError.
+    """
+    check(options)
+    if options.kernel == MODEL:
+        return MODEL
+    return with_modules(request_of(options).entry().kernel_id, options.module)
+
+
 def _built(options: Namespace) -> Target:
     request = request_of(options)
     store, progress = Store(), StreamProgress(sys.stderr)
@@ -206,7 +222,7 @@ def _built(options: Namespace) -> Target:
     # A tree, or a kernel of the user's own configuration, may lack user_events by intent.
     own = options.tree is not None or options.config
     target = Target(
-        id=_with_modules(built.kernel_id, inserted),
+        id=with_modules(built.kernel_id, options.module),
         abi=options.abi or built.abi,
         release=built.release,
         image=built.image,
@@ -229,12 +245,6 @@ def _flavoured(target: Target, name: str) -> Target:
     assert accelerator is not None
     slower = replace(accelerator, slowness=accelerator.slowness * needs.slowness)
     return replace(target, memory_mib=needs.memory_mib, accelerator=slower)
-
-
-def _with_modules(kernel_id: str, inserted: Sequence[UserModule]) -> str:
-    """The kernel id of a kernel with modules: they stand before the flavour."""
-    name, tilde, rest = kernel_id.partition("~")
-    return name + "".join(f"+{module.name}" for module in inserted) + tilde + rest
 
 
 def _told(source: str, inserted: Sequence[UserModule]) -> str:

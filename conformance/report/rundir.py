@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from conformance.report import journal, junit, ktap, results
 from conformance.report.errors import ReportError
 
 LATEST = "latest"
+# What guests write: in the directory itself, or each in one of its own that is joined at the end.
+_GUESTS = ("console.log", "qemu.log")
+_GUEST = "gw[0-9]*"
 # Every file a run may leave in its directory; --force removes these and nothing else.
-FILES = (journal.NAME, results.NAME, junit.NAME, ktap.NAME, "report.html", "console.log")
+FILES = (journal.NAME, results.NAME, junit.NAME, ktap.NAME, "report.html", *_GUESTS)
 # Mistakes of whoever named the directory; anything else (no space, say) is the host's.
 _REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENOENT}
 
@@ -46,8 +50,7 @@ def claim(directory: Path, *, resume: bool = False, force: bool = False) -> None
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if force:
-            for name in FILES:
-                (directory / name).unlink(missing_ok=True)
+            _clear(directory)
         elif not resume and any(directory.iterdir()):
             raise DirectoryRefused(directory, "is not empty", "name another --out, or add --force")
         # Asking for permissions is no proof: root may write anywhere but on a read-only mount.
@@ -57,6 +60,17 @@ def claim(directory: Path, *, resume: bool = False, force: bool = False) -> None
             raise
         what = f"cannot be written: {error.strerror}"
         raise DirectoryRefused(directory, what, "name another --out") from error
+
+
+def _clear(directory: Path) -> None:
+    """Remove what an earlier run left, also one that was killed."""
+    for name in FILES:
+        (directory / name).unlink(missing_ok=True)
+    for guest in directory.glob(_GUEST):
+        for name in _GUESTS:
+            (guest / name).unlink(missing_ok=True)
+        with suppress(OSError):  # it holds something else
+            guest.rmdir()
 
 
 def find_run(path: Path) -> Path:

@@ -11,7 +11,6 @@ set -u
 uevt=${UEVT:-$(dirname "$0")/../../.venv/bin/uevt}
 make -s olddefconfig && make -s -j"$(nproc)" bzImage || exit 125
 out=$(mktemp -d) || exit 129
+trap 'rm -rf "$out"' EXIT
+trap 'exit 129' HUP INT TERM
 "$uevt" run --image arch/x86/boot/bzImage --exit-style bisect --quiet --out "$out" "$@"
-code=$?
-rm -rf "$out"
-exit $code

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance import cli
+from conformance import cli, kernel_commands
 from kernels import build, catalog, tools
 from kernels.availability import Availability, State, survey
 from kernels.catalog import Catalog, KernelEntry, Source
@@ -225,7 +225,7 @@ def command(
         replace(entry, name="9.7", default=False, wanted=("CONFIG_C=y",)),
     ]
     shown = Catalog({one.name: one for one in entries})
-    monkeypatch.setattr(cli, "load_catalog", lambda: shown)
+    monkeypatch.setattr(kernel_commands, "load_catalog", lambda: shown)
     monkeypatch.setenv("UEVT_CACHE", str(store.root))
 
 

@@ -82,6 +82,17 @@ def test_one_without_a_cache_to_write_is_left_alone(
     assert ccache.in_front(tmp_path / "links") == {}
 
 
+def test_it_is_asked_in_the_environment_that_make_has(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cache and its settings may be where the XDG variables say."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("NOT_MAKES", "/relative/../..")
+    answer = 'test -z "$NOT_MAKES" && echo "$XDG_CACHE_HOME/ccache"'
+    (fake / "ccache").write_text(f"#!/bin/sh\n{answer}\n")
+    assert ccache.in_front(tmp_path / "links")["XDG_CACHE_HOME"] == str(tmp_path / "xdg")
+
+
 def test_it_changes_neither_key_nor_make(
     built_before: KernelEntry,
     store: Store,

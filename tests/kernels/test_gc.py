@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import main, size
+from conformance.cli import main
+from conformance.kernel_commands import size
 from kernels.build import ensure
 from kernels.catalog import KernelEntry
 from kernels.collector import GRACE_S, Bound, Item, collect, survey, usage
@@ -158,6 +160,52 @@ def test_the_originals_of_a_patched_tree_go_with_it(in_use: KernelEntry, store: 
     os.utime(tree, (0, 0))
     collect(store, (), Bound(since=1))
     assert list(store.sources.iterdir()) == []
+
+
+def test_what_else_is_in_a_store_goes_too(store: Store) -> None:
+    """Trees, downloads, and of guests what is made again."""
+    wanted = {
+        "tree": ["trees/tree-linux-12345678/index"],
+        "download": ["downloads/linux-6.18.tar.xz.part", "downloads/linux-6.18.tar.xz.part.json"],
+        "initramfs": ["initramfs/abc.cpio"],
+        "root": ["roots/abc.cpio", "roots/abc.json"],
+        "snapshot": ["snapshots/abc/state", "snapshots/abc.lock"],
+        "durations": ["durations/6.12.json"],
+    }
+    for name in (name for names in wanted.values() for name in names):
+        (store.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (store.root / name).write_bytes(b"x" * 5000)
+    assert sorted(item.kind for item in survey(store, ())) == sorted(wanted)
+    # It may be in use.
+    assert collect(store, (), Bound(keep=0)).gone == ()
+    age(store, DAY)
+    assert len(collect(store, (), Bound(keep=0)).gone) == len(wanted)
+    left = [path for path in store.root.rglob("*") if path.is_file()]
+    assert {path.name for path in left} <= {"lock"}
+
+
+def test_the_name_of_a_tree_goes_with_its_kernel(in_use: KernelEntry, store: Store) -> None:
+    tree = replace(in_use, name="tree-9.9")
+    record = (store.root / "names" / "9.9+mine.json").read_bytes()
+    (store.root / "names" / f"{tree.kernel_id}.json").write_bytes(record)
+    collect(store, [in_use], Bound(keep=0))
+    assert [file.stem for file in (store.root / "names").iterdir()] == ["9.9"]
+
+
+def test_a_directory_of_somebody_else_is_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_bytes(b"x" * 100_000)
+    (tmp_path / "theirs").mkdir()
+    scan = os.scandir
+
+    def refuse(path: str) -> object:
+        if Path(path).name == "theirs":
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert 100_000 <= usage(tmp_path) < 200_000
 
 
 def test_usage_counts_what_is_on_disk(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from kernels.catalog import KernelEntry, load_catalog
 from kernels.config import LostOption
 from kernels.errors import BadCatalogEntry, BrokenFile, LostOptions, UnknownKernel, UserMistake
 from kernels.flavours import FLAVOURS, flavour, names
-from kernels.request import Request
+from kernels.request import Request, label_of
 from kernels.store import Recipe
 
 PATCH = "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"
@@ -36,6 +37,22 @@ def test_the_id_names_everything_that_was_added(tmp_path: Path, fragment: Path) 
     assert entry.kernel_id == "6.12@6.12.115-2+fix+my-options~fault"
     assert entry.name == "6.12"
     assert (entry.of, entry.variant) == (None, False)
+
+
+def test_an_id_is_a_name_of_a_file(tmp_path: Path) -> None:
+    """Five names of git format-patch are longer than a file's may be."""
+    patches = [tmp_path / f"000{number}-{'tracing-user_events-' * 3}.patch" for number in range(5)]
+    for patch in patches:
+        patch.write_text(PATCH)
+    name = Request("6.12", tuple(patches), flavour="debug").entry().kernel_id
+    assert re.fullmatch(
+        r"6\.12\+0000-(tracing-user_events-)+[a-z_]*\+4-more-[0-9a-f]{8}~debug", name
+    )
+    assert len(name) < 100
+    # Others are called something else, the same the same.
+    assert name != Request("6.12", tuple(patches[:4]), flavour="debug").entry().kernel_id
+    assert name == Request("6.12", tuple(patches), flavour="debug").entry().kernel_id
+    assert len(label_of(["x" * 300])) < 100
 
 
 def test_a_fragment_wins_over_the_catalog_and_the_flavour(tmp_path: Path, fragment: Path) -> None:

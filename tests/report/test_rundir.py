@@ -44,6 +44,18 @@ def test_force_removes_our_files_and_no_other(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+def test_force_removes_what_guests_of_a_killed_run_wrote(tmp_path: Path) -> None:
+    for guest in ("gw0", "gw11", "gwent"):
+        (tmp_path / guest).mkdir()
+        for name in ("console.log", "qemu.log"):
+            (tmp_path / guest / name).touch()
+    (tmp_path / "gw11" / "notes").touch()
+    (tmp_path / "qemu.log").touch()
+    claim(tmp_path, force=True)
+    left = sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*"))
+    assert left == ["gw11", "gw11/notes", "gwent", "gwent/console.log", "gwent/qemu.log"]
+
+
 def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for directory in (tmp_path / "file", tmp_path / "file" / "below"):
