@@ -21,6 +21,7 @@ GOOD = [mov64_imm(R0, 0), exit_insn()]
     profiles=ALWAYS,
     switch="bpf_descriptor_suffices",
     isolation="none",
+    facilities=("bpf",),
 )
 def test_dated_descriptor_suffices(ue: UserEvents) -> None:
     """Who has lost all rights reaches a map by its descriptor; at first it did not."""
@@ -37,6 +38,7 @@ def test_dated_descriptor_suffices(ue: UserEvents) -> None:
     profiles=ALWAYS,
     switch="bpf_log_without_buffer",
     isolation="none",
+    facilities=("bpf",),
 )
 def test_dated_log_without_buffer(ue: UserEvents) -> None:
     """A level needs no buffer, and a buffer may be of one byte; both were EINVAL."""
@@ -54,6 +56,7 @@ def test_dated_log_without_buffer(ue: UserEvents) -> None:
     profiles=ALWAYS,
     switch="bpf_attributes_before_rights",
     isolation="none",
+    facilities=("bpf",),
 )
 def test_dated_attributes_before_rights(ue: UserEvents) -> None:
     """An ordinary user is told what is wrong with a map; at first, that it has no right to one."""
@@ -69,6 +72,7 @@ def test_dated_attributes_before_rights(ue: UserEvents) -> None:
     profiles=ALWAYS,
     switch="bpf_license_read_last",
     isolation="none",
+    facilities=("bpf",),
 )
 def test_dated_license_read_last(ue: UserEvents) -> None:
     """Attributes of zeros are E2BIG, for there are no instructions; once the license was first."""

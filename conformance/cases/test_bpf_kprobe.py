@@ -57,6 +57,7 @@ def clean(ue: UserEvents) -> None:
     doc=f"{BPF_H}: BPF_PROG_TYPE_KPROBE: 0 ignores the event, anything else stores it",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 @variants("answer, samples", {"0": (0, 0), "1": (1, 1), "7": (7, 1), "minus-1": (-1, 1)})
 def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
@@ -84,6 +85,7 @@ def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
     doc=f"{BPF_H}: closing the event of perf takes the program off",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_detaches(ue: UserEvents) -> None:
     """Closing the event takes its program off, which runs no more although it is loaded."""
@@ -112,6 +114,7 @@ def test_kprobe_detaches(ue: UserEvents) -> None:
     doc=f"{PERF_H}a program, and keeps it",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_keeps_program(ue: UserEvents) -> None:
     """A program runs on after its descriptor was closed, as long as its event is open."""
@@ -133,6 +136,7 @@ def test_kprobe_keeps_program(ue: UserEvents) -> None:
     doc=f"{PERF_H}one program",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_twice(ue: UserEvents) -> None:
     """An event takes one program, a kprobe the same program once: the second one is EEXIST."""
@@ -158,6 +162,7 @@ def test_kprobe_twice(ue: UserEvents) -> None:
     doc=f"{BPF_H}: silent about several programs on one kprobe",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_two_programs(ue: UserEvents) -> None:
     """All programs of a kprobe run at each hit; if one answers 0 all events ignore it."""
@@ -186,6 +191,7 @@ def test_kprobe_two_programs(ue: UserEvents) -> None:
     doc=f"{BPF_H}: a program runs when the kprobe is hit, by whatever process",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_everybody(ue: UserEvents) -> None:
     """A program runs whichever process hits the kprobe, whatever process its event follows."""
@@ -207,6 +213,7 @@ def test_kprobe_everybody(ue: UserEvents) -> None:
     doc=f"{BPF_H}: a program runs when its kprobe is hit",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_apart(ue: UserEvents) -> None:
     """A program runs at calls of its function alone: an ioctl or a writev hits nothing here."""
@@ -263,6 +270,7 @@ def reading(values: Map, source: list[Piece], size: int) -> list[Piece]:
     doc="include/uapi/linux/bpf.h@v4.1:BPF_FUNC_probe_read: copies any memory, safely",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 @variants(
     "source, size, read",
@@ -310,6 +318,7 @@ def test_kprobe_probe_read(ue: UserEvents, source: list[Piece], size: int, read:
     doc=f"{BPF_H}: the context of BPF_PROG_TYPE_KPROBE is struct pt_regs",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_registers(ue: UserEvents) -> None:
     """The context of a program are the registers: here the count that write(2) was called with."""
@@ -348,6 +357,7 @@ def test_kprobe_registers(ue: UserEvents) -> None:
     doc=f"{BPF_H}, kern_version: the release a program was made for, checked until 5.0",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 @variants("version", {"0": 0, "4.1.0": 0x040100, "all-bits": 0xFFFF_FFFF})
 def test_kprobe_version(ue: UserEvents, version: int) -> None:
@@ -369,6 +379,7 @@ def test_kprobe_version(ue: UserEvents, version: int) -> None:
     doc=f"{PERF_H}a program that is made for a kprobe",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 @variants("kind", {"socket_filter": SOCKET_FILTER, "tracepoint": TRACEPOINT})
 def test_kprobe_wrong_program(ue: UserEvents, kind: int) -> None:
@@ -390,6 +401,7 @@ def test_kprobe_wrong_program(ue: UserEvents, kind: int) -> None:
     doc=f"{PERF_H}a program",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_no_program(ue: UserEvents) -> None:
     """The descriptor of anything else than a program is EINVAL, and none EBADF."""
@@ -411,6 +423,7 @@ def test_kprobe_no_program(ue: UserEvents) -> None:
     doc=f"{PERF_H}a program, for events of the kernel's tracing",
     profiles=PROFILES,
     isolation="none",
+    facilities=("bpf_tracing",),
 )
 @variants("kind", {"kprobe": KPROBE, "tracepoint": TRACEPOINT, "socket_filter": SOCKET_FILTER})
 def test_kprobe_not_traced(ue: UserEvents, kind: int) -> None:
@@ -429,6 +442,7 @@ def test_kprobe_not_traced(ue: UserEvents, kind: int) -> None:
     doc=f"{BPF_H}: silent about rights",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_unprivileged(ue: UserEvents) -> None:
     """Without capabilities programs on kprobes are EPERM, and events on them EACCES."""
@@ -448,6 +462,7 @@ def test_kprobe_unprivileged(ue: UserEvents) -> None:
     doc=f"{PERF_H}a program; silent about rights",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_handed_down(ue: UserEvents) -> None:
     """Who was given both descriptors ties them together without any right of its own."""
@@ -470,6 +485,7 @@ def test_kprobe_handed_down(ue: UserEvents) -> None:
     doc="Documentation/trace/kprobetrace.rst@v6.12: -:GROUP/EVENT removes a probe",
     profiles=PROFILES,
     isolation="global",
+    facilities=("perf", "kprobes"),
 )
 def test_kprobe_busy(ue: UserEvents) -> None:
     """A kprobe that perf listens to is EBUSY to whoever removes it; gone, its id is EINVAL."""

@@ -155,6 +155,7 @@ def test_bpf_iter_ignored(ue: UserEvents) -> None:
     profiles="5.18..",
     needs=("perf_sink",),
     switch="bpf_programs_run",
+    facilities=("bpf_tracing",),
 )
 def test_bpf_programs_run(ue: UserEvents) -> None:
     """A BPF program can be attached, and nobody runs it but the merge window of 5.18."""

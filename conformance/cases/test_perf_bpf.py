@@ -36,6 +36,7 @@ A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
     profiles=PROFILES,
     needs=PERF,
     without=RUN,
+    facilities=("bpf_tracing",),
 )
 @variants("answer", {"0": 0, "1": 1})
 def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
@@ -59,6 +60,7 @@ def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
     spec=SET_BPF,
     doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes a program for events",
     profiles=PROFILES,
+    facilities=("bpf_tracing",),
 )
 @variants("kind", {"kprobe": KPROBE, "socket_filter": SOCKET_FILTER})
 def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
@@ -77,6 +79,7 @@ def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
     profiles=PROFILES,
     needs=PERF,
     without=RUN,
+    facilities=("bpf_tracing",),
 )
 def test_bpf_twice(ue: UserEvents) -> None:
     """A user event takes a program once, and an event of perf one: a second one is EEXIST."""
@@ -103,6 +106,7 @@ def test_bpf_twice(ue: UserEvents) -> None:
     doc=f"{RST}: Status: `Used by` names the kinds of listeners",
     profiles=PROFILES,
     needs=PERF,
+    facilities=("bpf_tracing",),
 )
 def test_bpf_and_status(ue: UserEvents) -> None:
     """A program adds nothing to what the status says: perf listens, and nobody after its close."""
