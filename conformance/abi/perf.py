@@ -55,7 +55,6 @@ PERF_FLAG_FD_CLOEXEC = 8
 DATA_HEAD = 1024
 DATA_TAIL = 1032
 DATA_OFFSET = 1040
-DATA_SIZE = 1048
 
 # perf_trace_buf_alloc() has room for no more, common fields and padding to 8 included.
 PERF_MAX_TRACE_SIZE = 8192

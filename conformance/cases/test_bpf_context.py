@@ -19,10 +19,10 @@ BYTES = "5.18..6.0"
 # Programs are reached by way of perf.
 NEEDS = ("bpf_programs_run", "perf_sink")
 # The text of 5.18 before "Remove eBPF interfaces"; what is left of it is silent.
-RST = "Documentation/trace/user_events.rst@v5.18"
-EBPF = f"{RST}: Writing Data; until -rc1: programs are given a struct user_bpf_context"
-HEADER = "include/linux/user_events.h@v5.18: until -rc1: struct user_bpf_context"
-ITERATOR = f"{RST}: Command Format; until -rc1: BPF_ITER gives programs the raw iovecs"
+RST = "Documentation/trace/user_events.rst@merge-window"
+EBPF = f"{RST}: Writing Data: programs are given a struct user_bpf_context"
+HEADER = "include/linux/user_events.h@merge-window: struct user_bpf_context"
+ITERATOR = f"{RST}: Command Format: BPF_ITER gives programs the raw iovecs"
 BPF = "trace_events_user.c:user_event_bpf"
 PERF = "trace_events_user.c:user_event_perf"
 CORE = "trace_events_user.c:user_events_write_core"
@@ -365,7 +365,7 @@ def test_flag_of_creation(ue: UserEvents, created: str, registered: str, kind: i
 def test_nothing(
     ue: UserEvents, flag: str, parts: list[bytes], context: tuple[int, int, int]
 ) -> None:
-    """A write of the index alone is no part at all; the program runs though the call fails."""
+    """Where no payload is left the program runs, with whatever parts are left, though it fails."""
     data = ue.open_data()
     data.register(ue.name() + flag)
     recorder = Recorder(ue.process, room=0, parts=0)
@@ -555,7 +555,7 @@ def test_tracing_off(ue: UserEvents) -> None:
 
 @case(
     "bpf_context.detached",
-    spec="core.c:perf_event_free_bpf_prog",
+    spec="kernel/events/core.c:perf_event_free_bpf_prog",
     doc=EBPF,
     profiles=BYTES,
     needs=NEEDS,
@@ -583,7 +583,7 @@ def test_detached(ue: UserEvents) -> None:
 
 @case(
     "bpf_context.two_programs",
-    spec="bpf_trace.c:perf_event_attach_bpf_prog, trace_call_bpf",
+    spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog, trace_call_bpf",
     doc=EBPF,
     profiles=BYTES,
     needs=NEEDS,
@@ -631,7 +631,7 @@ def test_only_its_event(ue: UserEvents) -> None:
 
 @case(
     "bpf_context.direct_access",
-    spec="bpf_trace.c:tp_prog_is_valid_access",
+    spec="kernel/trace/bpf_trace.c:tp_prog_is_valid_access",
     doc=HEADER,
     profiles=BYTES,
     needs=NEEDS,

@@ -36,7 +36,7 @@ PROFILES = "5.18.."
 BPF_H = "include/uapi/linux/bpf.h@v4.1:bpf_prog_type"
 PERF_H = "include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes the descriptor of "
 RUN = "trace_kprobe.c:kprobe_perf_func"
-SET_BPF = "core.c:__perf_event_set_bpf_prog"
+SET_BPF = "kernel/events/core.c:__perf_event_set_bpf_prog"
 # struct pt_regs of x86-64: the second to fourth argument of the function.
 BUFFER, COUNT, POSITION = 104, 96, 88
 
@@ -81,7 +81,7 @@ def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
 
 @case(
     "bpf.kprobe_detaches",
-    spec="core.c:perf_event_free_bpf_prog",
+    spec="kernel/events/core.c:perf_event_free_bpf_prog",
     doc=f"{BPF_H}: closing the event of perf takes the program off",
     profiles=PROFILES,
     isolation="global",
@@ -132,7 +132,7 @@ def test_kprobe_keeps_program(ue: UserEvents) -> None:
 
 @case(
     "bpf.kprobe_twice",
-    spec="bpf_trace.c:perf_event_attach_bpf_prog",
+    spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog",
     doc=f"{PERF_H}one program",
     profiles=PROFILES,
     isolation="global",
@@ -158,7 +158,7 @@ def test_kprobe_twice(ue: UserEvents) -> None:
 
 @case(
     "bpf.kprobe_two_programs",
-    spec="bpf_trace.c:trace_call_bpf",
+    spec="kernel/trace/bpf_trace.c:trace_call_bpf",
     doc=f"{BPF_H}: silent about several programs on one kprobe",
     profiles=PROFILES,
     isolation="global",
@@ -266,7 +266,7 @@ def reading(values: Map, source: list[Piece], size: int) -> list[Piece]:
 
 @case(
     "bpf.kprobe_probe_read",
-    spec="bpf_trace.c:bpf_probe_read_compat",
+    spec="kernel/trace/bpf_trace.c:bpf_probe_read_compat",
     doc="include/uapi/linux/bpf.h@v4.1:BPF_FUNC_probe_read: copies any memory, safely",
     profiles=PROFILES,
     isolation="global",
@@ -353,7 +353,7 @@ def test_kprobe_registers(ue: UserEvents) -> None:
 
 @case(
     "bpf.kprobe_version",
-    spec="syscall.c:bpf_prog_load",
+    spec="kernel/bpf/syscall.c:bpf_prog_load",
     doc=f"{BPF_H}, kern_version: the release a program was made for, checked until 5.0",
     profiles=PROFILES,
     isolation="global",
@@ -397,7 +397,7 @@ def test_kprobe_wrong_program(ue: UserEvents, kind: int) -> None:
 
 @case(
     "bpf.kprobe_no_program",
-    spec="syscall.c:bpf_prog_get",
+    spec="kernel/bpf/syscall.c:bpf_prog_get",
     doc=f"{PERF_H}a program",
     profiles=PROFILES,
     isolation="global",
@@ -419,7 +419,7 @@ def test_kprobe_no_program(ue: UserEvents) -> None:
 
 @case(
     "bpf.kprobe_not_traced",
-    spec="core.c:perf_event_set_bpf_handler",
+    spec="kernel/events/core.c:perf_event_set_bpf_handler",
     doc=f"{PERF_H}a program, for events of the kernel's tracing",
     profiles=PROFILES,
     isolation="none",
@@ -438,7 +438,7 @@ def test_kprobe_not_traced(ue: UserEvents, kind: int) -> None:
 
 @case(
     "bpf.kprobe_unprivileged",
-    spec="syscall.c:bpf_prog_load; core.c:perf_allow_kernel",
+    spec="kernel/bpf/syscall.c:bpf_prog_load; kernel/events/core.c:perf_allow_kernel",
     doc=f"{BPF_H}: silent about rights",
     profiles=PROFILES,
     isolation="global",

@@ -82,7 +82,7 @@ def test_log_names_register(ue: UserEvents, program: Sequence[Piece], said: str)
 )
 @variants("level", {"1": 1, "2": 2, "4": 4, "7": 7})
 def test_log_of_good(ue: UserEvents, level: int) -> None:
-    """A program that is good has a log as well, at every level, which says how long it took."""
+    """The log of a good program, at every level, says how many instructions were looked at."""
     errno, text = logged(ue, GOOD, level)
     assert errno == ""
     assert "processed 2 insns" in text

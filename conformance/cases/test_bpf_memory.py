@@ -211,7 +211,7 @@ def test_exclusive_add_to_map(ue: UserEvents) -> None:
     "bpf.registers", spec=RUN, doc=REGISTERS, profiles=ALWAYS, isolation="none", facilities=("bpf",)
 )
 def test_registers(ue: UserEvents) -> None:
-    """Ten registers hold ten numbers at once, and the last is the frame that stores go by."""
+    """Eight registers hold eight numbers at once, beside a ninth and the frame of the stores."""
     registers = (R0, R1, R2, R3, R4, R5, R8, R9)
     computer = Computer(
         ue,

@@ -118,7 +118,7 @@ def test_two_listeners(ue: UserEvents) -> None:
 
 @case(
     "perf.exit",
-    spec="core.c:perf_release",
+    spec="kernel/events/core.c:perf_release",
     doc=TOOLS,
     profiles=PROFILES,
     needs=PERF,
@@ -136,7 +136,7 @@ def test_exit(ue: UserEvents) -> None:
 
 @case(
     "perf.ring_outlives_descriptor",
-    spec="core.c:perf_mmap",
+    spec="kernel/events/core.c:perf_mmap",
     doc=TOOLS,
     profiles=PROFILES,
     needs=PERF,
@@ -158,7 +158,7 @@ def test_ring_outlives_descriptor(ue: UserEvents) -> None:
 
 @case(
     "perf.forked_descriptor",
-    spec="core.c:perf_release",
+    spec="kernel/events/core.c:perf_release",
     doc=TOOLS,
     profiles=PROFILES,
     needs=PERF,
@@ -266,7 +266,7 @@ def test_multi_format(ue: UserEvents) -> None:
 
 @case(
     "perf.unprivileged",
-    spec="core.c:perf_allow_kernel",
+    spec="kernel/events/core.c:perf_allow_kernel",
     doc=f"{PERF_DOC}: exclude_kernel; Documentation/admin-guide/sysctl/kernel.rst: "
     "kernel.perf_event_paranoid is 2, which forbids what tells about the kernel",
     profiles=PROFILES,
@@ -295,7 +295,7 @@ def test_unprivileged(ue: UserEvents, wish: Wish, errno: str, listens: str) -> N
 
 @case(
     "perf.unprivileged_processor",
-    spec="core.c:find_get_context: perf_allow_cpu",
+    spec="kernel/events/core.c:find_get_context: perf_allow_cpu",
     doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: perf_event_paranoid: from 1 on no "
     "events of processors",
     profiles=PROFILES,
@@ -350,7 +350,7 @@ def test_wrong_config(ue: UserEvents, config: int) -> None:
 
 @case(
     "perf.nobody_nowhere",
-    spec="core.c:perf_event_alloc",
+    spec="kernel/events/core.c:perf_event_alloc",
     doc=f"{PERF_DOC}: an event follows a process, or a processor, or a process on a processor",
     profiles=PROFILES,
     facilities=("perf",),
@@ -368,7 +368,7 @@ def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
 
 @case(
     "perf.ring_size",
-    spec="core.c:perf_mmap, ring_buffer.c:rb_alloc",
+    spec="kernel/events/core.c:perf_mmap, kernel/events/ring_buffer.c:rb_alloc",
     doc=f"{PERF_DOC}:perf_event_mmap_page: one page and 2^n behind it",
     profiles=PROFILES,
     facilities=("perf",),
@@ -393,7 +393,7 @@ def test_ring_size(ue: UserEvents, pages: int, errno: str) -> None:
 
 @case(
     "perf.ring_refused",
-    spec="core.c:perf_mmap",
+    spec="kernel/events/core.c:perf_mmap",
     doc=f"{PERF_DOC}: silent about mappings that are private or lie elsewhere",
     profiles=PROFILES,
     facilities=("perf",),
@@ -416,7 +416,7 @@ def test_ring_refused(ue: UserEvents, wish: Wish, shared: bool, offset: int) -> 
 
 @case(
     "perf.ring_twice",
-    spec="core.c:perf_mmap",
+    spec="kernel/events/core.c:perf_mmap",
     doc=f"{PERF_DOC}: silent about a ring that is mapped twice",
     profiles=PROFILES,
     needs=PERF,
@@ -442,7 +442,7 @@ def test_ring_twice(ue: UserEvents) -> None:
 
 @case(
     "perf.ring_page",
-    spec="core.c:perf_event_init_userpage",
+    spec="kernel/events/core.c:perf_event_init_userpage",
     doc=f"{PERF_DOC}:perf_event_mmap_page: data_head, data_tail, data_offset and data_size from "
     "byte 1024 on",
     profiles=PROFILES,

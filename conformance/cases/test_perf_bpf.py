@@ -20,7 +20,7 @@ from conformance.sut.perf import listen
 from conformance.sut.user_events import UserEvents
 
 RST = "Documentation/trace/user_events.rst@v6.12"
-SET_BPF = "core.c:__perf_event_set_bpf_prog"
+SET_BPF = "kernel/events/core.c:__perf_event_set_bpf_prog"
 PERF = ("perf_sink",)
 # Where programs are run, test_bpf_context says what they get.
 RUN = ("bpf_programs_run",)
@@ -74,7 +74,7 @@ def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
 
 @case(
     "perf.bpf_twice",
-    spec="bpf_trace.c:perf_event_attach_bpf_prog",
+    spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog",
     doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program",
     profiles=PROFILES,
     needs=PERF,

@@ -15,7 +15,7 @@ SAMPLE = f"{PERF_DOC}:PERF_RECORD_SAMPLE: size and bytes of the raw record, padd
 WRITING = f"{RST}: Writing Data: what is written gets to whatever tool is attached"
 SINK = "trace_events_user.c:user_event_perf"
 CORE = "trace_events_user.c:user_events_write_core"
-OUTPUT = "ring_buffer.c:__perf_output_begin"
+OUTPUT = "kernel/events/ring_buffer.c:__perf_output_begin"
 PERF = ("perf_sink",)
 PROFILES = "5.18.."
 A = b"\x41\0\0\0"
@@ -46,7 +46,7 @@ def test_record(ue: UserEvents) -> None:
 
 @case(
     "perf.raw",
-    spec="core.c:perf_output_sample",
+    spec="kernel/events/core.c:perf_output_sample",
     doc=SAMPLE,
     profiles=PROFILES,
     needs=PERF,
@@ -127,7 +127,7 @@ def test_raw_in_pieces(ue: UserEvents) -> None:
 
 @case(
     "perf.sample_type",
-    spec="core.c:perf_prepare_sample",
+    spec="kernel/events/core.c:perf_prepare_sample",
     doc=SAMPLE,
     profiles=PROFILES,
     needs=PERF,
@@ -153,7 +153,7 @@ def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
 
 @case(
     "perf.period",
-    spec="core.c:perf_swevent_event",
+    spec="kernel/events/core.c:perf_swevent_event",
     doc=f"{PERF_DOC}:perf_event_attr: sample_period is how many events there are to a sample",
     profiles=PROFILES,
     needs=PERF,
@@ -182,7 +182,7 @@ def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> 
 
 @case(
     "perf.two_events",
-    spec="core.c:perf_tp_event",
+    spec="kernel/events/core.c:perf_tp_event",
     doc=WRITING,
     profiles=PROFILES,
     needs=PERF,
@@ -208,7 +208,7 @@ def test_two_events(ue: UserEvents) -> None:
 
 @case(
     "perf.events_apart",
-    spec="core.c:perf_tp_event",
+    spec="kernel/events/core.c:perf_tp_event",
     doc=WRITING,
     profiles=PROFILES,
     needs=PERF,
@@ -259,7 +259,7 @@ def test_lost(ue: UserEvents) -> None:
 
 @case(
     "perf.lost_exactly_full",
-    spec="ring_buffer.c:ring_buffer_has_space",
+    spec="kernel/events/ring_buffer.c:ring_buffer_has_space",
     doc=WRITING,
     profiles=PROFILES,
     needs=PERF,
@@ -300,7 +300,7 @@ def test_wraps(ue: UserEvents) -> None:
 
 @case(
     "perf.overwrites",
-    spec="ring_buffer.c:ring_buffer_init",
+    spec="kernel/events/ring_buffer.c:ring_buffer_init",
     doc=f"{PERF_DOC}: a ring mapped without PROT_WRITE is overwritten",
     profiles=PROFILES,
     needs=PERF,
@@ -323,7 +323,7 @@ def test_overwrites(ue: UserEvents) -> None:
 
 @case(
     "perf.no_records_page",
-    spec="ring_buffer.c:rb_alloc",
+    spec="kernel/events/ring_buffer.c:rb_alloc",
     doc=f"{PERF_DOC}:perf_event_mmap_page",
     profiles=PROFILES,
     needs=PERF,
@@ -342,7 +342,7 @@ def test_no_records_page(ue: UserEvents) -> None:
 
 @case(
     "perf.mapped_later",
-    spec="core.c:perf_output_begin",
+    spec="kernel/events/core.c:perf_output_begin",
     doc=f"{PERF_DOC}:perf_event_mmap_page",
     profiles=PROFILES,
     needs=PERF,
@@ -365,7 +365,7 @@ def test_mapped_later(ue: UserEvents) -> None:
 
 @case(
     "perf.enabled_later",
-    spec="core.c:_perf_event_enable",
+    spec="kernel/events/core.c:_perf_event_enable",
     doc=f"{PERF_DOC}: disabled, PERF_EVENT_IOC_ENABLE and _DISABLE",
     profiles=PROFILES,
     needs=PERF,
@@ -389,7 +389,7 @@ def test_enabled_later(ue: UserEvents) -> None:
 
 @case(
     "perf.count",
-    spec="core.c:perf_read_one",
+    spec="kernel/events/core.c:perf_read_one",
     doc=f"{PERF_DOC}: read(2) gives the number in 8 bytes; PERF_EVENT_IOC_RESET makes it 0",
     profiles=PROFILES,
     needs=PERF,
@@ -413,7 +413,7 @@ def test_count(ue: UserEvents) -> None:
 
 @case(
     "perf.unknown_ioctl",
-    spec="core.c:_perf_ioctl",
+    spec="kernel/events/core.c:_perf_ioctl",
     doc=f"{PERF_DOC}: the numbers of perf's ioctl",
     profiles=PROFILES,
     facilities=("perf",),
@@ -427,7 +427,7 @@ def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
 
 @case(
     "perf.exclude_kernel",
-    spec="core.c:perf_tp_event_match",
+    spec="kernel/events/core.c:perf_tp_event_match",
     doc=f"{PERF_DOC}: exclude_kernel: nothing that happens in the kernel",
     profiles=PROFILES,
     needs=PERF,
@@ -472,7 +472,7 @@ def test_other_process(ue: UserEvents) -> None:
 
 @case(
     "perf.inherit",
-    spec="core.c:inherit_event",
+    spec="kernel/events/core.c:inherit_event",
     doc=f"{PERF_DOC}: inherit: children that are forked later are counted too",
     profiles=PROFILES,
     needs=PERF,
@@ -498,7 +498,7 @@ def test_inherit(ue: UserEvents, inherit: bool, count: int) -> None:
 
 @case(
     "perf.processor",
-    spec="core.c:find_get_context",
+    spec="kernel/events/core.c:find_get_context",
     doc=f"{PERF_DOC}: an event follows a process, or a processor",
     profiles=PROFILES,
     needs=PERF,

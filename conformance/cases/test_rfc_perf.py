@@ -220,7 +220,7 @@ def test_perf_disabled(ue: UserEvents, address: int) -> None:
 )
 @variants("readable", {"nothing": 0, "half": 4})
 def test_perf_unreadable(ue: UserEvents, readable: int) -> None:
-    """After data that cannot be read perf gets nothing more on that processor, of any event."""
+    """After data that cannot be read perf gets no write on that processor, to any user event."""
     ue.process.pin(0)
     data, other = bound(ue, ue.name()), bound(ue, ue.name("other"))
     event, untouched = listen(ue.process, ue.name()), listen(ue.process, ue.name("other"))

@@ -146,7 +146,7 @@ def test_program_loads(ue: UserEvents, field: str, offset: int, errno: str) -> N
 
 @case(
     "rfc.program_loads_length",
-    spec="bpf_trace.c:tp_prog_is_valid_access",
+    spec="kernel/trace/bpf_trace.c:tp_prog_is_valid_access",
     doc=CONTEXT,
     isolation="none",
     profiles=RFC,
@@ -205,7 +205,7 @@ def test_program_before_copy(ue: UserEvents) -> None:
 
 @case(
     "rfc.program_answer",
-    spec=f"{PERF}; bpf_trace.c:trace_call_bpf",
+    spec=f"{PERF}; kernel/trace/bpf_trace.c:trace_call_bpf",
     doc=GETS,
     profiles=RFC,
     facilities=("bpf_tracing",),
