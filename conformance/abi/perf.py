@@ -29,6 +29,8 @@ PERF_EVENT_ATTR = Layout(
 ATTR_DISABLED = 1 << 0
 ATTR_INHERIT = 1 << 1
 ATTR_EXCLUDE_KERNEL = 1 << 5
+# Of the flags, and of the bits of sample_type, no kernel knows the last.
+ATTR_RESERVED = 1 << 63
 
 PERF_TYPE_SOFTWARE = 1
 PERF_TYPE_TRACEPOINT = 2

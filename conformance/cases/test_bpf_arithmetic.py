@@ -5,7 +5,7 @@ Operands come out of a map, so that nobody can compute anything before the progr
 
 from __future__ import annotations
 
-from conformance.cases.bpf_running import Computer, keep
+from conformance.cases.computer import Computer, keep
 from conformance.cases.declare import case, variants
 from conformance.program.bpf import (
     R6,

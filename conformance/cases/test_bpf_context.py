@@ -7,8 +7,8 @@ context, and what that leads to, for the case to look at.
 from __future__ import annotations
 
 from conformance.abi.bpf_layouts import ProgramType
-from conformance.cases.bpf_context import KERNEL, Recorder
 from conformance.cases.declare import case, variants
+from conformance.cases.recorder import KERNEL, Recorder
 from conformance.program import operations as op
 from conformance.program.bpf import R0, R1, Size, exit_insn, ldx_mem
 from conformance.sut.bpf import Bpf

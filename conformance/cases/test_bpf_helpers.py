@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.bpf_running import Computer, keep
+from conformance.cases.computer import Computer, keep
 from conformance.cases.declare import case, variants
 from conformance.program.bpf import (
     R0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.bpf_running import Computer, keep
+from conformance.cases.computer import Computer, keep
 from conformance.cases.declare import case, variants
 from conformance.program.bpf import (
     R0,

@@ -11,6 +11,7 @@ from conformance.cases.declare import case, variants
 from conformance.cases.status_page import map_page
 from conformance.cases.status_text import used_by, whole_status
 from conformance.sut.perf import COUNTING, Wish, id_path, listen, open_raw, open_stored, store_id
+from conformance.sut.places import ATTR
 from conformance.sut.user_events import UserEvents
 
 RST = "Documentation/trace/user_events.rst@v6.12"
@@ -361,6 +362,30 @@ def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
     ue.open_data().register(ue.name())
     assert listen(ue.process, ue.name(), pid=pid, cpu=cpu).errno == "EINVAL"
     assert used_by(ue) == ""
+
+
+@case(
+    "perf.reserved_bit",
+    spec="kernel/events/core.c:perf_copy_attr",
+    doc=f"{PERF_DOC}:perf_event_attr: the flags end with reserved bits, sample_type with its MAX",
+    profiles=PROFILES,
+    facilities=("perf",),
+)
+@variants("offset", {"flags": 47, "sample_type": 31})
+def test_reserved_bit(ue: UserEvents, offset: int) -> None:
+    """Bit 63 of flags or sample_type is EINVAL, for whoever may not look at all too."""
+    ue.open_data().register(ue.name())
+    store_id(ue.process, ue.name(), COUNTING)
+    ue.process.store(ATTR + offset, b"\x80")
+    assert open_stored(ue.process, COUNTING).errno == "EINVAL"
+    # The bit alone was in the way.
+    ue.process.store(ATTR + offset, b"\0")
+    event = open_stored(ue.process, COUNTING)
+    assert event.errno == ""
+    event.close()
+    ue.process.store(ATTR + offset, b"\x80")
+    ue.process.setuid(1000)
+    assert open_stored(ue.process, COUNTING).errno == "EINVAL"
 
 
 # The ring

@@ -7,8 +7,8 @@ that leads to, for the case to look at.
 from __future__ import annotations
 
 from conformance.abi.bpf_layouts import ProgramType
-from conformance.cases.bpf_context import Recorder
 from conformance.cases.declare import case, variants
+from conformance.cases.recorder import Recorder
 from conformance.cases.rfc import FILE, MESSAGE, PATCH, RFC, bound, page_of
 from conformance.program.bpf import R0, R1, Size, exit_insn, ldx_mem
 from conformance.sut.bpf import Bpf
