@@ -50,8 +50,8 @@ _NAMES = """\
 
 What `--abi` takes beside releases. `first-commit` is user_events as it was merged for 5.18,
 before the rest of that series and the changes made until the release: it never was a release
-of its own. It had no perf either, which no case looks at: perf_event_open() succeeds, and the
-event and its status know nothing of it. `merge-window` is the whole series, as mainline had it
+of its own. It had no perf either: perf_event_open() succeeds, and the event and its status know
+nothing of it. `merge-window` is the whole series, as mainline had it
 until the day of 5.18-rc1: what BPF programs were given was removed before that was tagged.
 
 `rfc-v1` is user_events as it was first sent for review, while 5.15 was made: `user_events_mmap`
@@ -146,13 +146,13 @@ def _generation_rows() -> Iterator[tuple[str, ...]]:
 
 def _name_rows() -> Iterator[tuple[str, ...]]:
     for name, named in NAMED.items():
-        if name == Generation.RFC_V1:
-            yield _code(name), "none", "it came before all of these switches"
-            continue
         has = profile_for(name).has
         turned = (switch.name for switch in SWITCHES if switch.name in named.differs)
         differing = ", ".join(f"{_code(each)} {'on' if has(each) else 'off'}" for each in turned)
-        yield _code(name), str(named.release), differing
+        if name == Generation.RFC_V1:
+            yield _code(name), "none", f"older than all switches of user_events; {differing}"
+        else:
+            yield _code(name), str(named.release), differing
 
 
 def _releases() -> Iterator[Profile]:

@@ -30,6 +30,12 @@ _AT_FDCWD = -100
 # PROT_READ | PROT_WRITE; MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE.
 _READ_WRITE, _FIXED = 3, 0x100022
 _SIGKILL = 9
+# What ordinary users may do with perf and bpf(2) is the kernel's configuration, or the user's
+# command line; cases count on 2.  A kernel without them has neither file.
+_SETTINGS = (
+    "/proc/sys/kernel/perf_event_paranoid",
+    "/proc/sys/kernel/unprivileged_bpf_disabled",
+)
 
 
 class Janitor:
@@ -38,7 +44,8 @@ class Janitor:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         channel.call("", [["spawn", ACTOR]])
-        channel.call(ACTOR, [_map_page(), _open_data()])
+        settings = [_spill(path, "2") for path in _SETTINGS]
+        channel.call(ACTOR, [_map_page(), _open_data(), *settings])
 
     def kill(self, actors: list[str]) -> None:
         """End the processes of a program."""

@@ -14,7 +14,8 @@ from typing import Protocol
 
 from conformance.abi.profiles import Profile
 from conformance.attempt import Attempt, Explain, ModuleRefused, NotJudged, with_splats
-from conformance.cases.declare import Case, Isolation
+from conformance.cases.declare import Case, Facility, Isolation
+from conformance.facilities import facilities_of
 from conformance.leftovers import ACTOR, Janitor
 from conformance.measured import Finding, Measured, Probe
 from conformance.model.machine import Model
@@ -75,12 +76,17 @@ class Runner:
         inserted: Sequence[UserModule] = (),
         *,
         anew: bool = False,
+        promised: frozenset[Facility] = frozenset(Facility),
     ) -> None:
         """``kernel`` hands out guests, or is the profile of the model in their place.
 
         ``modules`` are the suite's, for cases that want them; ``inserted`` the user's.  With
-        ``anew`` every case has a kernel in which nothing has happened.
+        ``anew`` every case has a kernel in which nothing has happened.  The kernel is known to
+        have what is ``promised``: it is not asked for these facilities.
         """
+        self._promised = promised
+        # What the kernel has beside user_events; None before it was asked.
+        self._facilities: frozenset[Facility] | None = None
         self._anew = anew
         self._kernel = kernel
         self._modules = modules
@@ -159,6 +165,7 @@ class Runner:
         ):
             guest.pristine()
             guest, janitor = self._ready(self._kernel, renewed=True)
+        self._check(case.facilities, guest)
         # Before the module: what the kernel says to that is of the case that wants it.
         attempt.mark = guest.mark(case_id)
         self._load(case.module, janitor)
@@ -190,6 +197,18 @@ class Runner:
             self._insert(self._guest)
             self._surroundings = Surroundings(self._guest)
         return self._guest, self._janitor
+
+    def _check(self, wanted: Sequence[Facility], guest: Guest) -> None:
+        """Raise NotJudged where the kernel was built without what a case uses."""
+        asked = [each for each in wanted if each not in self._promised]
+        if not asked:
+            return
+        if self._facilities is None:
+            self._facilities = facilities_of(guest)
+        lacking = [each.option for each in asked if each not in self._facilities]
+        if lacking:
+            why = f"the kernel has no {' and no '.join(lacking)}"
+            raise NotJudged(SkipReason.CONFIG, why)
 
     def _insert(self, guest: Guest) -> None:
         """Have the user's modules in a new guest."""

@@ -21,7 +21,7 @@ BELOW_PLUGIN = (
     | JUDGING
     | {"conformance.cases", "conformance.leftovers", "conformance.measured"}
     | {"conformance.attempt", "conformance.runner", "conformance.report"}
-    | {"conformance.surroundings"}
+    | {"conformance.facilities", "conformance.surroundings"}
     | {"conformance.usermodules"}
 )
 
@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.sut": {"conformance.abi", "conformance.program", "conformance.model"},
     "conformance.cases": BELOW_CASES,
     "conformance.leftovers": BELOW_CASES,
+    "conformance.facilities": BELOW_CASES | {"conformance.cases"},
     "conformance.surroundings": BELOW_CASES | {"conformance.leftovers"},
     "conformance.measured": BELOW_CASES | {"conformance.cases", "conformance.outcome"},
     "conformance.attempt": BELOW_CASES
@@ -44,7 +45,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.runner": BELOW_CASES
     | JUDGING
     | {"conformance.cases", "conformance.leftovers", "conformance.measured"}
-    | {"conformance.attempt", "conformance.surroundings", "conformance.usermodules"},
+    | {"conformance.attempt", "conformance.facilities", "conformance.surroundings"}
+    | {"conformance.usermodules"},
     "conformance.contract": BELOW_CASES | {"conformance.cases"},
     "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases"},
     "conformance.options": {"conformance.report"},

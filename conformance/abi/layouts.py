@@ -159,8 +159,6 @@ USER_BPF_ITER = Layout(
 USER_BPF_DATA_KERNEL = 0
 USER_BPF_DATA_USER = 1
 USER_BPF_DATA_ITER = 2
-# The flag that the text BPF_ITER sets; no ioctl takes it.
-FLAG_BPF_ITER = 1 << 0
 
 # The size an ioctl number carries is that of a *pointer*: the macros name pointer types.
 DIAG_IOCSREG = 0xC0082A00

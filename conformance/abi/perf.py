@@ -29,6 +29,8 @@ PERF_EVENT_ATTR = Layout(
 ATTR_DISABLED = 1 << 0
 ATTR_INHERIT = 1 << 1
 ATTR_EXCLUDE_KERNEL = 1 << 5
+# Of the flags, and of the bits of sample_type, no kernel knows the last.
+ATTR_RESERVED = 1 << 63
 
 PERF_TYPE_SOFTWARE = 1
 PERF_TYPE_TRACEPOINT = 2
@@ -55,7 +57,6 @@ PERF_FLAG_FD_CLOEXEC = 8
 DATA_HEAD = 1024
 DATA_TAIL = 1032
 DATA_OFFSET = 1040
-DATA_SIZE = 1048
 
 # perf_trace_buf_alloc() has room for no more, common fields and padding to 8 included.
 PERF_MAX_TRACE_SIZE = 8192

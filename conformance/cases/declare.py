@@ -47,6 +47,29 @@ class Isolation(StrEnum):
     FATAL = "fatal"
 
 
+class Facility(StrEnum):
+    """What a case uses of the kernel beside user_events, and a kernel may be built without."""
+
+    PERF = "perf"
+    BPF = "bpf"
+    # Programs on events; they need bpf and perf.
+    BPF_TRACING = "bpf_tracing"
+    KPROBES = "kprobes"
+
+    @property
+    def option(self) -> str:
+        """The kernel's option for it."""
+        return _OPTION[self]
+
+
+_OPTION = {
+    Facility.PERF: "CONFIG_PERF_EVENTS",
+    Facility.BPF: "CONFIG_BPF_SYSCALL",
+    Facility.BPF_TRACING: "CONFIG_BPF_EVENTS",
+    Facility.KPROBES: "CONFIG_KPROBE_EVENTS",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """What is declared about a case.
@@ -68,6 +91,8 @@ class Case:
     without: tuple[str, ...] = ()
     # The module of fixtures/modules that must be loaded, "" for none.
     module: str = ""
+    # What it uses of the kernel beside user_events; what another implies is not named.
+    facilities: tuple[Facility, ...] = ()
 
     @property
     def surface(self) -> str:
@@ -95,6 +120,7 @@ def case(
     isolation: str = "events",
     switch: str = "",
     module: str = "",
+    facilities: tuple[str, ...] = (),
 ) -> Callable[[CaseFunction], CaseFunction]:
     """Declare a test function to be a case.
 
@@ -102,8 +128,9 @@ def case(
     what is derived from them, that must be on, ``without`` those that must be off.
     ``switch`` names the one that the case is about: its program is the probe that shows
     whether a kernel has it (where it is among ``needs`` too, nothing can be said of kernels
-    without).  ``module`` names a module of fixtures/modules that has to be loaded.  Raises
-    ValueError for an id or word out of place.
+    without).  ``module`` names a module of fixtures/modules that has to be loaded,
+    ``facilities`` what the kernel may be built without.  Raises ValueError for an id or word
+    out of place.
     """
     if not _ID.fullmatch(id):
         raise ValueError(f"case id {id!r}: write surface.name in [a-z0-9_.-]")
@@ -123,6 +150,7 @@ def case(
         isolation=Isolation(isolation),
         switch=switch,
         module=module,
+        facilities=tuple(map(Facility, facilities)),
     )
 
     def mark(function: CaseFunction) -> CaseFunction:

@@ -5,7 +5,7 @@ Operands come out of a map, so that nobody can compute anything before the progr
 
 from __future__ import annotations
 
-from conformance.cases.bpf_running import Computer, keep
+from conformance.cases.computer import Computer, keep
 from conformance.cases.declare import case, variants
 from conformance.program.bpf import (
     R6,
@@ -50,7 +50,7 @@ TABLE = {
 }
 
 
-@case("bpf.alu", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none")
+@case("bpf.alu", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none", facilities=("bpf",))
 @variants("operation, expected", {name: (row[0], row[1:]) for name, row in TABLE.items()})
 def test_alu(ue: UserEvents, operation: Alu, expected: tuple[int, int, int, int]) -> None:
     """An operation takes a register or a number with its sign; of 32 bits, the rest is zero."""
@@ -76,7 +76,7 @@ def test_alu(ue: UserEvents, operation: Alu, expected: tuple[int, int, int, int]
     assert results[4:6] == [0xFEDC_BA98_F654_3217, 0x0000_0001_9000_0003]
 
 
-@case("bpf.shift", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none")
+@case("bpf.shift", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none", facilities=("bpf",))
 @variants(
     "left, right, expected",
     {
@@ -123,7 +123,15 @@ def test_shift(ue: UserEvents, left: int, right: int, expected: list[int]) -> No
     assert Computer(ue, *program).run(left, right)[:6] == expected
 
 
-@case("bpf.shift_by_number", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none", tier="full")
+@case(
+    "bpf.shift_by_number",
+    spec=RUN,
+    doc=WIDE,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
 def test_shift_by_number(ue: UserEvents) -> None:
     """Shifts by a number go up to the width less one."""
     program = []
@@ -144,6 +152,7 @@ def test_shift_by_number(ue: UserEvents) -> None:
     doc=f"{HEADER}: silent; a program is not ended by it any more",
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 def test_division_by_zero(ue: UserEvents) -> None:
     """Divided by zero is zero, the remainder is what was divided; of 32 bits its low half."""
@@ -157,7 +166,15 @@ def test_division_by_zero(ue: UserEvents) -> None:
     assert computer.run(LEFT, 1 << 32)[:4] == [0xFEDC_BA98, 0xF654_3217, 0, 0xF654_3217]
 
 
-@case("bpf.division_unsigned", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none", tier="full")
+@case(
+    "bpf.division_unsigned",
+    spec=RUN,
+    doc=WIDE,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
 def test_division_unsigned(ue: UserEvents) -> None:
     """Division knows no signs: -2 by 3 is what two thirds of all numbers are."""
     program = []
@@ -168,7 +185,7 @@ def test_division_unsigned(ue: UserEvents) -> None:
     assert Computer(ue, *program).run(0xFFFF_FFFF_FFFF_FFFE)[:4] == expected
 
 
-@case("bpf.negation", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none")
+@case("bpf.negation", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none", facilities=("bpf",))
 def test_negation(ue: UserEvents) -> None:
     """A number and its negative make zero, of 64 bits or of 32."""
     computer = Computer(
@@ -182,7 +199,9 @@ def test_negation(ue: UserEvents) -> None:
     assert computer.run(0)[:2] == [0, 0]
 
 
-@case("bpf.byte_order", spec=RUN, doc=SWAPPING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.byte_order", spec=RUN, doc=SWAPPING, profiles=ALWAYS, isolation="none", facilities=("bpf",)
+)
 def test_byte_order(ue: UserEvents) -> None:
     """To little endian cuts a register off after 16, 32 or 64 bits, to big endian turns these."""
     program = []
@@ -196,7 +215,7 @@ def test_byte_order(ue: UserEvents) -> None:
     ]
 
 
-@case("bpf.numbers", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none")
+@case("bpf.numbers", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none", facilities=("bpf",))
 def test_numbers(ue: UserEvents) -> None:
     """A number of 32 bits keeps its sign in 64 bits, not in 32, and 64 bits take two places."""
     computer = Computer(
@@ -214,7 +233,15 @@ def test_numbers(ue: UserEvents) -> None:
     ]
 
 
-@case("bpf.upper_half", spec=RUN, doc=NARROW, profiles=ALWAYS, isolation="none", tier="full")
+@case(
+    "bpf.upper_half",
+    spec=RUN,
+    doc=NARROW,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
 def test_upper_half(ue: UserEvents) -> None:
     """Whatever arithmetic of 32 bits computes, the upper half of its register is zero then."""
     program = []

@@ -7,8 +7,8 @@ context, and what that leads to, for the case to look at.
 from __future__ import annotations
 
 from conformance.abi.bpf_layouts import ProgramType
-from conformance.cases.bpf_context import KERNEL, Recorder
 from conformance.cases.declare import case, variants
+from conformance.cases.recorder import KERNEL, Recorder
 from conformance.program import operations as op
 from conformance.program.bpf import R0, R1, Size, exit_insn, ldx_mem
 from conformance.sut.bpf import Bpf
@@ -19,10 +19,10 @@ BYTES = "5.18..6.0"
 # Programs are reached by way of perf.
 NEEDS = ("bpf_programs_run", "perf_sink")
 # The text of 5.18 before "Remove eBPF interfaces"; what is left of it is silent.
-RST = "Documentation/trace/user_events.rst@v5.18"
-EBPF = f"{RST}: Writing Data; until -rc1: programs are given a struct user_bpf_context"
-HEADER = "include/linux/user_events.h@v5.18: until -rc1: struct user_bpf_context"
-ITERATOR = f"{RST}: Command Format; until -rc1: BPF_ITER gives programs the raw iovecs"
+RST = "Documentation/trace/user_events.rst@merge-window"
+EBPF = f"{RST}: Writing Data: programs are given a struct user_bpf_context"
+HEADER = "include/linux/user_events.h@merge-window: struct user_bpf_context"
+ITERATOR = f"{RST}: Command Format: BPF_ITER gives programs the raw iovecs"
 BPF = "trace_events_user.c:user_event_bpf"
 PERF = "trace_events_user.c:user_event_perf"
 CORE = "trace_events_user.c:user_events_write_core"
@@ -41,7 +41,14 @@ WRITTEN = INDEX + PAYLOAD
 # One part: where it is
 
 
-@case("bpf_context.one_part", spec=BPF, doc=EBPF, profiles=BYTES, needs=NEEDS)
+@case(
+    "bpf_context.one_part",
+    spec=BPF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
 @variants(
     "parts, address",
     {
@@ -69,7 +76,14 @@ def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
     assert seen.content[:8] == PAYLOAD
 
 
-@case("bpf_context.write", spec=BPF, doc=EBPF, profiles=BYTES, needs=NEEDS)
+@case(
+    "bpf_context.write",
+    spec=BPF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
 def test_write(ue: UserEvents) -> None:
     """write(), pwrite() and pwritev() of one part are the same to the program."""
     data = ue.open_data()
@@ -83,7 +97,15 @@ def test_write(ue: UserEvents) -> None:
     assert seen.content[:8] == PAYLOAD
 
 
-@case("bpf_context.end_of_memory", spec=BPF, doc=EBPF, profiles=BYTES, needs=NEEDS, tier="full")
+@case(
+    "bpf_context.end_of_memory",
+    spec=BPF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    tier="full",
+    facilities=("bpf_tracing",),
+)
 def test_end_of_memory(ue: UserEvents) -> None:
     """The program can read the payload to its last byte, behind which nothing is mapped."""
     data = ue.open_data()
@@ -98,7 +120,15 @@ def test_end_of_memory(ue: UserEvents) -> None:
     assert seen.content[:8] == PAYLOAD
 
 
-@case("bpf_context.longer_payload", spec=BPF, doc=EBPF, profiles=BYTES, needs=NEEDS, tier="full")
+@case(
+    "bpf_context.longer_payload",
+    spec=BPF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    tier="full",
+    facilities=("bpf_tracing",),
+)
 @variants("length", {"9": 9, "512": 512, "513": 513, "4096": 4096, "4097": 4097, "8176": 8176})
 def test_longer_payload(ue: UserEvents, length: int) -> None:
     """The length is that of the payload, however long, where nothing is copied."""
@@ -116,7 +146,14 @@ def test_longer_payload(ue: UserEvents, length: int) -> None:
 # Several parts: a copy
 
 
-@case("bpf_context.several_parts", spec=BPF, doc=EBPF, profiles=BYTES, needs=NEEDS)
+@case(
+    "bpf_context.several_parts",
+    spec=BPF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
 @variants(
     "parts",
     {
@@ -147,6 +184,7 @@ def test_several_parts(ue: UserEvents, parts: list[bytes]) -> None:
     profiles=BYTES,
     needs=NEEDS,
     tier="full",
+    facilities=("bpf_tracing",),
 )
 @variants(
     "length, copied",
@@ -177,7 +215,14 @@ def test_copy_length(ue: UserEvents, length: int, copied: int) -> None:
 # BPF_ITER: the iovecs
 
 
-@case("bpf_context.iterator", spec=BPF, doc=ITERATOR, profiles=BYTES, needs=NEEDS)
+@case(
+    "bpf_context.iterator",
+    spec=BPF,
+    doc=ITERATOR,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
 @variants(
     "parts, offset, count, iovecs",
     {
@@ -225,7 +270,14 @@ def test_iterator(
     assert seen.iovecs == iovecs
 
 
-@case("bpf_context.iterator_of_write", spec=BPF, doc=ITERATOR, profiles=BYTES, needs=NEEDS)
+@case(
+    "bpf_context.iterator_of_write",
+    spec=BPF,
+    doc=ITERATOR,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
 def test_iterator_of_write(ue: UserEvents) -> None:
     """write() has one iovec, of which the write index is the beginning."""
     data = ue.open_data()
@@ -240,7 +292,13 @@ def test_iterator_of_write(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf_context.iterator_length", spec=BPF, doc=ITERATOR, profiles=BYTES, needs=NEEDS, tier="full"
+    "bpf_context.iterator_length",
+    spec=BPF,
+    doc=ITERATOR,
+    profiles=BYTES,
+    needs=NEEDS,
+    tier="full",
+    facilities=("bpf_tracing",),
 )
 def test_iterator_length(ue: UserEvents) -> None:
     """Nothing is copied for an iterator: its length is that of the payload, beyond a page too."""
@@ -261,6 +319,7 @@ def test_iterator_length(ue: UserEvents) -> None:
     profiles=BYTES,
     needs=NEEDS,
     tier="full",
+    facilities=("bpf_tracing",),
 )
 @variants(
     "created, registered, kind",
@@ -285,7 +344,14 @@ def test_flag_of_creation(ue: UserEvents, created: str, registered: str, kind: i
 # No payload
 
 
-@case("bpf_context.nothing", spec=f"{PERF}; {CORE}", doc=EBPF, profiles=BYTES, needs=NEEDS)
+@case(
+    "bpf_context.nothing",
+    spec=f"{PERF}; {CORE}",
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
 @variants(
     "flag, parts, context",
     {
@@ -299,7 +365,7 @@ def test_flag_of_creation(ue: UserEvents, created: str, registered: str, kind: i
 def test_nothing(
     ue: UserEvents, flag: str, parts: list[bytes], context: tuple[int, int, int]
 ) -> None:
-    """A write of the index alone is no part at all; the program runs though the call fails."""
+    """Where no payload is left the program runs, with whatever parts are left, though it fails."""
     data = ue.open_data()
     data.register(ue.name() + flag)
     recorder = Recorder(ue.process, room=0, parts=0)
@@ -321,6 +387,7 @@ def test_nothing(
     doc=EBPF,
     profiles=BYTES,
     needs=NEEDS,
+    facilities=("bpf_tracing",),
 )
 def test_not_validated(ue: UserEvents) -> None:
     """Programs see what is refused behind them: EFAULT, but they have run."""
@@ -337,7 +404,15 @@ def test_not_validated(ue: UserEvents) -> None:
     assert recorder.take().context == (IN_KERNEL, 4, KERNEL)
 
 
-@case("bpf_context.not_reached", spec=CORE, doc=EBPF, profiles=BYTES, needs=NEEDS, tier="full")
+@case(
+    "bpf_context.not_reached",
+    spec=CORE,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    tier="full",
+    facilities=("bpf_tracing",),
+)
 def test_not_reached(ue: UserEvents) -> None:
     """What is refused before any listener is asked is not given to programs."""
     data = ue.open_data()
@@ -353,7 +428,14 @@ def test_not_reached(ue: UserEvents) -> None:
     assert recorder.take().runs == 0
 
 
-@case("bpf_context.answer_ignored", spec=PERF, doc=EBPF, profiles=BYTES, needs=NEEDS)
+@case(
+    "bpf_context.answer_ignored",
+    spec=PERF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
 @variants("answer", {"0": 0, "1": 1})
 def test_answer_ignored(ue: UserEvents, answer: int) -> None:
     """Whatever a program answers perf gets its sample, unlike from tracepoints of the kernel."""
@@ -369,7 +451,14 @@ def test_answer_ignored(ue: UserEvents, answer: int) -> None:
     assert ring.records() == ["SAMPLE misc 1 size 24 raw 12: 41 00 00 00"]
 
 
-@case("bpf_context.beside_ftrace", spec=f"{PERF}; {CORE}", doc=EBPF, profiles=BYTES, needs=NEEDS)
+@case(
+    "bpf_context.beside_ftrace",
+    spec=f"{PERF}; {CORE}",
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
 @variants("flag", {"with": ":BPF_ITER", "without": ""})
 def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
     """The program runs once for a write that ftrace and perf take too; the flag is not theirs."""
@@ -391,7 +480,13 @@ def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
 
 
 @case(
-    "bpf_context.event_not_counting", spec=PERF, doc=EBPF, profiles=BYTES, needs=NEEDS, tier="full"
+    "bpf_context.event_not_counting",
+    spec=PERF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    tier="full",
+    facilities=("bpf_tracing",),
 )
 def test_event_not_counting(ue: UserEvents) -> None:
     """The program runs although its event of perf is disabled."""
@@ -405,7 +500,15 @@ def test_event_not_counting(ue: UserEvents) -> None:
     assert event.count == 0
 
 
-@case("bpf_context.other_process", spec=PERF, doc=EBPF, profiles=BYTES, needs=NEEDS, tier="full")
+@case(
+    "bpf_context.other_process",
+    spec=PERF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    tier="full",
+    facilities=("bpf_tracing",),
+)
 def test_other_process(ue: UserEvents) -> None:
     """The program runs for every writer, also where its event of perf counts another process."""
     data = ue.open_data()
@@ -431,6 +534,7 @@ def test_other_process(ue: UserEvents) -> None:
     needs=NEEDS,
     tier="full",
     isolation="global",
+    facilities=("bpf_tracing",),
 )
 def test_tracing_off(ue: UserEvents) -> None:
     """tracing_on is a matter of ftrace: programs run without."""
@@ -451,10 +555,11 @@ def test_tracing_off(ue: UserEvents) -> None:
 
 @case(
     "bpf_context.detached",
-    spec="core.c:perf_event_free_bpf_prog",
+    spec="kernel/events/core.c:perf_event_free_bpf_prog",
     doc=EBPF,
     profiles=BYTES,
     needs=NEEDS,
+    facilities=("bpf_tracing",),
 )
 def test_detached(ue: UserEvents) -> None:
     """A program stays attached without its own descriptor, until that of perf is closed."""
@@ -478,10 +583,11 @@ def test_detached(ue: UserEvents) -> None:
 
 @case(
     "bpf_context.two_programs",
-    spec="bpf_trace.c:perf_event_attach_bpf_prog, trace_call_bpf",
+    spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog, trace_call_bpf",
     doc=EBPF,
     profiles=BYTES,
     needs=NEEDS,
+    facilities=("bpf_tracing",),
 )
 def test_two_programs(ue: UserEvents) -> None:
     """Programs of several events of perf all run, one event has one, and none is there twice."""
@@ -500,7 +606,15 @@ def test_two_programs(ue: UserEvents) -> None:
     assert (one.take().runs, two.take().runs) == (0, 1)
 
 
-@case("bpf_context.only_its_event", spec=PERF, doc=EBPF, profiles=BYTES, needs=NEEDS, tier="full")
+@case(
+    "bpf_context.only_its_event",
+    spec=PERF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    tier="full",
+    facilities=("bpf_tracing",),
+)
 def test_only_its_event(ue: UserEvents) -> None:
     """A program runs on writes to the event it is attached to, not on those to another."""
     data = ue.open_data()
@@ -517,10 +631,11 @@ def test_only_its_event(ue: UserEvents) -> None:
 
 @case(
     "bpf_context.direct_access",
-    spec="bpf_trace.c:tp_prog_is_valid_access",
+    spec="kernel/trace/bpf_trace.c:tp_prog_is_valid_access",
     doc=HEADER,
     profiles=BYTES,
     needs=NEEDS,
+    facilities=("bpf_tracing",),
 )
 @variants(
     "size, offset, loaded",

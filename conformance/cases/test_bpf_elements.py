@@ -24,7 +24,14 @@ each_command = variants(
 )
 
 
-@case("bpf.update_any", spec=UPDATE, doc=UPDATING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.update_any",
+    spec=UPDATE,
+    doc=UPDATING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 def test_update_any(ue: UserEvents) -> None:
     """Without flags an update makes an element or replaces the one that is there."""
     map_ = Bpf(ue.process).map()
@@ -34,7 +41,14 @@ def test_update_any(ue: UserEvents) -> None:
     assert map_.value(b"key.") == b"two....."
 
 
-@case("bpf.update_noexist", spec=UPDATE, doc=FLAGS, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.update_noexist",
+    spec=UPDATE,
+    doc=FLAGS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 def test_update_noexist(ue: UserEvents) -> None:
     """Flag 1 makes an element, and is EEXIST for one that is there, which stays."""
     map_ = Bpf(ue.process).map()
@@ -43,7 +57,14 @@ def test_update_noexist(ue: UserEvents) -> None:
     assert map_.value(b"key.") == b"one....."
 
 
-@case("bpf.update_exist", spec=UPDATE, doc=FLAGS, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.update_exist",
+    spec=UPDATE,
+    doc=FLAGS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 def test_update_exist(ue: UserEvents) -> None:
     """Flag 2 replaces an element, and is ENOENT where there is none, which makes none."""
     map_ = Bpf(ue.process).map()
@@ -54,7 +75,14 @@ def test_update_exist(ue: UserEvents) -> None:
     assert map_.value(b"key.") == b"two....."
 
 
-@case("bpf.update_reserved_flags", spec=UPDATE, doc=UPDATING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.update_reserved_flags",
+    spec=UPDATE,
+    doc=UPDATING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 @variants(
     "flags", {"3": 3, "4": 4, "7": 7, "bit-16": 1 << 16, "bit-31": 1 << 31, "bit-62": 1 << 62}
 )
@@ -72,6 +100,7 @@ def test_update_reserved_flags(ue: UserEvents, kind: int, flags: int) -> None:
     doc=COMMANDS,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 def test_update_full(ue: UserEvents) -> None:
     """One element too many is E2BIG; what is there can be replaced, and a deletion makes room."""
@@ -92,7 +121,14 @@ def test_update_full(ue: UserEvents) -> None:
     ]
 
 
-@case("bpf.update_array", spec=ARRAY, doc=UPDATING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.update_array",
+    spec=ARRAY,
+    doc=UPDATING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 def test_update_array(ue: UserEvents) -> None:
     """All elements of an array exist: NOEXIST is EEXIST, EXIST and ANY replace."""
     map_ = Bpf(ue.process).array()
@@ -111,6 +147,7 @@ def test_update_array(ue: UserEvents) -> None:
     doc=COMMANDS,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 @variants("key", {"next": b"\4\0\0\0", "high-byte": b"\0\0\0\1", "last": b"\xff\xff\xff\xff"})
 def test_array_bounds(ue: UserEvents, key: bytes) -> None:
@@ -130,6 +167,7 @@ def test_array_bounds(ue: UserEvents, key: bytes) -> None:
     profiles=ALWAYS,
     isolation="none",
     tier="full",
+    facilities=("bpf",),
 )
 def test_array_delete(ue: UserEvents) -> None:
     """Elements of an array cannot be deleted, EINVAL, wherever the key is."""
@@ -141,7 +179,13 @@ def test_array_delete(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.lookup_missing", spec=SYSCALL, doc=COMMANDS, profiles=ALWAYS, isolation="none", tier="full"
+    "bpf.lookup_missing",
+    spec=SYSCALL,
+    doc=COMMANDS,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
 )
 def test_lookup_missing(ue: UserEvents) -> None:
     """What is not found is ENOENT, and the memory for its value is left alone."""
@@ -162,6 +206,7 @@ def test_lookup_missing(ue: UserEvents) -> None:
     doc=COMMANDS,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 def test_delete(ue: UserEvents) -> None:
     """An element that was deleted is gone, another deletion is ENOENT, the others stay."""
@@ -182,6 +227,7 @@ def test_delete(ue: UserEvents) -> None:
     doc=COMMANDS,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 @each_command
 def test_bad_descriptor(ue: UserEvents, command: int) -> None:
@@ -197,6 +243,7 @@ def test_bad_descriptor(ue: UserEvents, command: int) -> None:
     doc=COMMANDS,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 @each_command
 def test_not_a_map(ue: UserEvents, command: int) -> None:
@@ -207,7 +254,14 @@ def test_not_a_map(ue: UserEvents, command: int) -> None:
     assert [system.call(command, bytes(48), [(0, slot)]).errno for slot in slots] == ["EINVAL"] * 3
 
 
-@case("bpf.key_unreadable", spec=SYSCALL, doc=COMMANDS, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.key_unreadable",
+    spec=SYSCALL,
+    doc=COMMANDS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 @each_command
 def test_key_unreadable(ue: UserEvents, command: int) -> None:
     """A key that cannot be read whole is EFAULT."""
@@ -222,7 +276,14 @@ def test_key_unreadable(ue: UserEvents, command: int) -> None:
     assert map_.next_key(None).errno == "ENOENT"
 
 
-@case("bpf.value_unreachable", spec=SYSCALL, doc=COMMANDS, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.value_unreachable",
+    spec=SYSCALL,
+    doc=COMMANDS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 def test_value_unreachable(ue: UserEvents) -> None:
     """A value that cannot be read is EFAULT, and so is room for one that cannot be written."""
     system, process = Bpf(ue.process), ue.process
@@ -246,6 +307,7 @@ def test_value_unreachable(ue: UserEvents) -> None:
     doc=COMMANDS,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 @variants(
     "command, unused",
@@ -276,7 +338,14 @@ def test_elem_unused(ue: UserEvents, command: int, unused: int) -> None:
     )
 
 
-@case("bpf.errors_in_order", spec=SYSCALL, doc=COMMANDS, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.errors_in_order",
+    spec=SYSCALL,
+    doc=COMMANDS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 def test_errors_in_order(ue: UserEvents) -> None:
     """The first error wins: unused bytes, the descriptor, the key, the value, the element."""
     system, process = Bpf(ue.process), ue.process

@@ -31,6 +31,7 @@ def elem(key: int, value: int, flags: int = 0) -> bytes:
     doc=f"{HEADER}: enum bpf_cmd counts create, lookup, update, delete and next key from 0",
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 def test_commands(ue: UserEvents) -> None:
     """The commands about maps are 0 to 4: create, look up, update, delete, next key."""
@@ -56,6 +57,7 @@ def test_commands(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     tier="full",
+    facilities=("bpf",),
 )
 def test_commands_unknown(ue: UserEvents) -> None:
     """A command that does not exist is EINVAL, once its attributes could be read."""
@@ -70,6 +72,7 @@ def test_commands_unknown(ue: UserEvents) -> None:
     doc=f"{HEADER}: BPF_PROG_LOAD is 5 and takes prog_type, insn_cnt, insns and license",
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 def test_program_of_bytes(ue: UserEvents) -> None:
     """Command 5 loads two instructions of eight bytes, which answer 7 as a socket filter."""
@@ -90,6 +93,7 @@ def test_program_of_bytes(ue: UserEvents) -> None:
     doc=f"{HEADER}: union bpf_attr has map_type, key_size, value_size and max_entries at first",
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 @variants("offset", {"map_type": 0, "key_size": 4, "value_size": 8, "max_entries": 12})
 def test_map_create_offsets(ue: UserEvents, offset: int) -> None:
@@ -106,6 +110,7 @@ def test_map_create_offsets(ue: UserEvents, offset: int) -> None:
     doc=f"{HEADER}: map_fd, then key, value or next_key, and flags, each aligned to 8 bytes",
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 def test_elem_offsets(ue: UserEvents) -> None:
     """The map is at 0, the key at 8, the value at 16, flags at 24; what is not told is zero."""
@@ -126,6 +131,7 @@ def test_elem_offsets(ue: UserEvents) -> None:
     doc=f"{HEADER}: prog_type, insn_cnt, insns, license; the log came next, the version last",
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 def test_prog_load_offsets(ue: UserEvents) -> None:
     """The count is at 4, instructions at 8, the license at 16: shorter attributes lack them."""
@@ -150,6 +156,7 @@ def test_prog_load_offsets(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     tier="full",
+    facilities=("bpf",),
 )
 def test_instruction_fields(ue: UserEvents) -> None:
     """The low half of the second byte is the destination, off is at 2, imm at 4, both signed."""

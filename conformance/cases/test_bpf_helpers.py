@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.bpf_running import Computer, keep
+from conformance.cases.computer import Computer, keep
 from conformance.cases.declare import case, variants
 from conformance.program.bpf import (
     R0,
@@ -63,7 +63,14 @@ def calling(map_: Map, helper: int, flags: int = 0) -> list[Piece]:
     ]
 
 
-@case("bpf.helper_lookup", spec=SPEC, doc=HELPERS, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.helper_lookup",
+    spec=SPEC,
+    doc=HELPERS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 @variants("kind", {"hash": 1, "array": 2})
 def test_helper_lookup(ue: UserEvents, kind: int) -> None:
     """A program finds the value itself, where it may store, or zero where nothing is."""
@@ -85,7 +92,14 @@ def test_helper_lookup(ue: UserEvents, kind: int) -> None:
     assert map_.value(b"\1\0\0\0") == b"\xd0\7\0\0\0\0\0\0"
 
 
-@case("bpf.helper_update", spec=SPEC, doc=HELPERS, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.helper_update",
+    spec=SPEC,
+    doc=HELPERS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 @variants(
     "flags, answers",
     {
@@ -105,7 +119,14 @@ def test_helper_update(ue: UserEvents, flags: int, answers: list[int]) -> None:
     assert map_.value(b"\1\0\0\0") == first.get(flags)
 
 
-@case("bpf.helper_update_array", spec=SPEC, doc=HELPERS, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.helper_update_array",
+    spec=SPEC,
+    doc=HELPERS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 def test_helper_update_array(ue: UserEvents) -> None:
     """Of an array a program updates what there is; what is behind is -E2BIG, NOEXIST -EEXIST."""
     map_ = Bpf(ue.process).array(max_entries=2)
@@ -122,7 +143,14 @@ def test_helper_update_array(ue: UserEvents) -> None:
     assert computer.run(2, 78)[:4] == [errors[1], errors[1], errors[1], errors[2]]
 
 
-@case("bpf.helper_delete", spec=SPEC, doc=HELPERS, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.helper_delete",
+    spec=SPEC,
+    doc=HELPERS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 def test_helper_delete(ue: UserEvents) -> None:
     """A program deletes an element, which is 0, and -ENOENT when it is gone."""
     map_ = Bpf(ue.process).map()
@@ -136,7 +164,13 @@ def test_helper_delete(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.helpers_together", spec=SPEC, doc=HELPERS, profiles=ALWAYS, isolation="none", tier="full"
+    "bpf.helpers_together",
+    spec=SPEC,
+    doc=HELPERS,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
 )
 def test_helpers_together(ue: UserEvents) -> None:
     """In one run an element is made, found, deleted, and not found any more."""

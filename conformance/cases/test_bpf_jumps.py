@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.bpf_running import Computer, keep
+from conformance.cases.computer import Computer, keep
 from conformance.cases.declare import case, variants
 from conformance.program.bpf import (
     R0,
@@ -53,7 +53,7 @@ COMPARING = (Jump.JEQ, Jump.JNE, Jump.JGT, Jump.JGE, Jump.JSET, Jump.JSGT, Jump.
 MINUS = 0xFFFF_FFFF_FFFF_FFFF
 
 
-@case("bpf.jumps", spec=RUN, doc=JUMPING, profiles=ALWAYS, isolation="none")
+@case("bpf.jumps", spec=RUN, doc=JUMPING, profiles=ALWAYS, isolation="none", facilities=("bpf",))
 @variants(
     "left, right, expected",
     {
@@ -72,7 +72,14 @@ def test_jumps(ue: UserEvents, left: int, right: int, expected: list[int]) -> No
     assert computer.run(left, right)[:7] == expected
 
 
-@case("bpf.jumps_by_number", spec=RUN, doc=JUMPING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.jumps_by_number",
+    spec=RUN,
+    doc=JUMPING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 @variants(
     "left, expected",
     {
@@ -96,6 +103,7 @@ def test_jumps_by_number(ue: UserEvents, left: int, expected: list[int]) -> None
     profiles=ALWAYS,
     isolation="none",
     tier="full",
+    facilities=("bpf",),
 )
 def test_jump_back(ue: UserEvents) -> None:
     """Jumps go backward too, as long as the verifier sees the end: a loop of five rounds."""
@@ -118,6 +126,7 @@ def test_jump_back(ue: UserEvents) -> None:
     doc=CALLING,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 @variants(
     "answer, left",
@@ -142,6 +151,7 @@ def test_exit(ue: UserEvents, answer: int, left: bytes | None) -> None:
     profiles=ALWAYS,
     isolation="none",
     tier="full",
+    facilities=("bpf",),
 )
 def test_exit_lower_half(ue: UserEvents) -> None:
     """Of a filter's answer 32 bits count: with the others alone a datagram is dropped."""
@@ -160,6 +170,7 @@ def test_exit_lower_half(ue: UserEvents) -> None:
     doc=CALLING,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 def test_context(ue: UserEvents) -> None:
     """A filter finds its context in R1, whose first four bytes are the length of the datagram."""

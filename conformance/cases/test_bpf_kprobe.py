@@ -36,7 +36,7 @@ PROFILES = "5.18.."
 BPF_H = "include/uapi/linux/bpf.h@v4.1:bpf_prog_type"
 PERF_H = "include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes the descriptor of "
 RUN = "trace_kprobe.c:kprobe_perf_func"
-SET_BPF = "core.c:__perf_event_set_bpf_prog"
+SET_BPF = "kernel/events/core.c:__perf_event_set_bpf_prog"
 # struct pt_regs of x86-64: the second to fourth argument of the function.
 BUFFER, COUNT, POSITION = 104, 96, 88
 
@@ -57,6 +57,7 @@ def clean(ue: UserEvents) -> None:
     doc=f"{BPF_H}: BPF_PROG_TYPE_KPROBE: 0 ignores the event, anything else stores it",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 @variants("answer, samples", {"0": (0, 0), "1": (1, 1), "7": (7, 1), "minus-1": (-1, 1)})
 def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
@@ -80,10 +81,11 @@ def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
 
 @case(
     "bpf.kprobe_detaches",
-    spec="core.c:perf_event_free_bpf_prog",
+    spec="kernel/events/core.c:perf_event_free_bpf_prog",
     doc=f"{BPF_H}: closing the event of perf takes the program off",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_detaches(ue: UserEvents) -> None:
     """Closing the event takes its program off, which runs no more although it is loaded."""
@@ -112,6 +114,7 @@ def test_kprobe_detaches(ue: UserEvents) -> None:
     doc=f"{PERF_H}a program, and keeps it",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_keeps_program(ue: UserEvents) -> None:
     """A program runs on after its descriptor was closed, as long as its event is open."""
@@ -129,10 +132,11 @@ def test_kprobe_keeps_program(ue: UserEvents) -> None:
 
 @case(
     "bpf.kprobe_twice",
-    spec="bpf_trace.c:perf_event_attach_bpf_prog",
+    spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog",
     doc=f"{PERF_H}one program",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_twice(ue: UserEvents) -> None:
     """An event takes one program, a kprobe the same program once: the second one is EEXIST."""
@@ -154,10 +158,11 @@ def test_kprobe_twice(ue: UserEvents) -> None:
 
 @case(
     "bpf.kprobe_two_programs",
-    spec="bpf_trace.c:trace_call_bpf",
+    spec="kernel/trace/bpf_trace.c:trace_call_bpf",
     doc=f"{BPF_H}: silent about several programs on one kprobe",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_two_programs(ue: UserEvents) -> None:
     """All programs of a kprobe run at each hit; if one answers 0 all events ignore it."""
@@ -186,6 +191,7 @@ def test_kprobe_two_programs(ue: UserEvents) -> None:
     doc=f"{BPF_H}: a program runs when the kprobe is hit, by whatever process",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_everybody(ue: UserEvents) -> None:
     """A program runs whichever process hits the kprobe, whatever process its event follows."""
@@ -207,6 +213,7 @@ def test_kprobe_everybody(ue: UserEvents) -> None:
     doc=f"{BPF_H}: a program runs when its kprobe is hit",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_apart(ue: UserEvents) -> None:
     """A program runs at calls of its function alone: an ioctl or a writev hits nothing here."""
@@ -259,10 +266,11 @@ def reading(values: Map, source: list[Piece], size: int) -> list[Piece]:
 
 @case(
     "bpf.kprobe_probe_read",
-    spec="bpf_trace.c:bpf_probe_read_compat",
+    spec="kernel/trace/bpf_trace.c:bpf_probe_read_compat",
     doc="include/uapi/linux/bpf.h@v4.1:BPF_FUNC_probe_read: copies any memory, safely",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 @variants(
     "source, size, read",
@@ -310,6 +318,7 @@ def test_kprobe_probe_read(ue: UserEvents, source: list[Piece], size: int, read:
     doc=f"{BPF_H}: the context of BPF_PROG_TYPE_KPROBE is struct pt_regs",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_registers(ue: UserEvents) -> None:
     """The context of a program are the registers: here the count that write(2) was called with."""
@@ -344,10 +353,11 @@ def test_kprobe_registers(ue: UserEvents) -> None:
 
 @case(
     "bpf.kprobe_version",
-    spec="syscall.c:bpf_prog_load",
+    spec="kernel/bpf/syscall.c:bpf_prog_load",
     doc=f"{BPF_H}, kern_version: the release a program was made for, checked until 5.0",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 @variants("version", {"0": 0, "4.1.0": 0x040100, "all-bits": 0xFFFF_FFFF})
 def test_kprobe_version(ue: UserEvents, version: int) -> None:
@@ -369,6 +379,7 @@ def test_kprobe_version(ue: UserEvents, version: int) -> None:
     doc=f"{PERF_H}a program that is made for a kprobe",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 @variants("kind", {"socket_filter": SOCKET_FILTER, "tracepoint": TRACEPOINT})
 def test_kprobe_wrong_program(ue: UserEvents, kind: int) -> None:
@@ -386,10 +397,11 @@ def test_kprobe_wrong_program(ue: UserEvents, kind: int) -> None:
 
 @case(
     "bpf.kprobe_no_program",
-    spec="syscall.c:bpf_prog_get",
+    spec="kernel/bpf/syscall.c:bpf_prog_get",
     doc=f"{PERF_H}a program",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_no_program(ue: UserEvents) -> None:
     """The descriptor of anything else than a program is EINVAL, and none EBADF."""
@@ -407,10 +419,11 @@ def test_kprobe_no_program(ue: UserEvents) -> None:
 
 @case(
     "bpf.kprobe_not_traced",
-    spec="core.c:perf_event_set_bpf_handler",
+    spec="kernel/events/core.c:perf_event_set_bpf_handler",
     doc=f"{PERF_H}a program, for events of the kernel's tracing",
     profiles=PROFILES,
     isolation="none",
+    facilities=("bpf_tracing",),
 )
 @variants("kind", {"kprobe": KPROBE, "tracepoint": TRACEPOINT, "socket_filter": SOCKET_FILTER})
 def test_kprobe_not_traced(ue: UserEvents, kind: int) -> None:
@@ -425,10 +438,11 @@ def test_kprobe_not_traced(ue: UserEvents, kind: int) -> None:
 
 @case(
     "bpf.kprobe_unprivileged",
-    spec="syscall.c:bpf_prog_load; core.c:perf_allow_kernel",
+    spec="kernel/bpf/syscall.c:bpf_prog_load; kernel/events/core.c:perf_allow_kernel",
     doc=f"{BPF_H}: silent about rights",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_unprivileged(ue: UserEvents) -> None:
     """Without capabilities programs on kprobes are EPERM, and events on them EACCES."""
@@ -448,6 +462,7 @@ def test_kprobe_unprivileged(ue: UserEvents) -> None:
     doc=f"{PERF_H}a program; silent about rights",
     profiles=PROFILES,
     isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
 )
 def test_kprobe_handed_down(ue: UserEvents) -> None:
     """Who was given both descriptors ties them together without any right of its own."""
@@ -470,6 +485,7 @@ def test_kprobe_handed_down(ue: UserEvents) -> None:
     doc="Documentation/trace/kprobetrace.rst@v6.12: -:GROUP/EVENT removes a probe",
     profiles=PROFILES,
     isolation="global",
+    facilities=("perf", "kprobes"),
 )
 def test_kprobe_busy(ue: UserEvents) -> None:
     """A kprobe that perf listens to is EBUSY to whoever removes it; gone, its id is EINVAL."""

@@ -49,7 +49,14 @@ def logged(ue: UserEvents, program: Sequence[Piece], level: int) -> tuple[str, s
     return loaded.errno, text.decode()
 
 
-@case("bpf.log_names_register", spec=FINISH, doc=LOG, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.log_names_register",
+    spec=FINISH,
+    doc=LOG,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 @variants(
     "program, said",
     {
@@ -70,16 +77,26 @@ def test_log_names_register(ue: UserEvents, program: Sequence[Piece], said: str)
     assert text.endswith("\n")
 
 
-@case("bpf.log_of_good", spec=FINISH, doc=LOG, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.log_of_good", spec=FINISH, doc=LOG, profiles=ALWAYS, isolation="none", facilities=("bpf",)
+)
 @variants("level", {"1": 1, "2": 2, "4": 4, "7": 7})
 def test_log_of_good(ue: UserEvents, level: int) -> None:
-    """A program that is good has a log as well, at every level, which says how long it took."""
+    """The log of a good program, at every level, says how many instructions were looked at."""
     errno, text = logged(ue, GOOD, level)
     assert errno == ""
     assert "processed 2 insns" in text
 
 
-@case("bpf.log_of_lookup", spec=FINISH, doc=LOG, profiles=ALWAYS, isolation="none", tier="full")
+@case(
+    "bpf.log_of_lookup",
+    spec=FINISH,
+    doc=LOG,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
 def test_log_of_lookup(ue: UserEvents) -> None:
     """The log of an answer that was used without a look at it names its register."""
     slot = Bpf(ue.process).map().slot
@@ -97,7 +114,9 @@ def test_log_of_lookup(ue: UserEvents) -> None:
     assert "R0 invalid mem access" in text
 
 
-@case("bpf.log_too_long", spec=FINISH, doc=LOG, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.log_too_long", spec=FINISH, doc=LOG, profiles=ALWAYS, isolation="none", facilities=("bpf",)
+)
 def test_log_too_long(ue: UserEvents) -> None:
     """A log that has no room is ENOSPC, though the program is good, and what fits is there."""
     system, process = Bpf(ue.process), ue.process
@@ -111,7 +130,9 @@ def test_log_too_long(ue: UserEvents) -> None:
     assert system.load(LONG).errno == ""
 
 
-@case("bpf.log_refused", spec=VALID, doc=LOG, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.log_refused", spec=VALID, doc=LOG, profiles=ALWAYS, isolation="none", facilities=("bpf",)
+)
 @variants(
     "level, size, address",
     {
@@ -131,7 +152,14 @@ def test_log_refused(ue: UserEvents, level: int, size: int, address: int) -> Non
     assert system.load(GOOD).errno == ""
 
 
-@case("bpf.log_unwritable", spec=FINISH, doc=LOG, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.log_unwritable",
+    spec=FINISH,
+    doc=LOG,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 @variants("program", {"good": GOOD, "bad": [exit_insn()]})
 def test_log_unwritable(ue: UserEvents, program: Sequence[Piece]) -> None:
     """A log that cannot be written is EFAULT, whatever the program."""
@@ -139,7 +167,15 @@ def test_log_unwritable(ue: UserEvents, program: Sequence[Piece]) -> None:
     assert Bpf(ue.process).load(program, log=log).errno == "EFAULT"
 
 
-@case("bpf.no_log", spec=FINISH, doc=LOG, profiles=ALWAYS, isolation="none", tier="full")
+@case(
+    "bpf.no_log",
+    spec=FINISH,
+    doc=LOG,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
 def test_no_log(ue: UserEvents) -> None:
     """Without a level nothing is written, and a program is judged all the same."""
     system, process = Bpf(ue.process), ue.process

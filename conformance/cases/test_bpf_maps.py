@@ -19,7 +19,14 @@ HASH = bytes.fromhex("01000000 04000000 08000000 04000000")
 MAX = 0xFFFFFFFF
 
 
-@case("bpf.map_create", spec=CREATE, doc=CREATING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.map_create",
+    spec=CREATE,
+    doc=CREATING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 @variants("kind, found", {"hash": (1, None), "array": (2, bytes(8))})
 def test_map_create(ue: UserEvents, kind: int, found: bytes | None) -> None:
     """A hash, type 1, begins empty; an array, type 2, has all its elements, of zeros."""
@@ -28,7 +35,14 @@ def test_map_create(ue: UserEvents, kind: int, found: bytes | None) -> None:
     assert map_.value(b"\3\0\0\0") == found
 
 
-@case("bpf.map_create_refused", spec=ALLOC, doc=CREATING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.map_create_refused",
+    spec=ALLOC,
+    doc=CREATING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 @variants(
     "attributes, errno",
     {
@@ -62,7 +76,15 @@ def test_map_create_refused(
     assert map_.errno == errno
 
 
-@case("bpf.map_sizes", spec=ALLOC, doc=CREATING, profiles=ALWAYS, isolation="none", tier="full")
+@case(
+    "bpf.map_sizes",
+    spec=ALLOC,
+    doc=CREATING,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
 @variants(
     "key_size, value_size", {"1-1": (1, 1), "3-5": (3, 5), "16-100": (16, 100), "500-9": (500, 9)}
 )
@@ -75,7 +97,14 @@ def test_map_sizes(ue: UserEvents, key_size: int, value_size: int) -> None:
     assert [map_.value(key) for key in keys] == [b"1" * value_size, b"2" * value_size]
 
 
-@case("bpf.attributes_longer", spec=TAIL, doc=CREATING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.attributes_longer",
+    spec=TAIL,
+    doc=CREATING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 @variants(
     "size, tail, errno",
     {
@@ -103,6 +132,7 @@ def test_attributes_longer(ue: UserEvents, size: int, tail: bytes, errno: str) -
     doc=CREATING,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 def test_attributes_unused(ue: UserEvents) -> None:
     """A byte that other commands use and this one does not is EINVAL, not E2BIG."""
@@ -111,7 +141,14 @@ def test_attributes_unused(ue: UserEvents) -> None:
     assert system.call(0, HASH.ljust(143, b"\0") + b"\0", slot=21).errno == ""
 
 
-@case("bpf.attributes_unreadable", spec=TAIL, doc=CREATING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.attributes_unreadable",
+    spec=TAIL,
+    doc=CREATING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 def test_attributes_unreadable(ue: UserEvents) -> None:
     """Attributes that cannot be read whole are EFAULT, a size too large is E2BIG before that."""
     system, process = Bpf(ue.process), ue.process
@@ -130,6 +167,7 @@ def test_attributes_unreadable(ue: UserEvents) -> None:
     doc=f"{HEADER}: silent about rights; sysctl unprivileged_bpf_disabled is 2 from the start",
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 def test_ordinary_user(ue: UserEvents) -> None:
     """An ordinary user makes no maps and loads no programs."""
@@ -146,6 +184,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
     doc=CLOSING,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 def test_map_ends_with_descriptor(ue: UserEvents) -> None:
     """Once its descriptor is closed a map is not there any more: EBADF for every command."""
@@ -165,6 +204,7 @@ def test_map_ends_with_descriptor(ue: UserEvents) -> None:
     doc=CLOSING,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 def test_map_kept_by_duplicate(ue: UserEvents) -> None:
     """A second descriptor keeps a map, and what is in it, when the first is closed."""
@@ -183,6 +223,7 @@ def test_map_kept_by_duplicate(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     tier="full",
+    facilities=("bpf",),
 )
 def test_map_kept_by_child(ue: UserEvents) -> None:
     """A forked child has the same map, which outlives its parent's descriptor."""
@@ -196,7 +237,13 @@ def test_map_kept_by_child(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.maps_are_apart", spec=CREATE, doc=CREATING, profiles=ALWAYS, isolation="none", tier="full"
+    "bpf.maps_are_apart",
+    spec=CREATE,
+    doc=CREATING,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
 )
 def test_maps_are_apart(ue: UserEvents) -> None:
     """Two maps of the same attributes have nothing in common."""
@@ -214,6 +261,7 @@ def test_maps_are_apart(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     tier="full",
+    facilities=("bpf",),
 )
 def test_map_is_no_file(ue: UserEvents) -> None:
     """A map's descriptor can be neither read nor written, and has no ioctl."""

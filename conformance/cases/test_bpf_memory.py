@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.bpf_running import Computer, keep
+from conformance.cases.computer import Computer, keep
 from conformance.cases.declare import case, variants
 from conformance.program.bpf import (
     R0,
@@ -47,7 +47,9 @@ NUMBER = 0x1122_3344_F5F6_F7F8
 PLACE = -128
 
 
-@case("bpf.load_sizes", spec=RUN, doc=LOADING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.load_sizes", spec=RUN, doc=LOADING, profiles=ALWAYS, isolation="none", facilities=("bpf",)
+)
 def test_load_sizes(ue: UserEvents) -> None:
     """Loads of 8, 4, 2 and 1 bytes, little endian, leave zeros in the rest of their register."""
     computer = Computer(
@@ -67,7 +69,9 @@ def test_load_sizes(ue: UserEvents) -> None:
     ]
 
 
-@case("bpf.store_sizes", spec=RUN, doc=LOADING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.store_sizes", spec=RUN, doc=LOADING, profiles=ALWAYS, isolation="none", facilities=("bpf",)
+)
 @variants(
     "size, stored, number",
     {
@@ -100,6 +104,7 @@ def test_store_sizes(ue: UserEvents, size: Size, stored: int, number: int) -> No
     profiles=ALWAYS,
     isolation="none",
     tier="full",
+    facilities=("bpf",),
 )
 def test_store_number_is_signed(ue: UserEvents) -> None:
     """The number of a store is of 32 bits and signed: in 8 bytes its upper half is the sign."""
@@ -113,7 +118,15 @@ def test_store_number_is_signed(ue: UserEvents) -> None:
     assert computer.run()[:2] == [0xFFFFFFFF80000000, 0x7FFFFFFF]
 
 
-@case("bpf.whole_stack", spec=RUN, doc=REGISTERS, profiles=ALWAYS, isolation="none", tier="full")
+@case(
+    "bpf.whole_stack",
+    spec=RUN,
+    doc=REGISTERS,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
 def test_whole_stack(ue: UserEvents) -> None:
     """The stack has 512 bytes, all below R10."""
     computer = Computer(
@@ -129,7 +142,14 @@ def test_whole_stack(ue: UserEvents) -> None:
     assert computer.run(NUMBER, 0x77)[:3] == [0x11223344F5F6F7F8, 0x77, 0x11223344]
 
 
-@case("bpf.exclusive_add", spec=RUN, doc=ADDING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.exclusive_add",
+    spec=RUN,
+    doc=ADDING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 def test_exclusive_add(ue: UserEvents) -> None:
     """An exclusive add of 8 or 4 bytes changes memory, not its register, and carries no further."""
     computer = Computer(
@@ -148,7 +168,14 @@ def test_exclusive_add(ue: UserEvents) -> None:
     ]
 
 
-@case("bpf.exclusive_add_to_map", spec=RUN, doc=ADDING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.exclusive_add_to_map",
+    spec=RUN,
+    doc=ADDING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 def test_exclusive_add_to_map(ue: UserEvents) -> None:
     """Every datagram adds its length to an element, which user space reads and sets."""
     system = Bpf(ue.process)
@@ -180,9 +207,11 @@ def test_exclusive_add_to_map(ue: UserEvents) -> None:
     assert map_.value(b"\0\0\0\0") == bytes(8)
 
 
-@case("bpf.registers", spec=RUN, doc=REGISTERS, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.registers", spec=RUN, doc=REGISTERS, profiles=ALWAYS, isolation="none", facilities=("bpf",)
+)
 def test_registers(ue: UserEvents) -> None:
-    """Ten registers hold ten numbers at once, and the last is the frame that stores go by."""
+    """Eight registers hold eight numbers at once, beside a ninth and the frame of the stores."""
     registers = (R0, R1, R2, R3, R4, R5, R8, R9)
     computer = Computer(
         ue,
@@ -193,7 +222,15 @@ def test_registers(ue: UserEvents) -> None:
     assert computer.run(1000) == [1100, 1101, 1102, 1103, 1104, 1105, 1108, 1109]
 
 
-@case("bpf.registers_kept", spec=RUN, doc=CALLING, profiles=ALWAYS, isolation="none", tier="full")
+@case(
+    "bpf.registers_kept",
+    spec=RUN,
+    doc=CALLING,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
 def test_registers_kept(ue: UserEvents) -> None:
     """A call leaves R6 to R9 and the stack as they were, and its answer in R0."""
     system = Bpf(ue.process)

@@ -14,7 +14,14 @@ ARRAY = "kernel/bpf/arraymap.c:array_map_get_next_key"
 NEXT = 4
 
 
-@case("bpf.walk_array", spec=ARRAY, doc=WALKING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.walk_array",
+    spec=ARRAY,
+    doc=WALKING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 def test_walk_array(ue: UserEvents) -> None:
     """An array is walked from 0 to its last index, behind which is ENOENT."""
     map_ = Bpf(ue.process).array(max_entries=3)
@@ -30,6 +37,7 @@ def test_walk_array(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     tier="full",
+    facilities=("bpf",),
 )
 @variants("key", {"next": b"\3\0\0\0", "far": b"\0\0\1\0", "last": b"\xff\xff\xff\xff"})
 def test_walk_array_outside(ue: UserEvents, key: bytes) -> None:
@@ -38,7 +46,9 @@ def test_walk_array_outside(ue: UserEvents, key: bytes) -> None:
     assert map_.next_key(key).data == b"\0\0\0\0"
 
 
-@case("bpf.walk_hash", spec=HASH, doc=WALKING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.walk_hash", spec=HASH, doc=WALKING, profiles=ALWAYS, isolation="none", facilities=("bpf",)
+)
 def test_walk_hash(ue: UserEvents) -> None:
     """Walking a hash gives each of its keys once, in an order of the kernel's own."""
     map_ = Bpf(ue.process).map(max_entries=8)
@@ -50,7 +60,15 @@ def test_walk_hash(ue: UserEvents) -> None:
     assert map_.next_key(walked[-1]).errno == "ENOENT"
 
 
-@case("bpf.walk_hash_again", spec=HASH, doc=WALKING, profiles=ALWAYS, isolation="none", tier="full")
+@case(
+    "bpf.walk_hash_again",
+    spec=HASH,
+    doc=WALKING,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
 def test_walk_hash_again(ue: UserEvents) -> None:
     """A hash that has not changed is walked in the same order, from an unknown key too."""
     map_ = Bpf(ue.process).map(max_entries=8)
@@ -62,7 +80,9 @@ def test_walk_hash_again(ue: UserEvents) -> None:
     assert [map_.next_key(first).data, map_.next_key(second).data] == [second, third]
 
 
-@case("bpf.walk_empty", spec=HASH, doc=WALKING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.walk_empty", spec=HASH, doc=WALKING, profiles=ALWAYS, isolation="none", facilities=("bpf",)
+)
 def test_walk_empty(ue: UserEvents) -> None:
     """An empty hash has no next key, and the memory for it is left alone."""
     system, process = Bpf(ue.process), ue.process
@@ -73,7 +93,15 @@ def test_walk_empty(ue: UserEvents) -> None:
     assert process.load(room, 9).data == b"untouched"
 
 
-@case("bpf.walk_and_delete", spec=HASH, doc=WALKING, profiles=ALWAYS, isolation="none", tier="full")
+@case(
+    "bpf.walk_and_delete",
+    spec=HASH,
+    doc=WALKING,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
 def test_walk_and_delete(ue: UserEvents) -> None:
     """Taking the first key and deleting it, time after time, empties a hash."""
     map_ = Bpf(ue.process).map()
@@ -88,7 +116,15 @@ def test_walk_and_delete(ue: UserEvents) -> None:
     assert map_.next_key(None).errno == "ENOENT"
 
 
-@case("bpf.walk_in_place", spec=HASH, doc=WALKING, profiles=ALWAYS, isolation="none", tier="full")
+@case(
+    "bpf.walk_in_place",
+    spec=HASH,
+    doc=WALKING,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
 def test_walk_in_place(ue: UserEvents) -> None:
     """The next key may be stored over the key that was given."""
     system, process = Bpf(ue.process), ue.process

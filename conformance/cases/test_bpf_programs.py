@@ -59,6 +59,7 @@ READS = [
     doc=f"{HEADER}: enum bpf_prog_type has unspec, socket filter and kprobe",
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf_tracing",),
 )
 @variants(
     "kind, errno",
@@ -75,7 +76,14 @@ def test_program_types(ue: UserEvents, kind: int, errno: str) -> None:
     assert Bpf(ue.process).load(SEVEN, kind).errno == errno
 
 
-@case("bpf.program_length", spec=LOAD, doc=LOADING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.program_length",
+    spec=LOAD,
+    doc=LOADING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 @variants(
     "count, errno",
     {
@@ -90,7 +98,14 @@ def test_program_length(ue: UserEvents, count: int, errno: str) -> None:
     assert Bpf(ue.process).load(SEVEN, insn_cnt=count).errno == errno
 
 
-@case("bpf.program_unreadable", spec=LOAD, doc=LOADING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.program_unreadable",
+    spec=LOAD,
+    doc=LOADING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
 def test_program_unreadable(ue: UserEvents) -> None:
     """Instructions that cannot be read whole are EFAULT, and so is a license."""
     system, process = Bpf(ue.process), ue.process
@@ -116,6 +131,7 @@ def test_program_unreadable(ue: UserEvents) -> None:
     doc=f"{HEADER}: a license is given with each program",
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf_tracing",),
 )
 @variants(
     "license, errno",
@@ -138,7 +154,14 @@ def test_program_license(ue: UserEvents, license: bytes, errno: str) -> None:
     assert system.load(SEVEN, SOCKET_FILTER, license=license).errno == ""
 
 
-@case("bpf.kern_version", spec=LOAD, doc=KPROBES, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.kern_version",
+    spec=LOAD,
+    doc=KPROBES,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf_tracing",),
+)
 @variants("kind", {"kprobe": KPROBE, "socket-filter": SOCKET_FILTER})
 def test_kern_version(ue: UserEvents, kind: int) -> None:
     """The version of the kernel is looked at no more: any number loads."""
@@ -147,7 +170,14 @@ def test_kern_version(ue: UserEvents, kind: int) -> None:
         assert system.load(SEVEN, kind, kern_version=version).errno == ""
 
 
-@case("bpf.attach_refused", spec=ATTACH, doc=ATTACHING, profiles=ALWAYS, isolation="none")
+@case(
+    "bpf.attach_refused",
+    spec=ATTACH,
+    doc=ATTACHING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf_tracing",),
+)
 def test_attach_refused(ue: UserEvents) -> None:
     """What is no socket filter cannot be attached: EINVAL, or EBADF where nothing is open."""
     system, process = Bpf(ue.process), ue.process
@@ -171,6 +201,7 @@ def test_attach_refused(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     tier="full",
+    facilities=("bpf",),
 )
 def test_attach_replaces(ue: UserEvents) -> None:
     """A second filter takes the place of the first, and filters one direction alone."""
@@ -190,6 +221,7 @@ def test_attach_replaces(ue: UserEvents) -> None:
     doc=LOADING,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 def test_program_kept_by_socket(ue: UserEvents) -> None:
     """A socket keeps its filter when the program's descriptor is closed."""
@@ -226,6 +258,7 @@ def counting(slot: int) -> list[Piece]:
     doc=CLOSING,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 def test_map_kept_by_program(ue: UserEvents) -> None:
     """A map whose descriptor is closed lives on in the programs that use it."""
@@ -248,6 +281,7 @@ def test_map_kept_by_program(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     tier="full",
+    facilities=("bpf",),
 )
 def test_map_shared_with_program(ue: UserEvents) -> None:
     """What a program stores user space looks up, and what that updates the program finds."""
@@ -269,6 +303,7 @@ def test_map_shared_with_program(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     tier="full",
+    facilities=("bpf",),
 )
 def test_program_run_twice(ue: UserEvents) -> None:
     """One program may filter several sockets, and two programs may share a map."""

@@ -48,6 +48,7 @@ END = [mov64_imm(R0, 0), exit_insn()]
     doc=VERIFYING,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 @variants(
     "program, errno",
@@ -97,6 +98,7 @@ def test_refused_structure(ue: UserEvents, program: Sequence[Piece], errno: str)
     doc=VERIFYING,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 @variants(
     "program, errno",
@@ -162,6 +164,7 @@ def test_refused_registers(ue: UserEvents, program: Sequence[Piece], errno: str)
     doc=VERIFYING,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 @variants(
     "program, errno",
@@ -238,6 +241,7 @@ def test_refused_stack(ue: UserEvents, program: Sequence[Piece], errno: str) -> 
     doc=VERIFYING,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf_tracing",),
 )
 @variants(
     "kind, program, errno",

@@ -66,6 +66,7 @@ def looking_up(map_: Map, *found: Piece, checked: bool = True) -> list[Piece]:
     doc=REJECTED,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 @variants(
     "value_size, prog_flags, errno",
@@ -95,6 +96,7 @@ def test_message_example(ue: UserEvents, value_size: int, prog_flags: int, errno
     doc=VERIFYING,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 @variants(
     "found, checked, errno",
@@ -147,6 +149,7 @@ def test_refused_value(ue: UserEvents, found: Sequence[Piece], checked: bool, er
     doc=f"{HEADER}: enum bpf_func_id: 1 to 3 are about maps, 4 is probe_read",
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf_tracing",),
 )
 @variants(
     "number, kind, errno",
@@ -182,6 +185,7 @@ def test_refused_helper(ue: UserEvents, number: int, kind: int, errno: str) -> N
     doc=f"{HEADER}: map_lookup_elem(&map, &key), map_update_elem(&map, &key, &value, flags)",
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 @variants(
     "change, number, errno",
@@ -231,6 +235,7 @@ def test_refused_arguments(
     profiles=ALWAYS,
     isolation="none",
     tier="full",
+    facilities=("bpf",),
 )
 def test_arguments_unset(ue: UserEvents) -> None:
     """An argument that is not set is EACCES, one behind the last of a helper may be so."""
@@ -258,6 +263,7 @@ def test_arguments_unset(ue: UserEvents) -> None:
     doc=VERIFYING,
     profiles=ALWAYS,
     isolation="none",
+    facilities=("bpf",),
 )
 def test_refused_map(ue: UserEvents) -> None:
     """A program's map is named by its descriptor: EBADF where none is, EINVAL for no map."""

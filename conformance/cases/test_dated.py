@@ -10,9 +10,9 @@ from __future__ import annotations
 import struct
 
 from conformance.abi.layouts import DIAG_IOCSUNREG
-from conformance.cases.bpf_context import Recorder
 from conformance.cases.declare import case
 from conformance.cases.format_text import fields_of, print_fmt_of
+from conformance.cases.recorder import Recorder
 from conformance.program import operations as op
 from conformance.sut.perf import listen
 from conformance.sut.places import PAGE
@@ -155,6 +155,7 @@ def test_bpf_iter_ignored(ue: UserEvents) -> None:
     profiles="5.18..",
     needs=("perf_sink",),
     switch="bpf_programs_run",
+    facilities=("bpf_tracing",),
 )
 def test_bpf_programs_run(ue: UserEvents) -> None:
     """A BPF program can be attached, and nobody runs it but the merge window of 5.18."""

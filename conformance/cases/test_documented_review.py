@@ -12,7 +12,7 @@ from conformance.cases.format_text import fields_of
 from conformance.sut.user_events import UserEvents
 
 ALWAYS = "5.18.."
-REVIEW = "trace_events_user.c@v5.18, review of its first version"
+REVIEW = "trace_events_user.c@rfc-v1, the review of it"
 WRITE = "trace_events_user.c:user_events_write_core"
 
 FOO = " u64 mydata; __data_loc char[] msg"

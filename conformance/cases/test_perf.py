@@ -11,6 +11,7 @@ from conformance.cases.declare import case, variants
 from conformance.cases.status_page import map_page
 from conformance.cases.status_text import used_by, whole_status
 from conformance.sut.perf import COUNTING, Wish, id_path, listen, open_raw, open_stored, store_id
+from conformance.sut.places import ATTR
 from conformance.sut.user_events import UserEvents
 
 RST = "Documentation/trace/user_events.rst@v6.12"
@@ -26,7 +27,7 @@ PROFILES = "5.18.."
 STOPPED = Wish(disabled=True)
 
 
-@case("perf.enable_word", spec=UPDATE, doc=TOOLS, profiles="6.4..")
+@case("perf.enable_word", spec=UPDATE, doc=TOOLS, profiles="6.4..", facilities=("perf",))
 @variants("wish", {"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
 def test_enable_word(ue: UserEvents, wish: Wish) -> None:
     """The bit is set from perf_event_open to close, whether perf counts already or not."""
@@ -47,6 +48,7 @@ def test_enable_word(ue: UserEvents, wish: Wish) -> None:
     spec="trace_events_user.c:update_reg_page_for",
     doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: EVENT_STATUS_PERF is bit 1",
     profiles="5.18..6.3",
+    facilities=("perf",),
 )
 @variants("wish", {"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
 def test_status_page(ue: UserEvents, wish: Wish) -> None:
@@ -73,6 +75,7 @@ def test_status_page(ue: UserEvents, wish: Wish) -> None:
     doc=STATUS_TEXT,
     profiles=PROFILES,
     isolation="global",
+    facilities=("perf",),
 )
 def test_status_text(ue: UserEvents) -> None:
     """user_events_status names perf behind ftrace, while each listens, and counts one event."""
@@ -98,6 +101,7 @@ def test_status_text(ue: UserEvents) -> None:
     spec="trace_event_perf.c:perf_trace_event_reg",
     doc=TOOLS,
     profiles=PROFILES,
+    facilities=("perf",),
 )
 def test_two_listeners(ue: UserEvents) -> None:
     """perf listens until the last of its events is closed, whoever has it."""
@@ -113,7 +117,14 @@ def test_two_listeners(ue: UserEvents) -> None:
     assert used_by(ue) == ""
 
 
-@case("perf.exit", spec="core.c:perf_release", doc=TOOLS, profiles=PROFILES, needs=PERF)
+@case(
+    "perf.exit",
+    spec="kernel/events/core.c:perf_release",
+    doc=TOOLS,
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+)
 def test_exit(ue: UserEvents) -> None:
     """A tool that exits listens no more: its descriptors are closed and its rings go."""
     ue.open_data().register(ue.name())
@@ -126,10 +137,11 @@ def test_exit(ue: UserEvents) -> None:
 
 @case(
     "perf.ring_outlives_descriptor",
-    spec="core.c:perf_mmap",
+    spec="kernel/events/core.c:perf_mmap",
     doc=TOOLS,
     profiles=PROFILES,
     needs=PERF,
+    facilities=("perf",),
 )
 def test_ring_outlives_descriptor(ue: UserEvents) -> None:
     """A mapped ring keeps perf listening, and filling it, when its descriptor is closed."""
@@ -146,7 +158,12 @@ def test_ring_outlives_descriptor(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.forked_descriptor", spec="core.c:perf_release", doc=TOOLS, profiles=PROFILES, needs=PERF
+    "perf.forked_descriptor",
+    spec="kernel/events/core.c:perf_release",
+    doc=TOOLS,
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
 )
 def test_forked_descriptor(ue: UserEvents) -> None:
     """A child has the descriptor and not the ring; perf listens until both are done with it."""
@@ -169,6 +186,7 @@ def test_forked_descriptor(ue: UserEvents) -> None:
     doc=DELETION,
     profiles=PROFILES,
     needs=(*PERF, "lasting_events"),
+    facilities=("perf",),
 )
 def test_keeps_from_deletion(ue: UserEvents) -> None:
     """An event that perf listens to cannot be deleted by either interface, and keeps its fields."""
@@ -189,6 +207,7 @@ def test_keeps_from_deletion(ue: UserEvents) -> None:
     doc=f"{RST}: silent about events whose programs have gone while a tool listens",
     needs=(*PERF, "auto_delete"),
     profiles="6.5..",
+    facilities=("perf",),
 )
 def test_keeps_alive(ue: UserEvents) -> None:
     """An event whose programs have gone stays while perf listens, and goes with it."""
@@ -207,6 +226,7 @@ def test_keeps_alive(ue: UserEvents) -> None:
     doc=TOOLS,
     needs=(*PERF, "lasting_events"),
     profiles="6.4..",
+    facilities=("perf",),
 )
 def test_registered_later(ue: UserEvents) -> None:
     """A program that registers an event which perf listens to finds its bit set."""
@@ -224,6 +244,7 @@ def test_registered_later(ue: UserEvents) -> None:
     doc=f"{RST}: each format of a multi-format event is an event of its own",
     needs=(*PERF, "multi_format", "persist", "arguments_matched", "ebadf_when_disabled"),
     profiles="6.9..",
+    facilities=("perf",),
 )
 def test_multi_format(ue: UserEvents) -> None:
     """perf listens to one format of a name, and the other is not enabled by it."""
@@ -246,10 +267,11 @@ def test_multi_format(ue: UserEvents) -> None:
 
 @case(
     "perf.unprivileged",
-    spec="core.c:perf_allow_kernel",
+    spec="kernel/events/core.c:perf_allow_kernel",
     doc=f"{PERF_DOC}: exclude_kernel; Documentation/admin-guide/sysctl/kernel.rst: "
     "kernel.perf_event_paranoid is 2, which forbids what tells about the kernel",
     profiles=PROFILES,
+    facilities=("perf",),
 )
 @variants(
     "wish, errno, listens",
@@ -274,10 +296,11 @@ def test_unprivileged(ue: UserEvents, wish: Wish, errno: str, listens: str) -> N
 
 @case(
     "perf.unprivileged_processor",
-    spec="core.c:find_get_context: perf_allow_cpu",
+    spec="kernel/events/core.c:find_get_context: perf_allow_cpu",
     doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: perf_event_paranoid: from 1 on no "
     "events of processors",
     profiles=PROFILES,
+    facilities=("perf",),
 )
 def test_unprivileged_processor(ue: UserEvents) -> None:
     """Without capabilities nobody listens to all processes of a processor: EACCES."""
@@ -296,6 +319,7 @@ def test_unprivileged_processor(ue: UserEvents) -> None:
     doc=f"{PERF_DOC}: config of a tracepoint is the number of its event",
     profiles=PROFILES,
     needs=("lasting_events",),
+    facilities=("perf",),
 )
 def test_deleted_id(ue: UserEvents) -> None:
     """The id of an event that was deleted is EINVAL, for whoever may open no event as well."""
@@ -315,6 +339,7 @@ def test_deleted_id(ue: UserEvents) -> None:
     spec="trace_event_perf.c:perf_trace_init",
     doc=f"{PERF_DOC}: config of a tracepoint is the number of its event",
     profiles=PROFILES,
+    facilities=("perf",),
 )
 @variants("config", {"17-bits": 0x10000, "33-bits": 0x1_0000_FFFF, "all-bits": (1 << 64) - 1})
 def test_wrong_config(ue: UserEvents, config: int) -> None:
@@ -326,9 +351,10 @@ def test_wrong_config(ue: UserEvents, config: int) -> None:
 
 @case(
     "perf.nobody_nowhere",
-    spec="core.c:perf_event_alloc",
+    spec="kernel/events/core.c:perf_event_alloc",
     doc=f"{PERF_DOC}: an event follows a process, or a processor, or a process on a processor",
     profiles=PROFILES,
+    facilities=("perf",),
 )
 @variants("pid, cpu", {"everywhere": (-1, -1), "absent": (-1, 8192), "mine": (0, 8192)})
 def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
@@ -338,14 +364,39 @@ def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
     assert used_by(ue) == ""
 
 
+@case(
+    "perf.reserved_bit",
+    spec="kernel/events/core.c:perf_copy_attr",
+    doc=f"{PERF_DOC}:perf_event_attr: the flags end with reserved bits, sample_type with its MAX",
+    profiles=PROFILES,
+    facilities=("perf",),
+)
+@variants("offset", {"flags": 47, "sample_type": 31})
+def test_reserved_bit(ue: UserEvents, offset: int) -> None:
+    """Bit 63 of flags or sample_type is EINVAL, for whoever may not look at all too."""
+    ue.open_data().register(ue.name())
+    store_id(ue.process, ue.name(), COUNTING)
+    ue.process.store(ATTR + offset, b"\x80")
+    assert open_stored(ue.process, COUNTING).errno == "EINVAL"
+    # The bit alone was in the way.
+    ue.process.store(ATTR + offset, b"\0")
+    event = open_stored(ue.process, COUNTING)
+    assert event.errno == ""
+    event.close()
+    ue.process.store(ATTR + offset, b"\x80")
+    ue.process.setuid(1000)
+    assert open_stored(ue.process, COUNTING).errno == "EINVAL"
+
+
 # The ring
 
 
 @case(
     "perf.ring_size",
-    spec="core.c:perf_mmap, ring_buffer.c:rb_alloc",
+    spec="kernel/events/core.c:perf_mmap, kernel/events/ring_buffer.c:rb_alloc",
     doc=f"{PERF_DOC}:perf_event_mmap_page: one page and 2^n behind it",
     profiles=PROFILES,
+    facilities=("perf",),
 )
 @variants(
     "pages, errno",
@@ -367,9 +418,10 @@ def test_ring_size(ue: UserEvents, pages: int, errno: str) -> None:
 
 @case(
     "perf.ring_refused",
-    spec="core.c:perf_mmap",
+    spec="kernel/events/core.c:perf_mmap",
     doc=f"{PERF_DOC}: silent about mappings that are private or lie elsewhere",
     profiles=PROFILES,
+    facilities=("perf",),
 )
 @variants(
     "wish, shared, offset",
@@ -389,10 +441,11 @@ def test_ring_refused(ue: UserEvents, wish: Wish, shared: bool, offset: int) -> 
 
 @case(
     "perf.ring_twice",
-    spec="core.c:perf_mmap",
+    spec="kernel/events/core.c:perf_mmap",
     doc=f"{PERF_DOC}: silent about a ring that is mapped twice",
     profiles=PROFILES,
     needs=PERF,
+    facilities=("perf",),
 )
 def test_ring_twice(ue: UserEvents) -> None:
     """A second mapping of the same size shows the same ring; one of another size is EINVAL."""
@@ -414,10 +467,11 @@ def test_ring_twice(ue: UserEvents) -> None:
 
 @case(
     "perf.ring_page",
-    spec="core.c:perf_event_init_userpage",
+    spec="kernel/events/core.c:perf_event_init_userpage",
     doc=f"{PERF_DOC}:perf_event_mmap_page: data_head, data_tail, data_offset and data_size from "
     "byte 1024 on",
     profiles=PROFILES,
+    facilities=("perf",),
 )
 def test_ring_page(ue: UserEvents) -> None:
     """The first page says where records lie, from which byte on and how many bytes."""

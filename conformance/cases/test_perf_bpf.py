@@ -20,7 +20,7 @@ from conformance.sut.perf import listen
 from conformance.sut.user_events import UserEvents
 
 RST = "Documentation/trace/user_events.rst@v6.12"
-SET_BPF = "core.c:__perf_event_set_bpf_prog"
+SET_BPF = "kernel/events/core.c:__perf_event_set_bpf_prog"
 PERF = ("perf_sink",)
 # Where programs are run, test_bpf_context says what they get.
 RUN = ("bpf_programs_run",)
@@ -36,6 +36,7 @@ A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
     profiles=PROFILES,
     needs=PERF,
     without=RUN,
+    facilities=("bpf_tracing",),
 )
 @variants("answer", {"0": 0, "1": 1})
 def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
@@ -59,6 +60,7 @@ def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
     spec=SET_BPF,
     doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes a program for events",
     profiles=PROFILES,
+    facilities=("bpf_tracing",),
 )
 @variants("kind", {"kprobe": KPROBE, "socket_filter": SOCKET_FILTER})
 def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
@@ -72,11 +74,12 @@ def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
 
 @case(
     "perf.bpf_twice",
-    spec="bpf_trace.c:perf_event_attach_bpf_prog",
+    spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog",
     doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program",
     profiles=PROFILES,
     needs=PERF,
     without=RUN,
+    facilities=("bpf_tracing",),
 )
 def test_bpf_twice(ue: UserEvents) -> None:
     """A user event takes a program once, and an event of perf one: a second one is EEXIST."""
@@ -103,6 +106,7 @@ def test_bpf_twice(ue: UserEvents) -> None:
     doc=f"{RST}: Status: `Used by` names the kinds of listeners",
     profiles=PROFILES,
     needs=PERF,
+    facilities=("bpf_tracing",),
 )
 def test_bpf_and_status(ue: UserEvents) -> None:
     """A program adds nothing to what the status says: perf listens, and nobody after its close."""

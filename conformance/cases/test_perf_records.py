@@ -15,7 +15,7 @@ SAMPLE = f"{PERF_DOC}:PERF_RECORD_SAMPLE: size and bytes of the raw record, padd
 WRITING = f"{RST}: Writing Data: what is written gets to whatever tool is attached"
 SINK = "trace_events_user.c:user_event_perf"
 CORE = "trace_events_user.c:user_events_write_core"
-OUTPUT = "ring_buffer.c:__perf_output_begin"
+OUTPUT = "kernel/events/ring_buffer.c:__perf_output_begin"
 PERF = ("perf_sink",)
 PROFILES = "5.18.."
 A = b"\x41\0\0\0"
@@ -29,6 +29,7 @@ B_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 42 00 00 00"
     doc=WRITING,
     profiles=PROFILES,
     switch="perf_sink",
+    facilities=("perf",),
 )
 def test_record(ue: UserEvents) -> None:
     """What is written while perf alone listens is counted and sampled, the index left out."""
@@ -43,7 +44,14 @@ def test_record(ue: UserEvents) -> None:
     assert event.count == ue.dated("perf_sink", since=1, before=0)
 
 
-@case("perf.raw", spec="core.c:perf_output_sample", doc=SAMPLE, profiles=PROFILES, needs=PERF)
+@case(
+    "perf.raw",
+    spec="kernel/events/core.c:perf_output_sample",
+    doc=SAMPLE,
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+)
 @variants(
     "fields, payload, returned, sample",
     {
@@ -86,7 +94,9 @@ def test_raw(ue: UserEvents, fields: str, payload: bytes, returned: int, sample:
     assert ring.records() == [f"SAMPLE misc 1 {sample}"]
 
 
-@case("perf.raw_no_fields", spec=SINK, doc=SAMPLE, profiles=PROFILES, needs=PERF)
+@case(
+    "perf.raw_no_fields", spec=SINK, doc=SAMPLE, profiles=PROFILES, needs=PERF, facilities=("perf",)
+)
 def test_raw_no_fields(ue: UserEvents) -> None:
     """A record without payload is common bytes and padding; before 6.5 it was a failed copy."""
     data = ue.open_data()
@@ -97,7 +107,14 @@ def test_raw_no_fields(ue: UserEvents) -> None:
     assert ring.records() == ue.dated("empty_payload", since=sample, before=[])
 
 
-@case("perf.raw_in_pieces", spec=CORE, doc=WRITING, profiles=PROFILES, needs=PERF)
+@case(
+    "perf.raw_in_pieces",
+    spec=CORE,
+    doc=WRITING,
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+)
 def test_raw_in_pieces(ue: UserEvents) -> None:
     """The pieces of a writev are one record, wherever the index ends."""
     data = ue.open_data()
@@ -109,7 +126,12 @@ def test_raw_in_pieces(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.sample_type", spec="core.c:perf_prepare_sample", doc=SAMPLE, profiles=PROFILES, needs=PERF
+    "perf.sample_type",
+    spec="kernel/events/core.c:perf_prepare_sample",
+    doc=SAMPLE,
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
 )
 @variants(
     "sample_type, sample",
@@ -131,10 +153,11 @@ def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
 
 @case(
     "perf.period",
-    spec="core.c:perf_swevent_event",
+    spec="kernel/events/core.c:perf_swevent_event",
     doc=f"{PERF_DOC}:perf_event_attr: sample_period is how many events there are to a sample",
     profiles=PROFILES,
     needs=PERF,
+    facilities=("perf",),
 )
 @variants(
     "period, sample_type, samples",
@@ -157,7 +180,14 @@ def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> 
     assert event.count == 7
 
 
-@case("perf.two_events", spec="core.c:perf_tp_event", doc=WRITING, profiles=PROFILES, needs=PERF)
+@case(
+    "perf.two_events",
+    spec="kernel/events/core.c:perf_tp_event",
+    doc=WRITING,
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+)
 def test_two_events(ue: UserEvents) -> None:
     """Two events of perf get the same record into rings of their own, ftrace beside them."""
     data = ue.open_data()
@@ -176,7 +206,14 @@ def test_two_events(ue: UserEvents) -> None:
     assert ue.tracefs.records() == lines
 
 
-@case("perf.events_apart", spec="core.c:perf_tp_event", doc=WRITING, profiles=PROFILES, needs=PERF)
+@case(
+    "perf.events_apart",
+    spec="kernel/events/core.c:perf_tp_event",
+    doc=WRITING,
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+)
 def test_events_apart(ue: UserEvents) -> None:
     """An event of perf gets the records of its own user event and of no other."""
     data = ue.open_data()
@@ -192,7 +229,14 @@ def test_events_apart(ue: UserEvents) -> None:
 # The ring
 
 
-@case("perf.lost", spec=OUTPUT, doc=f"{PERF_DOC}:PERF_RECORD_LOST", profiles=PROFILES, needs=PERF)
+@case(
+    "perf.lost",
+    spec=OUTPUT,
+    doc=f"{PERF_DOC}:PERF_RECORD_LOST",
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+)
 def test_lost(ue: UserEvents) -> None:
     """What finds no room in the ring is lost; the next that does says before it how many were."""
     data = ue.open_data()
@@ -215,10 +259,11 @@ def test_lost(ue: UserEvents) -> None:
 
 @case(
     "perf.lost_exactly_full",
-    spec="ring_buffer.c:ring_buffer_has_space",
+    spec="kernel/events/ring_buffer.c:ring_buffer_has_space",
     doc=WRITING,
     profiles=PROFILES,
     needs=PERF,
+    facilities=("perf",),
 )
 @variants("length, head", {"4068": (4068, 4088), "4076": (4076, 0)})
 def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:
@@ -231,7 +276,12 @@ def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:
 
 
 @case(
-    "perf.wraps", spec=OUTPUT, doc=f"{PERF_DOC}:perf_event_mmap_page", profiles=PROFILES, needs=PERF
+    "perf.wraps",
+    spec=OUTPUT,
+    doc=f"{PERF_DOC}:perf_event_mmap_page",
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
 )
 def test_wraps(ue: UserEvents) -> None:
     """A ring that is read goes on at its beginning, in the middle of a sample; heads only grow."""
@@ -250,10 +300,11 @@ def test_wraps(ue: UserEvents) -> None:
 
 @case(
     "perf.overwrites",
-    spec="ring_buffer.c:ring_buffer_init",
+    spec="kernel/events/ring_buffer.c:ring_buffer_init",
     doc=f"{PERF_DOC}: a ring mapped without PROT_WRITE is overwritten",
     profiles=PROFILES,
     needs=PERF,
+    facilities=("perf",),
 )
 def test_overwrites(ue: UserEvents) -> None:
     """A ring that is mapped to be read only is overwritten, and nothing is ever lost."""
@@ -272,10 +323,11 @@ def test_overwrites(ue: UserEvents) -> None:
 
 @case(
     "perf.no_records_page",
-    spec="ring_buffer.c:rb_alloc",
+    spec="kernel/events/ring_buffer.c:rb_alloc",
     doc=f"{PERF_DOC}:perf_event_mmap_page",
     profiles=PROFILES,
     needs=PERF,
+    facilities=("perf",),
 )
 def test_no_records_page(ue: UserEvents) -> None:
     """A ring of its first page alone takes no samples, and the event counts all the same."""
@@ -290,10 +342,11 @@ def test_no_records_page(ue: UserEvents) -> None:
 
 @case(
     "perf.mapped_later",
-    spec="core.c:perf_output_begin",
+    spec="kernel/events/core.c:perf_output_begin",
     doc=f"{PERF_DOC}:perf_event_mmap_page",
     profiles=PROFILES,
     needs=PERF,
+    facilities=("perf",),
 )
 def test_mapped_later(ue: UserEvents) -> None:
     """What was written before the ring was mapped is counted, and not found in it."""
@@ -312,10 +365,11 @@ def test_mapped_later(ue: UserEvents) -> None:
 
 @case(
     "perf.enabled_later",
-    spec="core.c:_perf_event_enable",
+    spec="kernel/events/core.c:_perf_event_enable",
     doc=f"{PERF_DOC}: disabled, PERF_EVENT_IOC_ENABLE and _DISABLE",
     profiles=PROFILES,
     needs=PERF,
+    facilities=("perf",),
 )
 def test_enabled_later(ue: UserEvents) -> None:
     """An event of perf counts from enable to disable; before and behind, writes succeed unseen."""
@@ -335,10 +389,11 @@ def test_enabled_later(ue: UserEvents) -> None:
 
 @case(
     "perf.count",
-    spec="core.c:perf_read_one",
+    spec="kernel/events/core.c:perf_read_one",
     doc=f"{PERF_DOC}: read(2) gives the number in 8 bytes; PERF_EVENT_IOC_RESET makes it 0",
     profiles=PROFILES,
     needs=PERF,
+    facilities=("perf",),
 )
 def test_count(ue: UserEvents) -> None:
     """read(2) gives how many records there were in 8 bytes, ENOSPC for fewer; RESET makes it 0."""
@@ -358,9 +413,10 @@ def test_count(ue: UserEvents) -> None:
 
 @case(
     "perf.unknown_ioctl",
-    spec="core.c:_perf_ioctl",
+    spec="kernel/events/core.c:_perf_ioctl",
     doc=f"{PERF_DOC}: the numbers of perf's ioctl",
     profiles=PROFILES,
+    facilities=("perf",),
 )
 @variants("number", {"register": 0xC0082A00, "delete": 0x40082A01})
 def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
@@ -371,10 +427,11 @@ def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
 
 @case(
     "perf.exclude_kernel",
-    spec="core.c:perf_tp_event_match",
+    spec="kernel/events/core.c:perf_tp_event_match",
     doc=f"{PERF_DOC}: exclude_kernel: nothing that happens in the kernel",
     profiles=PROFILES,
     needs=PERF,
+    facilities=("perf",),
 )
 def test_exclude_kernel(ue: UserEvents) -> None:
     """A write is of the kernel: an event without the kernel listens and counts none."""
@@ -394,6 +451,7 @@ def test_exclude_kernel(ue: UserEvents) -> None:
     doc=WRITING,
     profiles=PROFILES,
     needs=(*PERF, "dynamic_fields_validated"),
+    facilities=("perf",),
 )
 def test_other_process(ue: UserEvents) -> None:
     """perf follows the process it was asked for: records of others are neither seen nor checked."""
@@ -414,10 +472,11 @@ def test_other_process(ue: UserEvents) -> None:
 
 @case(
     "perf.inherit",
-    spec="core.c:inherit_event",
+    spec="kernel/events/core.c:inherit_event",
     doc=f"{PERF_DOC}: inherit: children that are forked later are counted too",
     profiles=PROFILES,
     needs=PERF,
+    facilities=("perf",),
 )
 @variants("inherit, count", {"yes": (True, 3), "no": (False, 1)})
 def test_inherit(ue: UserEvents, inherit: bool, count: int) -> None:
@@ -439,10 +498,11 @@ def test_inherit(ue: UserEvents, inherit: bool, count: int) -> None:
 
 @case(
     "perf.processor",
-    spec="core.c:find_get_context",
+    spec="kernel/events/core.c:find_get_context",
     doc=f"{PERF_DOC}: an event follows a process, or a processor",
     profiles=PROFILES,
     needs=PERF,
+    facilities=("perf",),
 )
 @variants("pid, count", {"all": (-1, 2), "one": (0, 1)})
 def test_processor(ue: UserEvents, pid: int, count: int) -> None:
@@ -470,6 +530,7 @@ def test_processor(ue: UserEvents, pid: int, count: int) -> None:
     doc="Documentation/trace/events.rst@v6.12: Event filtering: field, operator, value",
     profiles=PROFILES,
     needs=PERF,
+    facilities=("perf",),
 )
 @variants(
     "text, count",
@@ -501,6 +562,7 @@ def test_filter(ue: UserEvents, text: str, count: int) -> None:
     doc="Documentation/trace/events.rst@v6.12: Event filtering: strings with ==, != and ~",
     profiles=PROFILES,
     needs=PERF,
+    facilities=("perf",),
 )
 @variants(
     "fields, payloads",
@@ -528,6 +590,7 @@ def test_filter_string(ue: UserEvents, fields: str, payloads: list[bytes]) -> No
     doc="Documentation/trace/events.rst@v6.12: Event filtering",
     profiles=PROFILES,
     needs=PERF,
+    facilities=("perf",),
 )
 def test_filter_refused(ue: UserEvents) -> None:
     """A filter on a field that is not there is EINVAL, one out of reach EFAULT, a second EEXIST."""
@@ -556,6 +619,7 @@ def test_filter_refused(ue: UserEvents) -> None:
     doc=f"{RST}: silent about what is checked",
     profiles=PROFILES,
     needs=(*PERF, "dynamic_fields_validated"),
+    facilities=("perf",),
 )
 @variants(
     "fields, payload",
@@ -585,6 +649,7 @@ def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
     doc=f"{RST}: silent about payloads that cannot be read",
     profiles=PROFILES,
     needs=(*PERF, "unreadable_payload_refused"),
+    facilities=("perf",),
 )
 @variants("readable", {"none": 0, "half": 2})
 def test_unreadable(ue: UserEvents, readable: int) -> None:
@@ -606,6 +671,7 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
     doc=f"{RST}: Writing Data: the payload holds the fields of the event",
     profiles=PROFILES,
     needs=(*PERF, "payload_size_checked"),
+    facilities=("perf",),
 )
 def test_short(ue: UserEvents) -> None:
     """A payload shorter than the fields is EINVAL and gets to perf as little as to others."""
@@ -622,6 +688,7 @@ def test_short(ue: UserEvents) -> None:
     doc=f"{RST}: silent about the longest payload",
     profiles=PROFILES,
     needs=(*PERF, "long_records_kept"),
+    facilities=("perf",),
 )
 @variants(
     "length, traced, size",
@@ -649,6 +716,7 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
     profiles=PROFILES,
     needs=(*PERF, "long_records_kept"),
     isolation="global",
+    facilities=("perf",),
 )
 @variants("tracing, length", {"too_long": (1, 4065), "tracing_off": (0, 13)})
 def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
@@ -671,6 +739,7 @@ def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
     doc=f"{RST}: silent about two listeners",
     profiles=PROFILES,
     needs=PERF,
+    facilities=("perf",),
 )
 def test_dropped_by_perf(ue: UserEvents) -> None:
     """A record that perf has no room for, or that its filter holds back, still gets to ftrace."""

@@ -192,7 +192,7 @@ def test_command_listened_to(ue: UserEvents) -> None:
     profiles=RFC,
 )
 def test_command_ignores_descriptors(ue: UserEvents) -> None:
-    """An event that only a descriptor stands for is deleted, and the descriptor left dangling."""
+    """An event is deleted by dynamic_events, though a descriptor stands for it."""
     data = bound(ue, ue.name())
     assert data.delete(ue.name()).errno == "EBUSY"
     assert ue.tracefs.command(f"-:{ue.name()}\n").errno == ""

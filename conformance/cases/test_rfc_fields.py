@@ -161,7 +161,7 @@ def test_numbers(ue: UserEvents, size: str, offset: str, line: str) -> None:
 
 @case("rfc.offset_left_out", spec=FIELD, doc=f"{COLUMNS}; silent of leaving it out", profiles=RFC)
 def test_offset_left_out(ue: UserEvents) -> None:
-    """A field without an offset is taken; where it lies is whatever the stack held."""
+    """A field without an offset is taken, and shown like the others."""
     assert register(ue.open_data(), ue.name() + ";u32\ta\t4;u8\tb\t1\t4").errno == ""
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 b;u32 a\n"
 

@@ -181,7 +181,7 @@ def test_byte_follows(ue: UserEvents) -> None:
     profiles=RFC,
 )
 def test_byte_at_first(ue: UserEvents) -> None:
-    """The page is never cleared: a new event's byte may be anything until it is first used."""
+    """Nothing is promised of a new event's byte until somebody has begun and ended to listen."""
     page = page_of(ue.process)
     place = register(ue.open_data(), ue.name()).value
     # What it is nobody can say, but it does not change by itself.

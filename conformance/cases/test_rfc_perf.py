@@ -21,7 +21,13 @@ A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"
 # Who listens
 
 
-@case("rfc.perf_byte", spec=f"{FILE}:update_reg_page_for", doc=BITS, profiles=RFC)
+@case(
+    "rfc.perf_byte",
+    spec=f"{FILE}:update_reg_page_for",
+    doc=BITS,
+    profiles=RFC,
+    facilities=("perf",),
+)
 @variants("wish", {"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
 def test_perf_byte(ue: UserEvents, wish: Wish) -> None:
     """The byte is 2 while an event of perf is open, counting or not, and 3 with ftrace."""
@@ -38,7 +44,13 @@ def test_perf_byte(ue: UserEvents, wish: Wish) -> None:
     assert seen == [2, 3, 1, 0]
 
 
-@case("rfc.perf_last", spec="trace_event_perf.c:perf_trace_event_unreg", doc=BITS, profiles=RFC)
+@case(
+    "rfc.perf_last",
+    spec="trace_event_perf.c:perf_trace_event_unreg",
+    doc=BITS,
+    profiles=RFC,
+    facilities=("perf",),
+)
 def test_perf_last(ue: UserEvents) -> None:
     """The byte is 2 until the last event of perf is closed, whoever has it."""
     page = page_of(ue.process)
@@ -51,7 +63,9 @@ def test_perf_last(ue: UserEvents) -> None:
     assert page.shows(place) == 0
 
 
-@case("rfc.perf_shown", spec=f"{FILE}:user_event_show", doc=SHOWN, profiles=RFC)
+@case(
+    "rfc.perf_shown", spec=f"{FILE}:user_event_show", doc=SHOWN, profiles=RFC, facilities=("perf",)
+)
 def test_perf_shown(ue: UserEvents) -> None:
     """dynamic_events names perf, behind ftrace, while they listen."""
     bound(ue, ue.name() + ";u32\ta\t4\t0")
@@ -70,6 +84,7 @@ def test_perf_shown(ue: UserEvents) -> None:
     spec=f"{FILE}:delete_user_event; trace_events.c:probe_remove_event_call",
     doc=USED,
     profiles=RFC,
+    facilities=("perf",),
 )
 @variants("by_command", {"ioctl": False, "dynamic_events": True})
 def test_perf_deletion(ue: UserEvents, by_command: bool) -> None:
@@ -91,7 +106,7 @@ def test_perf_deletion(ue: UserEvents, by_command: bool) -> None:
 # Samples
 
 
-@case("rfc.perf_sample", spec=PERF, doc=GETS, profiles=RFC)
+@case("rfc.perf_sample", spec=PERF, doc=GETS, profiles=RFC, facilities=("perf",))
 @variants(
     "payload, sample",
     {
@@ -114,7 +129,13 @@ def test_perf_sample(ue: UserEvents, payload: bytes, sample: str) -> None:
     assert event.count == 1
 
 
-@case("rfc.perf_segments", spec="fs/read_write.c:do_loop_readv_writev", doc=GETS, profiles=RFC)
+@case(
+    "rfc.perf_segments",
+    spec="fs/read_write.c:do_loop_readv_writev",
+    doc=GETS,
+    profiles=RFC,
+    facilities=("perf",),
+)
 def test_perf_segments(ue: UserEvents) -> None:
     """Every segment of writev(2) is a sample of its own."""
     data = bound(ue, ue.name() + ";u32\ta\t4\t0;u32\tb\t4\t4")
@@ -129,7 +150,13 @@ def test_perf_segments(ue: UserEvents) -> None:
     assert event.count == 3
 
 
-@case("rfc.perf_and_ftrace", spec=f"{FILE}:user_events_write", doc=GETS, profiles=RFC)
+@case(
+    "rfc.perf_and_ftrace",
+    spec=f"{FILE}:user_events_write",
+    doc=GETS,
+    profiles=RFC,
+    facilities=("perf",),
+)
 def test_perf_and_ftrace(ue: UserEvents) -> None:
     """ftrace and perf get the same data; who begins or ends to listen changes nothing for both."""
     data = bound(ue, ue.name())
@@ -144,7 +171,13 @@ def test_perf_and_ftrace(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["61", "32"]
 
 
-@case("rfc.perf_longer", spec="trace_event_perf.c:perf_trace_buf_alloc", doc=GETS, profiles=RFC)
+@case(
+    "rfc.perf_longer",
+    spec="trace_event_perf.c:perf_trace_buf_alloc",
+    doc=GETS,
+    profiles=RFC,
+    facilities=("perf",),
+)
 @variants("length, records", {"4065": (4065, 0), "8184": (8184, 0), "4000": (4000, 1)})
 def test_perf_longer(ue: UserEvents, length: int, records: int) -> None:
     """perf counts data that are too long for the buffer of ftrace."""
@@ -160,6 +193,7 @@ def test_perf_longer(ue: UserEvents, length: int, records: int) -> None:
     spec=f"{PERF}: hlist_empty",
     doc=f"{GETS}; silent of events of perf that are disabled",
     profiles=RFC,
+    facilities=("perf",),
 )
 @variants("address", {"null": 0, "unmapped": 0x1000_0000})
 def test_perf_disabled(ue: UserEvents, address: int) -> None:
@@ -182,10 +216,11 @@ def test_perf_disabled(ue: UserEvents, address: int) -> None:
     doc=f"{GETS}; silent of what cannot be read",
     isolation="fatal",
     profiles=RFC,
+    facilities=("perf",),
 )
 @variants("readable", {"nothing": 0, "half": 4})
 def test_perf_unreadable(ue: UserEvents, readable: int) -> None:
-    """After data that cannot be read perf gets nothing more on that processor, of any event."""
+    """After data that cannot be read perf gets no write on that processor, to any user event."""
     ue.process.pin(0)
     data, other = bound(ue, ue.name()), bound(ue, ue.name("other"))
     event, untouched = listen(ue.process, ue.name()), listen(ue.process, ue.name("other"))

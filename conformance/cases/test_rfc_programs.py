@@ -7,8 +7,8 @@ that leads to, for the case to look at.
 from __future__ import annotations
 
 from conformance.abi.bpf_layouts import ProgramType
-from conformance.cases.bpf_context import Recorder
 from conformance.cases.declare import case, variants
+from conformance.cases.recorder import Recorder
 from conformance.cases.rfc import FILE, MESSAGE, PATCH, RFC, bound, page_of
 from conformance.program.bpf import R0, R1, Size, exit_insn, ldx_mem
 from conformance.sut.bpf import Bpf
@@ -43,7 +43,13 @@ def recorded(
 # The context
 
 
-@case("rfc.program_context", spec=PERF, doc=f"{GETS}; {CONTEXT}", profiles=RFC)
+@case(
+    "rfc.program_context",
+    spec=PERF,
+    doc=f"{GETS}; {CONTEXT}",
+    profiles=RFC,
+    facilities=("bpf_tracing",),
+)
 @variants(
     "payload, length",
     {
@@ -62,7 +68,13 @@ def test_program_context(ue: UserEvents, payload: bytes, length: bytes) -> None:
     assert seen.content[: len(payload)] == payload
 
 
-@case("rfc.program_segments", spec="fs/read_write.c:do_loop_readv_writev", doc=GETS, profiles=RFC)
+@case(
+    "rfc.program_segments",
+    spec="fs/read_write.c:do_loop_readv_writev",
+    doc=GETS,
+    profiles=RFC,
+    facilities=("bpf_tracing",),
+)
 def test_program_segments(ue: UserEvents) -> None:
     """A program runs for each segment of writev(2), with its length and its address."""
     data, _, recorder = recorded(ue, room=5)
@@ -72,7 +84,7 @@ def test_program_segments(ue: UserEvents) -> None:
     assert seen.content[:5] == b"three"
 
 
-@case("rfc.program_of_writer", spec=PERF, doc=CONTEXT, profiles=RFC)
+@case("rfc.program_of_writer", spec=PERF, doc=CONTEXT, profiles=RFC, facilities=("bpf_tracing",))
 def test_program_of_writer(ue: UserEvents) -> None:
     """A program runs for every process that writes, whoever perf follows, and reads its memory."""
     _, event, recorder = recorded(ue)
@@ -84,7 +96,13 @@ def test_program_of_writer(ue: UserEvents) -> None:
     assert event.count == 0
 
 
-@case("rfc.program_longest", spec="fs/read_write.c:vfs_write", doc=CONTEXT, profiles=RFC)
+@case(
+    "rfc.program_longest",
+    spec="fs/read_write.c:vfs_write",
+    doc=CONTEXT,
+    profiles=RFC,
+    facilities=("bpf_tracing",),
+)
 @variants(
     "count, value, length",
     {
@@ -105,6 +123,7 @@ def test_program_longest(ue: UserEvents, count: int, value: int, length: bytes) 
     spec="trace_events.c:trace_event_get_offsets",
     doc=CONTEXT,
     profiles=RFC,
+    facilities=("bpf_tracing",),
 )
 @variants(
     "field, offset, errno",
@@ -127,10 +146,11 @@ def test_program_loads(ue: UserEvents, field: str, offset: int, errno: str) -> N
 
 @case(
     "rfc.program_loads_length",
-    spec="bpf_trace.c:tp_prog_is_valid_access",
+    spec="kernel/trace/bpf_trace.c:tp_prog_is_valid_access",
     doc=CONTEXT,
     isolation="none",
     profiles=RFC,
+    facilities=("bpf_tracing",),
 )
 def test_program_loads_length(ue: UserEvents) -> None:
     """A program may not load the length: of tracepoints the first eight bytes are the kernel's."""
@@ -141,7 +161,13 @@ def test_program_loads_length(ue: UserEvents) -> None:
 # When it runs, and what its answer does
 
 
-@case("rfc.program_unread", spec=PERF, doc=f"{GETS}; silent of what cannot be read", profiles=RFC)
+@case(
+    "rfc.program_unread",
+    spec=PERF,
+    doc=f"{GETS}; silent of what cannot be read",
+    profiles=RFC,
+    facilities=("bpf_tracing",),
+)
 @variants(
     "address, pointer",
     {"unmapped": (0x1000_0000, b"\0\0\0\x10\0\0\0\0"), "null": (0, b"\0\0\0\0\0\0\0\0")},
@@ -162,6 +188,7 @@ def test_program_unread(ue: UserEvents, address: int, pointer: bytes) -> None:
     doc=f"{GETS}; silent of what cannot be read",
     isolation="fatal",
     profiles=RFC,
+    facilities=("bpf_tracing",),
 )
 def test_program_before_copy(ue: UserEvents) -> None:
     """A program runs before perf copies: where that fails, and when perf is stuck for it."""
@@ -176,7 +203,13 @@ def test_program_before_copy(ue: UserEvents) -> None:
     assert event.count == 0
 
 
-@case("rfc.program_answer", spec=f"{PERF}; bpf_trace.c:trace_call_bpf", doc=GETS, profiles=RFC)
+@case(
+    "rfc.program_answer",
+    spec=f"{PERF}; kernel/trace/bpf_trace.c:trace_call_bpf",
+    doc=GETS,
+    profiles=RFC,
+    facilities=("bpf_tracing",),
+)
 @variants("answer", {"0": 0, "1": 1})
 def test_program_answer(ue: UserEvents, answer: int) -> None:
     """Whatever a program answers, perf and ftrace get the data."""
@@ -190,7 +223,13 @@ def test_program_answer(ue: UserEvents, answer: int) -> None:
     assert ue.tracefs.records() == ["61"]
 
 
-@case("rfc.program_and_perf", spec=PERF, doc=f"{GETS}, as to perf", profiles=RFC)
+@case(
+    "rfc.program_and_perf",
+    spec=PERF,
+    doc=f"{GETS}, as to perf",
+    profiles=RFC,
+    facilities=("bpf_tracing",),
+)
 def test_program_and_perf(ue: UserEvents) -> None:
     """A program runs as long as its event of perf is open, and the byte says perf and no more."""
     page = page_of(ue.process)

@@ -75,6 +75,9 @@ def _attr(process: Process, address: int) -> dict[str, int]:
     if size not in (0, _ATTR.size):
         raise NotModelled(f"a perf_event_attr of {size} bytes")
     attr = _ATTR.unpack(process.memory.read(address, _ATTR.size))
+    if (attr["flags"] | attr["sample_type"]) & perf.ATTR_RESERVED:
+        # Before anybody asks for rights.
+        raise Errno("EINVAL")
     if attr["flags"] & ~_FLAGS or attr["sample_type"] & ~_SAMPLE_TYPES or attr["read_format"]:
         raise NotModelled("a perf_event_attr with other wishes")
     return attr

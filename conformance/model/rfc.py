@@ -123,10 +123,11 @@ def _record(world: World, process: Process, event: Event, segment: Segment) -> N
     if not to_ftrace and not to_perf:
         return
     if process.memory.readable(address, count) < count:
-        world.trace_stuck = world.trace_stuck or to_ftrace
+        if process.cpu is None:
+            raise NotModelled("a record that is never ended, on some processor")
+        if to_ftrace:
+            world.trace_stuck.add(process.cpu)
         if to_perf:
-            if process.cpu is None:
-                raise NotModelled("perf stuck on some processor")
             world.perf_stuck.add(process.cpu)
         return
     if not process.memory.is_known(address, count):

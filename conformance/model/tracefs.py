@@ -243,8 +243,6 @@ def _switch(text: str) -> bool:
 
 
 def _trace_text(world: World) -> bytes:
-    if world.trace_stuck:
-        raise NotModelled("the trace buffer: a record in it was never committed")
     if world.trace_unknown:
         raise NotModelled(f"the trace buffer: {world.trace_unknown}; clear it first")
     return _encode("".join(f"{_LINE_HEAD}{record.text}" for record in world.records))

@@ -148,8 +148,9 @@ class World:
     records: list[Record] = field(default_factory=list)
     # Why the content of the trace buffer is not known, if it is not.
     trace_unknown: str = ""
-    # Whether a record was reserved that will never be committed: those behind it stay unseen.
-    trace_stuck: bool = False
+    # Processors on which a record was reserved that will never be committed: those behind it
+    # stay unseen.
+    trace_stuck: set[int] = field(default_factory=set)
     # Processors on which a record for perf was begun that will never be submitted.
     perf_stuck: set[int] = field(default_factory=set)
     tracing_on: bool = True

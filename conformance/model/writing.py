@@ -157,12 +157,19 @@ def record(world: World, process: Process, event: Event, payload: bytes) -> None
         raise Errno("EFAULT")
     if world.profile.has("dynamic_fields_validated"):
         _validate(event, raw)
-    if to_ftrace:
+    if to_ftrace and not _is_stuck(world, process):
         text = record_text(event.tracepoint, event.fields, raw, world.profile)
         event.records += 1
         world.records.append(Record(event.serial, text, len(payload)))
     for taker in to_perf:
         taker.occur(raw)
+
+
+def _is_stuck(world: World, process: Process) -> bool:
+    """Whether a record is committed behind one that never is (rb_end_commit)."""
+    if world.trace_stuck and process.cpu is None:
+        raise NotModelled("records of any processor, and the buffer of one stuck")
+    return process.cpu in world.trace_stuck
 
 
 def ftrace_takes(world: World, event: Event, size: int) -> bool:

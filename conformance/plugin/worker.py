@@ -8,6 +8,7 @@ from pathlib import Path
 from conformance.cases.declare import Case
 from conformance.expectations.condition import KernelContext
 from conformance.expectations.loader import Expectations
+from conformance.facilities import promised_by
 from conformance.measured import Probe
 from conformance.outcome import CaseResult, Contradiction, lost, settle
 from conformance.plugin.guests import Boots, MachineGuest, explain
@@ -43,7 +44,13 @@ class Worker:
         self._boots = Boots()
         kernel = target.profile if target.is_model else self._boot
         self._runner = Runner(
-            target.profile, kernel, explain, self._module, target.inserted, anew=anew
+            target.profile,
+            kernel,
+            explain,
+            self._module,
+            target.inserted,
+            anew=anew,
+            promised=promised_by(target.wanted),
         )
 
     def measure_with(self, probes: Sequence[Probe]) -> None:

@@ -25,7 +25,7 @@ NAMES = [module.__name__.rpartition(".")[2] for module in MODULES]
 each_module = pytest.mark.parametrize("module", MODULES, ids=NAMES)
 
 # A file and the tag of the kernel it is read in, then our own words.
-_DOC = re.compile(r"[\w/.-]+\.(rst|c|h)(:\w+)?@(v\d+\.\d+|rfc-v1)\b")
+_DOC = re.compile(r"[\w/.-]+\.(rst|c|h)(:\w+)?@(v\d+\.\d+|merge-window|rfc-v1)\b")
 _SPEC = re.compile(r"[\w/.-]+\.[ch]: ?\w+")
 
 

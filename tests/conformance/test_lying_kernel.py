@@ -28,6 +28,8 @@ EXHAUSTED = (
     "bpf.helpers_together",
     "bpf.log_names_register.unset",
     "bpf.map_kept_by_program",
+    "perf.lost",
+    "perf.two_events",
 )
 KINDS = {
     "errno",

@@ -90,11 +90,16 @@ def test_a_byte_is_known_once_somebody_listened() -> None:
     assert len(ue.lockstep.mismatches) == 1
 
 
-def test_a_stuck_buffer_is_not_looked_at() -> None:
+def test_a_stuck_buffer_hides_what_comes_on_its_processor_and_is_not_cleared() -> None:
     ue = system()
-    assert listened(ue).write_at(0, 8).value == 8
-    with pytest.raises(NotModelled, match="never committed"):
-        ue.tracefs.records()
+    data = listened(ue)
+    ue.process.pin(0)
+    assert data.write(b"a").value == 1
+    assert data.write_at(0, 8).value == 8
+    assert data.write(b"b").value == 1
+    ue.process.pin(1)
+    assert data.write(b"c").value == 1
+    assert ue.tracefs.records() == ["61", "63"]
     with pytest.raises(NotModelled, match="never committed"):
         ue.tracefs.clear_trace()
 

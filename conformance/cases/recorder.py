@@ -172,9 +172,11 @@ class Recorder:
         bpf = Bpf(process)
         size = CONTENT + max(room, VECTOR - CONTENT + parts * IOVEC_SIZE)
         self._map = bpf.array(value_size=size, max_entries=1)
+        assert self._map.errno == ""
         slot = self._map.slot
         instructions = recorder(slot, room=room, parts=parts, answer=answer, typed=typed)
         self.program = bpf.load(instructions, ProgramType.TRACEPOINT)
+        assert self.program.errno == ""
 
     def attach(self, event: PerfEvent) -> Observation:
         """PERF_EVENT_IOC_SET_BPF."""

@@ -15,14 +15,15 @@ GOOD = [mov64_imm(R0, 0), exit_insn()]
 
 
 @case(
-    "bpf.dated_descriptor_suffices",
+    "dated.bpf_descriptor_suffices",
     spec=SYSCALL,
     doc=f"{HEADER}: silent about rights",
     profiles=ALWAYS,
     switch="bpf_descriptor_suffices",
     isolation="none",
+    facilities=("bpf",),
 )
-def test_dated_descriptor_suffices(ue: UserEvents) -> None:
+def test_bpf_descriptor_suffices(ue: UserEvents) -> None:
     """Who has lost all rights reaches a map by its descriptor; at first it did not."""
     map_ = Bpf(ue.process).map()
     ue.process.setuid()
@@ -31,14 +32,15 @@ def test_dated_descriptor_suffices(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.dated_log_without_buffer",
+    "dated.bpf_log_without_buffer",
     spec="kernel/bpf/log.c:bpf_verifier_log_attr_valid",
     doc=f"{HEADER}: log_buf is the buffer of user space, log_size its size",
     profiles=ALWAYS,
     switch="bpf_log_without_buffer",
     isolation="none",
+    facilities=("bpf",),
 )
-def test_dated_log_without_buffer(ue: UserEvents) -> None:
+def test_bpf_log_without_buffer(ue: UserEvents) -> None:
     """A level needs no buffer, and a buffer may be of one byte; both were EINVAL."""
     system = Bpf(ue.process)
     alone = ue.dated("bpf_log_without_buffer", since="", before="EINVAL")
@@ -48,14 +50,15 @@ def test_dated_log_without_buffer(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.dated_attributes_before_rights",
+    "dated.bpf_attributes_before_rights",
     spec=SYSCALL,
     doc=f"{HEADER}: silent about rights",
     profiles=ALWAYS,
     switch="bpf_attributes_before_rights",
     isolation="none",
+    facilities=("bpf",),
 )
-def test_dated_attributes_before_rights(ue: UserEvents) -> None:
+def test_bpf_attributes_before_rights(ue: UserEvents) -> None:
     """An ordinary user is told what is wrong with a map; at first, that it has no right to one."""
     ue.process.setuid()
     errno = ue.dated("bpf_attributes_before_rights", since="EINVAL", before="EPERM")
@@ -63,14 +66,15 @@ def test_dated_attributes_before_rights(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.dated_license_read_last",
+    "dated.bpf_license_read_last",
     spec="kernel/bpf/syscall.c:bpf_prog_load",
     doc=f"{HEADER}: prog_type, insns and license are used by BPF_PROG_LOAD",
     profiles=ALWAYS,
     switch="bpf_license_read_last",
     isolation="none",
+    facilities=("bpf",),
 )
-def test_dated_license_read_last(ue: UserEvents) -> None:
+def test_bpf_license_read_last(ue: UserEvents) -> None:
     """Attributes of zeros are E2BIG, for there are no instructions; once the license was first."""
     errno = ue.dated("bpf_license_read_last", since="E2BIG", before="EFAULT")
     assert Bpf(ue.process).call(5, bytes(48), slot=20).errno == errno

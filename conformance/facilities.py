@@ -1,0 +1,90 @@
+"""What a kernel that was not built here may lack beside user_events, found out by trying.
+
+A program of generic calls that runs once, before the first case that asks, and is never compared
+with the model.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from errno import ENOSYS
+from typing import Any
+
+from conformance.abi.bpf_layouts import ATTR_SIZE, PROG_LOAD, Command, ProgramType
+from conformance.cases.declare import Facility
+from conformance.program import bpf
+from conformance.sut import tracefs
+from conformance.sut.calls import Call, sys_call
+from conformance.sut.guest import Channel
+from conformance.sut.places import PAGE, READ_WRITE, SCRATCH
+
+_GAUGE = "uevt_facilities"
+# MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE.
+_FIXED = 0x100022
+_CODE, _LICENSE = SCRATCH + 256, SCRATCH + 512
+_NO_COMMAND = 1000
+_PARANOID = "/proc/sys/kernel/perf_event_paranoid"
+_KPROBE = f"{tracefs.KPROBES}/{_GAUGE}"
+_SIGKILL = 9
+
+_PERF, _BPF = "CONFIG_PERF_EVENTS=y", "CONFIG_BPF_SYSCALL=y"
+_KPROBES = "CONFIG_KPROBE_EVENTS=y"
+# What a configuration has to say; CONFIG_BPF_EVENTS cannot be asked for, it follows.
+_PROMISES = {
+    Facility.PERF: {_PERF},
+    Facility.BPF: {_BPF},
+    Facility.BPF_TRACING: {_PERF, _BPF, _KPROBES},
+    Facility.KPROBES: {_KPROBES},
+}
+
+
+def promised_by(configuration: Collection[str]) -> frozenset[Facility]:
+    """What a kernel has whose guest was seen to have these lines of configuration."""
+    lines = frozenset(configuration)
+    return frozenset(facility for facility, needed in _PROMISES.items() if needed <= lines)
+
+
+def facilities_of(channel: Channel) -> frozenset[Facility]:
+    """What the kernel of a guest has.  Raises what the channel raises."""
+    channel.call("", [["spawn", _GAUGE]])
+    instructions = bpf.assemble([bpf.mov64_imm(bpf.R0, 0), bpf.exit_insn()])
+    program = PROG_LOAD.pack(
+        {
+            "prog_type": ProgramType.TRACEPOINT,
+            "insn_cnt": len(instructions) // bpf.INSTRUCTION_SIZE,
+            "insns": _CODE,
+            "license": _LICENSE,
+        }
+    )
+    results = channel.call(
+        _GAUGE,
+        [
+            sys_call("mmap", SCRATCH, PAGE, READ_WRITE, _FIXED, -1, 0),
+            ["slurp", _PARANOID, PAGE],
+            sys_call("bpf", _NO_COMMAND, SCRATCH, ATTR_SIZE),
+            ["poke", SCRATCH, program.hex()],
+            ["poke", _CODE, instructions.hex()],
+            ["poke", _LICENSE, b"GPL\0".hex()],
+            sys_call("bpf", Command.PROG_LOAD, SCRATCH, ATTR_SIZE, slot=0),
+            _kprobe_command(f"p:{_KPROBE} user_events_write\n"),
+            _kprobe_command(f"-:{_KPROBE}\n"),
+        ],
+    )
+    channel.call("", [["kill", _GAUGE, _SIGKILL]])
+    _, paranoid, command, _, _, _, loaded, probed, _ = map(_errno, results)
+    found = {
+        Facility.PERF: not paranoid,
+        Facility.BPF: command != ENOSYS,
+        Facility.BPF_TRACING: not paranoid and not loaded,
+        Facility.KPROBES: not probed,
+    }
+    return frozenset(facility for facility, there in found.items() if there)
+
+
+def _kprobe_command(text: str) -> Call:
+    return ["spill", tracefs.KPROBE_EVENTS, text.encode().hex(), os.O_WRONLY | os.O_APPEND]
+
+
+def _errno(result: dict[str, Any]) -> int:
+    return int(result["errno"])
