@@ -117,3 +117,26 @@ def test_bpf_and_status(ue: UserEvents) -> None:
     assert used_by(ue) == "perf"
     event.close()
     assert used_by(ue) == ""
+
+
+@case(
+    "perf.bpf_without_sink",
+    spec=f"{SET_BPF}; trace_events_user.c:user_event_reg, which leaves perf's requests alone",
+    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program",
+    profiles=PROFILES,
+    without=PERF,
+)
+def test_bpf_without_sink(ue: UserEvents) -> None:
+    """Where user events know nothing of perf it takes programs, counts nothing and runs none."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name())
+    ring = event.map()
+    program, counts = load_counting(Bpf(ue.process), TRACEPOINT)
+    assert event.set_program(program.slot).value == 0
+    assert event.set_program(program.slot).errno == "EEXIST"
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, A).value == 8
+    assert counted(counts) == 0
+    assert ring.lines() == ["head 0 tail 0"]
+    assert event.count == 0
