@@ -86,8 +86,7 @@ def test_no_qemu_outlives_a_killed_run(tmp_path: Path, built_kernel: BuiltKernel
     command = [sys.executable, "-m", "pytest", str(DRILLS / "panic.py"), "-q"]
     command += [f"--image={built_kernel.image}", f"--out={tmp_path / 'out'}", "-k", "drill.before"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as run:
-        console = tmp_path / "out" / "console.log"
-        _wait_for(lambda: console.exists() and console.stat().st_size > 0)
+        _wait_for(lambda: bool(_children_named("qemu", run.pid)))
         qemu = _children_named("qemu", run.pid)
         run.kill()
     assert qemu

@@ -175,7 +175,7 @@ def test_appended_arguments_reach_the_guest(tmp_path: Path, built_kernel: BuiltK
     done = uevt("--image", str(built_kernel.image), *words, *more)
     assert done.returncode == 0, done.stdout + done.stderr
     console = (tmp_path / "out" / "console.log").read_text()
-    assert """ uevt.one=1 uevt.two="b c" uevt.three='d' init=""" in console
+    assert """ uevt.one=1 uevt.two="b c" uevt.three='d' rdinit=""" in console
 
 
 def test_an_argument_that_breaks_the_boot_is_named(
