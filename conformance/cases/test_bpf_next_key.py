@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
-from conformance.sut.bpf import Bpf
+from conformance.sut.bpf import Bpf, Map
+from conformance.sut.process import Process
 from conformance.sut.user_events import UserEvents
 
 ALWAYS = "5.18.."
@@ -11,7 +12,23 @@ HEADER = "include/uapi/linux/bpf.h@v4.1"
 WALKING = f"{HEADER}: BPF_MAP_GET_NEXT_KEY looks a key up and gives the next, or an error"
 HASH = "kernel/bpf/hashtab.c:htab_map_get_next_key"
 ARRAY = "kernel/bpf/arraymap.c:array_map_get_next_key"
-NEXT = 4
+DELETE, NEXT = 3, 4
+BLANK = b"\xee\xee\xee\xee"
+
+
+def _walk(process: Process, map_: Map, count: int) -> list[tuple[bytes, int]]:
+    """The first keys of a map, and where the kernel put them.
+
+    Each is asked for by the place of the one before: what is asked does not depend on the order.
+    """
+    found: list[tuple[bytes, int]] = []
+    before = 0
+    for _ in range(count):
+        place = process.place(BLANK)
+        assert map_.call(NEXT, key=before, value=place).value == 0
+        found.append((process.load(place, 4).data or b"", place))
+        before = place
+    return found
 
 
 @case(
@@ -54,10 +71,9 @@ def test_walk_hash(ue: UserEvents) -> None:
     map_ = Bpf(ue.process).map(max_entries=8)
     for key in (b"one.", b"two.", b"3...", b"4...", b"5..."):
         map_.update(key, b"a value.")
-    walked = map_.keys()
-    assert sorted(walked) == [b"3...", b"4...", b"5...", b"one.", b"two."]
-    assert len(walked) == 5
-    assert map_.next_key(walked[-1]).errno == "ENOENT"
+    found = _walk(ue.process, map_, 5)
+    assert sorted(key for key, _ in found) == [b"3...", b"4...", b"5...", b"one.", b"two."]
+    assert map_.call(NEXT, key=found[-1][1], value=found[0][1]).errno == "ENOENT"
 
 
 @case(
@@ -71,13 +87,17 @@ def test_walk_hash(ue: UserEvents) -> None:
 )
 def test_walk_hash_again(ue: UserEvents) -> None:
     """A hash that has not changed is walked in the same order, from an unknown key too."""
-    map_ = Bpf(ue.process).map(max_entries=8)
+    process = ue.process
+    map_ = Bpf(process).map(max_entries=8)
     for key in (b"one.", b"two.", b"3..."):
         map_.update(key, b"a value.")
-    first, second, third = map_.keys()
-    assert sorted([first, second, third]) == [b"3...", b"one.", b"two."]
-    assert map_.next_key(b"none").data == first
-    assert [map_.next_key(first).data, map_.next_key(second).data] == [second, third]
+    found = _walk(process, map_, 3)
+    assert sorted(key for key, _ in found) == [b"3...", b"one.", b"two."]
+    unknown, room = process.place(b"none"), process.place(BLANK)
+    keys = [key for key, _ in found]
+    for place, following in zip([unknown, found[0][1], found[1][1]], keys, strict=True):
+        assert map_.call(NEXT, key=place, value=room).value == 0
+        assert process.load(room, 4).data == following
 
 
 @case(
@@ -104,14 +124,15 @@ def test_walk_empty(ue: UserEvents) -> None:
 )
 def test_walk_and_delete(ue: UserEvents) -> None:
     """Taking the first key and deleting it, time after time, empties a hash."""
-    map_ = Bpf(ue.process).map()
+    process = ue.process
+    map_ = Bpf(process).map()
     for key in (b"one.", b"two.", b"3..."):
         map_.update(key, b"a value.")
     found = []
     for _ in range(3):
-        key = map_.next_key(None).data or b""
-        assert map_.delete(key).value == 0
+        ((key, place),) = _walk(process, map_, 1)
         found.append(key)
+        assert map_.call(DELETE, key=place).value == 0
     assert sorted(found) == [b"3...", b"one.", b"two."]
     assert map_.next_key(None).errno == "ENOENT"
 
