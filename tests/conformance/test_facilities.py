@@ -23,7 +23,10 @@ from tests.conformance.variants import Outcome, all_variants, honest
 # For the cases that kernels of 6.12 are not judged by.
 PROFILES = [
     profile_for(name)
-    for name in ("6.1", "5.18", "merge-window", "rfc-v1", "rfc-v1,long_records_kept=yes", "6.8")
+    for name in (
+        *("6.1", "5.18", "first-commit", "merge-window"),
+        *("rfc-v1", "rfc-v1,long_records_kept=yes", "6.8"),
+    )
 ]
 IMPLIED = {Facility.BPF_TRACING: {Facility.PERF, Facility.BPF}}
 BPF = 321
