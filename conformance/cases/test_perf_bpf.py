@@ -125,6 +125,7 @@ def test_bpf_and_status(ue: UserEvents) -> None:
     doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program",
     profiles=PROFILES,
     without=PERF,
+    facilities=("bpf_tracing",),
 )
 def test_bpf_without_sink(ue: UserEvents) -> None:
     """Where user events know nothing of perf it takes programs, counts nothing and runs none."""
