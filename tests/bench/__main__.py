@@ -39,7 +39,8 @@ def main() -> int:
         found.append(each)
         sys.stdout.write(f"{each.what}: {each.median:.3g} {each.unit}, {each.ratio:.3f}\n")
         sys.stdout.flush()
-    text = table(found)
+    counted = "1 round" if arguments.rounds == 1 else f"{arguments.rounds} rounds"
+    text = f"{counted}:\n\n{table(found)}"
     sys.stdout.write(text)
     if arguments.keep:
         before, rest = FILE.read_text(encoding="utf-8").split(_BEGIN)
