@@ -11,6 +11,7 @@ from conformance.program import bpf
 from conformance.program.bpf import R0, R1, R2, R10, Jump, Piece, Size
 from conformance.sut.bpf import Bpf, Map
 from conformance.sut.bpf_program import Program
+from conformance.sut.data_file import DataFile
 from conformance.sut.perf import PERIOD, PerfEvent, Wish, listen
 from conformance.sut.process import Process
 from conformance.sut.tracefs import KPROBES
@@ -72,3 +73,13 @@ def add(ue: UserEvents, stem: str = "k") -> str:
 def listen_to(process: Process, name: str, wish: Wish = PLAIN) -> PerfEvent:
     """An event of perf on a kprobe."""
     return listen(process, name, wish, system=KPROBES)
+
+
+def clean(ue: UserEvents) -> None:
+    """Take the probe away, once nothing listens to it."""
+    assert ue.tracefs.remove_kprobe(ue.name("k")).ok
+
+
+def hit(data: DataFile) -> None:
+    """Have the function called once: a write(2) that is refused, of an index not registered."""
+    assert data.write(b"\0\0\0\0").errno == "ENOENT"
