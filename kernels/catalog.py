@@ -37,6 +37,7 @@ _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~-]*")
 _RELEASE = re.compile(r"\d+\.\d+(?:\.\d+)?(?:-rc\d+)?")
 _NO_NUMBER = 1 << 30
 _SERIES = re.compile(rf"\d+\.\d+|{NEWEST}")
+_SERIES_OF = re.compile(r"\d+\.\d+(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,11 @@ class KernelEntry:
         return self.of is not None
 
     @property
+    def plain(self) -> bool:
+        """Whether it is just a release: no variant, and named by its series."""
+        return not self.variant and _SERIES_OF.fullmatch(self.name) is not None
+
+    @property
     def patches_digest(self) -> str:
         """sha256 over the patches' texts in order; "" without patches."""
         return digest_of_all(self.patches)
@@ -158,7 +164,34 @@ class Catalog:
         stem, at, revision = name.partition("@")
         if stem not in self.entries or (at and not _REVISION.fullmatch(revision)):
             raise UnknownKernel(name, tuple(self.entries), closest(stem, self.entries))
-        return replace(self.entries[stem], revision=revision or None)
+        entry = self.entries[stem]
+        series = _SERIES_OF.match(revision)
+        if entry.source.series == NEWEST and series:
+            # Any release can be asked for, and is made of what its own series needs.
+            entry = replace(
+                self.like(revision) or entry,
+                name=entry.name,
+                source=replace(entry.source, series=series[0]),
+                default=entry.default,
+            )
+        return replace(entry, revision=revision or None)
+
+    def like(self, number: str) -> KernelEntry | None:
+        """What tells how to make a release such as "6.13-rc2": the entry of its series.
+
+        Without one, that of the series before it; of what is newer than all, that of the newest
+        tarball.  None for what is older than all.
+        """
+        series = _series(number)
+        numbered = {_series(entry.name): entry for entry in self.entries.values() if entry.plain}
+        if series > max(numbered):
+            return next(one for one in self.entries.values() if one.source.series == NEWEST)
+        return next((numbered[each] for each in sorted(numbered)[::-1] if each <= series), None)
+
+    @property
+    def first(self) -> str:
+        """The oldest series that there is an entry of."""
+        return min((one.name for one in self.entries.values() if one.plain), key=_series)
 
     def default(self) -> tuple[KernelEntry, ...]:
         """The kernels that "all kernels" means."""
@@ -178,6 +211,11 @@ def load_catalog(directory: Path = CATALOG) -> Catalog:
         table.finish()
         entries[entry.name] = entry
     return Catalog({file.stem: entries[file.stem] for file in files})
+
+
+def _series(number: str) -> tuple[int, int]:
+    version, level = re.findall(r"\d+", number)[:2]
+    return int(version), int(level)
 
 
 def _by_number(name: str) -> tuple[tuple[int, str], ...]:

@@ -214,3 +214,29 @@ def test_every_entry_that_ships_is_named_like_its_file() -> None:
 def test_every_patch_is_some_entrys() -> None:
     used = {patch.name for entry in load_catalog().entries.values() for patch in entry.patches}
     assert used == {file.stem for file in VARIANTS.glob("*.patch")}
+
+
+@pytest.mark.parametrize(
+    ("revision", "series", "like"),
+    [
+        ("6.12.50", "6.12", "6.12"),
+        ("6.18-rc7", "6.18", "6.18"),
+        ("5.18", "5.18", "5.18"),
+        ("5.15.3", "5.15", "mainline"),
+        ("99.1", "99.1", "mainline"),
+        ("7", "newest", "mainline"),
+        ("", "newest", "mainline"),
+    ],
+)
+def test_any_release_can_be_asked_of_the_newest(revision: str, series: str, like: str) -> None:
+    """Its series says in which directory of kernel.org it is, and what it is made of."""
+    catalog = load_catalog()
+    entry = catalog.find(f"mainline@{revision}" if revision else "mainline")
+    assert (entry.source.series, entry.revision) == (series, revision or None)
+    assert (entry.source.kind, entry.default) == ("tarball", False)
+    assert entry.kernel_id == (f"mainline@{revision}" if revision else "mainline")
+    assert entry.wanted == catalog.find(like).wanted
+
+
+def test_a_release_asked_of_another_series_is_not_looked_for_elsewhere() -> None:
+    assert load_catalog().find("6.13@6.12.50").source.series == "6.13"
