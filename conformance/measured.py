@@ -8,7 +8,7 @@ contradicts the profile: everything else is judged with the switch as it was mea
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from weakref import WeakValueDictionary
@@ -69,6 +69,10 @@ class Measured:
         self._waiting = list(self._probes.values())
 
     # Asking
+
+    def leave_out(self, switches: Collection[str]) -> None:
+        """Do not ask about these, unless another switch makes it necessary."""
+        self._waiting = [each for each in self._waiting if each.switch not in switches]
 
     def measure(self, fits: Fits) -> None:
         """Ask every probe, and again those that depend on a switch found out after them.

@@ -8,7 +8,7 @@ the probes which of the dated switches of its profile the kernel contradicts.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -106,11 +106,33 @@ class Runner:
         self._lost = False
         self._not_built: NotBuilt | None = None
         self._measured = Measured(profile)
+        self._selected: Collection[str] = ()
         self._lost_probes: list[CaseResult] = []
 
-    def measure_with(self, probes: Sequence[Probe]) -> None:
-        """Ask the probes that apply to the profile, before the next case is run."""
+    def measure_with(self, probes: Sequence[Probe], selected: Collection[str] = ()) -> None:
+        """Have probes to ask, those that apply to the profile.
+
+        Of the switches that are ``selected`` the cases will be run: each says as much as its
+        probe as long as no case fails.
+        """
         self._measured.use(probes)
+        self._selected = selected
+
+    def measure(self) -> bool:
+        """Ask the probes, once; whether any found out that a switch is not as dated.
+
+        Raises whatever the guest raises that nobody can explain.
+        """
+        before = self._measured.contradicted
+        try:
+            self._measured.measure(self._fits)
+        except NotJudged:
+            pass
+        except Exception as trouble:
+            if self._explain(trouble, True) is None:
+                raise
+            self._lost = True
+        return self._measured.contradicted != before
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
@@ -126,8 +148,12 @@ class Runner:
         return taken + self._inserted.take_results()
 
     def finish(self) -> None:
-        """The last case has ended: what was brought into the guest goes out of it."""
-        if not self._inserted or self._guest is None or isinstance(self._kernel, Profile):
+        """The last case has ended: what is left to ask is asked, what was brought goes out."""
+        if self._guest is None or isinstance(self._kernel, Profile):
+            return
+        self._measured.leave_out(self._selected)
+        self.measure()
+        if not self._inserted:
             return
         try:
             guest, _ = self._ready(self._kernel)
@@ -145,7 +171,6 @@ class Runner:
         Raises NotJudged, and whatever the guest raises when it cannot be had.
         """
         self._attempt = attempt = Attempt()
-        self._measured.measure(self._fits)
         lacking = self._measured.lacking(case)
         if lacking:
             why = f"measured, and not what the case is for: {', '.join(lacking)}"
@@ -248,8 +273,7 @@ class Runner:
         if judged.outcome is Outcome.SKIP:
             return judged
         result = self._settled(attempt, case, case_id, judged)
-        compared = self._compared(case, judged.outcome, result) if case.switch else result
-        return self._inserted.accused(compared)
+        return self._inserted.accused(self.compared(case, judged.outcome, result))
 
     def _settled(
         self, attempt: Attempt, case: Case, case_id: str, judged: CaseResult
@@ -339,11 +363,13 @@ class Runner:
         # What the kernel says on its console is left to the case.
         return judged.outcome is Outcome.PASS
 
-    def _compared(self, case: Case, answered: Outcome, result: CaseResult) -> CaseResult:
-        """The result of the case about a switch, which has to agree with its probe.
+    def compared(self, case: Case, answered: Outcome, result: CaseResult) -> CaseResult:
+        """The result of a case; that of one about a switch has to agree with its probe.
 
         ``answered`` is what its answers alone came to.
         """
+        if not case.switch:
+            return result
         finding = self._measured.finding(case.switch)
         if finding is Finding.CONTRADICTED and answered is Outcome.FAIL:
             why = self._measured.accusation(case.switch)
@@ -373,5 +399,5 @@ class Runner:
 
 
 def _disagreeing(result: CaseResult, how: str) -> CaseResult:
-    why = f"the probe before the first case {how}: the same program, run twice"
+    why = f"its probe {how}: the same program, run twice"
     return replace(result, outcome=Outcome.ERROR, blame=Blame.HARNESS, reason=why)

@@ -20,11 +20,11 @@ PATIENCE = 300
 
 
 def drill(
-    name: str, out: Path, kernel: BuiltKernel, **environment: str
+    name: str, out: Path, kernel: BuiltKernel, *options: str, **environment: str
 ) -> tuple[int, dict[str, Any]]:
     """Run the cases of a drill; exit code and results.json."""
     command = [sys.executable, "-m", "pytest", str(DRILLS / name), "-q", "-p", "no:cacheprovider"]
-    command += [f"--image={kernel.image}", f"--out={out}"]
+    command += [f"--image={kernel.image}", f"--out={out}", *options]
     done = subprocess.run(
         command,
         cwd=ROOT,

@@ -90,7 +90,6 @@ class Running:
         wanted = expression(config.option.keyword)
         tier = Tier(config.option.tier)
         cases = [item for item in items if case_of(item) is not None]
-        self._worker.measure_with(_probes(cases))
         dropped = [item for item in cases if not self._selects(item, tier, wanted)]
         if cases and len(dropped) == len(cases) and not hasattr(config, "workerinput"):
             refuse(config, nothing_selected(config, self._target))
@@ -100,6 +99,7 @@ class Running:
             config.hook.pytest_deselected(items=dropped)
         gone = set(dropped)
         kept = [item for item in cases if item not in gone]
+        self._worker.measure_with(_probes(cases), {_named(item)[0].switch for item in kept})
         others = [item for item in items if case_of(item) is None]
         items[:] = others + ordered(kept, _named, self._seconds, config.option.shuffle)
 
@@ -131,9 +131,9 @@ class Running:
 
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         result, first = self._worker.run(case, _case_id(case, item), attempt)
-        report = _report(item, result, first, self._worker.contradictions)
         if nextitem is None:
             self._worker.finish()
+        report = _report(item, result, first, self._worker.contradictions)
         setattr(report, BESIDE, [each.to_json() for each in self._worker.take_beside()])
         setattr(report, START, self._worker.start)
         item.ihook.pytest_runtest_logreport(report=report)

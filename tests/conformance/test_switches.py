@@ -104,6 +104,7 @@ def judge(profile: Profile, kernel: Profile, tier: Tier) -> tuple[Runner, list[C
     runner.measure_with(
         [Probe(each.case, each.function) for found in dated().values() for each in found]
     )
+    runner.measure()
     selected = [
         each
         for each in everything()
@@ -254,6 +255,7 @@ def test_a_case_that_disagrees_with_its_probe_says_nothing_of_the_kernel(
     runner = Runner(base, Moody(base.name, base.release, base.switches), lambda *_: None)
     runner.measure_with([Probe(variant.case, variant.function)])
     monkeypatch.setattr(Moody, "contrary", at_first)
+    runner.measure()
     assert run(runner, other).outcome is Outcome.PASS
     monkeypatch.setattr(Moody, "contrary", not at_first)
     result = run(runner, variant)
@@ -266,6 +268,7 @@ def test_a_case_that_fails_for_another_reason_just_fails() -> None:
     (variant,) = dated()["ebadf_when_disabled"]
     runner = Runner(base, base, lambda *_: None)
     runner.measure_with([Probe(variant.case, variant.function)])
+    runner.measure()
     ue = runner.begin(variant.case, variant.id)
     ue.open_data()
     result = runner.end(variant.case, variant.id, AssertionError("no such thing"))

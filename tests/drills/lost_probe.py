@@ -13,7 +13,7 @@ DOC = "Documentation/admin-guide/sysrq.rst@v6.12: c performs a system crash"
 
 @case("drill.before", spec="nothing", doc=DOC)
 def test_before(ue: UserEvents) -> None:
-    """The guest is a new one when the first case begins."""
+    """What passes."""
     assert ue.open_data().register(ue.name()).index == 0
 
 
