@@ -24,6 +24,8 @@ _ATTRIBUTE = "uevt_case"
 QUICK_VARIANTS = 1
 # Marks the others.
 FULL_MARK = pytest.mark.uevt_full
+# Marks a case with one of its tables: what it is parametrised by, and the rows.
+VARIANTS_MARK = pytest.mark.uevt_variants
 
 
 class Tier(StrEnum):
@@ -185,4 +187,4 @@ def variants(names: str, table: Mapping[str, Any]) -> pytest.MarkDecorator:
         )
         for number, (key, value) in enumerate(table.items())
     ]
-    return pytest.mark.parametrize(names, parameters)
+    return VARIANTS_MARK(names, parameters)

@@ -67,6 +67,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 def pytest_configure(config: pytest.Config) -> None:
     """Let this process run cases, or be told what those of xdist show."""
     config.addinivalue_line("markers", "uevt_full: a variant of tier full in a quick case")
+    config.addinivalue_line("markers", "uevt_variants(names, rows): the variants of a case")
     worker_input: dict[str, Any] = getattr(config, "workerinput", {})
     if INPUT in worker_input:
         told = json.loads(worker_input[INPUT])

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from _pytest.mark.expression import Expression
+from _pytest.mark.structures import ParameterSet
 from _pytest.runner import runtestprotocol
 
-from conformance.cases.declare import FULL_MARK, Case, Tier, declared
+from conformance.cases.declare import FULL_MARK, VARIANTS_MARK, Case, Tier, declared
 from conformance.measured import Probe
 from conformance.outcome import CaseResult, Contradiction, Outcome, encode
 from conformance.plugin.controller import (
@@ -45,6 +46,11 @@ def _tier(case: Case, item: pytest.Item) -> Tier:
     return Tier.FULL if item.get_closest_marker(FULL_MARK.name) else case.tier
 
 
+def _more(row: ParameterSet) -> bool:
+    """Whether a row of a table is one more of a kind."""
+    return any(mark.name == FULL_MARK.name for mark in row.marks)
+
+
 def _named(item: pytest.Item) -> tuple[Case, str]:
     """The case that an item runs, and its id."""
     case = case_of(item)
@@ -75,12 +81,30 @@ class Running:
         self._worker = worker
         self._target = target
         self._seconds = seconds
+        # There are cases, if not for this kernel.
+        self._any_cases = False
 
     def pytest_collection(self, session: pytest.Session) -> None:
         """The guest boots while cases are collected."""
         distributing = getattr(session.config.option, "dist", "no") != "no"
         if not session.config.option.collectonly and not distributing:
             self._worker.launch()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pycollect_makeitem(self, obj: object) -> list[pytest.Item] | None:
+        """A case that is not for this kernel is no item: making one takes its time."""
+        case = declared(obj)
+        if case is None or case.applies(self._target.profile):
+            return None
+        self._any_cases = True
+        return []
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Make the variants of a case that are of the tier."""
+        quick = Tier(metafunc.config.option.tier) is Tier.QUICK
+        for mark in metafunc.definition.iter_markers(VARIANTS_MARK.name):
+            names, rows = mark.args
+            metafunc.parametrize(names, [row for row in rows if not (quick and _more(row))])
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(
@@ -91,7 +115,11 @@ class Running:
         tier = Tier(config.option.tier)
         cases = [item for item in items if case_of(item) is not None]
         dropped = [item for item in cases if not self._selects(item, tier, wanted)]
-        if cases and len(dropped) == len(cases) and not hasattr(config, "workerinput"):
+        if (
+            (cases or self._any_cases)
+            and len(dropped) == len(cases)
+            and not hasattr(config, "workerinput")
+        ):
             refuse(config, nothing_selected(config, self._target))
         # From here on pytest must not match by file and function names as well.
         config.option.keyword = ""
@@ -106,8 +134,6 @@ class Running:
     def _selects(self, item: pytest.Item, tier: Tier, wanted: Expression | None) -> bool:
         case = case_of(item)
         assert case is not None
-        if not case.applies(self._target.profile):
-            return False
         if _tier(case, item) is Tier.FULL and tier is Tier.QUICK:
             return False
         return wanted is None or wanted.evaluate(_Matcher(_case_id(case, item)))

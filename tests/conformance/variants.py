@@ -92,7 +92,8 @@ def variants_of(function: Callable[..., None]) -> Iterator[Variant]:
     case = declare.declared(function)
     if case is None:
         return
-    marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "parametrize"]
+    name = declare.VARIANTS_MARK.name
+    marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == name]
     tables = [_rows(*mark.args) for mark in marks]
     for rows in itertools.product(*tables):
         arguments = {name: value for _, row, _ in rows for name, value in row.items()}
