@@ -49,6 +49,11 @@ distclean: clean ## remove .venv as well
 docs: setup ## write docs/abi.md anew from the switches and cases
 	@$(BIN)/python -m conformance.contract
 
+.PHONY: coverage
+coverage: setup ## what the cases execute of user_events, beside upstream's selftests
+	@$(BIN)/uevt kernels build $(KERNEL) >/dev/null
+	@$(BIN)/python -m tests.bench.coverage $(KERNEL)
+
 .PHONY: bench
 bench: setup ## measure what the harness costs; the table is kept in docs/performance.md
 	@$(BIN)/uevt kernels build $(KERNEL) >/dev/null

@@ -177,7 +177,8 @@ class HostWorkshop:
                 except BuildFailed as error:
                     raise self._reason(error, entry) from error
             seen = interface.digest(objects, recipe, patched.files)
-        return Product(objects.release, objects.image, objects.configuration, seen)
+        kept = tuple(objects.path / name for name in entry.keep)
+        return Product(objects.release, objects.image, objects.configuration, seen, kept)
 
     def _reason(self, error: BuildFailed, entry: KernelEntry) -> KernelsError:
         """A full disk breaks a build in many words; it is not the kernel's fault."""

@@ -82,10 +82,10 @@ class KernelEntry:
     """One kernel that can be built.
 
     `wanted` are the merged configuration lines, `patches` are in order of applying, `make` words
-    for make's command line, `revision` the one asked for by `NAME@REVISION`, if any (of a user's
-    tree, the id of its content), `label` what was added by the user ("+fix~debug").  `of` names
-    the kernel that this one is our variant of; `differs` is what an `abi` of another release has
-    to be told.
+    for make's command line, `keep` files among the objects that go with the image, `revision` the
+    one asked for by `NAME@REVISION`, if any (of a user's tree, the id of its content), `label` what
+    was added by the user ("+fix~debug").  `of` names the kernel that this one is our variant of;
+    `differs` is what an `abi` of another release has to be told.
     """
 
     name: str
@@ -101,6 +101,7 @@ class KernelEntry:
     differs: tuple[str, ...] = ()
     label: str = ""
     make: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
 
     @property
     def kernel_id(self) -> str:

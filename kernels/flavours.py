@@ -21,6 +21,7 @@ class Flavour:
     """One flavour.
 
     `fragment` is its configuration text, `make` are words for make's command line;
+    `keep` names files among the objects that belong to the image, none of them twice;
     `memory_mib` is what its guests need, `slowness` how many times longer they take, and
     `objects_mib` the space that compiling it takes.
     """
@@ -28,6 +29,7 @@ class Flavour:
     name: str
     fragment: str
     make: tuple[str, ...]
+    keep: tuple[str, ...]
     memory_mib: int
     slowness: int
     objects_mib: int
@@ -57,6 +59,7 @@ def flavour(name: str, directory: Path = FLAVOURS) -> Flavour:
         name=name,
         fragment=fragment,
         make=table.texts("make", default=()),
+        keep=table.texts("keep", default=()),
         memory_mib=table.number("memory_mib"),
         slowness=table.number("slowness"),
         objects_mib=table.number("objects_mib"),

@@ -110,7 +110,7 @@ def _flavoured(entry: KernelEntry, chosen: Flavour) -> KernelEntry:
     """With what a flavour says beside its fragment."""
     space = max(entry.needs.objects_mib, chosen.objects_mib)
     needs = replace(entry.needs, objects_mib=space)
-    return replace(entry, make=chosen.make, needs=needs)
+    return replace(entry, make=chosen.make, keep=chosen.keep, needs=needs)
 
 
 def _fragment(path: Path) -> str:

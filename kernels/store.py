@@ -2,7 +2,8 @@
 
 Below `root` (UEVT_CACHE, else the user's cache directory):
 
-- `kernels/<key>/`: image, config and kernel.json of a finished build; appears by one rename
+- `kernels/<key>/`: image, config, kernel.json, and what else is kept of a finished build; appears
+  by one rename
 - `names/<kernel id>.json`: which key a name meant when it was last built
 - `modules/<interface>/<digest>/`: a module, by what it sees of kernels and by its own source
 - `sources/`, `objects/`, `apt/`, `ccache/`, `downloads/`: what the workshop works with
@@ -36,6 +37,7 @@ from kernels.progress import Progress
 SCHEMA = 1
 IMAGE = "bzImage"
 CONFIG = "config"
+KEPT = "kept"
 RECORD = "kernel.json"
 # A build takes minutes on a laptop and an hour on a small busy machine.
 LOCK_WAIT_S = 2 * 3600.0
@@ -63,13 +65,15 @@ class Recipe:
 class Product:
     """What a finished build left behind in the workshop.
 
-    `interface` identifies what modules see of it, "" if nobody asked (see `kernels.interface`).
+    `interface` identifies what modules see of it, "" if nobody asked (see `kernels.interface`);
+    `kept` are files beside `config` or below, to be kept with the image.
     """
 
     release: str
     image: Path
     config: Path
     interface: str = ""
+    kept: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,16 @@ class BuiltKernel:
     def key(self) -> str:
         """The store's name for it."""
         return self.image.parent.name
+
+    @property
+    def kept(self) -> tuple[Path, ...]:
+        """The files among its objects that were kept with it, below `keeping`."""
+        return tuple(sorted(path for path in self.keeping.rglob("*") if path.is_file()))
+
+    @property
+    def keeping(self) -> Path:
+        """In the place of the directory of its objects."""
+        return self.image.parent / KEPT
 
 
 class Store:
@@ -246,7 +260,11 @@ class Store:
             shutil.copyfile(product.image, work / IMAGE)
             (work / CONFIG).write_bytes(config)
             write_json(work / RECORD, record)
-            for file in work.iterdir():
+            for file in product.kept:
+                copy = work / KEPT / file.relative_to(product.config.parent)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, copy)
+            for file in work.rglob("*"):
                 sync(file)
             work.chmod(0o755)  # a scratch directory is private, a kernel is not
             target.parent.mkdir(exist_ok=True)

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TextIO
 import pytest
 
 from conformance.outcome import CaseResult, Contradiction, decode
+from conformance.plugin.coverage import NoCoverage
 from conformance.plugin.order import Durations
 from conformance.plugin.recorder import Recorder
 from conformance.plugin.target import Target
@@ -191,9 +192,19 @@ class Controller:
             self._recorder.discard()
         if self._record is not None:
             # The guests have ended with the processes that ran them.
+            self._tell_coverage()
             self._recorder.join_consoles()
         for view in self._views:
             view.end(self._record)
+
+    def _tell_coverage(self) -> None:
+        if not self.target.counted:
+            return
+        try:
+            for found in self._recorder.covered(self.target.counted):
+                sys.stderr.write(f"uevt: coverage of {found}\n")
+        except (NoCoverage, OSError) as error:
+            sys.stderr.write(f"uevt: no coverage: {error}\n")
 
 
 def _shown(directory: Path) -> Path:

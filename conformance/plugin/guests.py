@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from conformance.attempt import Trouble
+from conformance.leftovers import ACTOR
 from conformance.outcome import Blame, Outcome, timed_out
+from conformance.plugin.coverage import COUNTERS
 from conformance.plugin.recorder import CONSOLE
 from conformance.plugin.target import Target
 from conformance.sut import executor as sut
@@ -34,6 +36,8 @@ from vm.snapshot import Snapshots
 # Seconds of an idle machine from QEMU's start to the agent's first answer.
 BOOT_S = 12.0
 _PAUSE = 0.003
+# Bytes of an object's counters.
+_COUNTERS = 1 << 24
 # So often in a row is a kernel started that does not come up.
 _BOOTS = 2
 # Lines of the console that are no complaint about what a case did.
@@ -115,6 +119,10 @@ class MachineGuest:
         # How far the console was looked through; None before the first look after a boot.
         self._looked: int | None = None
         self._machine = Machine.launch(spec, directory=directory, snapshots=saved_states())
+        self._counted = target.counted
+        self._directory = directory
+        # Guests of ours whose counters were kept.
+        self._kept = 0
 
     @property
     def start(self) -> str:
@@ -188,12 +196,24 @@ class MachineGuest:
 
     def pristine(self) -> None:
         """See conformance.runner.Guest."""
+        self._keep_counters()
         with self._boots.counted():
             self._machine.pristine()
         self._looked = None
 
+    def _keep_counters(self) -> None:
+        """Keep what a guest that is about to go has counted, if it still answers."""
+        for each in self._counted:
+            with contextlib.suppress(VmError):
+                (found,) = self.call(ACTOR, [["slurp", each.counters, _COUNTERS]])
+                if not found["errno"]:
+                    file = self._directory / f"{self._kept}-{each.notes.stem}{COUNTERS}"
+                    file.write_bytes(bytes.fromhex(found["data"]))
+        self._kept += 1
+
     def close(self) -> None:
         """Nothing of the machine is left."""
+        self._keep_counters()
         with contextlib.suppress(VmError):
             self._machine.close()
 

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import platform
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from conformance.outcome import CaseResult, Contradiction, Outcome
+from conformance.plugin.coverage import COUNTERS, Counted, Coverage, NoCoverage, coverage
 from conformance.plugin.target import Target
 from conformance.report import journal, junit, ktap, results
+from conformance.report.files import write_atomically
 from conformance.report.journal import JournalWriter
 from conformance.report.record import KernelFacts, RunHead, RunRecord
 from vm.states import BOOTED, RESTORED
 
 _ROOT = Path(__file__).parents[2]
 _GIT_SECONDS = 5.0
+_NO_COUNTERS = "the kernel has to mount debugfs and be built with CONFIG_GCOV_KERNEL"
 CONSOLE = "console.log"
+COVERAGE = "coverage.json"
 QEMU_LOG = "qemu.log"
 
 
@@ -80,6 +86,22 @@ class Recorder:
             shutil.rmtree(guest)
         with contextlib.suppress(OSError):
             self.directory.rmdir()
+
+    def covered(self, counted: Sequence[Counted]) -> list[Coverage]:
+        """What the guests have executed together, kept in coverage.json; an item per object.
+
+        Call once the guests are gone, before their consoles are joined.  Raises NoCoverage.
+        """
+        found = []
+        for each in counted:
+            files = sorted(self.directory.glob(f"**/*-{each.notes.stem}{COUNTERS}"))
+            if not files:
+                raise NoCoverage(f"no guest told its counters of {each.source}", _NO_COUNTERS)
+            found.append(coverage(each, files))
+            for file in files:
+                file.unlink()
+        write_atomically(self.directory / COVERAGE, json.dumps([one.to_json() for one in found]))
+        return found
 
     def join_consoles(self) -> None:
         """Put the consoles of guests side by side into one console.log, one after the other."""

@@ -12,6 +12,7 @@ from typing import Any
 from conformance.abi.profiles import Profile, profile_for
 from conformance.plugin.appended import appended
 from conformance.plugin.brought import built_modules, ready_modules, with_modules
+from conformance.plugin.coverage import NOTES, Counted
 from conformance.report.exits import KernelOrigin
 from conformance.usermodules import UserModule
 from kernels.build import ensure
@@ -23,7 +24,7 @@ from kernels.loadable import ModulesDirectory
 from kernels.modules import ensure_module
 from kernels.progress import Progress, StreamProgress
 from kernels.request import Request
-from kernels.store import Store, default_root
+from kernels.store import BuiltKernel, Store, default_root
 from vm.accelerator import Accelerator, Verdict, prove
 from vm.argv import find_qemu
 from vm.initramfs import NEEDED, pack
@@ -45,7 +46,8 @@ class Target:
     ``variant`` says what a kernel that we changed is a variant of.  ``wanted`` are the
     configuration lines the guest must really have, ``modules`` the files of helper modules
     for it by name, ``inserted`` the user's own, to be loaded before the first case;
-    ``initramfs`` loads the drivers of an image that has them as modules;
+    ``initramfs`` loads the drivers of an image that has them as modules; ``counted`` are the
+    objects of the kernel that count which of their lines run;
     ``accelerator`` is None for the model.
     """
 
@@ -62,6 +64,7 @@ class Target:
     modules: Mapping[str, Path] = field(default_factory=dict)
     inserted: tuple[UserModule, ...] = ()
     memory_mib: int = 512
+    counted: tuple[Counted, ...] = ()
     accelerator: Accelerator | None = None
     origin: KernelOrigin = KernelOrigin.CATALOG
 
@@ -87,6 +90,7 @@ class Target:
             plain[name] = None if plain[name] is None else str(plain[name])
         plain["modules"] = {name: str(path) for name, path in self.modules.items()}
         plain["inserted"] = [{**asdict(each), "file": str(each.file)} for each in self.inserted]
+        plain["counted"] = [{**asdict(each), "notes": str(each.notes)} for each in self.counted]
         return plain
 
     @classmethod
@@ -105,6 +109,9 @@ class Target:
                 "modules": {name: Path(path) for name, path in plain["modules"].items()},
                 "inserted": tuple(
                     UserModule(**{**each, "file": Path(each["file"])}) for each in plain["inserted"]
+                ),
+                "counted": tuple(
+                    Counted(**{**each, "notes": Path(each["notes"])}) for each in plain["counted"]
                 ),
                 "accelerator": accelerator,
                 "origin": KernelOrigin(plain["origin"]),
@@ -233,10 +240,16 @@ def _built(options: Namespace) -> Target:
         append=appended(options.append, built.image, accelerator),
         modules=_modules(entry, store, progress),
         inserted=inserted,
+        counted=_counted(built),
         accelerator=accelerator,
         origin=KernelOrigin.USER if own else KernelOrigin.CATALOG,
     )
     return target if options.flavour is None else _flavoured(target, options.flavour)
+
+
+def _counted(built: BuiltKernel) -> tuple[Counted, ...]:
+    notes = [file for file in built.kept if file.suffix == NOTES]
+    return tuple(Counted.of(file, built.keeping) for file in notes)
 
 
 def _flavoured(target: Target, name: str) -> Target:

@@ -72,7 +72,7 @@ def _pairs(target: Target, kernel: str, rounds: int) -> Iterator[Pair]:
         boots,
         rounds=rounds,
     )
-    with guests.selftests(_tree(kernel)) as command:
+    with guests.selftests(tree_of(kernel)) as command:
         yield pair(
             "`uevt run`, quick tier",
             lambda: guests.run(kernel)[1],
@@ -113,7 +113,8 @@ def _pairs(target: Target, kernel: str, rounds: int) -> Iterator[Pair]:
     )
 
 
-def _tree(kernel: str) -> Path:
+def tree_of(kernel: str) -> Path:
+    """The source tree that a kernel of the catalog was built from."""
     store, entry = Store(), load_catalog().find(kernel)
     built = store.lookup(entry)
     assert built is not None

@@ -33,12 +33,19 @@ _DONE = "script exited with code"
 _CALLS = 400
 
 
-def vng(image: Path, command: str) -> float:
-    """Seconds of ``vng … -- command`` on an image; raises RuntimeError when it did not run."""
+def vng(image: Path, command: str, writable: Path | None = None) -> float:
+    """Seconds of ``vng … -- command`` on an image; raises RuntimeError when it did not run.
+
+    ``writable`` is the directory of the host that the guest may write, if any.
+    """
     scripts = Path(sys.executable).parent
+    options = [] if writable is None else [f"--rwdir={writable}"]
     began = time.perf_counter()
     done = subprocess.run(
-        [scripts / "vng", "--disable-kvm", "--force-9p", "--verbose", "-r", image, "--", command],
+        [
+            *(scripts / "vng", "--disable-kvm", "--force-9p", "--verbose", "-r", image),
+            *(*options, "--", command),
+        ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -1,0 +1,75 @@
+"""`python -m tests.bench.coverage [KERNEL]`: what the cases execute of user_events, and what
+upstream's selftests do, on the same kernel.
+
+The last line is `coverage kernel=K lines=… branches=… selftest_lines=… selftest_branches=…`, all in
+percent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from conformance.options import declare
+from conformance.plugin.coverage import COUNTERS, Counted, Coverage, coverage
+from conformance.plugin.recorder import COVERAGE
+from conformance.plugin.target import Target, resolve
+from tests.bench import guests
+from tests.bench.__main__ import tree_of
+
+_RUN_S = 3600.0
+
+
+def main() -> int:
+    """Run both and say what they covered; the exit code is that of the cases."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.coverage")
+    parser.add_argument("kernel", nargs="?", default="6.12")
+    kernel = parser.parse_args().kernel
+    parser = argparse.ArgumentParser()
+    declare(parser.add_argument)
+    options = parser.parse_args(["--flavour", "gcov"])
+    options.kernel = kernel
+    target = resolve(options)
+    (counted,) = target.counted
+    code, ours = _cases(kernel)
+    theirs = _selftests(target, counted, kernel)
+    sys.stdout.write(f"selftests: {theirs}\n")
+    sys.stdout.write(
+        f"coverage kernel={kernel}"
+        f" lines={ours['lines_percent']:.1f} branches={ours['branches_percent']:.1f}"
+        f" selftest_lines={theirs.line_percent:.1f}"
+        f" selftest_branches={theirs.branch_percent:.1f}\n"
+    )
+    return code
+
+
+def _cases(kernel: str) -> tuple[int, dict[str, float]]:
+    """The exit code of a run of all cases, and what it executed."""
+    uevt = Path(sys.executable).parent / "uevt"
+    with tempfile.TemporaryDirectory() as directory:
+        out = Path(directory) / "out"
+        command = [str(uevt), "run", "--kernel", kernel, "--flavour", "gcov", "--tier", "full"]
+        command += ["--out", str(out)]
+        done = subprocess.run(command, cwd=guests.ROOT, timeout=_RUN_S, check=False)
+        (found,) = json.loads((out / COVERAGE).read_text())
+    return done.returncode, found
+
+
+def _selftests(target: Target, counted: Counted, kernel: str) -> Coverage:
+    assert target.image is not None
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        guests.selftests(tree_of(kernel)) as command,
+    ):
+        file = Path(directory) / f"selftests{COUNTERS}"
+        keep = f"mount -t debugfs none /sys/kernel/debug; cat {counted.counters} > {file}"
+        guests.vng(target.image, f"{command}; {keep}", writable=file.parent)
+        return coverage(counted, [file])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
