@@ -49,6 +49,10 @@ distclean: clean ## remove .venv as well
 docs: setup ## write docs/abi.md anew from the switches and cases
 	@$(BIN)/python -m conformance.contract
 
+.PHONY: spec
+spec: setup ## the cases as the specification of user_events, on a page to be browsed
+	@$(BIN)/python -m conformance.specification build/specification.html
+
 .PHONY: coverage
 coverage: setup ## what the cases execute of user_events, beside upstream's selftests
 	@$(BIN)/uevt kernels build $(KERNEL) >/dev/null

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from types import ModuleType
 
 import conformance.cases
 from conformance.abi.profiles import (
@@ -68,14 +69,18 @@ Cases may need these like switches.
 
 def all_cases() -> list[Case]:
     """The cases of all modules of cases."""
+    found = [declared(each) for module in case_modules() for each in vars(module).values()]
+    return [case for case in found if case is not None]
+
+
+def case_modules() -> list[ModuleType]:
+    """The modules of cases, in the order of their names."""
     names = sorted(each.name for each in pkgutil.iter_modules(conformance.cases.__path__))
-    modules = [
+    return [
         importlib.import_module(f"{conformance.cases.__name__}.{name}")
         for name in names
         if name.startswith("test_")
     ]
-    found = [declared(each) for module in modules for each in vars(module).values()]
-    return [case for case in found if case is not None]
 
 
 def render(cases: Sequence[Case]) -> str:
@@ -129,15 +134,15 @@ def _generation_rows() -> Iterator[tuple[str, ...]]:
     unreleased = _code(Generation.RFC_V1.value)
     told = "a byte in a page mapped from user_events_mmap says whether anybody listens"
     yield unreleased, "none", unreleased, _text(told), "none: a string is registered"
-    releases = list(_releases())
-    for generation, group in groupby(releases, key=lambda profile: profile.generation):
+    known = list(releases())
+    for generation, group in groupby(known, key=lambda profile: profile.generation):
         profiles = list(group)
         first, last = profiles[0], profiles[-1]
         told = next(name for name in ("remote_enable", "status_page") if first.has(name))
         layout = USER_REG_OF[first.generation]
         yield (
             _code(generation.value),
-            f"{first.name} and later" if last is releases[-1] else f"{first.name} to {last.name}",
+            f"{first.name} and later" if last is known[-1] else f"{first.name} to {last.name}",
             _code(generation.value) if generation.value in NAMED else "a release",
             _text(DERIVED[told]),
             f"{layout.size} bytes: {', '.join(_code(each.name) for each in layout.members)}",
@@ -155,7 +160,7 @@ def _name_rows() -> Iterator[tuple[str, ...]]:
             yield _code(name), str(named.release), differing
 
 
-def _releases() -> Iterator[Profile]:
+def releases() -> Iterator[Profile]:
     """The profiles of all mainline releases that there may be."""
     for release in (f"{major}.{minor}" for major in range(5, 8) for minor in range(20)):
         with contextlib.suppress(ProfileError):

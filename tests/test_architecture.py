@@ -48,6 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"conformance.attempt", "conformance.facilities", "conformance.surroundings"}
     | {"conformance.usermodules"},
     "conformance.contract": BELOW_CASES | {"conformance.cases"},
+    "conformance.specification": BELOW_CASES | {"conformance.cases", "conformance.contract"},
     "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases"},
     "conformance.options": {"conformance.report"},
     "conformance.plugin": BELOW_PLUGIN | {"conformance.options", "kernels", "vm"},
