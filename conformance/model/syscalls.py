@@ -12,12 +12,16 @@ from conformance.abi.perf import PERF_EVENT_IOC_SET_BPF
 from conformance.abi.profiles import Generation
 from conformance.model import (
     bpf_syscalls,
+    consuming,
     dynamic_events,
+    instances,
+    listening,
     perf,
     registration,
     rfc,
     sockets,
     tracefs,
+    uring,
     writing,
 )
 from conformance.model.envelope import Answer
@@ -381,4 +385,8 @@ _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     op.StoreDescriptor: _store_descriptor,
     op.Socketpair: sockets.socketpair,
     op.Setsockopt: sockets.setsockopt,
+    **consuming.HANDLERS,
+    **instances.HANDLERS,
+    **listening.HANDLERS,
+    **uring.HANDLERS,
 }

@@ -77,6 +77,10 @@ class Process:
         slot = self.free_slot()
         return self.run(op.Open(self.actor, slot, path, flags)), slot
 
+    def close(self, slot: int) -> Observation:
+        """close(2)."""
+        return self.run(op.Close(self.actor, slot))
+
     def open_data(self, flags: int = os.O_RDWR) -> DataFile:
         """Open user_events_data."""
         slot = self.free_slot()
