@@ -168,8 +168,8 @@ def _is_open(world: World, name: str) -> bool:
 
 
 def actor_of(world: World, process: Process) -> str:
-    """The name of a process."""
-    return next(actor for actor, each in world.processes.items() if each is process)
+    """The name of a process, "" for a thread that the kernel made beside it."""
+    return next((actor for actor, each in world.processes.items() if each is process), "")
 
 
 HANDLERS: dict[type[Operation], Callable[[World, Any], Answer]] = {

@@ -30,6 +30,7 @@ _PIDS = f"{_TRACEFS}/set_event_pid"
 _NO_PIDS = f"{_TRACEFS}/set_event_notrace_pid"
 _SYSTEMS = (grammar.SYSTEM, grammar.MULTI_SYSTEM)
 _ENABLE = re.compile(rf"{_TRACEFS}/events/(?:({'|'.join(_SYSTEMS)})/)?enable")
+_NUMBER = re.compile(r"\+?\d\w*")
 # What system_enable_read() shows for no event at all, none, all, and some enabled.
 _SHOWN = {(): "?", (False,): "0", (True,): "1", (False, True): "X"}
 
@@ -70,13 +71,17 @@ def read(world: World, path: str) -> bytes | None:
         return None if listed else b""
     if local == SET_EVENT:
         return _enabled_text(world, name).encode("latin-1")
-    found = _ENABLE.fullmatch(local)
-    assert found is not None
-    return group_text(world, name, found[1])
+    return group_text(world, name, local)
 
 
-def group_text(world: World, instance: str, system: str | None) -> bytes:
-    """What `enable` shows of all events, or of those of a system."""
+def is_enable(local: str) -> bool:
+    """Whether a path at the top is the `enable` of all events, or of a system of user events."""
+    return _ENABLE.fullmatch(local) is not None
+
+
+def group_text(world: World, instance: str, local: str) -> bytes:
+    """What such an `enable` shows."""
+    system = _system_in(local)
     states = {instance in event.tracers for event in _events_of(world, system)}
     if system is None:
         # Of the kernel's own events there are some that nobody enables.
@@ -84,6 +89,31 @@ def group_text(world: World, instance: str, system: str | None) -> bytes:
         if instance == instances.TOP and world.kernel_enabled:
             states.add(True)
     return f"{_SHOWN[tuple(sorted(states))]}\n".encode()
+
+
+def set_group(world: World, instance: str, local: str, *, on: bool, count: int) -> int:
+    """system_enable_write(): all events of a system there are now.
+
+    Returns ``count``.  Raises Errno("EINVAL") where there are none.
+    """
+    system = _system_in(local)
+    if system is None and on:
+        raise NotModelled("enabling all events of the kernel")
+    found = _events_of(world, system)
+    if system is not None and not found:
+        raise Errno("EINVAL")
+    for event in found:
+        world.set_tracer(event, instance, on=on)
+    if system is None and instance == instances.TOP:
+        world.kernel_enabled.clear()
+    return count
+
+
+def _system_in(local: str) -> str | None:
+    """The system whose `enable` a path is, None for that of all events."""
+    found = _ENABLE.fullmatch(local)
+    assert found is not None
+    return found[1]
 
 
 def _events_of(world: World, system: str | None) -> list[Event]:
@@ -106,16 +136,17 @@ def write(world: World, path: str, text: str) -> int:
     name, local = instances.locate(world, path)
     if local == SET_EVENT:
         return _set_event(world, name, text)
-    found = _ENABLE.fullmatch(local)
-    if found is None:
-        raise NotModelled(f"numbers of processes written to {path}")
-    on = switch(text)
-    if found[1] is None and on:
-        raise NotModelled("enabling all events of the kernel")
-    for event in _events_of(world, found[1]):
-        world.set_tracer(event, name, on=on)
-    if found[1] is None and name == instances.TOP:
-        world.kernel_enabled.clear()
+    if not is_enable(local):
+        return _list_processes(text)
+    return set_group(world, name, local, on=switch(text), count=len(text))
+
+
+def _list_processes(text: str) -> int:
+    """trace_pid_write(), of anything but numbers."""
+    for word in definition.split_arguments(text):
+        if _NUMBER.fullmatch(word):
+            raise NotModelled("the number of a process that is not the writer's own")
+        raise Errno("EINVAL")
     return len(text)
 
 

@@ -194,6 +194,9 @@ def _write(world: World, operation: op.Write) -> Answer:
     if file.path == tracefs.DYNAMIC_EVENTS and file.flags & os.O_ACCMODE != os.O_RDONLY:
         commands = process.memory.read(operation.address, operation.count)
         return Answer(dynamic_events.run_commands(world, process, commands.decode("latin-1")))
+    if tracefs.is_switch(world, file.path) and file.flags & os.O_ACCMODE != os.O_RDONLY:
+        text = process.memory.read(operation.address, operation.count)
+        return Answer(tracefs.write_open(world, file, text.decode("latin-1")))
     process, file = _data_file(world, operation.actor, operation.slot)
     segment = (operation.address, operation.count)
     write = rfc.write if _is_rfc(world) else writing.write

@@ -168,6 +168,10 @@ def number(world: World, process: Process, path: str) -> int:
 
 def read_open(world: World, file: OpenFile, count: int) -> bytes:
     """read(2) of a descriptor: the text is made at position 0 and kept (seq_read)."""
+    if is_switch(world, file.path):
+        data = _switch_text(world, file.path)[file.position : file.position + count]
+        file.position += len(data)
+        return data
     if file.path != STATUS:
         raise NotModelled(f"read(2) of {file.path}")
     if file.position == 0:
@@ -175,6 +179,42 @@ def read_open(world: World, file: OpenFile, count: int) -> bytes:
     data = file.text[file.position : file.position + count]
     file.position += len(data)
     return data
+
+
+def is_switch(world: World, path: str) -> bool:
+    """Whether a path, of an event that may be gone, is an `enable` of one or several."""
+    try:
+        local = instances.locate(world, path)[1]
+    except Errno:
+        return False
+    found = _EVENT_FILE.fullmatch(local)
+    return listening.is_enable(local) or (found is not None and found[3] == "enable")
+
+
+def _switch_text(world: World, path: str) -> bytes:
+    """event_enable_read(), system_enable_read().  Raises Errno("ENODEV") for an event gone."""
+    name, local = instances.locate(world, path)
+    if listening.is_enable(local):
+        return listening.group_text(world, name, local)
+    event = event_at(world, path)
+    if event is None:
+        raise Errno("ENODEV")
+    return b"1\n" if name in event.tracers else b"0\n"
+
+
+def write_open(world: World, file: OpenFile, text: str) -> int:
+    """write(2) of the descriptor of an `enable`: the position moves on, and means nothing."""
+    name, local = instances.locate(world, file.path)
+    on = listening.switch(text)
+    if listening.is_enable(local):
+        file.position += len(text)
+        return listening.set_group(world, name, local, on=on, count=len(text))
+    event = event_at(world, file.path)
+    if event is None:
+        raise Errno("ENODEV")
+    world.set_tracer(event, name, on=on)
+    file.position += len(text)
+    return len(text)
 
 
 def seek_open(world: World, file: OpenFile, offset: int, whence: int) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from conformance.model import tracefs, writing
@@ -43,7 +44,9 @@ def submit_write(world: World, operation: tracing.SubmitWrite) -> Answer:
         raise Errno("EAGAIN")
     if operation.offset < 0 and operation.offset != _HERE:
         raise Errno("EINVAL")
-    return Answer(writing.write_core(world, process, file, segments))
+    # Whoever writes is a thread that io_uring keeps for that, on any processor.
+    worker = replace(process, cpu=None)
+    return Answer(writing.write_core(world, worker, file, segments))
 
 
 HANDLERS: dict[type[Operation], Callable[[World, Any], Answer]] = {

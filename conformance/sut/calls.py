@@ -55,6 +55,7 @@ _NR = {
     "perf_event_open": 298,
     "finit_module": 313,
     "bpf": 321,
+    "io_uring_setup": 425,
 }
 _AT_FDCWD = -100
 # Where stat(2) and socketpair(2) put their answers: a page that no program maps.

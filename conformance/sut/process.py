@@ -7,6 +7,7 @@ import os
 
 from conformance.abi.profiles import Profile
 from conformance.program import operations as op
+from conformance.program import tracing
 from conformance.program.operations import Observation
 from conformance.sut.data_file import DataFile, Word
 from conformance.sut.lockstep import Lockstep
@@ -143,6 +144,10 @@ class Process:
         address = self._free
         self._free += (pages + 1) * PAGE
         return address
+
+    def write_pid(self, path: str, flags: int = os.O_WRONLY) -> Observation:
+        """Write the process's own number to a file."""
+        return self.run(tracing.WritePid(self.actor, path, flags))
 
     def pin(self, cpu: int = 0) -> Observation:
         """Run on one processor only, for good."""
