@@ -38,13 +38,9 @@ def submit_write(world: World, operation: tracing.SubmitWrite) -> Answer:
         writing.check_range(*segments[0])
     if file.flags & os.O_ACCMODE == os.O_RDONLY:
         raise Errno("EBADF")
-    if file.flags & os.O_NONBLOCK:
-        # user_data_fops neither says that it never waits nor can be polled: a worker would have
-        # to do it, which is what O_NONBLOCK refuses (io_uring.c:io_queue_async).
-        raise Errno("EAGAIN")
     if operation.offset < 0 and operation.offset != _HERE:
         raise Errno("EINVAL")
-    # Whoever writes is a thread that io_uring keeps for that, on any processor.
+    # A regular file, which may wait: a thread that io_uring keeps for that writes, anywhere.
     worker = replace(process, cpu=None)
     return Answer(writing.write_core(world, worker, file, segments))
 

@@ -45,12 +45,12 @@ class Tracefs:
         self._name = name
         self._lockstep = lockstep
         self._actor = actor
-        self._prefix = prefix
+        self.prefix = prefix
         self._patience_s = patience_s
 
     def read(self, path: str, view: View = View.EXACT, *, eventually: bool = False) -> Observation:
         """Read a whole file."""
-        operation = op.ReadFile(self._actor, path, view, self._prefix)
+        operation = op.ReadFile(self._actor, path, view, self.prefix)
         if eventually:
             return self._lockstep.eventually(operation, self._patience_s)
         return self._lockstep.run(operation)[0]
@@ -73,13 +73,26 @@ class Tracefs:
     def definitions(self, *, whole: bool = False) -> str:
         """dynamic_events of the first version, without who listens to the events."""
         operation = op.ReadFile(
-            self._actor, DYNAMIC_EVENTS, View.DEFINITIONS, "" if whole else self._prefix
+            self._actor, DYNAMIC_EVENTS, View.DEFINITIONS, "" if whole else self.prefix
         )
         return self._lockstep.run(operation)[0].text
 
-    def command(self, text: str | bytes, flags: int = os.O_WRONLY | os.O_APPEND) -> Observation:
-        """Write to dynamic_events, as ``echo … >>`` does."""
-        return self.write(DYNAMIC_EVENTS, text, flags)
+    def command(
+        self,
+        text: str | bytes,
+        flags: int = os.O_WRONLY | os.O_APPEND,
+        *,
+        eventually: bool = False,
+    ) -> Observation:
+        """Write to dynamic_events, as ``echo … >>`` does.
+
+        ``eventually`` repeats it until references that are dropped later are gone.
+        """
+        if not eventually:
+            return self.write(DYNAMIC_EVENTS, text, flags)
+        raw = text.encode() if isinstance(text, str) else text
+        operation = op.WriteFile(self._actor, DYNAMIC_EVENTS, raw, flags)
+        return self._lockstep.eventually(operation, self._patience_s)
 
     def event_path(self, name: str, file: str, system: str = SYSTEM) -> str:
         """The path of a file of an event."""
@@ -130,14 +143,14 @@ class Tracefs:
 
         Before 6.4 no line has a name: they are the payloads of all events then.
         """
-        prefix = self._prefix if name is None else f"{name}:"
+        prefix = self.prefix if name is None else f"{name}:"
         operation = op.ReadFile(self._actor, self.path("trace"), View.RECORDS, prefix, self.sizes)
         return self._lockstep.run(operation)[0].text.splitlines()
 
     def bodies(self, *, eventually: bool = False) -> list[str]:
         """Bodies of all trace lines, oldest first; a type that is unknown has the number N."""
         operation = op.ReadFile(
-            self._actor, self.path("trace"), View.BODIES, self._prefix, self.sizes
+            self._actor, self.path("trace"), View.BODIES, self.prefix, self.sizes
         )
         if eventually:
             return self._lockstep.eventually(operation, self._patience_s).text.splitlines()
@@ -149,8 +162,13 @@ class Tracefs:
         world = self._lockstep.model.world
         if world.profile.has("remote_enable"):
             return ()
-        there = (each for each in world.instances[self._name].records)
+        there = world.instances[self._name].records
         return tuple(each.size for each in there if world.table.with_id(each.id) is not None)
+
+    @property
+    def recorded_sizes(self) -> tuple[int, ...]:
+        """Bytes of the payloads in the buffer, decoded or not."""
+        return tuple(each.size for each in self._lockstep.model.world.instances[self._name].records)
 
     def make_directory(self, file: str) -> Observation:
         """mkdir(2) within the instance."""
@@ -178,7 +196,7 @@ class Instance(Tracefs):
 
     def of(self, actor: str) -> Instance:
         """The same, used by another process."""
-        return Instance(self._lockstep, actor, self._prefix, self._patience_s, name=self._name)
+        return Instance(self._lockstep, actor, self.prefix, self._patience_s, name=self._name)
 
     def remove(self) -> Observation:
         """rmdir(2)."""
