@@ -100,7 +100,10 @@ def _setuid(world: World, operation: op.Setuid) -> Answer:
 def _open(world: World, operation: op.Open) -> Answer:
     process = world.process(operation.actor)
     tracefs.check_open(world, process, operation.path, operation.flags)
-    process.slots[operation.slot] = OpenFile(operation.path, operation.flags)
+    file = OpenFile(operation.path, operation.flags)
+    event = tracefs.event_at(world, operation.path)
+    file.event = None if event is None else event.serial
+    process.slots[operation.slot] = file
     return Answer(0)
 
 

@@ -169,7 +169,7 @@ def number(world: World, process: Process, path: str) -> int:
 def read_open(world: World, file: OpenFile, count: int) -> bytes:
     """read(2) of a descriptor: the text is made at position 0 and kept (seq_read)."""
     if is_switch(world, file.path):
-        data = _switch_text(world, file.path)[file.position : file.position + count]
+        data = _switch_text(world, file)[file.position : file.position + count]
         file.position += len(data)
         return data
     if file.path != STATUS:
@@ -191,15 +191,20 @@ def is_switch(world: World, path: str) -> bool:
     return listening.is_enable(local) or (found is not None and found[3] == "enable")
 
 
-def _switch_text(world: World, path: str) -> bytes:
+def _switch_text(world: World, file: OpenFile) -> bytes:
     """event_enable_read(), system_enable_read().  Raises Errno("ENODEV") for an event gone."""
-    name, local = instances.locate(world, path)
+    name, local = instances.locate(world, file.path)
     if listening.is_enable(local):
         return listening.group_text(world, name, local)
-    event = event_at(world, path)
+    return b"1\n" if name in _event_of(world, file).tracers else b"0\n"
+
+
+def _event_of(world: World, file: OpenFile) -> Event:
+    """event_file_file(): the event whose file was opened.  Raises Errno("ENODEV")."""
+    event = None if file.event is None else world.table.find(file.event)
     if event is None:
         raise Errno("ENODEV")
-    return b"1\n" if name in event.tracers else b"0\n"
+    return event
 
 
 def write_open(world: World, file: OpenFile, text: str) -> int:
@@ -209,10 +214,7 @@ def write_open(world: World, file: OpenFile, text: str) -> int:
     if listening.is_enable(local):
         file.position += len(text)
         return listening.set_group(world, name, local, on=on, count=len(text))
-    event = event_at(world, file.path)
-    if event is None:
-        raise Errno("ENODEV")
-    world.set_tracer(event, name, on=on)
+    world.set_tracer(_event_of(world, file), name, on=on)
     file.position += len(text)
     return len(text)
 

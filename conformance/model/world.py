@@ -41,6 +41,8 @@ class OpenFile:
     events: list[int] = field(default_factory=list)
     text: bytes = b""
     position: int = 0
+    # The event whose file it is, which may be gone.
+    event: int | None = None
     # A map, a program, a socket or an event of perf: what has no path.
     object: object | None = None
 
