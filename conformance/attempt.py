@@ -11,6 +11,7 @@ from conformance.cases.declare import Case
 from conformance.measured import AdaptedProfile
 from conformance.model.errors import ModelError
 from conformance.model.events import DEFAULT_MAX_EVENTS
+from conformance.model.instances import TOP
 from conformance.model.machine import Model
 from conformance.outcome import (
     Blame,
@@ -103,12 +104,19 @@ class Attempt:
         """Whether anything stays behind that does not go away by itself."""
         world = self._model.world
         lasting = any(event.self_reference or event.listened_to for event in world.table.events)
-        shared = not world.tracing_on or world.table.maximum != DEFAULT_MAX_EVENTS
-        return lasting or shared or bool(world.kprobes)
+        shared = not world.top.tracing_on or world.table.maximum != DEFAULT_MAX_EVENTS
+        return lasting or shared or bool(world.kprobes) or bool(self.forgotten())
+
+    def forgotten(self) -> list[str]:
+        """What a case has to put back itself, and did not."""
+        world = self._model.world
+        found = [f"instance {name}" for name in world.instances if name != TOP]
+        found += ["set_event_pid"] * bool(world.top.pids)
+        return found + ["set_event_notrace_pid"] * bool(world.top.no_pids)
 
     def recorded(self) -> bool:
         """Whether the trace buffer may hold something."""
-        return bool(self._model.world.records)
+        return bool(self._model.world.top.records)
 
     def judge(
         self, case: Case, case_id: str, error: BaseException | None, explain: Explain

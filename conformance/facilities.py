@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from errno import ENOSYS
+from errno import EFAULT, ENOSYS
 from typing import Any
 
 from conformance.abi.bpf_layouts import ATTR_SIZE, PROG_LOAD, Command, ProgramType
@@ -30,12 +30,14 @@ _SIGKILL = 9
 
 _PERF, _BPF = "CONFIG_PERF_EVENTS=y", "CONFIG_BPF_SYSCALL=y"
 _KPROBES = "CONFIG_KPROBE_EVENTS=y"
+_IO_URING = "CONFIG_IO_URING=y"
 # What a configuration has to say; CONFIG_BPF_EVENTS cannot be asked for, it follows.
 _PROMISES = {
     Facility.PERF: {_PERF},
     Facility.BPF: {_BPF},
     Facility.BPF_TRACING: {_PERF, _BPF, _KPROBES},
     Facility.KPROBES: {_KPROBES},
+    Facility.IO_URING: {_IO_URING},
 }
 
 
@@ -69,15 +71,18 @@ def facilities_of(channel: Channel) -> frozenset[Facility]:
             sys_call("bpf", Command.PROG_LOAD, SCRATCH, ATTR_SIZE, slot=0),
             _kprobe_command(f"p:{_KPROBE} user_events_write\n"),
             _kprobe_command(f"-:{_KPROBE}\n"),
+            # Without room for its answer: EFAULT, where it is there and allowed.
+            sys_call("io_uring_setup", 1, 0),
         ],
     )
     channel.call("", [["kill", _GAUGE, _SIGKILL]])
-    _, paranoid, command, _, _, _, loaded, probed, _ = map(_errno, results)
+    _, paranoid, command, _, _, _, loaded, probed, _, ring = map(_errno, results)
     found = {
         Facility.PERF: not paranoid,
         Facility.BPF: command != ENOSYS,
         Facility.BPF_TRACING: not paranoid and not loaded,
         Facility.KPROBES: not probed,
+        Facility.IO_URING: ring == EFAULT,
     }
     return frozenset(facility for facility, there in found.items() if there)
 

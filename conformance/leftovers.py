@@ -22,6 +22,9 @@ from conformance.sut.guest import Channel
 ACTOR = "root"
 _LIMIT = 1 << 20
 _EVENTS = f"{tracefs.ROOT}/events"
+_INSTANCES = f"{tracefs.ROOT}/instances"
+# Lists of processes that ftrace is limited to.
+_FILTERS = (f"{tracefs.ROOT}/set_event_pid", f"{tracefs.ROOT}/set_event_notrace_pid")
 _GAUGE = "uevt_gauge"
 _MEMORY = 0x2000_0000_0000
 _PAGE = 4096
@@ -58,8 +61,16 @@ class Janitor:
 
     def tidy(self) -> bool:
         """Undo what programs left behind; whether the system was as new already."""
-        status, definitions, tracing_on, maximum, probed = self._look()
-        repairs: list[Call] = []
+        status, definitions, tracing_on, maximum, probed, instances, *filters = self._look()
+        repairs: list[Call] = [
+            sys_call("rmdir", path_in(f"{_INSTANCES}/{name}")) for name in instances.split()
+        ]
+        # Opened for truncation they are empty.
+        repairs += [
+            _spill(path, "\n", os.O_TRUNC)
+            for path, text in zip(_FILTERS, filters, strict=True)
+            if text
+        ]
         if probed.strip():
             repairs.append(_spill(tracefs.PROBE_DETACH, "\n"))
         if tracing_on != "1\n":
@@ -148,7 +159,7 @@ class Janitor:
         # A kernel that cannot register the gauge fails the cases about multi-format events.
         return int(found[1], 16) + 1 if found else 0
 
-    def _look(self) -> tuple[str, str, str, str, str]:
+    def _look(self) -> list[str]:
         paths = (
             tracefs.STATUS,
             tracefs.DYNAMIC_EVENTS,
@@ -156,9 +167,10 @@ class Janitor:
             tracefs.MAXIMUM,
             tracefs.PROBE_ATTACH,
         )
-        results = self._channel.call(ACTOR, [["slurp", path, _LIMIT] for path in paths])
-        status, definitions, tracing_on, maximum, probed = map(_text, results)
-        return status, definitions, tracing_on, maximum, probed
+        calls: list[Call] = [["slurp", path, _LIMIT] for path in paths]
+        calls.append(["list", _INSTANCES])
+        calls += [["slurp", path, _LIMIT] for path in _FILTERS]
+        return list(map(_text, self._channel.call(ACTOR, calls)))
 
 
 def _name_in(line: str) -> str:

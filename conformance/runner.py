@@ -304,12 +304,16 @@ class Runner:
         if attempt.mark < 0:
             # It never began: nothing on the console is about it.
             return judged
-        judged = self._undisturbed(judged)
+        judged = self._undisturbed(attempt, judged)
         splats = guest.splats(attempt.mark)
         return with_splats(judged, splats, guest.console(attempt.mark))
 
-    def _undisturbed(self, judged: CaseResult) -> CaseResult:
+    def _undisturbed(self, attempt: Attempt, judged: CaseResult) -> CaseResult:
         """A case that has changed what the next one finds did more than it declares."""
+        forgotten = attempt.forgotten()
+        if forgotten and judged.outcome is Outcome.PASS:
+            why = f"it left behind: {', '.join(forgotten)}"
+            return replace(judged, outcome=Outcome.ERROR, blame=Blame.CASE, reason=why)
         if self._lost or self._surroundings is None:
             return judged
         changed = self._surroundings.changed()

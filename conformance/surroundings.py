@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.leftovers import ACTOR
 from conformance.sut import tracefs
+from conformance.sut.calls import Call
 from conformance.sut.guest import Channel
 
 _LIMIT = 1 << 16
@@ -23,9 +24,12 @@ _FILES = (
     "/proc/sys/kernel/unprivileged_bpf_disabled",
     f"{tracefs.ROOT}/current_tracer",
     f"{tracefs.ROOT}/kprobe_events",
+    f"{tracefs.ROOT}/set_event_notrace_pid",
     f"{tracefs.ROOT}/set_event_pid",
     f"{tracefs.ROOT}/uprobe_events",
 )
+# A directory, whose names are what is looked at.
+_INSTANCES = f"{tracefs.ROOT}/instances"
 
 
 class Surroundings:
@@ -44,14 +48,14 @@ class Surroundings:
         now = self._look()
         return [
             f"{path} was {_shown(before)} and is {_shown(after)}"
-            for path, before, after in zip(_FILES, self._before, now, strict=True)
+            for path, before, after in zip((*_FILES, _INSTANCES), self._before, now, strict=True)
             if before != after
         ]
 
     def _look(self) -> list[str]:
         """The files' texts; of one that is not there, or cannot be read, the error."""
-        results = self._channel.call(ACTOR, [["slurp", path, _LIMIT] for path in _FILES])
-        return list(map(_text, results))
+        calls: list[Call] = [["slurp", path, _LIMIT] for path in _FILES]
+        return list(map(_text, self._channel.call(ACTOR, [*calls, ["list", _INSTANCES]])))
 
 
 def _text(result: dict[str, Any]) -> str:

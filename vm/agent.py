@@ -19,8 +19,15 @@ A call is a list; integers are the kernel's, bytes are in hexadecimal.  To an ac
     The child is a new actor; value is its process id.
 ["slurp", PATH, LIMIT] and ["spill", PATH, BYTES, FLAGS]
     Read a file to its end, or open, write once and close.
+["list", PATH]
+    The names in a directory, a line each.
 ["number", PATH, ADDRESS]
     Store the decimal number that a file shows in its own memory, in eight bytes.
+["spill_pid", PATH, FLAGS]
+    The same with the number of the process, in decimal.
+["submit", SLOT, ADDRESS, COUNT, OFFSET, VECTOR]
+    Write COUNT bytes of its own memory, or with VECTOR so many iovecs, through io_uring; value and
+    errno are those of the completion.
 ["exit", STATUS]
     The last call of an actor; answered when it is reaped.
 

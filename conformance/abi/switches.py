@@ -185,6 +185,13 @@ SWITCHES: tuple[Switch, ...] = (
         None,
     ),
     Switch(
+        "ids_reused",
+        "a new event gets the lowest id that is free, not the next that was never given out",
+        "tracing: Optimize event type allocation with IDA",
+        (6, 2),
+        kind=Kind.BASE,
+    ),
+    Switch(
         "array_length_of_field",
         "`format` shows the length of an array from a number of its own, not from its type",
         "tracing: Fix TASK_COMM_LEN in trace event format file",

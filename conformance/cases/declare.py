@@ -57,6 +57,7 @@ class Facility(StrEnum):
     # Programs on events; they need bpf and perf.
     BPF_TRACING = "bpf_tracing"
     KPROBES = "kprobes"
+    IO_URING = "io_uring"
 
     @property
     def option(self) -> str:
@@ -69,6 +70,7 @@ _OPTION = {
     Facility.BPF: "CONFIG_BPF_SYSCALL",
     Facility.BPF_TRACING: "CONFIG_BPF_EVENTS",
     Facility.KPROBES: "CONFIG_KPROBE_EVENTS",
+    Facility.IO_URING: "CONFIG_IO_URING",
 }
 
 

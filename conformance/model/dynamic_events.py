@@ -11,7 +11,7 @@ from conformance.abi import grammar
 from conformance.abi import rfc as abi_rfc
 from conformance.abi.layouts import USER_EVENT_REG_PERSIST
 from conformance.abi.profiles import Generation
-from conformance.model import definition, rfc
+from conformance.model import definition, instances, rfc
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.world import Process, World
@@ -71,17 +71,26 @@ def _definition_in(world: World, command: str) -> str | None:
 
 
 def _delete_command(world: World, process: Process, command: str) -> None:
-    _reset_buffers(world)
     head, *tokens = definition.split_arguments(command)
     before, colon, target = head.partition(":")
     if not colon or (head.startswith("-") and before != "-"):
         raise Errno("EINVAL")
     system, slash, name = target.partition("/")
     if not slash:
-        system, name = "", target
+        name = target
         if not name:
             raise Errno("EINVAL")
-    elif system not in _systems(world):
+    try:
+        _delete(world, process, system if slash else None, name, tokens)
+    finally:
+        instances.reset_after_deletion(world)
+
+
+def _delete(
+    world: World, process: Process, system: str | None, name: str, tokens: list[str]
+) -> None:
+    """All events that match, up to the first that cannot go."""
+    if system is not None and system not in _systems(world):
         raise Errno("ENOENT")
     found = [event for event in world.table.events if _matches(world, event, name, tokens)]
     if not found:
@@ -108,15 +117,11 @@ def _matches(world: World, event: Event, name: str, tokens: list[str]) -> bool:
 
 def release_all(world: World, process: Process) -> None:
     """Opening dynamic_events for truncation: nothing goes while anything is busy."""
-    if any(not event.deletable for event in world.table.events):
-        raise Errno("EBUSY")
-    _reset_buffers(world)
-    for event in list(world.table.events):
-        world.table.free(event, capable=process.capable)
-        world.forget(event)
-
-
-def _reset_buffers(world: World) -> None:
-    """Deleting through dynamic_events may reset buffers in which anything ever was."""
-    if world.records:
-        world.trace_unknown = "an event was deleted through dynamic_events"
+    try:
+        if any(not event.deletable for event in world.table.events):
+            raise Errno("EBUSY")
+        for event in list(world.table.events):
+            world.table.free(event, capable=process.capable)
+            world.forget(event)
+    finally:
+        instances.reset_after_deletion(world)

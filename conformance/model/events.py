@@ -6,6 +6,7 @@ Source: kernel/trace/trace_events_user.c, functions named where a rule is applie
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 from conformance.abi import grammar
 from conformance.abi.layouts import (
@@ -42,18 +43,16 @@ class Event:
     bpf_iter: bool = False
     visible: bool = True
     references: int = 0
+    # The instances that listen to it, and those that ever did.
     tracers: set[str] = field(default_factory=set)
+    was_enabled: set[str] = field(default_factory=set)
     index: int = 0
     status: int = 0
     foreign: bool = False
     # How many events of perf are open on it.
     perf: int = 0
-    records: int = 0
-
-    @property
-    def id(self) -> int:
-        """What stands for its number in `id`: one that the kernel gives to nothing."""
-        return _FIRST_ID + self.serial
+    # What stands for its number in `id`: one that the kernel gives to nothing.
+    id: int = 0
 
     @property
     def multi(self) -> bool:
@@ -100,6 +99,8 @@ class EventTable:
         self.maximum = DEFAULT_MAX_EVENTS
         self.multi_id = 0
         self._created = 0
+        self._ids_used = 0
+        self._freed_ids: list[int] = []
         self._by_serial: dict[int, Event] = {}
         self._by_name: dict[str, list[Event]] = {}
         self._indexes = status_page.Indexes(profile)
@@ -108,6 +109,10 @@ class EventTable:
     def events(self) -> list[Event]:
         """The events, oldest first."""
         return list(self._by_serial.values())
+
+    def with_id(self, number: int) -> Event | None:
+        """The event that has an id now."""
+        return next((each for each in self._by_serial.values() if each.id == number), None)
 
     def find(self, serial: int) -> Event | None:
         """The event with a serial number, unless it is gone."""
@@ -133,9 +138,10 @@ class EventTable:
         return self._by_name.get(name, [])[::-1]
 
     def remove(self, event: Event) -> None:
-        """Take an event out of the table; its index is free again."""
+        """Take an event out of the table; its index and its id are free again."""
         del self._by_serial[event.serial]
         self._by_name[event.name].remove(event)
+        heappush(self._freed_ids, event.id)
         self._indexes.free(event.index)
 
     def register(self, raw: str, flags: int, *, capable: bool) -> Event:
@@ -189,7 +195,20 @@ class EventTable:
         self._add(event)
         return event
 
+    @property
+    def created(self) -> int:
+        """How many events there ever were: the serial number of the next."""
+        return self._created
+
+    def _take_id(self) -> int:
+        """trace_output.c:register_trace_event(): the lowest that is free, or one never used."""
+        if self._freed_ids and self.profile.has("ids_reused"):
+            return heappop(self._freed_ids)
+        self._ids_used += 1
+        return _FIRST_ID + self._ids_used
+
     def _add(self, event: Event) -> None:
+        event.id = self._take_id()
         self._created += 1
         self._by_serial[event.serial] = event
         self._by_name.setdefault(event.name, []).append(event)

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from conformance.model import instances
 from conformance.model.errors import Errno, NotModelled
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def command(world: World, text: str) -> None:
         world.kprobes_made += 1
         world.kprobes.append(Kprobe(created[1], _FIRST_ID + world.kprobes_made))
     elif removed := _DELETE.fullmatch(text):
+        instances.reset_after_deletion(world)
         probe = find(world, removed[1])
         if probe is None:
             raise Errno("ENOENT")

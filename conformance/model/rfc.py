@@ -118,15 +118,15 @@ def _record(world: World, process: Process, event: Event, segment: Segment) -> N
     given = rfc.USER_BPF_CONTEXT.pack({"udatalen": count, "udata": address})
     bpf_context.run_attached(world, process, event, bpf_context.Context(given))
     size = grammar.TRACE_ENTRY_SIZE + count
-    to_ftrace = writing.ftrace_takes(world, event, size)
+    takers = writing.ftrace_takers(world, process, event, size)
     to_perf = writing.perf_takers(world, process, event, size)
-    if not to_ftrace and not to_perf:
+    if not takers and not to_perf:
         return
     if process.memory.readable(address, count) < count:
         if process.cpu is None:
             raise NotModelled("a record that is never ended, on some processor")
-        if to_ftrace:
-            world.trace_stuck.add(process.cpu)
+        for instance in takers:
+            instance.stuck.add(process.cpu)
         if to_perf:
             world.perf_stuck.add(process.cpu)
         return

@@ -12,12 +12,16 @@ from conformance.abi.perf import PERF_EVENT_IOC_SET_BPF
 from conformance.abi.profiles import Generation
 from conformance.model import (
     bpf_syscalls,
+    consuming,
     dynamic_events,
+    instances,
+    listening,
     perf,
     registration,
     rfc,
     sockets,
     tracefs,
+    uring,
     writing,
 )
 from conformance.model.envelope import Answer
@@ -96,7 +100,10 @@ def _setuid(world: World, operation: op.Setuid) -> Answer:
 def _open(world: World, operation: op.Open) -> Answer:
     process = world.process(operation.actor)
     tracefs.check_open(world, process, operation.path, operation.flags)
-    process.slots[operation.slot] = OpenFile(operation.path, operation.flags)
+    file = OpenFile(operation.path, operation.flags)
+    event = tracefs.event_at(world, operation.path)
+    file.event = None if event is None else event.serial
+    process.slots[operation.slot] = file
     return Answer(0)
 
 
@@ -190,6 +197,9 @@ def _write(world: World, operation: op.Write) -> Answer:
     if file.path == tracefs.DYNAMIC_EVENTS and file.flags & os.O_ACCMODE != os.O_RDONLY:
         commands = process.memory.read(operation.address, operation.count)
         return Answer(dynamic_events.run_commands(world, process, commands.decode("latin-1")))
+    if tracefs.is_switch(world, file.path) and file.flags & os.O_ACCMODE != os.O_RDONLY:
+        text = process.memory.read(operation.address, operation.count)
+        return Answer(tracefs.write_open(world, file, text.decode("latin-1")))
     process, file = _data_file(world, operation.actor, operation.slot)
     segment = (operation.address, operation.count)
     write = rfc.write if _is_rfc(world) else writing.write
@@ -381,4 +391,8 @@ _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     op.StoreDescriptor: _store_descriptor,
     op.Socketpair: sockets.socketpair,
     op.Setsockopt: sockets.setsockopt,
+    **consuming.HANDLERS,
+    **instances.HANDLERS,
+    **listening.HANDLERS,
+    **uring.HANDLERS,
 }

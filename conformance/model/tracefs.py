@@ -16,18 +16,17 @@ from conformance.model import (
     dynamic_events,
     foreign_probe,
     format_text,
+    instances,
     kernel_events,
     kprobes,
+    listening,
+    printing,
     status_text,
 )
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
-from conformance.model.world import (
-    TOP,
-    OpenFile,
-    Process,
-    World,
-)
+from conformance.model.instances import Instance
+from conformance.model.world import OpenFile, Process, World
 
 TRACEFS = "/sys/kernel/tracing"
 DATA = f"{TRACEFS}/user_events_data"
@@ -48,8 +47,12 @@ MODES = {
 }
 _RFC_MODES = {DATA: 0o644, MMAP: 0o644}
 _EVENT_MODES = {"enable": 0o640, "filter": 0o640, "trigger": 0o640, "format": 0o440, "id": 0o440}
+# Of the files above all events, or all of a system.
+_GROUP_MODE = 0o640
 
 _EVENT_FILE = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/(.+)/(\w+)")
+
+_STATS = re.compile(rf"{TRACEFS}/per_cpu/cpu(\d+)/stats")
 
 # What stands before the body of a trace line: task, pid, cpu, flags, time.
 _LINE_HEAD = "model-1 [000] ..... 0.000000: "
@@ -60,7 +63,7 @@ def event_file(world: World, path: str) -> tuple[Event, str] | None:
 
     None for a path elsewhere; raises Errno("ENOENT") for an event that is not there.
     """
-    found = _EVENT_FILE.fullmatch(path)
+    found = _EVENT_FILE.fullmatch(instances.locate(world, path)[1])
     if found is None:
         return None
     name = found[2].encode().decode("latin-1")
@@ -94,6 +97,7 @@ def check_open(world: World, process: Process, path: str, flags: int) -> None:
         raise Errno("EACCES")
     _check_there(world, path)
     event_file(world, path)
+    listening.check_open(world, path, flags)
     if path == DYNAMIC_EVENTS and flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
         dynamic_events.release_all(world, process)
 
@@ -106,6 +110,10 @@ def mode(world: World, path: str) -> int:
     if world.profile.generation is Generation.RFC_V1 and path in _RFC_MODES:
         return _RFC_MODES[path]
     key = path if found is None else found[1]
+    if listening.is_group(world, path):
+        return _GROUP_MODE
+    if found is not None and key not in modes:
+        raise Errno("ENOENT")
     if key not in modes:
         raise NotModelled(f"the mode of {path}")
     if path == STATUS and world.profile.has("status_page"):
@@ -116,23 +124,30 @@ def mode(world: World, path: str) -> int:
 def read(world: World, process: Process, path: str) -> bytes | None:
     """The whole text of a file, or None when nothing is known of it yet."""
     check_open(world, process, path, os.O_RDONLY)
+    name, local = instances.locate(world, path)
+    instance = world.instances[name]
     found = event_file(world, path)
     if found is not None:
-        return _event_text(world, *found)
-    match path:
+        return _event_text(world, *found, name)
+    if listening.is_group(world, path):
+        return listening.read(world, path)
+    match local:
         case _ if path == STATUS:
             return _encode(status_text.text(world))
         case _ if path == DYNAMIC_EVENTS:
             return _encode(dynamic_events.text(world))
-        case _ if path == TRACING_ON:
-            return b"1\n" if world.tracing_on else b"0\n"
+        case _ if local == TRACING_ON:
+            return b"1\n" if instance.tracing_on else b"0\n"
         case _ if path == MAXIMUM:
             _check_limited(world)
             return b"%d\n" % world.table.maximum
-        case _ if path == TRACE:
-            return _trace_text(world)
+        case _ if local == TRACE:
+            return trace_text(world, instance)
         case _ if path == foreign_probe.ATTACH:
             return _encode(foreign_probe.shown(world))
+    stats = _STATS.fullmatch(local)
+    if stats is not None:
+        return _encode(instance.counts(int(stats[1])))
     others = kernel_events.find(world, path)
     if others is not None:
         return kernel_events.read(world, path, *others)
@@ -153,6 +168,10 @@ def number(world: World, process: Process, path: str) -> int:
 
 def read_open(world: World, file: OpenFile, count: int) -> bytes:
     """read(2) of a descriptor: the text is made at position 0 and kept (seq_read)."""
+    if is_switch(world, file.path):
+        data = _switch_text(world, file)[file.position : file.position + count]
+        file.position += len(data)
+        return data
     if file.path != STATUS:
         raise NotModelled(f"read(2) of {file.path}")
     if file.position == 0:
@@ -160,6 +179,44 @@ def read_open(world: World, file: OpenFile, count: int) -> bytes:
     data = file.text[file.position : file.position + count]
     file.position += len(data)
     return data
+
+
+def is_switch(world: World, path: str) -> bool:
+    """Whether a path, of an event that may be gone, is an `enable` of one or several."""
+    try:
+        local = instances.locate(world, path)[1]
+    except Errno:
+        return False
+    found = _EVENT_FILE.fullmatch(local)
+    return listening.is_enable(local) or (found is not None and found[3] == "enable")
+
+
+def _switch_text(world: World, file: OpenFile) -> bytes:
+    """event_enable_read(), system_enable_read().  Raises Errno("ENODEV") for an event gone."""
+    name, local = instances.locate(world, file.path)
+    if listening.is_enable(local):
+        return listening.group_text(world, name, local)
+    return b"1\n" if name in _event_of(world, file).tracers else b"0\n"
+
+
+def _event_of(world: World, file: OpenFile) -> Event:
+    """event_file_file(): the event whose file was opened.  Raises Errno("ENODEV")."""
+    event = None if file.event is None else world.table.find(file.event)
+    if event is None:
+        raise Errno("ENODEV")
+    return event
+
+
+def write_open(world: World, file: OpenFile, text: str) -> int:
+    """write(2) of the descriptor of an `enable`: the position moves on, and means nothing."""
+    name, local = instances.locate(world, file.path)
+    on = listening.switch(text)
+    if listening.is_enable(local):
+        file.position += len(text)
+        return listening.set_group(world, name, local, on=on, count=len(text))
+    world.set_tracer(_event_of(world, file), name, on=on)
+    file.position += len(text)
+    return len(text)
 
 
 def seek_open(world: World, file: OpenFile, offset: int, whence: int) -> int:
@@ -181,27 +238,31 @@ def seek_open(world: World, file: OpenFile, offset: int, whence: int) -> int:
 def write(world: World, process: Process, path: str, data: bytes, flags: int) -> int:
     """open, one write(2), close; the value is what write(2) returns."""
     check_open(world, process, path, flags)
+    name, local = instances.locate(world, path)
+    instance = world.instances[name]
     text = data.decode("latin-1")
     found = event_file(world, path)
     if found is not None:
-        _write_event_file(world, *found, text)
+        _write_event_file(world, *found, text, name)
         return len(data)
+    if listening.is_group(world, path):
+        return listening.write(world, path, text)
     others = kernel_events.find(world, path)
     if others is not None and others[1] == "enable":
-        kernel_events.set_enabled(world, others[0], on=_switch(text))
+        kernel_events.set_enabled(world, others[0], on=listening.switch(text))
         return len(data)
-    match path:
+    match local:
         case _ if path == DYNAMIC_EVENTS:
             return dynamic_events.run_commands(world, process, text)
         case _ if path == kprobes.KPROBE_EVENTS:
             kprobes.command(world, text)
-        case _ if path == TRACING_ON:
-            world.tracing_on = _number(text) != 0
+        case _ if local == TRACING_ON:
+            instance.tracing_on = definition.parse_unsigned(text, 10) != 0
         case _ if path == MAXIMUM:
             _check_limited(world)
             world.table.maximum = _sysctl(text)
-        case _ if path == TRACE and flags & os.O_TRUNC:
-            _clear_trace(world)
+        case _ if local == TRACE and flags & os.O_TRUNC:
+            instance.reset()
         case _ if path == foreign_probe.ATTACH:
             foreign_probe.attach(world, text)
         case _ if path == foreign_probe.DETACH:
@@ -214,10 +275,10 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
 # events/SYSTEM/NAME/
 
 
-def _event_text(world: World, event: Event, file: str) -> bytes | None:
+def _event_text(world: World, event: Event, file: str, instance: str) -> bytes | None:
     match file:
         case "enable":
-            return b"1\n" if TOP in event.tracers else b"0\n"
+            return b"1\n" if instance in event.tracers else b"0\n"
         case "format":
             return _encode(format_text.text(event, world.profile))
         case "id":
@@ -225,47 +286,35 @@ def _event_text(world: World, event: Event, file: str) -> bytes | None:
     raise NotModelled(f"reading {file} of an event")
 
 
-def _write_event_file(world: World, event: Event, file: str, text: str) -> None:
+def _write_event_file(world: World, event: Event, file: str, text: str, instance: str) -> None:
     if file != "enable":
         raise NotModelled(f"writing {file} of an event")
-    world.set_tracer(event, TOP, on=_switch(text))
-
-
-def _switch(text: str) -> bool:
-    """event_enable_write(): 0 or 1.  Raises Errno("EINVAL")."""
-    value = _number(text)
-    if value not in (0, 1):
-        raise Errno("EINVAL")
-    return bool(value)
+    world.set_tracer(event, instance, on=listening.switch(text))
 
 
 # trace, tracing_on, sysctl
 
 
-def _trace_text(world: World) -> bytes:
-    if world.trace_unknown:
-        raise NotModelled(f"the trace buffer: {world.trace_unknown}; clear it first")
-    return _encode("".join(f"{_LINE_HEAD}{record.text}" for record in world.records))
+def trace_text(world: World, instance: Instance) -> bytes:
+    """What `trace` shows of a buffer, and what a reader of trace_pipe is given."""
+    if instance.unknown:
+        raise NotModelled(f"the trace buffer: {instance.unknown}; clear it first")
+    lines = (f"{_LINE_HEAD}{_body(world, record)}" for record in instance.records)
+    return _encode("".join(lines))
 
 
-def _clear_trace(world: World) -> None:
-    if world.trace_stuck:
-        raise NotModelled("clearing a buffer in which a record was never committed")
-    world.records.clear()
-    world.trace_unknown = ""
-    for event in world.table.events:
-        event.records = 0
+def _body(world: World, record: instances.Record) -> str:
+    """trace.c:print_trace_fmt(): decoded as whatever event has the number now."""
+    event = world.table.with_id(record.id)
+    if event is None:
+        return f"Unknown type {record.id}\n"
+    return printing.record_text(event.tracepoint, event.fields, record.raw, world.profile)
 
 
 def _check_limited(world: World) -> None:
     """Where a page gives room to events there is no sysctl for their number."""
     if not world.profile.has("remote_enable"):
         raise Errno("ENOENT")
-
-
-def _number(text: str) -> int:
-    """kstrtoul_from_user() with base 10."""
-    return definition.parse_unsigned(text, 10)
 
 
 def _sysctl(text: str) -> int:

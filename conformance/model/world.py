@@ -12,14 +12,13 @@ from conformance.abi.layouts import EVENT_BIT_FTRACE, EVENT_BIT_OTHER, EVENT_BIT
 from conformance.abi.profiles import Generation, Profile
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event, EventTable
+from conformance.model.instances import TOP, Instance
 from conformance.model.kprobes import Kprobe
 from conformance.model.memory import AddressSpace, Page
 from conformance.model.perf_event import PerfEvent
 from conformance.model.rfc_events import RfcTable
 from conformance.model.status_page import StatusPage
 
-# The tracefs instance at the top, as opposed to instances/NAME.
-TOP = ""
 # Descriptors have these numbers here, more than any process opens.
 _FIRST_DESCRIPTOR = 1 << 20
 _NO_DESCRIPTOR = (1 << 31) - 1
@@ -42,6 +41,8 @@ class OpenFile:
     events: list[int] = field(default_factory=list)
     text: bytes = b""
     position: int = 0
+    # The event whose file it is, which may be gone.
+    event: int | None = None
     # A map, a program, a socket or an event of perf: what has no path.
     object: object | None = None
 
@@ -127,15 +128,6 @@ class FixUp:
 Transition = Release | Remove | FixUp
 
 
-@dataclass(slots=True, eq=False)
-class Record:
-    """One record in the trace buffer; ``size`` is that of its payload in bytes."""
-
-    event: int
-    text: str
-    size: int
-
-
 @dataclass(slots=True)
 class World:
     """Everything the model knows about one running system."""
@@ -145,15 +137,12 @@ class World:
     status_page: StatusPage | None = None
     processes: dict[str, Process] = field(default_factory=dict)
     pending: list[Transition] = field(default_factory=list)
-    records: list[Record] = field(default_factory=list)
-    # Why the content of the trace buffer is not known, if it is not.
-    trace_unknown: str = ""
-    # Processors on which a record was reserved that will never be committed: those behind it
-    # stay unseen.
-    trace_stuck: set[int] = field(default_factory=set)
+    # By name; what earlier programs of the guest left to be done in the first is not known.
+    instances: dict[str, Instance] = field(
+        default_factory=lambda: {TOP: Instance(clear_trace=None)}
+    )
     # Processors on which a record for perf was begun that will never be submitted.
     perf_stuck: set[int] = field(default_factory=set)
-    tracing_on: bool = True
     # Events of the kernel's own: the content of their files, fixed by the first reading,
     # and which of them are enabled, as system:name.
     opaque: dict[str, bytes] = field(default_factory=dict)
@@ -176,6 +165,11 @@ class World:
             raise NotModelled(f"actor {actor!r} does not live")
         return self.processes[actor]
 
+    @property
+    def top(self) -> Instance:
+        """The instance at the top."""
+        return self.instances[TOP]
+
     def event(self, serial: int) -> Event:
         """An event that is referenced and therefore lives."""
         event = self.table.find(serial)
@@ -193,11 +187,14 @@ class World:
             self.pending.append(Remove(serial))
 
     def forget(self, event: Event) -> None:
-        """What the removal of an event leaves behind in the trace buffer and status page."""
+        """What the removal of an event leaves behind in status page and instances.
+
+        Its records stay where they are (trace_events.c:probe_remove_event_call).
+        """
         if self.status_page is not None:
             self.status_page.show(event.index, 0)
-        if event.records:
-            self.trace_unknown = f"event {event.name!r} was removed with records in the buffer"
+        for name in event.was_enabled:
+            self.instances[name].clear_trace = True
 
     def close(self, file: OpenFile) -> None:
         """A descriptor went away; the last one drops the references (user_events_release)."""
@@ -269,6 +266,7 @@ class World:
             return
         if on:
             event.tracers.add(instance)
+            event.was_enabled.add(instance)
             event.references += 1
             self._tell(event)
         else:

@@ -1,7 +1,7 @@
 """write() and writev() on user_events_data: index, payload, validators, sinks.
 
 Source: fs/read_write.c:vfs_write, vfs_writev, do_pwritev; lib/iov_iter.c:import_iovec;
-trace_events_user.c:user_events_write, user_events_write_core, user_event_validate.
+trace_events_user.c:user_events_write, user_eventswrite_core, user_event_validate.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from conformance.abi.perf import PERF_MAX_TRACE_SIZE
 from conformance.model import bpf_context, kprobes, memory
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
+from conformance.model.instances import Instance, Record, actor_of
 from conformance.model.perf_event import PerfEvent
-from conformance.model.printing import record_text
-from conformance.model.world import TOP, OpenFile, Process, Record, World
+from conformance.model.world import OpenFile, Process, World
 
 Segment = tuple[int, int]
 
@@ -44,7 +44,7 @@ def write(
     kprobes.hit(world, process, address, count)
     if position != 0:
         raise Errno("EFAULT")
-    return _write_core(world, process, file, [segment])
+    return write_core(world, process, file, [segment])
 
 
 def writev(
@@ -56,7 +56,7 @@ def writev(
     if sum(length for _, length in segments) == 0:
         return 0
     # write_iter has no position: pwritev() works at any offset.
-    return _write_core(world, process, file, segments)
+    return write_core(world, process, file, segments)
 
 
 def check_call(file: OpenFile, position: int) -> None:
@@ -86,7 +86,8 @@ def import_vector(process: Process, address: int, count: int) -> list[Segment]:
     return segments
 
 
-def _write_core(world: World, process: Process, file: OpenFile, segments: Sequence[Segment]) -> int:
+def write_core(world: World, process: Process, file: OpenFile, segments: Sequence[Segment]) -> int:
+    """user_events_write_core(): index, event, payload, sinks; the value that is returned."""
     total = sum(length for _, length in segments)
     head, rest = _take(process, segments, _INDEX_SIZE)
     index = int.from_bytes(head, "little", signed=True)
@@ -148,41 +149,40 @@ def record(world: World, process: Process, event: Event, payload: bytes) -> None
     wants it at the moment; those that take it agree whether it is valid.
     """
     raw = _HEADER + payload
-    to_ftrace = ftrace_takes(world, event, len(raw))
+    takers = ftrace_takers(world, process, event, len(raw))
     to_perf = perf_takers(world, process, event, len(raw))
-    if not to_ftrace and not to_perf:
+    if not takers and not to_perf:
         return
     if not payload and not world.profile.has("empty_payload"):
         # Copying no byte at all was taken for a copy that failed.
         raise Errno("EFAULT")
     if world.profile.has("dynamic_fields_validated"):
         _validate(event, raw)
-    if to_ftrace and not _is_stuck(world, process):
-        text = record_text(event.tracepoint, event.fields, raw, world.profile)
-        event.records += 1
-        world.records.append(Record(event.serial, text, len(payload)))
+    for instance in takers:
+        if not _is_stuck(instance, process):
+            made = Record(event.id, raw, actor_of(world, process), process.cpu)
+            instance.records.append(made)
     for taker in to_perf:
         taker.occur(raw)
 
 
-def _is_stuck(world: World, process: Process) -> bool:
+def _is_stuck(instance: Instance, process: Process) -> bool:
     """Whether a record is committed behind one that never is (rb_end_commit)."""
-    if world.trace_stuck and process.cpu is None:
+    if instance.stuck and process.cpu is None:
         raise NotModelled("records of any processor, and the buffer of one stuck")
-    return process.cpu in world.trace_stuck
+    return process.cpu in instance.stuck
 
 
-def ftrace_takes(world: World, event: Event, size: int) -> bool:
-    """user_event_ftrace(), as far as it asks for room in the buffer for a record."""
-    if not event.tracers:
-        return False
-    if event.tracers != {TOP}:
-        raise NotModelled("records outside of the top instance")
-    if not world.tracing_on or size > LONGEST_RECORD:
-        return False
+def ftrace_takers(world: World, process: Process, event: Event, size: int) -> list[Instance]:
+    """user_event_ftrace(): the instances that have room for a record and want it."""
+    actor = actor_of(world, process)
+    listening = (world.instances[name] for name in event.tracers)
+    takers = [instance for instance in listening if instance.wants(actor)]
+    if not takers or size > LONGEST_RECORD:
+        return []
     if size > SURE_RECORD and not world.profile.has("long_records_kept"):
         raise NotModelled("a record whose fate depends on the time since the last")
-    return True
+    return takers
 
 
 def perf_takers(world: World, process: Process, event: Event, size: int) -> list[PerfEvent]:

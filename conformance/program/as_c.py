@@ -6,6 +6,7 @@ import mmap
 import os
 
 from conformance.program import operations as op
+from conformance.program import tracing
 
 _OPEN_FLAGS = ("O_WRONLY", "O_RDWR", "O_APPEND", "O_TRUNC", "O_CREAT", "O_NONBLOCK", "O_CLOEXEC")
 _PROTECTIONS = ("PROT_READ", "PROT_WRITE", "PROT_EXEC")
@@ -86,6 +87,24 @@ def _descriptor(operation: op.Operation) -> str:
         case op.Bpf(command=command, address=address, size=size, slot=made):
             kept = "" if made is None else f"fd{made} = "
             return f"{kept}bpf({command}, (union bpf_attr *){address:#x}, {size})"
+    return _tracing(operation)
+
+
+def _tracing(operation: op.Operation) -> str:
+    match operation:
+        case tracing.MakeDirectory(path=path):
+            return f'mkdir("{path}", 0755)'
+        case tracing.RemoveDirectory(path=path):
+            return f'rmdir("{path}")'
+        case tracing.WritePid(path=path, flags=flags):
+            return f'echo(open("{path}", {open_flags(flags)}), getpid())'
+        case tracing.ReadPipe(slot=slot, count=count):
+            return f"read(fd{slot}, buffer, {count})"
+        case tracing.ReadPage(slot=slot):
+            return f"read(fd{slot}, buffer, getpagesize())"
+        case tracing.SubmitWrite(slot=slot, address=address, count=count, offset=offset):
+            kind = "writev" if operation.vector else "write"
+            return f"io_uring_prep_{kind}(sqe, fd{slot}, (void *){address:#x}, {count}, {offset})"
     raise TypeError(f"operation without a form in C: {operation!r}")
 
 

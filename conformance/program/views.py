@@ -16,6 +16,12 @@ _HEADER, _UNIT, _LEAST = 8, 4, 12
 _LINE_START = re.compile(rb"^(?:ue?:|\d+:)")
 # Behind a definition of the first version; a status of which no bit means anything shows nobody.
 _USED_BY = re.compile(rb" \(Used by(?: ftrace)?(?: perf)?(?: other)?\)$", re.MULTILINE)
+# trace.c:print_trace_fmt: a record of an event that is gone.
+_UNKNOWN_TYPE = re.compile(rb"^Unknown type \d+$", re.MULTILINE)
+# A line of per_cpu/cpuN/stats that counts events.
+_COUNT = re.compile(
+    rb"^(?:entries|overrun|commit overrun|dropped events|read events): \d+\n", re.MULTILINE
+)
 _FORMAT_ID = re.compile(rb"^ID: \d+$", re.MULTILINE)
 # "\tfield:char msg[20];\toffset:8;": the brackets of an array field behind its name.  The
 # __data_loc form keeps its brackets with the type, where the kernel prints the text as is.
@@ -37,6 +43,10 @@ def read(operation: ReadFile, data: bytes) -> bytes:
             return _without_id(data)
         case View.RECORDS:
             return _records(data, operation.prefix, operation.sizes)
+        case View.BODIES:
+            return _UNKNOWN_TYPE.sub(b"Unknown type N", _records(data, "", operation.sizes))
+        case View.COUNTS:
+            return b"".join(_COUNT.findall(data))
 
 
 def _own_lines(data: bytes, prefix: bytes) -> bytes:

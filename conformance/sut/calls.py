@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from conformance.abi.perf import PERF_FLAG_FD_CLOEXEC
 from conformance.program import operations as op
+from conformance.program import page, tracing
 
 Call = Sequence[object]
 
@@ -38,7 +39,10 @@ _NR = {
     "writev": 20,
     "socketpair": 53,
     "setsockopt": 54,
+    "getpid": 39,
     "fcntl": 72,
+    "mkdir": 83,
+    "rmdir": 84,
     "setgroups": 116,
     "setresuid": 117,
     "setresgid": 119,
@@ -51,6 +55,7 @@ _NR = {
     "perf_event_open": 298,
     "finit_module": 313,
     "bpf": 321,
+    "io_uring_setup": 425,
 }
 _AT_FDCWD = -100
 # Where stat(2) and socketpair(2) put their answers: a page that no program maps.
@@ -116,7 +121,26 @@ def calls_of(operation: op.Operation) -> list[Call]:
         case op.Mmap() | op.Munmap() | op.Mprotect():
             return [_memory_call(operation)]
         case _:
-            return [_descriptor_call(operation)]
+            return _tracing_calls(operation) or [_descriptor_call(operation)]
+
+
+def _tracing_calls(operation: op.Operation) -> list[Call]:
+    """The calls of what tracing.py describes, none for anything else."""
+    match operation:
+        case tracing.MakeDirectory(path=path):
+            return [sys_call("mkdir", path_in(path), 0o755)]
+        case tracing.RemoveDirectory(path=path):
+            return [sys_call("rmdir", path_in(path))]
+        case tracing.WritePid(path=path, flags=flags):
+            return [["spill_pid", path, flags]]
+        case tracing.ReadPipe(slot=slot, count=count):
+            return [sys_call("read", fd(slot), {"out": count}, count)]
+        case tracing.ReadPage(slot=slot, id_path=id_path):
+            read = sys_call("read", fd(slot), {"out": page.SIZE}, page.SIZE)
+            return [["slurp", id_path, _FILE_LIMIT], sys_call("getpid"), read]
+        case tracing.SubmitWrite(slot=slot, address=address, count=count, offset=offset):
+            return [["submit", slot, address, count, offset, operation.vector]]
+    return []
 
 
 def _stat_calls(path: str) -> list[Call]:

@@ -15,6 +15,7 @@ from typing import Protocol
 from conformance.abi import layouts
 from conformance.abi.profiles import PLACE_MEMBER, USER_REG_OF, Profile
 from conformance.program import operations as op
+from conformance.program import tracing
 from conformance.program.operations import Observation
 from conformance.sut.places import BUFFER, STRING, STRUCT
 
@@ -258,6 +259,25 @@ class DataFile:
         """pwritev(2) with one iovec per part at a file offset."""
         program, vector = self._gather(parts)
         call = op.Pwritev(self.process.actor, self.slot, vector, len(parts), offset)
+        return self.process.run(*program, call)
+
+    def submit(self, data: bytes, *, offset: int = 0) -> Observation:
+        """A write of raw bytes through io_uring."""
+        actor = self.process.actor
+        self.process.queue(op.Store(actor, BUFFER, data))
+        return self.process.run(tracing.SubmitWrite(actor, self.slot, BUFFER, len(data), offset))
+
+    def submit_at(self, address: int, count: int, *, vector: bool = False) -> Observation:
+        """A write through io_uring of whatever lies at an address: bytes or iovecs."""
+        actor = self.process.actor
+        return self.process.run(
+            tracing.SubmitWrite(actor, self.slot, address, count, vector=vector)
+        )
+
+    def submitv(self, parts: Sequence[bytes]) -> Observation:
+        """A writev through io_uring with one iovec per part."""
+        program, vector = self._gather(parts)
+        call = tracing.SubmitWrite(self.process.actor, self.slot, vector, len(parts), vector=True)
         return self.process.run(*program, call)
 
     def _gather(self, parts: Sequence[bytes]) -> tuple[list[op.Operation], int]:

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from conformance.program import operations as op
-from conformance.program import ring, views
+from conformance.program import page, ring, tracing, views
 from conformance.sut.calls import STAT_MODE, Call, calls_of
 from conformance.sut.crew import Crew, Hand
 from conformance.sut.executor import Deadline
@@ -137,6 +137,13 @@ def _observation(
         data = views.read(operation, data or b"")
     elif isinstance(operation, op.ReadRing):
         data = ring.shown(data or b"", operation.sample_type).encode()
+    elif isinstance(operation, tracing.ReadPipe):
+        lines = op.ReadFile("", "", op.View.RECORDS, operation.prefix, operation.sizes)
+        data = views.read(lines, data or b"")
+    elif isinstance(operation, tracing.ReadPage):
+        number, pid, _ = results
+        type_ = int(bytes.fromhex(number["data"]))
+        data = page.shown(data or b"", type_, pid["value"], operation.sizes).encode()
     elif isinstance(operation, op.Stat):
         value = stat.S_IMODE(int.from_bytes((data or b"")[STAT_MODE], "little"))
         data = None

@@ -7,6 +7,7 @@ import os
 
 from conformance.abi.profiles import Profile
 from conformance.program import operations as op
+from conformance.program import tracing
 from conformance.program.operations import Observation
 from conformance.sut.data_file import DataFile, Word
 from conformance.sut.lockstep import Lockstep
@@ -77,6 +78,10 @@ class Process:
         slot = self.free_slot()
         return self.run(op.Open(self.actor, slot, path, flags)), slot
 
+    def close(self, slot: int) -> Observation:
+        """close(2)."""
+        return self.run(op.Close(self.actor, slot))
+
     def open_data(self, flags: int = os.O_RDWR) -> DataFile:
         """Open user_events_data."""
         slot = self.free_slot()
@@ -139,6 +144,10 @@ class Process:
         address = self._free
         self._free += (pages + 1) * PAGE
         return address
+
+    def write_pid(self, path: str, flags: int = os.O_WRONLY) -> Observation:
+        """Write the process's own number to a file."""
+        return self.run(tracing.WritePid(self.actor, path, flags))
 
     def pin(self, cpu: int = 0) -> Observation:
         """Run on one processor only, for good."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
+from conformance.model.instances import TOP
 from conformance.program import operations as op
+from conformance.program import tracing
 from conformance.program.operations import Observation, View
 from conformance.sut.lockstep import Lockstep
 
@@ -36,15 +38,19 @@ class Tracefs:
     until nothing is pending that changes it.
     """
 
-    def __init__(self, lockstep: Lockstep, actor: str, prefix: str, patience_s: float) -> None:
+    def __init__(
+        self, lockstep: Lockstep, actor: str, prefix: str, patience_s: float, *, name: str = TOP
+    ) -> None:
+        self.root = f"{ROOT}/instances/{name}" if name else ROOT
+        self._name = name
         self._lockstep = lockstep
         self._actor = actor
-        self._prefix = prefix
+        self.prefix = prefix
         self._patience_s = patience_s
 
     def read(self, path: str, view: View = View.EXACT, *, eventually: bool = False) -> Observation:
         """Read a whole file."""
-        operation = op.ReadFile(self._actor, path, view, self._prefix)
+        operation = op.ReadFile(self._actor, path, view, self.prefix)
         if eventually:
             return self._lockstep.eventually(operation, self._patience_s)
         return self._lockstep.run(operation)[0]
@@ -67,17 +73,34 @@ class Tracefs:
     def definitions(self, *, whole: bool = False) -> str:
         """dynamic_events of the first version, without who listens to the events."""
         operation = op.ReadFile(
-            self._actor, DYNAMIC_EVENTS, View.DEFINITIONS, "" if whole else self._prefix
+            self._actor, DYNAMIC_EVENTS, View.DEFINITIONS, "" if whole else self.prefix
         )
         return self._lockstep.run(operation)[0].text
 
-    def command(self, text: str | bytes, flags: int = os.O_WRONLY | os.O_APPEND) -> Observation:
-        """Write to dynamic_events, as ``echo … >>`` does."""
-        return self.write(DYNAMIC_EVENTS, text, flags)
+    def command(
+        self,
+        text: str | bytes,
+        flags: int = os.O_WRONLY | os.O_APPEND,
+        *,
+        eventually: bool = False,
+    ) -> Observation:
+        """Write to dynamic_events, as ``echo … >>`` does.
+
+        ``eventually`` repeats it until references that are dropped later are gone.
+        """
+        if not eventually:
+            return self.write(DYNAMIC_EVENTS, text, flags)
+        raw = text.encode() if isinstance(text, str) else text
+        operation = op.WriteFile(self._actor, DYNAMIC_EVENTS, raw, flags)
+        return self._lockstep.eventually(operation, self._patience_s)
 
     def event_path(self, name: str, file: str, system: str = SYSTEM) -> str:
         """The path of a file of an event."""
-        return f"{ROOT}/events/{system}/{name}/{file}"
+        return self.path(f"events/{system}/{name}/{file}")
+
+    def path(self, file: str) -> str:
+        """The path of a file of the instance."""
+        return f"{self.root}/{file}"
 
     def enable(self, name: str, *, system: str = SYSTEM) -> Observation:
         """Make ftrace listen to an event."""
@@ -120,17 +143,61 @@ class Tracefs:
 
         Before 6.4 no line has a name: they are the payloads of all events then.
         """
-        prefix = self._prefix if name is None else f"{name}:"
-        world = self._lockstep.model.world
-        dumped = not world.profile.has("remote_enable")
-        sizes = tuple(record.size for record in world.records) if dumped else ()
-        operation = op.ReadFile(self._actor, TRACE, View.RECORDS, prefix, sizes)
+        prefix = self.prefix if name is None else f"{name}:"
+        operation = op.ReadFile(self._actor, self.path("trace"), View.RECORDS, prefix, self.sizes)
         return self._lockstep.run(operation)[0].text.splitlines()
+
+    def bodies(self, *, eventually: bool = False) -> list[str]:
+        """Bodies of all trace lines, oldest first; a type that is unknown has the number N."""
+        operation = op.ReadFile(
+            self._actor, self.path("trace"), View.BODIES, self.prefix, self.sizes
+        )
+        if eventually:
+            return self._lockstep.eventually(operation, self._patience_s).text.splitlines()
+        return self._lockstep.run(operation)[0].text.splitlines()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Bytes of the payloads in the buffer, where records are dumped."""
+        world = self._lockstep.model.world
+        if world.profile.has("remote_enable"):
+            return ()
+        there = world.instances[self._name].records
+        return tuple(each.size for each in there if world.table.with_id(each.id) is not None)
+
+    @property
+    def recorded_sizes(self) -> tuple[int, ...]:
+        """Bytes of the payloads in the buffer, decoded or not."""
+        return tuple(each.size for each in self._lockstep.model.world.instances[self._name].records)
+
+    def make_directory(self, file: str) -> Observation:
+        """mkdir(2) within the instance."""
+        return self._lockstep.run(tracing.MakeDirectory(self._actor, self.path(file)))[0]
+
+    def remove_directory(self, file: str) -> Observation:
+        """rmdir(2) within the instance."""
+        return self._lockstep.run(tracing.RemoveDirectory(self._actor, self.path(file)))[0]
 
     def clear_trace(self) -> Observation:
         """Empty the trace buffer."""
-        return self.write(TRACE, "\n", os.O_WRONLY | os.O_TRUNC)
+        return self.write(self.path("trace"), "\n", os.O_WRONLY | os.O_TRUNC)
 
     def mode(self, path: str) -> int:
         """Permission bits of a path."""
         return self._lockstep.run(op.Stat(self._actor, path))[0].value
+
+
+class Instance(Tracefs):
+    """The files of an instance of the program's own, which it makes and removes."""
+
+    def make(self) -> Observation:
+        """mkdir(2)."""
+        return self._lockstep.run(tracing.MakeDirectory(self._actor, self.root))[0]
+
+    def of(self, actor: str) -> Instance:
+        """The same, used by another process."""
+        return Instance(self._lockstep, actor, self.prefix, self._patience_s, name=self._name)
+
+    def remove(self) -> Observation:
+        """rmdir(2)."""
+        return self._lockstep.run(tracing.RemoveDirectory(self._actor, self.root))[0]

@@ -10,7 +10,7 @@ from conformance.program import operations as op
 from conformance.sut.data_file import DataFile
 from conformance.sut.lockstep import Lockstep
 from conformance.sut.process import EVENTUALLY, Process
-from conformance.sut.tracefs import Tracefs
+from conformance.sut.tracefs import Instance, Tracefs
 
 T = TypeVar("T")
 
@@ -48,6 +48,12 @@ class UserEvents:
             self.lockstep.queue(op.Spawn("root"))
             self._tracefs = Tracefs(self.lockstep, "root", self.prefix, EVENTUALLY)
         return self._tracefs
+
+    def instance(self, stem: str = "i") -> Instance:
+        """A tracefs instance of the program's own, not made yet."""
+        self.tracefs  # noqa: B018  # its process is there from then on
+        name = self.name(stem)
+        return Instance(self.lockstep, "root", self.prefix, EVENTUALLY, name=name)
 
     def name(self, stem: str = "e") -> str:
         """An event name nobody else uses; equal stems give equal names."""

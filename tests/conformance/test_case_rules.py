@@ -145,6 +145,16 @@ def test_every_case_agrees_with_the_model(
     assert wrong == {}
 
 
+def test_no_case_forgets_an_instance_or_a_list_of_processes(recorded: dict[str, Outcome]) -> None:
+    worlds = {name: outcome.lockstep.model.world for name, outcome in recorded.items()}
+    wrong = [
+        name
+        for name, world in worlds.items()
+        if len(world.instances) > 1 or world.top.pids or world.top.no_pids
+    ]
+    assert wrong == []
+
+
 def is_sentence(docstring: str) -> bool:
     """Whether a text is one sentence: one paragraph, one full stop, at its end."""
     text = " ".join(docstring.split())

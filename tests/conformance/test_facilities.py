@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from errno import ENOENT, ENOSYS
+from errno import EFAULT, ENOENT, ENOSYS
 from typing import Any
 
 from conformance.abi.bpf_layouts import PROG_LOAD, Command, ProgramType
@@ -14,6 +14,7 @@ from conformance.facilities import facilities_of, promised_by
 from conformance.outcome import Outcome as Came
 from conformance.outcome import SkipReason
 from conformance.program import operations as op
+from conformance.program.tracing import SubmitWrite
 from conformance.runner import Runner
 from conformance.sut import tracefs
 from conformance.sut.calls import Call
@@ -30,6 +31,7 @@ PROFILES = [
 ]
 IMPLIED = {Facility.BPF_TRACING: {Facility.PERF, Facility.BPF}}
 BPF = 321
+IO_URING_SETUP = 425
 PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 
 
@@ -58,6 +60,8 @@ def used(program: Sequence[op.Operation]) -> Iterator[Facility]:
                     yield Facility.BPF_TRACING
             case op.WriteFile(path=tracefs.KPROBE_EVENTS):
                 yield Facility.KPROBES
+            case SubmitWrite():
+                yield Facility.IO_URING
 
 
 def test_cases_declare_what_they_use(recorded: dict[str, Outcome]) -> None:
@@ -84,6 +88,16 @@ def test_what_another_implies_is_not_declared() -> None:
     assert twice == []
 
 
+class Full(Guest):
+    """A guest whose kernel has all that cases use."""
+
+    def _result(self, call: Call) -> dict[str, Any]:
+        result = super()._result(call)
+        if call[:2] == ["sys", IO_URING_SETUP]:
+            result["errno"] = EFAULT
+        return result
+
+
 class Bare(Guest):
     """A guest whose kernel has nothing beside user_events."""
 
@@ -93,6 +107,8 @@ class Bare(Guest):
         result = super()._result(call)
         if call[:2] == ["sys", BPF]:
             type(self).asked += 1
+            result["errno"] = ENOSYS
+        if call[:2] == ["sys", IO_URING_SETUP]:
             result["errno"] = ENOSYS
         if call[:2] == ["slurp", PARANOID] or call[1:2] == [tracefs.KPROBE_EVENTS]:
             result["errno"] = ENOENT
@@ -112,7 +128,7 @@ def begun(runner: Runner, *facilities: Facility) -> tuple[Came, str, str]:
 
 
 def test_a_kernel_is_tried() -> None:
-    assert facilities_of(Guest({})) == set(Facility)
+    assert facilities_of(Full({})) == set(Facility)
     assert facilities_of(Bare({})) == set()
 
 
@@ -138,5 +154,7 @@ def test_a_kernel_that_was_built_for_this_is_judged() -> None:
 def test_a_configuration_promises() -> None:
     lines = ["CONFIG_PERF_EVENTS=y", "CONFIG_BPF_SYSCALL=y"]
     assert promised_by(lines) == {Facility.PERF, Facility.BPF}
-    assert promised_by([*lines, "CONFIG_KPROBE_EVENTS=y"]) == set(Facility)
+    assert promised_by([*lines, "CONFIG_IO_URING=y"]) == {*promised_by(lines), Facility.IO_URING}
+    lines += ["CONFIG_IO_URING=y", "CONFIG_KPROBE_EVENTS=y"]
+    assert promised_by(lines) == set(Facility)
     assert promised_by([]) == set()

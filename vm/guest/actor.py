@@ -54,8 +54,11 @@ class Actor:
             "take_fd": self._take_fd,
             "fork": self._fork,
             "slurp": self._slurp,
+            "list": self._list,
             "number": self._number,
             "spill": self._spill,
+            "spill_pid": self._spill_pid,
+            "submit": self._submit,
             "exit": self._exit,
         }
 
@@ -183,6 +186,14 @@ class Actor:
             return -1, error.errno or 0, None
         return len(content), 0, bytes(content)
 
+    def _list(self, path: str) -> Outcome:
+        """The names in a directory, a line each."""
+        try:
+            names = b"".join(os.fsencode(name) + b"\n" for name in os.listdir(path))
+        except OSError as error:
+            return -1, error.errno or 0, None
+        return len(names), 0, names
+
     def _number(self, path: str, where: int) -> Outcome:
         """Store the decimal number that a file shows, in eight bytes."""
         value, errno, content = self._slurp(path, _NUMBER_LIMIT)
@@ -201,6 +212,20 @@ class Actor:
         # Not os.write(): it takes every negative value for an error, and some are none.
         value, errno = syscalls.syscall(syscalls.SYS_WRITE, descriptor, where, len(data))
         os.close(descriptor)
+        return value, errno, None
+
+    def _spill_pid(self, path: str, flags: int) -> Outcome:
+        """Write the process's own number to a file."""
+        return self._spill(path, (b"%d" % os.getpid()).hex(), flags)
+
+    def _submit(self, slot: int, where: int, count: int, offset: int, vector: bool) -> Outcome:
+        """Write through io_uring; what its completion says."""
+        if slot not in self._slots:
+            return -1, EBADF, None
+        # Imported when asked: a start must not wait for it.
+        from vm.guest import uring
+
+        value, errno = uring.write(self._slots[slot], where, count, offset, vector=vector)
         return value, errno, None
 
     def _exit(self, status: int) -> Outcome:

@@ -1,0 +1,178 @@
+"""tracefs instances: buffers of their own, and who records in them.
+
+Source: trace.c:instance_mkdir, instance_rmdir, __remove_instance, tracing_open_file_tr;
+fs/tracefs/inode.c:tracefs_syscall_mkdir, tracefs_syscall_rmdir; fs/namei.c:vfs_mkdir, vfs_rmdir.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from conformance.abi.grammar import TRACE_ENTRY_SIZE
+from conformance.model.envelope import Answer
+from conformance.model.errors import Errno, NotModelled
+from conformance.program import tracing
+from conformance.program.operations import Operation
+
+if TYPE_CHECKING:
+    from conformance.model.world import Process, World
+
+# The instance at the top, as opposed to instances/NAME.
+TOP = ""
+_TRACEFS = "/sys/kernel/tracing"
+_DIRECTORY = f"{_TRACEFS}/instances"
+_PATH = re.compile(rf"{_DIRECTORY}/([^/]+)(/.+)?")
+# What there is at the top only.
+_OF_THE_SYSTEM = ("user_events_data", "user_events_status", "user_events_mmap", "dynamic_events")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record in a buffer: common fields and payload, without padding.
+
+    ``id`` is that of its event when it was written, ``cpu`` the processor, None for any.
+    """
+
+    id: int
+    raw: bytes
+    actor: str
+    cpu: int | None
+
+    @property
+    def size(self) -> int:
+        """Bytes of its payload."""
+        return len(self.raw) - TRACE_ENTRY_SIZE
+
+
+@dataclass(slots=True)
+class Instance:
+    """One instance (struct trace_array)."""
+
+    records: list[Record] = field(default_factory=list)
+    tracing_on: bool = True
+    # Why the content of the buffer is not known, if it is not.
+    unknown: str = ""
+    # Processors on which a record was reserved that will never be committed: those behind it
+    # stay unseen.
+    stuck: set[int] = field(default_factory=set)
+    # Whether the buffer is reset with the next deletion through dynamic_events; None for unknown.
+    clear_trace: bool | None = False
+    # Actors whose processes are the only ones recorded, and those that are not; () for no list.
+    pids: tuple[str, ...] = ()
+    no_pids: tuple[str, ...] = ()
+    # The serial number of the first event that is younger than the instance.
+    first_event: int = 0
+    # How many records were consumed on each processor since the last reset.
+    consumed: dict[int | None, int] = field(default_factory=dict)
+
+    def wants(self, actor: str) -> bool:
+        """Whether what a process writes is recorded (trace_ignore_this_task)."""
+        if not self.tracing_on:
+            return False
+        return actor not in self.no_pids and (not self.pids or actor in self.pids)
+
+    def consume(self, record: Record) -> None:
+        """A reader takes a record out of the buffer."""
+        self.records.remove(record)
+        self.consumed[record.cpu] = self.consumed.get(record.cpu, 0) + 1
+
+    def of_processor(self, cpu: int | None) -> list[Record]:
+        """The records of a processor, or with None of all."""
+        if cpu is not None and any(record.cpu is None for record in self.records):
+            raise NotModelled("the records of one processor, and a writer that ran anywhere")
+        return [record for record in self.records if cpu in (None, record.cpu)]
+
+    def counts(self, cpu: int) -> str:
+        """What per_cpu/cpuN/stats shows, without bytes and times (tracing_stats_read)."""
+        return (
+            f"entries: {len(self.of_processor(cpu))}\noverrun: 0\ncommit overrun: 0\n"
+            f"dropped events: 0\nread events: {self.consumed.get(cpu, 0)}\n"
+        )
+
+    def reset(self) -> None:
+        """tracing_reset_online_cpus()"""
+        if self.stuck:
+            raise NotModelled("clearing a buffer in which a record was never committed")
+        self.records.clear()
+        self.consumed.clear()
+        self.unknown = ""
+
+
+def locate(world: World, path: str) -> tuple[str, str]:
+    """The instance that a path leads to, and the path it would have at the top.
+
+    Raises Errno("ENOENT") for an instance that is not there, and for what instances have not.
+    """
+    found = _PATH.fullmatch(path)
+    if found is None or found[2] is None:
+        return TOP, path
+    if found[1] not in world.instances or found[2][1:] in _OF_THE_SYSTEM:
+        raise Errno("ENOENT")
+    return found[1], _TRACEFS + found[2]
+
+
+def reset_after_deletion(world: World) -> None:
+    """tracing_reset_all_online_cpus(): where an event that is gone was ever enabled."""
+    for instance in world.instances.values():
+        if instance.clear_trace is None and instance.records:
+            instance.unknown = "an event was deleted through dynamic_events"
+        elif instance.clear_trace:
+            instance.reset()
+        instance.clear_trace = False
+
+
+def make_directory(world: World, operation: tracing.MakeDirectory) -> Answer:
+    """mkdir(2) below tracefs: only instances are made that way."""
+    name = _checked(world, operation)
+    if name in world.instances:
+        raise Errno("EEXIST")
+    world.instances[name] = Instance(first_event=world.table.created)
+    return Answer(0)
+
+
+def remove_directory(world: World, operation: tracing.RemoveDirectory) -> Answer:
+    """rmdir(2) below tracefs: nobody listens for the instance any more."""
+    name = _checked(world, operation)
+    if name not in world.instances:
+        raise Errno("ENOENT")
+    if _is_open(world, name):
+        raise Errno("EBUSY")
+    for event in world.table.events:
+        world.set_tracer(event, name, on=False)
+        event.was_enabled.discard(name)
+    del world.instances[name]
+    return Answer(0)
+
+
+def _checked(world: World, operation: tracing.MakeDirectory | tracing.RemoveDirectory) -> str:
+    """The name of the instance that a path means.
+
+    Raises Errno("EPERM") for directories of any other kind, which have no mkdir and no rmdir.
+    """
+    if world.process(operation.actor).uid != 0:
+        raise Errno("EACCES")
+    found = _PATH.fullmatch(operation.path)
+    if found is None or found[2] is not None:
+        raise Errno("EPERM")
+    return found[1]
+
+
+def _is_open(world: World, name: str) -> bool:
+    """Whether a process has a file of an instance open (tr->ref, tr->trace_ref)."""
+    start = f"{_DIRECTORY}/{name}/"
+    files = (file for each in world.processes.values() for file in each.slots.values())
+    return any(file.path.startswith(start) for file in files)
+
+
+def actor_of(world: World, process: Process) -> str:
+    """The name of a process, "" for a thread that the kernel made beside it."""
+    return next((actor for actor, each in world.processes.items() if each is process), "")
+
+
+HANDLERS: dict[type[Operation], Callable[[World, Any], Answer]] = {
+    tracing.MakeDirectory: make_directory,
+    tracing.RemoveDirectory: remove_directory,
+}

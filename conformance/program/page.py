@@ -1,0 +1,106 @@
+"""A page of trace_pipe_raw as text, a line for each record: pure functions of bytes.
+
+Source: ring_buffer.c: struct buffer_data_page, rb_calculate_event_length, rb_update_event,
+ring_buffer_read_page; include/linux/ring_buffer.h: struct ring_buffer_event.  Times, and the
+numbers of events and processes, differ from run to run and are left out.  So are the flag
+that the scheduler wants another task and the count of preemption, which the configuration decides.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from conformance.abi.grammar import TRACE_ENTRY_SIZE
+
+SIZE = 4096
+_HEADER = struct.Struct("<QQ")
+DATA_SIZE = SIZE - _HEADER.size
+_WORD = 4
+_LENGTH_BITS = 5
+# Kinds of events by their first five bits; up to 28 these are the length in words.
+_LONGEST_SMALL = 28
+_PADDING, _TIME_EXTEND, _TIME_STAMP = 29, 30, 31
+# Of the commit: that events were missed, and that their number is stored behind the last.
+_MISSED = 3 << 30
+# struct trace_entry, and of its flags: interrupts off, hard, soft, non-maskable and bottom halves.
+_ENTRY = struct.Struct("<HBBi")
+_FLAGS = 0x01 | 0x08 | 0x10 | 0x40 | 0x80
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A record to show: whether its type and process are those asked for, and its bytes."""
+
+    own_type: bool
+    own_pid: bool
+    record: bytes
+
+
+def text(records: Sequence[Shown]) -> str:
+    """What a page with these records, and nothing else, is shown as."""
+    lines = []
+    used = 0
+    for shown in records:
+        length, kind = _measured(len(shown.record))
+        used += length + (_WORD if kind else 2 * _WORD)
+        lines.append(_line(kind, length, shown))
+    return "".join(f"{line}\n" for line in (f"commit {used}", *lines, "rest zero"))
+
+
+def _measured(size: int) -> tuple[int, int]:
+    """Bytes that a record takes with its padding, and the five bits in front of it."""
+    # An event of 12 bytes could not be told from a time extend and what it belongs to.
+    length = max(-(-size // _WORD) * _WORD, TRACE_ENTRY_SIZE + _WORD)
+    small = length <= _LONGEST_SMALL * _WORD
+    return length, length // _WORD if small else 0
+
+
+def _line(kind: int, length: int, shown: Shown, flags: int = 0) -> str:
+    type_, pid = ("own" if own else "other" for own in (shown.own_type, shown.own_pid))
+    payload = shown.record[TRACE_ENTRY_SIZE:].hex(" ")
+    return f"type_len {kind} length {length} type {type_} flags {flags} pid {pid}: {payload}"
+
+
+def shown(raw: bytes, type_: int, pid: int, sizes: Sequence[int]) -> str:
+    """The text of a page that was read; ``type_`` and ``pid`` are those called one's own."""
+    _, word = _HEADER.unpack_from(raw)
+    commit = word & ~_MISSED
+    data = raw[_HEADER.size :]
+    lines = ["missed"] if word & _MISSED else []
+    extended = 0
+    records = 0
+    for kind, body, start in _events(data[:commit]):
+        if kind in (_TIME_EXTEND, _TIME_STAMP):
+            extended += 2 * _WORD
+            continue
+        if kind == _PADDING or len(body) < TRACE_ENTRY_SIZE:
+            lines.append(f"event {kind} of {len(body)} bytes at {start}")
+            continue
+        found, flags, _, process = _ENTRY.unpack_from(body)
+        size = sizes[records] + TRACE_ENTRY_SIZE if records < len(sizes) else len(body)
+        records += 1
+        record = Shown(found == type_, process == pid, body[:size])
+        lines.append(_line(kind, len(body), record, flags & _FLAGS))
+    rest = "rest zero" if not any(data[commit:]) else f"rest {data[commit:].hex(' ')}"
+    return "".join(f"{line}\n" for line in (f"commit {commit - extended}", *lines, rest))
+
+
+def _events(data: bytes) -> Iterator[tuple[int, bytes, int]]:
+    """Kind, content and place of the events of a page."""
+    position = 0
+    while position < len(data):
+        start = position
+        kind = data[position] & (1 << _LENGTH_BITS) - 1
+        position += _WORD
+        if kind in (_TIME_EXTEND, _TIME_STAMP):
+            length = _WORD
+        elif kind == 0 or kind == _PADDING:
+            # The length counts the word that it stands in.
+            length = max(int.from_bytes(data[position : position + _WORD], "little") - _WORD, 0)
+            position += _WORD
+        else:
+            length = kind * _WORD
+        yield kind, data[position : position + length], start
+        position += length
