@@ -17,6 +17,7 @@ from conformance.model import (
     registration,
     rfc,
     sockets,
+    tasks,
     tracefs,
     writing,
 )
@@ -27,6 +28,7 @@ from conformance.model.world import OpenFile, Process, World
 from conformance.program import operations as op
 from conformance.program import ring, views
 from conformance.program.operations import View
+from conformance.program.tasks import Mmap32, Read32, Write32
 
 
 def perform(world: World, operation: op.Operation) -> Answer:
@@ -73,21 +75,6 @@ def _fork(world: World, operation: op.Fork) -> Answer:
     return Answer(None)
 
 
-def _exit(world: World, operation: op.Exit) -> Answer:
-    process = world.process(operation.actor)
-    del world.processes[operation.actor]
-    for file in dict.fromkeys(process.slots.values()):
-        world.close(file)
-    for owner in process.memory.owners():
-        assert isinstance(owner, OpenFile)
-        world.unmapped(owner)
-    for event in world.perf_events:
-        # No empty list, which would be everybody.
-        event.tasks = [task for task in event.tasks if task is not process] or event.tasks
-    world.leave(process)
-    return Answer(0)
-
-
 def _setuid(world: World, operation: op.Setuid) -> Answer:
     world.process(operation.actor).uid = operation.uid
     return Answer(0)
@@ -95,6 +82,7 @@ def _setuid(world: World, operation: op.Setuid) -> Answer:
 
 def _open(world: World, operation: op.Open) -> Answer:
     process = world.process(operation.actor)
+    tasks.check_room(process)
     tracefs.check_open(world, process, operation.path, operation.flags)
     process.slots[operation.slot] = OpenFile(operation.path, operation.flags)
     return Answer(0)
@@ -352,7 +340,7 @@ def _store_descriptor(world: World, operation: op.StoreDescriptor) -> Answer:
 _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     op.Spawn: _spawn,
     op.Fork: _fork,
-    op.Exit: _exit,
+    op.Exit: tasks.exit_group,
     op.Setuid: _setuid,
     op.Open: _open,
     op.Close: _close,
@@ -381,4 +369,9 @@ _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     op.StoreDescriptor: _store_descriptor,
     op.Socketpair: sockets.socketpair,
     op.Setsockopt: sockets.setsockopt,
+    # What 32-bit tasks do alike.
+    Read32: _read,
+    Write32: _write,
+    Mmap32: _mmap,
+    **tasks.HANDLERS,
 }

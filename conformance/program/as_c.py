@@ -6,6 +6,7 @@ import mmap
 import os
 
 from conformance.program import operations as op
+from conformance.program import tasks, tasks_as_c
 
 _OPEN_FLAGS = ("O_WRONLY", "O_RDWR", "O_APPEND", "O_TRUNC", "O_CREAT", "O_NONBLOCK", "O_CLOEXEC")
 _PROTECTIONS = ("PROT_READ", "PROT_WRITE", "PROT_EXEC")
@@ -43,6 +44,8 @@ def _call(operation: op.Operation) -> str:
             return f"memcpy(buffer, (void *){address:#x}, {length})"
         case op.Mmap() | op.Munmap() | op.Mprotect():
             return _memory(operation)
+        case tasks.TaskOperation():
+            return tasks_as_c.statement(operation)
         case op.ReadFile(path=path):
             return f'cat("{path}")'
         case op.WriteFile(path=path, data=data, flags=flags):
