@@ -11,7 +11,7 @@ REMOVE = "trace_events_user.c:user_event_mm_remove"
 DOC = "Documentation/trace/user_events.rst@v6.12: Unregistering: a registration ends at exit"
 
 
-@case("tasks.killed", spec=REMOVE, doc=DOC, needs=("auto_delete",))
+@case("tasks.killed", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
 @variants("closed", {"descriptor_open": False, "descriptor_closed": True})
 def test_killed(ue: UserEvents, closed: bool) -> None:
     """SIGKILL takes descriptors and words of a process as its exit does."""
@@ -35,8 +35,6 @@ def test_exit_of_all_threads(ue: UserEvents, end: str) -> None:
     later = leader.thread()
     older.open_data().register(ue.name("older"), bit=1)
     later.open_data().register(ue.name("later"), bit=2)
-    for each in (leader, older, later):
-        ue.lockstep.unwatch(each.actor)
     if end == "kill":
         leader.die()
     else:
@@ -44,7 +42,7 @@ def test_exit_of_all_threads(ue: UserEvents, end: str) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.killed_while_enabled", spec=REMOVE, doc=DOC, needs=("auto_delete",))
+@case("tasks.killed_while_enabled", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
 def test_killed_while_enabled(ue: UserEvents) -> None:
     """An event that is listened to outlives its killed program, and goes when nobody listens."""
     passing = passing_event(ue)
@@ -58,7 +56,7 @@ def test_killed_while_enabled(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.killed_beside_its_child", spec=REMOVE, doc=DOC, needs=("auto_delete",))
+@case("tasks.killed_beside_its_child", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
 def test_killed_beside_its_child(ue: UserEvents) -> None:
     """A parent that is killed leaves its forked child all that the child has copies of."""
     passing = passing_event(ue)
@@ -74,7 +72,7 @@ def test_killed_beside_its_child(ue: UserEvents) -> None:
     assert copy.wait() == 0x200
 
 
-@case("tasks.ended_with_a_word_missing", spec=REMOVE, doc=DOC, needs=("auto_delete",))
+@case("tasks.ended_with_a_word_missing", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
 @variants("killed", {"exit": False, "killed": True})
 def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
     """A process ends as any other after a change that found its word unmapped."""
@@ -97,6 +95,7 @@ def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
     spec="trace_events_user.c:user_event_mm_fault_in: no task is left",
     doc=DOC,
     needs=("auto_delete",),
+    tier="full",
 )
 @variants("killed", {"exit": False, "killed": True})
 def test_ended_before_the_fix_up(ue: UserEvents, killed: bool) -> None:
@@ -120,6 +119,7 @@ def test_ended_before_the_fix_up(ue: UserEvents, killed: bool) -> None:
     spec="trace_events_user.c:delayed_destroy_user_event",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event goes with its last user",
     needs=("auto_delete", "arguments_matched"),
+    tier="full",
 )
 def test_killed_releases_the_name(ue: UserEvents) -> None:
     """The name of a killed program's event can be registered with other fields thereafter."""

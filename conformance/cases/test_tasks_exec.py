@@ -32,7 +32,7 @@ def test_exec_unregisters(ue: UserEvents) -> None:
     assert new.word.value == 8
 
 
-@case("tasks.exec_memory_left_alone", spec=EXECVE, doc=DOC)
+@case("tasks.exec_memory_left_alone", spec=EXECVE, doc=DOC, needs=("empty_payload",), tier="full")
 def test_exec_memory_left_alone(ue: UserEvents) -> None:
     """A new program's memory at the old one's address is not written to."""
     task = first_task(ue)
@@ -46,7 +46,7 @@ def test_exec_memory_left_alone(ue: UserEvents) -> None:
     assert data.write_event(0).value == 4
 
 
-@case("tasks.exec_releases", spec=REMOVE, doc=DOC, needs=("auto_delete",))
+@case("tasks.exec_releases", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
 @variants("kept", {"closed": False, "kept": True})
 def test_exec_releases(ue: UserEvents, kept: bool) -> None:
     """An event goes with execve of its program unless a descriptor stays open over it."""
@@ -84,7 +84,7 @@ def test_exec_keeps_the_index(ue: UserEvents, made: str) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x7 (7)", dump="07 00 00 00")]
 
 
-@case("tasks.exec_refused", spec="fs/exec.c:bprm_execve", doc=DOC)
+@case("tasks.exec_refused", spec="fs/exec.c:bprm_execve", doc=DOC, tier="full")
 @variants(
     "path, error",
     {
@@ -105,7 +105,13 @@ def test_exec_refused(ue: UserEvents, path: str, error: str) -> None:
     assert data.unregister(word, bit=1).value == 0
 
 
-@case("tasks.exec_ends_threads", spec="fs/exec.c:begin_new_exec", doc=DOC, needs=("auto_delete",))
+@case(
+    "tasks.exec_ends_threads",
+    spec="fs/exec.c:begin_new_exec",
+    doc=DOC,
+    needs=("auto_delete",),
+    tier="full",
+)
 @variants("by_thread", {"by_leader": False, "by_thread": True})
 def test_exec_ends_threads(ue: UserEvents, by_thread: bool) -> None:
     """execve of one thread ends what all threads of its process have registered."""
@@ -114,14 +120,12 @@ def test_exec_ends_threads(ue: UserEvents, by_thread: bool) -> None:
     older = leader.thread()
     leader.open_data().register(ue.name("leader"), bit=0)
     older.open_data().register(ue.name("thread"), bit=1)
-    caller, other = (older, leader) if by_thread else (leader, older)
-    ue.lockstep.unwatch(other.actor)
-    caller.execute()
+    (older if by_thread else leader).execute()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.exec_beside_shared_memory", spec=REMOVE, doc=DOC, needs=("auto_delete",))
+@case("tasks.exec_beside_shared_memory", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
 def test_exec_beside_shared_memory(ue: UserEvents) -> None:
     """execve leaves the list to a process that shares the memory, and its bits are updated."""
     passing = passing_event(ue)
@@ -138,7 +142,7 @@ def test_exec_beside_shared_memory(ue: UserEvents) -> None:
     assert other.open_data().unregister(word.address, bit=2).value == 0
 
 
-@case("tasks.exec_of_a_forked_child", spec=EXECVE, doc=DOC, needs=("auto_delete",))
+@case("tasks.exec_of_a_forked_child", spec=EXECVE, doc=DOC, needs=("auto_delete",), tier="full")
 def test_exec_of_a_forked_child(ue: UserEvents) -> None:
     """execve of a forked child ends its copies; its parent's registration goes on."""
     task = first_task(ue)
@@ -152,7 +156,7 @@ def test_exec_of_a_forked_child(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.exec_leaves_the_bit", spec=REMOVE, doc=f"{DOC}; says nothing of the bit")
+@case("tasks.exec_leaves_the_bit", spec=REMOVE, doc=f"{DOC}; says nothing of the bit", tier="full")
 def test_exec_leaves_the_bit(ue: UserEvents) -> None:
     """execve leaves the bit as it is in memory that others share."""
     parent = first_task(ue)

@@ -19,7 +19,7 @@ PROCESS = f"{REGISTERING}: speaks of the process whose bit is updated, not of it
 # A thread made before anything was registered
 
 
-@case("tasks.older_thread_has_its_own", spec=FORK, doc=PROCESS)
+@case("tasks.older_thread_has_its_own", spec=FORK, doc=PROCESS, tier="full")
 def test_older_thread_has_its_own(ue: UserEvents) -> None:
     """A thread older than the first registration may register the same address and bit."""
     leader = first_task(ue)
@@ -54,7 +54,12 @@ def test_older_thread_unregisters(ue: UserEvents, by_thread: bool) -> None:
     assert word.value == 0
 
 
-@case("tasks.older_thread_follows", spec="trace_events_user.c:user_event_mm_get_all", doc=PROCESS)
+@case(
+    "tasks.older_thread_follows",
+    spec="trace_events_user.c:user_event_mm_get_all",
+    doc=PROCESS,
+    tier="full",
+)
 def test_older_thread_follows(ue: UserEvents) -> None:
     """One event followed by two lists of one process has both words updated."""
     leader = first_task(ue)
@@ -87,7 +92,7 @@ def test_older_thread_ends(ue: UserEvents) -> None:
     assert kept.value == 1
 
 
-@case("tasks.older_leader_ends", spec=REMOVE, doc=PROCESS)
+@case("tasks.older_leader_ends", spec=REMOVE, doc=PROCESS, tier="full")
 def test_older_leader_ends(ue: UserEvents) -> None:
     """A leader that ends takes what it registered, though its older thread lives on."""
     leader = first_task(ue)
@@ -101,7 +106,7 @@ def test_older_leader_ends(ue: UserEvents) -> None:
     assert kept.value == 2
 
 
-@case("tasks.refused_registration_begins_a_list", spec=LIST, doc=PROCESS)
+@case("tasks.refused_registration_begins_a_list", spec=LIST, doc=PROCESS, tier="full")
 @variants("definition, error", {"name": ("x" * 512, "EINVAL"), "field": ("x long a", "EINVAL")})
 def test_refused_registration_begins_a_list(ue: UserEvents, definition: str, error: str) -> None:
     """A registration that is refused after its address was looked at shares what follows it."""
@@ -114,7 +119,7 @@ def test_refused_registration_begins_a_list(ue: UserEvents, definition: str, err
     assert again.errno == "EADDRINUSE"
 
 
-@case("tasks.early_refusal_begins_no_list", spec=LIST, doc=PROCESS)
+@case("tasks.early_refusal_begins_no_list", spec=LIST, doc=PROCESS, tier="full")
 @variants(
     "size, flags, bit",
     {"bit": (4, 0, 32), "enable-size": (3, 0, 0), "flags": (4, 0x8000, 0)},
@@ -153,7 +158,7 @@ def test_later_thread_shares(ue: UserEvents, flags: int) -> None:
     assert word.value == 0
 
 
-@case("tasks.later_thread_registers", spec=FORK, doc=PROCESS)
+@case("tasks.later_thread_registers", spec=FORK, doc=PROCESS, tier="full")
 @variants("flags", {"thread": THREAD, "memory": CLONE_VM})
 def test_later_thread_registers(ue: UserEvents, flags: int) -> None:
     """What a later task registers outlives it, as long as those live it shares memory with."""
@@ -169,7 +174,7 @@ def test_later_thread_registers(ue: UserEvents, flags: int) -> None:
     assert leader.open_data().unregister(word.address, bit=4).value == 0
 
 
-@case("tasks.leader_ends_before_threads", spec=REMOVE, doc=PROCESS)
+@case("tasks.leader_ends_before_threads", spec=REMOVE, doc=PROCESS, tier="full")
 @variants("flags", {"thread": THREAD, "memory": CLONE_VM})
 def test_leader_ends_before_threads(ue: UserEvents, flags: int) -> None:
     """Registrations outlive the leader that made them while a later task shares its memory."""
@@ -183,7 +188,7 @@ def test_leader_ends_before_threads(ue: UserEvents, flags: int) -> None:
     assert later.load_number(word.address, 4) == 0
 
 
-@case("tasks.last_thread_ends", spec=REMOVE, doc=PROCESS, needs=("auto_delete",))
+@case("tasks.last_thread_ends", spec=REMOVE, doc=PROCESS, needs=("auto_delete",), tier="full")
 def test_last_thread_ends(ue: UserEvents) -> None:
     """The event goes with the last of the tasks that share its registration, not before."""
     passing = passing_event(ue)
@@ -198,7 +203,7 @@ def test_last_thread_ends(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.memory_copied_in_time", spec=FORK, doc=PROCESS, needs=("auto_delete",))
+@case("tasks.memory_copied_in_time", spec=FORK, doc=PROCESS, needs=("auto_delete",), tier="full")
 def test_memory_copied_in_time(ue: UserEvents) -> None:
     """What a task has registered that shares memory, and nothing else, holds its own events."""
     passing = passing_event(ue)
@@ -220,6 +225,7 @@ def test_memory_copied_in_time(ue: UserEvents) -> None:
     spec="trace_events_user.c:user_events_release",
     doc=f"{REGISTERING}: write_index is unique to the file descriptor used",
     profiles="5.18..",
+    tier="full",
 )
 def test_thread_closes(ue: UserEvents) -> None:
     """A thread closes the descriptor of its process; a task that shares memory alone its own."""
@@ -240,6 +246,7 @@ def test_thread_closes(ue: UserEvents) -> None:
     spec="trace_events_user.c:user_events_ref_add",
     doc=f"{REGISTERING}: write_index is unique to the file descriptor used",
     profiles="5.18..",
+    tier="full",
 )
 def test_thread_uses_the_index(ue: UserEvents) -> None:
     """A thread, older or later, writes with the index that the leader was given."""
@@ -261,7 +268,12 @@ def test_thread_uses_the_index(ue: UserEvents) -> None:
 # fork of a thread
 
 
-@case("tasks.fork_of_an_older_thread", spec="trace_events_user.c:user_event_mm_dup", doc=PROCESS)
+@case(
+    "tasks.fork_of_an_older_thread",
+    spec="trace_events_user.c:user_event_mm_dup",
+    doc=PROCESS,
+    tier="full",
+)
 def test_fork_of_an_older_thread(ue: UserEvents) -> None:
     """A child gets what the forking thread has registered, and not what its leader has."""
     leader = first_task(ue)
@@ -274,7 +286,12 @@ def test_fork_of_an_older_thread(ue: UserEvents) -> None:
     assert data.of(child).unregister(its.address, bit=1).value == 0
 
 
-@case("tasks.fork_of_a_later_thread", spec="trace_events_user.c:user_event_mm_dup", doc=PROCESS)
+@case(
+    "tasks.fork_of_a_later_thread",
+    spec="trace_events_user.c:user_event_mm_dup",
+    doc=PROCESS,
+    tier="full",
+)
 def test_fork_of_a_later_thread(ue: UserEvents) -> None:
     """A child of a later thread has a copy of what the leader has registered."""
     leader = first_task(ue)

@@ -13,7 +13,7 @@ DOC = "Documentation/trace/user_events.rst@v6.12: Unregistering: fork() keeps wh
 EXEC = "Documentation/trace/user_events.rst@v6.12: Unregistering: execve() ends registrations"
 
 
-@case("tasks.vfork_follows", spec=FORK, doc=DOC)
+@case("tasks.vfork_follows", spec=FORK, doc=DOC, tier="full")
 @variants("executes", {"exec": True, "exit": False})
 def test_vfork_follows(ue: UserEvents, executes: bool) -> None:
     """The parent's word is followed during vfork, and after its child is gone."""
@@ -65,7 +65,7 @@ def test_vfork_child_registers_alone(ue: UserEvents, executes: bool) -> None:
     assert parent.open_data().unregister(word.address, bit=2).errno == "ENOENT"
 
 
-@case("tasks.vfork_child_leaves_its_bit", spec=REMOVE, doc=DOC, needs=("auto_delete",))
+@case("tasks.vfork_child_leaves_its_bit", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
 def test_vfork_child_leaves_its_bit(ue: UserEvents) -> None:
     """The bit that a child of vfork saw set stays set in its parent's memory for good."""
     parent = first_task(ue)
@@ -83,6 +83,7 @@ def test_vfork_child_leaves_its_bit(ue: UserEvents) -> None:
     "tasks.vfork_child_unregisters",
     spec="trace_events_user.c:user_events_ioctl_unreg",
     doc=f"{DOC}, so that parent and child unregister for themselves",
+    tier="full",
 )
 def test_vfork_child_unregisters(ue: UserEvents) -> None:
     """What a child of vfork unregisters its parent has lost, unlike after fork."""
@@ -97,7 +98,7 @@ def test_vfork_child_unregisters(ue: UserEvents) -> None:
     assert data.unregister(word, bit=5).errno == "ENOENT"
 
 
-@case("tasks.vfork_child_killed", spec=REMOVE, doc=DOC)
+@case("tasks.vfork_child_killed", spec=REMOVE, doc=DOC, tier="full")
 def test_vfork_child_killed(ue: UserEvents) -> None:
     """A child of vfork that is killed takes nothing from its parent."""
     parent = first_task(ue)
@@ -115,6 +116,7 @@ def test_vfork_child_killed(ue: UserEvents) -> None:
     doc="Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the "
     "file descriptor used",
     profiles="5.18..",
+    tier="full",
 )
 def test_vfork_child_closes(ue: UserEvents) -> None:
     """A child of vfork has descriptors of its own, and the open files of its parent."""
@@ -128,7 +130,7 @@ def test_vfork_child_closes(ue: UserEvents) -> None:
     assert data.register(ue.name("c")).index == 2
 
 
-@case("tasks.vfork_parent_killed", spec=REMOVE, doc=DOC, needs=("auto_delete",))
+@case("tasks.vfork_parent_killed", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
 def test_vfork_parent_killed(ue: UserEvents) -> None:
     """A parent that is killed while it waits leaves list and memory to its child."""
     passing = passing_event(ue)
@@ -147,7 +149,7 @@ def test_vfork_parent_killed(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.vfork_of_a_child", spec=FORK, doc=DOC)
+@case("tasks.vfork_of_a_child", spec=FORK, doc=DOC, tier="full")
 def test_vfork_of_a_child(ue: UserEvents) -> None:
     """Children of vfork of a child of vfork share the one list of their grandparent."""
     parent = first_task(ue)

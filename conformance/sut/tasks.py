@@ -52,6 +52,7 @@ class Task(Process):
         seen = self.run(tasks.Exec(self.actor, path))
         if seen.ok:
             self._lockstep.unwatch(self.actor)
+            self._forget_the_dead()
             self._words = 0
             self.queue(
                 op.Mmap(self.actor, SCRATCH, SCRATCH_LENGTH, READ_WRITE, mmap.MAP_PRIVATE),
@@ -61,13 +62,27 @@ class Task(Process):
 
     def end(self) -> Observation:
         """exit(2) of this task alone."""
-        self._lockstep.unwatch(self.actor)
-        return self.run(tasks.ExitTask(self.actor))
+        return self._last(tasks.ExitTask(self.actor))
+
+    def exit(self, status: int = 0) -> Observation:
+        """exit_group(2): all threads of this task's process end."""
+        return self._last(op.Exit(self.actor, status))
 
     def die(self) -> Observation:
         """SIGKILL for the process of this task."""
+        return self._last(tasks.Die(self.actor))
+
+    def _last(self, end: op.Operation) -> Observation:
         self._lockstep.unwatch(self.actor)
-        return self.run(tasks.Die(self.actor))
+        seen = self.run(end)
+        self._forget_the_dead()
+        return seen
+
+    def _forget_the_dead(self) -> None:
+        """Nobody looks at the memory of threads that have ended with this task."""
+        for actor in self._lockstep.watched:
+            if actor not in self._lockstep.model.world.processes:
+                self._lockstep.unwatch(actor)
 
     def keep(self, data: DataFile) -> Observation:
         """Let a descriptor stay open over execve(2)."""
@@ -83,6 +98,16 @@ class Task(Process):
     def ioctl32(self, slot: int, request: int, argument: int) -> Observation:
         """ioctl(2) through the entry of 32-bit programs."""
         return self.run(tasks.Ioctl32(self.actor, slot, request, argument))
+
+    def read32(self, slot: int, count: int) -> Observation:
+        """read(2)."""
+        return self.run(tasks.Read32(self.actor, slot, count))
+
+    def mmap32(
+        self, address: int, length: int, protection: int, flags: int, slot: int
+    ) -> Observation:
+        """mmap2(2) of the beginning of a file, at a free address below 4 GiB."""
+        return self.run(tasks.Mmap32(self.actor, address, length, protection, flags, slot))
 
     def write32(self, slot: int, data: bytes) -> Observation:
         """write(2) of bytes that are put into low memory."""
