@@ -13,6 +13,7 @@ from conformance.abi.profiles import Generation
 from conformance.model import (
     bpf_syscalls,
     dynamic_events,
+    mapping,
     perf,
     registration,
     rfc,
@@ -23,7 +24,7 @@ from conformance.model import (
 )
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled, RawReturn
-from conformance.model.memory import PAGE_SIZE, Entry, pages_of
+from conformance.model.memory import PAGE_SIZE, Content, Entry, pages_of
 from conformance.model.world import OpenFile, Process, World
 from conformance.program import operations as op
 from conformance.program import ring, views
@@ -231,6 +232,8 @@ def _mmap(world: World, operation: op.Mmap) -> Answer:
     if file.perf is not None:
         perf.map_ring(process, file, operation)
         return Answer(operation.address)
+    if isinstance(file.object, Content):
+        return mapping.map_file(world, operation, file.object, entry)
     mapped = file.path == tracefs.page_file(world)
     if file.path == tracefs.DATA or (mapped and world.status_page is None):
         raise Errno("ENODEV")
@@ -374,4 +377,5 @@ _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     Write32: _write,
     Mmap32: _mmap,
     **tasks.HANDLERS,
+    **mapping.HANDLERS,
 }

@@ -15,9 +15,9 @@ import socket
 from collections.abc import Sequence
 
 from conformance.abi.perf import PERF_FLAG_FD_CLOEXEC
+from conformance.program import mapping, tasks
 from conformance.program import operations as op
-from conformance.program import tasks
-from conformance.sut import task_calls
+from conformance.sut import mapping_calls, task_calls
 
 Call = Sequence[object]
 
@@ -119,6 +119,8 @@ def calls_of(operation: op.Operation) -> list[Call]:
             return [_memory_call(operation)]
         case tasks.TaskOperation():
             return task_calls.calls_of(operation)
+        case mapping.MappingOperation():
+            return [mapping_calls.call_of(operation)]
         case _:
             return [_descriptor_call(operation)]
 

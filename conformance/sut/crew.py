@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from conformance.abi import layouts
+from conformance.program import mapping, tasks
 from conformance.program import operations as op
 from conformance.sut.calls import Call, fd, path_in, sys_call
 from conformance.sut.tracefs import DATA
@@ -62,7 +63,11 @@ class Hand:
                 self.slots.discard(slot)
             case op.Mmap(address=address, length=length) if ok:
                 self.ranges.append((address, length))
-            case op.Setuid() | op.Pin():
+            case mapping.MemoryFile(slot=slot) | tasks.ReceiveDescriptor(new_slot=slot) if ok:
+                self.slots.add(slot)
+            case mapping.Mremap(new_address=address, length=length) if ok:
+                self.ranges.append((address, length))
+            case op.Setuid() | op.Pin() | tasks.LimitDescriptors():
                 self.reusable = False
 
 
