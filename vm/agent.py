@@ -30,6 +30,13 @@ A call is a list; integers are the kernel's, bytes are in hexadecimal.  To an ac
     errno are those of the completion.
 ["exit", STATUS]
     The last call of an actor; answered when it is reaped.
+["task", NAME, MAKER, FLAGS], ["via", NAME, CALL] and ["end_tasks"]
+    A task that runs no interpreter, made with the flags of clone(2) by the task MAKER (null: by the
+    actor), its id is the value; a call performed by it; the end of all of them.  A task knows "sys"
+    to "take_fd" of these calls, and ["int80", ...], which is "sys" through the entry of 32-bit
+    programs with their numbers, ["exec", PATH] (an empty path is a program that goes on as the same
+    task; the value is its id), ["exit", STATUS] of its process, ["exit_task", STATUS] of itself
+    alone, and ["die"], by SIGKILL.
 
 To the supervisor, actor "": ["spawn", ACTOR], ["kill", ACTOR, SIGNAL] (value is the wait status),
 ["reset"] (nobody is left), ["ping"], ["mark", TEXT], ["info"].
@@ -76,6 +83,8 @@ class Agent:
         self._free = list(range(len(channels) - 1, 0, -1))
         self._actors: dict[str, _Actor] = {}
         self._by_pid: dict[int, _Actor] = {}
+        #: The ids of tasks that actors have made, by actor and name.
+        self._tasks: dict[str, dict[str, int]] = {}
         #: Ends of processes we had not heard of yet.
         self._strays: dict[int, int] = {}
         self._number = 0
@@ -156,7 +165,15 @@ class Agent:
         results = self._ask(actor, asked, places, deadline)
         for position, port in ports.items():
             self._register(str(calls[position][1]), results[position], port)
+        for call, result in zip(calls, results, strict=True):
+            self._note_task(actor, call, result)
         return results
+
+    def _note_task(self, actor: _Actor, call: Call, result: Result) -> None:
+        """Remember which id a task has, which changes when a thread becomes another program."""
+        match list(call):
+            case ["task", name, *_] | ["via", name, ["exec", *_]] if result["errno"] == 0:
+                self._tasks.setdefault(actor.name, {})[name] = result["value"]
 
     def _leave(self, actor: _Actor, call: Call, deadline: Deadline) -> None:
         """Tell an actor to exit and wait until it is reaped."""
@@ -169,9 +186,11 @@ class Agent:
         self._forget(actor)
 
     def _pid(self, name: str) -> int:
-        """The process of an actor.  Nobody is process 0: memory that is not readable."""
-        actor = self._actors.get(name)
-        return actor.pid if actor else 0
+        """The process of an actor or task.  Nobody is process 0: memory that is not readable."""
+        if (actor := self._actors.get(name)) is not None:
+            return actor.pid
+        found = (tasks[name] for tasks in self._tasks.values() if name in tasks)
+        return next(found, 0)
 
     def _look_elsewhere(self, results: list[Result], watch: Watch, deadline: Deadline) -> None:
         """Fill in, after the last call, the watched memory that the actor could not look at."""
@@ -281,5 +300,6 @@ class Agent:
         """An actor is gone: its name and its port are free."""
         self._actors.pop(actor.name, None)
         self._by_pid.pop(actor.pid, None)
+        self._tasks.pop(actor.name, None)
         self._channels[actor.port].clear()
         self._free.append(actor.port)

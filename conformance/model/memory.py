@@ -38,6 +38,13 @@ class Page:
             self.unknown -= set(range(start, start + len(data)))
 
 
+@dataclass(slots=True, eq=False)
+class Content:
+    """The pages of a file that is in memory alone, shared by all who map it."""
+
+    pages: list[Page] = field(default_factory=list)
+
+
 @dataclass(slots=True)
 class Entry:
     """One page-table entry together with the rights of its mapping.
@@ -58,6 +65,20 @@ class Entry:
     # The open file of a perf event whose ring this is: it stays open for it, and no child
     # of fork(2) gets the mapping (VM_DONTCOPY).
     owner: object | None = None
+    # Of a mapped file: its content, and the number of the page there.
+    file: Content | None = None
+    index: int = 0
+
+    def present(self) -> Page | None:
+        """The page, found in the file if need be; None of anonymous memory nobody has written.
+
+        Raises Errno("EFAULT") behind the end of the file: SIGBUS.
+        """
+        if self.page is None and self.file is not None:
+            if self.index >= len(self.file.pages):
+                raise Errno("EFAULT")
+            self.page = self.file.pages[self.index]
+        return self.page
 
 
 def is_user_range(address: int, length: int) -> bool:
@@ -195,9 +216,8 @@ class AddressSpace:
             raise Errno("EFAULT")
         if not entry.readable and not entry.protection & (mmap.PROT_READ | mmap.PROT_WRITE):
             raise Errno("EFAULT")
-        if entry.page is None:
-            return bytes(stop - start)
-        return bytes(entry.page.content[start:stop])
+        page = entry.present()
+        return bytes(stop - start) if page is None else bytes(page.content[start:stop])
 
     def write(self, address: int, data: bytes) -> None:
         """Store bytes, taking the write faults a process would take; EFAULT else."""
@@ -221,9 +241,9 @@ class AddressSpace:
         if entry is None or not entry.protection & mmap.PROT_WRITE:
             raise Errno("EFAULT")
         if not entry.exclusive:
-            if entry.page is None:
+            if entry.present() is None:
                 entry.page = Page()
-            elif not entry.shared:
+            elif entry.page is not None and not entry.shared:
                 entry.page = Page(bytearray(entry.page.content), entry.page.unknown)
             entry.exclusive = True
         assert entry.page is not None
@@ -260,10 +280,34 @@ class AddressSpace:
     def discard(self, address: int, length: int) -> None:
         """madvise(MADV_DONTNEED): private pages read as zero again."""
         for number in pages_of(address, length):
+            if number not in self.entries:
+                raise Errno("ENOMEM")
             entry = self.entries[number]
             entry.exclusive = False
             if not entry.shared:
                 entry.page = None
+
+    def move(self, address: int, length: int, new_address: int) -> None:
+        """mremap(2) to a free place: page-table entries go as they are."""
+        numbers = pages_of(address, length)
+        if any(number not in self.entries for number in numbers):
+            raise Errno("EFAULT")
+        if any(self.entries[number].device or self.entries[number].owner for number in numbers):
+            raise NotModelled("moving a mapping of page frames or of a ring")
+        for number, new in zip(numbers, self.free_pages(new_address, length), strict=True):
+            self.entries[new] = self.entries.pop(number)
+
+    def map_content(self, numbers: range, file: Content, first: int, entry: Entry) -> None:
+        """mmap(2) of a file's pages from ``first`` on, with the rights of ``entry``."""
+        for index, number in enumerate(numbers, first):
+            self.entries[number] = replace(entry, file=file, index=index)
+
+    def cut(self, file: Content, length: int) -> None:
+        """A file has only so many pages any more: unmap_mapping_range() of the others."""
+        for entry in self.entries.values():
+            if entry.file is file and entry.index >= length:
+                entry.page = None
+                entry.exclusive = False
 
 
 def pages_of(address: int, length: int) -> range:

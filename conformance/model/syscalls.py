@@ -16,21 +16,24 @@ from conformance.model import (
     dynamic_events,
     instances,
     listening,
+    mapping,
     perf,
     registration,
     rfc,
     sockets,
+    tasks,
     tracefs,
     uring,
     writing,
 )
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled, RawReturn
-from conformance.model.memory import PAGE_SIZE, Entry, pages_of
+from conformance.model.memory import PAGE_SIZE, Content, Entry, pages_of
 from conformance.model.world import OpenFile, Process, World
 from conformance.program import operations as op
 from conformance.program import ring, views
 from conformance.program.operations import View
+from conformance.program.tasks import Mmap32, Read32, Write32
 
 
 def perform(world: World, operation: op.Operation) -> Answer:
@@ -77,21 +80,6 @@ def _fork(world: World, operation: op.Fork) -> Answer:
     return Answer(None)
 
 
-def _exit(world: World, operation: op.Exit) -> Answer:
-    process = world.process(operation.actor)
-    del world.processes[operation.actor]
-    for file in dict.fromkeys(process.slots.values()):
-        world.close(file)
-    for owner in process.memory.owners():
-        assert isinstance(owner, OpenFile)
-        world.unmapped(owner)
-    for event in world.perf_events:
-        # No empty list, which would be everybody.
-        event.tasks = [task for task in event.tasks if task is not process] or event.tasks
-    world.leave(process)
-    return Answer(0)
-
-
 def _setuid(world: World, operation: op.Setuid) -> Answer:
     world.process(operation.actor).uid = operation.uid
     return Answer(0)
@@ -99,6 +87,7 @@ def _setuid(world: World, operation: op.Setuid) -> Answer:
 
 def _open(world: World, operation: op.Open) -> Answer:
     process = world.process(operation.actor)
+    tasks.check_room(process)
     tracefs.check_open(world, process, operation.path, operation.flags)
     file = OpenFile(operation.path, operation.flags)
     event = tracefs.event_at(world, operation.path)
@@ -253,6 +242,8 @@ def _mmap(world: World, operation: op.Mmap) -> Answer:
     if file.perf is not None:
         perf.map_ring(process, file, operation)
         return Answer(operation.address)
+    if isinstance(file.object, Content):
+        return mapping.map_file(world, operation, file.object, entry)
     mapped = file.path == tracefs.page_file(world)
     if file.path == tracefs.DATA or (mapped and world.status_page is None):
         raise Errno("ENODEV")
@@ -362,7 +353,7 @@ def _store_descriptor(world: World, operation: op.StoreDescriptor) -> Answer:
 _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     op.Spawn: _spawn,
     op.Fork: _fork,
-    op.Exit: _exit,
+    op.Exit: tasks.exit_group,
     op.Setuid: _setuid,
     op.Open: _open,
     op.Close: _close,
@@ -395,4 +386,10 @@ _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     **instances.HANDLERS,
     **listening.HANDLERS,
     **uring.HANDLERS,
+    # What 32-bit tasks do alike.
+    Read32: _read,
+    Write32: _write,
+    Mmap32: _mmap,
+    **tasks.HANDLERS,
+    **mapping.HANDLERS,
 }

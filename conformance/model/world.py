@@ -45,6 +45,8 @@ class OpenFile:
     event: int | None = None
     # A map, a program, a socket or an event of perf: what has no path.
     object: object | None = None
+    # What was sent over a socket and waits at this end of it.
+    passed: list[OpenFile] = field(default_factory=list)
 
     @property
     def perf(self) -> PerfEvent | None:
@@ -67,7 +69,9 @@ class Enabler:
 class Process:
     """An actor.  ``enablers`` is None until it registers (no struct user_event_mm).
 
-    ``cpu`` is the processor it keeps to, None where it may run on any.
+    ``cpu`` is the processor it keeps to, None where it may run on any.  Threads have a ``leader``,
+    the task whose process they belong to.  ``kept`` are the slots that execve(2) leaves open.
+    Tasks may have memory, slots and enablers in common: then those are the same objects.
     """
 
     memory: AddressSpace = field(default_factory=AddressSpace)
@@ -76,6 +80,10 @@ class Process:
     closed: set[int] = field(default_factory=set)
     enablers: list[Enabler] | None = None
     cpu: int | None = None
+    leader: Process | None = None
+    kept: set[int] = field(default_factory=set)
+    # RLIMIT_NOFILE, where it was set.
+    most_descriptors: int | None = None
 
     @property
     def capable(self) -> bool:
@@ -198,8 +206,12 @@ class World:
 
     def close(self, file: OpenFile) -> None:
         """A descriptor went away; the last one drops the references (user_events_release)."""
-        if any(file in process.slots.values() for process in self.processes.values()):
+        held = [each for process in self.processes.values() for each in process.slots.values()]
+        if file in held or any(file in each.passed for each in held):
             return
+        waiting, file.passed = file.passed, []
+        for each in waiting:
+            self.close(each)
         if file.perf is not None:
             self._close_perf(file, file.perf)
         for serial in file.events:
@@ -239,10 +251,15 @@ class World:
             self.put(source.serial)
 
     def leave(self, process: Process) -> None:
-        """Enablers of a process that exits or execs: user_event_mm_remove()."""
-        for enabler in process.enablers or []:
+        """Enablers of a task that exits or execs, unless others have them as well.
+
+        user_event_mm_remove(): struct user_event_mm counts its tasks.
+        """
+        enablers, process.enablers = process.enablers or [], None
+        if any(each.enablers is enablers for each in self.processes.values()):
+            return
+        for enabler in enablers:
             self.pending.append(Release(enabler.event))
-        process.enablers = None
 
     def apply(self, transition: Transition) -> None:
         """Let one pending transition happen."""
@@ -255,8 +272,8 @@ class World:
                 if event is not None and event.references == 0:
                     self.table.remove(event)
                     self.forget(event)
-            case FixUp(process=process, enabler=enabler):
-                self._fix_up(process, enabler)
+            case FixUp(enabler=enabler):
+                self._fix_up(enabler)
 
     # Who listens, and who is told
 
@@ -298,20 +315,26 @@ class World:
                 else:
                     write_bit(page, enabler.address, enabler.bit, on=bool(event.status))
 
-    def _fix_up(self, process: Process, enabler: Enabler) -> None:
-        if process not in self.processes.values() or process.enablers is None:
+    def _fix_up(self, enabler: Enabler) -> None:
+        keeper = self._keeper(enabler)
+        if keeper is None or keeper.enablers is None:
             return
         enabler.faulting = False
         if enabler.freeing:
-            process.enablers.remove(enabler)
+            keeper.enablers.remove(enabler)
             self.release(enabler.event)
             return
         try:
-            page = process.memory.fault_in(enabler.address)
+            page = keeper.memory.fault_in(enabler.address)
         except Errno:
             return
         on = bool(self.event(enabler.event).status)
         write_bit(page, enabler.address, enabler.bit, on=on)
+
+    def _keeper(self, enabler: Enabler) -> Process | None:
+        """A task that has an enabler, of those that may have it in common."""
+        found = (each for each in self.processes.values() if enabler in (each.enablers or []))
+        return next(found, None)
 
     def duplicate(self, enabler: Enabler) -> Enabler:
         """The copy of an enabler that a forked child gets (user_event_enabler_dup)."""

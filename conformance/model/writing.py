@@ -73,6 +73,20 @@ def check_range(address: int, length: int) -> None:
         raise Errno("EFAULT")
 
 
+def writev32(world: World, process: Process, file: OpenFile, vector: Segment) -> int:
+    """writev(2) of a 32-bit task (copy_compat_iovec_from_user)."""
+    check_call(file, 0)
+    address, count = vector
+    if count < 0 or count > _MAX_IOVECS:
+        raise Errno("EINVAL")
+    segments = list(struct.iter_unpack("<II", process.memory.read(address, count * 8)))
+    if any(length >= 1 << 31 for _, length in segments):
+        raise Errno("EINVAL")
+    if sum(length for _, length in segments) == 0:
+        return 0
+    return _write_core(world, process, file, segments)
+
+
 def import_vector(process: Process, address: int, count: int) -> list[Segment]:
     """The segments that an array of iovecs describes (import_iovec)."""
     if count < 0 or count > _MAX_IOVECS:

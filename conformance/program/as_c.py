@@ -5,8 +5,8 @@ from __future__ import annotations
 import mmap
 import os
 
+from conformance.program import mapping, tasks, tasks_as_c, tracing
 from conformance.program import operations as op
-from conformance.program import tracing
 
 _OPEN_FLAGS = ("O_WRONLY", "O_RDWR", "O_APPEND", "O_TRUNC", "O_CREAT", "O_NONBLOCK", "O_CLOEXEC")
 _PROTECTIONS = ("PROT_READ", "PROT_WRITE", "PROT_EXEC")
@@ -44,6 +44,10 @@ def _call(operation: op.Operation) -> str:
             return f"memcpy(buffer, (void *){address:#x}, {length})"
         case op.Mmap() | op.Munmap() | op.Mprotect():
             return _memory(operation)
+        case tasks.TaskOperation():
+            return tasks_as_c.statement(operation)
+        case mapping.MappingOperation():
+            return _mapping(operation)
         case op.ReadFile(path=path):
             return f'cat("{path}")'
         case op.WriteFile(path=path, data=data, flags=flags):
@@ -121,6 +125,20 @@ def _memory(operation: op.Mmap | op.Munmap | op.Mprotect) -> str:
             return f"munmap((void *){address:#x}, {length:#x})"
         case op.Mprotect(address=address, length=length, protection=prot):
             return f"mprotect((void *){address:#x}, {length:#x}, {protection(prot)})"
+
+
+def _mapping(operation: mapping.MappingOperation) -> str:
+    match operation:
+        case mapping.Mremap(address=address, length=length, new_address=new):
+            flags = "MREMAP_MAYMOVE | MREMAP_FIXED"
+            return f"mremap((void *){address:#x}, {length:#x}, {length:#x}, {flags}, {new:#x})"
+        case mapping.Discard(address=address, length=length):
+            return f"madvise((void *){address:#x}, {length:#x}, MADV_DONTNEED)"
+        case mapping.MemoryFile(slot=slot):
+            return f'fd{slot} = memfd_create("", MFD_CLOEXEC)'
+        case mapping.Truncate(slot=slot, length=length):
+            return f"ftruncate(fd{slot}, {length:#x})"
+    raise TypeError(f"operation without a form in C: {operation!r}")
 
 
 def protection(bits: int) -> str:

@@ -15,8 +15,9 @@ import socket
 from collections.abc import Sequence
 
 from conformance.abi.perf import PERF_FLAG_FD_CLOEXEC
+from conformance.program import mapping, page, tasks, tracing
 from conformance.program import operations as op
-from conformance.program import page, tracing
+from conformance.sut import mapping_calls, task_calls
 
 Call = Sequence[object]
 
@@ -120,6 +121,10 @@ def calls_of(operation: op.Operation) -> list[Call]:
             return [["put_fd", address, slot]]
         case op.Mmap() | op.Munmap() | op.Mprotect():
             return [_memory_call(operation)]
+        case tasks.TaskOperation():
+            return task_calls.calls_of(operation)
+        case mapping.MappingOperation():
+            return [mapping_calls.call_of(operation)]
         case _:
             return _tracing_calls(operation) or [_descriptor_call(operation)]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from conformance.abi import layouts
+from conformance.program import mapping, tasks, tracing
 from conformance.program import operations as op
-from conformance.program import tracing
 from conformance.sut.calls import Call, fd, path_in, sys_call
 from conformance.sut.tracefs import DATA
 
@@ -40,6 +40,15 @@ class Hand:
     reusable: bool = True
     slots: set[int] = field(default_factory=set)
     ranges: list[tuple[int, int]] = field(default_factory=list)
+    # Of a task (see vm.agent): the process that drives it; of that process, how many it has had.
+    driver: Hand | None = None
+    tasks: int = 0
+
+    def driven(self, calls: Sequence[Call]) -> list[Call]:
+        """Calls as the process performs them that drives this task, if it is one."""
+        if self.driver is None:
+            return list(calls)
+        return [call if call[0] == "task" else ["via", self.name, call] for call in calls]
 
     def note(self, operation: op.Operation, *, ok: bool) -> None:
         """Remember what an operation leaves in the process."""
@@ -54,7 +63,11 @@ class Hand:
                 self.slots.discard(slot)
             case op.Mmap(address=address, length=length) if ok:
                 self.ranges.append((address, length))
-            case op.Setuid() | op.Pin() | tracing.SubmitWrite():
+            case mapping.MemoryFile(slot=slot) | tasks.ReceiveDescriptor(new_slot=slot) if ok:
+                self.slots.add(slot)
+            case mapping.Mremap(new_address=address, length=length) if ok:
+                self.ranges.append((address, length))
+            case op.Setuid() | op.Pin() | tasks.LimitDescriptors() | tracing.SubmitWrite():
                 # io_uring leaves workers in the process.
                 self.reusable = False
 
@@ -83,14 +96,23 @@ class Crew:
         """A process that is about to be forked by another."""
         return Hand(self._next_name(), reusable=False)
 
+    def task(self, maker: Hand) -> Hand:
+        """A task that is about to be made by a process, or by a task of one."""
+        driver = maker.driver or maker
+        driver.reusable = False
+        driver.tasks += 1
+        return Hand(f"{driver.name}/{driver.tasks}", reusable=False, driver=driver)
+
     def _next_name(self) -> str:
         self._made += 1
         return f"w{self._made}"
 
     def dismiss(self, hand: Hand, enablers: Sequence[tuple[int, int]]) -> None:
         """Take a process back, put in order or killed."""
-        if hand.name == self._standing:
+        if hand.name == self._standing or hand.driver is not None:
             return
+        if hand.tasks:
+            self._channel.call(hand.name, [["end_tasks"]])
         if hand.reusable and self._put_in_order(hand, enablers):
             self._idle.append(hand.name)
         else:

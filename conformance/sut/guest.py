@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from conformance.program import operations as op
-from conformance.program import page, ring, tracing, views
+from conformance.program import page, ring, tasks, tracing, views
 from conformance.sut.calls import STAT_MODE, Call, calls_of
 from conformance.sut.crew import Crew, Hand
 from conformance.sut.executor import Deadline
@@ -76,16 +76,19 @@ class GuestExecutor:
         for operation in batch:
             if isinstance(operation, op.Fork):
                 self._hands[operation.child] = self._crew.child()
-        compiled = [calls_of(self._by_hand(operation)) for operation in batch]
+            elif isinstance(operation, tasks.Clone):
+                self._hands[operation.child] = self._crew.task(hand)
+        compiled = [hand.driven(calls_of(self._by_hand(operation))) for operation in batch]
         ranges = [(self._name(w.actor), w.address, w.length) for w in watches]
         flat = [call for calls in compiled for call in calls]
-        results = iter(self._channel.call(hand.name, flat, ranges))
+        performer = hand.driver or hand
+        results = iter(self._channel.call(performer.name, flat, ranges))
         seen = []
         for operation, calls in zip(batch, compiled, strict=True):
             mine = [next(results) for _ in calls]
             seen.append(_observation(operation, mine, watches))
             hand.note(operation, ok=seen[-1].ok)
-            if isinstance(operation, op.Exit):
+            if isinstance(operation, (op.Exit, tasks.ExitTask, tasks.Die)):
                 del self._hands[operation.actor]
         return seen
 
@@ -93,6 +96,9 @@ class GuestExecutor:
         """An operation that names a new process, with the name that process has here."""
         if isinstance(operation, op.Fork):
             return op.Fork(operation.actor, self._name(operation.child))
+        if isinstance(operation, tasks.Clone):
+            child = self._name(operation.child)
+            return tasks.Clone(self._name(operation.actor), child, operation.flags)
         return operation
 
     def _name(self, actor: str) -> str:

@@ -95,6 +95,11 @@ class Lockstep:
         """Stop looking at an actor that is gone."""
         self._watches = [watch for watch in self._watches if watch.actor != actor]
 
+    @property
+    def watched(self) -> set[str]:
+        """The actors of which memory is compared."""
+        return {watch.actor for watch in self._watches}
+
     def watches_of(self, actor: str) -> list[op.Watch]:
         """The ranges of an actor that are compared."""
         return [watch for watch in self._watches if watch.actor == actor]

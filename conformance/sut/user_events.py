@@ -61,15 +61,18 @@ class UserEvents:
 
     def new_process(self) -> Process:
         """One more process, root, that has touched nothing yet."""
-        self._processes += 1
-        process = Process(self.lockstep, f"p{self._processes}")
+        process = Process(self.lockstep, self.next_actor())
         process.prepare()
         return process
 
     def fork(self, parent: Process) -> Process:
         """A copy of a process."""
+        return parent.fork(self.next_actor())
+
+    def next_actor(self) -> str:
+        """The name of one more actor."""
         self._processes += 1
-        return parent.fork(f"p{self._processes}")
+        return f"p{self._processes}"
 
     def open_data(self, flags: int = os.O_RDWR) -> DataFile:
         """Open user_events_data in the first process."""

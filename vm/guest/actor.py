@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from vm.guest.driver import Driver
+
     #: What a call yields before the watched memory is looked at: value, errno, data.
     Outcome = tuple[int, int, bytes | None]
 
@@ -35,6 +37,23 @@ class BadCall(Exception):
     """The host asked for something that is no call; nothing was performed."""
 
 
+class NoSlot(Exception):
+    """An argument names a slot that holds no descriptor."""
+
+
+#: What ends a batch: a call that is none, and a task that failed (task.TaskLost).
+_NO_ANSWER = (
+    BadCall,
+    TypeError,
+    ValueError,
+    KeyError,
+    OverflowError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+)
+
+
 class _BecameChild(Exception):
     """This process is the child of a fork: it leaves its parent's batch."""
 
@@ -46,6 +65,7 @@ class Actor:
         self._port = port
         self._slots: dict[int, int] = {}
         self._scratch = syscalls.Scratch()
+        self._driver: Driver | None = None
         self._forms: dict[str, Callable[..., Outcome]] = {
             "sys": self._sys,
             "peek": self._peek,
@@ -60,6 +80,9 @@ class Actor:
             "spill_pid": self._spill_pid,
             "submit": self._submit,
             "exit": self._exit,
+            "task": self._task,
+            "via": self._via,
+            "end_tasks": self._end_tasks,
         }
 
     def serve(self) -> None:
@@ -77,7 +100,7 @@ class Actor:
         try:
             reply["results"] = self._perform(request["calls"], request["watch"])
             self._port.send(reply)
-        except (BadCall, TypeError, ValueError, KeyError, OverflowError, MemoryError) as error:
+        except _NO_ANSWER as error:
             self._port.send({"id": request["id"], "error": f"{type(error).__name__}: {error}"})
         except wire.FrameError as error:
             self._port.send({"id": request["id"], "error": str(error)})
@@ -108,25 +131,10 @@ class Actor:
         if number in _FORKING:
             raise BadCall(f"system call {number} forks: use the call fork")
         self._scratch.clear()
-        out: int | None = None
-        plain: list[int] = []
-        for argument in arguments:
-            if isinstance(argument, int):
-                plain.append(argument & _MASK)
-                continue
-            ((kind, content),) = argument.items()
-            if kind == "fd":
-                if content not in self._slots:
-                    return -1, EBADF, None
-                plain.append(self._slots[content])
-                continue
-            if kind == "in":
-                plain.append(self._scratch.place(bytes.fromhex(content)))
-            elif kind == "out":
-                out = self._scratch.place(bytes(int(content)))
-                plain.append(out)
-            else:
-                raise BadCall(f"no such argument: {argument!r:.200}")
+        try:
+            plain, out = numbers(arguments, self._slots, self._scratch.place)
+        except NoSlot:
+            return -1, EBADF, None
         value, errno = syscalls.syscall(number, *plain)
         if errno == 0 and slot is not None:
             self._slots[slot] = value
@@ -230,6 +238,50 @@ class Actor:
 
     def _exit(self, status: int) -> Outcome:
         os._exit(status & 0xFF)
+
+    def _task(self, name: str, maker: str | None, flags: int) -> Outcome:
+        if self._driver is None:
+            # Imported when asked: few actors make tasks, and a boot must not wait for it.
+            from vm.guest.driver import Driver
+
+            self._driver = Driver(self._slots, self._port.fileno())
+        return self._driver.make(name, maker, flags)
+
+    def _via(self, name: str, call: list[Any]) -> Outcome:
+        if self._driver is None:
+            raise BadCall(f"no task named {name!r}")
+        return self._driver.via(name, call)
+
+    def _end_tasks(self) -> Outcome:
+        return self._driver.end() if self._driver else (0, 0, None)
+
+
+def numbers(
+    arguments: list[Any], slots: dict[int, int], place: Callable[[bytes], int]
+) -> tuple[list[int], int | None]:
+    """Arguments as the kernel gets them, and where an {"out": size} is.
+
+    ``place`` puts bytes into memory.  Raises NoSlot, BadCall.
+    """
+    out: int | None = None
+    plain: list[int] = []
+    for argument in arguments:
+        if isinstance(argument, int):
+            plain.append(argument & _MASK)
+            continue
+        ((kind, content),) = argument.items()
+        if kind == "fd":
+            if content not in slots:
+                raise NoSlot
+            plain.append(slots[content])
+        elif kind == "in":
+            plain.append(place(bytes.fromhex(content)))
+        elif kind == "out":
+            out = place(bytes(int(content)))
+            plain.append(out)
+        else:
+            raise BadCall(f"no such argument: {argument!r:.200}")
+    return plain, out
 
 
 def _hex(content: bytes | None) -> str | None:
