@@ -84,7 +84,7 @@ def writev32(world: World, process: Process, file: OpenFile, vector: Segment) ->
         raise Errno("EINVAL")
     if sum(length for _, length in segments) == 0:
         return 0
-    return _write_core(world, process, file, segments)
+    return write_core(world, process, file, segments)
 
 
 def import_vector(process: Process, address: int, count: int) -> list[Segment]:
