@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from errno import errorcode
 from typing import Any
 
@@ -13,9 +14,11 @@ from conformance.abi.profiles import Generation
 from conformance.model import (
     bpf_syscalls,
     dynamic_events,
+    listing,
     perf,
     registration,
     rfc,
+    rights,
     sockets,
     tracefs,
     writing,
@@ -38,7 +41,7 @@ def perform(world: World, operation: op.Operation) -> Answer:
     if handler is None:
         raise NotModelled(f"operation {type(operation).__name__}")
     try:
-        return handler(world, operation)
+        return handler(world, rights.enter(world, operation))
     except Errno as error:
         return Answer(-1, error.name)
     except RawReturn as returned:
@@ -59,7 +62,9 @@ def _spawn(world: World, operation: op.Spawn) -> Answer:
 
 def _fork(world: World, operation: op.Fork) -> Answer:
     parent = world.process(operation.actor)
-    child = Process(parent.memory.fork(), dict(parent.slots), parent.uid)
+    child = Process(parent.memory.fork(), dict(parent.slots), replace(parent.credentials))
+    child.namespace, child.root = parent.namespace, parent.root
+    child.filtered = dict(parent.filtered)
     if parent.enablers is not None:
         # user_event_mm_dup(): bit and address are copied, each with a reference.
         child.enablers = [
@@ -89,7 +94,8 @@ def _exit(world: World, operation: op.Exit) -> Answer:
 
 
 def _setuid(world: World, operation: op.Setuid) -> Answer:
-    world.process(operation.actor).uid = operation.uid
+    who = world.process(operation.actor).credentials
+    who.become(operation.uid, operation.uid, (), keep=False)
     return Answer(0)
 
 
@@ -339,7 +345,7 @@ def _write_file(world: World, operation: op.WriteFile) -> Answer:
 
 
 def _stat(world: World, operation: op.Stat) -> Answer:
-    return Answer(tracefs.mode(world, operation.path))
+    return Answer(rights.attributes(world, operation.path).mode)
 
 
 def _store_descriptor(world: World, operation: op.StoreDescriptor) -> Answer:
@@ -381,4 +387,6 @@ _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     op.StoreDescriptor: _store_descriptor,
     op.Socketpair: sockets.socketpair,
     op.Setsockopt: sockets.setsockopt,
+    **rights.HANDLERS,
+    **listing.HANDLERS,
 }

@@ -22,6 +22,7 @@ from conformance.model import (
 )
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
+from conformance.model.places import LOCKDOWN, TRACEFS
 from conformance.model.world import (
     TOP,
     OpenFile,
@@ -29,7 +30,6 @@ from conformance.model.world import (
     World,
 )
 
-TRACEFS = "/sys/kernel/tracing"
 DATA = f"{TRACEFS}/user_events_data"
 STATUS = f"{TRACEFS}/user_events_status"
 # What the first version had in its place.
@@ -45,11 +45,19 @@ MODES = {
     DATA: 0o640,
     STATUS: 0o440,
     DYNAMIC_EVENTS: 0o640,
+    TRACE: 0o640,
+    TRACING_ON: 0o640,
+    MAXIMUM: 0o644,
+    TRACEFS: 0o700,
 }
 _RFC_MODES = {DATA: 0o644, MMAP: 0o644}
 _EVENT_MODES = {"enable": 0o640, "filter": 0o640, "trigger": 0o640, "format": 0o440, "id": 0o440}
 
 _EVENT_FILE = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/(.+)/(\w+)")
+
+# The level of lockdown that hides what the kernel traces.
+_LOCKDOWN_LEVELS = ("none", "integrity", "confidentiality")
+_CONFIDENTIALITY = 2
 
 # What stands before the body of a trace line: task, pid, cpu, flags, time.
 _LINE_HEAD = "model-1 [000] ..... 0.000000: "
@@ -89,17 +97,31 @@ def _check_there(world: World, path: str) -> None:
 
 def check_open(world: World, process: Process, path: str, flags: int) -> None:
     """What open(2) of a modelled path answers; O_TRUNC acts on dynamic_events."""
-    if path.startswith((TRACEFS, foreign_probe.PARAMETERS)) and process.uid != 0:
-        # The root directory of tracefs has mode 0700.
-        raise Errno("EACCES")
     _check_there(world, path)
     event_file(world, path)
+    _check_locked_down(world, path)
     if path == DYNAMIC_EVENTS and flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
         dynamic_events.release_all(world, process)
 
 
+def _check_locked_down(world: World, path: str) -> None:
+    """security_locked_down(LOCKDOWN_TRACEFS), which most files ask.
+
+    Raises Errno("EPERM"), and NotModelled for files of which that is not known.
+    """
+    if world.lockdown < _CONFIDENTIALITY or not path.startswith(TRACEFS):
+        return
+    if path in (DATA, STATUS, TRACEFS):
+        return
+    if path not in (DYNAMIC_EVENTS, TRACE, TRACING_ON) and not path.endswith("/enable"):
+        raise NotModelled(f"opening {path} under lockdown")
+    raise Errno("EPERM")
+
+
 def mode(world: World, path: str) -> int:
     """Permission bits of a path.  Raises NotModelled and Errno("ENOENT")."""
+    if path == MAXIMUM:
+        _check_limited(world)
     _check_there(world, path)
     found = event_file(world, path)
     modes = MODES if found is None else _EVENT_MODES
@@ -206,6 +228,8 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
             foreign_probe.attach(world, text)
         case _ if path == foreign_probe.DETACH:
             foreign_probe.detach(world)
+        case _ if path == LOCKDOWN:
+            _lock_down(world, text)
         case _:
             raise NotModelled(f"writing {path}")
     return len(data)
@@ -261,6 +285,16 @@ def _check_limited(world: World) -> None:
     """Where a page gives room to events there is no sysctl for their number."""
     if not world.profile.has("remote_enable"):
         raise Errno("ENOENT")
+
+
+def _lock_down(world: World, text: str) -> None:
+    """lockdown_write(): a level, higher than that there is.  Raises Errno."""
+    level = text.removesuffix("\n")
+    if level not in _LOCKDOWN_LEVELS:
+        raise Errno("EINVAL")
+    if _LOCKDOWN_LEVELS.index(level) <= world.lockdown:
+        raise Errno("EPERM")
+    world.lockdown = _LOCKDOWN_LEVELS.index(level)
 
 
 def _number(text: str) -> int:

@@ -6,6 +6,7 @@ import mmap
 import os
 
 from conformance.program import operations as op
+from conformance.program import rights_as_c
 
 _OPEN_FLAGS = ("O_WRONLY", "O_RDWR", "O_APPEND", "O_TRUNC", "O_CREAT", "O_NONBLOCK", "O_CLOEXEC")
 _PROTECTIONS = ("PROT_READ", "PROT_WRITE", "PROT_EXEC")
@@ -86,7 +87,7 @@ def _descriptor(operation: op.Operation) -> str:
         case op.Bpf(command=command, address=address, size=size, slot=made):
             kept = "" if made is None else f"fd{made} = "
             return f"{kept}bpf({command}, (union bpf_attr *){address:#x}, {size})"
-    raise TypeError(f"operation without a form in C: {operation!r}")
+    return rights_as_c.call(operation)
 
 
 def _memory(operation: op.Mmap | op.Munmap | op.Mprotect) -> str:

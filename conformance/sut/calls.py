@@ -16,6 +16,8 @@ from collections.abc import Sequence
 
 from conformance.abi.perf import PERF_FLAG_FD_CLOEXEC
 from conformance.program import operations as op
+from conformance.program import rights
+from conformance.sut import rights_calls
 
 Call = Sequence[object]
 
@@ -115,6 +117,8 @@ def calls_of(operation: op.Operation) -> list[Call]:
             return [["put_fd", address, slot]]
         case op.Mmap() | op.Munmap() | op.Mprotect():
             return [_memory_call(operation)]
+        case rights.Right():
+            return list(rights_calls.calls_of(operation))
         case _:
             return [_descriptor_call(operation)]
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from conformance.abi import layouts
 from conformance.program import operations as op
+from conformance.program import rights
 from conformance.sut.calls import Call, fd, path_in, sys_call
 from conformance.sut.tracefs import DATA
 
@@ -53,7 +54,7 @@ class Hand:
                 self.slots.discard(slot)
             case op.Mmap(address=address, length=length) if ok:
                 self.ranges.append((address, length))
-            case op.Setuid() | op.Pin():
+            case op.Setuid() | op.Pin() | rights.Lasting():
                 self.reusable = False
 
 

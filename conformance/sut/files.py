@@ -18,6 +18,12 @@ class File:
         self.opened, self._slot = process.open(path, flags)
         self._process = process
 
+    def of(self, process: Process) -> File:
+        """The copy of this descriptor that a forked process has."""
+        copy = object.__new__(File)
+        copy.opened, copy._slot, copy._process = self.opened, self._slot, process
+        return copy
+
     def read(self, count: int = PAGE) -> Observation:
         """read(2) of at most ``count`` bytes."""
         return self._process.run(op.Read(self._process.actor, self._slot, count))
