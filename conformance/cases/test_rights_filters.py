@@ -136,9 +136,10 @@ def test_lockdown_hides_traces(ue: UserEvents, level: str, errno: str) -> None:
     lock_down(ue.new_process(), level)
     assert opening(ue.process, DYNAMIC_EVENTS, os.O_RDONLY).errno == errno
     assert opening(ue.process, DYNAMIC_EVENTS, os.O_WRONLY).errno == errno
-    assert opening(ue.process, TRACE, os.O_RDONLY).errno == errno
     assert opening(ue.process, TRACING_ON, os.O_WRONLY).errno == errno
     assert ue.tracefs.enable(ue.name()).errno == errno
+    # The last: who reads the buffer keeps it from growing to its size for the first event.
+    assert opening(ue.process, TRACE, os.O_RDONLY).errno == errno
 
 
 @case(

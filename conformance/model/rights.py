@@ -65,7 +65,7 @@ def seen(world: World, process: Process, path: str, wanted: int) -> str:
     """
     found, mount = (process.namespace or world.namespace).find(process.root + path)
     who = process.credentials
-    if found.startswith("tmpfs") and wanted and found not in world.made:
+    if wanted and _is_nowhere(world, found, mount):
         raise Errno("ENOENT")
     if found.startswith(f"{TRACEFS}/") and TRACEFS.startswith(mount.root):
         # Somebody who is shown one file alone does not come by the root of tracefs.
@@ -77,6 +77,14 @@ def seen(world: World, process: Process, path: str, wanted: int) -> str:
     if mount.readonly and wanted & MAY_WRITE:
         raise Errno("EROFS")
     return found
+
+
+def _is_nowhere(world: World, path: str, mount: Mount) -> bool:
+    """Whether nobody has made a file of a tmpfs, or what has it is not mounted there."""
+    if path.startswith("tmpfs"):
+        return path not in world.made
+    bare = not mount.root and path.startswith((f"{TRACEFS}/", f"{_SECURITYFS}/"))
+    return bare or path.startswith(f"{TRACEFS}/sys/")
 
 
 def attributes(world: World, path: str) -> Attributes:
