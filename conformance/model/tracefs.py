@@ -56,6 +56,11 @@ _EVENT_MODES = {"enable": 0o640, "filter": 0o640, "trigger": 0o640, "format": 0o
 _EVENT_FILE = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/(.+)/(\w+)")
 
 # The level of lockdown that hides what the kernel traces.
+# kernel/sysctl.c:proc_get_long: a number of any base of C, and what may stand behind it; no
+# longer than its buffer.
+_SYSCTL_NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)(?![^ \t\n])")
+_SYSCTL_DIGITS = 20
+
 _LOCKDOWN_LEVELS = ("none", "integrity", "confidentiality")
 _CONFIDENTIALITY = 2
 
@@ -303,11 +308,20 @@ def _number(text: str) -> int:
 
 
 def _sysctl(text: str) -> int:
-    """proc_douintvec(): one unsigned 32-bit number.  Raises Errno("EINVAL")."""
-    digits = text.strip(definition.SPACES)
-    if not digits.isascii() or not digits.isdigit() or int(digits) >= 1 << 32:
+    """proc_douintvec(): an unsigned number of 32 bits.  Raises Errno("EINVAL")."""
+    found = _SYSCTL_NUMBER.match(text.lstrip(definition.SPACES))
+    if found is None or len(found[0]) > _SYSCTL_DIGITS:
         raise Errno("EINVAL")
-    return int(digits)
+    if text.lstrip(definition.SPACES)[found.end() :].strip(definition.SPACES):
+        raise NotModelled("what a sysctl makes of more than a number, which is not ours")
+    digits = found[0]
+    if digits[:2] in ("0x", "0X"):
+        number = int(digits, 16)
+    else:
+        number = int(digits, 8 if digits.startswith("0") else 10)
+    if number >= 1 << 32:
+        raise Errno("EINVAL")
+    return number
 
 
 def _encode(text: str) -> bytes:

@@ -36,6 +36,10 @@ class File:
             op.Store(actor, buffer, data), op.Write(actor, self._slot, buffer, len(data))
         )
 
+    def write_at(self, address: int, count: int) -> Observation:
+        """write(2) of whatever lies at an address."""
+        return self._process.run(op.Write(self._process.actor, self._slot, address, count))
+
     def lseek(self, offset: int, whence: int = os.SEEK_SET) -> Observation:
         """lseek(2)."""
         return self._process.run(op.Lseek(self._process.actor, self._slot, offset, whence))
