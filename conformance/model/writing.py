@@ -79,9 +79,9 @@ def import_vector(process: Process, address: int, count: int) -> list[Segment]:
         raise Errno("EINVAL")
     raw = process.memory.read(address, count * _IOVEC_SIZE)
     segments = list(struct.iter_unpack("<QQ", raw))
+    if any(length >= _SIGN for _, length in segments):
+        raise Errno("EINVAL")
     for base, length in segments:
-        if length >= _SIGN:
-            raise Errno("EINVAL")
         check_range(base, length)
     return segments
 
