@@ -36,7 +36,10 @@ DELETION = (
     ("busy", "EBUSY"),
     ("permission", "EPERM"),
 )
+# A line of this length is refused before what lies behind it is read.
+CREATION_APART = (("unreadable", "too-long"),)
 DELETION_APART = (
+    ("unreadable", "too-long"),
     ("no-name", "unknown"),
     ("no-name", "busy"),
     ("unknown", "busy"),
@@ -66,7 +69,7 @@ def create(ue: UserEvents, *mistakes: str) -> str:
 
 
 @case("dynamic_events.pairs", spec=SPEC, doc=ORDERED, needs=SWITCHES)
-@variants("first, second, errno", pairs(CREATING, without="maximum"))
+@variants("first, second, errno", pairs(CREATING, CREATION_APART, without="maximum"))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """Of two mistakes of a line the one that comes first is told, and no event is made."""
     assert create(ue, first, second) == errno
@@ -102,3 +105,42 @@ def test_pairs_of_deletion(ue: UserEvents, first: str, second: str, errno: str) 
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
     if "busy" in mistakes:
         ue.tracefs.disable(ue.name())
+
+
+@case("dynamic_events.read_in_pieces", spec="trace.c:trace_parse_run_command", doc=ORDERED)
+@variants(
+    "length, errno",
+    {
+        "in-the-first-piece": (1, "EFAULT"),
+        "line-fills-the-piece": (4096, "EINVAL"),
+        "behind-it": (5000, "EINVAL"),
+    },
+)
+def test_read_in_pieces(ue: UserEvents, length: int, errno: str) -> None:
+    """A line longer than the buffer is refused before what lies behind its piece is read."""
+    process = ue.process
+    file = File(process, DYNAMIC_EVENTS, os.O_WRONLY)
+    there = process.place(b"#" * length)
+    assert file.write_at(there, length + 8).errno == errno
+
+
+@case(
+    "dynamic_events.piece_by_piece",
+    spec="trace.c:trace_parse_run_command",
+    doc=ORDERED,
+    needs=("lasting_events",),
+    profiles="5.18..",
+    tier="full",
+)
+@variants(
+    "comment, made",
+    {"first-piece": (100, ""), "second-piece": (4090, "u:{}\n")},
+)
+def test_piece_by_piece(ue: UserEvents, comment: int, made: str) -> None:
+    """Lines of a piece are run before the next is read: EFAULT, and what was made stays."""
+    process = ue.process
+    file = File(process, DYNAMIC_EVENTS, os.O_WRONLY)
+    lines = f"u:{ue.name()}\n".encode() + b"#" * (comment - 1) + b"\n"
+    there = process.place(lines)
+    assert file.write_at(there, len(lines) + 8).errno == "EFAULT"
+    assert ue.tracefs.dynamic_events() == made.format(ue.name())

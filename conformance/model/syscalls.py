@@ -194,8 +194,10 @@ def _write(world: World, operation: op.Write) -> Answer:
         return Answer(file.object.send(datagram))
     _refuse_nameless(file)
     if file.path == tracefs.DYNAMIC_EVENTS and file.flags & os.O_ACCMODE != os.O_RDONLY:
-        commands = process.memory.read(operation.address, operation.count)
-        return Answer(dynamic_events.run_commands(world, process, commands.decode("latin-1")))
+        reach = process.memory.readable(operation.address, operation.count)
+        commands = process.memory.read(operation.address, reach).decode("latin-1")
+        run = dynamic_events.run_commands
+        return Answer(run(world, process, commands, operation.count))
     process, file = _data_file(world, operation.actor, operation.slot)
     segment = (operation.address, operation.count)
     write = rfc.write if _is_rfc(world) else writing.write
