@@ -228,6 +228,21 @@ SWITCHES: tuple[Switch, ...] = (
         kind=Kind.BASE,
     ),
     Switch(
+        "directories_of_any_name",
+        "events/ has a directory for an event of any name, and lists what no directory can hold",
+        "eventfs: Get rid of dentry pointers without refcounts",
+        (6, 8),
+        {(6, 6): 17, (6, 7): 5},
+        kind=Kind.BASE,
+    ),
+    Switch(
+        "listing_ends_with_einval",
+        "a name that no directory can hold ends the listing of events/ with EINVAL, not with EIO",
+        "eventfs: Simplify code using guard()s",
+        (6, 17),
+        kind=Kind.BASE,
+    ),
+    Switch(
         "bpf_descriptor_suffices",
         "an ordinary user's bpf(2) reaches the elements of a map whose descriptor it has",
         "bpf: refine kernel.unprivileged_bpf_disabled behaviour",

@@ -15,12 +15,13 @@ from conformance.model import instances, tracefs
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.instances import Instance, Record
+from conformance.model.places import TRACEFS
 from conformance.model.world import OpenFile, World
 from conformance.program import page, tracing, views
 from conformance.program.operations import Operation, ReadFile, View
 
-_PIPE = re.compile(rf"{tracefs.TRACEFS}/(?:per_cpu/cpu(\d+)/)?trace_pipe")
-_RAW = re.compile(rf"{tracefs.TRACEFS}/per_cpu/cpu(\d+)/trace_pipe_raw")
+_PIPE = re.compile(rf"{TRACEFS}/(?:per_cpu/cpu(\d+)/)?trace_pipe")
+_RAW = re.compile(rf"{TRACEFS}/per_cpu/cpu(\d+)/trace_pipe_raw")
 # A read(2) of trace_pipe takes as many lines as fit in a page: fewer records surely do.
 _SURE_TEXT = 2048
 

@@ -31,19 +31,28 @@ def _definition_line(world: World, event: Event) -> str:
     return f"{grammar.PREFIX}{event.name}" + (f" {fields}" if fields else "") + "\n"
 
 
-def run_commands(world: World, process: Process, text: str) -> int:
-    """Lines of one write, up to the first that fails; earlier ones stay done."""
-    position = 0
-    while position < len(text):
-        line, newline, _ = text[position:].partition("\n")
-        consumed = len(line) + len(newline)
-        # The buffer holds 4095 characters and the NUL put behind them; a NUL of the
-        # writer's own ends a line before its newline, which is taken for a longer one.
-        if consumed >= grammar.COMMAND_BUFFER or "\0" in line:
+def run_commands(world: World, process: Process, text: str, count: int | None = None) -> int:
+    """Lines of one write, up to the first that fails; earlier ones stay done.
+
+    ``count`` is what the write is said to have, where less can be read.
+    """
+    count = len(text) if count is None else count
+    position = held = 0
+    while position < count:
+        line, newline, _ = text[position:held].partition("\n")
+        if not newline and held < count:
+            # The buffer is filled anew from the line on: 4095 characters, and a NUL behind.
+            held = min(count, position + grammar.COMMAND_BUFFER - 1)
+            if held > len(text):
+                raise Errno("EFAULT")
+            line, newline, _ = text[position:held].partition("\n")
+        # A NUL of the writer's own ends a line before its newline, which is taken for a
+        # longer one.
+        if "\0" in line or (not newline and held < count):
             raise Errno("EINVAL")
         _run_command(world, process, line.partition("#")[0])
-        position += consumed
-    return len(text)
+        position += len(line) + len(newline)
+    return count
 
 
 def _run_command(world: World, process: Process, command: str) -> None:

@@ -18,6 +18,7 @@ from conformance.model.errors import Errno, TooManyStates
 from conformance.model.syscalls import perform
 from conformance.model.world import FixUp, Release, Remove, Transition, World
 from conformance.program import operations as op
+from conformance.program import rights
 
 # Pending work of one program, squared: programs settle long before.
 MOST_STATES = 256
@@ -33,6 +34,7 @@ _ABOUT_EVENTS = (
     op.Stat,
     op.StoreNumber,
     op.WriteFile,
+    rights.Getdents,
 )
 
 Kinds = type[Transition] | tuple[type[Transition], ...]

@@ -170,11 +170,26 @@ def _delete(world: World, process: Process, argument: int) -> int:
     return 0
 
 
+def _reserved_bits(process: Process, argument: int, size: int) -> bool:
+    """user_unreg_get(): the reserved members are judged before it is known that all was copied.
+
+    Where the tail is refused nothing was, and the structure is zero.
+    """
+    if size > USER_UNREG.size:
+        try:
+            copy_struct(process, argument, USER_UNREG, size)
+        except Errno:
+            return False
+    reach = process.memory.readable(argument, USER_UNREG.size)
+    unreg = USER_UNREG.unpack(process.memory.read(argument, reach).ljust(USER_UNREG.size, b"\0"))
+    return bool(unreg["__reserved"] or unreg["__reserved2"])
+
+
 def _unregister(world: World, process: Process, argument: int) -> int:
     size = _struct_size(process, argument, USER_UNREG.size)
-    unreg = copy_struct(process, argument, USER_UNREG, size)
-    if unreg["__reserved"] or unreg["__reserved2"]:
+    if _reserved_bits(process, argument, size):
         raise Errno("EINVAL")
+    unreg = copy_struct(process, argument, USER_UNREG, size)
     address, bit = unreg["disable_addr"], unreg["disable_bit"]
     found = [e for e in process.enablers or [] if (e.address, e.bit) == (address, bit)]
     if not found:

@@ -16,10 +16,12 @@ from conformance.model import (
     dynamic_events,
     instances,
     listening,
+    listing,
     mapping,
     perf,
     registration,
     rfc,
+    rights,
     sockets,
     tasks,
     tracefs,
@@ -45,7 +47,7 @@ def perform(world: World, operation: op.Operation) -> Answer:
     if handler is None:
         raise NotModelled(f"operation {type(operation).__name__}")
     try:
-        return handler(world, operation)
+        return handler(world, rights.enter(world, operation))
     except Errno as error:
         return Answer(-1, error.name)
     except RawReturn as returned:
@@ -66,13 +68,12 @@ def _spawn(world: World, operation: op.Spawn) -> Answer:
 
 def _fork(world: World, operation: op.Fork) -> Answer:
     parent = world.process(operation.actor)
-    child = Process(parent.memory.fork(), dict(parent.slots), parent.uid)
+    child = parent.task_with(parent.memory.fork(), dict(parent.slots))
     if parent.enablers is not None:
         # user_event_mm_dup(): bit and address are copied, each with a reference.
         child.enablers = [
             world.duplicate(enabler) for enabler in parent.enablers if not enabler.freeing
         ]
-    child.cpu = parent.cpu
     for event in world.perf_events:
         if event.inherit and parent in event.tasks:
             event.tasks.append(child)
@@ -81,7 +82,8 @@ def _fork(world: World, operation: op.Fork) -> Answer:
 
 
 def _setuid(world: World, operation: op.Setuid) -> Answer:
-    world.process(operation.actor).uid = operation.uid
+    who = world.process(operation.actor).credentials
+    who.become(operation.uid, operation.uid, (), keep=False)
     return Answer(0)
 
 
@@ -184,8 +186,10 @@ def _write(world: World, operation: op.Write) -> Answer:
         return Answer(file.object.send(datagram))
     _refuse_nameless(file)
     if file.path == tracefs.DYNAMIC_EVENTS and file.flags & os.O_ACCMODE != os.O_RDONLY:
-        commands = process.memory.read(operation.address, operation.count)
-        return Answer(dynamic_events.run_commands(world, process, commands.decode("latin-1")))
+        reach = process.memory.readable(operation.address, operation.count)
+        commands = process.memory.read(operation.address, reach).decode("latin-1")
+        run = dynamic_events.run_commands
+        return Answer(run(world, process, commands, operation.count))
     if tracefs.is_switch(world, file.path) and file.flags & os.O_ACCMODE != os.O_RDONLY:
         text = process.memory.read(operation.address, operation.count)
         return Answer(tracefs.write_open(world, file, text.decode("latin-1")))
@@ -340,7 +344,7 @@ def _write_file(world: World, operation: op.WriteFile) -> Answer:
 
 
 def _stat(world: World, operation: op.Stat) -> Answer:
-    return Answer(tracefs.mode(world, operation.path))
+    return Answer(rights.attributes(world, operation.path).mode)
 
 
 def _store_descriptor(world: World, operation: op.StoreDescriptor) -> Answer:
@@ -392,4 +396,6 @@ _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     Mmap32: _mmap,
     **tasks.HANDLERS,
     **mapping.HANDLERS,
+    **rights.HANDLERS,
+    **listing.HANDLERS,
 }

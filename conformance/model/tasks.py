@@ -29,9 +29,9 @@ def clone(world: World, operation: tasks.Clone) -> Answer:
     flags = operation.flags
     memory = maker.memory if flags & tasks.CLONE_VM else maker.memory.fork()
     slots = maker.slots if flags & tasks.CLONE_FILES else dict(maker.slots)
-    child = Process(memory, slots, maker.uid, maker.closed, cpu=maker.cpu)
-    child.kept = maker.kept if flags & tasks.CLONE_FILES else set(maker.kept)
-    child.most_descriptors = maker.most_descriptors
+    child = maker.task_with(memory, slots)
+    if flags & tasks.CLONE_FILES:
+        child.closed, child.kept = maker.closed, maker.kept
     if flags & tasks.CLONE_THREAD:
         child.leader = maker.leader or maker
     if any(event.inherit and maker in event.tasks for event in world.perf_events):

@@ -26,9 +26,9 @@ from conformance.model import (
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.instances import Instance
+from conformance.model.places import LOCKDOWN, TRACEFS
 from conformance.model.world import OpenFile, Process, World
 
-TRACEFS = "/sys/kernel/tracing"
 DATA = f"{TRACEFS}/user_events_data"
 STATUS = f"{TRACEFS}/user_events_status"
 # What the first version had in its place.
@@ -44,6 +44,10 @@ MODES = {
     DATA: 0o640,
     STATUS: 0o440,
     DYNAMIC_EVENTS: 0o640,
+    TRACE: 0o640,
+    TRACING_ON: 0o640,
+    MAXIMUM: 0o644,
+    TRACEFS: 0o700,
 }
 _RFC_MODES = {DATA: 0o644, MMAP: 0o644}
 _EVENT_MODES = {"enable": 0o640, "filter": 0o640, "trigger": 0o640, "format": 0o440, "id": 0o440}
@@ -53,6 +57,14 @@ _GROUP_MODE = 0o640
 _EVENT_FILE = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/(.+)/(\w+)")
 
 _STATS = re.compile(rf"{TRACEFS}/per_cpu/cpu(\d+)/stats")
+# The level of lockdown that hides what the kernel traces.
+# kernel/sysctl.c:proc_get_long: a number of any base of C, and what may stand behind it; no
+# longer than its buffer.
+_SYSCTL_NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)(?![^ \t\n])")
+_SYSCTL_DIGITS = 20
+
+_LOCKDOWN_LEVELS = ("none", "integrity", "confidentiality")
+_CONFIDENTIALITY = 2
 
 # What stands before the body of a trace line: task, pid, cpu, flags, time.
 _LINE_HEAD = "model-1 [000] ..... 0.000000: "
@@ -92,18 +104,32 @@ def _check_there(world: World, path: str) -> None:
 
 def check_open(world: World, process: Process, path: str, flags: int) -> None:
     """What open(2) of a modelled path answers; O_TRUNC acts on dynamic_events."""
-    if path.startswith((TRACEFS, foreign_probe.PARAMETERS)) and process.uid != 0:
-        # The root directory of tracefs has mode 0700.
-        raise Errno("EACCES")
     _check_there(world, path)
     event_file(world, path)
     listening.check_open(world, path, flags)
+    _check_locked_down(world, path)
     if path == DYNAMIC_EVENTS and flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
         dynamic_events.release_all(world, process)
 
 
+def _check_locked_down(world: World, path: str) -> None:
+    """security_locked_down(LOCKDOWN_TRACEFS), which most files ask.
+
+    Raises Errno("EPERM"), and NotModelled for files of which that is not known.
+    """
+    if world.lockdown < _CONFIDENTIALITY or not path.startswith(TRACEFS):
+        return
+    if path in (DATA, STATUS, TRACEFS):
+        return
+    if path not in (DYNAMIC_EVENTS, TRACE, TRACING_ON) and not path.endswith("/enable"):
+        raise NotModelled(f"opening {path} under lockdown")
+    raise Errno("EPERM")
+
+
 def mode(world: World, path: str) -> int:
     """Permission bits of a path.  Raises NotModelled and Errno("ENOENT")."""
+    if path == MAXIMUM:
+        _check_limited(world)
     _check_there(world, path)
     found = event_file(world, path)
     modes = MODES if found is None else _EVENT_MODES
@@ -267,6 +293,8 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
             foreign_probe.attach(world, text)
         case _ if path == foreign_probe.DETACH:
             foreign_probe.detach(world)
+        case _ if path == LOCKDOWN:
+            _lock_down(world, text)
         case _:
             raise NotModelled(f"writing {path}")
     return len(data)
@@ -317,12 +345,31 @@ def _check_limited(world: World) -> None:
         raise Errno("ENOENT")
 
 
-def _sysctl(text: str) -> int:
-    """proc_douintvec(): one unsigned 32-bit number.  Raises Errno("EINVAL")."""
-    digits = text.strip(definition.SPACES)
-    if not digits.isascii() or not digits.isdigit() or int(digits) >= 1 << 32:
+def _lock_down(world: World, text: str) -> None:
+    """lockdown_write(): a level, higher than that there is.  Raises Errno."""
+    level = text.removesuffix("\n")
+    if level not in _LOCKDOWN_LEVELS:
         raise Errno("EINVAL")
-    return int(digits)
+    if _LOCKDOWN_LEVELS.index(level) <= world.lockdown:
+        raise Errno("EPERM")
+    world.lockdown = _LOCKDOWN_LEVELS.index(level)
+
+
+def _sysctl(text: str) -> int:
+    """proc_douintvec(): an unsigned number of 32 bits.  Raises Errno("EINVAL")."""
+    found = _SYSCTL_NUMBER.match(text.lstrip(definition.SPACES))
+    if found is None or len(found[0]) > _SYSCTL_DIGITS:
+        raise Errno("EINVAL")
+    if text.lstrip(definition.SPACES)[found.end() :].strip(definition.SPACES):
+        raise NotModelled("what a sysctl makes of more than a number, which is not ours")
+    digits = found[0]
+    if digits[:2] in ("0x", "0X"):
+        number = int(digits, 16)
+    else:
+        number = int(digits, 8 if digits.startswith("0") else 10)
+    if number >= 1 << 32:
+        raise Errno("EINVAL")
+    return number
 
 
 def _encode(text: str) -> bytes:

@@ -6,16 +6,18 @@ any moment from now on, in any order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from conformance.abi.layouts import EVENT_BIT_FTRACE, EVENT_BIT_OTHER, EVENT_BIT_PERF
 from conformance.abi.profiles import Generation, Profile
+from conformance.model.credentials import Credentials
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event, EventTable
 from conformance.model.instances import TOP, Instance
 from conformance.model.kprobes import Kprobe
 from conformance.model.memory import AddressSpace, Page
 from conformance.model.perf_event import PerfEvent
+from conformance.model.places import Attributes, Namespace
 from conformance.model.rfc_events import RfcTable
 from conformance.model.status_page import StatusPage
 
@@ -72,11 +74,13 @@ class Process:
     ``cpu`` is the processor it keeps to, None where it may run on any.  Threads have a ``leader``,
     the task whose process they belong to.  ``kept`` are the slots that execve(2) leaves open.
     Tasks may have memory, slots and enablers in common: then those are the same objects.
+    ``namespace`` is None for the mounts that all begin with, ``root`` a path there, and
+    ``filtered`` names the errors by which a filter answers system calls.
     """
 
     memory: AddressSpace = field(default_factory=AddressSpace)
     slots: dict[int, OpenFile] = field(default_factory=dict)
-    uid: int = 0
+    credentials: Credentials = field(default_factory=Credentials)
     closed: set[int] = field(default_factory=set)
     enablers: list[Enabler] | None = None
     cpu: int | None = None
@@ -84,11 +88,34 @@ class Process:
     kept: set[int] = field(default_factory=set)
     # RLIMIT_NOFILE, where it was set.
     most_descriptors: int | None = None
+    namespace: Namespace | None = None
+    root: str = ""
+    filtered: dict[str, str] = field(default_factory=dict)
+
+    def task_with(self, memory: AddressSpace, slots: dict[int, OpenFile]) -> Process:
+        """A new task of this one with such memory and descriptors: what else it inherits."""
+        return Process(
+            memory,
+            slots,
+            replace(self.credentials),
+            set(self.closed),
+            cpu=self.cpu,
+            kept=set(self.kept),
+            most_descriptors=self.most_descriptors,
+            namespace=self.namespace,
+            root=self.root,
+            filtered=dict(self.filtered),
+        )
+
+    @property
+    def uid(self) -> int:
+        """The user it runs as."""
+        return self.credentials.uid
 
     @property
     def capable(self) -> bool:
         """perfmon_capable(): CAP_PERFMON or CAP_SYS_ADMIN."""
-        return self.uid == 0
+        return self.credentials.perfmon
 
     def file(self, slot: int) -> OpenFile:
         """The open file of a descriptor.  Raises Errno("EBADF")."""
@@ -158,6 +185,12 @@ class World:
     perf_events: list[PerfEvent] = field(default_factory=list)
     kprobes: list[Kprobe] = field(default_factory=list)
     kprobes_made: int = 0
+    # Files whose mode or owner somebody changed, what was made in file systems of a program's
+    # own, the mounts that processes begin with, and the level of lockdown.
+    attributes: dict[str, Attributes] = field(default_factory=dict)
+    made: list[str] = field(default_factory=list)
+    namespace: Namespace = field(default_factory=Namespace)
+    lockdown: int = 0
 
     @classmethod
     def fresh(cls, profile: Profile) -> World:

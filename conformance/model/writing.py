@@ -51,12 +51,27 @@ def writev(
     world: World, process: Process, file: OpenFile, vector: Segment, position: int = 0
 ) -> int:
     """writev(2) and pwritev(2); ``vector`` is (address, number of iovecs)."""
-    check_call(file, position)
-    segments = import_vector(process, *vector)
+    segments = _import_for(process, file, position, vector)
     if sum(length for _, length in segments) == 0:
         return 0
     # write_iter has no position: pwritev() works at any offset.
     return write_core(world, process, file, segments)
+
+
+def _import_for(process: Process, file: OpenFile, position: int, vector: Segment) -> list[Segment]:
+    """The segments for a descriptor that may be written.
+
+    Which of the two is looked at first is not of user_events, and has changed.
+    """
+    try:
+        check_call(file, position)
+    except Errno as refused:
+        try:
+            import_vector(process, *vector)
+        except Errno as error:
+            raise NotModelled(f"a vector that is {error.name}, and {refused.name}") from None
+        raise
+    return import_vector(process, *vector)
 
 
 def check_call(file: OpenFile, position: int) -> None:
@@ -93,9 +108,9 @@ def import_vector(process: Process, address: int, count: int) -> list[Segment]:
         raise Errno("EINVAL")
     raw = process.memory.read(address, count * _IOVEC_SIZE)
     segments = list(struct.iter_unpack("<QQ", raw))
+    if any(length >= _SIGN for _, length in segments):
+        raise Errno("EINVAL")
     for base, length in segments:
-        if length >= _SIGN:
-            raise Errno("EINVAL")
         check_range(base, length)
     return segments
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 
-from conformance.program import mapping, tasks, tasks_as_c, tracing
+from conformance.program import mapping, rights_as_c, tasks, tasks_as_c, tracing
 from conformance.program import operations as op
 
 _OPEN_FLAGS = ("O_WRONLY", "O_RDWR", "O_APPEND", "O_TRUNC", "O_CREAT", "O_NONBLOCK", "O_CLOEXEC")
@@ -109,7 +109,7 @@ def _tracing(operation: op.Operation) -> str:
         case tracing.SubmitWrite(slot=slot, address=address, count=count, offset=offset):
             kind = "writev" if operation.vector else "write"
             return f"io_uring_prep_{kind}(sqe, fd{slot}, (void *){address:#x}, {count}, {offset})"
-    raise TypeError(f"operation without a form in C: {operation!r}")
+    return rights_as_c.call(operation)
 
 
 def _memory(operation: op.Mmap | op.Munmap | op.Mprotect) -> str:

@@ -15,9 +15,9 @@ import socket
 from collections.abc import Sequence
 
 from conformance.abi.perf import PERF_FLAG_FD_CLOEXEC
-from conformance.program import mapping, page, tasks, tracing
+from conformance.program import mapping, page, rights, tasks, tracing
 from conformance.program import operations as op
-from conformance.sut import mapping_calls, task_calls
+from conformance.sut import mapping_calls, rights_calls, task_calls
 
 Call = Sequence[object]
 
@@ -125,6 +125,8 @@ def calls_of(operation: op.Operation) -> list[Call]:
             return task_calls.calls_of(operation)
         case mapping.MappingOperation():
             return [mapping_calls.call_of(operation)]
+        case rights.Right():
+            return list(rights_calls.calls_of(operation))
         case _:
             return _tracing_calls(operation) or [_descriptor_call(operation)]
 

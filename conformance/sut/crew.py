@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from conformance.abi import layouts
-from conformance.program import mapping, tasks, tracing
+from conformance.program import mapping, rights, tasks, tracing
 from conformance.program import operations as op
 from conformance.sut.calls import Call, fd, path_in, sys_call
 from conformance.sut.tracefs import DATA
@@ -67,7 +67,9 @@ class Hand:
                 self.slots.add(slot)
             case mapping.Mremap(new_address=address, length=length) if ok:
                 self.ranges.append((address, length))
-            case op.Setuid() | op.Pin() | tasks.LimitDescriptors() | tracing.SubmitWrite():
+            case op.Setuid() | op.Pin() | tasks.LimitDescriptors():
+                self.reusable = False
+            case rights.Lasting() | tracing.SubmitWrite():
                 # io_uring leaves workers in the process.
                 self.reusable = False
 

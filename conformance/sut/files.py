@@ -18,6 +18,12 @@ class File:
         self.opened, self._slot = process.open(path, flags)
         self._process = process
 
+    def of(self, process: Process) -> File:
+        """The copy of this descriptor that a forked process has."""
+        copy = object.__new__(File)
+        copy.opened, copy._slot, copy._process = self.opened, self._slot, process
+        return copy
+
     def read(self, count: int = PAGE) -> Observation:
         """read(2) of at most ``count`` bytes."""
         return self._process.run(op.Read(self._process.actor, self._slot, count))
@@ -29,6 +35,10 @@ class File:
         return self._process.run(
             op.Store(actor, buffer, data), op.Write(actor, self._slot, buffer, len(data))
         )
+
+    def write_at(self, address: int, count: int) -> Observation:
+        """write(2) of whatever lies at an address."""
+        return self._process.run(op.Write(self._process.actor, self._slot, address, count))
 
     def lseek(self, offset: int, whence: int = os.SEEK_SET) -> Observation:
         """lseek(2)."""

@@ -13,7 +13,8 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from conformance.program import operations as op
-from conformance.program import page, ring, tasks, tracing, views
+from conformance.program import page, rights, ring, tasks, tracing, views
+from conformance.sut import rights_calls
 from conformance.sut.calls import STAT_MODE, Call, calls_of
 from conformance.sut.crew import Crew, Hand
 from conformance.sut.executor import Deadline
@@ -153,4 +154,6 @@ def _observation(
     elif isinstance(operation, op.Stat):
         value = stat.S_IMODE(int.from_bytes((data or b"")[STAT_MODE], "little"))
         data = None
+    elif isinstance(operation, rights.Right):
+        data = rights_calls.answer(operation, data)
     return op.Observation(value, "", data, watched)

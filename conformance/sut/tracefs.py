@@ -26,6 +26,7 @@ KPROBE_EVENTS = f"{ROOT}/kprobe_events"
 # The directory below events/ of the kprobes of programs.
 KPROBES = "uevt"
 SYSTEM = "user_events"
+EVENTS = f"{ROOT}/events/{SYSTEM}"
 MULTI_SYSTEM = "user_events_multi"
 _APPEND = os.O_WRONLY | os.O_APPEND
 
