@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.declare import case, variants
-from conformance.sut.tracefs import Instance
+from conformance.sut.tracefs import Instance, Tracefs
 from conformance.sut.user_events import UserEvents
 
 PROFILES = "5.18.."
@@ -72,9 +72,9 @@ def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     instance.enable(ue.name())
     ue.tracefs.enable(ue.name())
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
-    first, last = ue.tracefs, instance
-    if ended_first == "instance":
-        first, last = instance, ue.tracefs
+    listeners: dict[str, Tracefs] = {"top": ue.tracefs, "instance": instance}
+    first = listeners.pop(ended_first)
+    (last,) = listeners.values()
     first.disable(ue.name())
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
     if ue.profile.has("remote_enable"):
