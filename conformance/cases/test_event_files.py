@@ -14,6 +14,22 @@ DELETING = "Documentation/trace/user_events.rst@v6.12: Deleting"
 ENABLE = "trace_events.c:event_enable_read, event_enable_write"
 
 
+@case("event_files.id", spec="trace_output.c:register_trace_event", doc=DOC, profiles=PROFILES)
+def test_id(ue: UserEvents) -> None:
+    """Each event has a number of its own, in decimal, which stays while it lives."""
+    data = ue.open_data()
+    paths = []
+    for stem in ("a", "b", "c"):
+        data.register(ue.name(stem))
+        paths.append(ue.tracefs.event_path(ue.name(stem), "id"))
+    numbers = [ue.tracefs.read(path).text for path in paths]
+    assert len(set(numbers)) == 3
+    assert [number.rstrip("\n").isdigit() for number in numbers] == [True, True, True]
+    ue.tracefs.enable(ue.name("a"))
+    again = [ue.tracefs.read(path).text for path in paths]
+    assert [old == new for old, new in zip(numbers, again, strict=True)] == [True, True, True]
+
+
 @case("event_files.enable", spec=ENABLE, doc=DOC, profiles=PROFILES)
 def test_enable(ue: UserEvents) -> None:
     """One descriptor of `enable` may write and read many times, at its position or not."""

@@ -72,10 +72,9 @@ def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     instance.enable(ue.name())
     ue.tracefs.enable(ue.name())
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
-    first: Tracefs = ue.tracefs
-    last: Tracefs = instance
-    if ended_first == "instance":
-        first, last = instance, ue.tracefs
+    listeners: dict[str, Tracefs] = {"top": ue.tracefs, "instance": instance}
+    first = listeners.pop(ended_first)
+    (last,) = listeners.values()
     first.disable(ue.name())
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
     if ue.profile.has("remote_enable"):

@@ -299,3 +299,43 @@ def test_of_a_worker(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x2 (2)", dump="02 00")]
     flags = os.O_WRONLY | os.O_TRUNC
     assert ue.tracefs.write(ue.tracefs.path("set_event_pid"), "\n", flags).value == 1
+
+
+@case(
+    "uring.worker_keeps_nothing",
+    spec="include/linux/user_events.h: user_events_fork; io-wq.c:create_io_worker",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
+    needs=("auto_delete",),
+    facilities=("io_uring",),
+)
+def test_worker_keeps_nothing(ue: UserEvents) -> None:
+    """Workers share the words of their process: once it is gone, so is the event."""
+    data = ue.open_data()
+    data.register(ue.name() + " u16 a")
+    ue.tracefs.enable(ue.name())
+    assert data.submit(b"\0\0\0\0\1\0").value == 6
+    ue.tracefs.disable(ue.name())
+    data.close()
+    assert ue.tracefs.status() == f"{ue.name()}\n"
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "uring.worker_before_registration",
+    spec="include/linux/user_events.h: user_events_fork; trace_events_user.c:current_user_event_mm",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: the word is of the process",
+    facilities=("io_uring",),
+)
+def test_worker_before_registration(ue: UserEvents) -> None:
+    """A worker that is older than the first registration changes nothing about the word."""
+    data = ue.open_data()
+    assert data.submit(b"\0\0\0\0\1\0").errno == "ENOENT"
+    word = data.register(ue.name() + " u16 a").word
+    ue.tracefs.enable(ue.name())
+    assert word.value == 1
+    assert data.submit(b"\0\0\0\0\1\0").value == 6
+    assert data.unregister(word).value == 0
+    assert word.value == 0
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.records() == [ue.line("a=0x1 (1)")]

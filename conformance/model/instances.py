@@ -25,6 +25,8 @@ TOP = ""
 _TRACEFS = "/sys/kernel/tracing"
 _DIRECTORY = f"{_TRACEFS}/instances"
 _PATH = re.compile(rf"{_DIRECTORY}/([^/]+)(/.+)?")
+# Bytes of a page of a buffer beside its header.
+_PAGE_ROOM = 4080
 # What there is at the top only.
 _OF_THE_SYSTEM = ("user_events_data", "user_events_status", "user_events_mmap", "dynamic_events")
 
@@ -67,12 +69,42 @@ class Instance:
     first_event: int = 0
     # How many records were consumed on each processor since the last reset.
     consumed: dict[int | None, int] = field(default_factory=dict)
+    # How many pages the buffer of a processor has, None for more than anybody fills.
+    pages: int | None = None
+    # Whether the oldest records make room for new ones, which are lost else, and how many were.
+    overwrite: bool = True
+    overrun: int = 0
+    dropped: int = 0
 
     def wants(self, actor: str) -> bool:
         """Whether what a process writes is recorded (trace_ignore_this_task)."""
         if not self.tracing_on:
             return False
         return actor not in self.no_pids and (not self.pids or actor in self.pids)
+
+    def reserve(self, size: int) -> bool:
+        """Whether there is room for a record of so many bytes (ring_buffer.c:rb_move_tail)."""
+        if self.pages is None:
+            return True
+        fitting = _on_a_page(size)
+        if any(len(each.raw) != size for each in self.records) or self.consumed:
+            raise NotModelled("how records of several sizes, or after others, fill a page")
+        if len(self.records) < self.pages * fitting:
+            return True
+        if not self.overwrite:
+            self.dropped += 1
+            return False
+        del self.records[:fitting]
+        self.overrun += fitting
+        return True
+
+    def resize(self, kilobytes: int) -> None:
+        """tracing_entries_write(): so many pages, and two at least."""
+        if kilobytes == 0:
+            raise Errno("EINVAL")
+        if self.records:
+            raise NotModelled("another size for a buffer with records")
+        self.pages = max(-(-kilobytes * 1024 // _PAGE_ROOM), 2)
 
     def consume(self, record: Record) -> None:
         """A reader takes a record out of the buffer."""
@@ -88,8 +120,9 @@ class Instance:
     def counts(self, cpu: int) -> str:
         """What per_cpu/cpuN/stats shows, without bytes and times (tracing_stats_read)."""
         return (
-            f"entries: {len(self.of_processor(cpu))}\noverrun: 0\ncommit overrun: 0\n"
-            f"dropped events: 0\nread events: {self.consumed.get(cpu, 0)}\n"
+            f"entries: {len(self.of_processor(cpu))}\noverrun: {self.overrun}\n"
+            f"commit overrun: 0\ndropped events: {self.dropped}\n"
+            f"read events: {self.consumed.get(cpu, 0)}\n"
         )
 
     def reset(self) -> None:
@@ -98,7 +131,20 @@ class Instance:
             raise NotModelled("clearing a buffer in which a record was never committed")
         self.records.clear()
         self.consumed.clear()
+        self.overrun = self.dropped = 0
         self.unknown = ""
+
+
+def _on_a_page(size: int) -> int:
+    """How many records of so many bytes a page has room for.
+
+    Raises NotModelled where that depends on the time between them, which may take eight bytes.
+    """
+    event = -(-size // 4) * 4 + 8
+    fitting = _PAGE_ROOM // event
+    if fitting != _PAGE_ROOM // (event + 8):
+        raise NotModelled("a page that is full or not, as time goes")
+    return fitting
 
 
 def locate(world: World, path: str) -> tuple[str, str]:

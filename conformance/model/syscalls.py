@@ -327,7 +327,9 @@ def _load(world: World, operation: op.Load) -> Answer:
 
 def _read_file(world: World, operation: op.ReadFile) -> Answer:
     text = tracefs.read(world, world.process(operation.actor), operation.path)
-    if text is None or _says_too_much(world, operation):
+    if text is None:
+        return Answer(None, example=tracefs.example(world, operation.path))
+    if _says_too_much(world, operation):
         return Answer(None)
     return Answer(None, "", views.read(operation, text))
 

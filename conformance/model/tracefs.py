@@ -25,7 +25,7 @@ from conformance.model import (
 )
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
-from conformance.model.instances import Instance
+from conformance.model.instances import TOP, Instance
 from conformance.model.places import LOCKDOWN, TRACEFS
 from conformance.model.world import OpenFile, Process, World
 
@@ -36,6 +36,8 @@ MMAP = f"{TRACEFS}/user_events_mmap"
 DYNAMIC_EVENTS = f"{TRACEFS}/dynamic_events"
 TRACE = f"{TRACEFS}/trace"
 TRACING_ON = f"{TRACEFS}/tracing_on"
+BUFFER_SIZE = f"{TRACEFS}/buffer_size_kb"
+OVERWRITE = f"{TRACEFS}/options/overwrite"
 MAXIMUM = "/proc/sys/kernel/user_events_max"
 
 # A shared mapping wanted a writable descriptor of user_events_status.
@@ -192,6 +194,12 @@ def number(world: World, process: Process, path: str) -> int:
     return found[0].id
 
 
+def example(world: World, path: str) -> bytes | None:
+    """What a file may show whose text is the kernel's choice."""
+    event = event_at(world, path)
+    return None if event is None else b"%d\n" % event.id
+
+
 def read_open(world: World, file: OpenFile, count: int) -> bytes:
     """read(2) of a descriptor: the text is made at position 0 and kept (seq_read)."""
     if is_switch(world, file.path):
@@ -287,6 +295,10 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
         case _ if path == MAXIMUM:
             _check_limited(world)
             world.table.maximum = _sysctl(text)
+        case _ if local == BUFFER_SIZE and name != TOP:
+            instance.resize(definition.parse_unsigned(text, 10))
+        case _ if local == OVERWRITE and name != TOP:
+            instance.overwrite = listening.switch(text)
         case _ if local == TRACE and flags & os.O_TRUNC:
             instance.reset()
         case _ if path == foreign_probe.ATTACH:

@@ -178,7 +178,8 @@ def record(world: World, process: Process, event: Event, payload: bytes) -> None
     wants it at the moment; those that take it agree whether it is valid.
     """
     raw = _HEADER + payload
-    takers = ftrace_takers(world, process, event, len(raw))
+    listening = ftrace_takers(world, process, event, len(raw))
+    takers = [instance for instance in listening if instance.reserve(len(raw))]
     to_perf = perf_takers(world, process, event, len(raw))
     if not takers and not to_perf:
         return

@@ -65,6 +65,8 @@ def _line(kind: int, length: int, shown: Shown, flags: int = 0) -> str:
 
 def shown(raw: bytes, type_: int, pid: int, sizes: Sequence[int]) -> str:
     """The text of a page that was read; ``type_`` and ``pid`` are those called one's own."""
+    if len(raw) < _HEADER.size:
+        return f"{len(raw)} bytes\n"
     _, word = _HEADER.unpack_from(raw)
     commit = word & ~_MISSED
     data = raw[_HEADER.size :]
