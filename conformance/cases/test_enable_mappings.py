@@ -229,6 +229,20 @@ def test_address_reused_by_file(ue: UserEvents, shared: bool, seen: bytes) -> No
     assert process.load(elsewhere, 4).data == seen
 
 
+@case("enable.address_reused_shared", spec=FIX_UP, doc=ADDRESS, tier="full")
+def test_address_reused_shared(ue: UserEvents) -> None:
+    """Shared memory mapped where a word was is written to for all who share it."""
+    process = ue.process
+    word = ue.open_data().register(ue.name(), word=process.word_at(process.map())).word
+    process.unmap(word.address)
+    process.map_again(word.address, shared=True)
+    child = ue.fork(process)
+    copy = child.word_at(word.address, value=0x40)
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 0x41
+    assert copy.value == 0x41
+
+
 @case("enable.address_reused_read_only", spec=FIX_UP, doc=ADDRESS, tier="full")
 def test_address_reused_read_only(ue: UserEvents) -> None:
     """A file mapped without the right to store where a word was is not written to."""
@@ -277,6 +291,20 @@ def test_fork_unmapped(ue: UserEvents) -> None:
     ue.tracefs.disable(ue.name())
     ue.tracefs.enable(ue.name())
     assert child.word_at(page, value=None).wait() == 8
+
+
+@case("enable.fork_at_4_mod_8", spec="trace_events_user.c:align_addr_bit", doc=STATUS, tier="full")
+@variants("bit, seen", {"31": (31, 0x80000000), "0": (0, 1)})
+def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
+    """In parent and child a word in the upper half of eight bytes is followed there."""
+    word = ue.open_data().register(ue.name(), bit=bit, word=ue.process.word(offset=4)).word
+    child = ue.fork(ue.process)
+    copy = child.word_at(word.address, value=None)
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == seen
+    assert copy.wait() == seen
+    ue.tracefs.disable(ue.name())
+    assert (word.value, copy.value) == (0, 0)
 
 
 @case(

@@ -119,6 +119,22 @@ def test_refused_registration_begins_a_list(ue: UserEvents, definition: str, err
     assert again.errno == "EADDRINUSE"
 
 
+@case("tasks.emptied_list_is_shared", spec=FORK, doc=PROCESS, tier="full")
+@variants("forked", {"task": False, "child": True})
+def test_emptied_list_is_shared(ue: UserEvents, forked: bool) -> None:
+    """Who has registered once shares with its threads, if nothing is left too; so does its child."""
+    task = first_task(ue)
+    data = task.open_data()
+    data.unregister(data.register(ue.name("passing")).word)
+    task = task.fork_task() if forked else task
+    thread = task.thread()
+    word = thread.open_data().register(ue.name(), bit=2).word
+    assert task.open_data().register(ue.name("b"), bit=2, word=word).errno == "EADDRINUSE"
+    thread.end()
+    ue.tracefs.enable(ue.name())
+    assert task.load_number(word.address, 4) == 4
+
+
 @case("tasks.early_refusal_begins_no_list", spec=LIST, doc=PROCESS, tier="full")
 @variants(
     "size, flags, bit",
@@ -203,9 +219,9 @@ def test_last_thread_ends(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.memory_copied_in_time", spec=FORK, doc=PROCESS, needs=("auto_delete",), tier="full")
-def test_memory_copied_in_time(ue: UserEvents) -> None:
-    """What a task has registered that shares memory, and nothing else, holds its own events."""
+@case("tasks.sharer_alone", spec=FORK, doc=PROCESS, needs=("auto_delete",), tier="full")
+def test_sharer_alone(ue: UserEvents) -> None:
+    """A process that shares memory with one that has nothing registered has a list of its own."""
     passing = passing_event(ue)
     leader = first_task(ue)
     other = leader.make(CLONE_VM)

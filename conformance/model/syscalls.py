@@ -46,6 +46,7 @@ def perform(world: World, operation: op.Operation) -> Answer:
     handler = _HANDLERS.get(type(operation))
     if handler is None:
         raise NotModelled(f"operation {type(operation).__name__}")
+    tasks.check_awake(world, operation)
     try:
         return handler(world, rights.enter(world, operation))
     except Errno as error:

@@ -23,15 +23,25 @@ from conformance.program import tasks
 _REFUSED = {"/nonexistent": "ENOENT", "/proc": "EACCES", tracefs.STATUS: "EACCES"}
 
 
+def spawn_driver(world: World, operation: tasks.SpawnDriver) -> Answer:
+    """A process of root's that has nothing."""
+    world.processes[operation.actor] = Process()
+    return Answer(None)
+
+
 def clone(world: World, operation: tasks.Clone) -> Answer:
     """clone(2): what is shared is the same object, and else a copy."""
     maker = world.process(operation.actor)
     flags = operation.flags
+    if flags & tasks.CLONE_VFORK and maker.driver is None:
+        raise NotModelled("vfork of a process that drives tasks")
     memory = maker.memory if flags & tasks.CLONE_VM else maker.memory.fork()
     slots = maker.slots if flags & tasks.CLONE_FILES else dict(maker.slots)
     child = maker.task_with(memory, slots)
     if flags & tasks.CLONE_FILES:
         child.closed, child.kept = maker.closed, maker.kept
+    child.driver = maker.driver or maker
+    maker.waits_for = child if flags & tasks.CLONE_VFORK else None
     if flags & tasks.CLONE_THREAD:
         child.leader = maker.leader or maker
     if any(event.inherit and maker in event.tasks for event in world.perf_events):
@@ -56,6 +66,7 @@ def execute(world: World, operation: tasks.Exec) -> Answer:
         if actor != operation.actor:
             _end(world, actor)
     world.leave(process)
+    _wake(world, process)
     before = list(dict.fromkeys(process.slots.values()))
     owners = process.memory.owners()
     process.leader = None
@@ -90,6 +101,9 @@ def _threads(world: World, actor: str) -> list[str]:
 def _end(world: World, actor: str) -> None:
     """do_exit(): what nobody else has goes with the task."""
     process = world.processes.pop(actor)
+    if any(each.driver is process for each in world.processes.values()):
+        raise NotModelled("the end of a process that drives tasks")
+    _wake(world, process)
     for file in dict.fromkeys(process.slots.values()):
         world.close(file)
     _unmapped(world, process.memory.owners())
@@ -97,6 +111,21 @@ def _end(world: World, actor: str) -> None:
         # No empty list, which would be everybody.
         event.tasks = [task for task in event.tasks if task is not process] or event.tasks
     world.leave(process)
+
+
+def check_awake(world: World, operation: op.Operation) -> None:
+    """Refuse what a parent of vfork cannot do while it waits.  Raises NotModelled."""
+    process = world.processes.get(operation.actor)
+    outside = isinstance(operation, (op.Load, op.Store, tasks.Die))
+    if process is not None and process.waits_for is not None and not outside:
+        raise NotModelled(f"{operation.actor!r} waits for its child of vfork")
+
+
+def _wake(world: World, process: Process) -> None:
+    """mm_release(): the parent of vfork goes on."""
+    for each in world.processes.values():
+        if each.waits_for is process:
+            each.waits_for = None
 
 
 def _unmapped(world: World, owners: list[object]) -> None:
@@ -188,6 +217,7 @@ def writev32(world: World, operation: tasks.Writev32) -> Answer:
 
 
 HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
+    tasks.SpawnDriver: spawn_driver,
     tasks.Clone: clone,
     tasks.Exec: execute,
     tasks.ExitTask: exit_task,

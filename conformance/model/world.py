@@ -88,6 +88,9 @@ class Process:
     kept: set[int] = field(default_factory=set)
     # RLIMIT_NOFILE, where it was set.
     most_descriptors: int | None = None
+    # Of a task: the process that drives it; whose end a parent of vfork waits for.
+    driver: Process | None = None
+    waits_for: Process | None = None
     namespace: Namespace | None = None
     root: str = ""
     filtered: dict[str, str] = field(default_factory=dict)

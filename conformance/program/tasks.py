@@ -28,6 +28,15 @@ class TaskOperation(Operation):
 
 
 @dataclass(frozen=True, slots=True)
+class SpawnDriver(TaskOperation):
+    """A new process, as ``Spawn`` makes it, that never was anybody else's and drives tasks.
+
+    A process that has registered once has a list of enablers ever after, though an empty one, and
+    so have its children: they would not begin as a program does.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Clone(TaskOperation):
     """clone(2) with ``flags``: a task ``child``; the value is not compared (an id).
 

@@ -17,6 +17,8 @@ _FLAGS = {
 def statement(operation: tasks.TaskOperation) -> str:
     """One statement, without its semicolon."""
     match operation:
+        case tasks.SpawnDriver():
+            return "/* new process */"
         case tasks.Clone(child=child, flags=flags):
             names = [name for bit, name in _FLAGS.items() if flags & bit]
             if not flags & tasks.CLONE_THREAD:
@@ -50,9 +52,11 @@ def _of_32_bits(operation: tasks.TaskOperation) -> str:
             return f"write(fd{slot}, (void *){address:#x}, {count})"
         case tasks.Writev32(slot=slot, address=address, count=count):
             return f"writev(fd{slot}, (struct iovec *){address:#x}, {count})"
-        case tasks.Mmap32(address=address, length=length, protection=protection, slot=slot):
+        case tasks.Mmap32(address=address, length=length, slot=slot, offset=offset):
+            rights = "PROT_READ | PROT_WRITE" if operation.protection & 2 else "PROT_READ"
+            kind = "MAP_SHARED" if operation.flags & 1 else "MAP_PRIVATE"
+            flags = f"MAP_FIXED_NOREPLACE | {kind}"
             return (
-                f"mmap2((void *){address:#x}, {length:#x}, {protection}, "
-                f"MAP_FIXED_NOREPLACE | {operation.flags}, fd{slot}, {operation.offset})"
+                f"mmap2((void *){address:#x}, {length:#x}, {rights}, {flags}, fd{slot}, {offset})"
             )
     raise TypeError(f"operation without a form in C: {operation!r}")

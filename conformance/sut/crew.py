@@ -84,11 +84,11 @@ class Crew:
         self._idle: list[str] = []
         self._made = 0
 
-    def enlist(self, actor: str) -> Hand:
-        """A process in which nothing has happened."""
+    def enlist(self, actor: str, *, fresh: bool = False) -> Hand:
+        """A process in which nothing has happened; a ``fresh`` one never was in use."""
         if actor == self._standing:
             return Hand(actor)
-        if self._idle:
+        if self._idle and not fresh:
             return Hand(self._idle.pop())
         hand = Hand(self._next_name())
         self._channel.call("", [["spawn", hand.name]])

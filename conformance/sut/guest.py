@@ -20,6 +20,7 @@ from conformance.sut.crew import Crew, Hand
 from conformance.sut.executor import Deadline
 
 _NOT_LOOKED_AT = "-"
+_SPAWNING = (op.Spawn, tasks.SpawnDriver)
 
 
 class Channel(Protocol):
@@ -60,7 +61,7 @@ class GuestExecutor:
         """
         seen: list[op.Observation] = []
         for actor, batch in groupby(operations, key=lambda operation: operation.actor):
-            for spawning, part in groupby(batch, key=lambda each: isinstance(each, op.Spawn)):
+            for spawning, part in groupby(batch, key=lambda each: isinstance(each, _SPAWNING)):
                 if spawning:
                     seen += [self._spawn(operation) for operation in part]
                 else:
@@ -68,7 +69,8 @@ class GuestExecutor:
         return seen
 
     def _spawn(self, operation: op.Operation) -> op.Observation:
-        self._hands[operation.actor] = self._crew.enlist(operation.actor)
+        fresh = isinstance(operation, tasks.SpawnDriver)
+        self._hands[operation.actor] = self._crew.enlist(operation.actor, fresh=fresh)
         return op.Observation(0)
 
     def _batch(

@@ -62,8 +62,11 @@ class Process:
 
     def prepare(self) -> None:
         """Come into being and map what the methods of this module need."""
-        self.queue(
-            op.Spawn(self.actor),
+        self.queue(op.Spawn(self.actor), *self.furnishing())
+
+    def furnishing(self) -> tuple[op.Operation, ...]:
+        """Map what the methods of this module need."""
+        return (
             op.Mmap(self.actor, SCRATCH, SCRATCH_LENGTH, READ_WRITE, mmap.MAP_PRIVATE),
             op.Mmap(self.actor, WORDS, PAGE, READ_WRITE, mmap.MAP_PRIVATE),
         )
@@ -119,9 +122,10 @@ class Process:
         self.run(op.Mmap(self.actor, address, pages * PAGE, protection, flags))
         return address
 
-    def map_again(self, address: int, pages: int = 1) -> Observation:
-        """Fresh private memory at an address that was unmapped before."""
-        return self.run(op.Mmap(self.actor, address, pages * PAGE, READ_WRITE, mmap.MAP_PRIVATE))
+    def map_again(self, address: int, pages: int = 1, *, shared: bool = False) -> Observation:
+        """Fresh memory at an address that was unmapped before."""
+        flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
+        return self.run(op.Mmap(self.actor, address, pages * PAGE, READ_WRITE, flags))
 
     def map_status(
         self,

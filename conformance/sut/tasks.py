@@ -10,7 +10,7 @@ from conformance.program.operations import Observation
 from conformance.program.tasks import THREAD, VFORK
 from conformance.sut.data_file import DataFile
 from conformance.sut.lockstep import Lockstep
-from conformance.sut.places import PAGE, READ_WRITE, SCRATCH, SCRATCH_LENGTH, WORDS
+from conformance.sut.places import PAGE, READ_WRITE
 from conformance.sut.process import Process
 from conformance.sut.user_events import UserEvents
 
@@ -54,10 +54,7 @@ class Task(Process):
             self._lockstep.unwatch(self.actor)
             self._forget_the_dead()
             self._words = 0
-            self.queue(
-                op.Mmap(self.actor, SCRATCH, SCRATCH_LENGTH, READ_WRITE, mmap.MAP_PRIVATE),
-                op.Mmap(self.actor, WORDS, PAGE, READ_WRITE, mmap.MAP_PRIVATE),
-            )
+            self.queue(*self.furnishing())
         return seen
 
     def end(self) -> Observation:
@@ -134,7 +131,9 @@ class Task(Process):
 
 def first_task(ue: UserEvents) -> Task:
     """A process of its own in which nothing has happened; it has no interpreter."""
-    return _make(ue, ue.new_process(), 0)
+    driver = Process(ue.lockstep, ue.next_actor())
+    driver.queue(tasks.SpawnDriver(driver.actor), *driver.furnishing())
+    return _make(ue, driver, 0)
 
 
 def _make(ue: UserEvents, maker: Process, flags: int) -> Task:

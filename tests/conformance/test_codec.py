@@ -9,7 +9,7 @@ import os
 import pytest
 from hypothesis import given
 
-from conformance.program import codec
+from conformance.program import codec, mapping, tasks
 from conformance.program import operations as op
 from conformance.program.as_c import literal, statement
 from conformance.program.operations import Operation, View
@@ -63,6 +63,38 @@ EXAMPLES: dict[str, Operation] = {
         "p1", 0x1000, 8192, 1024
     ),
     "p1: sched_setaffinity(0, 8, &(long){1 << 1});": op.Pin("p1", 1),
+    "d: /* new process */;": tasks.SpawnDriver("d"),
+    "p1: p2 = clone(CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);": tasks.Clone(
+        "p1", "p2", tasks.VFORK
+    ),
+    "p1: p3 = clone(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD, "
+    "0, 0, 0, 0);": tasks.Clone("p1", "p3", tasks.THREAD),
+    'p1: execve("/proc/self/exe", argv, envp);': tasks.Exec("p1"),
+    'p1: execve("/f", argv, envp);': tasks.Exec("p1", "/f"),
+    "p1: syscall(SYS_exit, 2);": tasks.ExitTask("p1", 2),
+    "p1: kill(p1, SIGKILL);": tasks.Die("p1"),
+    "p1: fcntl(fd4, F_SETFD, 0);": tasks.KeepOverExec("p1", 4),
+    "p1: setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, 4096});": tasks.LimitDescriptors("p1", 0),
+    "p1: /* int $0x80: */ ioctl(fd4, 0xc0042a00, 0x1000);": tasks.Ioctl32(
+        "p1", 4, 0xC0042A00, 0x1000
+    ),
+    "p1: /* int $0x80: */ read(fd4, buffer, 9);": tasks.Read32("p1", 4, 9),
+    "p1: /* int $0x80: */ write(fd4, (void *)0x1000, 9);": tasks.Write32("p1", 4, 0x1000, 9),
+    "p1: /* int $0x80: */ writev(fd4, (struct iovec *)0x1000, 2);": tasks.Writev32(
+        "p1", 4, 0x1000, 2
+    ),
+    "p1: /* int $0x80: */ mmap2((void *)0x1000, 0x1000, PROT_READ, "
+    "MAP_FIXED_NOREPLACE | MAP_SHARED, fd4, 0);": tasks.Mmap32("p1", 0x1000, 0x1000, 1, 1, 4),
+    "p1: sendmsg(fd4, SCM_RIGHTS(fd5), 0);": tasks.SendDescriptor("p1", 4, 5),
+    "p1: fd5 = SCM_RIGHTS(recvmsg(fd4, &message, MSG_CMSG_CLOEXEC));": tasks.ReceiveDescriptor(
+        "p1", 4, 5
+    ),
+    "p1: mremap((void *)0x1000, 0x1000, 0x1000, MREMAP_MAYMOVE | MREMAP_FIXED, 0x3000);": (
+        mapping.Mremap("p1", 0x1000, 0x1000, 0x3000)
+    ),
+    "p1: madvise((void *)0x1000, 0x1000, MADV_DONTNEED);": mapping.Discard("p1", 0x1000, 0x1000),
+    'p1: fd4 = memfd_create("", MFD_CLOEXEC);': mapping.MemoryFile("p1", 4),
+    "p1: ftruncate(fd4, 0x1000);": mapping.Truncate("p1", 4, 0x1000),
 }
 
 
@@ -73,7 +105,15 @@ def test_an_operation_is_a_statement_of_c(text: str, operation: Operation) -> No
 
 def test_no_kind_of_operation_is_forgotten() -> None:
     shown = {type(each).__name__ for each in EXAMPLES.values()}
-    assert shown == {each.__name__ for each in Operation.__subclasses__()}
+    assert shown == kinds(Operation)
+
+
+def kinds(of: type[Operation]) -> set[str]:
+    """The names of what an operation may be; those that others derive from are none."""
+    derived = {each.__name__: each for each in of.__subclasses__()}
+    below = set().union(*map(kinds, derived.values()))
+    bases = {name for name, each in derived.items() if each.__subclasses__()}
+    return (below | set(derived)) - bases
 
 
 @STEADY

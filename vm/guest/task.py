@@ -30,7 +30,7 @@ PROGRAM_FD = 901
 
 #: Where a program begins, relative to the code.
 START = 0x1F
-#: The code, as its assembler (Intel's notation) reads it in tests/vm/test_task.py.
+#: The code, of which task.s is the source.
 STUB = bytes.fromhex(
     "4989f131f631d24531d24531c0b8380000000f054885c07401c3"  # enter
     "4d89cceb54"  # born

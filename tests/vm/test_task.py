@@ -1,0 +1,140 @@
+"""Tasks without an interpreter, on this machine: their code, and what they share."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vm.guest import task
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "vm" / "guest" / "task.s"
+# Tasks become children of whoever has started their maker: of a process of their own, which ends.
+_OUTER = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
+_DRIVING = """
+import json, os, sys
+from vm.guest.driver import Driver
+driver = Driver({1: os.open("/dev/null", os.O_RDWR)}, os.dup(0))
+seen = []
+for name, *call in json.loads(sys.argv[1]):
+    seen.append(driver.make(name, *call[1:]) if call[0] == "task" else driver.via(name, call))
+driver.end()
+print(json.dumps([(value, errno, data and data.hex()) for value, errno, data in seen]))
+"""
+THREAD = task.CLONE_VM | 0x200 | task.CLONE_FILES | 0x800 | task.CLONE_THREAD
+GETPID, GETTID = ["sys", 39, [], None], ["sys", 186, [], None]
+CLOSE, WRITE = ["sys", 3, [{"fd": 1}], None], ["sys", 1, [{"fd": 1}, {"in": "4142"}, 2], None]
+BAD_DESCRIPTOR, MISSING = [-1, 9, None], [-1, 2, None]
+
+
+def driven(*steps: list[Any]) -> list[list[Any]]:
+    """What steps come to: (task, call, ...) each, by a driver in a process of its own."""
+    inner = [sys.executable, "-c", _DRIVING, json.dumps(steps)]
+    done = subprocess.run(
+        [sys.executable, "-c", _OUTER, *inner],
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answers: list[list[Any]] = json.loads(done.stdout)
+    return answers
+
+
+@pytest.mark.skipif(not shutil.which("as"), reason="no assembler here")
+def test_the_code_is_that_of_its_source(tmp_path: Path) -> None:
+    assembled, raw = tmp_path / "task.o", tmp_path / "task.bin"
+    subprocess.run(["as", "--64", "-o", assembled, SOURCE], check=True)
+    subprocess.run(["objcopy", "-O", "binary", "-j", ".text", assembled, raw], check=True)
+    assert raw.read_bytes() == task.STUB
+    symbols = subprocess.run(["nm", assembled], check=True, capture_output=True, text=True).stdout
+    assert f"{task.START:016x} t start\n" in symbols
+
+
+def test_the_numbers_in_the_code_are_those_of_the_driver() -> None:
+    text = SOURCE.read_text()
+    for value, name in (
+        (f"{task.MAILBOXES:#x}", "MAILBOXES"),
+        (f"{task.COUNT * task.MAILBOX:#x}", "COUNT * MAILBOX"),
+        (f"{task.MAILBOXES_FD}", "MAILBOXES_FD"),
+        (f"{task.MAILBOX.bit_length() - 1}", "MAILBOX"),
+        (f"{task.CALL64}", "CALL64"),
+        (f"{task.CALL32}", "CALL32"),
+        (f"{task.CLONE}", "CLONE"),
+    ):
+        (line,) = [each for each in text.splitlines() if each.endswith(f"# {name}")]
+        assert line.partition("#")[0].rstrip().endswith(f", {value}")
+
+
+def test_a_thread_has_the_process_of_its_maker() -> None:
+    (made, *_), (thread, *_), (pid, *_), (tid, *_), closed, written = driven(
+        ["a", "task", None, 0],
+        ["b", "task", "a", THREAD],
+        ["b", *GETPID],
+        ["b", *GETTID],
+        ["b", *CLOSE],
+        ["a", *WRITE],
+    )
+    assert (pid, tid) == (made, thread)
+    assert made != thread
+    assert (closed, written) == ([0, 0, None], BAD_DESCRIPTOR)
+
+
+def test_a_child_of_vfork_has_copies_of_descriptors_and_then_its_parent_goes_on() -> None:
+    seen = driven(
+        ["a", "task", None, 0],
+        ["b", "task", "a", task.CLONE_VM | task.CLONE_VFORK],
+        ["b", *CLOSE],
+        ["b", "exit", 3],
+        ["a", *WRITE],
+    )
+    assert seen[2:] == [[0, 0, None], [0, 0, None], [2, 0, None]]
+
+
+def test_a_program_goes_on_in_the_same_mailbox() -> None:
+    seen = driven(
+        ["a", "task", None, 0],
+        ["b", "task", "a", THREAD],
+        ["b", "exec", "/nonexistent"],
+        ["b", "exec", ""],
+        ["b", *GETTID],
+        ["b", "peek", task.PROGRAM, 3],
+        ["b", *WRITE],
+    )
+    process = seen[0][0]
+    assert seen[2] == MISSING
+    # Its id is that of the process from now on, and /dev/null was opened O_CLOEXEC.
+    assert seen[3:5] == [[process, 0, None], [process, 0, None]]
+    assert seen[6] == BAD_DESCRIPTOR
+
+
+def test_a_32_bit_task_has_other_numbers() -> None:
+    seen = driven(
+        ["a", "task", None, 0],
+        ["a", "int80", 20, [], None],
+        ["a", "int80", 4, [{"fd": 1}, {"in": "414243"}, 3], None],
+        ["a", "int80", 4, [{"fd": 2}, {"in": "414243"}, 3], None],
+    )
+    assert seen[1][0] == seen[0][0]
+    assert seen[2:] == [[3, 0, None], BAD_DESCRIPTOR]
+
+
+def test_a_leader_ends_before_its_thread_and_all_end_together() -> None:
+    seen = driven(
+        ["a", "task", None, 0],
+        ["b", "task", "a", THREAD],
+        ["c", "task", "a", THREAD],
+        ["a", "exit_task", 0],
+        ["b", *WRITE],
+        ["c", "die"],
+    )
+    assert seen[3:] == [[0, 0, None], [2, 0, None], [0, 0, None]]

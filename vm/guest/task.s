@@ -1,0 +1,99 @@
+# What a task runs: see task.py, which has it as bytes (tests/vm/test_task.py compares the two).
+# No stack is used: tasks that share memory share it too.  r12 is the task's mailbox:
+#   0 what is asked    8 number    16 to 56 six arguments    64 the answer
+
+.intel_syntax noprefix
+.text
+
+# long enter(flags, mailbox), called by C: clone(2); the child stays here.
+enter:
+    mov r9, rsi
+    xor esi, esi
+    xor edx, edx
+    xor r10d, r10d
+    xor r8d, r8d
+    mov eax, 56                 # clone
+    syscall
+    test rax, rax
+    jz born
+    ret
+born:
+    mov r12, r9
+    jmp serve
+
+# Where a program begins: argc is the number of its mailbox.
+start:
+    mov rbx, [rsp]
+    mov eax, 9                  # mmap
+    mov edi, 0x70000000         # MAILBOXES
+    mov esi, 0x40000            # COUNT * MAILBOX
+    mov edx, 3                  # PROT_READ | PROT_WRITE
+    mov r10d, 0x11              # MAP_SHARED | MAP_FIXED
+    mov r8d, 900                # MAILBOXES_FD
+    xor r9d, r9d
+    syscall
+    shl rbx, 14                 # MAILBOX
+    lea r12, [rax+rbx]
+    xor eax, eax                # What execve answers.
+
+answer:
+    mov [r12+64], rax
+    mov dword ptr [r12], 0
+    mov rdi, r12
+    mov esi, 1                  # FUTEX_WAKE
+    mov edx, 1
+    mov eax, 202                # futex
+    syscall
+
+serve:
+    mov eax, [r12]
+    cmp eax, 1                  # CALL64
+    je call64
+    cmp eax, 2                  # CALL32
+    je call32
+    cmp eax, 3                  # CLONE
+    je clone
+    mov rdi, r12
+    xor esi, esi                # FUTEX_WAIT
+    mov edx, eax
+    xor r10d, r10d
+    mov eax, 202                # futex
+    syscall
+    jmp serve
+
+call32:
+    mov eax, [r12+8]
+    mov ebx, [r12+16]
+    mov ecx, [r12+24]
+    mov edx, [r12+32]
+    mov esi, [r12+40]
+    mov edi, [r12+48]
+    mov ebp, [r12+56]
+    int 0x80
+    cdqe
+    jmp answer
+
+call64:
+    mov rax, [r12+8]
+    mov rdi, [r12+16]
+    mov rsi, [r12+24]
+    mov rdx, [r12+32]
+    mov r10, [r12+40]
+    mov r8, [r12+48]
+    mov r9, [r12+56]
+    syscall
+    jmp answer
+
+# Flags, and the mailbox of the child.
+clone:
+    mov rdi, [r12+16]
+    xor esi, esi
+    xor edx, edx
+    xor r10d, r10d
+    xor r8d, r8d
+    mov eax, 56                 # clone
+    syscall
+    test rax, rax
+    jnz answer
+    mov r12, [r12+24]
+    jmp serve
