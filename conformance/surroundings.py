@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.leftovers import ACTOR
-from conformance.sut import tracefs
+from conformance.sut import rights_calls, tracefs
 from conformance.sut.calls import Call
 from conformance.sut.guest import Channel
 
@@ -30,6 +30,17 @@ _FILES = (
 )
 # A directory, whose names are what is looked at.
 _INSTANCES = f"{tracefs.ROOT}/instances"
+# Files whose mode and owner decide who may use user_events.
+_GUARDED = (
+    tracefs.ROOT,
+    tracefs.DATA,
+    tracefs.STATUS,
+    tracefs.DYNAMIC_EVENTS,
+    tracefs.TRACE,
+    tracefs.TRACING_ON,
+)
+# What is told of them is no text of a file.
+_NAMES = (*_FILES, _INSTANCES, *(f"the mode of {path}" for path in _GUARDED))
 
 
 class Surroundings:
@@ -48,20 +59,35 @@ class Surroundings:
         now = self._look()
         return [
             f"{path} was {_shown(before)} and is {_shown(after)}"
-            for path, before, after in zip((*_FILES, _INSTANCES), self._before, now, strict=True)
+            for path, before, after in zip(_NAMES, self._before, now, strict=True)
             if before != after
         ]
 
     def _look(self) -> list[str]:
-        """The files' texts; of one that is not there, or cannot be read, the error."""
+        """The files' texts, then modes; of what is not there, or cannot be read, the error."""
         calls: list[Call] = [["slurp", path, _LIMIT] for path in _FILES]
-        return list(map(_text, self._channel.call(ACTOR, [*calls, ["list", _INSTANCES]])))
+        calls.append(["list", _INSTANCES])
+        texts = len(calls)
+        looks = [rights_calls.look_at(path) for path in _GUARDED]
+        calls += [call for look in looks for call in look]
+        results = iter(self._channel.call(ACTOR, calls))
+        found = [_text(next(results)) for _ in range(texts)]
+        return found + [_attributes([next(results) for _ in look]) for look in looks]
 
 
 def _text(result: dict[str, Any]) -> str:
     if result["errno"]:
         return f"error {result['errno']}"
     return bytes.fromhex(result["data"] or "").decode("utf-8", "replace")
+
+
+def _attributes(results: list[dict[str, Any]]) -> str:
+    """Mode and owners that stat(2) told."""
+    failed = next((each["errno"] for each in results if each["errno"]), 0)
+    if failed:
+        return f"error {failed}"
+    mode, uid, gid = rights_calls.attributes(bytes.fromhex(results[-1]["data"]))
+    return f"{mode:o} {uid}:{gid}"
 
 
 def _shown(text: str) -> str:

@@ -122,7 +122,7 @@ def test_refused_registration_begins_a_list(ue: UserEvents, definition: str, err
 @case("tasks.emptied_list_is_shared", spec=FORK, doc=PROCESS, tier="full")
 @variants("forked", {"task": False, "child": True})
 def test_emptied_list_is_shared(ue: UserEvents, forked: bool) -> None:
-    """Who has registered once shares with its threads, if nothing is left too; so does its child."""
+    """Who has registered once shares with its threads, with nothing left too; so does its child."""
     task = first_task(ue)
     data = task.open_data()
     data.unregister(data.register(ue.name("passing")).word)

@@ -39,7 +39,7 @@ _NR = {
 _PAGE = 0x2FFF_0001_0000
 _MAP_FIXED = 0x10
 _STAT_SIZE = 144
-_STAT_OWNER = slice(28, 36)
+_STAT_ATTRIBUTES = slice(24, 36)
 _DIRECTORY_BUFFER = 1 << 16
 # struct linux_dirent64: inode, offset, length of the entry, type, and the name with its NUL.
 _DIRENT = struct.Struct("<QqHB")
@@ -78,7 +78,7 @@ def calls_of(operation: Operation) -> list[Call]:
         case rights.Umount(target=target):
             return [_sys("umount2", _path(target), rights.MNT_DETACH)]
         case rights.Ownership(path=path):
-            return [_map_page(), _sys("stat", _path(path), _PAGE), ["peek", _PAGE, _STAT_SIZE]]
+            return look_at(path)
         case rights.Getdents(slot=slot):
             size = _DIRECTORY_BUFFER
             return [_sys("getdents64", {"fd": slot}, {"out": size}, size)]
@@ -95,11 +95,22 @@ def calls_of(operation: Operation) -> list[Call]:
     raise TypeError(f"operation without a system call: {operation!r}")
 
 
+def look_at(path: str) -> list[Call]:
+    """stat(2); the last call reads what it says: see ``attributes``."""
+    return [_map_page(), _sys("stat", _path(path), _PAGE), ["peek", _PAGE, _STAT_SIZE]]
+
+
+def attributes(status: bytes) -> tuple[int, int, int]:
+    """Type and permission bits, user and group in a struct stat of x86-64."""
+    mode, uid, gid = struct.unpack("<III", status[_STAT_ATTRIBUTES])
+    return mode, uid, gid
+
+
 def answer(operation: Operation, data: bytes | None) -> bytes | None:
     """What is compared of the bytes that an operation read."""
     match operation:
         case rights.Ownership() if data is not None:
-            return b"%d:%d" % struct.unpack("<II", data[_STAT_OWNER])
+            return b"%d:%d" % attributes(data)[1:]
         case rights.Getdents(prefix=prefix):
             names = _names(data or b"")
             return rights.listed(name for name in names if name.startswith(prefix.encode()))

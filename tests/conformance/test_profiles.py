@@ -36,8 +36,17 @@ FIRST_65 = FIRST_64 | {
     "text_flags_refused",
     "fields_printed_in_order",
 }
-UP_TO_612 = FIRST_65 | {"persist", "multi_format", "unspaced_fields_match"}
-UP_TO_71 = UP_TO_612 | {"long_values_as_symbols", "unprintable_text_as_hex"}
+UP_TO_612 = FIRST_65 | {
+    "persist",
+    "directories_of_any_name",
+    "multi_format",
+    "unspaced_fields_match",
+}
+UP_TO_71 = UP_TO_612 | {
+    "long_values_as_symbols",
+    "listing_ends_with_einval",
+    "unprintable_text_as_hex",
+}
 
 
 @pytest.mark.parametrize(
