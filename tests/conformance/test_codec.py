@@ -9,7 +9,7 @@ import os
 import pytest
 from hypothesis import given
 
-from conformance.program import codec
+from conformance.program import codec, tracing
 from conformance.program import operations as op
 from conformance.program.as_c import literal, statement
 from conformance.program.operations import Operation, View
@@ -63,6 +63,17 @@ EXAMPLES: dict[str, Operation] = {
         "p1", 0x1000, 8192, 1024
     ),
     "p1: sched_setaffinity(0, 8, &(long){1 << 1});": op.Pin("p1", 1),
+    'p1: mkdir("/d", 0755);': tracing.MakeDirectory("p1", "/d"),
+    'p1: rmdir("/d");': tracing.RemoveDirectory("p1", "/d"),
+    'p1: echo(open("/f", O_WRONLY), getpid());': tracing.WritePid("p1", "/f", os.O_WRONLY),
+    "p1: read(fd4, buffer, 512);": tracing.ReadPipe("p1", 4, 512, "t1_"),
+    "p1: read(fd4, buffer, getpagesize());": tracing.ReadPage("p1", 4, "/id"),
+    "p1: io_uring_prep_write(sqe, fd4, (void *)0x1000, 9, -1);": tracing.SubmitWrite(
+        "p1", 4, 0x1000, 9, -1
+    ),
+    "p1: io_uring_prep_writev(sqe, fd4, (void *)0x1000, 2, 0);": tracing.SubmitWrite(
+        "p1", 4, 0x1000, 2, vector=True
+    ),
 }
 
 
