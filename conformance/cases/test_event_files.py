@@ -14,7 +14,13 @@ DELETING = "Documentation/trace/user_events.rst@v6.12: Deleting"
 ENABLE = "trace_events.c:event_enable_read, event_enable_write"
 
 
-@case("event_files.id", spec="trace_output.c:register_trace_event", doc=DOC, profiles=PROFILES)
+@case(
+    "event_files.id",
+    spec="trace_output.c:register_trace_event",
+    doc=DOC,
+    profiles=PROFILES,
+    tier="full",
+)
 def test_id(ue: UserEvents) -> None:
     """Each event has a number of its own, in decimal, which stays while it lives."""
     data = ue.open_data()
@@ -30,7 +36,7 @@ def test_id(ue: UserEvents) -> None:
     assert [old == new for old, new in zip(numbers, again, strict=True)] == [True, True, True]
 
 
-@case("event_files.enable", spec=ENABLE, doc=DOC, profiles=PROFILES)
+@case("event_files.enable", spec=ENABLE, doc=DOC, profiles=PROFILES, tier="full")
 def test_enable(ue: UserEvents) -> None:
     """One descriptor of `enable` may write and read many times, at its position or not."""
     event = ue.open_data().register(ue.name())
@@ -76,6 +82,7 @@ def test_descriptor_is_no_reference(ue: UserEvents, way: str) -> None:
     doc=f"{DELETING}: an event that is made anew is another one",
     needs=("lasting_events",),
     profiles=PROFILES,
+    tier="full",
 )
 def test_not_the_next_of_its_name(ue: UserEvents) -> None:
     """A descriptor of an event that was deleted does not enable one made anew by its name."""
@@ -93,6 +100,7 @@ def test_not_the_next_of_its_name(ue: UserEvents) -> None:
     spec=f"{ENABLE}; trace_events_user.c:delayed_destroy_user_event",
     doc=f"{DELETING}: events go with their last reference",
     needs=("auto_delete",),
+    tier="full",
 )
 def test_outlives_the_event(ue: UserEvents) -> None:
     """An open `enable` does not keep an event from going with its last reference, either."""

@@ -67,7 +67,14 @@ def test_written(ue: UserEvents, enabled_before: tuple[str, ...]) -> None:
     assert "\nBusy: 0\n" in ue.tracefs.status(whole=True)
 
 
-@case("group_enable.in_an_instance", spec=WRITE, doc=DOC, profiles=PROFILES, isolation="global")
+@case(
+    "group_enable.in_an_instance",
+    spec=WRITE,
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
 def test_in_an_instance(ue: UserEvents) -> None:
     """0 written in an instance leaves what is enabled at the top, and the other way round."""
     instance = ue.instance()
@@ -94,6 +101,7 @@ def test_in_an_instance(ue: UserEvents) -> None:
     doc=DOC,
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants(
     "file, text",
@@ -127,6 +135,7 @@ def test_refused(ue: UserEvents, file: str, text: str) -> None:
     needs=("lasting_events",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_directory(ue: UserEvents) -> None:
     """The directory of the system comes with the first user event and goes with the last."""
@@ -151,6 +160,7 @@ def test_directory(ue: UserEvents) -> None:
     needs=("lasting_events",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_outlives_the_events(ue: UserEvents) -> None:
     """A descriptor from before the last event went shows a question mark, and enables nothing."""
@@ -163,7 +173,14 @@ def test_outlives_the_events(ue: UserEvents) -> None:
     assert ue.tracefs.enabled("b").text == "0\n"
 
 
-@case("group_enable.all_events", spec=READ, doc=DOC, profiles=PROFILES, isolation="global")
+@case(
+    "group_enable.all_events",
+    spec=READ,
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
 @variants("where", {"top": "top", "instance": "instance"})
 def test_all_events(ue: UserEvents, where: str) -> None:
     """`enable` of all events shows X for one user event enabled, and 0 written to it ends that."""
@@ -191,6 +208,7 @@ def test_all_events(ue: UserEvents, where: str) -> None:
     doc="Documentation/trace/user_events.rst@v6.12: multi-format events have a system of their own",
     needs=("multi_format",),
     isolation="global",
+    tier="full",
 )
 def test_multi_format(ue: UserEvents) -> None:
     """The two systems of user events are enabled and shown apart."""
@@ -216,6 +234,7 @@ def test_multi_format(ue: UserEvents) -> None:
     needs=("lasting_events",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_holds_events(ue: UserEvents) -> None:
     """Events that were enabled as a group are in use, each of them: EBUSY until disabled."""

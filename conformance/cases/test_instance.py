@@ -97,6 +97,7 @@ def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     doc=DOC,
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_records(ue: UserEvents) -> None:
     """One write is recorded once in each instance that listens, and in no other."""
@@ -125,6 +126,7 @@ def test_records(ue: UserEvents) -> None:
     doc=DOC,
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_directory_of_an_event(ue: UserEvents) -> None:
     """Events from before and after its making have directories in an instance, with one format."""
@@ -149,6 +151,7 @@ def test_directory_of_an_event(ue: UserEvents) -> None:
     needs=("lasting_events",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_directory_goes(ue: UserEvents) -> None:
     """The deletion of an event takes its directory out of every instance."""
@@ -210,6 +213,7 @@ def test_keeps_an_event(ue: UserEvents, way: str, listeners: int) -> None:
     needs=("lasting_events",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_removal_ends_listening(ue: UserEvents) -> None:
     """Removing an instance tells the program that it listens no more, and lets the event go."""
@@ -253,6 +257,7 @@ def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
     doc=DOC,
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_removal_leaves_the_others(ue: UserEvents) -> None:
     """Removing one of two instances that listen changes nothing for the other."""
@@ -277,6 +282,7 @@ def test_removal_leaves_the_others(ue: UserEvents) -> None:
     doc=f"{DOC}; an instance in use cannot be removed",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants(
     "file",
@@ -310,6 +316,7 @@ def test_busy(ue: UserEvents, file: str) -> None:
     doc=f"{DOC}; instances are made and removed as directories",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_refused(ue: UserEvents) -> None:
     """An instance is made once and removed once: EEXIST, ENOENT."""
@@ -327,6 +334,7 @@ def test_refused(ue: UserEvents) -> None:
     doc="Documentation/trace/user_events.rst@v6.12: events are registered through a file",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants("where", {"top": "top", "instance": "instance"})
 def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
@@ -346,6 +354,7 @@ def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
     doc=DOC,
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_ordinary_user(ue: UserEvents) -> None:
     """A user without rights makes no instance, removes none and enables nothing in one: EACCES."""
@@ -367,6 +376,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
     doc="Documentation/trace/user_events.rst@v6.12: the files of user events are at the top",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants(
     "file",
@@ -384,11 +394,7 @@ def test_files_of_the_system(ue: UserEvents, file: str) -> None:
 
 
 @case(
-    "instance.made_again",
-    spec=REMOVE,
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
+    "instance.made_again", spec=REMOVE, doc=DOC, profiles=PROFILES, isolation="global", tier="full"
 )
 def test_made_again(ue: UserEvents) -> None:
     """An instance made again under its name listens to nothing and has no records."""
@@ -412,6 +418,7 @@ def test_made_again(ue: UserEvents) -> None:
     "user_events_multi",
     needs=("multi_format",),
     isolation="global",
+    tier="full",
 )
 def test_multi_format(ue: UserEvents) -> None:
     """Each format of a name is enabled by itself in an instance, and recorded by its own name."""
@@ -437,6 +444,7 @@ def test_multi_format(ue: UserEvents) -> None:
     needs=("lasting_events",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_dynamic_events_not_its_own(ue: UserEvents) -> None:
     """An event made through dynamic_events is in every instance at once."""

@@ -65,6 +65,7 @@ def test_recorded(ue: UserEvents, file: str, recorded: str) -> None:
     doc="Documentation/trace/user_events.rst@v6.12: Status: the bit says whether a tool listens",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants("file", {"only": ONLY, "but": BUT})
 def test_nobody_is_told(ue: UserEvents, file: str) -> None:
@@ -89,6 +90,7 @@ def test_nobody_is_told(ue: UserEvents, file: str) -> None:
     doc=DOC,
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants("file", {"only": ONLY, "but": BUT})
 def test_later_event(ue: UserEvents, file: str) -> None:
@@ -112,6 +114,7 @@ def test_later_event(ue: UserEvents, file: str) -> None:
     doc=f"{DOC}; set_event_notrace_pid has precedence",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_both_lists(ue: UserEvents) -> None:
     """Who stands in both lists is not recorded."""
@@ -133,6 +136,7 @@ def test_both_lists(ue: UserEvents) -> None:
     doc=f"{DOC}; children are only with the option event-fork",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_child(ue: UserEvents) -> None:
     """A child does not stand in the list of its parent."""
@@ -154,6 +158,7 @@ def test_child(ue: UserEvents) -> None:
     doc="Documentation/trace/ftrace.rst@v6.12: Instances: the lists of an instance are its own",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_of_an_instance(ue: UserEvents) -> None:
     """A list holds for its instance alone: what it leaves out there is recorded elsewhere."""
@@ -178,6 +183,7 @@ def test_of_an_instance(ue: UserEvents) -> None:
     needs=("dynamic_fields_validated", "unreadable_payload_refused"),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants(
     "file, errno",
@@ -204,6 +210,7 @@ def test_refused_payload(ue: UserEvents, file: str, errno: str) -> None:
     doc=f"{DOC}; numbers of processes are written",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants("text", {"word": "self", "negative": "-1", "event": "user_events", "star": "*"})
 def test_no_number(ue: UserEvents, text: str) -> None:

@@ -63,6 +63,7 @@ def test_by_name(ue: UserEvents, pattern: str) -> None:
     doc=f"{DOC}: an exclamation mark in front disables",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants(
     "pattern, left",
@@ -96,6 +97,7 @@ def test_negated(ue: UserEvents, pattern: str, left: list[str]) -> None:
     doc=f"{DOC}: all events of a system are enabled by it alone",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants(
     "pattern",
@@ -157,6 +159,7 @@ def test_unknown(ue: UserEvents, pattern: str) -> None:
     doc=f"{DOC}: silent about several names in one write",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_one_word(ue: UserEvents) -> None:
     """One write takes one name and says how far it read; white space alone is read and nothing."""
@@ -177,6 +180,7 @@ def test_one_word(ue: UserEvents) -> None:
     doc=f"{DOC}: opening the file for writing anew disables all events",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants("where", {"instance": "instance", "top": "top"})
 def test_truncated(ue: UserEvents, where: str) -> None:
@@ -206,6 +210,7 @@ def test_truncated(ue: UserEvents, where: str) -> None:
     doc=f"{DOC}: silent about the order",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_order(ue: UserEvents) -> None:
     """The newest event comes first, but for those older than the instance, oldest first."""
@@ -233,6 +238,7 @@ def test_order(ue: UserEvents) -> None:
     doc=f"{DOC}: SYSTEM:NAME enables an event",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_enabled_at_the_top(ue: UserEvents) -> None:
     """What set_event enables is what `enable` shows, and records; the other way round too."""
@@ -258,6 +264,7 @@ def test_enabled_at_the_top(ue: UserEvents) -> None:
     doc="Documentation/trace/user_events.rst@v6.12: formats of one name have names of their own",
     needs=("multi_format",),
     isolation="global",
+    tier="full",
 )
 @variants(
     "pattern, words",
@@ -289,6 +296,7 @@ def test_multi_format(ue: UserEvents, pattern: str, words: tuple[int, int, int])
     needs=("lasting_events",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_deleted_event(ue: UserEvents) -> None:
     """An event that was deleted cannot be enabled by name; one made anew can, and is not yet."""

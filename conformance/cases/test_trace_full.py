@@ -65,7 +65,7 @@ def test_overwritten(ue: UserEvents, written: int, kept: tuple[int, ...], overru
     instance.remove()
 
 
-@case("trace_full.dropped", spec=MOVE, doc=DOC, profiles=PROFILES, isolation="global")
+@case("trace_full.dropped", spec=MOVE, doc=DOC, profiles=PROFILES, isolation="global", tier="full")
 def test_dropped(ue: UserEvents) -> None:
     """Where nothing is overwritten the newest are lost, and their writes return the same."""
     ue.process.pin(0)
@@ -93,6 +93,7 @@ def test_dropped(ue: UserEvents) -> None:
     needs=("dynamic_fields_validated",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_not_validated(ue: UserEvents) -> None:
     """Where a buffer has no room nobody looks at the payload: an invalid one is taken."""
@@ -119,6 +120,7 @@ def test_not_validated(ue: UserEvents) -> None:
     profiles=PROFILES,
     isolation="global",
     facilities=("perf",),
+    tier="full",
 )
 def test_others_have_room(ue: UserEvents) -> None:
     """A full buffer is no matter to another instance, or to perf: they have every record."""
@@ -144,6 +146,7 @@ def test_others_have_room(ue: UserEvents) -> None:
     doc="Documentation/trace/ftrace.rst@v6.12: buffer_size_kb: the size of each processor's buffer",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants(
     "kilobytes, kept",

@@ -76,6 +76,7 @@ def test_length(ue: UserEvents, size: int, head: str) -> None:
     needs=("empty_payload",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_without_payload(ue: UserEvents) -> None:
     """A record of an event without fields has nothing but the common ones, and a word to spare."""
@@ -87,7 +88,12 @@ def test_without_payload(ue: UserEvents) -> None:
 
 
 @case(
-    "trace_page.several", spec=f"{RECORD}; {PAGE}", doc=DOC, profiles=PROFILES, isolation="global"
+    "trace_page.several",
+    spec=f"{RECORD}; {PAGE}",
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
 )
 def test_several(ue: UserEvents) -> None:
     """Records of two events and two processes stand back to back, each with its own numbers."""
@@ -111,7 +117,7 @@ def test_several(ue: UserEvents) -> None:
     )
 
 
-@case("trace_page.consumed", spec=PAGE, doc=DOC, profiles=PROFILES, isolation="global")
+@case("trace_page.consumed", spec=PAGE, doc=DOC, profiles=PROFILES, isolation="global", tier="full")
 def test_consumed(ue: UserEvents) -> None:
     """A page is read once: the next has later records only, and nothing of the earlier ones."""
     data = listening(ue)
@@ -134,6 +140,7 @@ def test_consumed(ue: UserEvents) -> None:
     doc=DOC,
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_after_trace_pipe(ue: UserEvents) -> None:
     """What was read as text is not on the page: a record is given to one reader."""
@@ -154,6 +161,7 @@ def test_after_trace_pipe(ue: UserEvents) -> None:
     needs=("dynamic_fields_validated",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_refused(ue: UserEvents) -> None:
     """Of a payload that was refused no byte is left in the buffer."""

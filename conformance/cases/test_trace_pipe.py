@@ -50,7 +50,14 @@ def test_consumes(ue: UserEvents) -> None:
     assert pipe.read().text == line(ue, 3)
 
 
-@case("trace_pipe.one_reader_of_two", spec=READ, doc=DOC, profiles=PROFILES, isolation="global")
+@case(
+    "trace_pipe.one_reader_of_two",
+    spec=READ,
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
 def test_one_reader_of_two(ue: UserEvents) -> None:
     """What is consumed in one instance stays in another, and is never there twice."""
     instance = ue.instance()
@@ -73,6 +80,7 @@ def test_one_reader_of_two(ue: UserEvents) -> None:
     doc=f"{DOC}; per_cpu has one for each processor",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_of_a_processor(ue: UserEvents) -> None:
     """The pipe of the processor on which it was written gives a record, and takes it from all."""
@@ -93,6 +101,7 @@ def test_of_a_processor(ue: UserEvents) -> None:
     doc=DOC,
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants("ended", {"event": "event", "tracing": "tracing"})
 def test_of_what_was(ue: UserEvents, ended: str) -> None:
@@ -110,7 +119,7 @@ def test_of_what_was(ue: UserEvents, ended: str) -> None:
     ue.tracefs.write(ue.tracefs.path("tracing_on"), "1")
 
 
-@case("trace_pipe.counts", spec=STATS, doc=DOC, profiles=PROFILES, isolation="global")
+@case("trace_pipe.counts", spec=STATS, doc=DOC, profiles=PROFILES, isolation="global", tier="full")
 def test_counts(ue: UserEvents) -> None:
     """A record counts as an entry until it is read, and as read from then on."""
     ue.process.pin(0)
@@ -139,6 +148,7 @@ def test_counts(ue: UserEvents) -> None:
     needs=("dynamic_fields_validated",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants(
     "tracing, payload, errno",
@@ -169,6 +179,7 @@ def test_not_counted(ue: UserEvents, tracing: str, payload: bytes, errno: str) -
     spec="fs/tracefs/inode.c: the root directory has mode 0700",
     doc=DOC,
     profiles=PROFILES,
+    tier="full",
 )
 def test_ordinary_user(ue: UserEvents) -> None:
     """A user without rights reads no records: EACCES."""

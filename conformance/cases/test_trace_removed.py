@@ -43,6 +43,7 @@ def known(ue: UserEvents) -> None:
     needs=("lasting_events",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_removed_by_ioctl(ue: UserEvents) -> None:
     """A record outlives its event, with the number of a type that nobody knows."""
@@ -80,6 +81,7 @@ def test_removed_by_itself(ue: UserEvents) -> None:
     needs=("lasting_events",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_removed_by_command(ue: UserEvents) -> None:
     """Deletion through dynamic_events empties the buffer, of other events' records too."""
@@ -103,6 +105,7 @@ def test_removed_by_command(ue: UserEvents) -> None:
     needs=("lasting_events",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_removed_never_enabled(ue: UserEvents) -> None:
     """Deleting an event that was never enabled leaves what others recorded."""
@@ -123,6 +126,7 @@ def test_removed_never_enabled(ue: UserEvents) -> None:
     needs=("lasting_events",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants("command", {"unknown": "-:{}\n", "other_system": "-:sched/{}\n"})
 def test_removed_then_command(ue: UserEvents, command: str) -> None:
@@ -145,6 +149,7 @@ def test_removed_then_command(ue: UserEvents, command: str) -> None:
     needs=("lasting_events",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 def test_removed_in_instances(ue: UserEvents) -> None:
     """Emptied are the buffers of instances in which the event was ever enabled, and no others."""
@@ -174,6 +179,7 @@ def test_removed_in_instances(ue: UserEvents) -> None:
     needs=("lasting_events",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants(
     "definition, shown, dump",

@@ -77,6 +77,7 @@ def test_refused(ue: UserEvents, raw: bytes, errno: str) -> None:
     needs=("payload_size_checked",),
     profiles=PROFILES,
     facilities=("io_uring",),
+    tier="full",
 )
 def test_short_payload(ue: UserEvents) -> None:
     """A payload that is shorter than the fields is refused: EINVAL."""
@@ -93,6 +94,7 @@ def test_short_payload(ue: UserEvents) -> None:
     needs=("negative_index_refused",),
     profiles=PROFILES,
     facilities=("io_uring",),
+    tier="full",
 )
 def test_negative_index(ue: UserEvents) -> None:
     """A negative index is refused: EINVAL."""
@@ -107,6 +109,7 @@ def test_negative_index(ue: UserEvents) -> None:
     doc=f"{DOC}; a write that nobody listens to is refused",
     profiles=PROFILES,
     facilities=("io_uring",),
+    tier="full",
 )
 def test_nobody_listens(ue: UserEvents) -> None:
     """A write to an event nobody listens to fails with EBADF (before 6.5: is taken)."""
@@ -125,6 +128,7 @@ def test_nobody_listens(ue: UserEvents) -> None:
     needs=("dynamic_fields_validated",),
     profiles=PROFILES,
     facilities=("io_uring",),
+    tier="full",
 )
 def test_validated(ue: UserEvents) -> None:
     """Dynamic data are validated: a string without its NUL is refused, one with it recorded."""
@@ -141,6 +145,7 @@ def test_validated(ue: UserEvents) -> None:
     needs=("unreadable_payload_refused",),
     profiles=PROFILES,
     facilities=("io_uring",),
+    tier="full",
 )
 @variants("readable", {"index_only": 4, "part_of_the_payload": 5, "nothing": 0})
 def test_unreadable(ue: UserEvents, readable: int) -> None:
@@ -158,6 +163,7 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
     doc=f"{DOC}; silent about addresses no process has",
     profiles=PROFILES,
     facilities=("io_uring",),
+    tier="full",
 )
 @variants("vector", {"write": False, "writev": True})
 def test_kernel_address(ue: UserEvents, vector: bool) -> None:
@@ -203,6 +209,7 @@ def test_offset(ue: UserEvents, offset: int, value: int, errno: str) -> None:
     doc=f"{DOC}; silent about empty vectors",
     profiles=PROFILES,
     facilities=("io_uring",),
+    tier="full",
 )
 @variants("parts", {"none": (), "one_empty": (b"",), "two_empty": (b"", b"")})
 def test_empty_vector(ue: UserEvents, parts: tuple[bytes, ...]) -> None:
@@ -219,6 +226,7 @@ def test_empty_vector(ue: UserEvents, parts: tuple[bytes, ...]) -> None:
     doc=f"{DOC}; writev() gathers index and payload",
     profiles=PROFILES,
     facilities=("io_uring",),
+    tier="full",
 )
 def test_split(ue: UserEvents) -> None:
     """Index and payload may be split anywhere among the segments."""
@@ -234,6 +242,7 @@ def test_split(ue: UserEvents) -> None:
     doc=f"{DOC}; silent about how many segments there may be",
     profiles=PROFILES,
     facilities=("io_uring",),
+    tier="full",
 )
 def test_too_many_segments(ue: UserEvents) -> None:
     """1024 segments are taken and 1025 are not: EINVAL."""
@@ -252,6 +261,7 @@ def test_too_many_segments(ue: UserEvents) -> None:
     doc=f"{DOC}; silent about O_NONBLOCK",
     profiles=PROFILES,
     facilities=("io_uring",),
+    tier="full",
 )
 def test_nonblocking(ue: UserEvents) -> None:
     """O_NONBLOCK on the descriptor changes nothing: the write is done, not put off with EAGAIN."""
@@ -272,6 +282,7 @@ def test_nonblocking(ue: UserEvents) -> None:
     doc=f"{DOC}; the file is opened for writing",
     profiles=PROFILES,
     facilities=("io_uring",),
+    tier="full",
 )
 def test_read_only(ue: UserEvents) -> None:
     """A descriptor that was opened for reading cannot be written: EBADF."""
@@ -289,6 +300,7 @@ def test_read_only(ue: UserEvents) -> None:
     profiles=PROFILES,
     isolation="global",
     facilities=("io_uring",),
+    tier="full",
 )
 def test_of_a_worker(ue: UserEvents) -> None:
     """A worker of the process writes, in a thread of its own, which no list of threads has."""
@@ -307,6 +319,7 @@ def test_of_a_worker(ue: UserEvents) -> None:
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
     needs=("auto_delete",),
     facilities=("io_uring",),
+    tier="full",
 )
 def test_worker_keeps_nothing(ue: UserEvents) -> None:
     """Workers share the words of their process: once it is gone, so is the event."""
@@ -326,6 +339,7 @@ def test_worker_keeps_nothing(ue: UserEvents) -> None:
     spec="include/linux/user_events.h: user_events_fork; trace_events_user.c:current_user_event_mm",
     doc="Documentation/trace/user_events.rst@v6.12: Registering: the word is of the process",
     facilities=("io_uring",),
+    tier="full",
 )
 def test_worker_before_registration(ue: UserEvents) -> None:
     """A worker that is older than the first registration changes nothing about the word."""

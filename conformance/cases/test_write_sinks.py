@@ -60,7 +60,14 @@ def test_turned_off(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x2 (2)", dump="02 00")]
 
 
-@case("write.one_of_two_turned_off", spec=SINK, doc=DOC, profiles=PROFILES, isolation="global")
+@case(
+    "write.one_of_two_turned_off",
+    spec=SINK,
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
 @variants("off", {"first": 0, "second": 1})
 def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
     """Of two instances one is turned off: the other records, and the write is whole."""
@@ -110,6 +117,7 @@ def test_refused_by_who_records(ue: UserEvents, turned: str, errno: str) -> None
     needs=("unreadable_payload_refused",),
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants("turned", {"both_on": "11", "one_on": "01", "both_off": "00"})
 def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
@@ -136,6 +144,7 @@ def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
     profiles=PROFILES,
     isolation="global",
     facilities=("perf",),
+    tier="full",
 )
 @variants("payload, errno, taken", {"invalid": (INVALID, "EFAULT", 0), "valid": (VALID, "", 1)})
 def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int) -> None:
@@ -159,6 +168,7 @@ def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int)
     profiles=PROFILES,
     isolation="global",
     facilities=("perf",),
+    tier="full",
 )
 def test_perf_while_turned_off(ue: UserEvents) -> None:
     """perf counts what an instance that is turned off, or whose list leaves it out, does not."""

@@ -9,7 +9,7 @@ import os
 import pytest
 from hypothesis import given
 
-from conformance.program import codec, mapping, tasks
+from conformance.program import codec, mapping, tasks, tracing
 from conformance.program import operations as op
 from conformance.program.as_c import literal, statement
 from conformance.program.operations import Operation, View
@@ -95,6 +95,17 @@ EXAMPLES: dict[str, Operation] = {
     "p1: madvise((void *)0x1000, 0x1000, MADV_DONTNEED);": mapping.Discard("p1", 0x1000, 0x1000),
     'p1: fd4 = memfd_create("", MFD_CLOEXEC);': mapping.MemoryFile("p1", 4),
     "p1: ftruncate(fd4, 0x1000);": mapping.Truncate("p1", 4, 0x1000),
+    'p1: mkdir("/d", 0755);': tracing.MakeDirectory("p1", "/d"),
+    'p1: rmdir("/d");': tracing.RemoveDirectory("p1", "/d"),
+    'p1: echo(open("/f", O_WRONLY), getpid());': tracing.WritePid("p1", "/f", os.O_WRONLY),
+    "p1: read(fd4, buffer, 512);": tracing.ReadPipe("p1", 4, 512, "t1_"),
+    "p1: read(fd4, buffer, getpagesize());": tracing.ReadPage("p1", 4, "/id"),
+    "p1: io_uring_prep_write(sqe, fd4, (void *)0x1000, 9, -1);": tracing.SubmitWrite(
+        "p1", 4, 0x1000, 9, -1
+    ),
+    "p1: io_uring_prep_writev(sqe, fd4, (void *)0x1000, 2, 0);": tracing.SubmitWrite(
+        "p1", 4, 0x1000, 2, vector=True
+    ),
 }
 
 
