@@ -277,6 +277,18 @@ def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
     assert other.wait() == 8
 
 
+@case("enable.rights_given_up", spec=f"{WRITE}: without a look at rights", doc=STATUS, tier="full")
+@variants("touched", {"touched": True, "after_fork": False})
+def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
+    """The word of a process that has given up its rights, which nobody may dump, is updated."""
+    word = ue.open_data().register(ue.name(), bit=3).word
+    ue.process.setuid(1000)
+    if not touched:
+        ue.fork(ue.process)
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 8
+
+
 @case("enable.fork_unmapped", spec=FIX_UP, doc=STATUS, tier="full")
 def test_fork_unmapped(ue: UserEvents) -> None:
     """A child that unmaps its copy of the word does its parent no harm."""

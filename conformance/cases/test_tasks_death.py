@@ -97,19 +97,16 @@ def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
     needs=("auto_delete",),
     tier="full",
 )
-@variants("killed", {"exit": False, "killed": True})
-def test_ended_before_the_fix_up(ue: UserEvents, killed: bool) -> None:
-    """A process may end while the kernel still has to fault its word in, in both copies."""
+@variants("end", {"exit": "exit", "killed": "kill", "exec": "exec"})
+def test_ended_before_the_fix_up(ue: UserEvents, end: str) -> None:
+    """A process may be gone while the kernel still has to fault its word in, in both copies."""
     parent = first_task(ue)
     data = parent.open_data()
     data.register(ue.name(), bit=1)
     child = parent.fork_task()
     assert ue.tracefs.enable(ue.name()).value == 2
     for each in (child, parent):
-        if killed:
-            each.die()
-        else:
-            each.exit()
+        {"exit": each.exit, "kill": each.die, "exec": each.execute}[end]()
     ue.tracefs.disable(ue.name())
     assert ue.tracefs.status(eventually=True) == ""
 

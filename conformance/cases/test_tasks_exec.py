@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.cases.declare import case, variants
 from conformance.cases.passing import passing_event
-from conformance.program.tasks import CLONE_VM
+from conformance.program.tasks import CLONE_FILES, CLONE_VM
 from conformance.sut.tasks import first_task
 from conformance.sut.user_events import UserEvents
 
@@ -169,3 +169,26 @@ def test_exec_leaves_the_bit(ue: UserEvents) -> None:
     child.execute()
     ue.tracefs.disable(ue.name())
     assert parent.load_number(shared, 4) == 32
+
+
+@case(
+    "tasks.exec_beside_shared_descriptors",
+    spec="fs/exec.c:begin_new_exec",
+    doc=INDEX,
+    profiles="5.18..",
+    tier="full",
+)
+@variants("flags", {"memory": CLONE_VM | CLONE_FILES, "descriptors_alone": CLONE_FILES})
+def test_exec_beside_shared_descriptors(ue: UserEvents, flags: int) -> None:
+    """execve closes descriptors in a copy of the table: who shared it has them still."""
+    task = first_task(ue)
+    data, kept = task.open_data(), task.open_data()
+    data.register(ue.name("a"))
+    task.keep(kept)
+    other = task.make(flags)
+    other.execute()
+    assert data.of(other).close().errno == "EBADF"
+    assert kept.of(other).register(ue.name("b")).index == 0
+    assert data.register(ue.name("c")).index == 1
+    assert kept.close().errno == ""
+    assert kept.of(other).register(ue.name("c")).index == 1

@@ -122,7 +122,7 @@ def test_refused_registration_begins_a_list(ue: UserEvents, definition: str, err
 @case("tasks.emptied_list_is_shared", spec=FORK, doc=PROCESS, tier="full")
 @variants("forked", {"task": False, "child": True})
 def test_emptied_list_is_shared(ue: UserEvents, forked: bool) -> None:
-    """Who has registered once shares with its threads, with nothing left too; so does its child."""
+    """Who has registered once shares with its threads, nothing left or not; so does its child."""
     task = first_task(ue)
     data = task.open_data()
     data.unregister(data.register(ue.name("passing")).word)
@@ -279,6 +279,24 @@ def test_thread_uses_the_index(ue: UserEvents) -> None:
         ue.line("a=0x5 (5)", dump="05 00 00 00"),
         ue.line("a=0x6 (6)", dump="06 00 00 00"),
     ]
+
+
+@case("tasks.descriptors_shared_alone", spec=FORK, doc=PROCESS, tier="full")
+def test_descriptors_shared_alone(ue: UserEvents) -> None:
+    """Tasks that share descriptors and no memory have lists of their own, copied in time."""
+    task = first_task(ue)
+    data = task.open_data()
+    word = data.register(ue.name(), bit=3).word
+    other = task.make(CLONE_FILES)
+    copy = other.word_at(word.address, value=0)
+    assert data.of(other).unregister(copy, bit=3).value == 0
+    assert data.of(other).register(ue.name("b")).index == 1
+    assert data.register(ue.name("b"), bit=1).index == 1
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 8
+    assert copy.wait() == 0
+    data.of(other).close()
+    assert data.unregister(word, bit=3).errno == "EBADF"
 
 
 # fork of a thread

@@ -109,6 +109,25 @@ def test_what_an_actor_may_not_see_is_looked_at_after_the_last_call(guest: Guest
     assert asked[1]["calls"] == [["look", 36, 4096, 1]]
 
 
+def test_a_task_is_looked_at_by_its_own_id(guest: Guest) -> None:
+    _spawn(guest, "a", 35)
+    asked = []
+
+    def play() -> None:
+        guest.answer(1, value=41)
+        asked.append(guest.answer(1, value=35, watch=["aa"]))
+        asked.append(guest.answer(1, watch=["bb"]))
+
+    player = threading.Thread(target=play)
+    player.start()
+    guest.agent.call("a", [["task", "a/1", None, 0]], (), Deadline(1, "answer"))
+    for call in (["via", "a/1", ["exec", ""]], ["via", "a/1", ["peek", 0, 1]]):
+        guest.agent.call("a", [call], [["a/1", 4096, 1]], Deadline(1, "answer"))
+    player.join()
+    # A thread that has become another program has the id of its process.
+    assert [each["watch"] for each in asked] == [[[41, 4096, 1]], [[35, 4096, 1]]]
+
+
 def test_a_forked_actor_has_its_own_port(guest: Guest) -> None:
     _spawn(guest, "a", 35)
     _during(guest, lambda: guest.answer(1, value=36), [["fork", "b"]])
