@@ -104,7 +104,9 @@ class Attempt:
         world = self._model.world
         lasting = any(event.self_reference or event.listened_to for event in world.table.events)
         shared = not world.tracing_on or world.table.maximum != DEFAULT_MAX_EVENTS
-        return lasting or shared or bool(world.kprobes)
+        filtered = any(event.file.is_used for event in world.table.events)
+        others = world.kprobes or world.eprobes or world.kernel_files or world.snapshot is not None
+        return lasting or shared or filtered or bool(others)
 
     def recorded(self) -> bool:
         """Whether the trace buffer may hold something."""

@@ -55,6 +55,10 @@ class Facility(StrEnum):
     # Programs on events; they need bpf and perf.
     BPF_TRACING = "bpf_tracing"
     KPROBES = "kprobes"
+    # Probes on other events, made through dynamic_events.
+    EPROBES = "eprobes"
+    HIST = "hist"
+    SNAPSHOT = "snapshot"
 
     @property
     def option(self) -> str:
@@ -67,6 +71,9 @@ _OPTION = {
     Facility.BPF: "CONFIG_BPF_SYSCALL",
     Facility.BPF_TRACING: "CONFIG_BPF_EVENTS",
     Facility.KPROBES: "CONFIG_KPROBE_EVENTS",
+    Facility.EPROBES: "CONFIG_PROBE_EVENTS",
+    Facility.HIST: "CONFIG_HIST_TRIGGERS",
+    Facility.SNAPSHOT: "CONFIG_TRACER_SNAPSHOT",
 }
 
 

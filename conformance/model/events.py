@@ -17,6 +17,7 @@ from conformance.abi.profiles import Profile
 from conformance.model import definition, status_page
 from conformance.model.definition import Command, Field
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.event_file import EventFile
 from conformance.model.jhash import bucket, bucket_bits
 
 DEFAULT_MAX_EVENTS = 32768
@@ -49,6 +50,8 @@ class Event:
     # How many events of perf are open on it.
     perf: int = 0
     records: int = 0
+    # What hangs on it in the top instance.
+    file: EventFile = field(default_factory=EventFile)
 
     @property
     def id(self) -> int:
@@ -103,6 +106,11 @@ class EventTable:
         self._by_serial: dict[int, Event] = {}
         self._by_name: dict[str, list[Event]] = {}
         self._indexes = status_page.Indexes(profile)
+
+    @property
+    def created(self) -> int:
+        """How many events there ever were: the serial number of the next."""
+        return self._created
 
     @property
     def events(self) -> list[Event]:

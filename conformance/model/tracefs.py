@@ -8,26 +8,27 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 
 from conformance.abi import grammar
 from conformance.abi.profiles import Generation
 from conformance.model import (
     definition,
     dynamic_events,
+    eprobes,
+    event_file,
     foreign_probe,
     format_text,
+    histograms,
     kernel_events,
     kprobes,
     status_text,
+    trigger_commands,
+    triggers,
 )
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
-from conformance.model.world import (
-    TOP,
-    OpenFile,
-    Process,
-    World,
-)
+from conformance.model.world import OpenFile, Process, Record, World
 
 TRACEFS = "/sys/kernel/tracing"
 DATA = f"{TRACEFS}/user_events_data"
@@ -37,6 +38,8 @@ MMAP = f"{TRACEFS}/user_events_mmap"
 DYNAMIC_EVENTS = f"{TRACEFS}/dynamic_events"
 TRACE = f"{TRACEFS}/trace"
 TRACING_ON = f"{TRACEFS}/tracing_on"
+SNAPSHOT = f"{TRACEFS}/snapshot"
+ERROR_LOG = f"{TRACEFS}/error_log"
 MAXIMUM = "/proc/sys/kernel/user_events_max"
 
 # A shared mapping wanted a writable descriptor of user_events_status.
@@ -51,11 +54,14 @@ _EVENT_MODES = {"enable": 0o640, "filter": 0o640, "trigger": 0o640, "format": 0o
 
 _EVENT_FILE = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/(.+)/(\w+)")
 
+# TRACING_LOG_ERRS_MAX
+_MOST_ERRORS = 8
+
 # What stands before the body of a trace line: task, pid, cpu, flags, time.
 _LINE_HEAD = "model-1 [000] ..... 0.000000: "
 
 
-def event_file(world: World, path: str) -> tuple[Event, str] | None:
+def found_event(world: World, path: str) -> tuple[Event, str] | None:
     """The event and file name behind a path below events/user_events*.
 
     None for a path elsewhere; raises Errno("ENOENT") for an event that is not there.
@@ -70,7 +76,7 @@ def event_file(world: World, path: str) -> tuple[Event, str] | None:
 def event_at(world: World, path: str) -> Event | None:
     """The event one of whose files a path names, if there is one."""
     try:
-        found = event_file(world, path)
+        found = found_event(world, path)
     except Errno:
         return None
     return None if found is None else found[0]
@@ -93,7 +99,11 @@ def check_open(world: World, process: Process, path: str, flags: int) -> None:
         # The root directory of tracefs has mode 0700.
         raise Errno("EACCES")
     _check_there(world, path)
-    event_file(world, path)
+    found = found_event(world, path)
+    if found is not None and found[1] == "trigger" and flags & os.O_TRUNC:
+        trigger_commands.remove_all(world, found[0])
+    if path == ERROR_LOG and flags & os.O_TRUNC:
+        world.errors.clear()
     if path == DYNAMIC_EVENTS and flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
         dynamic_events.release_all(world, process)
 
@@ -101,7 +111,7 @@ def check_open(world: World, process: Process, path: str, flags: int) -> None:
 def mode(world: World, path: str) -> int:
     """Permission bits of a path.  Raises NotModelled and Errno("ENOENT")."""
     _check_there(world, path)
-    found = event_file(world, path)
+    found = found_event(world, path)
     modes = MODES if found is None else _EVENT_MODES
     if world.profile.generation is Generation.RFC_V1 and path in _RFC_MODES:
         return _RFC_MODES[path]
@@ -116,7 +126,7 @@ def mode(world: World, path: str) -> int:
 def read(world: World, process: Process, path: str) -> bytes | None:
     """The whole text of a file, or None when nothing is known of it yet."""
     check_open(world, process, path, os.O_RDONLY)
-    found = event_file(world, path)
+    found = found_event(world, path)
     if found is not None:
         return _event_text(world, *found)
     match path:
@@ -130,9 +140,16 @@ def read(world: World, process: Process, path: str) -> bytes | None:
             _check_limited(world)
             return b"%d\n" % world.table.maximum
         case _ if path == TRACE:
-            return _trace_text(world)
+            return _trace_text(world, world.records)
+        case _ if path == SNAPSHOT:
+            return _trace_text(world, world.snapshot or [])
+        case _ if path == ERROR_LOG:
+            return _encode("".join(world.errors[-_MOST_ERRORS:]))
         case _ if path == foreign_probe.ATTACH:
             return _encode(foreign_probe.shown(world))
+    probe = eprobes.at(world, path)
+    if probe is not None and probe[1] == "enable":
+        return b"1\n" if probe[0].enabled else b"0\n"
     others = kernel_events.find(world, path)
     if others is not None:
         return kernel_events.read(world, path, *others)
@@ -142,7 +159,7 @@ def read(world: World, process: Process, path: str) -> bytes | None:
 def number(world: World, process: Process, path: str) -> int:
     """The number in a file, as far as the model has one that stands for it."""
     check_open(world, process, path, os.O_RDONLY)
-    found = event_file(world, path)
+    found = found_event(world, path)
     probe = kprobes.number(world, path)
     if probe is not None:
         return probe
@@ -182,9 +199,13 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
     """open, one write(2), close; the value is what write(2) returns."""
     check_open(world, process, path, flags)
     text = data.decode("latin-1")
-    found = event_file(world, path)
+    found = found_event(world, path)
     if found is not None:
         _write_event_file(world, *found, text)
+        return len(data)
+    probe = eprobes.at(world, path)
+    if probe is not None and probe[1] == "enable":
+        eprobes.switch(world, probe[0], on=_switch(text))
         return len(data)
     others = kernel_events.find(world, path)
     if others is not None and others[1] == "enable":
@@ -197,6 +218,11 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
             kprobes.command(world, text)
         case _ if path == TRACING_ON:
             world.tracing_on = _number(text) != 0
+        case _ if path == SNAPSHOT:
+            _set_snapshot(world, _number(text))
+        case _ if path == ERROR_LOG:
+            # Nothing but opening it for truncation does anything.
+            pass
         case _ if path == MAXIMUM:
             _check_limited(world)
             world.table.maximum = _sysctl(text)
@@ -217,7 +243,13 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
 def _event_text(world: World, event: Event, file: str) -> bytes | None:
     match file:
         case "enable":
-            return b"1\n" if TOP in event.tracers else b"0\n"
+            return _encode(event_file.enable_text(world, event.serial))
+        case "filter":
+            return _encode(f"{event.file.shown}\n")
+        case "trigger":
+            return _encode(triggers.shown(event))
+        case "hist":
+            return _encode(histograms.shown(event))
         case "format":
             return _encode(format_text.text(event, world.profile))
         case "id":
@@ -226,9 +258,15 @@ def _event_text(world: World, event: Event, file: str) -> bytes | None:
 
 
 def _write_event_file(world: World, event: Event, file: str, text: str) -> None:
-    if file != "enable":
-        raise NotModelled(f"writing {file} of an event")
-    world.set_tracer(event, TOP, on=_switch(text))
+    match file:
+        case "enable":
+            event_file.switch(world, event.serial, on=_switch(text))
+        case "filter":
+            event_file.set_filter(world, event, text)
+        case "trigger":
+            trigger_commands.command(world, event, text)
+        case _:
+            raise NotModelled(f"writing {file} of an event")
 
 
 def _switch(text: str) -> bool:
@@ -242,10 +280,20 @@ def _switch(text: str) -> bool:
 # trace, tracing_on, sysctl
 
 
-def _trace_text(world: World) -> bytes:
+def _trace_text(world: World, records: Sequence[Record]) -> bytes:
     if world.trace_unknown:
         raise NotModelled(f"the trace buffer: {world.trace_unknown}; clear it first")
-    return _encode("".join(f"{_LINE_HEAD}{record.text}" for record in world.records))
+    return _encode("".join(f"{_LINE_HEAD}{record.text}" for record in records))
+
+
+def _set_snapshot(world: World, wanted: int) -> None:
+    """tracing_snapshot_write(): free the spare buffer, swap it with the other, or clear it."""
+    if wanted == 0:
+        world.snapshot = None
+    elif wanted == 1:
+        world.records, world.snapshot = world.snapshot or [], world.records
+    elif world.snapshot is not None:
+        world.snapshot.clear()
 
 
 def _clear_trace(world: World) -> None:

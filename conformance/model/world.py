@@ -7,6 +7,7 @@ any moment from now on, in any order.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from conformance.abi.layouts import EVENT_BIT_FTRACE, EVENT_BIT_OTHER, EVENT_BIT_PERF
 from conformance.abi.profiles import Generation, Profile
@@ -17,6 +18,10 @@ from conformance.model.memory import AddressSpace, Page
 from conformance.model.perf_event import PerfEvent
 from conformance.model.rfc_events import RfcTable
 from conformance.model.status_page import StatusPage
+
+if TYPE_CHECKING:
+    from conformance.model.eprobes import Eprobe
+    from conformance.model.event_file import EventFile
 
 # The tracefs instance at the top, as opposed to instances/NAME.
 TOP = ""
@@ -129,11 +134,15 @@ Transition = Release | Remove | FixUp
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """One record in the trace buffer; ``size`` is that of its payload in bytes."""
+    """One record in the trace buffer; ``size`` is that of its payload in bytes.
+
+    ``dumped`` says that it is one of a user event, which kernels before 6.4 dump.
+    """
 
     event: int
     text: str
     size: int
+    dumped: bool = True
 
 
 @dataclass(slots=True)
@@ -146,6 +155,10 @@ class World:
     processes: dict[str, Process] = field(default_factory=dict)
     pending: list[Transition] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
+    # The spare buffer, once there is one (snapshot).
+    snapshot: list[Record] | None = None
+    # What `error_log` shows; the kernel keeps the last eight.
+    errors: list[str] = field(default_factory=list)
     # Why the content of the trace buffer is not known, if it is not.
     trace_unknown: str = ""
     # Processors on which a record was reserved that will never be committed: those behind it
@@ -158,9 +171,11 @@ class World:
     # and which of them are enabled, as system:name.
     opaque: dict[str, bytes] = field(default_factory=dict)
     kernel_enabled: set[str] = field(default_factory=set)
+    kernel_files: dict[str, EventFile] = field(default_factory=dict)
     perf_events: list[PerfEvent] = field(default_factory=list)
     kprobes: list[Kprobe] = field(default_factory=list)
     kprobes_made: int = 0
+    eprobes: list[Eprobe] = field(default_factory=list)
 
     @classmethod
     def fresh(cls, profile: Profile) -> World:
@@ -275,6 +290,11 @@ class World:
             event.tracers.remove(instance)
             self._tell(event)
             self.put(event.serial)
+
+    def record_text(self, text: str) -> None:
+        """A record of somebody else than a user event."""
+        if self.tracing_on:
+            self.records.append(Record(-1, text, 0, dumped=False))
 
     def _tell(self, event: Event) -> None:
         """Look who is attached, and say so in page or words (update_enable_bit_for)."""

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 from conformance.abi import grammar
 from conformance.abi.perf import PERF_MAX_TRACE_SIZE
-from conformance.model import bpf_context, kprobes, memory
+from conformance.model import bpf_context, kprobes, memory, recording
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.perf_event import PerfEvent
 from conformance.model.printing import record_text
-from conformance.model.world import TOP, OpenFile, Process, Record, World
+from conformance.model.world import OpenFile, Process, Record, World
 
 Segment = tuple[int, int]
 
@@ -25,11 +25,6 @@ _IOVEC_SIZE = 16
 _MAX_IOVECS = 1024
 _INDEX_SIZE = 4
 _SIGN = 1 << 63
-# A sub-buffer of one page less its header, an event header of 8 bytes: the longest record
-# ring_buffer.c takes is 4072 bytes, common fields included.  Longer ones are dropped.
-LONGEST_RECORD = 4072
-# Where the event header may need a time extend of 8 bytes beside it.
-SURE_RECORD = LONGEST_RECORD - 8
 # struct trace_entry of the record: type, flags, preempt count, pid.  Never compared.
 _HEADER = bytes(grammar.TRACE_ENTRY_SIZE)
 
@@ -148,19 +143,22 @@ def record(world: World, process: Process, event: Event, payload: bytes) -> None
     wants it at the moment; those that take it agree whether it is valid.
     """
     raw = _HEADER + payload
-    to_ftrace = ftrace_takes(world, event, len(raw))
+    room = recording.reserve(world, event, len(raw))
     to_perf = perf_takers(world, process, event, len(raw))
-    if not to_ftrace and not to_perf:
+    if room is None and not to_perf:
         return
     if not payload and not world.profile.has("empty_payload"):
         # Copying no byte at all was taken for a copy that failed.
         raise Errno("EFAULT")
     if world.profile.has("dynamic_fields_validated"):
         _validate(event, raw)
-    if to_ftrace and not _is_stuck(world, process):
-        text = record_text(event.tracepoint, event.fields, raw, world.profile)
-        event.records += 1
-        world.records.append(Record(event.serial, text, len(payload)))
+    if room is not None:
+
+        def written() -> Record:
+            text = record_text(event.tracepoint, event.fields, raw, world.profile)
+            return Record(event.serial, text, len(payload))
+
+        recording.commit(world, event, room, raw, written, stuck=_is_stuck(world, process))
     for taker in to_perf:
         taker.occur(raw)
 
@@ -170,19 +168,6 @@ def _is_stuck(world: World, process: Process) -> bool:
     if world.trace_stuck and process.cpu is None:
         raise NotModelled("records of any processor, and the buffer of one stuck")
     return process.cpu in world.trace_stuck
-
-
-def ftrace_takes(world: World, event: Event, size: int) -> bool:
-    """user_event_ftrace(), as far as it asks for room in the buffer for a record."""
-    if not event.tracers:
-        return False
-    if event.tracers != {TOP}:
-        raise NotModelled("records outside of the top instance")
-    if not world.tracing_on or size > LONGEST_RECORD:
-        return False
-    if size > SURE_RECORD and not world.profile.has("long_records_kept"):
-        raise NotModelled("a record whose fate depends on the time since the last")
-    return True
 
 
 def perf_takers(world: World, process: Process, event: Event, size: int) -> list[PerfEvent]:

@@ -28,6 +28,10 @@ class View(StrEnum):
     # The bodies of trace lines: what follows the time stamp.  Of a record that is dumped
     # its payload, as hexadecimal bytes.
     RECORDS = "records"
+    # The same, and where among them a stack was recorded.
+    STACKS = "stacks"
+    # What `error_log` says, without the times.
+    ERRORS = "errors"
 
 
 @dataclass(frozen=True, slots=True)

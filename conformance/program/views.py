@@ -16,6 +16,10 @@ _HEADER, _UNIT, _LEAST = 8, 4, 12
 _LINE_START = re.compile(rb"^(?:ue?:|\d+:)")
 # Behind a definition of the first version; a status of which no bit means anything shows nobody.
 _USED_BY = re.compile(rb" \(Used by(?: ftrace)?(?: perf)?(?: other)?\)$", re.MULTILINE)
+# trace.c:tracing_err_log_seq_show
+_ERROR_TIME = re.compile(rb"^\[ *\d+\.\d{6}\] ", re.MULTILINE)
+# trace_output.c:trace_stack_print; the functions on the lines behind it begin otherwise.
+_STACK = "<stack trace>"
 _FORMAT_ID = re.compile(rb"^ID: \d+$", re.MULTILINE)
 # "\tfield:char msg[20];\toffset:8;": the brackets of an array field behind its name.  The
 # __data_loc form keeps its brackets with the type, where the kernel prints the text as is.
@@ -36,7 +40,11 @@ def read(operation: ReadFile, data: bytes) -> bytes:
         case View.ARRAYS:
             return _without_id(data)
         case View.RECORDS:
-            return _records(data, operation.prefix, operation.sizes)
+            return _records(data, (operation.prefix,), operation.sizes)
+        case View.STACKS:
+            return _records(data, (operation.prefix, _STACK), operation.sizes)
+        case View.ERRORS:
+            return _ERROR_TIME.sub(b"", data)
 
 
 def _own_lines(data: bytes, prefix: bytes) -> bytes:
@@ -52,8 +60,8 @@ def _without_id(data: bytes) -> bytes:
     return _FORMAT_ID.sub(b"ID: N", data, count=1)
 
 
-def _records(data: bytes, prefix: str, sizes: tuple[int, ...]) -> bytes:
-    """Bodies of the trace lines of own events, one per line."""
+def _records(data: bytes, prefixes: tuple[str, ...], sizes: tuple[int, ...]) -> bytes:
+    """Bodies of the trace lines that begin in one of several ways, one per line."""
     bodies: list[str] = []
     dumps: list[str] = []
     for line in data.decode("utf-8", "surrogateescape").split("\n"):
@@ -69,7 +77,7 @@ def _records(data: bytes, prefix: str, sizes: tuple[int, ...]) -> bytes:
             continue
         if not found[1]:
             dumps.append("")
-        elif found[1].startswith(prefix):
+        elif found[1].startswith(prefixes):
             bodies.append(found[1] + "\n")
     payloads = [_payload(dump, number, sizes) for number, dump in enumerate(dumps)]
     return "".join(bodies + payloads).encode("utf-8", "surrogateescape")

@@ -16,6 +16,8 @@ MMAP = f"{ROOT}/user_events_mmap"
 DYNAMIC_EVENTS = f"{ROOT}/dynamic_events"
 TRACE = f"{ROOT}/trace"
 TRACING_ON = f"{ROOT}/tracing_on"
+SNAPSHOT = f"{ROOT}/snapshot"
+ERROR_LOG = f"{ROOT}/error_log"
 # The parameters of the helper module that attaches a probe of its own.
 PROBE_ATTACH = "/sys/module/uevt_probe/parameters/attach"
 PROBE_DETACH = "/sys/module/uevt_probe/parameters/detach"
@@ -121,11 +123,31 @@ class Tracefs:
         Before 6.4 no line has a name: they are the payloads of all events then.
         """
         prefix = self._prefix if name is None else f"{name}:"
+        return self._records(TRACE, View.RECORDS, prefix)
+
+    def _records(self, path: str, view: View, prefix: str) -> list[str]:
         world = self._lockstep.model.world
         dumped = not world.profile.has("remote_enable")
-        sizes = tuple(record.size for record in world.records) if dumped else ()
-        operation = op.ReadFile(self._actor, TRACE, View.RECORDS, prefix, sizes)
+        buffer = world.records if path == TRACE else world.snapshot or []
+        sizes = tuple(record.size for record in buffer if record.dumped) if dumped else ()
+        operation = op.ReadFile(self._actor, path, view, prefix, sizes)
         return self._lockstep.run(operation)[0].text.splitlines()
+
+    def records_and_stacks(self) -> list[str]:
+        """The same, with "<stack trace>" where the stack of the kernel was recorded."""
+        return self._records(TRACE, View.STACKS, self._prefix)
+
+    def snapshot(self) -> list[str]:
+        """Bodies of the lines of own events in the spare buffer; [] where there is none."""
+        return self._records(SNAPSHOT, View.RECORDS, self._prefix)
+
+    def errors(self) -> str:
+        """What `error_log` shows, without the times."""
+        return self.read(ERROR_LOG, View.ERRORS).text
+
+    def directory(self, name: str, system: str = SYSTEM) -> EventDirectory:
+        """What can be hung on an event."""
+        return EventDirectory(self, name, system)
 
     def clear_trace(self) -> Observation:
         """Empty the trace buffer."""
@@ -134,3 +156,43 @@ class Tracefs:
     def mode(self, path: str) -> int:
         """Permission bits of a path."""
         return self._lockstep.run(op.Stat(self._actor, path))[0].value
+
+
+class EventDirectory:
+    """The files of one event with which tracers say what is to become of its records."""
+
+    def __init__(self, tracefs: Tracefs, name: str, system: str) -> None:
+        self._tracefs = tracefs
+        self._name = name
+        self._system = system
+
+    def _path(self, file: str) -> str:
+        return self._tracefs.event_path(self._name, file, self._system)
+
+    def set_filter(self, text: str) -> Observation:
+        """Write `filter`, as ``echo … >`` does."""
+        return self._tracefs.write(self._path("filter"), f"{text}\n")
+
+    @property
+    def filter(self) -> str:
+        """What `filter` shows."""
+        return self._tracefs.read(self._path("filter")).text
+
+    def trigger(self, text: str, flags: int = os.O_WRONLY | os.O_APPEND) -> Observation:
+        """Write `trigger`, as ``echo … >>`` does; ``>`` would take histograms away."""
+        return self._tracefs.write(self._path("trigger"), f"{text}\n", flags)
+
+    @property
+    def triggers(self) -> str:
+        """What `trigger` shows."""
+        return self._tracefs.read(self._path("trigger")).text
+
+    @property
+    def hist(self) -> str:
+        """What `hist` shows."""
+        return self._tracefs.read(self._path("hist")).text
+
+    @property
+    def enabled(self) -> str:
+        """What `enable` shows."""
+        return self._tracefs.read(self._path("enable")).text

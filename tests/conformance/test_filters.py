@@ -1,11 +1,11 @@
-"""Filters of the model, on one field."""
+"""Filters of the model: what passes them, and what is refused."""
 
 from __future__ import annotations
 
 import pytest
 
 from conformance.abi.profiles import profile_for
-from conformance.model import definition, perf_filter
+from conformance.model import definition, filters
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 
@@ -41,22 +41,22 @@ NEWER, OLDER = profile_for("6.12"), profile_for("6.1")
     ],
 )
 def test_a_filter_looks_at_its_field(text: str, passes: bool) -> None:
-    assert perf_filter.parse(text, EVENT, NEWER).matches(RECORD) is passes
+    assert filters.parse(text, EVENT, NEWER).matches(RECORD) is passes
 
 
 @pytest.mark.parametrize("text", ["z == 1", 'a == "x"', 'c < "x"', 'e == "x"'])
 def test_a_filter_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(Errno, match="EINVAL"):
-        perf_filter.parse(text, EVENT, NEWER)
+        filters.parse(text, EVENT, NEWER)
 
 
 @pytest.mark.parametrize("text", ["a", "a == 1 && b == 1", "common_pid == 1", "c == 1", "e == 1"])
 def test_what_no_case_needs_is_not_guessed(text: str) -> None:
     with pytest.raises(NotModelled):
-        perf_filter.parse(text, EVENT, NEWER)
+        filters.parse(text, EVENT, NEWER)
 
 
 @pytest.mark.parametrize("text", ['c == "hi"', 'r == "hi"', 'd == "hi"'])
 def test_before_6_4_nothing_is_a_string(text: str) -> None:
     with pytest.raises(Errno, match="EINVAL"):
-        perf_filter.parse(text, EVENT, OLDER)
+        filters.parse(text, EVENT, OLDER)
