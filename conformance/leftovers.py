@@ -80,7 +80,8 @@ class Janitor:
                 _spill(f"{_EVENTS}/{system}/enable", "0")
                 for system in (tracefs.SYSTEM, tracefs.MULTI_SYSTEM)
             ]
-        for line in definitions.splitlines():
+        # Probes go before what they are on.
+        for line in sorted(definitions.splitlines()):
             if line.startswith(("p:", "e:")):
                 # A kprobe, `p:GROUP/NAME FUNCTION`, or an eprobe, `e:GROUP/NAME SYSTEM.EVENT`.
                 name = line.partition(":")[2].partition(" ")[0]

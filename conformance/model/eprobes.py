@@ -9,7 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conformance.model import filters, triggers
+from conformance.abi.profiles import Profile
+from conformance.model import filters, kprobes, triggers
 from conformance.model.definition import Field
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.filters import Filter
@@ -38,7 +39,7 @@ class Argument:
     field: Field
     type: str
 
-    def shown(self, record: bytes) -> str:
+    def shown(self, record: bytes, profile: Profile) -> str:
         """print_type_*() of what was fetched (get_event_field)."""
         if self.type == _STRING:
             text = _string(self.field, record).decode("latin-1")
@@ -46,7 +47,9 @@ class Argument:
         kind = _TYPE.fullmatch(self.type)
         assert kind is not None
         raw = record[self.field.offset : self.field.offset + self.field.size]
-        value = int.from_bytes(raw, "little", signed=self.field.signed) % (1 << int(kind[2]))
+        # "kbuild: treat char as always unsigned": since then a byte is fetched without its sign.
+        signed = self.field.signed and (len(raw) > 1 or profile.release.series < (6, 2))
+        value = int.from_bytes(raw, "little", signed=signed) % (1 << int(kind[2]))
         if kind[1] == "x":
             return f"{self.name}={value:#x}"
         if kind[1] == "s" and value >> (int(kind[2]) - 1):
@@ -86,7 +89,7 @@ class Eprobe:
 
     def hit(self, world: World, event: Event, record: bytes) -> None:
         """__eprobe_trace_func()"""
-        shown = "".join(f" {each.shown(record)}" for each in self.arguments)
+        shown = "".join(f" {each.shown(record, world.profile)}" for each in self.arguments)
         world.record_text(f"{self.name}: ({self.source_name}){shown}\n")
 
 
@@ -96,10 +99,14 @@ def find(world: World, name: str) -> Eprobe | None:
 
 
 def at(world: World, path: str) -> tuple[Eprobe, str] | None:
-    """The probe and the file of a path below events/, None for others."""
+    """The probe and the file of a path below events/, None for others.  Raises Errno."""
     found = _FILE.fullmatch(path)
-    probe = None if found is None else find(world, found[1])
-    return None if found is None or probe is None else (probe, found[2])
+    if found is None or kprobes.find(world, found[1]) is not None:
+        return None
+    probe = find(world, found[1])
+    if probe is None:
+        raise Errno("ENOENT")
+    return probe, found[2]
 
 
 def create(world: World, command: str) -> None:
@@ -119,6 +126,7 @@ def create(world: World, command: str) -> None:
     parsed = tuple(_argument(world, event, *each) for each in _ARGUMENT.findall(arguments))
     wanted = filters.parse(condition, event, world.profile) if condition else None
     source = f"{system}.{event_name}"
+    event.probes += 1
     world.eprobes.append(Eprobe(name, event.serial, source, parsed, wanted, world.table.created))
 
 
@@ -157,3 +165,6 @@ def delete(world: World, name: str) -> None:
     if probe.enabled:
         raise Errno("EBUSY")
     world.eprobes.remove(probe)
+    event = world.table.find(probe.source)
+    if event is not None:
+        event.probes -= 1

@@ -50,6 +50,9 @@ class Event:
     # How many events of perf are open on it.
     perf: int = 0
     records: int = 0
+    # How many eprobes there are on it.  The kernel's own count of them (trace_event_try_get_ref)
+    # is a reference like others as the documentation has it.
+    probes: int = 0
     # What hangs on it in the top instance.
     file: EventFile = field(default_factory=EventFile)
 
@@ -207,7 +210,7 @@ class EventTable:
         """Delete one event on demand: busy before forbidden (user_event_free)."""
         if event.perf and not self.profile.has("perf_sink"):
             raise NotModelled("deleting an event that is open in perf, which takes no notice")
-        if not event.deletable:
+        if event.probes or not event.deletable:
             raise Errno("EBUSY")
         if event.flags & USER_EVENT_REG_PERSIST and not capable:
             raise Errno("EPERM")

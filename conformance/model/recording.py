@@ -28,11 +28,13 @@ _LONGEST_WAITING = 4088
 class Reservation:
     """Room for a record: in a buffer, on the page of those that wait, or in one nobody reads.
 
-    ``buffer`` is what was the trace buffer when it was reserved, None for nobody's.
+    ``buffer`` is what was the trace buffer when it was reserved, None for nobody's, and
+    ``place`` how many records were in it: what triggers record meanwhile comes behind.
     """
 
     buffer: list[Record] | None
     waits: bool
+    place: int = 0
 
 
 def reserve(world: World, event: Event, size: int) -> Reservation | None:
@@ -57,7 +59,7 @@ def reserve(world: World, event: Event, size: int) -> Reservation | None:
     if size > SURE_RECORD and not world.profile.has("long_records_kept"):
         raise NotModelled("a record whose fate depends on the time since the last")
     if world.tracing_on:
-        return Reservation(world.records, waits=False)
+        return Reservation(world.records, waits=False, place=len(world.records))
     return Reservation(None, waits=False) if file.conditional else None
 
 
@@ -78,7 +80,7 @@ def commit(
     if _passes(event.file, raw) and _is_kept(world, room, len(raw)) and not stuck:
         assert room.buffer is not None
         event.records += 1
-        room.buffer.append(written())
+        room.buffer.insert(len(room.buffer) if room.waits else room.place, written())
     for trigger in late:
         triggers.act(world, event, trigger, None)
 
