@@ -127,13 +127,13 @@ def test_available(ue: UserEvents) -> None:
     """Without any the file shows which triggers there are, be the event enabled or not."""
     ue.open_data().register(ue.name())
     directory = ue.tracefs.directory(ue.name())
-    assert directory.triggers == TRIGGERS
+    assert directory.available == TRIGGERS
     ue.tracefs.enable(ue.name())
-    assert directory.triggers == TRIGGERS
+    assert directory.available == TRIGGERS
     directory.trigger("traceon:3")
-    assert directory.triggers == "traceon:count=3\n"
+    assert directory.available == "traceon:count=3\n"
     directory.trigger("!traceon:3")
-    assert directory.triggers == TRIGGERS
+    assert directory.available == TRIGGERS
 
 
 @case("trigger.refused", spec=PARSE, doc=f"{DOC}: command[:count] [if filter]", profiles=EVERY)

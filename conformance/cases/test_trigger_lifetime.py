@@ -63,7 +63,7 @@ def test_outlives_the_process(ue: UserEvents) -> None:
     ue.process.exit()
     assert directory.triggers == "traceon:unlimited\n"
     assert directory.trigger("!traceon").errno == ""
-    path = ue.tracefs.event_path(ue.name(), "trigger")
+    path = ue.tracefs.event_path(ue.name(), "enable")
     assert ue.tracefs.read(path, eventually=True).errno == "ENOENT"
 
 

@@ -30,6 +30,8 @@ class View(StrEnum):
     RECORDS = "records"
     # The same, and where among them a stack was recorded.
     STACKS = "stacks"
+    # The triggers in `trigger`, without the list of what there could be.
+    TRIGGERS = "triggers"
     # What `error_log` says, without the times.
     ERRORS = "errors"
 

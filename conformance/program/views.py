@@ -43,6 +43,8 @@ def read(operation: ReadFile, data: bytes) -> bytes:
             return _records(data, (operation.prefix,), operation.sizes)
         case View.STACKS:
             return _records(data, (operation.prefix, _STACK), operation.sizes)
+        case View.TRIGGERS:
+            return b"".join(line for line in data.splitlines(True) if not line.startswith(b"#"))
         case View.ERRORS:
             return _ERROR_TIME.sub(b"", data)
 

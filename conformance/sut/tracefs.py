@@ -184,7 +184,12 @@ class EventDirectory:
 
     @property
     def triggers(self) -> str:
-        """What `trigger` shows."""
+        """The triggers that `trigger` shows, "" for none."""
+        return self._tracefs.read(self._path("trigger"), View.TRIGGERS).text
+
+    @property
+    def available(self) -> str:
+        """All that `trigger` shows, which is a list of what there could be where nothing is."""
         return self._tracefs.read(self._path("trigger")).text
 
     @property
