@@ -260,7 +260,7 @@ def test_refused(ue: UserEvents, name: str, errno: str) -> None:
     "eprobe.not_on_one_format",
     spec="trace_probe.c:traceprobe_parse_event_name: is_good_name",
     doc=f"{DOC}: SYSTEM.EVENT",
-    needs=("multi_format",),
+    needs=("multi_format", "persist", "arguments_matched"),
     facilities=EPROBES,
 )
 def test_not_on_one_format(ue: UserEvents) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
+from conformance.sut.perf import listen
 from conformance.sut.tracefs import MULTI_SYSTEM, SNAPSHOT
 from conformance.sut.user_events import UserEvents
 
@@ -71,7 +72,7 @@ def test_outlives_the_process(ue: UserEvents) -> None:
     "trigger.of_one_format",
     spec="trace_events_user.c:user_event_reg",
     doc="Documentation/trace/user_events.rst@v6.12: Registering: each format is an event",
-    needs=("multi_format", "arguments_matched"),
+    needs=("multi_format", "persist", "arguments_matched"),
 )
 def test_of_one_format(ue: UserEvents) -> None:
     """Of an event with several formats a trigger and a filter are on the one they were set on."""
@@ -93,6 +94,35 @@ def test_of_one_format(ue: UserEvents) -> None:
     assert (first.word.value, second.word.value) == (0, 1)
     other.trigger("!traceon")
     assert (first.word.value, second.word.value) == (0, 0)
+
+
+@case(
+    "trigger.beside_perf",
+    spec="trace_events_user.c:update_enable_bit_for",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: ftrace and perf are told apart",
+    profiles=EVERY,
+    needs=("perf_sink",),
+    facilities=("perf",),
+)
+def test_beside_perf(ue: UserEvents) -> None:
+    """A trigger is ftrace's, beside perf: the program is told until both have gone."""
+    data = ue.open_data()
+    event = data.register(ue.name() + " u8 a")
+    listener = listen(ue.process, ue.name())
+    directory = ue.tracefs.directory(ue.name())
+    directory.trigger("traceon")
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace perf")
+    data.write_event(0, b"\1")
+    assert listener.count == 1
+    assert ue.tracefs.records() == []
+    listener.close()
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    directory.trigger("!traceon")
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
 
 
 # Triggers that enable and disable

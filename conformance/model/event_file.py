@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from conformance.model import filters
 from conformance.model.definition import SPACES
+from conformance.model.errors import Errno
 from conformance.model.filters import Filter, FilterError
 
 if TYPE_CHECKING:
@@ -24,6 +25,14 @@ _TOP = ""
 # memdup_user_nul() of what is written to `filter` or `trigger`: less than a page.
 LONGEST_TEXT = 4095
 _NO_FILTER = "none"
+_NOT_IN_ALL = "Couldn't find or set field in one of a subsystem's events"
+# What `filter` of a system shows, whatever is written to it.
+SYSTEM_FILTER = (
+    "### global filter ###\n"
+    "# Use this to set filters for multiple events.\n"
+    "# Only events with the given fields will be affected.\n"
+    "# If no events are modified, an error message will be displayed here\n"
+)
 
 # A user event by its serial, an event of the kernel's own as system:name.
 Place = int | str
@@ -102,6 +111,37 @@ def enable_text(world: World, place: Place) -> str:
     file = file_at(world, place)
     records = _is_registered(world, place) and not file.soft_disabled
     return ("1" if records else "0") + ("*" if file.soft or file.soft_disabled else "") + "\n"
+
+
+def set_system_filter(world: World, system: str, text: str) -> None:
+    """apply_subsystem_event_filter(): all events of a system get it, or are told that they cannot.
+
+    Raises Errno("ENOENT") for a system without events, which has no directory.
+    """
+    events = events_of(world, system)
+    if len(text) > LONGEST_TEXT:
+        raise Errno("EINVAL")
+    text = text.partition("\0")[0].rstrip(SPACES)
+    for event in events:
+        event.file.filter = None
+        if text.lstrip(SPACES) == "0":
+            event.file.shown = _NO_FILTER
+            continue
+        try:
+            event.file.filter = filters.parse(text, event, world.profile)
+            event.file.shown = text
+        except FilterError:
+            refused = FilterError("EINVAL", _NOT_IN_ALL)
+            event.file.shown = refused.shown(text)
+            world.errors.append(refused.logged(text))
+
+
+def events_of(world: World, system: str) -> list[Event]:
+    """The events of a system.  Raises Errno("ENOENT") if there are none."""
+    found = [event for event in world.table.events if event.system == system and event.visible]
+    if not found:
+        raise Errno("ENOENT")
+    return found
 
 
 def set_filter(world: World, event: Event, text: str) -> None:

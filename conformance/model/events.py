@@ -22,6 +22,8 @@ from conformance.model.jhash import bucket, bucket_bits
 
 DEFAULT_MAX_EVENTS = 32768
 _FIRST_ID = 1 << 32
+# TRACE_EVENT_TYPE_MAX
+_LAST_ID = 65535
 
 
 @dataclass(slots=True, eq=False)
@@ -105,6 +107,8 @@ class EventTable:
         self.profile = profile
         self.maximum = DEFAULT_MAX_EVENTS
         self.multi_id = 0
+        # The id that the kernel gave to the only event there was, once it was looked at.
+        self.first_id: int | None = None
         self._created = 0
         self._by_serial: dict[int, Event] = {}
         self._by_name: dict[str, list[Event]] = {}
@@ -190,6 +194,9 @@ class EventTable:
         fields = definition.parse_fields(command.arguments)
         if self.profile.has("remote_enable") and len(self._by_serial) >= self.maximum:
             raise Errno("EMFILE")
+        if self.first_id is not None and len(self._by_serial) > _LAST_ID - self.first_id:
+            # trace_output.c:register_trace_event(): all events of the kernel share them.
+            raise Errno("ENODEV")
         persistent = bool(flags & USER_EVENT_REG_PERSIST) or not self.profile.has("auto_delete")
         event = Event(self._created, command.name, fields, flags, tracepoint, persistent)
         event.index = index

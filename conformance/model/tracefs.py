@@ -57,6 +57,8 @@ _EVENT_FILE = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SY
 # TRACING_LOG_ERRS_MAX
 _MOST_ERRORS = 8
 
+_SYSTEM_FILTER = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/filter")
+
 # What stands before the body of a trace line: task, pid, cpu, flags, time.
 _LINE_HEAD = "model-1 [000] ..... 0.000000: "
 
@@ -80,6 +82,12 @@ def event_at(world: World, path: str) -> Event | None:
     except Errno:
         return None
     return None if found is None else found[0]
+
+
+def is_first_id(world: World, path: str) -> bool:
+    """Whether a path is the `id` of the first event that was ever made, and the only one."""
+    found = _EVENT_FILE.fullmatch(path)
+    return found is not None and found[3] == "id" and world.table.created == 1
 
 
 def page_file(world: World) -> str:
@@ -147,6 +155,10 @@ def read(world: World, process: Process, path: str) -> bytes | None:
             return _encode("".join(world.errors[-_MOST_ERRORS:]))
         case _ if path == foreign_probe.ATTACH:
             return _encode(foreign_probe.shown(world))
+    system = _SYSTEM_FILTER.fullmatch(path)
+    if system is not None:
+        event_file.events_of(world, system[1])
+        return _encode(event_file.SYSTEM_FILTER)
     probe = eprobes.at(world, path)
     if probe is not None and probe[1] == "enable":
         return b"1\n" if probe[0].enabled else b"0\n"
@@ -202,6 +214,10 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
     found = found_event(world, path)
     if found is not None:
         _write_event_file(world, *found, text)
+        return len(data)
+    system = _SYSTEM_FILTER.fullmatch(path)
+    if system is not None:
+        event_file.set_system_filter(world, system[1], text)
         return len(data)
     probe = eprobes.at(world, path)
     if probe is not None and probe[1] == "enable":
