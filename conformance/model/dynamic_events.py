@@ -115,6 +115,8 @@ def _matches(world: World, event: Event, name: str, tokens: list[str]) -> bool:
 
 def release_all(world: World, process: Process) -> None:
     """Opening dynamic_events for truncation: nothing goes while anything is busy."""
+    if world.eprobes:
+        raise NotModelled("truncation of dynamic_events with probes among the events")
     if any(not event.deletable for event in world.table.events):
         raise Errno("EBUSY")
     _reset_buffers(world)

@@ -17,7 +17,7 @@ from conformance.abi.profiles import Profile
 from conformance.model import definition, status_page
 from conformance.model.definition import Command, Field
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.event_file import EventFile
+from conformance.model.event_state import EventFile
 from conformance.model.jhash import bucket, bucket_bits
 
 DEFAULT_MAX_EVENTS = 32768

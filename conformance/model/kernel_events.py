@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from conformance.model import event_file
+from conformance.model import event_state
 from conformance.model.errors import Errno, NotModelled
 
 if TYPE_CHECKING:
@@ -50,10 +50,10 @@ def is_opaque(path: str) -> bool:
 def read(world: World, path: str, event: str, file: str) -> bytes | None:
     """The text of a file of a kernel event, None before its first reading."""
     if file == "enable":
-        return event_file.enable_text(world, event).encode()
+        return event_state.enable_text(world, event).encode()
     return world.opaque.get(path)
 
 
 def set_enabled(world: World, event: str, *, on: bool) -> None:
     """ftrace listens to a kernel event; what it records is not ours to judge."""
-    event_file.switch(world, event, on=on)
+    event_state.switch(world, event, on=on)

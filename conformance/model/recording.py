@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from conformance.model import triggers
 from conformance.model.errors import NotModelled
-from conformance.model.event_file import EventFile
+from conformance.model.event_state import EventFile
 from conformance.model.events import Event
 from conformance.model.world import TOP, Record, World
 

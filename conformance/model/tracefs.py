@@ -15,16 +15,13 @@ from conformance.abi.profiles import Generation
 from conformance.model import (
     definition,
     dynamic_events,
-    eprobes,
-    event_file,
+    event_state,
     foreign_probe,
     format_text,
-    histograms,
+    hooking,
     kernel_events,
     kprobes,
     status_text,
-    trigger_commands,
-    triggers,
 )
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
@@ -38,8 +35,6 @@ MMAP = f"{TRACEFS}/user_events_mmap"
 DYNAMIC_EVENTS = f"{TRACEFS}/dynamic_events"
 TRACE = f"{TRACEFS}/trace"
 TRACING_ON = f"{TRACEFS}/tracing_on"
-SNAPSHOT = f"{TRACEFS}/snapshot"
-ERROR_LOG = f"{TRACEFS}/error_log"
 MAXIMUM = "/proc/sys/kernel/user_events_max"
 
 # A shared mapping wanted a writable descriptor of user_events_status.
@@ -54,16 +49,11 @@ _EVENT_MODES = {"enable": 0o640, "filter": 0o640, "trigger": 0o640, "format": 0o
 
 _EVENT_FILE = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/(.+)/(\w+)")
 
-# TRACING_LOG_ERRS_MAX
-_MOST_ERRORS = 8
-
-_SYSTEM_FILTER = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/filter")
-
 # What stands before the body of a trace line: task, pid, cpu, flags, time.
 _LINE_HEAD = "model-1 [000] ..... 0.000000: "
 
 
-def found_event(world: World, path: str) -> tuple[Event, str] | None:
+def event_file(world: World, path: str) -> tuple[Event, str] | None:
     """The event and file name behind a path below events/user_events*.
 
     None for a path elsewhere; raises Errno("ENOENT") for an event that is not there.
@@ -78,7 +68,7 @@ def found_event(world: World, path: str) -> tuple[Event, str] | None:
 def event_at(world: World, path: str) -> Event | None:
     """The event one of whose files a path names, if there is one."""
     try:
-        found = found_event(world, path)
+        found = event_file(world, path)
     except Errno:
         return None
     return None if found is None else found[0]
@@ -107,11 +97,9 @@ def check_open(world: World, process: Process, path: str, flags: int) -> None:
         # The root directory of tracefs has mode 0700.
         raise Errno("EACCES")
     _check_there(world, path)
-    found = found_event(world, path)
-    if found is not None and found[1] == "trigger" and flags & os.O_TRUNC:
-        trigger_commands.remove_all(world, found[0])
-    if path == ERROR_LOG and flags & os.O_TRUNC:
-        world.errors.clear()
+    found = event_file(world, path)
+    if flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
+        hooking.truncate(world, path, found)
     if path == DYNAMIC_EVENTS and flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
         dynamic_events.release_all(world, process)
 
@@ -119,7 +107,7 @@ def check_open(world: World, process: Process, path: str, flags: int) -> None:
 def mode(world: World, path: str) -> int:
     """Permission bits of a path.  Raises NotModelled and Errno("ENOENT")."""
     _check_there(world, path)
-    found = found_event(world, path)
+    found = event_file(world, path)
     modes = MODES if found is None else _EVENT_MODES
     if world.profile.generation is Generation.RFC_V1 and path in _RFC_MODES:
         return _RFC_MODES[path]
@@ -134,7 +122,7 @@ def mode(world: World, path: str) -> int:
 def read(world: World, process: Process, path: str) -> bytes | None:
     """The whole text of a file, or None when nothing is known of it yet."""
     check_open(world, process, path, os.O_RDONLY)
-    found = found_event(world, path)
+    found = event_file(world, path)
     if found is not None:
         return _event_text(world, *found)
     match path:
@@ -149,19 +137,13 @@ def read(world: World, process: Process, path: str) -> bytes | None:
             return b"%d\n" % world.table.maximum
         case _ if path == TRACE:
             return _trace_text(world, world.records)
-        case _ if path == SNAPSHOT:
+        case _ if path == hooking.SNAPSHOT:
             return _trace_text(world, world.snapshot or [])
-        case _ if path == ERROR_LOG:
-            return _encode("".join(world.errors[-_MOST_ERRORS:]))
         case _ if path == foreign_probe.ATTACH:
             return _encode(foreign_probe.shown(world))
-    system = _SYSTEM_FILTER.fullmatch(path)
-    if system is not None:
-        event_file.events_of(world, system[1])
-        return _encode(event_file.SYSTEM_FILTER)
-    probe = eprobes.at(world, path)
-    if probe is not None and probe[1] == "enable":
-        return b"1\n" if probe[0].enabled else b"0\n"
+    hooked = hooking.read(world, path)
+    if hooked is not None:
+        return _encode(hooked)
     others = kernel_events.find(world, path)
     if others is not None:
         return kernel_events.read(world, path, *others)
@@ -171,7 +153,7 @@ def read(world: World, process: Process, path: str) -> bytes | None:
 def number(world: World, process: Process, path: str) -> int:
     """The number in a file, as far as the model has one that stands for it."""
     check_open(world, process, path, os.O_RDONLY)
-    found = found_event(world, path)
+    found = event_file(world, path)
     probe = kprobes.number(world, path)
     if probe is not None:
         return probe
@@ -211,17 +193,11 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
     """open, one write(2), close; the value is what write(2) returns."""
     check_open(world, process, path, flags)
     text = data.decode("latin-1")
-    found = found_event(world, path)
+    found = event_file(world, path)
     if found is not None:
         _write_event_file(world, *found, text)
         return len(data)
-    system = _SYSTEM_FILTER.fullmatch(path)
-    if system is not None:
-        event_file.set_system_filter(world, system[1], text)
-        return len(data)
-    probe = eprobes.at(world, path)
-    if probe is not None and probe[1] == "enable":
-        eprobes.switch(world, probe[0], on=_switch(text))
+    if hooking.write(world, path, text, flags):
         return len(data)
     others = kernel_events.find(world, path)
     if others is not None and others[1] == "enable":
@@ -234,11 +210,6 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
             kprobes.command(world, text)
         case _ if path == TRACING_ON:
             world.tracing_on = _number(text) != 0
-        case _ if path == SNAPSHOT:
-            _set_snapshot(world, _number(text))
-        case _ if path == ERROR_LOG:
-            # Nothing but opening it for truncation does anything.
-            pass
         case _ if path == MAXIMUM:
             _check_limited(world)
             world.table.maximum = _sysctl(text)
@@ -259,30 +230,22 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
 def _event_text(world: World, event: Event, file: str) -> bytes | None:
     match file:
         case "enable":
-            return _encode(event_file.enable_text(world, event.serial))
-        case "filter":
-            return _encode(f"{event.file.shown}\n")
-        case "trigger":
-            return _encode(triggers.shown(event))
-        case "hist":
-            return _encode(histograms.shown(event))
+            return _encode(event_state.enable_text(world, event.serial))
         case "format":
             return _encode(format_text.text(event, world.profile))
         case "id":
             return None
-    raise NotModelled(f"reading {file} of an event")
+    hooked = hooking.event_text(event, file)
+    if hooked is None:
+        raise NotModelled(f"reading {file} of an event")
+    return _encode(hooked)
 
 
 def _write_event_file(world: World, event: Event, file: str, text: str) -> None:
-    match file:
-        case "enable":
-            event_file.switch(world, event.serial, on=_switch(text))
-        case "filter":
-            event_file.set_filter(world, event, text)
-        case "trigger":
-            trigger_commands.command(world, event, text)
-        case _:
-            raise NotModelled(f"writing {file} of an event")
+    if file == "enable":
+        event_state.switch(world, event.serial, on=_switch(text))
+    elif not hooking.write_event(world, event, file, text):
+        raise NotModelled(f"writing {file} of an event")
 
 
 def _switch(text: str) -> bool:
@@ -300,16 +263,6 @@ def _trace_text(world: World, records: Sequence[Record]) -> bytes:
     if world.trace_unknown:
         raise NotModelled(f"the trace buffer: {world.trace_unknown}; clear it first")
     return _encode("".join(f"{_LINE_HEAD}{record.text}" for record in records))
-
-
-def _set_snapshot(world: World, wanted: int) -> None:
-    """tracing_snapshot_write(): free the spare buffer, swap it with the other, or clear it."""
-    if wanted == 0:
-        world.snapshot = None
-    elif wanted == 1:
-        world.records, world.snapshot = world.snapshot or [], world.records
-    elif world.snapshot is not None:
-        world.snapshot.clear()
 
 
 def _clear_trace(world: World) -> None:

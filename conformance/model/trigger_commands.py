@@ -8,7 +8,7 @@ from __future__ import annotations
 from conformance.model import filters, histograms, triggers
 from conformance.model.definition import SPACES
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.event_file import LONGEST_TEXT
+from conformance.model.event_state import LONGEST_TEXT
 from conformance.model.events import Event
 from conformance.model.kernel_events import KNOWN
 from conformance.model.world import World

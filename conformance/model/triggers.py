@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from conformance.model import filters
 from conformance.model.errors import Errno
-from conformance.model.event_file import Place, file_at, switch
+from conformance.model.event_state import Place, file_at, switch
 from conformance.model.filters import Filter
 
 if TYPE_CHECKING:

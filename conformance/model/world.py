@@ -21,7 +21,7 @@ from conformance.model.status_page import StatusPage
 
 if TYPE_CHECKING:
     from conformance.model.eprobes import Eprobe
-    from conformance.model.event_file import EventFile
+    from conformance.model.event_state import EventFile
 
 # The tracefs instance at the top, as opposed to instances/NAME.
 TOP = ""
