@@ -105,7 +105,10 @@ class Attempt:
         world = self._model.world
         lasting = any(event.self_reference or event.listened_to for event in world.table.events)
         shared = not world.top.tracing_on or world.table.maximum != DEFAULT_MAX_EVENTS
-        return lasting or shared or bool(world.kprobes) or bool(self.forgotten())
+        filtered = any(event.file.is_used for event in world.table.events)
+        probes = world.kprobes or world.eprobes or world.kernel_files
+        others = probes or world.top.snapshot is not None or self.forgotten()
+        return lasting or shared or filtered or bool(others)
 
     def forgotten(self) -> list[str]:
         """What a case has to put back itself, and did not."""

@@ -27,6 +27,8 @@ _NO_COMMAND = 1000
 _PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 _KPROBE = f"{tracefs.KPROBES}/{_GAUGE}"
 _SIGKILL = 9
+# include/trace/events/sched.h: there in every kernel with tracing.
+_SOME_EVENT = "sched/sched_switch"
 
 _PERF, _BPF = "CONFIG_PERF_EVENTS=y", "CONFIG_BPF_SYSCALL=y"
 _KPROBES = "CONFIG_KPROBE_EVENTS=y"
@@ -38,6 +40,10 @@ _PROMISES = {
     Facility.BPF_TRACING: {_PERF, _BPF, _KPROBES},
     Facility.KPROBES: {_KPROBES},
     Facility.IO_URING: {_IO_URING},
+    # CONFIG_PROBE_EVENTS cannot be asked for, it follows from kprobes or uprobes.
+    Facility.EPROBES: {_KPROBES},
+    Facility.HIST: {"CONFIG_HIST_TRIGGERS=y"},
+    Facility.SNAPSHOT: {"CONFIG_TRACER_SNAPSHOT=y"},
 }
 
 
@@ -69,26 +75,34 @@ def facilities_of(channel: Channel) -> frozenset[Facility]:
             ["poke", _CODE, instructions.hex()],
             ["poke", _LICENSE, b"GPL\0".hex()],
             sys_call("bpf", Command.PROG_LOAD, SCRATCH, ATTR_SIZE, slot=0),
-            _kprobe_command(f"p:{_KPROBE} user_events_write\n"),
-            _kprobe_command(f"-:{_KPROBE}\n"),
+            _command(tracefs.KPROBE_EVENTS, f"p:{_KPROBE} user_events_write\n"),
+            _command(tracefs.KPROBE_EVENTS, f"-:{_KPROBE}\n"),
+            _command(tracefs.DYNAMIC_EVENTS, f"e:{_KPROBE} {_SOME_EVENT.replace('/', '.')}\n"),
+            _command(tracefs.DYNAMIC_EVENTS, f"-:{_KPROBE}\n"),
+            ["slurp", f"{tracefs.ROOT}/events/{_SOME_EVENT}/hist", PAGE],
+            ["slurp", tracefs.SNAPSHOT, PAGE],
             # Without room for its answer: EFAULT, where it is there and allowed.
             sys_call("io_uring_setup", 1, 0),
         ],
     )
     channel.call("", [["kill", _GAUGE, _SIGKILL]])
-    _, paranoid, command, _, _, _, loaded, probed, _, ring = map(_errno, results)
+    _, paranoid, command, _, _, _, loaded, probed, _, *others = map(_errno, results)
+    eprobed, _, hist, snapshot, ring = others
     found = {
         Facility.PERF: not paranoid,
         Facility.BPF: command != ENOSYS,
         Facility.BPF_TRACING: not paranoid and not loaded,
         Facility.KPROBES: not probed,
         Facility.IO_URING: ring == EFAULT,
+        Facility.EPROBES: not eprobed,
+        Facility.HIST: not hist,
+        Facility.SNAPSHOT: not snapshot,
     }
     return frozenset(facility for facility, there in found.items() if there)
 
 
-def _kprobe_command(text: str) -> Call:
-    return ["spill", tracefs.KPROBE_EVENTS, text.encode().hex(), os.O_WRONLY | os.O_APPEND]
+def _command(path: str, text: str) -> Call:
+    return ["spill", path, text.encode().hex(), os.O_WRONLY | os.O_APPEND]
 
 
 def _errno(result: dict[str, Any]) -> int:

@@ -33,6 +33,8 @@ _AT_FDCWD = -100
 # PROT_READ | PROT_WRITE; MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE.
 _READ_WRITE, _FIXED = 3, 0x100022
 _SIGKILL = 9
+# What `snapshot` begins with while there is no spare buffer (trace.c:print_snapshot_help).
+_SPARE_FREED = "* Snapshot is freed *"
 # What ordinary users may do with perf and bpf(2) is the kernel's configuration, or the user's
 # command line; cases count on 2.  A kernel without them has neither file.
 _SETTINGS = (
@@ -61,7 +63,8 @@ class Janitor:
 
     def tidy(self) -> bool:
         """Undo what programs left behind; whether the system was as new already."""
-        status, definitions, tracing_on, maximum, probed, instances, *filters = self._look()
+        status, definitions, tracing_on, maximum, probed, snapshot, *more = self._look()
+        instances, *filters = more
         repairs: list[Call] = [
             sys_call("rmdir", path_in(f"{_INSTANCES}/{name}")) for name in instances.split()
         ]
@@ -71,6 +74,11 @@ class Janitor:
             for path, text in zip(_FILTERS, filters, strict=True)
             if text
         ]
+        if snapshot and _SPARE_FREED not in snapshot:
+            repairs.append(_spill(tracefs.SNAPSHOT, "0"))
+        # A probe is a trigger on its event, and triggers keep events in use.
+        repairs += [_spill(f"{_EVENTS}/{name}/enable", "0") for name in _eprobes_in(definitions)]
+        repairs += self._without_triggers(_used_in(status))
         if probed.strip():
             repairs.append(_spill(tracefs.PROBE_DETACH, "\n"))
         if tracing_on != "1\n":
@@ -84,9 +92,10 @@ class Janitor:
                 _spill(f"{_EVENTS}/{system}/enable", "0")
                 for system in (tracefs.SYSTEM, tracefs.MULTI_SYSTEM)
             ]
-        for line in definitions.splitlines():
-            if line.startswith("p:"):
-                # A kprobe: `p:GROUP/NAME FUNCTION`.
+        # Probes go before what they are on.
+        for line in sorted(definitions.splitlines()):
+            if line.startswith(("p:", "e:")):
+                # A kprobe, `p:GROUP/NAME FUNCTION`, or an eprobe, `e:GROUP/NAME SYSTEM.EVENT`.
                 name = line.partition(":")[2].partition(" ")[0]
                 repairs.append(_spill(tracefs.DYNAMIC_EVENTS, f"-:{name}", os.O_APPEND))
                 continue
@@ -97,6 +106,24 @@ class Janitor:
         if repairs:
             self._channel.call(ACTOR, repairs)
         return not repairs
+
+    def _without_triggers(self, names: list[str]) -> list[Call]:
+        """What takes the triggers of events away, histograms by truncation."""
+        paths = [
+            f"{_EVENTS}/{system}/{name}/trigger"
+            for name in names
+            for system in (tracefs.SYSTEM, tracefs.MULTI_SYSTEM)
+        ]
+        if not paths:
+            return []
+        results = self._channel.call(ACTOR, [["slurp", path, _LIMIT] for path in paths])
+        calls: list[Call] = []
+        for path, text in zip(paths, map(_text, results), strict=True):
+            lines = [line for line in text.splitlines() if not line.startswith("#")]
+            if lines:
+                calls.append(_spill(path, "", os.O_TRUNC))
+                calls += [_spill(path, f"!{removal_of(line)}", os.O_APPEND) for line in lines]
+        return calls
 
     def wait_until_new(self, seconds: float) -> bool:
         """Tidy until nothing is left; False when that does not come about in time.
@@ -166,11 +193,32 @@ class Janitor:
             tracefs.TRACING_ON,
             tracefs.MAXIMUM,
             tracefs.PROBE_ATTACH,
+            tracefs.SNAPSHOT,
         )
         calls: list[Call] = [["slurp", path, _LIMIT] for path in paths]
         calls.append(["list", _INSTANCES])
         calls += [["slurp", path, _LIMIT] for path in _FILTERS]
         return list(map(_text, self._channel.call(ACTOR, calls)))
+
+
+def _eprobes_in(definitions: str) -> list[str]:
+    """GROUP/NAME of the probes on events that dynamic_events shows."""
+    found = re.findall(r"^e:(\S+)", definitions, re.MULTILINE)
+    return [str(name) for name in found]
+
+
+def _used_in(status: str) -> list[str]:
+    """Names of the tracepoints that are in use, behind the place that some kernels show."""
+    lines = [
+        line.partition(" # Used by")[0] for line in status.splitlines() if " # Used by" in line
+    ]
+    return [re.sub(r"^\d+:", "", line).partition(" ")[0] for line in lines]
+
+
+def removal_of(line: str) -> str:
+    """What a line of `trigger` is called where it is to be removed: without count and condition."""
+    head = re.sub(r":(unlimited|count=\d+)( .*)?$", "", line)
+    return head.partition(" [")[0]
 
 
 def _name_in(line: str) -> str:

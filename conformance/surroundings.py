@@ -27,6 +27,8 @@ _FILES = (
     f"{tracefs.ROOT}/set_event_notrace_pid",
     f"{tracefs.ROOT}/set_event_pid",
     f"{tracefs.ROOT}/uprobe_events",
+    # Of events of the kernel's own cases enable few, and none for good.
+    *(f"{tracefs.ROOT}/events/{system}/enable" for system in ("sched", "signal", "task")),
 )
 # A directory, whose names are what is looked at.
 _INSTANCES = f"{tracefs.ROOT}/instances"

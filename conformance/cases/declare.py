@@ -58,6 +58,10 @@ class Facility(StrEnum):
     BPF_TRACING = "bpf_tracing"
     KPROBES = "kprobes"
     IO_URING = "io_uring"
+    # Probes on other events, made through dynamic_events.
+    EPROBES = "eprobes"
+    HIST = "hist"
+    SNAPSHOT = "snapshot"
 
     @property
     def option(self) -> str:
@@ -71,6 +75,9 @@ _OPTION = {
     Facility.BPF_TRACING: "CONFIG_BPF_EVENTS",
     Facility.KPROBES: "CONFIG_KPROBE_EVENTS",
     Facility.IO_URING: "CONFIG_IO_URING",
+    Facility.EPROBES: "CONFIG_PROBE_EVENTS",
+    Facility.HIST: "CONFIG_HIST_TRIGGERS",
+    Facility.SNAPSHOT: "CONFIG_TRACER_SNAPSHOT",
 }
 
 

@@ -11,7 +11,7 @@ from conformance.abi import grammar
 from conformance.abi import rfc as abi_rfc
 from conformance.abi.layouts import USER_EVENT_REG_PERSIST
 from conformance.abi.profiles import Generation
-from conformance.model import definition, instances, rfc
+from conformance.model import definition, eprobes, instances, kprobes, rfc
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.world import Process, World
@@ -21,7 +21,9 @@ def text(world: World) -> str:
     """One line for each event, oldest first."""
     if world.kprobes:
         raise NotModelled("dynamic_events with kprobes among the events")
-    return "".join(_definition_line(world, event) for event in world.table.events)
+    lines = [(float(event.serial), _definition_line(world, event)) for event in world.table.events]
+    lines += [(probe.after - 0.5, probe.definition) for probe in world.eprobes]
+    return "".join(line for _, line in sorted(lines, key=lambda each: each[0]))
 
 
 def _definition_line(world: World, event: Event) -> str:
@@ -64,6 +66,8 @@ def _run_command(world: World, process: Process, command: str) -> None:
             raise Errno("EINVAL")
         flags = USER_EVENT_REG_PERSIST if world.profile.has("persist") else 0
         world.table.register(raw, flags, capable=process.capable)
+    elif command.startswith("e:"):
+        eprobes.create(world, command)
     elif definition.split_arguments(command):
         raise Errno("EINVAL")
     # A line without a token is accepted: trace_probe.c:trace_probe_create() is asked
@@ -99,6 +103,9 @@ def _delete(
     world: World, process: Process, system: str | None, name: str, tokens: list[str]
 ) -> None:
     """All events that match, up to the first that cannot go."""
+    if system == kprobes.GROUP:
+        eprobes.delete(world, name)
+        return
     if system is not None and system not in _systems(world):
         raise Errno("ENOENT")
     found = [event for event in world.table.events if _matches(world, event, name, tokens)]
@@ -126,6 +133,8 @@ def _matches(world: World, event: Event, name: str, tokens: list[str]) -> bool:
 
 def release_all(world: World, process: Process) -> None:
     """Opening dynamic_events for truncation: nothing goes while anything is busy."""
+    if world.eprobes:
+        raise NotModelled("truncation of dynamic_events with probes among the events")
     try:
         if any(not event.deletable for event in world.table.events):
             raise Errno("EBUSY")

@@ -18,10 +18,13 @@ from conformance.abi.profiles import Profile
 from conformance.model import definition, status_page
 from conformance.model.definition import Command, Field
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.event_state import EventFile
 from conformance.model.jhash import bucket, bucket_bits
 
 DEFAULT_MAX_EVENTS = 32768
 _FIRST_ID = 1 << 32
+# TRACE_EVENT_TYPE_MAX
+_LAST_ID = 65535
 
 
 @dataclass(slots=True, eq=False)
@@ -53,6 +56,11 @@ class Event:
     perf: int = 0
     # What stands for its number in `id`: one that the kernel gives to nothing.
     id: int = 0
+    # How many eprobes there are on it.  The kernel's own count of them (trace_event_try_get_ref)
+    # is a reference like others as the documentation has it.
+    probes: int = 0
+    # What hangs on it in the top instance.
+    file: EventFile = field(default_factory=EventFile)
 
     @property
     def multi(self) -> bool:
@@ -98,12 +106,19 @@ class EventTable:
         self.profile = profile
         self.maximum = DEFAULT_MAX_EVENTS
         self.multi_id = 0
+        # The id that the kernel gave to the only event there was, once it was looked at.
+        self.first_id: int | None = None
         self._created = 0
         self._ids_used = 0
         self._freed_ids: list[int] = []
         self._by_serial: dict[int, Event] = {}
         self._by_name: dict[str, list[Event]] = {}
         self._indexes = status_page.Indexes(profile)
+
+    @property
+    def created(self) -> int:
+        """How many events there ever were: the serial number of the next."""
+        return self._created
 
     @property
     def events(self) -> list[Event]:
@@ -185,6 +200,9 @@ class EventTable:
         fields = definition.parse_fields(command.arguments)
         if self.profile.has("remote_enable") and len(self._by_serial) >= self.maximum:
             raise Errno("EMFILE")
+        if self.first_id is not None and len(self._by_serial) > _LAST_ID - self.first_id:
+            # trace_output.c:register_trace_event(): all events of the kernel share them.
+            raise Errno("ENODEV")
         persistent = bool(flags & USER_EVENT_REG_PERSIST) or not self.profile.has("auto_delete")
         event = Event(self._created, command.name, fields, flags, tracepoint, persistent)
         event.index = index
@@ -194,11 +212,6 @@ class EventTable:
         event.visible = capable or self.profile.has("events_made_as_root")
         self._add(event)
         return event
-
-    @property
-    def created(self) -> int:
-        """How many events there ever were: the serial number of the next."""
-        return self._created
 
     def _take_id(self) -> int:
         """trace_output.c:register_trace_event(): the lowest that is free, or one never used."""
@@ -218,7 +231,7 @@ class EventTable:
         """Delete one event on demand: busy before forbidden (user_event_free)."""
         if event.perf and not self.profile.has("perf_sink"):
             raise NotModelled("deleting an event that is open in perf, which takes no notice")
-        if not event.deletable:
+        if event.probes or not event.deletable:
             raise Errno("EBUSY")
         if event.flags & USER_EVENT_REG_PERSIST and not capable:
             raise Errno("EPERM")

@@ -35,13 +35,15 @@ _OF_THE_SYSTEM = ("user_events_data", "user_events_status", "user_events_mmap", 
 class Record:
     """One record in a buffer: common fields and payload, without padding.
 
-    ``id`` is that of its event when it was written, ``cpu`` the processor, None for any.
+    ``id`` is that of its event when it was written, ``cpu`` the processor, None for any.  Of what
+    others than user events recorded only the ``text`` is known.
     """
 
     id: int
     raw: bytes
     actor: str
     cpu: int | None
+    text: str = ""
 
     @property
     def size(self) -> int:
@@ -54,6 +56,8 @@ class Instance:
     """One instance (struct trace_array)."""
 
     records: list[Record] = field(default_factory=list)
+    # What the spare buffer holds, once there is one (snapshot).
+    snapshot: list[Record] | None = None
     tracing_on: bool = True
     # Why the content of the buffer is not known, if it is not.
     unknown: str = ""
@@ -76,11 +80,13 @@ class Instance:
     overrun: int = 0
     dropped: int = 0
 
-    def wants(self, actor: str) -> bool:
-        """Whether what a process writes is recorded (trace_ignore_this_task)."""
-        if not self.tracing_on:
-            return False
-        return actor not in self.no_pids and (not self.pids or actor in self.pids)
+    def ignores(self, actor: str) -> bool:
+        """Whether what a process writes is of no interest (trace_ignore_this_task)."""
+        return actor in self.no_pids or (bool(self.pids) and actor not in self.pids)
+
+    def swap(self) -> None:
+        """update_max_tr(): what was recorded is in the spare buffer, and the other way round."""
+        self.records, self.snapshot = self.snapshot or [], self.records
 
     def reserve(self, size: int) -> bool:
         """Whether there is room for a record of so many bytes (ring_buffer.c:rb_move_tail)."""

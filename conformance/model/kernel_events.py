@@ -7,9 +7,13 @@ fixes it.  Whether it is enabled is known, since nobody but the program changes 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
+from conformance.model import event_state
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.world import World
+
+if TYPE_CHECKING:
+    from conformance.model.world import World
 
 # include/trace/events/{sched,task,signal}.h: there in every kernel with tracing.
 KNOWN = {
@@ -46,13 +50,10 @@ def is_opaque(path: str) -> bool:
 def read(world: World, path: str, event: str, file: str) -> bytes | None:
     """The text of a file of a kernel event, None before its first reading."""
     if file == "enable":
-        return b"1\n" if event in world.kernel_enabled else b"0\n"
+        return event_state.enable_text(world, event).encode()
     return world.opaque.get(path)
 
 
 def set_enabled(world: World, event: str, *, on: bool) -> None:
     """ftrace listens to a kernel event; what it records is not ours to judge."""
-    if on:
-        world.kernel_enabled.add(event)
-    else:
-        world.kernel_enabled.discard(event)
+    event_state.switch(world, event, on=on)

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from conformance.abi import grammar
-from conformance.model import definition, instances, kernel_events
+from conformance.model import definition, event_state, instances, kernel_events
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.program import tracing
@@ -53,7 +53,7 @@ def check_open(world: World, path: str, flags: int) -> None:
     instance = world.instances[name]
     if local == SET_EVENT:
         for event in world.table.events:
-            world.set_tracer(event, name, on=False)
+            event_state.enable(world, event, name, on=False)
         if name == instances.TOP:
             world.kernel_enabled.clear()
     elif local == _PIDS:
@@ -103,7 +103,7 @@ def set_group(world: World, instance: str, local: str, *, on: bool, count: int) 
     if system is not None and not found:
         raise Errno("EINVAL")
     for event in found:
-        world.set_tracer(event, instance, on=on)
+        event_state.enable(world, event, instance, on=on)
     if system is None and instance == instances.TOP:
         world.kernel_enabled.clear()
     return count
@@ -169,7 +169,7 @@ def _set_event(world: World, name: str, text: str) -> int:
         _check_kernel_events(pattern)
         raise Errno("EINVAL")
     for event in found:
-        world.set_tracer(event, name, on=pattern == word)
+        event_state.enable(world, event, name, on=pattern == word)
     return consumed
 
 

@@ -105,6 +105,8 @@ class Model:
         """The first look at what somebody else has made fixes its content."""
         for world in self._worlds:
             match operation:
+                case op.ReadFile(path=path) if tracefs.is_first_id(world, path):
+                    world.table.first_id = int(data)
                 case op.ReadFile(path=path) if kernel_events.is_opaque(path):
                     world.opaque.setdefault(path, data)
                 case op.Load(actor=actor, address=address):

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from conformance.abi import perf
 from conformance.model.errors import NotModelled
 from conformance.model.memory import PAGE_SIZE, Page
-from conformance.model.perf_filter import Predicate
 
 if TYPE_CHECKING:
     from conformance.model.bpf_programs import Program
+    from conformance.model.filters import Filter
     from conformance.model.kprobes import Kprobe
     from conformance.model.world import Process
 
@@ -104,7 +104,7 @@ class PerfEvent:
     kprobe: Kprobe | None = None
     program: Program | None = None
     count: int = 0
-    filter: Predicate | None = None
+    filter: Filter | None = None
     ring: Ring | None = None
     # How many events are still to come before the next sample.
     left: int = field(init=False)

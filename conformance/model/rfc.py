@@ -9,7 +9,7 @@ do_loop_readv_writev.
 from __future__ import annotations
 
 from conformance.abi import grammar, rfc
-from conformance.model import bpf_context, writing
+from conformance.model import bpf_context, recording, writing
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.registration import copy_string
@@ -118,15 +118,17 @@ def _record(world: World, process: Process, event: Event, segment: Segment) -> N
     given = rfc.USER_BPF_CONTEXT.pack({"udatalen": count, "udata": address})
     bpf_context.run_attached(world, process, event, bpf_context.Context(given))
     size = grammar.TRACE_ENTRY_SIZE + count
-    takers = writing.ftrace_takers(world, process, event, size)
+    if event.file.triggers:
+        raise NotModelled("triggers of the first version")
+    takers = recording.reserve(world, process, event, size)
     to_perf = writing.perf_takers(world, process, event, size)
     if not takers and not to_perf:
         return
     if process.memory.readable(address, count) < count:
         if process.cpu is None:
             raise NotModelled("a record that is never ended, on some processor")
-        for instance in takers:
-            instance.stuck.add(process.cpu)
+        for room in takers:
+            room.instance.stuck.add(process.cpu)
         if to_perf:
             world.perf_stuck.add(process.cpu)
         return

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 
 from conformance.abi import grammar
 from conformance.abi.profiles import Generation
 from conformance.model import (
     definition,
     dynamic_events,
+    event_state,
     foreign_probe,
     format_text,
+    hooking,
     instances,
     kernel_events,
     kprobes,
@@ -93,6 +96,12 @@ def event_at(world: World, path: str) -> Event | None:
     return None if found is None else found[0]
 
 
+def is_first_id(world: World, path: str) -> bool:
+    """Whether a path is the `id` of the first event that was ever made, and the only one."""
+    found = _EVENT_FILE.fullmatch(path)
+    return found is not None and found[3] == "id" and world.table.created == 1
+
+
 def page_file(world: World) -> str:
     """The file that the status page is mapped from."""
     return MMAP if world.profile.generation is Generation.RFC_V1 else STATUS
@@ -107,7 +116,9 @@ def _check_there(world: World, path: str) -> None:
 def check_open(world: World, process: Process, path: str, flags: int) -> None:
     """What open(2) of a modelled path answers; O_TRUNC acts on dynamic_events."""
     _check_there(world, path)
-    event_file(world, path)
+    found = event_file(world, path)
+    if flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
+        hooking.truncate(world, path, found)
     listening.check_open(world, path, flags)
     _check_locked_down(world, path)
     if path == DYNAMIC_EVENTS and flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
@@ -171,11 +182,16 @@ def read(world: World, process: Process, path: str) -> bytes | None:
             return b"%d\n" % world.table.maximum
         case _ if local == TRACE:
             return trace_text(world, instance)
+        case _ if path == hooking.SNAPSHOT:
+            return trace_text(world, instance, instance.snapshot or [])
         case _ if path == foreign_probe.ATTACH:
             return _encode(foreign_probe.shown(world))
     stats = _STATS.fullmatch(local)
     if stats is not None:
         return _encode(instance.counts(int(stats[1])))
+    hooked = hooking.read(world, path)
+    if hooked is not None:
+        return _encode(hooked)
     others = kernel_events.find(world, path)
     if others is not None:
         return kernel_events.read(world, path, *others)
@@ -248,7 +264,7 @@ def write_open(world: World, file: OpenFile, text: str) -> int:
     if listening.is_enable(local):
         file.position += len(text)
         return listening.set_group(world, name, local, on=on, count=len(text))
-    world.set_tracer(_event_of(world, file), name, on=on)
+    event_state.enable(world, _event_of(world, file), name, on=on)
     file.position += len(text)
     return len(text)
 
@@ -281,6 +297,8 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
         return len(data)
     if listening.is_group(world, path):
         return listening.write(world, path, text)
+    if hooking.write(world, path, text, flags):
+        return len(data)
     others = kernel_events.find(world, path)
     if others is not None and others[1] == "enable":
         kernel_events.set_enabled(world, others[0], on=listening.switch(text))
@@ -318,33 +336,51 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
 def _event_text(world: World, event: Event, file: str, instance: str) -> bytes | None:
     match file:
         case "enable":
+            if instance == TOP:
+                return _encode(event_state.enable_text(world, event.serial))
             return b"1\n" if instance in event.tracers else b"0\n"
         case "format":
             return _encode(format_text.text(event, world.profile))
         case "id":
             return None
-    raise NotModelled(f"reading {file} of an event")
+    if instance != TOP:
+        raise NotModelled(f"reading {file} of an event in an instance")
+    hooked = hooking.event_text(event, file)
+    if hooked is None:
+        raise NotModelled(f"reading {file} of an event")
+    return _encode(hooked)
 
 
 def _write_event_file(world: World, event: Event, file: str, text: str, instance: str) -> None:
-    if file != "enable":
+    if file == "enable":
+        event_state.enable(world, event, instance, on=listening.switch(text))
+    elif instance != TOP:
+        raise NotModelled(f"writing {file} of an event in an instance")
+    elif not hooking.write_event(world, event, file, text):
         raise NotModelled(f"writing {file} of an event")
-    world.set_tracer(event, instance, on=listening.switch(text))
 
 
 # trace, tracing_on, sysctl
 
 
-def trace_text(world: World, instance: Instance) -> bytes:
-    """What `trace` shows of a buffer, and what a reader of trace_pipe is given."""
+def trace_text(
+    world: World, instance: Instance, records: Sequence[instances.Record] | None = None
+) -> bytes:
+    """What `trace` shows of a buffer, and what a reader of trace_pipe is given.
+
+    ``records`` are others than those in the buffer.
+    """
     if instance.unknown:
         raise NotModelled(f"the trace buffer: {instance.unknown}; clear it first")
-    lines = (f"{_LINE_HEAD}{_body(world, record)}" for record in instance.records)
+    shown = instance.records if records is None else records
+    lines = (f"{_LINE_HEAD}{_body(world, record)}" for record in shown)
     return _encode("".join(lines))
 
 
 def _body(world: World, record: instances.Record) -> str:
     """trace.c:print_trace_fmt(): decoded as whatever event has the number now."""
+    if record.text:
+        return record.text
     event = world.table.with_id(record.id)
     if event is None:
         return f"Unknown type {record.id}\n"

@@ -7,13 +7,14 @@ any moment from now on, in any order.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from conformance.abi.layouts import EVENT_BIT_FTRACE, EVENT_BIT_OTHER, EVENT_BIT_PERF
 from conformance.abi.profiles import Generation, Profile
 from conformance.model.credentials import Credentials
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event, EventTable
-from conformance.model.instances import TOP, Instance
+from conformance.model.instances import TOP, Instance, Record
 from conformance.model.kprobes import Kprobe
 from conformance.model.memory import AddressSpace, Page
 from conformance.model.perf_event import PerfEvent
@@ -21,6 +22,12 @@ from conformance.model.places import Attributes, Namespace
 from conformance.model.rfc_events import RfcTable
 from conformance.model.status_page import StatusPage
 
+if TYPE_CHECKING:
+    from conformance.model.eprobes import Eprobe
+    from conformance.model.event_state import EventFile
+
+# The id of no event: of what is recorded as text alone.
+_NOBODYS = -1
 # Descriptors have these numbers here, more than any process opens.
 _FIRST_DESCRIPTOR = 1 << 20
 _NO_DESCRIPTOR = (1 << 31) - 1
@@ -179,12 +186,15 @@ class World:
     instances: dict[str, Instance] = field(
         default_factory=lambda: {TOP: Instance(clear_trace=None)}
     )
+    # What `error_log` shows; the kernel keeps the last eight.
+    errors: list[str] = field(default_factory=list)
     # Processors on which a record for perf was begun that will never be submitted.
     perf_stuck: set[int] = field(default_factory=set)
     # Events of the kernel's own: the content of their files, fixed by the first reading,
     # and which of them are enabled, as system:name.
     opaque: dict[str, bytes] = field(default_factory=dict)
     kernel_enabled: set[str] = field(default_factory=set)
+    kernel_files: dict[str, EventFile] = field(default_factory=dict)
     perf_events: list[PerfEvent] = field(default_factory=list)
     kprobes: list[Kprobe] = field(default_factory=list)
     kprobes_made: int = 0
@@ -194,6 +204,7 @@ class World:
     made: list[str] = field(default_factory=list)
     namespace: Namespace = field(default_factory=Namespace)
     lockdown: int = 0
+    eprobes: list[Eprobe] = field(default_factory=list)
 
     @classmethod
     def fresh(cls, profile: Profile) -> World:
@@ -326,6 +337,11 @@ class World:
             event.tracers.remove(instance)
             self._tell(event)
             self.put(event.serial)
+
+    def record_text(self, text: str) -> None:
+        """A record of somebody else than a user event."""
+        if self.top.tracing_on:
+            self.top.records.append(Record(_NOBODYS, b"", "", None, text))
 
     def _tell(self, event: Event) -> None:
         """Look who is attached, and say so in page or words (update_enable_bit_for)."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from conformance.abi import grammar
 from conformance.abi.perf import PERF_MAX_TRACE_SIZE
-from conformance.model import bpf_context, kprobes, memory
+from conformance.model import bpf_context, kprobes, memory, recording
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.instances import Instance, Record, actor_of
@@ -25,11 +25,6 @@ _IOVEC_SIZE = 16
 _MAX_IOVECS = 1024
 _INDEX_SIZE = 4
 _SIGN = 1 << 63
-# A sub-buffer of one page less its header, an event header of 8 bytes: the longest record
-# ring_buffer.c takes is 4072 bytes, common fields included.  Longer ones are dropped.
-LONGEST_RECORD = 4072
-# Where the event header may need a time extend of 8 bytes beside it.
-SURE_RECORD = LONGEST_RECORD - 8
 # struct trace_entry of the record: type, flags, preempt count, pid.  Never compared.
 _HEADER = bytes(grammar.TRACE_ENTRY_SIZE)
 
@@ -178,20 +173,18 @@ def record(world: World, process: Process, event: Event, payload: bytes) -> None
     wants it at the moment; those that take it agree whether it is valid.
     """
     raw = _HEADER + payload
-    listening = ftrace_takers(world, process, event, len(raw))
-    takers = [instance for instance in listening if instance.reserve(len(raw))]
+    rooms = recording.reserve(world, process, event, len(raw))
     to_perf = perf_takers(world, process, event, len(raw))
-    if not takers and not to_perf:
+    if not rooms and not to_perf:
         return
     if not payload and not world.profile.has("empty_payload"):
         # Copying no byte at all was taken for a copy that failed.
         raise Errno("EFAULT")
     if world.profile.has("dynamic_fields_validated"):
         _validate(event, raw)
-    for instance in takers:
-        if not _is_stuck(instance, process):
-            made = Record(event.id, raw, actor_of(world, process), process.cpu)
-            instance.records.append(made)
+    made = Record(event.id, raw, actor_of(world, process), process.cpu)
+    for room in rooms:
+        recording.commit(world, event, room, made, stuck=_is_stuck(room.instance, process))
     for taker in to_perf:
         taker.occur(raw)
 
@@ -201,18 +194,6 @@ def _is_stuck(instance: Instance, process: Process) -> bool:
     if instance.stuck and process.cpu is None:
         raise NotModelled("records of any processor, and the buffer of one stuck")
     return process.cpu in instance.stuck
-
-
-def ftrace_takers(world: World, process: Process, event: Event, size: int) -> list[Instance]:
-    """user_event_ftrace(): the instances that have room for a record and want it."""
-    actor = actor_of(world, process)
-    listening = (world.instances[name] for name in event.tracers)
-    takers = [instance for instance in listening if instance.wants(actor)]
-    if not takers or size > LONGEST_RECORD:
-        return []
-    if size > SURE_RECORD and not world.profile.has("long_records_kept"):
-        raise NotModelled("a record whose fate depends on the time since the last")
-    return takers
 
 
 def perf_takers(world: World, process: Process, event: Event, size: int) -> list[PerfEvent]:

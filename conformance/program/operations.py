@@ -32,6 +32,12 @@ class View(StrEnum):
     BODIES = "bodies"
     # The counts of per_cpu/cpuN/stats, without bytes and times.
     COUNTS = "counts"
+    # The same, and where among them a stack was recorded.
+    STACKS = "stacks"
+    # The triggers in `trigger`, without the list of what there could be.
+    TRIGGERS = "triggers"
+    # What `error_log` says, without the times.
+    ERRORS = "errors"
 
 
 @dataclass(frozen=True, slots=True)

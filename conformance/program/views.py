@@ -22,6 +22,10 @@ _UNKNOWN_TYPE = re.compile(rb"^Unknown type \d+$", re.MULTILINE)
 _COUNT = re.compile(
     rb"^(?:entries|overrun|commit overrun|dropped events|read events): \d+\n", re.MULTILINE
 )
+# trace.c:tracing_err_log_seq_show
+_ERROR_TIME = re.compile(rb"^\[ *\d+\.\d{6}\] ", re.MULTILINE)
+# trace_output.c:trace_stack_print; the functions on the lines behind it begin otherwise.
+_STACK = "<stack trace>"
 _FORMAT_ID = re.compile(rb"^ID: \d+$", re.MULTILINE)
 # "\tfield:char msg[20];\toffset:8;": the brackets of an array field behind its name.  The
 # __data_loc form keeps its brackets with the type, where the kernel prints the text as is.
@@ -42,11 +46,18 @@ def read(operation: ReadFile, data: bytes) -> bytes:
         case View.ARRAYS:
             return _without_id(data)
         case View.RECORDS:
-            return _records(data, operation.prefix, operation.sizes)
+            return _records(data, (operation.prefix,), operation.sizes)
         case View.BODIES:
-            return _UNKNOWN_TYPE.sub(b"Unknown type N", _records(data, "", operation.sizes))
+            bodies = _records(data, ("",), operation.sizes)
+            return _UNKNOWN_TYPE.sub(b"Unknown type N", bodies)
         case View.COUNTS:
             return b"".join(_COUNT.findall(data))
+        case View.STACKS:
+            return _records(data, (operation.prefix, _STACK), operation.sizes)
+        case View.TRIGGERS:
+            return b"".join(line for line in data.splitlines(True) if not line.startswith(b"#"))
+        case View.ERRORS:
+            return _ERROR_TIME.sub(b"", data)
 
 
 def _own_lines(data: bytes, prefix: bytes) -> bytes:
@@ -62,8 +73,8 @@ def _without_id(data: bytes) -> bytes:
     return _FORMAT_ID.sub(b"ID: N", data, count=1)
 
 
-def _records(data: bytes, prefix: str, sizes: tuple[int, ...]) -> bytes:
-    """Bodies of the trace lines of own events, one per line."""
+def _records(data: bytes, prefixes: tuple[str, ...], sizes: tuple[int, ...]) -> bytes:
+    """Bodies of the trace lines that begin in one of several ways, one per line."""
     bodies: list[str] = []
     dumps: list[str] = []
     for line in data.decode("utf-8", "surrogateescape").split("\n"):
@@ -79,7 +90,7 @@ def _records(data: bytes, prefix: str, sizes: tuple[int, ...]) -> bytes:
             continue
         if not found[1]:
             dumps.append("")
-        elif found[1].startswith(prefix):
+        elif found[1].startswith(prefixes):
             bodies.append(found[1] + "\n")
     payloads = [_payload(dump, number, sizes) for number, dump in enumerate(dumps)]
     return "".join(bodies + payloads).encode("utf-8", "surrogateescape")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
-from conformance.model.instances import TOP
+from conformance.model.instances import TOP, Record
 from conformance.program import operations as op
 from conformance.program import tracing
 from conformance.program.operations import Observation, View
@@ -18,6 +19,8 @@ MMAP = f"{ROOT}/user_events_mmap"
 DYNAMIC_EVENTS = f"{ROOT}/dynamic_events"
 TRACE = f"{ROOT}/trace"
 TRACING_ON = f"{ROOT}/tracing_on"
+SNAPSHOT = f"{ROOT}/snapshot"
+ERROR_LOG = f"{ROOT}/error_log"
 # The parameters of the helper module that attaches a probe of its own.
 PROBE_ATTACH = "/sys/module/uevt_probe/parameters/attach"
 PROBE_DETACH = "/sys/module/uevt_probe/parameters/detach"
@@ -145,7 +148,19 @@ class Tracefs:
         Before 6.4 no line has a name: they are the payloads of all events then.
         """
         prefix = self.prefix if name is None else f"{name}:"
-        operation = op.ReadFile(self._actor, self.path("trace"), View.RECORDS, prefix, self.sizes)
+        return self._records(self.path("trace"), View.RECORDS, prefix, self.sizes)
+
+    def records_and_stacks(self) -> list[str]:
+        """The same, with "<stack trace>" where the stack of the kernel was recorded."""
+        return self._records(self.path("trace"), View.STACKS, self.prefix, self.sizes)
+
+    def snapshot(self) -> list[str]:
+        """Bodies of the lines of own events in the spare buffer; [] where there is none."""
+        spare = self._lockstep.model.world.instances[self._name].snapshot or []
+        return self._records(SNAPSHOT, View.RECORDS, self.prefix, self._dumped(spare))
+
+    def _records(self, path: str, view: View, prefix: str, sizes: tuple[int, ...]) -> list[str]:
+        operation = op.ReadFile(self._actor, path, view, prefix, sizes)
         return self._lockstep.run(operation)[0].text.splitlines()
 
     def bodies(self, *, eventually: bool = False) -> list[str]:
@@ -160,11 +175,13 @@ class Tracefs:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Bytes of the payloads in the buffer, where records are dumped."""
+        return self._dumped(self._lockstep.model.world.instances[self._name].records)
+
+    def _dumped(self, records: Sequence[Record]) -> tuple[int, ...]:
         world = self._lockstep.model.world
         if world.profile.has("remote_enable"):
             return ()
-        there = world.instances[self._name].records
-        return tuple(each.size for each in there if world.table.with_id(each.id) is not None)
+        return tuple(each.size for each in records if world.table.with_id(each.id) is not None)
 
     @property
     def recorded_sizes(self) -> tuple[int, ...]:
@@ -178,6 +195,14 @@ class Tracefs:
     def remove_directory(self, file: str) -> Observation:
         """rmdir(2) within the instance."""
         return self._lockstep.run(tracing.RemoveDirectory(self._actor, self.path(file)))[0]
+
+    def errors(self) -> str:
+        """What `error_log` shows, without the times."""
+        return self.read(ERROR_LOG, View.ERRORS).text
+
+    def directory(self, name: str, system: str = SYSTEM) -> EventDirectory:
+        """What can be hung on an event."""
+        return EventDirectory(self, name, system)
 
     def clear_trace(self) -> Observation:
         """Empty the trace buffer."""
@@ -202,3 +227,48 @@ class Instance(Tracefs):
     def remove(self) -> Observation:
         """rmdir(2)."""
         return self._lockstep.run(tracing.RemoveDirectory(self._actor, self.root))[0]
+
+
+class EventDirectory:
+    """The files of one event with which tracers say what is to become of its records."""
+
+    def __init__(self, tracefs: Tracefs, name: str, system: str) -> None:
+        self._tracefs = tracefs
+        self._name = name
+        self._system = system
+
+    def _path(self, file: str) -> str:
+        return self._tracefs.event_path(self._name, file, self._system)
+
+    def set_filter(self, text: str) -> Observation:
+        """Write `filter`, as ``echo … >`` does."""
+        return self._tracefs.write(self._path("filter"), f"{text}\n")
+
+    @property
+    def filter(self) -> str:
+        """What `filter` shows."""
+        return self._tracefs.read(self._path("filter")).text
+
+    def trigger(self, text: str, flags: int = os.O_WRONLY | os.O_APPEND) -> Observation:
+        """Write `trigger`, as ``echo … >>`` does; ``>`` would take histograms away."""
+        return self._tracefs.write(self._path("trigger"), f"{text}\n", flags)
+
+    @property
+    def triggers(self) -> str:
+        """The triggers that `trigger` shows, "" for none."""
+        return self._tracefs.read(self._path("trigger"), View.TRIGGERS).text
+
+    @property
+    def available(self) -> str:
+        """All that `trigger` shows, which is a list of what there could be where nothing is."""
+        return self._tracefs.read(self._path("trigger")).text
+
+    @property
+    def hist(self) -> str:
+        """What `hist` shows."""
+        return self._tracefs.read(self._path("hist")).text
+
+    @property
+    def enabled(self) -> str:
+        """What `enable` shows."""
+        return self._tracefs.read(self._path("enable")).text

@@ -14,6 +14,7 @@ from conformance.facilities import facilities_of, promised_by
 from conformance.outcome import Outcome as Came
 from conformance.outcome import SkipReason
 from conformance.program import operations as op
+from conformance.program.operations import View
 from conformance.program.tracing import SubmitWrite
 from conformance.runner import Runner
 from conformance.sut import tracefs
@@ -62,6 +63,20 @@ def used(program: Sequence[op.Operation]) -> Iterator[Facility]:
                 yield Facility.KPROBES
             case SubmitWrite():
                 yield Facility.IO_URING
+            case op.WriteFile(path=tracefs.DYNAMIC_EVENTS, data=data) if data.startswith(b"e:"):
+                yield Facility.EPROBES
+            case op.ReadFile(path=tracefs.SNAPSHOT) | op.WriteFile(path=tracefs.SNAPSHOT):
+                yield Facility.SNAPSHOT
+            case op.WriteFile(path=path, data=data) if path.endswith("/trigger"):
+                # What takes something away is refused as well where it is not known.
+                for facility in (Facility.HIST, Facility.SNAPSHOT):
+                    if data.startswith(facility.value.encode()):
+                        yield facility
+            case op.ReadFile(path=path) if path.endswith("/hist"):
+                yield Facility.HIST
+            case op.ReadFile(path=path, view=View.EXACT) if path.endswith("/trigger"):
+                # The list of all that there are.
+                yield from (Facility.HIST, Facility.SNAPSHOT)
 
 
 def test_cases_declare_what_they_use(recorded: dict[str, Outcome]) -> None:
@@ -88,6 +103,15 @@ def test_what_another_implies_is_not_declared() -> None:
     assert twice == []
 
 
+# Files that are there with what a case may use, and nothing else is.
+MISSING = (
+    [PARANOID],
+    [tracefs.KPROBE_EVENTS],
+    [tracefs.DYNAMIC_EVENTS],
+    [tracefs.SNAPSHOT],
+)
+
+
 class Full(Guest):
     """A guest whose kernel has all that cases use."""
 
@@ -110,7 +134,7 @@ class Bare(Guest):
             result["errno"] = ENOSYS
         if call[:2] == ["sys", IO_URING_SETUP]:
             result["errno"] = ENOSYS
-        if call[:2] == ["slurp", PARANOID] or call[1:2] == [tracefs.KPROBE_EVENTS]:
+        if call[1:2] in MISSING or any(str(each).endswith("/hist") for each in call[1:2]):
             result["errno"] = ENOENT
         return result
 
@@ -154,7 +178,8 @@ def test_a_kernel_that_was_built_for_this_is_judged() -> None:
 def test_a_configuration_promises() -> None:
     lines = ["CONFIG_PERF_EVENTS=y", "CONFIG_BPF_SYSCALL=y"]
     assert promised_by(lines) == {Facility.PERF, Facility.BPF}
-    assert promised_by([*lines, "CONFIG_IO_URING=y"]) == {*promised_by(lines), Facility.IO_URING}
+    lines += ["CONFIG_HIST_TRIGGERS=y", "CONFIG_TRACER_SNAPSHOT=y"]
+    assert promised_by([*lines, "CONFIG_IO_URING=y"]) >= {*promised_by(lines), Facility.IO_URING}
     lines += ["CONFIG_IO_URING=y", "CONFIG_KPROBE_EVENTS=y"]
     assert promised_by(lines) == set(Facility)
     assert promised_by([]) == set()

@@ -39,19 +39,18 @@ def test_what_earlier_programs_left_to_be_reset_is_not_known_until_the_first_del
 
 
 @pytest.mark.parametrize(
-    ("instance", "wanted"),
+    ("instance", "ignored"),
     [
-        (Instance(), True),
-        (Instance(tracing_on=False), False),
-        (Instance(pids=("p1",)), True),
-        (Instance(pids=("p2",)), False),
-        (Instance(no_pids=("p1",)), False),
-        (Instance(pids=("p1",), no_pids=("p1",)), False),
-        (Instance(no_pids=("p2",)), True),
+        (Instance(), False),
+        (Instance(pids=("p1",)), False),
+        (Instance(pids=("p2",)), True),
+        (Instance(no_pids=("p1",)), True),
+        (Instance(pids=("p1",), no_pids=("p1",)), True),
+        (Instance(no_pids=("p2",)), False),
     ],
 )
-def test_whose_records_an_instance_wants(instance: Instance, wanted: bool) -> None:
-    assert instance.wants("p1") is wanted
+def test_whose_records_an_instance_ignores(instance: Instance, ignored: bool) -> None:
+    assert instance.ignores("p1") is ignored
 
 
 def test_a_record_of_no_certain_processor_is_of_none() -> None:

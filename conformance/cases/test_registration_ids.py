@@ -1,0 +1,42 @@
+"""Registration when the kernel has no number left for another event."""
+
+from __future__ import annotations
+
+from conformance.cases.declare import case
+from conformance.sut.tracefs import MAXIMUM
+from conformance.sut.user_events import UserEvents
+
+# Lines of dynamic_events in one write(2).
+_BATCH = 300
+
+
+@case(
+    "registration.no_id_left",
+    spec="trace_output.c:register_trace_event; trace_events_user.c:user_event_trace_register",
+    doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max, no other limit",
+    needs=("persist", "lasting_events", "auto_delete"),
+    isolation="fatal",
+    tier="full",
+)
+def test_no_id_left(ue: UserEvents) -> None:
+    """All events share 65535 numbers: without one left a new event is ENODEV, after EMFILE."""
+    data = ue.open_data()
+    ue.tracefs.command("u:first\n")
+    number = int(ue.tracefs.read(ue.tracefs.event_path("first", "id")).text)
+    ue.tracefs.write(MAXIMUM, "70000\n")
+    # Names with a slash get no directory, whose making is most of the work.
+    rest = range(65535 - number)
+    for start in range(0, len(rest), _BATCH):
+        lines = "".join(f"u:/{each}\n" for each in rest[start : start + _BATCH])
+        assert ue.tracefs.command(lines).errno == ""
+    assert ue.tracefs.command("u:more\n").errno == "ENODEV"
+    assert data.register("more u8 a").errno == "ENODEV"
+    assert data.register("more long a").errno == "EINVAL"
+    ue.tracefs.write(MAXIMUM, "1\n")
+    assert data.register("more u8 a").errno == "EMFILE"
+    ue.tracefs.write(MAXIMUM, "70000\n")
+    # What exists needs no number, and one that is free again is the next one's.
+    assert data.register("first").errno == ""
+    assert data.delete("/7").errno == ""
+    assert data.register("more u8 a").errno == ""
+    assert data.register("another u8 a").errno == "ENODEV"

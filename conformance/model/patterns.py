@@ -1,0 +1,54 @@
+"""The patterns of filters on strings: trace_events_filter.c:filter_parse_regex, lib/glob.c."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+
+from conformance.model.errors import NotModelled
+
+
+def equals(field: bytes, text: bytes) -> bool:
+    """regex_match_full(): whether the string in a field, with what pads it, is a text."""
+    if not field:
+        raise NotModelled("a string without length, of which the kernel looks for the end")
+    return len(field) >= len(text) and _string(field) == text
+
+
+def matches(field: bytes, pattern: bytes) -> bool:
+    """Whether the string in a field, with what pads it, has the form of a pattern.
+
+    Stars at either end are looked at without lib/glob.c, each in a way of its own.
+    """
+    if pattern.startswith(b"!"):
+        return not matches(field, pattern[1:])
+    if pattern[:1].isdigit():
+        # MATCH_INDEX, the number of something: no character is special.
+        return equals(field, pattern)
+    if any(byte in b"[?\\" for byte in pattern) or b"*" in pattern[1:-1]:
+        return _globs(field, pattern)
+    text = pattern.strip(b"*")
+    at_end, at_start = pattern.startswith(b"*"), len(pattern) > 1 and pattern.endswith(b"*")
+    if at_end and at_start:
+        return text in _string(field)
+    if at_start:
+        return len(field) >= len(text) and _string(field).startswith(text)
+    return _ends(field, text) if at_end else equals(field, text)
+
+
+def _string(field: bytes) -> bytes:
+    return field.partition(b"\0")[0]
+
+
+def _ends(field: bytes, text: bytes) -> bool:
+    """regex_match_end(): what has to end so is the field less one byte, not the string in it."""
+    length = len(field) - 1
+    return length >= len(text) and field[length - len(text) : length] == text
+
+
+def _globs(field: bytes, pattern: bytes) -> bool:
+    """glob_match_len()"""
+    if b"\\" in pattern:
+        raise NotModelled("a pattern with something escaped")
+    expression = fnmatch.translate(pattern.decode("latin-1"))
+    return re.match(expression, _string(field).decode("latin-1")) is not None

@@ -1,0 +1,93 @@
+"""What is written to `trigger` of an event.
+
+Source: trace_events_trigger.c, functions named where a rule is applied.
+"""
+
+from __future__ import annotations
+
+from conformance.model import filters, histograms, triggers
+from conformance.model.definition import SPACES
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.event_state import LONGEST_TEXT
+from conformance.model.events import Event
+from conformance.model.kernel_events import KNOWN
+from conformance.model.world import World
+
+
+def remove_all(world: World, event: Event) -> None:
+    """Opening `trigger` for truncation: histograms go, others have no unreg_all."""
+    for trigger in [each for each in event.file.triggers if each.kind == "hist"]:
+        triggers.remove(world, event, trigger)
+
+
+def command(world: World, event: Event, text: str) -> None:
+    """event_trigger_regex_write(), trigger_process_regex().  Raises Errno."""
+    if not text:
+        return
+    if len(text) > LONGEST_TEXT:
+        raise Errno("EINVAL")
+    text = text.partition("\0")[0].strip(SPACES)
+    end = next((at for at, character in enumerate(text) if character in ": \t"), len(text))
+    kind, rest = text[:end], text[end + 1 :].lstrip(SPACES)
+    removes = kind.startswith("!")
+    kind = kind.removeprefix("!")
+    if kind not in triggers.KINDS:
+        raise Errno("EINVAL")
+    if kind in triggers.HIST_ENABLING:
+        raise NotModelled(f"the trigger {kind}")
+    if kind == "hist":
+        histograms.command(world, event, rest, removes=removes)
+        return
+    wanted = triggers.Trigger(kind)
+    parameter, condition = _separate(rest, needed=kind in triggers.ENABLING)
+    if kind in triggers.ENABLING:
+        parameter = _aim(world, wanted, parameter)
+    if removes:
+        found = next((each for each in event.file.triggers if each.is_like(wanted)), None)
+        if found is not None:
+            triggers.remove(world, event, found)
+        return
+    if parameter is not None:
+        wanted.count = _count(parameter)
+    if condition:
+        wanted.filter = triggers.condition_of(world, event, condition)
+    if any(each.is_like(wanted) for each in event.file.triggers):
+        raise Errno("EEXIST")
+    triggers.add(world, event, wanted)
+
+
+def _separate(text: str, *, needed: bool) -> tuple[str | None, str]:
+    """event_trigger_separate_filter(): the parameter, and what is to be the condition."""
+    if not text:
+        if needed:
+            raise Errno("EINVAL")
+        return None, ""
+    if not needed and not (text[0].isascii() and text[0].isdigit()):
+        return None, text
+    end = next((at for at, character in enumerate(text) if character in " \t"), len(text))
+    return text[:end], text[end:].lstrip(SPACES)
+
+
+def _aim(world: World, trigger: triggers.Trigger, parameter: str | None) -> str | None:
+    """The event in front of the count; the count, if there is one (find_event_file)."""
+    system, colon, rest = (parameter or "").partition(":")
+    if not colon:
+        raise Errno("EINVAL")
+    name, colon, count = rest.partition(":")
+    trigger.target_name = f"{system}:{name}"
+    if name in KNOWN.get(system, ()):
+        trigger.target = trigger.target_name
+    else:
+        try:
+            trigger.target = world.table.tracepoint(system, name).serial
+        except Errno:
+            raise Errno("EINVAL") from None
+    return count if colon else None
+
+
+def _count(parameter: str) -> int:
+    """event_trigger_parse_num(): kstrtoul() of what is in front of a colon."""
+    number = filters.number_in(parameter.partition(":")[0])
+    if number is None or number < 0:
+        raise Errno("EINVAL")
+    return number

@@ -1,0 +1,149 @@
+"""Triggers: what they do when their event occurs, and what `trigger` shows of them.
+
+Source: trace_events_trigger.c, functions named where a rule is applied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from conformance.model import filters
+from conformance.model.errors import Errno
+from conformance.model.event_state import Place, file_at, switch
+from conformance.model.filters import Filter
+
+if TYPE_CHECKING:
+    from conformance.model.eprobes import Eprobe
+    from conformance.model.events import Event
+    from conformance.model.histograms import Histogram
+    from conformance.model.world import World
+
+_ONOFF = ("traceon", "traceoff")
+ENABLING = ("enable_event", "disable_event")
+HIST_ENABLING = ("enable_hist", "disable_hist")
+_SIMPLE = (*_ONOFF, "snapshot", "stacktrace")
+# In the order in which they were registered at boot.
+KINDS = (*_SIMPLE, *ENABLING, *HIST_ENABLING, "hist")
+# EVENT_CMD_FL_POST_TRIGGER: what happens behind the record.
+_POST = ("traceoff", "stacktrace")
+# The body of a line in `trace`; the functions on the lines behind it are not looked at.
+STACK_TRACE = "<stack trace>\n"
+# EVENT_CMD_FL_NEEDS_REC: what looks at the record.
+_READING = ("hist", "eprobe")
+
+
+@dataclass(slots=True, eq=False)
+class Trigger:
+    """One trigger.  ``count`` is how often it is still to act, None for ever.
+
+    ``target`` is the event it enables or disables; a probe on the event is a trigger too, one
+    that `trigger` does not show.
+    """
+
+    kind: str
+    count: int | None = None
+    filter: Filter | None = None
+    target: Place = ""
+    target_name: str = ""
+    histogram: Histogram | None = None
+    eprobe: Eprobe | None = None
+    paused: bool = False
+
+    @property
+    def is_post(self) -> bool:
+        """Whether it acts behind the record."""
+        return self.kind in _POST
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it cannot act before the record is there."""
+        return self.filter is not None or self.is_post or self.kind in _READING
+
+    def is_like(self, other: Trigger) -> bool:
+        """Whether an event has room for one of the two only (struct event_command.trigger_type)."""
+        for family in (_ONOFF, ENABLING):
+            if self.kind in family:
+                return other.kind in family and other.target == self.target
+        return self.kind == other.kind
+
+    @property
+    def text(self) -> str:
+        """Its line in `trigger`."""
+        if self.histogram is not None:
+            return self.histogram.definition(self.filter, paused=self.paused)
+        condition = f" if {self.filter.text}" if self.filter else ""
+        count = "unlimited" if self.count is None else f"count={self.count}"
+        name = f"{self.kind}:{self.target_name}" if self.target_name else self.kind
+        return f"{name}:{count}{condition}\n"
+
+
+def shown(event: Event) -> str:
+    """The file `trigger`: a line for each, newest first, or what there could be."""
+    lines = [trigger.text for trigger in event.file.triggers if trigger.kind != "eprobe"]
+    return "".join(lines) or f"# Available triggers:\n# {' '.join(KINDS)}\n"
+
+
+def add(world: World, event: Event, trigger: Trigger, *, last: bool = False) -> None:
+    """register_trigger(), event_enable_register_trigger()."""
+    if trigger.target_name:
+        switch(world, trigger.target, on=True, soft=True)
+    if trigger.kind == "snapshot" and world.top.snapshot is None:
+        world.top.snapshot = []
+    event.file.triggers.insert(len(event.file.triggers) if last else 0, trigger)
+    if len(event.file.triggers) == 1:
+        switch(world, event.serial, on=True, soft=True)
+
+
+def remove(world: World, event: Event, trigger: Trigger) -> None:
+    """try_unregister_trigger(), event_enable_unregister_trigger()."""
+    event.file.triggers.remove(trigger)
+    if not event.file.triggers:
+        switch(world, event.serial, on=False, soft=True)
+    if trigger.target_name:
+        switch(world, trigger.target, on=False, soft=True)
+
+
+def condition_of(world: World, event: Event, text: str) -> Filter:
+    """set_trigger_filter(): "if", and a filter.  Raises Errno."""
+    word, _, rest = text.replace("\t", " ").partition(" ")
+    if word != "if" or not rest:
+        raise Errno("EINVAL")
+    return filters.parse(text[len(word) + 1 :], event, world.profile)
+
+
+def act(world: World, event: Event, trigger: Trigger, record: bytes | None) -> None:
+    """data_ops_trigger()"""
+    if not _changes(world, trigger) or trigger.count == 0:
+        return
+    if trigger.count is not None:
+        trigger.count -= 1
+    match trigger.kind:
+        case "traceon" | "traceoff":
+            world.top.tracing_on = trigger.kind == "traceon"
+        case "snapshot":
+            assert world.top.snapshot is not None
+            world.top.swap()
+        case "stacktrace":
+            world.record_text(STACK_TRACE)
+        case "enable_event" | "disable_event":
+            file = file_at(world, trigger.target)
+            file.soft_disabled = trigger.kind == "disable_event"
+        case _ if trigger.histogram is not None:
+            assert record is not None
+            trigger.histogram.add(record)
+        case _:
+            assert trigger.eprobe is not None
+            assert record is not None
+            trigger.eprobe.hit(world, event, record)
+
+
+def _changes(world: World, trigger: Trigger) -> bool:
+    """Whether it would change anything; one that would not is not counted."""
+    match trigger.kind:
+        case "traceon" | "traceoff":
+            return world.top.tracing_on != (trigger.kind == "traceon")
+        case "enable_event" | "disable_event":
+            file = file_at(world, trigger.target)
+            return file.soft_disabled != (trigger.kind == "disable_event")
+    return True
