@@ -21,6 +21,7 @@ from conformance.outcome import (
     Outcome,
     SkipReason,
 )
+from conformance.program import operations as op
 from conformance.program.codec import digest
 from conformance.sut.executor import Executor
 from conformance.sut.guest import GuestExecutor
@@ -83,6 +84,11 @@ class Attempt:
     @property
     def _steps(self) -> list[Step]:
         return self._lockstep.steps if self._lockstep else []
+
+    @property
+    def program(self) -> list[op.Operation]:
+        """What was performed so far."""
+        return [step.operation for step in self._steps]
 
     @property
     def multi_id(self) -> int:
@@ -190,7 +196,7 @@ class Attempt:
             adapted=tuple(sorted(adapted)),
             mismatches=mismatches,
             evidence=evidence,
-            digest=digest(step.operation for step in self._steps),
+            digest=digest(self.program),
         )
 
 

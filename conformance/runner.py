@@ -316,9 +316,10 @@ class Runner:
             return replace(judged, outcome=Outcome.ERROR, blame=Blame.CASE, reason=why)
         if self._lost or self._surroundings is None:
             return judged
-        changed = self._surroundings.changed()
+        passed = judged.outcome is Outcome.PASS
+        changed = self._surroundings.changed(attempt.program, passed=passed)
         self._lost = bool(changed)
-        if not changed or judged.outcome is not Outcome.PASS:
+        if not changed or not passed:
             return judged
         why = f"it left its guest changed: {changed[0]}"
         return replace(judged, outcome=Outcome.ERROR, blame=Blame.CASE, reason=why)

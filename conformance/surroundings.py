@@ -7,10 +7,15 @@ the model.
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from conformance.leftovers import ACTOR
-from conformance.sut import rights_calls, tracefs
+from conformance.program import operations as op
+from conformance.program import rights, tracing
+from conformance.sut import tracefs
 from conformance.sut.calls import Call
 from conformance.sut.guest import Channel
 
@@ -45,6 +50,15 @@ _GUARDED = (
 _NAMES = (*_FILES, _INSTANCES, *(f"the mode of {path}" for path in _GUARDED))
 
 
+# What the kernel may change by itself, whatever a program does.
+_ALWAYS = ("/proc/sys/kernel/tainted",)
+# What programs may open for writing without reaching what other programs share.
+_OWN = re.compile(
+    rf"{tracefs.ROOT}/(?:events/(?:{tracefs.SYSTEM}|{tracefs.MULTI_SYSTEM})/.*"
+    r"|user_events_data|user_events_status|user_events_mmap|dynamic_events|trace)"
+)
+
+
 class Surroundings:
     """How one guest is around its cases.  Raises what the channel raises."""
 
@@ -56,40 +70,45 @@ class Surroundings:
         """From now on it may be as it is."""
         self._before = self._look()
 
-    def changed(self) -> list[str]:
-        """What is not as it was, a line each; such a guest serves no other case."""
-        now = self._look()
+    def changed(self, program: Iterable[op.Operation], *, passed: bool) -> list[str]:
+        """What is not as it was, a line each; such a guest serves no other case.
+
+        Looking takes as long as a small case: of a program that ``passed``, and nothing of which
+        reaches out, it is enough that the kernel says nothing.
+        """
+        now = self._look() if not passed or any(map(_reaches_out, program)) else self._glance()
         return [
-            f"{path} was {_shown(before)} and is {_shown(after)}"
-            for path, before, after in zip(_NAMES, self._before, now, strict=True)
-            if before != after
+            f"{what} was {_shown(self._before[what])} and is {_shown(after)}"
+            for what, after in now.items()
+            if self._before[what] != after
         ]
 
-    def _look(self) -> list[str]:
-        """The files' texts, then modes; of what is not there, or cannot be read, the error."""
+    def _glance(self) -> dict[str, str]:
+        calls: list[Call] = [["slurp", path, _LIMIT] for path in _ALWAYS]
+        return dict(zip(_ALWAYS, map(_text, self._channel.call(ACTOR, calls)), strict=True))
+
+    def _look(self) -> dict[str, str]:
+        """The files' texts, and modes; of what is not there, or cannot be read, the error."""
         calls: list[Call] = [["slurp", path, _LIMIT] for path in _FILES]
         calls.append(["list", _INSTANCES])
-        texts = len(calls)
-        looks = [rights_calls.look_at(path) for path in _GUARDED]
-        calls += [call for look in looks for call in look]
-        results = iter(self._channel.call(ACTOR, calls))
-        found = [_text(next(results)) for _ in range(texts)]
-        return found + [_attributes([next(results) for _ in look]) for look in looks]
+        calls += [["status", path] for path in _GUARDED]
+        return dict(zip(_NAMES, map(_text, self._channel.call(ACTOR, calls)), strict=True))
+
+
+def _reaches_out(operation: op.Operation) -> bool:
+    """Whether an operation may change what is not the program's own."""
+    match operation:
+        case op.WriteFile(path=path, flags=flags) | op.Open(path=path, flags=flags):
+            return flags & os.O_ACCMODE != os.O_RDONLY and _OWN.fullmatch(path) is None
+        case tracing.MakeDirectory() | tracing.RemoveDirectory() | tracing.WritePid():
+            return True
+    return isinstance(operation, rights.Right)
 
 
 def _text(result: dict[str, Any]) -> str:
     if result["errno"]:
         return f"error {result['errno']}"
     return bytes.fromhex(result["data"] or "").decode("utf-8", "replace")
-
-
-def _attributes(results: list[dict[str, Any]]) -> str:
-    """Mode and owners that stat(2) told."""
-    failed = next((each["errno"] for each in results if each["errno"]), 0)
-    if failed:
-        return f"error {failed}"
-    mode, uid, gid = rights_calls.attributes(bytes.fromhex(results[-1]["data"]))
-    return f"{mode:o} {uid}:{gid}"
 
 
 def _shown(text: str) -> str:

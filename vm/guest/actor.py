@@ -75,6 +75,7 @@ class Actor:
             "fork": self._fork,
             "slurp": self._slurp,
             "list": self._list,
+            "status": self._status,
             "number": self._number,
             "spill": self._spill,
             "spill_pid": self._spill_pid,
@@ -177,6 +178,15 @@ class Actor:
             self._port = Port(port)
             raise _BecameChild
         return pid, errno, None
+
+    def _status(self, path: str) -> Outcome:
+        """Mode, owner and group of a path, as text."""
+        try:
+            found = os.stat(path)
+        except OSError as error:
+            return -1, error.errno or 0, None
+        text = f"{found.st_mode:o} {found.st_uid}:{found.st_gid}".encode()
+        return len(text), 0, text
 
     def _slurp(self, path: str, limit: int) -> Outcome:
         content = bytearray()
