@@ -310,8 +310,8 @@ class Runner:
 
     def _undisturbed(self, attempt: Attempt, judged: CaseResult) -> CaseResult:
         """A case that has changed what the next one finds did more than it declares."""
-        forgotten = attempt.forgotten()
-        if forgotten and judged.outcome is Outcome.PASS:
+        forgotten = attempt.forgotten() if judged.outcome is Outcome.PASS else []
+        if forgotten:
             why = f"it left behind: {', '.join(forgotten)}"
             return replace(judged, outcome=Outcome.ERROR, blame=Blame.CASE, reason=why)
         if self._lost or self._surroundings is None:

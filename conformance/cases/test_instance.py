@@ -252,6 +252,42 @@ def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
 
 
 @case(
+    "instance.last_of_two",
+    spec=f"{REG}; trace_events_user.c:user_event_put",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
+    needs=("auto_delete",),
+    isolation="global",
+    tier="full",
+)
+@variants("last", {"instance": "instance", "top": "top"})
+def test_last_of_two(ue: UserEvents, last: str) -> None:
+    """An event without a program stays, with its fields, until the last instance lets it go."""
+    instance = made(ue)
+    ue.open_data().register(ue.name() + FIELDS)
+    instance.enable(ue.name())
+    ue.tracefs.enable(ue.name())
+    ue.process.exit()
+    listeners: dict[str, Tracefs] = {"top": ue.tracefs, "instance": instance}
+    stays = listeners.pop(last)
+    (goes,) = listeners.values()
+    goes.disable(ue.name())
+    data = ue.new_process().open_data()
+    assert data.delete(ue.name()).errno == "EBUSY"
+    assert ue.tracefs.status() == f"{ue.name()} # Used by ftrace\n"
+    # The next program finds the event, which is listened to, and no other of its name.
+    assert data.register(ue.name() + " u32 b").errno == "EADDRINUSE"
+    word = data.register(ue.name() + FIELDS).word
+    assert word.value == 1
+    assert data.write_event(0, b"\1\0").value == 6
+    assert stays.records() == [one(ue)]
+    data.unregister(word)
+    data.close()
+    stays.disable(ue.name())
+    assert ue.tracefs.status(eventually=True) == ""
+    instance.remove()
+
+
+@case(
     "instance.removal_leaves_the_others",
     spec=REMOVE,
     doc=DOC,

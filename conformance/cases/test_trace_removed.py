@@ -182,21 +182,21 @@ def test_removed_in_instances(ue: UserEvents) -> None:
     tier="full",
 )
 @variants(
-    "definition, shown, dump",
+    "stem, fields, values",
     {
-        "same": ("e u16 a", "e: a=0x201 (513)", "01 02"),
-        "other_fields": ("e u8 x; u8 y", "e: x=(1) y=(2)", "01 02"),
-        "other_name": ("f u8 x; u8 y", "f: x=(1) y=(2)", "01 02"),
+        "same": ("e", "u16 a", ("a=0x201 (513)",)),
+        "other_fields": ("e", "u8 x; u8 y", ("x=(1)", "y=(2)")),
+        "other_name": ("f", "u8 x; u8 y", ("x=(1)", "y=(2)")),
     },
 )
-def test_removed_and_made_anew(ue: UserEvents, definition: str, shown: str, dump: str) -> None:
+def test_removed_and_made_anew(
+    ue: UserEvents, stem: str, fields: str, values: tuple[str, ...]
+) -> None:
     """The next event is shown as having recorded what the last did, where it gets its number."""
-    data = recorded(ue, "e", b"\1\2")
-    assert data.delete("e", eventually=True).value == 0
-    ue.tracefs.command(f"u:{definition}\n")
-    ordered = shown if ue.profile.has("fields_printed_in_order") else dump
-    text = ordered if ue.profile.has("remote_enable") else dump
-    assert ue.tracefs.bodies() == [ue.dated("ids_reused", since=text, before="Unknown type N")]
+    data = recorded(ue, ue.name("e"), b"\1\2")
+    assert data.delete(ue.name("e"), eventually=True).value == 0
+    ue.tracefs.command(f"u:{ue.name(stem)} {fields}\n")
+    shown = ue.line(*values, name=stem, dump="01 02")
+    assert ue.tracefs.bodies() == [ue.dated("ids_reused", since=shown, before="Unknown type N")]
     ue.tracefs.clear_trace()
-    name, _, fields = definition.partition(" ")
-    ue.tracefs.command(f"-:{name} {fields}\n")
+    ue.tracefs.command(f"-:{ue.name(stem)} {fields}\n")

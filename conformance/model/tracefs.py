@@ -151,8 +151,6 @@ def mode(world: World, path: str) -> int:
     key = path if found is None else found[1]
     if listening.is_group(world, path):
         return _GROUP_MODE
-    if found is not None and key not in modes:
-        raise Errno("ENOENT")
     if key not in modes:
         raise NotModelled(f"the mode of {path}")
     if path == STATUS and world.profile.has("status_page"):

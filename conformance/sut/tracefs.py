@@ -52,6 +52,10 @@ class Tracefs:
         self.prefix = prefix
         self._patience_s = patience_s
 
+    def instance(self, name: str) -> Instance:
+        """An instance, used by the same process."""
+        return Instance(self._lockstep, self._actor, self.prefix, self._patience_s, name=name)
+
     def read(self, path: str, view: View = View.EXACT, *, eventually: bool = False) -> Observation:
         """Read a whole file."""
         operation = op.ReadFile(self._actor, path, view, self.prefix)

@@ -51,9 +51,7 @@ class UserEvents:
 
     def instance(self, stem: str = "i") -> Instance:
         """A tracefs instance of the program's own, not made yet."""
-        self.tracefs  # noqa: B018  # its process is there from then on
-        name = self.name(stem)
-        return Instance(self.lockstep, "root", self.prefix, EVENTUALLY, name=name)
+        return self.tracefs.instance(self.name(stem))
 
     def name(self, stem: str = "e") -> str:
         """An event name nobody else uses; equal stems give equal names."""

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from conformance.abi import grammar, layouts, rfc
 from conformance.program import operations as op
+from conformance.program import tracing
 from conformance.program.operations import Operation, View
 from conformance.sut import tracefs
 
@@ -159,6 +160,34 @@ commands = st.one_of(
     st.sampled_from([b"", b"\n", b"p:kprobe x\n", b"# only a comment\n", b"-:user_events/one"]),
 )
 
+_INSTANCE = f"{tracefs.ROOT}/instances/i"
+# Who else listens, and how.
+listening: st.SearchStrategy[Operation] = st.one_of(
+    st.sampled_from([tracing.MakeDirectory, tracing.RemoveDirectory]).map(
+        lambda kind: kind("root", _INSTANCE)
+    ),
+    st.builds(
+        op.WriteFile,
+        st.just("root"),
+        st.sampled_from(
+            [
+                f"{_INSTANCE}/events/user_events/one/enable",
+                f"{_INSTANCE}/events/user_events/enable",
+                f"{tracefs.ROOT}/events/user_events/enable",
+            ]
+        ),
+        switches,
+        st.just(os.O_WRONLY),
+    ),
+    st.builds(
+        op.WriteFile,
+        st.just("root"),
+        st.sampled_from([f"{_INSTANCE}/set_event", f"{tracefs.ROOT}/set_event"]),
+        st.sampled_from([b"one", b"!user_events:one", b"user_events:", b"none"]),
+        st.sampled_from([os.O_WRONLY, os.O_WRONLY | os.O_TRUNC]),
+    ),
+)
+
 known_names = st.sampled_from(["one", "two"])
 plain = st.sampled_from(["one", "one", "two", "one u32 a", "two u32 a; char[4] b"])
 
@@ -186,6 +215,7 @@ useful = _mixed(
             lambda operation: [operation]
         ),
     ),
+    (2, listening.map(lambda operation: [operation])),
     (1, st.builds(op.Close, actors, st.just(SLOTS[0])).map(lambda operation: [operation])),
     (
         1,

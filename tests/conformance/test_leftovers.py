@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
-from conformance.leftovers import _eprobes_in, _name_in, _used_in, removal_of
+from conformance.leftovers import Janitor, _eprobes_in, _name_in, _used_in, removal_of
+from conformance.sut import tracefs
+from conformance.sut.calls import Call, path_in
+from tests.conformance.test_runner import Guest
 
 
 @pytest.mark.parametrize(
@@ -62,3 +69,51 @@ def test_events_in_use(status: str, names: list[str]) -> None:
 def test_probes_among_definitions() -> None:
     text = "u:a u32 a\ne:uevt/p user_events.a a=$a\np:uevt/k user_events_write\n"
     assert _eprobes_in(text) == ["uevt/p"]
+
+
+class Left(Guest):
+    """A guest in which some files, and directories, have something in them."""
+
+    def __init__(self, texts: dict[str, str]) -> None:
+        super().__init__({})
+        self.texts = texts
+        self.calls: list[Call] = []
+
+    def call(
+        self, actor: str, calls: Sequence[Call], watch: Sequence[tuple[str, int, int]] = ()
+    ) -> list[dict[str, Any]]:
+        self.calls += calls
+        return super().call(actor, calls, watch)
+
+    def _result(self, call: Call) -> dict[str, Any]:
+        result = super()._result(call)
+        if call[0] in ("slurp", "list") and call[1] in self.texts:
+            result["data"] = self.texts[str(call[1])].encode().hex()
+        return result
+
+
+def repairs(texts: dict[str, str]) -> list[Call]:
+    """What a janitor does about it, beside looking."""
+    guest = Left(texts)
+    janitor = Janitor(guest)
+    guest.calls.clear()
+    assert janitor.tidy() is False
+    return [call for call in guest.calls if call[0] not in ("slurp", "list")]
+
+
+def test_instances_are_removed() -> None:
+    calls = repairs({f"{tracefs.ROOT}/instances": "a\nb\n"})
+    assert [call[2] for call in calls] == [
+        [path_in(f"{tracefs.ROOT}/instances/{name}")] for name in ("a", "b")
+    ]
+    assert {call[1] for call in calls} == {84}
+
+
+@pytest.mark.parametrize("file", ["set_event_pid", "set_event_notrace_pid"])
+def test_lists_of_processes_are_emptied(file: str) -> None:
+    path = f"{tracefs.ROOT}/{file}"
+    assert repairs({path: "77\n"}) == [["spill", path, "0a", os.O_WRONLY | os.O_TRUNC]]
+
+
+def test_a_guest_in_order_is_left_alone() -> None:
+    assert Janitor(Left({})).tidy() is True

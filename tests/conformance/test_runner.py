@@ -268,3 +268,16 @@ def test_a_failure_stays_what_it_is_on_a_changed_guest() -> None:
     assert _run(runner, guest, "512\n", AssertionError("wrong")).outcome is Outcome.FAIL
     assert _run(runner, guest, "512\n", None).outcome is Outcome.PASS
     assert guest.renewed == 1
+
+
+def test_a_case_that_forgets_an_instance_has_not_passed() -> None:
+    guest = Guest({})
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    case = needing("")
+    instance = runner.begin(case, case.id).instance()
+    instance.make()
+    result = runner.end(case, case.id, None)
+    assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.CASE)
+    assert result.reason == "it left behind: instance t00001_i"
+    runner.begin(case, case.id)
+    assert runner.end(case, case.id, None).outcome is Outcome.PASS
