@@ -41,6 +41,9 @@ EXAMPLES: dict[str, Operation] = {
     'p1: mount("none", "/t", "", MS_RDONLY | MS_REMOUNT | MS_BIND, 0);': rights.Mount(
         "p1", "none", "/t", "", rights.MS_BIND | rights.MS_REMOUNT | rights.MS_RDONLY
     ),
+    'p1: mount("none", "/t", "", MS_REMOUNT, "gid=7");': rights.Mount(
+        "p1", "none", "/t", "", rights.MS_REMOUNT, "gid=7"
+    ),
     'p1: umount2("/t", MNT_DETACH);': rights.Umount("p1", "/t"),
     'p1: mknod("/run/f", S_IFREG | 0600, 0);': rights.Mknod("p1", "/run/f"),
     'p1: mkdir("/run/d", 0755);': rights.Mkdir("p1", "/run/d"),
