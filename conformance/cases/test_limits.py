@@ -133,7 +133,13 @@ def test_refused_event_does_not_count(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
-@case("limits.formats_count", spec=CREATE, doc=DOC, needs=("multi_format",), isolation="global")
+@case(
+    "limits.formats_count",
+    spec=CREATE,
+    doc=DOC,
+    needs=("multi_format", "persist", "arguments_matched"),
+    isolation="global",
+)
 def test_formats_count(ue: UserEvents) -> None:
     """Each format of a name is an event to the limit, and a refused one takes a number."""
     ue.tracefs.write(MAXIMUM, "2\n")

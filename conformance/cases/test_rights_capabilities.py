@@ -103,7 +103,12 @@ def test_effective_counts(ue: UserEvents) -> None:
     assert data.register(ue.name(), flags=PERSIST).errno == ""
 
 
-@case("rights.dropped_afterwards", spec=CAPABLE, doc=PERMISSION, needs=("persist", "auto_delete"))
+@case(
+    "rights.dropped_afterwards",
+    spec=CAPABLE,
+    doc=PERMISSION,
+    needs=("persist", "auto_delete", "empty_payload"),
+)
 def test_dropped_afterwards(ue: UserEvents) -> None:
     """What persists does so although its maker gave up the right, who writes it as before."""
     data = ue.open_data()

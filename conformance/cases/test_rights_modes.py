@@ -137,7 +137,7 @@ def test_ordinary_user_removes(ue: UserEvents) -> None:
     doc="Documentation/trace/user_events.rst@v6.1: Deleting: DIAG_IOCSDEL; nothing is said of "
     "the rights that takes",
     profiles="5.18..6.4",
-    without=("auto_delete",),
+    without=("auto_delete", "persist"),
     needs=("events_made_as_root",),
     isolation="global",
 )

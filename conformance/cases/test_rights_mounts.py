@@ -246,3 +246,56 @@ def test_user_namespace_mounts(ue: UserEvents) -> None:
     apart.unshare(CLONE_NEWUSER | CLONE_NEWNS)
     assert apart.mount("tracefs", RUN).errno == "EPERM"
     assert apart.mount("tmpfs", RUN).errno == ""
+
+
+@case(
+    "rights.mount_options",
+    spec="fs/tracefs/inode.c:tracefs_apply_options",
+    doc="Documentation/trace/ftrace.rst@v6.12: the file system: mounted by whoever wants it; of "
+    "options it says nothing",
+    profiles="5.18..",
+    isolation="global",
+)
+@variants(
+    "options, way_in, reading, writing",
+    {
+        "group": ("gid=1000,mode=750", 0o750, "", "EACCES"),
+        "group-alone": ("gid=1000", 0o700, "EACCES", "EACCES"),
+        "mode-alone": ("mode=755", 0o755, "EACCES", "EACCES"),
+    },
+)
+def test_mount_options(
+    ue: UserEvents, options: str, way_in: int, reading: str, writing: str
+) -> None:
+    """The group of a mount is that of every file, its mode that of the way to them alone."""
+    administrator = Rights(ue.new_process())
+    administrator.unshare(CLONE_NEWNS)
+    assert administrator.remount(ROOT, options).errno == ""
+    user = Rights(ue.process)
+    user.become(USER)
+    assert user.mode(ROOT) == way_in
+    assert opening(ue.process, DATA, os.O_RDONLY).errno == reading
+    assert opening(ue.process, DATA, os.O_RDWR).errno == writing
+    administrator.remount(ROOT, "gid=0,mode=700")
+    assert administrator.owner(DATA) == "0:0"
+
+
+@case(
+    "rights.mount_options_of_another",
+    spec="fs/tracefs/inode.c:tracefs_get_tree, tracefs_reconfigure",
+    doc="Documentation/trace/ftrace.rst@v6.12: the file system: mounted by whoever wants it; of "
+    "options it says nothing",
+    profiles="5.18..",
+    isolation="global",
+)
+def test_mount_options_of_another(ue: UserEvents) -> None:
+    """Who mounts tracefs once more with options changes it where it is mounted already."""
+    root = own_mounts(ue)
+    root.make_directory("/run/tracing")
+    assert root.mount("tracefs", "/run/tracing", "gid=1000,mode=711").errno == ""
+    other = Rights(ue.new_process())
+    assert (other.mode(ROOT), other.owner(ROOT)) == (0o711, "0:1000")
+    assert other.owner(DATA) == "0:1000"
+    other.unshare(CLONE_NEWNS)
+    other.remount(ROOT, "gid=0,mode=700")
+    assert root.mode("/run/tracing") == 0o700

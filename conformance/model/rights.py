@@ -90,7 +90,8 @@ def _is_nowhere(world: World, path: str, mount: Mount) -> bool:
 def attributes(world: World, path: str) -> Attributes:
     """Mode and owners of a file.  Raises NotModelled."""
     if path not in world.attributes:
-        return Attributes(tracefs.mode(world, path))
+        group = world.group if path.startswith(TRACEFS) else 0
+        return Attributes(tracefs.mode(world, path), 0, group)
     return world.attributes[path]
 
 
@@ -171,7 +172,8 @@ def _mount(world: World, operation: rights.Mount) -> Answer:
     if operation.flags & rights.MS_REMOUNT:
         place = max(n for n, each in enumerate(mounts) if each.target == operation.target)
         if not operation.flags & rights.MS_BIND:
-            raise NotModelled("a file system that is mounted another way")
+            _apply_options(world, mounts[place].root, operation.options)
+            return Answer(0)
         readonly = bool(operation.flags & rights.MS_RDONLY)
         mounts[place] = replace(mounts[place], readonly=readonly)
         return Answer(0)
@@ -181,6 +183,7 @@ def _mount(world: World, operation: rights.Mount) -> Answer:
         readonly = process.namespace.find(operation.source)[1].readonly
     else:
         root, readonly = _new_root(world, process, operation.kind), False
+        _apply_options(world, root, operation.options)
     mounts.append(Mount(operation.target, root, readonly))
     return Answer(0)
 
@@ -199,6 +202,25 @@ def _new_root(world: World, process: Process, kind: str) -> str:
         case "securityfs":
             return _SECURITYFS
     raise NotModelled(f"mounting {kind}")
+
+
+def _apply_options(world: World, root: str, options: str) -> None:
+    """tracefs_apply_options(): there is one tracefs, and every mount of it changes it."""
+    if not options:
+        return
+    if root != TRACEFS:
+        raise NotModelled(f"options of {root}")
+    for option in options.split(","):
+        name, _, value = option.partition("=")
+        if name == "mode":
+            before = attributes(world, TRACEFS)
+            world.attributes[TRACEFS] = replace(before, mode=int(value, 8))
+        elif name == "gid":
+            world.group = int(value)
+            for path, before in world.attributes.items():
+                world.attributes[path] = replace(before, gid=world.group)
+        else:
+            raise NotModelled(f"option {option} of tracefs")
 
 
 def _umount(world: World, operation: rights.Umount) -> Answer:

@@ -198,9 +198,11 @@ class World:
     perf_events: list[PerfEvent] = field(default_factory=list)
     kprobes: list[Kprobe] = field(default_factory=list)
     kprobes_made: int = 0
-    # Files whose mode or owner somebody changed, what was made in file systems of a program's
-    # own, the mounts that processes begin with, and the level of lockdown.
+    # Files whose mode or owner somebody changed, the group of the other files of tracefs, what
+    # was made in file systems of a program's own, the mounts that processes begin with, and the
+    # level of lockdown.
     attributes: dict[str, Attributes] = field(default_factory=dict)
+    group: int = 0
     made: list[str] = field(default_factory=list)
     namespace: Namespace = field(default_factory=Namespace)
     lockdown: int = 0

@@ -138,12 +138,13 @@ class Chroot(Lasting):
 
 @dataclass(frozen=True, slots=True)
 class Mount(Lasting):
-    """mount(2) in the mount namespace of the process."""
+    """mount(2) in the mount namespace of the process; ``options`` as of the file system."""
 
     source: str
     target: str
     kind: str = ""
     flags: int = 0
+    options: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,8 @@ def call(operation: Operation) -> str:
         case rights.Chroot(path=path):
             return f'chroot("{path}")'
         case rights.Mount(source=source, target=target, kind=kind, flags=flags):
-            return f'mount("{source}", "{target}", "{kind}", {_flags(flags, _MOUNTS)}, 0)'
+            options = f'"{operation.options}"' if operation.options else "0"
+            return f'mount("{source}", "{target}", "{kind}", {_flags(flags, _MOUNTS)}, {options})'
         case rights.Umount(target=target):
             return f'umount2("{target}", MNT_DETACH)'
         case rights.Mknod(path=path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import mmap
 import os
 
@@ -20,9 +21,9 @@ class File:
 
     def of(self, process: Process) -> File:
         """The copy of this descriptor that a forked process has."""
-        copy = object.__new__(File)
-        copy.opened, copy._slot, copy._process = self.opened, self._slot, process
-        return copy
+        inherited = copy.copy(self)
+        inherited._process = process
+        return inherited
 
     def read(self, count: int = PAGE) -> Observation:
         """read(2) of at most ``count`` bytes."""

@@ -62,9 +62,14 @@ class Rights:
         """chroot(2)."""
         return self._process.run(rights.Chroot(self._actor, path))
 
-    def mount(self, kind: str, target: str) -> Observation:
+    def mount(self, kind: str, target: str, options: str = "") -> Observation:
         """mount(2) of a file system."""
-        return self._process.run(rights.Mount(self._actor, kind, target, kind))
+        return self._process.run(rights.Mount(self._actor, kind, target, kind, 0, options))
+
+    def remount(self, target: str, options: str) -> Observation:
+        """mount(2) of what is mounted there, with other options."""
+        flags = rights.MS_REMOUNT
+        return self._process.run(rights.Mount(self._actor, "none", target, "", flags, options))
 
     def bind(self, source: str, target: str) -> Observation:
         """mount(2) of a file or directory that is there already."""

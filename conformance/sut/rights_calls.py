@@ -74,7 +74,8 @@ def calls_of(operation: Operation) -> list[Call]:
         case rights.Unshare(flags=flags):
             return [_sys("unshare", flags)]
         case rights.Mount(source=source, target=target, kind=kind, flags=flags):
-            return [_sys("mount", _path(source), _path(target), _path(kind), flags, 0)]
+            options = _path(operation.options)
+            return [_sys("mount", _path(source), _path(target), _path(kind), flags, options)]
         case rights.Umount(target=target):
             return [_sys("umount2", _path(target), rights.MNT_DETACH)]
         case rights.Ownership(path=path):

@@ -36,12 +36,8 @@ FIRST_65 = FIRST_64 | {
     "text_flags_refused",
     "fields_printed_in_order",
 }
-UP_TO_612 = FIRST_65 | {
-    "persist",
-    "directories_of_any_name",
-    "multi_format",
-    "unspaced_fields_match",
-}
+FIRST_68 = FIRST_65 | {"persist", "directories_of_any_name"}
+UP_TO_612 = FIRST_68 | {"multi_format", "unspaced_fields_match"}
 UP_TO_71 = UP_TO_612 | {
     "long_values_as_symbols",
     "listing_ends_with_einval",
@@ -75,13 +71,14 @@ UP_TO_71 = UP_TO_612 | {
         ("6.4.16", FIRST_64 | BACKPORTED_TO_61),
         ("6.5", FIRST_65),
         ("6.6", FIRST_65),
-        ("6.6.32", FIRST_65),
-        ("6.6.33", FIRST_65 | {"persist", "unspaced_fields_match"}),
+        ("6.6.17", FIRST_65 | {"directories_of_any_name"}),
+        ("6.6.32", FIRST_65 | {"directories_of_any_name"}),
+        ("6.6.33", FIRST_68 | {"unspaced_fields_match"}),
         ("6.7", FIRST_65 | {"persist"}),
-        ("6.8", FIRST_65 | {"persist"}),
-        ("6.8.11", FIRST_65 | {"persist"}),
-        ("6.8.12", FIRST_65 | {"persist", "unspaced_fields_match"}),
-        ("6.9", FIRST_65 | {"persist", "multi_format"}),
+        ("6.8", FIRST_68),
+        ("6.8.11", FIRST_68),
+        ("6.8.12", FIRST_68 | {"unspaced_fields_match"}),
+        ("6.9", FIRST_68 | {"multi_format"}),
         ("6.9.3", UP_TO_612),
         ("6.10", UP_TO_612),
         ("6.12", UP_TO_612),

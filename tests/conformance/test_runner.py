@@ -55,10 +55,11 @@ class Guest:
         if call[:2] == ["sys", INIT_MODULE] and self._complaining:
             self._console.append("WARNING: of the module")
         text = {tracefs.TRACING_ON: "1\n"}.get(str(call[1]) if len(call) > 1 else "", "")
+        memory = bytes(int(str(call[2]))) if call[0] == "peek" else b""
         return {
             "value": -1 if errno else 0,
             "errno": errno,
-            "data": text.encode().hex(),
+            "data": (memory or text.encode()).hex(),
             "watch": [],
         }
 
