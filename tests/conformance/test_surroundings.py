@@ -1,54 +1,74 @@
-"""What a case leaves changed is told, and which file it is."""
+"""What a case leaves changed is told, and which file it is, wherever it may have reached."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Sequence
+import os
 from typing import Any
 
 import pytest
 
+from conformance.program import operations as op
+from conformance.program import rights, tracing
 from conformance.surroundings import Surroundings
 from conformance.sut import tracefs
 from conformance.sut.calls import Call
 from tests.conformance.test_runner import Guest
 
+PATH = f"{tracefs.ROOT}/events/user_events/e/enable"
+
 
 class Kept(Guest):
-    """A guest whose data file has a mode and an owner."""
+    """A guest whose data file has a mode and an owner, and whose kernel may be tainted."""
 
-    attributes = (0o100640, 0, 0)
+    status = "100640 0:0"
+    tainted = "0"
 
-    def call(
-        self, actor: str, calls: Sequence[Call], watch: Sequence[tuple[str, int, int]] = ()
-    ) -> list[dict[str, Any]]:
-        results = super().call(actor, calls, watch)
-        data = tracefs.DATA.encode().hex() + "00"
-        for place, call in enumerate(calls):
-            if call[0] == "peek" and {"in": data} in list(calls[place - 1][2]):  # type: ignore[call-overload]
-                status = bytes(24) + struct.pack("<III", *self.attributes) + bytes(108)
-                results[place]["data"] = status.hex()
-        return results
+    def _result(self, call: Call) -> dict[str, Any]:
+        result = super()._result(call)
+        if call == ["status", tracefs.DATA]:
+            result["data"] = self.status.encode().hex()
+        if call[:2] == ["slurp", "/proc/sys/kernel/tainted"]:
+            result["data"] = self.tainted.encode().hex()
+        return result
+
+
+@pytest.mark.parametrize("status", ["100666 0:0", "100640 7:8"])
+def test_a_mode_or_owner_that_was_left_is_told(status: str) -> None:
+    guest = Kept({})
+    around = Surroundings(guest)
+    assert around.changed([], passed=False) == []
+    guest.status = status
+    told = [f"the mode of {tracefs.DATA} was '100640 0:0' and is '{status}'"]
+    assert around.changed([], passed=False) == told
+    around.accept()
+    assert around.changed([], passed=False) == []
 
 
 @pytest.mark.parametrize(
-    ("attributes", "told"),
+    ("operation", "told"),
     [
-        pytest.param((0o100640, 0, 0), [], id="as-it-was"),
-        pytest.param(
-            (0o100666, 0, 0),
-            [f"the mode of {tracefs.DATA} was '100640 0:0' and is '100666 0:0'"],
-            id="mode",
-        ),
-        pytest.param(
-            (0o100640, 7, 8),
-            [f"the mode of {tracefs.DATA} was '100640 0:0' and is '100640 7:8'"],
-            id="owner",
-        ),
+        (op.Open("p1", 3, tracefs.DATA, os.O_RDWR), False),
+        (op.Open("p1", 3, tracefs.TRACING_ON, os.O_RDONLY), False),
+        (op.WriteFile("p1", PATH, b"1", os.O_WRONLY), False),
+        (op.WriteFile("p1", tracefs.DYNAMIC_EVENTS, b"u:e", os.O_WRONLY), False),
+        (op.WriteFile("p1", tracefs.TRACING_ON, b"1", os.O_WRONLY), True),
+        (op.Open("p1", 3, tracefs.TRACING_ON, os.O_RDWR), True),
+        (op.WriteFile("p1", f"{tracefs.ROOT}/events/enable", b"0", os.O_WRONLY), True),
+        (tracing.MakeDirectory("p1", "/d"), True),
+        (rights.Chmod("p1", tracefs.DATA, 0o666), True),
     ],
+    ids=str,
 )
-def test_a_mode_that_was_left_is_told(attributes: tuple[int, int, int], told: list[str]) -> None:
+def test_it_is_looked_where_a_program_may_have_reached(operation: op.Operation, told: bool) -> None:
     guest = Kept({})
     around = Surroundings(guest)
-    guest.attributes = attributes
-    assert around.changed() == told
+    guest.status = "100666 0:0"
+    assert bool(around.changed([operation], passed=True)) is told
+
+
+def test_what_the_kernel_says_of_itself_is_always_told() -> None:
+    guest = Kept({})
+    around = Surroundings(guest)
+    guest.tainted = "512"
+    told = ["/proc/sys/kernel/tainted was '0' and is '512'"]
+    assert around.changed([], passed=True) == told
