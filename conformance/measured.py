@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from conformance.abi.profiles import Profile
 from conformance.abi.switches import BY_NAME, SWITCHES
 from conformance.cases.declare import Case
-from conformance.outcome import Contradiction, abi_with
+from conformance.outcome import Blame, CaseResult, Contradiction, Outcome, abi_with
 from conformance.sut.user_events import UserEvents
 
 # How often one probe is asked at most, should two of them never agree.
@@ -160,6 +160,26 @@ class Measured:
             f"if that is right for this kernel, judge with --abi {abi_with(name, [found])}"
         )
 
+    def compared(
+        self,
+        switch: str,
+        answered: Outcome,
+        result: CaseResult,
+        contradicts_now: Callable[[], bool],
+    ) -> CaseResult:
+        """The result of the case about a switch, which has to agree with its probe.
+
+        ``answered`` is what its answers alone came to; ``contradicts_now`` asks the probe again.
+        """
+        finding = self.finding(switch)
+        if finding is Finding.CONTRADICTED and answered is Outcome.FAIL:
+            return replace(result, blame=Blame.KERNEL, reason=self.accusation(switch))
+        if finding is Finding.CONTRADICTED and answered is Outcome.PASS:
+            return _disagreeing(result, "contradicted the profile, the case agrees with it")
+        if finding is Finding.AS_DATED and answered is Outcome.FAIL and contradicts_now():
+            return _disagreeing(result, "agreed with the profile, the case contradicts it")
+        return result
+
     def profile_for(self, case: Case) -> Profile:
         """The contract for a case: as measured, but for the switch the case is about."""
         others = self.contradicted - {case.switch}
@@ -171,6 +191,11 @@ class Measured:
         if not isinstance(contract, AdaptedProfile) or case.applies(contract):
             return ()
         return tuple(sorted(contract.asked))
+
+
+def _disagreeing(result: CaseResult, how: str) -> CaseResult:
+    why = f"its probe {how}: the same program, run twice"
+    return replace(result, outcome=Outcome.ERROR, blame=Blame.HARNESS, reason=why)
 
 
 _serial = itertools.count()

@@ -17,7 +17,7 @@ from conformance.attempt import Attempt, Explain, ModuleRefused, NotJudged, with
 from conformance.cases.declare import Case, Facility, Isolation
 from conformance.facilities import facilities_of
 from conformance.leftovers import ACTOR, Janitor
-from conformance.measured import Finding, Measured, Probe
+from conformance.measured import Measured, Probe
 from conformance.model.machine import Model
 from conformance.outcome import Blame, CaseResult, Contradiction, Outcome, SkipReason, lost
 from conformance.surroundings import Surroundings
@@ -375,19 +375,9 @@ class Runner:
         """
         if not case.switch:
             return result
-        finding = self._measured.finding(case.switch)
-        if finding is Finding.CONTRADICTED and answered is Outcome.FAIL:
-            why = self._measured.accusation(case.switch)
-            return replace(result, blame=Blame.KERNEL, reason=why)
-        if finding is Finding.CONTRADICTED and answered is Outcome.PASS:
-            return _disagreeing(result, "contradicted the profile, the case agrees with it")
-        if (
-            finding is Finding.AS_DATED
-            and answered is Outcome.FAIL
-            and self._contradicts_now(case.switch)
-        ):
-            return _disagreeing(result, "agreed with the profile, the case contradicts it")
-        return result
+        return self._measured.compared(
+            case.switch, answered, result, lambda: self._contradicts_now(case.switch)
+        )
 
     def _contradicts_now(self, switch: str) -> bool:
         """Whether a probe that agreed with the profile does not any more.
@@ -401,8 +391,3 @@ class Runner:
                 raise
             self._lost = True
             return False
-
-
-def _disagreeing(result: CaseResult, how: str) -> CaseResult:
-    why = f"its probe {how}: the same program, run twice"
-    return replace(result, outcome=Outcome.ERROR, blame=Blame.HARNESS, reason=why)
