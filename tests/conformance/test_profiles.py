@@ -21,7 +21,9 @@ FIRST_518 = {
 FIRST_519 = FIRST_518 | {"bpf_descriptor_suffices"}
 FIRST_61 = FIRST_519 | {"strings_formatted_safely", "long_records_kept"}
 BACKPORTED_TO_61 = {"ebadf_when_disabled", "struct_size_matched"}
-FIRST_62 = FIRST_61 | {"array_length_of_field"}
+FIRST_6113 = FIRST_61 | {"array_length_of_field"}
+FIRST_6128 = FIRST_6113 | {"negative_index_refused"}
+FIRST_62 = FIRST_6113 | {"ids_reused"}
 FIRST_632 = FIRST_62 | {"negative_index_refused"}
 FIRST_64 = FIRST_632 | {"bpf_log_without_buffer"}
 FIRST_65 = FIRST_64 | {
@@ -58,10 +60,10 @@ UP_TO_71 = UP_TO_612 | {
         ("6.0.19", FIRST_519),
         ("bit-status", FIRST_61),
         ("6.1.12", FIRST_61),
-        ("6.1.13", FIRST_62),
-        ("6.1.28", FIRST_632),
-        ("6.1.39", FIRST_632),
-        ("6.1.192", FIRST_632 | BACKPORTED_TO_61),
+        ("6.1.13", FIRST_6113),
+        ("6.1.28", FIRST_6128),
+        ("6.1.39", FIRST_6128),
+        ("6.1.192", FIRST_6128 | BACKPORTED_TO_61),
         ("6.2.16", FIRST_62),
         ("6.3.1", FIRST_62),
         ("6.3.2", FIRST_632),
