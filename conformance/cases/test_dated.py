@@ -404,26 +404,28 @@ def test_array_length_of_field(ue: UserEvents) -> None:
     spec="trace_output.c:register_trace_event",
     doc="Documentation/trace/events.rst@v6.12: silent about the numbers of events",
     profiles="5.18..",
+    needs=("lasting_events",),
     isolation="global",
     switch="ids_reused",
 )
 def test_ids_reused(ue: UserEvents) -> None:
     """A record of an event that is gone is shown as the next event's; earlier as nobody's."""
+    ue.tracefs.command("u:first u16 a\n")
     data = ue.open_data()
     event = data.register("first u16 a")
     ue.tracefs.enable("first")
     assert data.write_event(0, b"hi").value == 6
+    ue.tracefs.disable("first")
     if ue.profile.has("remote_enable"):
         data.unregister(event.word)
     data.close()
-    ue.tracefs.disable("first")
-    if not ue.profile.has("auto_delete"):
-        assert ue.open_data().delete("first").value == 0
-    assert ue.tracefs.bodies(eventually=True) == ["Unknown type N"]
-    ue.open_data().register("next char[2] a")
+    assert ue.open_data().delete("first", eventually=True).value == 0
+    assert ue.tracefs.bodies() == ["Unknown type N"]
+    ue.tracefs.command("u:next char[2] a\n")
     shown = ue.dated("remote_enable", since="next: a=hi", before="68 69")
     text = ue.dated("ids_reused", since=shown, before="Unknown type N")
     assert ue.tracefs.bodies() == [text]
+    ue.tracefs.command("-:next char[2] a\n")
 
 
 @case(
