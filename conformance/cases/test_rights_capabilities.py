@@ -190,7 +190,13 @@ def test_opener_does_not_count(ue: UserEvents, way: str) -> None:
     assert ue.tracefs.status() == f"{ue.name()}\n"
 
 
-@case("rights.taking_part_needs_nothing", spec=CAPABLE, doc=PERMISSION, profiles="5.18..")
+@case(
+    "rights.taking_part_needs_nothing",
+    spec=CAPABLE,
+    doc=PERMISSION,
+    profiles="5.18..",
+    needs=("events_made_as_root",),
+)
 def test_taking_part_needs_nothing(ue: UserEvents) -> None:
     """Root without any capability registers and writes events that do not persist."""
     Rights(ue.process).keep_only()

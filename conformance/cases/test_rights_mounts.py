@@ -175,7 +175,13 @@ def test_other_root(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case("rights.user_namespace", spec=GROUP, doc=APART, profiles="5.18..")
+@case(
+    "rights.user_namespace",
+    spec=GROUP,
+    doc=APART,
+    profiles="5.18..",
+    needs=("events_made_as_root",),
+)
 @variants("mounts", {"users": 0, "users-and-mounts": CLONE_NEWNS})
 def test_user_namespace(ue: UserEvents, mounts: int) -> None:
     """A user namespace has no events of its own: what is registered there everybody sees."""
