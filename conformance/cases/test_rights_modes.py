@@ -140,6 +140,7 @@ def test_ordinary_user_removes(ue: UserEvents) -> None:
     without=("auto_delete", "persist"),
     needs=("events_made_as_root",),
     isolation="global",
+    tier="full",
 )
 def test_ordinary_user_deletes(ue: UserEvents) -> None:
     """Before events went by themselves a user without rights deleted any that nobody used."""
