@@ -54,7 +54,8 @@ def test_conformance_of_6_12(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     outcomes = {case["id"]: case["outcome"] for case in results["cases"]}
     assert results["summary"]["verdict"] == "PASS"
     assert set(outcomes.values()) == {"PASS", "XFAIL"}
-    assert [id for id, outcome in outcomes.items() if outcome == "XFAIL"] == ["format.array_length"]
+    known = {id for id, outcome in outcomes.items() if outcome == "XFAIL"}
+    assert known == {"eprobe.holds_the_event.ioctl", "format.array_length"}
     assert len(outcomes) >= 200
     assert results["kernel"]["config_sha256"] == built_kernel.config_sha256
     for name in ("journal.jsonl", "junit.xml", "results.ktap", "console.log"):

@@ -22,13 +22,12 @@ def test_no_id_left(ue: UserEvents) -> None:
     """All events share 65535 numbers: without one left a new event is ENODEV, after EMFILE."""
     data = ue.open_data()
     ue.tracefs.command("u:first\n")
-    number = int(ue.tracefs.read(ue.tracefs.event_path("first", "id")).text)
+    assert ue.tracefs.read(ue.tracefs.event_path("first", "id")).errno == ""
     ue.tracefs.write(MAXIMUM, "70000\n")
     # Names with a slash get no directory, whose making is most of the work.
-    rest = range(65535 - number)
-    for start in range(0, len(rest), _BATCH):
-        lines = "".join(f"u:/{each}\n" for each in rest[start : start + _BATCH])
-        assert ue.tracefs.command(lines).errno == ""
+    for start in range(0, 65535, _BATCH):
+        # The last ones find that the kernel's own events have numbers, too.
+        ue.tracefs.command("".join(f"u:/{start + each}\n" for each in range(_BATCH)))
     assert ue.tracefs.command("u:more\n").errno == "ENODEV"
     assert data.register("more u8 a").errno == "ENODEV"
     assert data.register("more long a").errno == "EINVAL"
