@@ -27,7 +27,7 @@ matrix: setup ## all cases on every default kernel that can be built here; a sum
 	exit $$code
 
 test: setup ## harness tests, model self-check and the run on Linux 6.12, in one pytest
-	@$(BIN)/pytest $(PYTEST_ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 lint: setup ## ruff (rules and format) and mypy --strict
 	@$(BIN)/ruff check
