@@ -177,11 +177,13 @@ def declared(function: object) -> Case | None:
     return found if isinstance(found, Case) else None
 
 
-def variants(names: str, table: Mapping[str, Any]) -> pytest.MarkDecorator:
+def variants(
+    names: str, table: Mapping[str, Any], *, quick: int = QUICK_VARIANTS
+) -> pytest.MarkDecorator:
     """Parametrise a case: variant id → value, or tuple of values for several names.
 
-    The first ``QUICK_VARIANTS`` of a table are of the tier of their case, the others of
-    tier full: put first what would break first.  Raises ValueError for an id that cannot
+    The first ``quick`` of a table are of the tier of their case, the others of tier full: put
+    first what would break first.  Raises ValueError for an id that cannot
     be part of a case id.
     """
     for key in table:
@@ -192,7 +194,7 @@ def variants(names: str, table: Mapping[str, Any]) -> pytest.MarkDecorator:
         pytest.param(
             *(value if several else (value,)),
             id=key,
-            marks=(FULL_MARK,) if number >= QUICK_VARIANTS else (),
+            marks=(FULL_MARK,) if number >= quick else (),
         )
         for number, (key, value) in enumerate(table.items())
     ]

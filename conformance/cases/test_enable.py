@@ -87,7 +87,6 @@ def test_neighbours(ue: UserEvents, size: int, offset: int, bit: int, enabled: b
     "enable.at_4_mod_8",
     spec="trace_events_user.c:align_addr_bit",
     doc="Documentation/trace/user_events.rst@v6.12: enable_addr is naturally aligned",
-    tier="full",
 )
 @variants("bit, alone", {"0": (0, 0x1), "16": (16, 0x10000), "31": (31, 0x80000000)})
 def test_at_4_mod_8(ue: UserEvents, bit: int, alone: int) -> None:

@@ -305,7 +305,7 @@ def test_fork_unmapped(ue: UserEvents) -> None:
     assert child.word_at(page, value=None).wait() == 8
 
 
-@case("enable.fork_at_4_mod_8", spec="trace_events_user.c:align_addr_bit", doc=STATUS, tier="full")
+@case("enable.fork_at_4_mod_8", spec="trace_events_user.c:align_addr_bit", doc=STATUS)
 @variants("bit, seen", {"31": (31, 0x80000000), "0": (0, 1)})
 def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
     """In parent and child a word in the upper half of eight bytes is followed there."""
