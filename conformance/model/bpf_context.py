@@ -24,7 +24,8 @@ from conformance.model.events import Event
 from conformance.model.memory import PAGE_SIZE
 
 if TYPE_CHECKING:
-    from conformance.model.world import Process, World
+    from conformance.model.process import Process
+    from conformance.model.world import World
 
 Segment = tuple[int, int]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from conformance.abi.profiles import Profile
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.world import Process
+from conformance.model.process import Process
 
 # BPF_LOG_LEVEL1, 2 and BPF_LOG_STATS.
 _LEVELS = 7

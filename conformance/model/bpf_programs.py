@@ -15,7 +15,7 @@ from conformance.model.bpf_log import Log
 from conformance.model.bpf_machine import Machine, ReadMemory, Region
 from conformance.model.bpf_maps import Map
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.world import Process
+from conformance.model.process import Process
 from conformance.program.bpf import INSTRUCTION_SIZE, Instruction
 
 # BPF_COMPLEXITY_LIMIT_INSNS: for who may do everything.

@@ -14,7 +14,8 @@ from conformance.model.bpf_log import Log
 from conformance.model.bpf_maps import Map
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.world import OpenFile, Process, World
+from conformance.model.process import OpenFile, Process
+from conformance.model.world import World
 from conformance.program import operations as op
 
 _BY_KEY = (

@@ -16,7 +16,8 @@ from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.instances import Instance, Record
 from conformance.model.places import TRACEFS
-from conformance.model.world import OpenFile, World
+from conformance.model.process import OpenFile
+from conformance.model.world import World
 from conformance.program import page, tracing, views
 from conformance.program.operations import Operation, ReadFile, View
 

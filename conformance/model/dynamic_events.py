@@ -14,7 +14,8 @@ from conformance.abi.profiles import Generation
 from conformance.model import definition, eprobes, instances, kprobes, rfc
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
-from conformance.model.world import Process, World
+from conformance.model.process import Process
+from conformance.model.world import World
 
 
 def text(world: World) -> str:

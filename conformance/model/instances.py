@@ -18,7 +18,8 @@ from conformance.program import tracing
 from conformance.program.operations import Operation
 
 if TYPE_CHECKING:
-    from conformance.model.world import Process, World
+    from conformance.model.process import Process
+    from conformance.model.world import World
 
 # The instance at the top, as opposed to instances/NAME.
 TOP = ""

@@ -15,7 +15,8 @@ from conformance.model.errors import Errno, NotModelled
 
 if TYPE_CHECKING:
     from conformance.model.perf_event import PerfEvent
-    from conformance.model.world import Process, World
+    from conformance.model.process import Process
+    from conformance.model.world import World
 
 KPROBE_EVENTS = "/sys/kernel/tracing/kprobe_events"
 FUNCTION = "user_events_write"

@@ -17,7 +17,8 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.kprobes import Kprobe
 from conformance.model.memory import PAGE_SIZE, Entry
 from conformance.model.perf_event import ANY_CPU, PerfEvent, Ring
-from conformance.model.world import OpenFile, Process, World
+from conformance.model.process import OpenFile, Process
+from conformance.model.world import World
 from conformance.program import operations as op
 
 _ATTR = perf.PERF_EVENT_ATTR

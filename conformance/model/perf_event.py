@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from conformance.model.bpf_programs import Program
     from conformance.model.filters import Filter
     from conformance.model.kprobes import Kprobe
-    from conformance.model.world import Process
+    from conformance.model.process import Process
 
 ANY_CPU = -1
 

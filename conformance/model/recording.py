@@ -13,7 +13,8 @@ from conformance.model.errors import NotModelled
 from conformance.model.event_state import EventFile
 from conformance.model.events import Event
 from conformance.model.instances import TOP, Instance, Record, actor_of
-from conformance.model.world import Process, World
+from conformance.model.process import Process
+from conformance.model.world import World
 
 # A sub-buffer of one page less its header, an event header of 8 bytes: the longest record
 # ring_buffer.c takes is 4072 bytes, common fields included.  Longer ones are dropped.

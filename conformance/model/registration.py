@@ -18,7 +18,8 @@ from conformance.abi.profiles import PLACE_MEMBER, USER_REG_OF, Generation, Prof
 from conformance.model import memory
 from conformance.model.errors import Errno
 from conformance.model.events import Event
-from conformance.model.world import Enabler, OpenFile, Process, World, write_bit
+from conformance.model.process import Enabler, OpenFile, Process
+from conformance.model.world import World, write_bit
 
 _WORD_SIZES = (4, 8)
 _SIZE_MEMBER = 4

@@ -12,9 +12,10 @@ from conformance.abi import grammar, rfc
 from conformance.model import bpf_context, recording, writing
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
+from conformance.model.process import OpenFile, Process
 from conformance.model.registration import copy_string
 from conformance.model.status_text import USERS
-from conformance.model.world import OpenFile, Process, World
+from conformance.model.world import World
 from conformance.model.writing import Segment
 
 

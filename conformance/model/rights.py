@@ -11,7 +11,8 @@ from conformance.model import places, tracefs
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.places import MAY_READ, MAY_SEARCH, MAY_WRITE, TRACEFS, Attributes, Mount
-from conformance.model.world import Process, World
+from conformance.model.process import Process
+from conformance.model.world import World
 from conformance.program import operations as op
 from conformance.program import rights
 from conformance.program.rights import Capability

@@ -12,7 +12,8 @@ from conformance.abi.bpf_layouts import ProgramType
 from conformance.model.bpf_programs import Program
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.world import OpenFile, Process, World
+from conformance.model.process import OpenFile, Process
+from conformance.model.world import World
 from conformance.program import operations as op
 
 SOL_SOCKET = 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections.abc import Callable
 from errno import errorcode
@@ -30,12 +29,12 @@ from conformance.model import (
 )
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled, RawReturn
-from conformance.model.memory import PAGE_SIZE, Content, Entry, pages_of
-from conformance.model.world import OpenFile, Process, World
+from conformance.model.process import OpenFile, Process
+from conformance.model.world import World
 from conformance.program import operations as op
 from conformance.program import ring, views
 from conformance.program.operations import View
-from conformance.program.tasks import Mmap32, Read32, Write32
+from conformance.program.tasks import Read32, Write32
 
 # An `id` as the model as a kernel has it: with few behind it.
 _SOME_ID = b"65000\n"
@@ -236,60 +235,6 @@ def _lseek(world: World, operation: op.Lseek) -> Answer:
     return Answer(tracefs.seek_open(world, file, operation.offset, operation.whence))
 
 
-def _mmap(world: World, operation: op.Mmap) -> Answer:
-    process = world.process(operation.actor)
-    shared = bool(operation.flags & mmap.MAP_SHARED)
-    if operation.slot is None:
-        process.memory.map(operation.address, operation.length, operation.protection, shared=shared)
-        return Answer(operation.address)
-    if operation.offset % PAGE_SIZE:
-        raise Errno("EINVAL")
-    file = process.file(operation.slot)
-    numbers = process.memory.free_pages(operation.address, operation.length)
-    entry = _file_mapping(file, operation, shared=shared)
-    if file.perf is not None:
-        perf.map_ring(process, file, operation)
-        return Answer(operation.address)
-    if isinstance(file.object, Content):
-        return mapping.map_file(world, operation, file.object, entry)
-    mapped = file.path == tracefs.page_file(world)
-    if file.path == tracefs.DATA or (mapped and world.status_page is None):
-        raise Errno("ENODEV")
-    if not mapped or world.status_page is None:
-        raise NotModelled(f"mapping of {file.path}")
-    frames = world.status_page.content
-    if len(numbers) != len(frames):
-        # user_status_mmap(): all of it, whatever the offset.
-        raise Errno("EINVAL")
-    process.memory.map_frames(numbers, frames, entry)
-    return Answer(operation.address)
-
-
-def _file_mapping(file: OpenFile, operation: op.Mmap, *, shared: bool) -> Entry:
-    """do_mmap(): the rights of a mapping are bounded by those of the descriptor."""
-    access = file.flags & os.O_ACCMODE
-    may_write = access == os.O_RDWR or not shared
-    if access == os.O_WRONLY or (operation.protection & mmap.PROT_WRITE and not may_write):
-        raise Errno("EACCES")
-    return Entry(operation.protection, shared, may_write=may_write)
-
-
-def _munmap(world: World, operation: op.Munmap) -> Answer:
-    memory = world.process(operation.actor).memory
-    owners = memory.owners(pages_of(operation.address, operation.length))
-    memory.unmap(operation.address, operation.length)
-    for owner in owners:
-        assert isinstance(owner, OpenFile)
-        world.unmapped(owner)
-    return Answer(0)
-
-
-def _mprotect(world: World, operation: op.Mprotect) -> Answer:
-    memory = world.process(operation.actor).memory
-    memory.protect(operation.address, operation.length, operation.protection)
-    return Answer(0)
-
-
 def _store(world: World, operation: op.Store) -> Answer:
     world.process(operation.actor).memory.store(operation.address, operation.data)
     return Answer(len(operation.data))
@@ -382,9 +327,6 @@ _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     op.Writev: _writev,
     op.Pwritev: _pwritev,
     op.Lseek: _lseek,
-    op.Mmap: _mmap,
-    op.Munmap: _munmap,
-    op.Mprotect: _mprotect,
     op.Store: _store,
     op.Load: _load,
     op.ReadFile: _read_file,
@@ -401,7 +343,6 @@ _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     # What 32-bit tasks do alike.
     Read32: _read,
     Write32: _write,
-    Mmap32: _mmap,
     **tasks.HANDLERS,
     **mapping.HANDLERS,
     **rights.HANDLERS,

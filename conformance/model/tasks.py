@@ -14,8 +14,9 @@ from conformance.model import tracefs, writing
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.memory import AddressSpace
+from conformance.model.process import OpenFile, Process
 from conformance.model.sockets import Socket
-from conformance.model.world import OpenFile, Process, World
+from conformance.model.world import World
 from conformance.program import operations as op
 from conformance.program import tasks
 

@@ -24,13 +24,15 @@ from conformance.model import (
     kprobes,
     listening,
     printing,
+    settings,
     status_text,
 )
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.instances import TOP, Instance
 from conformance.model.places import LOCKDOWN, TRACEFS
-from conformance.model.world import OpenFile, Process, World
+from conformance.model.process import OpenFile, Process
+from conformance.model.world import World
 
 DATA = f"{TRACEFS}/user_events_data"
 STATUS = f"{TRACEFS}/user_events_status"
@@ -62,14 +64,6 @@ _GROUP_MODE = 0o640
 _EVENT_FILE = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/(.+)/(\w+)")
 
 _STATS = re.compile(rf"{TRACEFS}/per_cpu/cpu(\d+)/stats")
-# The level of lockdown that hides what the kernel traces.
-# kernel/sysctl.c:proc_get_long: a number of any base of C, and what may stand behind it; no
-# longer than its buffer.
-_SYSCTL_NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)(?![^ \t\n])")
-_SYSCTL_DIGITS = 20
-
-_LOCKDOWN_LEVELS = ("none", "integrity", "confidentiality")
-_CONFIDENTIALITY = 2
 
 # What stands before the body of a trace line: task, pid, cpu, flags, time.
 _LINE_HEAD = "model-1 [000] ..... 0.000000: "
@@ -130,7 +124,7 @@ def _check_locked_down(world: World, path: str) -> None:
 
     Raises Errno("EPERM"), and NotModelled for files of which that is not known.
     """
-    if world.lockdown < _CONFIDENTIALITY or not path.startswith(TRACEFS):
+    if world.lockdown < settings.CONFIDENTIALITY or not path.startswith(TRACEFS):
         return
     if path in (DATA, STATUS, TRACEFS):
         return
@@ -142,7 +136,7 @@ def _check_locked_down(world: World, path: str) -> None:
 def mode(world: World, path: str) -> int:
     """Permission bits of a path.  Raises NotModelled and Errno("ENOENT")."""
     if path == MAXIMUM:
-        _check_limited(world)
+        settings.check_limited(world)
     _check_there(world, path)
     found = event_file(world, path)
     modes = MODES if found is None else _EVENT_MODES
@@ -176,8 +170,7 @@ def read(world: World, process: Process, path: str) -> bytes | None:
         case _ if local == TRACING_ON:
             return b"1\n" if instance.tracing_on else b"0\n"
         case _ if path == MAXIMUM:
-            _check_limited(world)
-            return b"%d\n" % world.table.maximum
+            return b"%d\n" % settings.maximum(world)
         case _ if local == TRACE:
             return trace_text(world, instance)
         case _ if path == hooking.SNAPSHOT:
@@ -309,8 +302,7 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
         case _ if local == TRACING_ON:
             instance.tracing_on = definition.parse_unsigned(text, 10) != 0
         case _ if path == MAXIMUM:
-            _check_limited(world)
-            world.table.maximum = _sysctl(text)
+            settings.set_maximum(world, text)
         case _ if local == BUFFER_SIZE and name != TOP:
             instance.resize(definition.parse_unsigned(text, 10))
         case _ if local == OVERWRITE and name != TOP:
@@ -322,7 +314,7 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
         case _ if path == foreign_probe.DETACH:
             foreign_probe.detach(world)
         case _ if path == LOCKDOWN:
-            _lock_down(world, text)
+            settings.lock_down(world, text)
         case _:
             raise NotModelled(f"writing {path}")
     return len(data)
@@ -383,39 +375,6 @@ def _body(world: World, record: instances.Record) -> str:
     if event is None:
         return f"Unknown type {record.id}\n"
     return printing.record_text(event.tracepoint, event.fields, record.raw, world.profile)
-
-
-def _check_limited(world: World) -> None:
-    """Where a page gives room to events there is no sysctl for their number."""
-    if not world.profile.has("remote_enable"):
-        raise Errno("ENOENT")
-
-
-def _lock_down(world: World, text: str) -> None:
-    """lockdown_write(): a level, higher than that there is.  Raises Errno."""
-    level = text.removesuffix("\n")
-    if level not in _LOCKDOWN_LEVELS:
-        raise Errno("EINVAL")
-    if _LOCKDOWN_LEVELS.index(level) <= world.lockdown:
-        raise Errno("EPERM")
-    world.lockdown = _LOCKDOWN_LEVELS.index(level)
-
-
-def _sysctl(text: str) -> int:
-    """proc_douintvec(): an unsigned number of 32 bits.  Raises Errno("EINVAL")."""
-    found = _SYSCTL_NUMBER.match(text.lstrip(definition.SPACES))
-    if found is None or len(found[0]) > _SYSCTL_DIGITS:
-        raise Errno("EINVAL")
-    if text.lstrip(definition.SPACES)[found.end() :].strip(definition.SPACES):
-        raise NotModelled("what a sysctl makes of more than a number, which is not ours")
-    digits = found[0]
-    if digits[:2] in ("0x", "0X"):
-        number = int(digits, 16)
-    else:
-        number = int(digits, 8 if digits.startswith("0") else 10)
-    if number >= 1 << 32:
-        raise Errno("EINVAL")
-    return number
 
 
 def _encode(text: str) -> bytes:

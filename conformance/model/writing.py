@@ -17,7 +17,8 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.instances import Instance, Record, actor_of
 from conformance.model.perf_event import PerfEvent
-from conformance.model.world import OpenFile, Process, World
+from conformance.model.process import OpenFile, Process
+from conformance.model.world import World
 
 Segment = tuple[int, int]
 
