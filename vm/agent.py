@@ -38,6 +38,9 @@ A call is a list; integers are the kernel's, bytes are in hexadecimal.  To an ac
     task; the value is its id), ["exit", STATUS] of its process, ["exit_task", STATUS] of itself
     alone, and ["die"], by SIGKILL.
 
+["unseen", CALL]
+    Any of these up to "take_fd", without a look at the watched memory behind it.
+
 To the supervisor, actor "": ["spawn", ACTOR], ["kill", ACTOR, SIGNAL] (value is the wait status),
 ["reset"] (nobody is left), ["ping"], ["mark", TEXT], ["info"].
 
