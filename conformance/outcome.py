@@ -159,7 +159,10 @@ def _decode(kind: Any, value: object, where: str) -> Any:
     accepted = (int, float) if kind is float else (str,) if issubclass(kind, str) else (kind,)
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
         raise SchemaError(where, f"expected {_NAMES[accepted[0]]}, found {_shown(value)}")
-    return kind(value)
+    try:
+        return kind(value)
+    except OverflowError:
+        raise SchemaError(where, f"{_shown(value)} is too large") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,9 @@ _PATTERNS: tuple[tuple[Kind, str], ...] = (
 )
 _TABLE = tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)
 _ANY = re.compile("|".join(f"(?:{pattern})" for _, pattern in _PATTERNS))
+# printk's records are shorter (PRINTK_MESSAGE_MAX); what a program writes to the console need not
+# be, and some patterns take their time over long lines.
+_LONGEST = 2048
 _STAMP = re.compile(r"^(?:<\d+>)?\[\s*\d+\.\d+\](?:\[\s*[TC]\d+\])? ?")
 
 _PHASES: tuple[tuple[Phase, re.Pattern[str]], ...] = (
@@ -103,7 +106,8 @@ _PHASES: tuple[tuple[Phase, re.Pattern[str]], ...] = (
 def classify(text: str) -> tuple[Finding, ...]:
     """Every report in a console text, in order."""
     found = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, whole in enumerate(text.splitlines(), start=1):
+        line = whole[:_LONGEST]
         if not _ANY.search(line) or MARK_PREFIX in line:
             continue
         kind = next(kind for kind, pattern in _TABLE if pattern.search(line))

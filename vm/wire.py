@@ -59,7 +59,7 @@ def unpack(payload: bytes) -> dict[str, object]:
     try:
         text = payload.decode()
         message, end = _scan(text, 0)
-    except (ValueError, StopIteration) as error:
+    except (ValueError, StopIteration, RecursionError) as error:
         raise FrameError("payload", f"not JSON: {error}") from None
     if end != len(text):
         raise FrameError("payload", f"{len(text) - end} characters after the JSON")

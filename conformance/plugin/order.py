@@ -32,7 +32,7 @@ class Durations:
         """Case id to seconds; nothing where nothing can be read."""
         try:
             return {str(name): float(s) for name, s in json.loads(self._file.read_text()).items()}
-        except (OSError, ValueError, AttributeError, TypeError):
+        except (OSError, ValueError, AttributeError, TypeError, OverflowError, RecursionError):
             return {}
 
     def remember(self, seconds: Mapping[str, float]) -> None:

@@ -154,7 +154,7 @@ def _entries(path: Path, data: bytes) -> Iterator[tuple[str, object]]:
         where = f"line {number}"
         try:
             yield where, json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ReportError.malformed(path, f"{where}: {error}") from error
 
 
