@@ -51,13 +51,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.specification": BELOW_CASES | {"conformance.cases", "conformance.contract"},
     "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases"},
     "conformance.options": {"conformance.report"},
-    "conformance.plugin": BELOW_PLUGIN | {"conformance.options", "kernels", "vm"},
+    "conformance.resuming": {"conformance.options", "conformance.outcome", "conformance.report"},
+    "conformance.plugin": BELOW_PLUGIN
+    | {"conformance.options", "conformance.resuming", "kernels", "vm"},
     "conformance.against": {"conformance.plugin", "conformance.report"},
     "conformance.sessions": {"conformance.options", "conformance.report", "kernels", "vm"},
     "conformance.kernel_commands": {"conformance.report", "kernels"},
     "conformance.cli": BELOW_PLUGIN
     | {"conformance.against", "conformance.options", "conformance.plugin", "conformance.sessions"}
-    | {"conformance.kernel_commands", "kernels", "vm"},
+    | {"conformance.kernel_commands", "conformance.resuming", "kernels", "vm"},
     "kernels": set(),
     # The guest's half runs without a host around it; the channel's framing is shared.
     "vm.guest": {"vm.wire"},

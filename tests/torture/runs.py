@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from conformance.outcome import Blame, Outcome
-from conformance.report.journal import read_journal
+from conformance.report.replay import read_journal
 from tests.drills import provoke
 from tests.torture.faults import Fault, Verdict
 from tests.torture.place import Place
@@ -176,7 +176,15 @@ class Runs:
     ) -> int:
         argv = ["-m", "pytest", *(f"conformance/cases/test_{name}.py" for name in FILES)]
         argv += ["-p", "no:cacheprovider", "-p", "no:terminalreporter", "--tb=no"]
-        argv += ["-p", "no:hypothesispytest", "-p", "no:tmpdir", f"--kernel={KERNEL}", "-n2", "--dist=worksteal"]
+        argv += [
+            "-p",
+            "no:hypothesispytest",
+            "-p",
+            "no:tmpdir",
+            f"--kernel={KERNEL}",
+            "-n2",
+            "--dist=worksteal",
+        ]
         argv += [f"-k{KEYWORD}", f"{option}={out}"]
         with self._place.start(argv, environment) as process:
             if fill_after_s is not None:
