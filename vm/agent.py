@@ -57,6 +57,9 @@ from vm.channel import Channel
 from vm.deadline import Deadline
 from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
 
+# More requests than any guest is sent before its state is saved.
+_RESTORED = 1 << 32
+
 Call = Sequence[Any]
 Watch = Sequence[Sequence[Any]]
 Result = dict[str, Any]
@@ -77,7 +80,10 @@ class _Actor:
 class Agent:
     """One conversation with the agent of one boot; after a ChannelBroken it is over."""
 
-    def __init__(self, channels: Sequence[Channel], port_names: Sequence[str]) -> None:
+    def __init__(
+        self, channels: Sequence[Channel], port_names: Sequence[str], *, restored: bool = False
+    ) -> None:
+        """``restored`` is a guest that was asked things before, in another conversation."""
         self._supervisor, *_ = self._channels = list(channels)
         self._port_names = list(port_names)
         self._free = list(range(len(channels) - 1, 0, -1))
@@ -87,7 +93,8 @@ class Agent:
         self._tasks: dict[str, dict[str, int]] = {}
         #: Ends of processes we had not heard of yet.
         self._strays: dict[int, int] = {}
-        self._number = 0
+        # A guest takes no number twice.
+        self._number = _RESTORED if restored else 0
 
     def close(self) -> None:
         """Hang up: the guest powers itself off.  Idempotent."""

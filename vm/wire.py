@@ -42,7 +42,7 @@ _encode = make_encoder(None, _foreign, encode_basestring_ascii, None, ":", ",", 
 
 
 class FrameError(Exception):
-    """The stream is corrupt; `part` is "magic", "length", "checksum" or "payload"."""
+    """The stream is corrupt; `part` is "magic", "length", "checksum", "payload" or "order"."""
 
     def __init__(self, part: str, detail: str) -> None:
         super().__init__(f"frame {part}: {detail}")

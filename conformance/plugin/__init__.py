@@ -83,6 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
     worker_input: dict[str, Any] = getattr(config, "workerinput", {})
     if INPUT in worker_input:
         told = json.loads(worker_input[INPUT])
+        settle(config.option)
         # Who is told of what we find out is gone when the controller is.
         tie(told["controller"])
         directory = Path(told["directory"]) / worker_input["workerid"]
