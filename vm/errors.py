@@ -2,12 +2,17 @@
 
 HostTrouble is for whoever runs the host; GuestTrouble is about the kernel that was booted or the
 agent in it, and says nothing about who is right.  `mend` says what to do, `console` holds the
-slice of the guest's console that belongs to the error, where there is one.
+slice of the guest's console that belongs to the error, where there is one, and `findings` what the
+kernel reported there.
 """
 
 from __future__ import annotations
 
 import signal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vm.findings import Finding
 
 
 class VmError(Exception):
@@ -17,6 +22,7 @@ class VmError(Exception):
         super().__init__(message)
         self.mend = mend
         self.console = console
+        self.findings: tuple[Finding, ...] = ()
 
 
 class HostTrouble(VmError):
@@ -79,6 +85,10 @@ class GuestCrashed(GuestTrouble):
     def __init__(self, evidence: str, *, console: str = "") -> None:
         super().__init__(f"the guest crashed: {evidence}", console=console)
         self.evidence = evidence
+
+
+class GuestOutOfMemory(GuestTrouble):
+    """The guest's kernel killed a process of ours for want of memory."""
 
 
 class ChannelBroken(GuestTrouble):

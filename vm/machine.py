@@ -18,10 +18,12 @@ from vm.channel import ChannelEnded
 from vm.console import Console
 from vm.deadline import Deadline
 from vm.errors import (
+    ActorDied,
     BootFailed,
     ChannelBroken,
     DiskFull,
     GuestCrashed,
+    GuestOutOfMemory,
     GuestTrouble,
     NoAnswer,
     NoRoot,
@@ -73,6 +75,8 @@ class Machine:
         self._states = States(spec, snapshots)
         self._power: Power | None = None
         self._booted_at = 0
+        #: Where the last mark is: what the kernel says after it between two calls counts as well.
+        self._marked_at: int | None = None
         self._marks = 0
         self._info: dict[str, Any] | None = None
 
@@ -160,7 +164,7 @@ class Machine:
             deadline = self.deadline(_CALL, f"answer from actor {actor!r}")
         try:
             return self._power.agent.call(actor, calls, watch, deadline)
-        except (ChannelBroken, NoAnswer) as trouble:
+        except (ActorDied, ChannelBroken, NoAnswer) as trouble:
             raise self._explain(trouble, since) from trouble
 
     def mark(self, text: str) -> Mark:
@@ -175,6 +179,7 @@ class Machine:
         (result,) = self.call("", [["mark", line]])
         if result["errno"]:
             raise ChannelBroken(f"the guest could not write the mark {line!r}")
+        self._marked_at = since
         return Mark(line, since)
 
     def check(self, mark: Mark) -> None:
@@ -214,6 +219,7 @@ class Machine:
         self._check_disk()
         guest_code.compile_agent()
         self._info = None
+        self._marked_at = None
         with self._states.chosen(cold=cold) as state:
             self.console.append(self._states.boot_console())
             self._booted_at = self.console.position()
@@ -282,17 +288,27 @@ class Machine:
     def _explain(self, trouble: GuestTrouble, since: int) -> VmError:
         """What really happened when a call went wrong: look at QEMU and at the console."""
         returncode = self._ended(trouble)
-        said = self.console.text(since)
+        since = since if self._marked_at is None else min(since, self._marked_at)
         findings = self.console.findings(since)
+        explained = self._explained(trouble, returncode, findings)
+        explained.console = self.console.text(since)
+        explained.findings = findings
+        return explained
+
+    def _explained(
+        self, trouble: GuestTrouble, returncode: int | None, findings: Sequence[Finding]
+    ) -> VmError:
         if crash := _crash(findings):
-            return GuestCrashed(crash.text, console=said)
+            return GuestCrashed(crash.text)
         if returncode:
-            return QemuDied(returncode, self._said(), console=said)
-        if init := next((found for found in findings if found.kind is Kind.INIT_DIED), None):
-            return ChannelBroken(f"the agent ended: {init.text}", console=said)
+            return QemuDied(returncode, self._said())
+        found = {finding.kind: finding.text for finding in findings}
+        if Kind.INIT_DIED in found:
+            return ChannelBroken(f"the agent ended: {found[Kind.INIT_DIED]}")
         if returncode == 0:
-            return GuestCrashed("the guest reset without a word on its console", console=said)
-        trouble.console = said
+            return GuestCrashed("the guest reset without a word on its console")
+        if Kind.OUT_OF_MEMORY in found:
+            return GuestOutOfMemory(f"{trouble}: {found[Kind.OUT_OF_MEMORY]}")
         return trouble
 
     def _ended(self, trouble: GuestTrouble) -> int | None:
