@@ -55,6 +55,10 @@ class QemuDied(HostTrouble):
         )
 
 
+class QemuStuck(HostTrouble):
+    """QEMU does not run, or has stopped the machine: the guest cannot answer."""
+
+
 class DiskFull(HostTrouble):
     """No space where the console is recorded."""
 
@@ -96,7 +100,16 @@ class ChannelBroken(GuestTrouble):
 
 
 class NoAnswer(GuestTrouble):
-    """A deadline passed; the message says what was waited for, and how long."""
+    """A deadline passed; the message says what was waited for, and how long.
+
+    `frames` are the functions in which the kernel was found, if it was.
+    """
+
+    frames: tuple[str, ...] = ()
+
+
+class AgentStuck(GuestTrouble):
+    """A deadline passed while the kernel waited for programs, and not they for it."""
 
 
 class ActorDied(GuestTrouble):

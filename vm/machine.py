@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +18,10 @@ from vm.argv import MachineSpec
 from vm.channel import ChannelEnded
 from vm.console import Console
 from vm.deadline import Deadline
+from vm.diagnosis import Party, diagnose
 from vm.errors import (
     ActorDied,
+    AgentStuck,
     BootFailed,
     ChannelBroken,
     DiskFull,
@@ -28,11 +31,13 @@ from vm.errors import (
     NoAnswer,
     NoRoot,
     QemuDied,
+    QemuStuck,
     VmError,
 )
 from vm.findings import FATAL, MARK_PREFIX, Finding, Kind
 from vm.monitor import StillStopped
 from vm.power import Power
+from vm.process import Shares
 from vm.snapshot import Snapshots
 from vm.states import States
 
@@ -43,6 +48,11 @@ _CALL = 4.0
 _HEALTH = 1.0
 _MARK = 1.0
 _BOOT = 12.0
+#: What an answer to a ping takes at most where nothing else runs, and how often it is measured;
+#: beyond so many times longer nothing is scaled.
+_PING = 0.0004
+_PINGS = 3
+_SLOWEST = 8.0
 #: After the channel has ended: QEMU's own end, and the last lines on the console.
 _GRACE = 2.0
 #: init/do_mounts.c: no driver for the root, or no file system.
@@ -77,6 +87,8 @@ class Machine:
         self._booted_at = 0
         #: Where the last mark is: what the kernel says after it between two calls counts as well.
         self._marked_at: int | None = None
+        self._shares: Shares | None = None
+        self._pace = 1.0
         self._marks = 0
         self._info: dict[str, Any] | None = None
 
@@ -138,9 +150,18 @@ class Machine:
             self._info = json.loads(bytes.fromhex(result["data"]))
         return self._info
 
+    @property
+    def slowness(self) -> float:
+        """How many times longer things take here than on an unhurried machine with KVM.
+
+        What is known of the accelerator, and more where this guest was seen to be slower.
+        """
+        return self.spec.accelerator.slowness * self._pace
+
     def deadline(self, seconds: float, what: str) -> Deadline:
-        """A deadline of so many seconds on an unhurried machine, scaled for the accelerator."""
-        return Deadline(seconds * self.spec.accelerator.slowness, what)
+        """A deadline of so many seconds on an unhurried machine, scaled to this one."""
+        basis = f"{seconds:g} s x {self.slowness:.3g} for {self.spec.accelerator.name}"
+        return Deadline(seconds * self.slowness, what, basis)
 
     def call(
         self,
@@ -180,6 +201,8 @@ class Machine:
         if result["errno"]:
             raise ChannelBroken(f"the guest could not write the mark {line!r}")
         self._marked_at = since
+        if self._power is not None:
+            self._shares = self._power.qemu.shares()
         return Mark(line, since)
 
     def check(self, mark: Mark) -> None:
@@ -199,8 +222,10 @@ class Machine:
 
     def healthy(self) -> bool:
         """Whether the agent answers a ping at once and nothing fatal is on the console."""
+        if self._power is None:
+            return False
         try:
-            self.call("", [["ping"]], deadline=self.deadline(_HEALTH, "answer to a ping"))
+            self._ping(self._power)
         except VmError:
             return False
         return not any(found.kind in FATAL for found in self.console.findings(self._booted_at))
@@ -242,9 +267,22 @@ class Machine:
                 if self._states.wanted and not self._saved(self._power):
                     self._start(cold=True)
                     self._booted(self._power, self.deadline(_BOOT, "agent after another boot"))
+            self._pace = self._measured(self._power)
         except BaseException:
             self._stop()
             raise
+
+    def _measured(self, power: Power) -> float:
+        """How many times slower than its accelerator should be this guest answers, at least 1."""
+        took = []
+        for _ in range(_PINGS):
+            began = time.monotonic()
+            self._ping(power)
+            took.append(time.monotonic() - began)
+        return min(max(1.0, min(took) / (_PING * self.spec.accelerator.slowness)), _SLOWEST)
+
+    def _ping(self, power: Power) -> None:
+        power.agent.call("", [["ping"]], (), self.deadline(_HEALTH, "answer to a ping"))
 
     def _restored(self, power: Power, deadline: Deadline) -> bool:
         """Whether the machine goes on from the saved state; it is off if not."""
@@ -290,8 +328,9 @@ class Machine:
         returncode = self._ended(trouble)
         since = since if self._marked_at is None else min(since, self._marked_at)
         findings = self.console.findings(since)
+        said = self.console.text(since)
         explained = self._explained(trouble, returncode, findings)
-        explained.console = self.console.text(since)
+        explained.console = said + explained.console
         explained.findings = findings
         return explained
 
@@ -309,7 +348,26 @@ class Machine:
             return GuestCrashed("the guest reset without a word on its console")
         if Kind.OUT_OF_MEMORY in found:
             return GuestOutOfMemory(f"{trouble}: {found[Kind.OUT_OF_MEMORY]}")
-        return trouble
+        return self._diagnosed(trouble) if isinstance(trouble, NoAnswer) else trouble
+
+    def _diagnosed(self, trouble: NoAnswer) -> VmError:
+        """Whose fault it is that no answer came."""
+        power, slowness = self._power, self.slowness
+        if power is None or not power.qemu.alive():
+            return trouble
+        found = diagnose(power, self.console, self._shares or power.qemu.shares(), slowness)
+        why = f"{trouble}: {found.where}"
+        told: VmError
+        if found.party is Party.HOST:
+            self._check_disk()
+            told = QemuStuck(why, mend="let it run, or give uevt more of the host")
+        elif found.party is Party.AGENT:
+            told = AgentStuck(why)
+        else:
+            told = NoAnswer(why)
+            told.frames = found.frames
+        told.console = found.seen
+        return told
 
     def _ended(self, trouble: GuestTrouble) -> int | None:
         """QEMU's exit status; after the channel's end it is given a moment to come."""

@@ -53,7 +53,7 @@ def frames(lines: Sequence[str]) -> tuple[str, ...]:
     `lines` are the report, its headline first, without stamps.
     """
     stopped = next((n for n, line in enumerate(lines) if n and _AT.search(line)), 0)
-    at = _first(_AT, lines[stopped:]) or _first(_IN, lines[:1])
+    at = _interrupted(lines) or _first(_AT, lines[stopped:]) or _first(_IN, lines[:1])
     after = list(dropwhile(lambda line: not _TRACE.match(line), lines[stopped:]))[1:]
     found = [
         each
@@ -75,6 +75,13 @@ def fingerprint(kind: str, functions: Sequence[str], headline: str) -> str:
     """
     top = "/".join(functions[:TOP])
     return f"{kind}:{top or _without_numbers(headline)}"
+
+
+def _interrupted(lines: Sequence[str]) -> str | None:
+    """The function that an NMI found running: at the bottom of the NMI's own stack."""
+    end = next((n for n, line in enumerate(lines) if "</NMI>" in line), 0)
+    found = _FRAME.match(lines[end - 1]) if end else None
+    return None if found is None else _name(found[2])
 
 
 def _first(pattern: re.Pattern[str], lines: Iterable[str]) -> str | None:

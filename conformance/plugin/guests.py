@@ -33,6 +33,7 @@ from vm.findings import Finding, Kind
 from vm.machine import Machine, MachineSpec, Mark
 from vm.root import interpreter, root_archive
 from vm.snapshot import Snapshots
+from vm.stacks import fingerprint
 
 # Seconds of an idle machine from QEMU's start to the agent's first answer.
 BOOT_S = 12.0
@@ -43,6 +44,8 @@ _COUNTERS = 1 << 24
 _BOOTS = 2
 # Lines of the console that are no complaint about what a case did.
 _HARMLESS = frozenset({Kind.INIT_DIED})
+# In the place of a report's kind, of a kernel that was found where it hangs.
+_HANG = "hang"
 # The names of the agent's processes.
 _OURS = re.compile(r"|python3?(\.\d+)?|uevt_.*")
 
@@ -236,6 +239,9 @@ def explain(error: BaseException, answered_before: bool) -> Trouble | None:
     reason = f"{error}" + (f"; {error.mend}" if error.mend else "")
     outcome, blame = _judge(error, answered_before)
     reports = tuple(report(each) for each in error.findings if each.kind not in _HARMLESS)
+    if isinstance(error, NoAnswer) and error.frames:
+        hang = fingerprint(_HANG, error.frames, "")
+        reports += (Report(_HANG, f"{error}", hang, error.frames),)
     return Trouble(outcome, blame, reason, error.console, reports)
 
 
@@ -258,6 +264,9 @@ def _judge(error: VmError, answered_before: bool) -> tuple[Outcome, Blame]:
     match error:
         case GuestCrashed():
             return Outcome.CRASH, Blame.KERNEL
+        case NoAnswer() if error.frames:
+            # It was seen where it hangs, even if an earlier case had it do so.
+            return Outcome.TIMEOUT, Blame.KERNEL
         case NoAnswer():
             return timed_out(answered_before=answered_before)
         case CallRefused():
