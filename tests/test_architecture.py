@@ -22,7 +22,7 @@ BELOW_PLUGIN = (
     | {"conformance.cases", "conformance.leftovers", "conformance.measured"}
     | {"conformance.attempt", "conformance.runner", "conformance.report"}
     | {"conformance.facilities", "conformance.surroundings"}
-    | {"conformance.usermodules"}
+    | {"conformance.usermodules", "conformance.complaints"}
 )
 
 # Room -> the other rooms it may import.  A module belongs to the longest name that
@@ -46,7 +46,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | JUDGING
     | {"conformance.cases", "conformance.leftovers", "conformance.measured"}
     | {"conformance.attempt", "conformance.facilities", "conformance.surroundings"}
-    | {"conformance.usermodules"},
+    | {"conformance.usermodules", "conformance.complaints"},
+    "conformance.complaints": {"conformance.outcome"},
     "conformance.contract": BELOW_CASES | {"conformance.cases"},
     "conformance.specification": BELOW_CASES | {"conformance.cases", "conformance.contract"},
     "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases"},

@@ -273,7 +273,7 @@ class Agent:
         for channel in ready:
             channel.fill()
         if not ready:
-            waited = f"no {deadline.what} within {deadline.seconds:g} s"
+            waited = f"no {deadline.what} within {deadline.limit}"
             if pending := max(channel.pending for channel in channels):
                 raise ChannelBroken(f"{waited}, only {pending} bytes of a frame")
             raise NoAnswer(waited)
