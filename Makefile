@@ -62,3 +62,7 @@ coverage: setup ## what the cases execute of user_events, beside upstream's self
 bench: setup ## measure what the harness costs; the table is kept in docs/performance.md
 	@$(BIN)/uevt kernels build $(KERNEL) >/dev/null
 	@$(BIN)/python -m tests.bench $(KERNEL) --keep
+
+.PHONY: fuzz
+fuzz: setup ## a million wrong inputs for all that reads what may be hostile; what is found is kept
+	@$(BIN)/python -m tests.fuzz

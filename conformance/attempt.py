@@ -19,6 +19,7 @@ from conformance.outcome import (
     Evidence,
     Mismatch,
     Outcome,
+    Report,
     SkipReason,
 )
 from conformance.program import operations as op
@@ -31,12 +32,13 @@ from conformance.sut.user_events import UserEvents
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What an exception says about a case: outcome, whose fault, why, console slice."""
+    """What an exception says about a case: outcome, whose fault, why, console and reports."""
 
     outcome: Outcome
     blame: Blame
     reason: str
     console: str = ""
+    reports: tuple[Report, ...] = ()
 
 
 Explain = Callable[[BaseException, bool], Trouble | None]
@@ -197,22 +199,8 @@ class Attempt:
             mismatches=mismatches,
             evidence=evidence,
             digest=digest(self.program),
+            reports=trouble.reports,
         )
-
-
-def with_splats(judged: CaseResult, splats: list[str], console: str) -> CaseResult:
-    """The kernel complained on its console: a case cannot pass then."""
-    if not splats:
-        return judged
-    complaints = tuple(Mismatch(0, "console", "no complaint", line) for line in splats)
-    return replace(
-        judged,
-        outcome=Outcome.FAIL,
-        blame=Blame.KERNEL,
-        reason=judged.reason or f"the kernel complained: {splats[0]}",
-        mismatches=judged.mismatches + complaints,
-        evidence=replace(judged.evidence, console=console),
-    )
 
 
 def _allowed(step: Step) -> str:

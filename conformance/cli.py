@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance import kernel_commands
-from conformance.options import STDOUT, declare, make_absolute, open_ktap
+from conformance.options import STDOUT, declare, make_absolute, open_ktap, settle
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code
 from conformance.report.ktap_stream import KtapRuns
+from conformance.resuming import recall
 from conformance.sessions import ROOT, become, decisive, session
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
 
@@ -113,10 +114,13 @@ def _doctor(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     """One pytest session for each kernel; the worst of their exit codes."""
-    style = ExitStyle(arguments.exit_style)
-    kernels: list[str] = arguments.kernel
     # The session runs in the checkout.
     make_absolute(arguments)
+    if arguments.resume is not None and len(arguments.kernel) <= 1:
+        arguments = _resumed(arguments)
+    settle(arguments)
+    style = ExitStyle(arguments.exit_style)
+    kernels: list[str] = arguments.kernel
     for name in _DIRECTORIES:
         if os.environ.get(name):
             os.environ[name] = str(Path(os.environ[name]).absolute())
@@ -140,6 +144,21 @@ def _run(arguments: argparse.Namespace) -> int:
     return _several(arguments, kernels or [None])
 
 
+def _resumed(arguments: argparse.Namespace) -> argparse.Namespace:
+    """With what the run in --resume DIR was asked, where nothing else is said.
+
+    Raises ReportError.
+    """
+    if arguments.against is not None:
+        what = "--against makes two runs, and --resume goes on with one"
+        raise ReportError(Path(arguments.resume), what, "resume each, then uevt compare BASE NEW")
+    only = next(iter(arguments.kernel), None)
+    filled = argparse.Namespace(**{**vars(arguments), "kernel": only})
+    recall(filled)
+    filled.kernel = [] if filled.kernel is None else [filled.kernel]
+    return filled
+
+
 def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> int:
     """A session, or two, for each kernel; Ctrl-C and SIGTERM end the whole."""
     from conformance.against import judge, require_patches
@@ -149,15 +168,15 @@ def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> in
     if arguments.against is not None:
         for kernel in kernels:
             require_patches(arguments, kernel)
-    outs = [_out(arguments, kernel) for kernel in kernels]
+    each = [_of_one(arguments, kernel) for kernel in kernels]
     ktap = open_ktap(arguments.ktap) if len(kernels) > 1 else None
     runs = None if ktap is None else KtapRuns(ktap, len(kernels))
     codes: list[int] = []
-    for kernel, out in zip(kernels, outs, strict=True):
+    for kernel, one in zip(kernels, each, strict=True):
         if arguments.against is not None:
             codes += judge(arguments, kernel, session, ROOT / "results", runs)
         else:
-            codes.append(session(arguments, kernel, out, runs=runs))
+            codes.append(session(one, kernel, one.out, runs=runs))
         if codes[-1] == exit_code(Ending.INTERRUPTED, style):
             if runs is not None:
                 runs.bail_out("interrupted")
@@ -174,12 +193,16 @@ def _own_stdout() -> int:
     return number
 
 
-def _out(arguments: argparse.Namespace, kernel: str | None) -> str | None:
-    """Where the results of one of several kernels go."""
+def _of_one(arguments: argparse.Namespace, kernel: str | None) -> argparse.Namespace:
+    """The arguments of one of several kernels, whose results have a directory of their own."""
     from conformance.plugin.target import kernel_id
 
-    name = kernel_id(argparse.Namespace(**{**vars(arguments), "kernel": kernel}))
-    return None if arguments.out is None else str(Path(arguments.out) / name)
+    one = argparse.Namespace(**{**vars(arguments), "kernel": kernel})
+    name = kernel_id(one)
+    for option in ("out", "resume"):
+        if getattr(one, option) is not None:
+            setattr(one, option, str(Path(getattr(one, option)) / name))
+    return one
 
 
 def _compare(arguments: argparse.Namespace) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from argparse import Namespace
-from collections.abc import Callable
+from argparse import ArgumentError, ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -15,12 +15,18 @@ from conformance.report.exits import ExitStyle
 # Options of one value, of several, and of none.
 _VALUES = (
     *("image", "modules", "tree", "ref", "abi", "flavour"),
-    *("tier", "isolation", "shuffle", "out", "exit_style", "ktap"),
+    *("tier", "isolation", "shuffle", "out", "exit_style", "ktap", "resume"),
 )
 _LISTS = ("patch", "config", "module", "append")
 _FLAGS = ("force", "require")
 # Those that name files, from where the user is.
-_PATHS = ("image", "modules", "tree", "out", "patch", "config", "module", "ktap")
+_PATHS = ("image", "modules", "tree", "out", "patch", "config", "module", "ktap", "resume")
+# What is meant where nothing is said; see `settle`.
+_DEFAULTS = {"tier": "quick", "isolation": "need", "exit_style": ExitStyle.DEFAULT.value}
+# Where a run goes and who is told of it: no part of what it is.
+_BESIDE: dict[str, object] = {"out": None, "ktap": None, "resume": None, "force": False}
+# The options of which one names what is judged.
+_KERNELS = ("kernel", "image", "tree")
 # In the place of a file: standard output.
 STDOUT = "-"
 # A descriptor that this process was started with.  Opened by its name a socket would refuse, and
@@ -43,15 +49,56 @@ def declare(add: Callable[..., object]) -> None:
     add("--flavour", metavar="F", help="debug, gcov or fault: a kernel that checks more")
     add("--abi", metavar="A", help="judge by another ABI: 6.8, byte-status or 6.8,SWITCH=no")
     add("--append", metavar="ARGS", help="kernel arguments to add", **several)
-    add("--tier", choices=["quick", "full"], default="quick", help="quick (the default) or full")
-    add("--isolation", choices=["need", "case"], default="need", help=_ISOLATION)
+    add("--tier", choices=["quick", "full"], help="quick (the default) or full")
+    add("--isolation", choices=["need", "case"], help=_ISOLATION)
     add("--shuffle", type=int, metavar="SEED", help="run the cases in an order by chance")
     add("--out", metavar="DIR", help="where results go (default: results/<kernel id>/<UTC stamp>)")
     add("--force", action="store_true", help="replace the results in --out")
+    add("--resume", metavar="DIR", help="go on with the run in DIR, which was killed")
     add("--ktap", metavar="FILE", help="KTAP as cases end, to a file or - for standard output")
     styles = [style.value for style in ExitStyle]
-    add("--exit-style", choices=styles, default="default", help="whose exit codes to use")
+    add("--exit-style", choices=styles, help="whose exit codes to use")
     add("--require", action="store_true", help="a kernel without user_events is a failure")
+
+
+def settle(options: Namespace) -> None:
+    """Let options that nobody gave be what they are then.
+
+    Until then a run that is resumed can say what they were.
+    """
+    for name, value in _DEFAULTS.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+
+
+def asked(options: Namespace) -> tuple[str, ...]:
+    """What a session of these options is asked to run, as words of `uevt run`."""
+    named = [f"--kernel={options.kernel}"] if options.kernel is not None else []
+    named += [f"-k={options.keyword}"] if options.keyword else []
+    return (*named, *words(Namespace(**{**vars(options), **_BESIDE})))
+
+
+def fill(options: Namespace, said: Sequence[str]) -> None:
+    """Let options that nobody gave be what the words of `asked` say.  Raises ValueError."""
+    found = _parsed(said)
+    kernel_given = any(getattr(options, name) is not None for name in _KERNELS)
+    for name, value in vars(found).items():
+        if value and not getattr(options, name) and not (kernel_given and name in _KERNELS):
+            setattr(options, name, value)
+
+
+def _parsed(said: Sequence[str]) -> Namespace:
+    parser = ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
+    parser.add_argument("--kernel")
+    parser.add_argument("-k", dest="keyword", default="")
+    declare(parser.add_argument)
+    try:
+        found, unknown = parser.parse_known_args(list(said))
+    except ArgumentError as error:
+        raise ValueError(str(error)) from error
+    if unknown:
+        raise ValueError(f"{unknown[0]} is no option")
+    return found
 
 
 def make_absolute(options: Namespace) -> None:

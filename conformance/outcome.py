@@ -159,7 +159,10 @@ def _decode(kind: Any, value: object, where: str) -> Any:
     accepted = (int, float) if kind is float else (str,) if issubclass(kind, str) else (kind,)
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
         raise SchemaError(where, f"expected {_NAMES[accepted[0]]}, found {_shown(value)}")
-    return kind(value)
+    try:
+        return kind(value)
+    except OverflowError:
+        raise SchemaError(where, f"{_shown(value)} is too large") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +200,41 @@ class Evidence:
     console: str = ""
 
 
+class ReportKind(StrEnum):
+    """Kinds of reports on a guest's console that the judgement tells apart; there are others."""
+
+    PANIC = "panic"
+    OOPS = "oops"
+    HARD_LOCKUP = "hard_lockup"
+    OUT_OF_MEMORY = "out_of_memory"
+
+
+CRASHING = frozenset({ReportKind.PANIC, ReportKind.OOPS, ReportKind.HARD_LOCKUP})
+"""Kinds after which a kernel cannot be trusted, even if it goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Something that the kernel reported on its console.
+
+    ``title`` is its first line; ``fingerprint`` the same for reports of one cause on whatever
+    kernel, made of ``kind`` and the first of ``frames``, the functions of its stack.  ``context``
+    says who ran, if that was no process of the case; ``after`` names the case after whose end it
+    came, where that is another.  ``allowed`` is the rule that excuses it, "" where none does.
+    """
+
+    kind: str
+    title: str
+    fingerprint: str
+    frames: tuple[str, ...] = ()
+    context: str = ""
+    after: str = ""
+    allowed: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.title} (in {self.context})" if self.context else self.title
+
+
 class Which(StrEnum):
     """Which of two runs of a case."""
 
@@ -220,7 +258,8 @@ class CaseResult:
 
     ``reason`` is one line for people, and for SKIP a ``SkipReason``.  ``adapted`` names
     the switches it depends on that were measured and not taken from the profile.  ``digest``
-    identifies the program that ran, whatever names and addresses it used.  Raises ValueError
+    identifies the program that ran, whatever names and addresses it used.  ``reports`` are what
+    the kernel reported on its console meanwhile.  Raises ValueError
     for an id outside the grammar of case ids, a SKIP without a reason code, or a bad duration.
     """
 
@@ -236,6 +275,7 @@ class CaseResult:
     evidence: Evidence = Evidence()
     rerun: Rerun | None = None
     digest: str | None = None
+    reports: tuple[Report, ...] = ()
 
     def __post_init__(self) -> None:
         if not _CASE_ID.fullmatch(self.id):
@@ -251,6 +291,11 @@ class CaseResult:
     def unexpected(self) -> bool:
         """Whether this outcome makes the run FAIL."""
         return self.outcome in UNEXPECTED
+
+    @property
+    def complained_of(self) -> bool:
+        """Whether the kernel reported something that no rule excuses."""
+        return any(not each.allowed for each in self.reports)
 
     @property
     def not_built(self) -> bool:
@@ -321,12 +366,13 @@ def settle(first: CaseResult, second: CaseResult) -> CaseResult:
 
     CRASH and TIMEOUT stand whatever the re-run says: a race must not wash out a panic.
     When host or guest were to blame the first run said nothing about the kernel, so the
-    re-run's result stands, even if it is an ERROR again.  Raises ValueError for results
+    re-run's result stands, even if it is an ERROR again.  What the kernel reported stands as
+    well: it may have been said too late, but it was said.  Raises ValueError for results
     of two cases, or a first result that is no reason for a re-run.
     """
     if first.id != second.id:
         raise ValueError(f"a re-run of {first.id} cannot be settled with {second.id}")
-    if not lost(first):
+    if not (lost(first) or first.complained_of):
         raise ValueError(f"{first.id} ended with {first.outcome}: its first result stands alone")
     if first.outcome is Outcome.ERROR:
         return replace(second, rerun=_other(first, Which.FIRST))

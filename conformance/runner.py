@@ -13,13 +13,22 @@ from dataclasses import replace
 from typing import Protocol
 
 from conformance.abi.profiles import Profile
-from conformance.attempt import Attempt, Explain, ModuleRefused, NotJudged, with_splats
+from conformance.attempt import Attempt, Explain, ModuleRefused, NotJudged
 from conformance.cases.declare import Case, Facility, Isolation
+from conformance.complaints import complained, of_others
 from conformance.facilities import facilities_of
 from conformance.leftovers import ACTOR, Janitor
 from conformance.measured import Measured, Probe
 from conformance.model.machine import Model
-from conformance.outcome import Blame, CaseResult, Contradiction, Outcome, SkipReason, lost
+from conformance.outcome import (
+    Blame,
+    CaseResult,
+    Contradiction,
+    Outcome,
+    Report,
+    SkipReason,
+    lost,
+)
 from conformance.surroundings import Surroundings
 from conformance.sut.crew import Crew
 from conformance.sut.executor import ModelExecutor
@@ -42,8 +51,10 @@ class Guest(Channel, Protocol):
         """What the console said since a mark."""
         ...
 
-    def splats(self, since: int) -> list[str]:
-        """Warnings and worse on the console since a mark, a line each."""
+    def reports(self, since: int) -> list[Report]:
+        """What the kernel reported on its console since a mark, and before it since it was asked
+        last; that is of another case (``after``).
+        """
         ...
 
     def pristine(self) -> None:
@@ -107,7 +118,7 @@ class Runner:
         self._not_built: NotBuilt | None = None
         self._measured = Measured(profile)
         self._selected: Collection[str] = ()
-        self._lost_probes: list[CaseResult] = []
+        self._beside: list[CaseResult] = []
 
     def measure_with(self, probes: Sequence[Probe], selected: Collection[str] = ()) -> None:
         """Have probes to ask, those that apply to the profile.
@@ -142,9 +153,10 @@ class Runner:
     def take_beside(self) -> list[CaseResult]:
         """What happened beside the cases, told once.
 
-        Probes that lost their guest, and modules of the user's.
+        Probes that lost their guest, what the kernel reported between two cases, and modules of
+        the user's.
         """
-        taken, self._lost_probes = self._lost_probes, []
+        taken, self._beside = self._beside, []
         return taken + self._inserted.take_results()
 
     def finish(self) -> None:
@@ -305,8 +317,15 @@ class Runner:
             # It never began: nothing on the console is about it.
             return judged
         judged = self._undisturbed(attempt, judged)
-        splats = guest.splats(attempt.mark)
-        return with_splats(judged, splats, guest.console(attempt.mark))
+        reports = guest.reports(attempt.mark)
+        if not reports:
+            return judged
+        # Many a check of the kernel's reports once, and is silent from then on.
+        self._lost = True
+        console = guest.console(attempt.mark)
+        others = [each for each in reports if each.after]
+        self._beside += map(self._inserted.accused, of_others(others, judged.id, console))
+        return complained(judged, [each for each in reports if not each.after], console)
 
     def _undisturbed(self, attempt: Attempt, judged: CaseResult) -> CaseResult:
         """A case that has changed what the next one finds did more than it declares."""
@@ -363,7 +382,7 @@ class Runner:
         judged = attempt.judge(case, case_id, error, self._explain)
         settled = self._settled(attempt, case, case_id, judged)
         if lost(settled):
-            self._lost_probes.append(settled)
+            self._beside.append(settled)
             return None
         # What the kernel says on its console is left to the case.
         return judged.outcome is Outcome.PASS

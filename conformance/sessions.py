@@ -141,6 +141,8 @@ def _command(arguments: Namespace, kernel: str | None, out: str | None) -> list[
         options.append("-q")
     # Plugins that a run of cases has no use for, but waits for.
     options += ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:junitxml"]
+    # Which xdist makes directories with, in the temporary one.
+    options += ["-p", "no:tmpdir"]
     if kernel is not None:
         options.append(f"--kernel={kernel}")
     if arguments.keyword is not None:

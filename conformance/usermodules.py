@@ -25,6 +25,7 @@ from conformance.outcome import (
     Evidence,
     Mismatch,
     Outcome,
+    Report,
     SkipReason,
 )
 from conformance.sut.calls import fd, path_in, sys_call
@@ -47,7 +48,7 @@ class Guest(Channel, Protocol):
 
     def mark(self, text: str) -> int: ...
     def console(self, since: int) -> str: ...
-    def splats(self, since: int) -> list[str]: ...
+    def reports(self, since: int) -> Sequence[Report]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class UserModules:
             guest.call("", [["kill", _ACTOR, _SIGKILL]])
             # The console is complete once it has this line.
             guest.mark(f"{words}: done")
-            splats = guest.splats(mark)
+            splats = [str(each) for each in guest.reports(mark)]
         except Exception as error:
             trouble = self._explain(error, True)
             if trouble is None or trouble.outcome not in UNEXPECTED:

@@ -13,7 +13,7 @@ def read_json(file: Path) -> dict[str, object] | None:
     """A record of ours, or None when absent or damaged: then it is made again."""
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) else None
 

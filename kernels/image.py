@@ -5,6 +5,7 @@ Source: Documentation/arch/x86/boot.rst, "The Real-Mode Kernel Header".
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from kernels.errors import UserMistake
@@ -15,6 +16,8 @@ _VERSION_POINTER = slice(0x20E, 0x210)
 # The pointer counts from behind the boot sector.
 _BOOT_SECTOR = 0x200
 _HEADER = 1 << 16
+# init/version.c: UTS_RELEASE, which has at most 64 characters (include/linux/utsname.h).
+_RELEASE = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+~_-]{0,63}")
 
 
 class NoKernelImage(UserMistake):
@@ -42,4 +45,8 @@ def release_of(path: Path) -> str:
     words = header[start:].partition(b"\0")[0].split(None, 1)
     if not words:
         raise NoKernelImage(path, "its setup header names no release")
-    return words[0].decode("ascii", "replace")
+    release = words[0].decode("ascii", "replace")
+    if not _RELEASE.fullmatch(release):
+        # It becomes part of the kernel's id, and so of paths.
+        raise NoKernelImage(path, f"its setup header names the release {release[:64]!r}")
+    return release

@@ -65,18 +65,20 @@ class ModulesDirectory:
         """
         found: dict[str, Loadable] = {}
         for name in names:
-            self._visit(name, found)
+            self._visit(name, found, ())
         return tuple(found.values())
 
-    def _visit(self, name: str, found: dict[str, Loadable]) -> None:
+    def _visit(self, name: str, found: dict[str, Loadable], asked_by: tuple[str, ...]) -> None:
         if name in found or name not in self._files:
             return
+        if name in asked_by:
+            raise NoModules(self._given, f"its {name} needs itself: {' -> '.join(asked_by)}")
         module = Loadable(name, _content(self._files[name]))
         if module.release != self._release:
             why = f"its {name} is for {module.release}, the image is {self._release}"
             raise NoModules(self._given, why)
         for needed in module.depends:
-            self._visit(needed, found)
+            self._visit(needed, found, (*asked_by, name))
         found[name] = module
 
     def _listing(self) -> Iterator[tuple[str, Path]]:

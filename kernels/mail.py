@@ -6,15 +6,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email import message_from_bytes
-from email.message import EmailMessage
-from email.policy import default
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
+from email.message import Message
+from email.policy import compat32
 
 from kernels.diff import Damaged, Diff
 from kernels.patch import ENCODING
 
 # The line between two mails of an mbox has a time and a year.  git-mailsplit(1) asks for them
 # as well and mailbox.mbox does not: a commit message may well have a line that begins "From ".
-_FROM = re.compile(rb"^From \S.*\d\d:\d\d(?::\d\d)? .*\d{4}\s*$", re.MULTILINE)
+_FROM = re.compile(rb"^From (?=(\S[^\n]{0,300})$)", re.MULTILINE)
+_DATED = re.compile(rb"\S.*\d\d:\d\d(?::\d\d)? .*\d{4}\s*")
 _HEADER = re.compile(rb"[A-Za-z][A-Za-z0-9-]*:(?:[ \t]|\r?$)", re.MULTILINE)
 _SUBJECT = re.compile(rb"^Subject:", re.MULTILINE | re.IGNORECASE)
 _REPLY = re.compile(r"(?:re|aw|sv|antw|fwd?)(?:\[\d+\])?:", re.IGNORECASE)
@@ -50,7 +53,7 @@ class Mail:
 def is_mail(data: bytes) -> bool:
     """Whether a file begins as an mbox, or as a mail that was saved, does."""
     data = data.lstrip()
-    if _FROM.match(data):
+    if data.startswith(b"From ") and next(_starts(data), None) == 0:
         return True
     headers = re.split(rb"\r?\n\r?\n", data, maxsplit=1)[0]
     return bool(_HEADER.match(headers) and _SUBJECT.search(headers))
@@ -58,18 +61,26 @@ def is_mail(data: bytes) -> bool:
 
 def mails(data: bytes) -> Iterator[Mail]:
     """The mails of a file, in its order.  Raises ValueError naming the one with a damaged diff."""
-    starts = [match.start() for match in _FROM.finditer(data)]
+    starts = list(_starts(data))
     ends = [*starts[1:], len(data)]
     pairs = zip(starts, ends, strict=True) if starts else [(0, len(data))]
     for start, end in pairs:
         text = data[start:end].lstrip()
         if starts:
             text = text.partition(b"\n")[2]
-        yield _mail(message_from_bytes(text, policy=default))
+        # Newer policies take minutes over a header that means harm.
+        yield _mail(message_from_bytes(text, policy=compat32))
 
 
-def _mail(message: EmailMessage) -> Mail:
-    subject = " ".join(str(message.get("Subject", "")).split())
+def _starts(data: bytes) -> Iterator[int]:
+    """Where the mails of an mbox begin."""
+    for match in _FROM.finditer(data):
+        if _DATED.fullmatch(match[1]):
+            yield match.start()
+
+
+def _mail(message: Message) -> Mail:
+    subject = " ".join(_decoded(str(message.get("Subject", ""))).split())
     reply = bool(_REPLY.match(subject))
     tag = _TAG.search(subject)
     said = tag[1] if tag else ""
@@ -89,7 +100,15 @@ def _mail(message: EmailMessage) -> Mail:
     )
 
 
-def _diff(message: EmailMessage, title: str) -> str:
+def _decoded(header: str) -> str:
+    """The text of a header; what names no encoding that there is stays as it is."""
+    try:
+        return str(make_header(decode_header(header)))
+    except (HeaderParseError, LookupError, ValueError):
+        return header
+
+
+def _diff(message: Message, title: str) -> str:
     """The diffs of all parts that are text, in the bytes that were sent (as git-am takes them)."""
     found = []
     for part in message.walk():

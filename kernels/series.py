@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import re
 import zlib
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from kernels.patch import ENCODING, Patch
 
 # `fix.cocci` or `fix.cocci:kernel/trace,include/linux`.
 _SEMANTIC = re.compile(r"(.+\.cocci)(?::(.+))?")
+# Bytes; a packed file can hold a thousand times what it is long.
+_LONGEST = 64 << 20
 _GZIP = b"\x1f\x8b"
 # What "fix.v2.mbox.gz" is called by: "fix.v2".
 _SUFFIXES = {".gz", ".mbox", ".mbx", ".patch", ".diff", ".eml", ".cocci"}
@@ -53,8 +56,14 @@ def read(given: Path) -> Series:
 
 def _bytes(path: Path) -> bytes:
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if data.startswith(_GZIP) else data
+        with path.open("rb") as file:
+            data = file.read(_LONGEST + 1)
+        if data.startswith(_GZIP):
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+                data = packed.read(_LONGEST + 1)
+        if len(data) > _LONGEST:
+            raise OSError(None, f"holds more than {_LONGEST >> 20} MiB")
+        return data
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise BrokenFile(path, why, "name a file that you can read") from error

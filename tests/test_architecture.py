@@ -22,7 +22,7 @@ BELOW_PLUGIN = (
     | {"conformance.cases", "conformance.leftovers", "conformance.measured"}
     | {"conformance.attempt", "conformance.runner", "conformance.report"}
     | {"conformance.facilities", "conformance.surroundings"}
-    | {"conformance.usermodules"}
+    | {"conformance.usermodules", "conformance.complaints"}
 )
 
 # Room -> the other rooms it may import.  A module belongs to the longest name that
@@ -46,18 +46,21 @@ MAY_IMPORT: dict[str, set[str]] = {
     | JUDGING
     | {"conformance.cases", "conformance.leftovers", "conformance.measured"}
     | {"conformance.attempt", "conformance.facilities", "conformance.surroundings"}
-    | {"conformance.usermodules"},
+    | {"conformance.usermodules", "conformance.complaints"},
+    "conformance.complaints": {"conformance.outcome"},
     "conformance.contract": BELOW_CASES | {"conformance.cases"},
     "conformance.specification": BELOW_CASES | {"conformance.cases", "conformance.contract"},
     "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases"},
     "conformance.options": {"conformance.report"},
-    "conformance.plugin": BELOW_PLUGIN | {"conformance.options", "kernels", "vm"},
+    "conformance.resuming": {"conformance.options", "conformance.outcome", "conformance.report"},
+    "conformance.plugin": BELOW_PLUGIN
+    | {"conformance.options", "conformance.resuming", "kernels", "vm"},
     "conformance.against": {"conformance.plugin", "conformance.report"},
     "conformance.sessions": {"conformance.options", "conformance.report", "kernels", "vm"},
     "conformance.kernel_commands": {"conformance.report", "kernels"},
     "conformance.cli": BELOW_PLUGIN
     | {"conformance.against", "conformance.options", "conformance.plugin", "conformance.sessions"}
-    | {"conformance.kernel_commands", "kernels", "vm"},
+    | {"conformance.kernel_commands", "conformance.resuming", "kernels", "vm"},
     "kernels": set(),
     # The guest's half runs without a host around it; the channel's framing is shared.
     "vm.guest": {"vm.wire"},

@@ -142,7 +142,7 @@ def _recall(store: Path, key: str) -> Accelerator | None:
     try:
         known = json.loads(store.read_text())[key]
         return Accelerator(**{**known, "verdict": Verdict(known["verdict"])})
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         # Absent, of another key or damaged: it is only a cache.
         return None
 
@@ -151,7 +151,7 @@ def _remember(store: Path, key: str, accelerator: Accelerator) -> None:
     try:
         known = json.loads(store.read_text())
         verdicts = dict(known) if isinstance(known, dict) else {}
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         verdicts = {}
     verdicts[key] = asdict(accelerator)
     new = store.with_suffix(f".{os.getpid()}")

@@ -60,6 +60,9 @@ from vm.channel import Channel
 from vm.deadline import Deadline
 from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
 
+# More requests than any guest is sent before its state is saved.
+_RESTORED = 1 << 32
+
 Call = Sequence[Any]
 Watch = Sequence[Sequence[Any]]
 Result = dict[str, Any]
@@ -80,7 +83,10 @@ class _Actor:
 class Agent:
     """One conversation with the agent of one boot; after a ChannelBroken it is over."""
 
-    def __init__(self, channels: Sequence[Channel], port_names: Sequence[str]) -> None:
+    def __init__(
+        self, channels: Sequence[Channel], port_names: Sequence[str], *, restored: bool = False
+    ) -> None:
+        """``restored`` is a guest that was asked things before, in another conversation."""
         self._supervisor, *_ = self._channels = list(channels)
         self._port_names = list(port_names)
         self._free = list(range(len(channels) - 1, 0, -1))
@@ -90,7 +96,8 @@ class Agent:
         self._tasks: dict[str, dict[str, int]] = {}
         #: Ends of processes we had not heard of yet.
         self._strays: dict[int, int] = {}
-        self._number = 0
+        # A guest takes no number twice.
+        self._number = _RESTORED if restored else 0
 
     def close(self) -> None:
         """Hang up: the guest powers itself off.  Idempotent."""
@@ -183,6 +190,8 @@ class Agent:
         self._number += 1
         message = {"id": self._number, "calls": [call], "watch": []}
         self._channels[actor.port].send(message, deadline)
+        # Its end may have been told already, with what was heard last.
+        self._hear_supervisor(None)
         while not actor.ended:
             self._wait([self._supervisor], deadline)
             self._hear_supervisor(None)
@@ -231,6 +240,9 @@ class Agent:
         results = reply.get("results")
         if not isinstance(results, list) or len(results) != len(calls):
             raise ChannelBroken(f"{len(calls)} results expected, answer was {reply!r:.200}")
+        for result in results:
+            if not _is_result(result, len(watch)):
+                raise ChannelBroken(f"no result of a call: {result!r:.200}")
         return results
 
     def _hear(self, actor: _Actor | None) -> dict[str, Any] | None:
@@ -247,7 +259,7 @@ class Agent:
     def _hear_supervisor(self, number: int | None) -> dict[str, Any] | None:
         while (message := self._supervisor.take()) is not None:
             if "ended" in message:
-                self._note_end(message["ended"], message["status"])
+                self._note_end(message["ended"], message.get("status"))
             elif self._is_answer(message, number):
                 return message
         return None
@@ -264,7 +276,7 @@ class Agent:
         for channel in ready:
             channel.fill()
         if not ready:
-            waited = f"no {deadline.what} within {deadline.seconds:g} s"
+            waited = f"no {deadline.what} within {deadline.limit}"
             if pending := max(channel.pending for channel in channels):
                 raise ChannelBroken(f"{waited}, only {pending} bytes of a frame")
             raise NoAnswer(waited)
@@ -292,7 +304,9 @@ class Agent:
         if (status := self._strays.pop(actor.pid, None)) is not None:
             self._note_end(actor.pid, status)
 
-    def _note_end(self, pid: int, status: int) -> None:
+    def _note_end(self, pid: object, status: object) -> None:
+        if not isinstance(pid, int) or not isinstance(status, int):
+            raise ChannelBroken(f"process {pid!r:.40} ended with status {status!r:.40}")
         actor = self._by_pid.pop(pid, None)
         if actor is None:
             self._strays[pid] = status
@@ -306,3 +320,31 @@ class Agent:
         self._tasks.pop(actor.name, None)
         self._channels[actor.port].clear()
         self._free.append(actor.port)
+
+
+def _is_result(result: object, watched: int) -> bool:
+    """Whether a guest's word for what a call came to can be relied on to be one.
+
+    Everybody above takes value, errno, data and watch for granted.
+    """
+    match result:
+        case {"value": int(), "errno": int(), "data": data, "watch": list(watch)}:
+            return _is_hex(data) and len(watch) == watched and all(map(_is_seen, watch))
+    return False
+
+
+def _is_seen(text: object) -> bool:
+    return text == NOT_LOOKED_AT or _is_hex(text)
+
+
+def _is_hex(text: object) -> bool:
+    """Whether bytes.fromhex() takes it, None aside."""
+    if text is None:
+        return True
+    if not isinstance(text, str):
+        return False
+    try:
+        bytes.fromhex(text)
+    except ValueError:
+        return False
+    return True

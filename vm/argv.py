@@ -39,6 +39,8 @@ _KERNEL_ARGUMENTS = (
     # A busy host without KVM may starve the test of the timer interrupt at boot, which
     # ends in a panic ("IO-APIC + timer doesn't work!").
     "no_timer_check",
+    # An NMI from outside shows where a processor spins: see vm.diagnosis.
+    "unknown_nmi_panic",
 )
 
 

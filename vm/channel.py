@@ -52,8 +52,7 @@ class Channel:
                     # Part of a frame is under way: nothing can follow it.
                     self.close()
                     raise NoAnswer(
-                        f"the guest took no request for {deadline.what} "
-                        f"within {deadline.seconds:g} s"
+                        f"the guest took no request for {deadline.what} within {deadline.limit}"
                     ) from None
             except (OSError, ValueError) as error:
                 raise ChannelEnded(f"the channel ended: {error}") from None

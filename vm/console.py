@@ -20,6 +20,10 @@ from pexpect.spawnbase import SpawnBase
 from vm.deadline import Deadline
 from vm.findings import Finding, Phase, classify, phase
 
+#: Of a slice that is evidence no more bytes are kept than these of its beginning and of its end.
+_HEAD, _TAIL = 1 << 17, 1 << 15
+#: So much is looked through for what the kernel reports.
+_MOST = 1 << 26
 #: How often a file that does not grow is looked at, seconds.
 _LOOK = 0.002
 
@@ -74,17 +78,25 @@ class Console:
                 file.write(text)
 
     def text(self, since: int = 0) -> str:
-        """What was said since a position."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(since)
-                return file.read().decode("utf-8", "replace").replace("\r\n", "\n")
-        except FileNotFoundError:
-            return ""
+        """What was said since a position; of very much the beginning and the end."""
+        end = self.position()
+        if end - since <= _HEAD + _TAIL:
+            return self._read(since, end - since)
+        left_out = end - since - _HEAD - _TAIL
+        head, tail = self._read(since, _HEAD), self._read(end - _TAIL, _TAIL)
+        return f"{head}\n[{left_out} bytes left out]\n{tail}"
 
     def findings(self, since: int = 0) -> tuple[Finding, ...]:
         """Panics, warnings … since a position."""
-        return classify(self.text(since))
+        return classify(self._read(since, _MOST))
+
+    def _read(self, since: int, size: int) -> str:
+        try:
+            with self.path.open("rb") as file:
+                file.seek(since)
+                return file.read(max(0, size)).decode("utf-8", "replace").replace("\r\n", "\n")
+        except FileNotFoundError:
+            return ""
 
     def phase(self, since: int = 0) -> Phase:
         """How far the boot came whose console begins at a position."""

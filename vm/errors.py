@@ -2,12 +2,17 @@
 
 HostTrouble is for whoever runs the host; GuestTrouble is about the kernel that was booted or the
 agent in it, and says nothing about who is right.  `mend` says what to do, `console` holds the
-slice of the guest's console that belongs to the error, where there is one.
+slice of the guest's console that belongs to the error, where there is one, and `findings` what the
+kernel reported there.
 """
 
 from __future__ import annotations
 
 import signal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vm.findings import Finding
 
 
 class VmError(Exception):
@@ -17,6 +22,7 @@ class VmError(Exception):
         super().__init__(message)
         self.mend = mend
         self.console = console
+        self.findings: tuple[Finding, ...] = ()
 
 
 class HostTrouble(VmError):
@@ -47,6 +53,10 @@ class QemuDied(HostTrouble):
             mend="look for the out-of-memory killer, or run the command in qemu.log by hand",
             console=console,
         )
+
+
+class QemuStuck(HostTrouble):
+    """QEMU does not run, or has stopped the machine: the guest cannot answer."""
 
 
 class DiskFull(HostTrouble):
@@ -81,12 +91,25 @@ class GuestCrashed(GuestTrouble):
         self.evidence = evidence
 
 
+class GuestOutOfMemory(GuestTrouble):
+    """The guest's kernel killed a process of ours for want of memory."""
+
+
 class ChannelBroken(GuestTrouble):
     """A corrupt frame, or an end of the channel that the console does not explain."""
 
 
 class NoAnswer(GuestTrouble):
-    """A deadline passed; the message says what was waited for, and how long."""
+    """A deadline passed; the message says what was waited for, and how long.
+
+    `frames` are the functions in which the kernel was found, if it was.
+    """
+
+    frames: tuple[str, ...] = ()
+
+
+class AgentStuck(GuestTrouble):
+    """A deadline passed while the kernel waited for programs, and not they for it."""
 
 
 class ActorDied(GuestTrouble):

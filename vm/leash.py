@@ -14,12 +14,17 @@ import sys
 PR_SET_PDEATHSIG = 1
 
 
-def main(parent: int, argv: list[str]) -> None:
-    """Ask the kernel for SIGKILL when the parent ends, then become the program."""
+def tie(parent: int) -> None:
+    """Ask the kernel for SIGKILL when the parent ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         # It ended before we asked.
         raise SystemExit(1)
+
+
+def main(parent: int, argv: list[str]) -> None:
+    """Die with the parent, and become the program."""
+    tie(parent)
     os.execv(argv[0], argv)
 
 

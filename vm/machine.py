@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,20 +18,26 @@ from vm.argv import MachineSpec
 from vm.channel import ChannelEnded
 from vm.console import Console
 from vm.deadline import Deadline
+from vm.diagnosis import Party, diagnose
 from vm.errors import (
+    ActorDied,
+    AgentStuck,
     BootFailed,
     ChannelBroken,
     DiskFull,
     GuestCrashed,
+    GuestOutOfMemory,
     GuestTrouble,
     NoAnswer,
     NoRoot,
     QemuDied,
+    QemuStuck,
     VmError,
 )
 from vm.findings import FATAL, MARK_PREFIX, Finding, Kind
 from vm.monitor import StillStopped
 from vm.power import Power
+from vm.process import Shares
 from vm.snapshot import Snapshots
 from vm.states import States
 
@@ -41,6 +48,11 @@ _CALL = 4.0
 _HEALTH = 1.0
 _MARK = 1.0
 _BOOT = 12.0
+#: What an answer to a ping takes at most where nothing else runs, and how often it is measured;
+#: beyond so many times longer nothing is scaled.
+_PING = 0.0004
+_PINGS = 3
+_SLOWEST = 8.0
 #: After the channel has ended: QEMU's own end, and the last lines on the console.
 _GRACE = 2.0
 #: init/do_mounts.c: no driver for the root, or no file system.
@@ -73,6 +85,10 @@ class Machine:
         self._states = States(spec, snapshots)
         self._power: Power | None = None
         self._booted_at = 0
+        #: Where the last mark is: what the kernel says after it between two calls counts as well.
+        self._marked_at: int | None = None
+        self._shares: Shares | None = None
+        self._pace = 1.0
         self._marks = 0
         self._info: dict[str, Any] | None = None
 
@@ -134,9 +150,18 @@ class Machine:
             self._info = json.loads(bytes.fromhex(result["data"]))
         return self._info
 
+    @property
+    def slowness(self) -> float:
+        """How many times longer things take here than on an unhurried machine with KVM.
+
+        What is known of the accelerator, and more where this guest was seen to be slower.
+        """
+        return self.spec.accelerator.slowness * self._pace
+
     def deadline(self, seconds: float, what: str) -> Deadline:
-        """A deadline of so many seconds on an unhurried machine, scaled for the accelerator."""
-        return Deadline(seconds * self.spec.accelerator.slowness, what)
+        """A deadline of so many seconds on an unhurried machine, scaled to this one."""
+        basis = f"{seconds:g} s x {self.slowness:.3g} for {self.spec.accelerator.name}"
+        return Deadline(seconds * self.slowness, what, basis)
 
     def call(
         self,
@@ -160,7 +185,7 @@ class Machine:
             deadline = self.deadline(_CALL, f"answer from actor {actor!r}")
         try:
             return self._power.agent.call(actor, calls, watch, deadline)
-        except (ChannelBroken, NoAnswer) as trouble:
+        except (ActorDied, ChannelBroken, NoAnswer) as trouble:
             raise self._explain(trouble, since) from trouble
 
     def mark(self, text: str) -> Mark:
@@ -175,6 +200,9 @@ class Machine:
         (result,) = self.call("", [["mark", line]])
         if result["errno"]:
             raise ChannelBroken(f"the guest could not write the mark {line!r}")
+        self._marked_at = since
+        if self._power is not None:
+            self._shares = self._power.qemu.shares()
         return Mark(line, since)
 
     def check(self, mark: Mark) -> None:
@@ -194,8 +222,10 @@ class Machine:
 
     def healthy(self) -> bool:
         """Whether the agent answers a ping at once and nothing fatal is on the console."""
+        if self._power is None:
+            return False
         try:
-            self.call("", [["ping"]], deadline=self.deadline(_HEALTH, "answer to a ping"))
+            self._ping(self._power)
         except VmError:
             return False
         return not any(found.kind in FATAL for found in self.console.findings(self._booted_at))
@@ -214,6 +244,7 @@ class Machine:
         self._check_disk()
         guest_code.compile_agent()
         self._info = None
+        self._marked_at = None
         with self._states.chosen(cold=cold) as state:
             self.console.append(self._states.boot_console())
             self._booted_at = self.console.position()
@@ -236,9 +267,22 @@ class Machine:
                 if self._states.wanted and not self._saved(self._power):
                     self._start(cold=True)
                     self._booted(self._power, self.deadline(_BOOT, "agent after another boot"))
+            self._pace = self._measured(self._power)
         except BaseException:
             self._stop()
             raise
+
+    def _measured(self, power: Power) -> float:
+        """How many times slower than its accelerator should be this guest answers, at least 1."""
+        took = []
+        for _ in range(_PINGS):
+            began = time.monotonic()
+            self._ping(power)
+            took.append(time.monotonic() - began)
+        return min(max(1.0, min(took) / (_PING * self.spec.accelerator.slowness)), _SLOWEST)
+
+    def _ping(self, power: Power) -> None:
+        power.agent.call("", [["ping"]], (), self.deadline(_HEALTH, "answer to a ping"))
 
     def _restored(self, power: Power, deadline: Deadline) -> bool:
         """Whether the machine goes on from the saved state; it is off if not."""
@@ -282,18 +326,48 @@ class Machine:
     def _explain(self, trouble: GuestTrouble, since: int) -> VmError:
         """What really happened when a call went wrong: look at QEMU and at the console."""
         returncode = self._ended(trouble)
-        said = self.console.text(since)
+        since = since if self._marked_at is None else min(since, self._marked_at)
         findings = self.console.findings(since)
+        said = self.console.text(since)
+        explained = self._explained(trouble, returncode, findings)
+        explained.console = said + explained.console
+        explained.findings = findings
+        return explained
+
+    def _explained(
+        self, trouble: GuestTrouble, returncode: int | None, findings: Sequence[Finding]
+    ) -> VmError:
         if crash := _crash(findings):
-            return GuestCrashed(crash.text, console=said)
+            return GuestCrashed(crash.text)
         if returncode:
-            return QemuDied(returncode, self._said(), console=said)
-        if init := next((found for found in findings if found.kind is Kind.INIT_DIED), None):
-            return ChannelBroken(f"the agent ended: {init.text}", console=said)
+            return QemuDied(returncode, self._said())
+        found = {finding.kind: finding.text for finding in findings}
+        if Kind.INIT_DIED in found:
+            return ChannelBroken(f"the agent ended: {found[Kind.INIT_DIED]}")
         if returncode == 0:
-            return GuestCrashed("the guest reset without a word on its console", console=said)
-        trouble.console = said
-        return trouble
+            return GuestCrashed("the guest reset without a word on its console")
+        if Kind.OUT_OF_MEMORY in found:
+            return GuestOutOfMemory(f"{trouble}: {found[Kind.OUT_OF_MEMORY]}")
+        return self._diagnosed(trouble) if isinstance(trouble, NoAnswer) else trouble
+
+    def _diagnosed(self, trouble: NoAnswer) -> VmError:
+        """Whose fault it is that no answer came."""
+        power, slowness = self._power, self.slowness
+        if power is None or not power.qemu.alive():
+            return trouble
+        found = diagnose(power, self.console, self._shares or power.qemu.shares(), slowness)
+        why = f"{trouble}: {found.where}"
+        told: VmError
+        if found.party is Party.HOST:
+            self._check_disk()
+            told = QemuStuck(why, mend="let it run, or give uevt more of the host")
+        elif found.party is Party.AGENT:
+            told = AgentStuck(why)
+        else:
+            told = NoAnswer(why)
+            told.frames = found.frames
+        told.console = found.seen
+        return told
 
     def _ended(self, trouble: GuestTrouble) -> int | None:
         """QEMU's exit status; after the channel's end it is given a moment to come."""

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import TypeVar
 
 from qemu.qmp import ExecuteError, QMPClient, QMPError
@@ -15,6 +16,8 @@ from vm.errors import HostTrouble
 
 _Answer = TypeVar("_Answer")
 
+#: QEMU's name for the end of the console.
+CONSOLE = "console"
 #: Between two looks at how far QEMU is, seconds.
 _LOOK = 0.002
 _CLOSING = 2.0
@@ -70,6 +73,37 @@ class Monitor:
     def resume(self, deadline: Deadline) -> None:
         """Wait until a machine has taken over the state that it was started with; let it go on."""
         self._run(self._resume(), deadline)
+
+    def status(self, deadline: Deadline) -> str:
+        """What QEMU says of the machine: running, paused, internal-error, io-error …"""
+        return str(self._run(self._ask("query-status"), deadline).get("status"))
+
+    def registers(self, deadline: Deadline) -> str:
+        """The registers of all processors, as QEMU prints them for people."""
+        shown = self._run(self._human("info registers -a"), deadline)
+        return str(shown)
+
+    def nmi(self, deadline: Deadline) -> None:
+        """Send every processor a non-maskable interrupt."""
+        self._run(self._execute("inject-nmi"), deadline)
+
+    def press_break(self, line: Path, console: Path, deadline: Deadline) -> None:
+        """Send BREAK to the console's serial port, which reads from the file `line` from then on.
+
+        It goes on writing to `console`.
+        """
+        files = {"in": str(line), "out": str(console), "append": True}
+        self._run(self._break({"type": "file", "data": files}), deadline)
+
+    async def _break(self, backend: dict[str, object]) -> None:
+        await self._execute("chardev-change", {"id": CONSOLE, "backend": backend})
+        await self._execute("chardev-send-break", {"id": CONSOLE})
+
+    async def _human(self, line: str) -> object:
+        return await self._execute("human-monitor-command", {"command-line": line})
+
+    async def _execute(self, command: str, arguments: dict[str, object] | None = None) -> object:
+        return await (await self._connected()).execute(command, arguments)
 
     def _let_go_on(self, seconds: float) -> None:
         try:

@@ -46,7 +46,7 @@ class Power:
             passed: Sequence[int] = (*channels, monitor_pair[1].fileno())
             qemu = Qemu(argv, log, passed if state is None else (*passed, state))
             ours.pop_all()
-        agent = Agent([Channel(mine) for mine, _ in pairs], names)
+        agent = Agent([Channel(mine) for mine, _ in pairs], names, restored=state is not None)
         return cls(qemu, Monitor(monitor_pair[0]), agent)
 
     def off(self) -> None:

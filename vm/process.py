@@ -7,9 +7,23 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What the host's scheduler gave the threads of a process until a moment (monotonic).
+
+    Seconds that each ran, and waited for a processor; no threads where the host does not say.
+    """
+
+    when: float
+    threads: dict[str, tuple[float, float]]
+
 
 _LEASH = Path(__file__).parent / "leash.py"
 #: SIGKILL needs no more than this, seconds, unless the host is stuck.
@@ -53,6 +67,22 @@ class Qemu:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
+
+    def stopped(self) -> bool:
+        """Whether a signal or a debugger holds it."""
+        with suppress(OSError):
+            state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(") ")[2][:1]
+            return state in "Tt"
+        return False
+
+    def shares(self) -> Shares:
+        """What its threads have got of the host's processors."""
+        threads = {}
+        with suppress(OSError, ValueError):
+            for thread in os.scandir(f"/proc/{self.pid}/task"):
+                ran, waited, _ = Path(thread.path, "schedstat").read_text().split()
+                threads[thread.name] = int(ran) / 1e9, int(waited) / 1e9
+        return Shares(time.monotonic(), threads)
 
     def said(self) -> str:
         """What QEMU itself printed."""

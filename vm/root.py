@@ -71,7 +71,7 @@ def _is_current(known: Path) -> bool:
     try:
         stamps: dict[str, list[int]] = json.loads(known.read_text())
         return all(_stamp(Path(path)) == stamp for path, stamp in stamps.items())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
 
 

@@ -84,7 +84,7 @@ class Snapshots:
                 dict(record["info"]),
             )
             whole = record["schema"] == SCHEMA and found.state.stat().st_size == found.size
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError):
             return None
         with suppress(OSError):
             os.utime(directory)

@@ -42,7 +42,7 @@ _encode = make_encoder(None, _foreign, encode_basestring_ascii, None, ":", ",", 
 
 
 class FrameError(Exception):
-    """The stream is corrupt; `part` is "magic", "length", "checksum" or "payload"."""
+    """The stream is corrupt; `part` is "magic", "length", "checksum", "payload" or "order"."""
 
     def __init__(self, part: str, detail: str) -> None:
         super().__init__(f"frame {part}: {detail}")
@@ -59,7 +59,7 @@ def unpack(payload: bytes) -> dict[str, object]:
     try:
         text = payload.decode()
         message, end = _scan(text, 0)
-    except (ValueError, StopIteration) as error:
+    except (ValueError, StopIteration, RecursionError) as error:
         raise FrameError("payload", f"not JSON: {error}") from None
     if end != len(text):
         raise FrameError("payload", f"{len(text) - end} characters after the JSON")

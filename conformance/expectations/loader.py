@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -129,7 +130,7 @@ def _read(file: Path) -> list[Expectation]:
         raise ExpectationError(
             file, "file", error.strerror or str(error), "make it readable"
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ExpectationError(file, "file", f"is not TOML: {error}", "mend its syntax") from error
     tables = document.pop("expectation", [])
     if document:
@@ -186,8 +187,11 @@ class _Table:
 
     def _pattern(self) -> re.Pattern[str]:
         try:
-            return re.compile(self._text("pattern"), re.DOTALL)
-        except re.error as error:
+            with warnings.catch_warnings():
+                # Of what Python will read in another way one day.
+                warnings.simplefilter("error", FutureWarning)
+                return re.compile(self._text("pattern"), re.DOTALL)
+        except (re.error, FutureWarning, OverflowError, RecursionError) as error:
             raise self._error("pattern", f"is no regular expression: {error}", "mend it") from error
 
     def _condition(self) -> Condition:

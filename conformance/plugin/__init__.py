@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,20 @@ import pytest
 from conformance.abi.profiles import ProfileError
 from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
-from conformance.options import declare, open_ktap
+from conformance.options import asked, declare, open_ktap, settle
 from conformance.plugin.controller import INPUT, NAME, Controller, refuse, results_directory
+from conformance.plugin.order import Earlier
 from conformance.plugin.running import NoExpression, Running, case_of, expression
 from conformance.plugin.target import KERNELS, Target, resolve
 from conformance.plugin.trial import try_image
 from conformance.plugin.worker import Worker
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code
+from conformance.resuming import recall
 from conformance.sut.user_events import UserEvents
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
 from vm.errors import VmError
+from vm.leash import tie
 
 _WORKER = pytest.StashKey[Worker]()
 _CONTROLLER = pytest.StashKey[Controller]()
@@ -49,10 +51,20 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     A run that cannot begin ends here with a contracted exit code, before any session.
     """
     option = config.option
-    if hasattr(config, "workerinput") or all(getattr(option, name) is None for name in KERNELS):
+    if hasattr(config, "workerinput"):
+        return None
+    named = (*KERNELS, "resume")
+    if all(getattr(option, name) is None for name in named):
+        settle(option)
         return None
     try:
-        config.stash[_CONTROLLER] = _controller(config)
+        if option.resume is not None:
+            recall(option)
+        settle(option)
+        controller = _controller(config)
+        if controller.complete:
+            return controller.conclude()
+        config.stash[_CONTROLLER] = controller
     except (NoExpression, ProfileError, UserMistake, ReportError, ExpectationError) as error:
         return _unable(config, error, Ending.USAGE)
     except KernelTrouble as error:
@@ -60,7 +72,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     except (KernelsError, VmError, OSError) as error:
         return _unable(config, error, Ending.HOST)
     except KeyboardInterrupt:
-        return exit_code(Ending.INTERRUPTED, ExitStyle(option.exit_style))
+        return exit_code(Ending.INTERRUPTED, ExitStyle(option.exit_style or "default"))
     return None
 
 
@@ -71,12 +83,16 @@ def pytest_configure(config: pytest.Config) -> None:
     worker_input: dict[str, Any] = getattr(config, "workerinput", {})
     if INPUT in worker_input:
         told = json.loads(worker_input[INPUT])
+        settle(config.option)
+        # Who is told of what we find out is gone when the controller is.
+        tie(told["controller"])
         directory = Path(told["directory"]) / worker_input["workerid"]
-        _judge_here(config, Target.from_json(told["target"]), directory, told["seconds"])
+        target = Target.from_json(told["target"])
+        _judge_here(config, target, directory, Earlier(**told["earlier"]))
     elif _CONTROLLER in config.stash:
         controller = config.stash[_CONTROLLER]
         config.pluginmanager.register(controller, NAME)
-        _judge_here(config, controller.target, controller.directory, controller.seconds)
+        _judge_here(config, controller.target, controller.directory, controller.earlier)
 
 
 def _controller(config: pytest.Config) -> Controller:
@@ -85,21 +101,20 @@ def _controller(config: pytest.Config) -> Controller:
     ktap = open_ktap(config.option.ktap)
     target = resolve(config.option)
     try_image(target)
-    return Controller(config, target, results_directory(config, target), ktap)
+    words = asked(config.option)
+    return Controller(config, target, results_directory(config, target), ktap, words)
 
 
 def _unable(config: pytest.Config, error: Exception, ending: Ending) -> int:
     sys.stderr.write(f"uevt: {_told(error)}\n")
-    return exit_code(ending, ExitStyle(config.option.exit_style))
+    return exit_code(ending, ExitStyle(config.option.exit_style or "default"))
 
 
-def _judge_here(
-    config: pytest.Config, target: Target, directory: Path, seconds: Mapping[str, float]
-) -> None:
+def _judge_here(config: pytest.Config, target: Target, directory: Path, earlier: Earlier) -> None:
     anew = config.option.isolation == "case"
     worker = Worker(target, directory, Expectations.load(), anew=anew)
     config.stash[_WORKER] = worker
-    config.pluginmanager.register(Running(worker, target, seconds), "uevt-running")
+    config.pluginmanager.register(Running(worker, target, earlier), "uevt-running")
 
 
 def _told(error: Exception) -> str:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
+from collections import Counter
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import pytest
 
-from conformance.outcome import CaseResult, Contradiction, decode
+from conformance.outcome import CaseResult, Contradiction, decode, settle
 from conformance.plugin.coverage import NoCoverage
-from conformance.plugin.order import Durations
+from conformance.plugin.order import Durations, Earlier
 from conformance.plugin.recorder import Recorder
 from conformance.plugin.target import Target
 from conformance.plugin.views import views
+from conformance.report import journal
+from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, ending_of, exit_code
 from conformance.report.record import RunRecord
-from conformance.report.rundir import claim, default_directory, link_latest, unused
+from conformance.report.replay import INTERRUPTED, Running
+from conformance.report.rundir import claim, default_directory, link_latest, reserved
+from conformance.resuming import MOST_DEATHS, died, given_up, no_verdict
 from kernels.store import default_root
 
 # The name this plugin is registered by.
@@ -31,6 +38,7 @@ FIRST = "uevt_first"
 BESIDE = "uevt_beside"
 CONTRADICTIONS = "uevt_contradictions"
 START = "uevt_start"
+BEGUN = "uevt_begun"
 
 
 def refuse(config: pytest.Config, why: str, ending: Ending = Ending.USAGE) -> NoReturn:
@@ -58,29 +66,49 @@ def results_directory(config: pytest.Config, target: Target) -> Path:
 
     Raises DirectoryRefused for one that must not be used, OSError for a full disk.
     """
-    if config.option.out is not None:
+    if config.option.resume is not None:
+        directory = Path(config.option.resume).absolute()
+        claim(directory, resume=(directory / journal.NAME).exists())
+    elif config.option.out is not None:
         directory = Path(config.option.out).absolute()
         claim(directory, force=config.option.force)
-        return directory
-    root = config.rootpath / "results"
-    directory = unused(default_directory(root, target.id, datetime.now(UTC)))
-    claim(directory)
+    else:
+        directory = reserved(default_directory(_results(config), target.id, datetime.now(UTC)))
+        claim(directory)
     return directory
+
+
+def _results(config: pytest.Config) -> Path:
+    """Where runs go that nobody names a directory for."""
+    return config.rootpath / "results"
 
 
 class Controller:
     """Records one run."""
 
     def __init__(
-        self, config: pytest.Config, target: Target, directory: Path, ktap: TextIO | None
+        self,
+        config: pytest.Config,
+        target: Target,
+        directory: Path,
+        ktap: TextIO | None,
+        asked: tuple[str, ...],
     ) -> None:
         self.target = target
         self.directory = directory
         self._config = config
-        self._recorder = Recorder(target, directory)
+        self._recorder = Recorder(target, directory, asked)
+        before = self._recorder.before
+        # By the ids of pytest; and how often their process died in this part of the run.
+        self._running: dict[str, Running] = {}
+        self._died_in: Counter[Running] = Counter()
+        for running, result in given_up(before):
+            self._recorder.running(*running)
+            self._recorder.case(result)
         self._durations = Durations(default_root(), target.id)
-        # What each case took when it last ran on this kernel.
-        self.seconds = self._durations.read()
+        suspects = [running.id for running in before.deaths]
+        seconds = self._durations.read()
+        self.earlier = Earlier(seconds, self._recorder.ended, suspects)
         self._selected = 0
         self._abandoned = False
         self._interrupted = False
@@ -88,6 +116,21 @@ class Controller:
         self._views = views(config, self._recorder.head, _shown(directory), ktap)
         # Being told to end is like Ctrl-C: the report of what was done so far is written.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all cases had ended before: there is nothing left but to say so."""
+        return self._recorder.before.selected == len(self.earlier.ended)
+
+    def conclude(self) -> int:
+        """Write and tell what the run had come to; the exit code.  Raises OSError."""
+        how = "had ended" if self._recorder.over else "lacked no case"
+        sys.stderr.write(f"uevt: {_shown(self.directory)} {how}; its reports are written again\n")
+        self._begin(0)
+        code = self._finish("")
+        for view in self._views:
+            view.end(self._record)
+        return code
 
     def abandon(self) -> None:
         """There is nothing to run: leave no trace of this run."""
@@ -99,7 +142,8 @@ class Controller:
         told = {
             "target": self.target.to_json(),
             "directory": str(self.directory),
-            "seconds": self.seconds,
+            "earlier": asdict(self.earlier),
+            "controller": os.getpid(),
         }
         node.workerinput[INPUT] = json.dumps(told)
 
@@ -113,11 +157,20 @@ class Controller:
         if not self._selected:
             self._begin(len(ids))
 
-    def _begin(self, selected: int) -> None:
-        self._selected = selected
-        # Without a case there is no run: see pytest_sessionfinish.
-        for view in self._views if selected else ():
-            view.begin(selected)
+    def _begin(self, left: int) -> None:
+        if not left and not self.earlier.ended:
+            # Without a case there is no run: see pytest_sessionfinish.
+            return
+        try:
+            self._selected = self._recorder.plan(left)
+        except ReportError as error:
+            refuse(self._config, f"{error}; {error.mend}")
+        before, selected = self._recorder.earlier, frozenset(self.earlier.ended)
+        for view in self._views:
+            view.begin(self._selected)
+            for result in before:
+                (view.case if result.id in selected else view.remark)(result)
+        self._selected += len(before) - len(selected)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Say what keeps cases from being found where pytest does not."""
@@ -132,15 +185,22 @@ class Controller:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record the result of a case."""
+        begun = getattr(report, BEGUN, None)
+        if begun is not None:
+            self._running[report.nodeid] = Running(*begun)
+            self._recorder.running(*begun)
         plain = getattr(report, RESULT, None)
         if plain is None:
             return
         result = CaseResult.from_json(plain)
+        running = self._running.pop(report.nodeid)
+        if self._died_in.get(running):
+            result = settle(died(running), result)
         first = getattr(report, FIRST)
         if first is not None:
             self._recorder.attempt(CaseResult.from_json(first))
         if result.not_built:
-            self._recorder.not_built(f"{self.target.id} was built without user_events")
+            self._recorder.not_built(self.target.without_user_events)
         for beside in getattr(report, BESIDE):
             # It was not selected, and counts all the same: once, for all guests.
             told = CaseResult.from_json(beside)
@@ -149,10 +209,38 @@ class Controller:
                 view.remark(told)
         for found in getattr(report, CONTRADICTIONS):
             self._recorder.contradicted(decode(Contradiction, found, CONTRADICTIONS))
-        self._recorder.case(result)
         self._recorder.guest_started(getattr(report, START))
+        self._ended(result)
+
+    def _ended(self, result: CaseResult) -> None:
+        self._recorder.case(result)
         for view in self._views:
             view.case(result)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, sched: Any) -> None:
+        """A process of xdist ended: the case that it ran is run once more, by another one."""
+        running = self._running.pop(crashitem, None)
+        if running is None:
+            return
+        self._died_in[running] += 1
+        deaths = self._died_in[running] + self._recorder.before.deaths[running]
+        if deaths < MOST_DEATHS:
+            self._recorder.attempt(died(running))
+            sched.mark_test_pending(crashitem)
+        else:
+            self._ended(no_verdict(running, deaths))
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
+        """A disk that refuses is no error of ours: one line says so."""
+        if not isinstance(excinfo.value, OSError):
+            return False
+        self._tell_disk(excinfo.value)
+        return True
+
+    def _tell_disk(self, error: OSError) -> None:
+        mend = f"mend that, then go on: uevt run --resume {_shown(self.directory)}"
+        sys.stderr.write(f"uevt: {self.directory}: {error.strerror or error}; {mend}\n")
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Ctrl-C; a session that ends itself raises other exceptions, even of this class."""
@@ -174,15 +262,24 @@ class Controller:
             sys.stderr.write(f"uevt: {why}\n")
             session.exitstatus = exit_code(Ending.USAGE, style)
             return
-        note = "interrupted" if self._interrupted else ""
-        self._record = self._recorder.finish(self._selected, note)
-        self._durations.remember({case.id: case.duration_s for case in self._record.cases})
-        if self._config.option.out is None:
+        try:
+            session.exitstatus = self._finish(INTERRUPTED if self._interrupted else "")
+        except OSError as error:
+            self._tell_disk(error)
+            session.exitstatus = exit_code(Ending.HOST, style)
+
+    def _finish(self, note: str) -> int:
+        """Write the results; the exit code.  Raises OSError."""
+        record = self._recorder.finish(self._selected, note)
+        self._durations.remember({case.id: case.duration_s for case in record.cases})
+        if self._config.option.out is None and self.directory.parents[1] == _results(self._config):
             link_latest(self.directory)
-        verdict = ending_of(self._record.verdict)
-        ending = Ending.INTERRUPTED if self._interrupted else verdict
-        session.exitstatus = exit_code(
-            ending, style, origin=self.target.origin, require=self._config.option.require
+        self._record = record
+        return exit_code(
+            Ending.INTERRUPTED if note else ending_of(record.verdict),
+            ExitStyle(self._config.option.exit_style),
+            origin=self.target.origin,
+            require=self._config.option.require,
         )
 
     @pytest.hookimpl(trylast=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shlex
 import time
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 
 from conformance.attempt import Trouble
 from conformance.leftovers import ACTOR
-from conformance.outcome import Blame, Outcome, timed_out
+from conformance.outcome import Blame, Outcome, Report, timed_out
 from conformance.plugin.coverage import COUNTERS
 from conformance.plugin.recorder import CONSOLE
 from conformance.plugin.target import Target
@@ -28,10 +29,11 @@ from vm.errors import (
     NoAnswer,
     VmError,
 )
-from vm.findings import Kind
+from vm.findings import Finding, Kind
 from vm.machine import Machine, MachineSpec, Mark
 from vm.root import interpreter, root_archive
 from vm.snapshot import Snapshots
+from vm.stacks import fingerprint
 
 # Seconds of an idle machine from QEMU's start to the agent's first answer.
 BOOT_S = 12.0
@@ -42,6 +44,10 @@ _COUNTERS = 1 << 24
 _BOOTS = 2
 # Lines of the console that are no complaint about what a case did.
 _HARMLESS = frozenset({Kind.INIT_DIED})
+# In the place of a report's kind, of a kernel that was found where it hangs.
+_HANG = "hang"
+# The names of the agent's processes.
+_OURS = re.compile(r"|python3?(\.\d+)?|uevt_.*")
 
 
 class ConfigLost(HostTrouble):
@@ -116,6 +122,8 @@ class MachineGuest:
         self._boot_s = BOOT_S * slowness
         # The last mark, until it was seen on the console.
         self._mark: Mark | None = None
+        # The words of the last mark, and of the one before it.
+        self._marked = self._before = ""
         # How far the console was looked through; None before the first look after a boot.
         self._looked: int | None = None
         self._machine = Machine.launch(spec, directory=directory, snapshots=saved_states())
@@ -177,22 +185,27 @@ class MachineGuest:
     def mark(self, text: str) -> int:
         """See conformance.runner.Guest."""
         self._mark = self._machine.mark(text)
+        self._before, self._marked = self._marked, text
         return self._mark.position
 
     def console(self, since: int) -> str:
         """See conformance.runner.Guest."""
         return self._machine.console.text(since)
 
-    def splats(self, since: int) -> list[str]:
+    def reports(self, since: int) -> list[Report]:
         """See conformance.runner.Guest."""
         if self._mark is not None:
             self._machine.check(self._mark)
             self._mark = None
-        # What was said after the last look is nobody's yet: work that the kernel did later.
+        # What was said after the last look is of work that the kernel did later.
         start = since if self._looked is None else min(since, self._looked)
         self._looked = self._machine.console.position()
         found = self._machine.console.findings(start)
-        return [finding.text for finding in found if finding.kind not in _HARMLESS]
+        return [
+            report(each, self._before if start < since and each.mark != self._marked else "")
+            for each in found
+            if each.kind not in _HARMLESS
+        ]
 
     def pristine(self) -> None:
         """See conformance.runner.Guest."""
@@ -200,6 +213,7 @@ class MachineGuest:
         with self._boots.counted():
             self._machine.pristine()
         self._looked = None
+        self._marked = ""
 
     def _keep_counters(self) -> None:
         """Keep what a guest that is about to go has counted, if it still answers."""
@@ -224,13 +238,35 @@ def explain(error: BaseException, answered_before: bool) -> Trouble | None:
         return None
     reason = f"{error}" + (f"; {error.mend}" if error.mend else "")
     outcome, blame = _judge(error, answered_before)
-    return Trouble(outcome, blame, reason, error.console)
+    reports = tuple(report(each) for each in error.findings if each.kind not in _HARMLESS)
+    if isinstance(error, NoAnswer) and error.frames:
+        hang = fingerprint(_HANG, error.frames, "")
+        reports += (Report(_HANG, f"{error}", hang, error.frames),)
+    return Trouble(outcome, blame, reason, error.console, reports)
+
+
+def report(found: Finding, after: str = "") -> Report:
+    """What the kernel reported, in the words of results."""
+    context = "" if _OURS.fullmatch(found.task) else found.task
+    if found.work:
+        context += f", at {found.work}"
+    return Report(
+        found.kind.value,
+        found.text,
+        found.fingerprint,
+        found.frames,
+        context=context,
+        after=after,
+    )
 
 
 def _judge(error: VmError, answered_before: bool) -> tuple[Outcome, Blame]:
     match error:
         case GuestCrashed():
             return Outcome.CRASH, Blame.KERNEL
+        case NoAnswer() if error.frames:
+            # It was seen where it hangs, even if an earlier case had it do so.
+            return Outcome.TIMEOUT, Blame.KERNEL
         case NoAnswer():
             return timed_out(answered_before=answered_before)
         case CallRefused():

@@ -9,6 +9,7 @@ import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +23,19 @@ _UNKNOWN = 0.05
 _SHARED = (Isolation.GLOBAL, Isolation.FATAL)
 
 
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What is known of cases, by their ids, before a run begins or goes on.
+
+    ``seconds`` is what they took when they last ran; ``ended`` have ended, before the run was
+    killed; it may have died of the ``suspects``, which were running then.
+    """
+
+    seconds: Mapping[str, float]
+    ended: Sequence[str] = ()
+    suspects: Sequence[str] = ()
+
+
 class Durations:
     """The seconds that each case took when it last ran on a kernel."""
 
@@ -32,7 +46,7 @@ class Durations:
         """Case id to seconds; nothing where nothing can be read."""
         try:
             return {str(name): float(s) for name, s in json.loads(self._file.read_text()).items()}
-        except (OSError, ValueError, AttributeError, TypeError):
+        except (OSError, ValueError, AttributeError, TypeError, OverflowError, RecursionError):
             return {}
 
     def remember(self, seconds: Mapping[str, float]) -> None:
@@ -45,22 +59,27 @@ class Durations:
 def ordered(
     items: Sequence[Item],
     case_of: Callable[[Item], tuple[Case, str]],
-    seconds: Mapping[str, float],
+    earlier: Earlier,
     seed: int | None = None,
 ) -> list[Item]:
-    """The items in the order to run them, by a ``seed`` if there is one.
+    """The items that have not ended in the order to run them, by a ``seed`` if there is one.
 
+    Suspects go last: were it chance that the run died in one, it is not chance twice.
     Cases that begin on a system without events come one after the other, so that the system
     has to be emptied once.  Of the others the longest come first: guests side by side then end
     at about the same time.
     """
+    found = list(items)
     if seed is not None:
-        shuffled = list(items)
-        random.Random(seed).shuffle(shuffled)
-        return shuffled
+        random.Random(seed).shuffle(found)
+    gone, last = frozenset(earlier.ended), frozenset(earlier.suspects)
 
-    def key(item: Item) -> tuple[bool, float]:
+    def key(item: Item) -> tuple[bool, bool, float]:
         case, case_id = case_of(item)
-        return case.isolation not in _SHARED, -seconds.get(case_id, _UNKNOWN)
+        suspected = case_id in last
+        if seed is not None:
+            return suspected, False, 0.0
+        longest = -earlier.seconds.get(case_id, _UNKNOWN)
+        return suspected, case.isolation not in _SHARED, longest
 
-    return sorted(items, key=key)
+    return sorted((item for item in found if case_of(item)[1] not in gone), key=key)

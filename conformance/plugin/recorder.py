@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import platform
 import shutil
@@ -16,12 +17,17 @@ from conformance.outcome import CaseResult, Contradiction, Outcome
 from conformance.plugin.coverage import COUNTERS, Counted, Coverage, NoCoverage, coverage
 from conformance.plugin.target import Target
 from conformance.report import journal, junit, ktap, results
-from conformance.report.files import write_atomically
+from conformance.report.errors import ReportError
+from conformance.report.files import TEMPORARY, sweep, write_atomically
 from conformance.report.journal import JournalWriter
 from conformance.report.record import KernelFacts, RunHead, RunRecord
+from conformance.report.replay import read_journal
+from conformance.resuming import require_same
+from kernels.files import digest_of
 from vm.states import BOOTED, RESTORED
 
 _ROOT = Path(__file__).parents[2]
+_ROOMS = ("conformance", "kernels", "vm", "fixtures/modules")
 _GIT_SECONDS = 5.0
 _NO_COUNTERS = "the kernel has to mount debugfs and be built with CONFIG_GCOV_KERNEL"
 CONSOLE = "console.log"
@@ -30,17 +36,75 @@ QEMU_LOG = "qemu.log"
 
 
 class Recorder:
-    """Writes one run into its directory.  Methods raise OSError when the disk refuses."""
+    """Writes one run into its directory, which it goes on with where one had begun there.
 
-    def __init__(self, target: Target, directory: Path) -> None:
+    Methods raise OSError when the disk refuses.
+    """
+
+    def __init__(self, target: Target, directory: Path, asked: tuple[str, ...] = ()) -> None:
+        """``asked`` are the words that ask for this run.
+
+        Raises ReportError for a journal that is being written, is damaged, or another run's.
+        """
         self.directory = directory
-        self.head = _head(target)
+        self.head = _head(target, asked)
         self._started = time.monotonic()
-        self._cases: dict[str, CaseResult] = {}
-        self._contradictions: dict[str, Contradiction] = {}
+        path = directory / journal.NAME
+        self._journal = JournalWriter(path, sync=not target.is_model)
+        try:
+            self.before = read_journal(path)
+            if self.before.head is not None:
+                self._go_on(self.before.head, target)
+            # Everything had been done, to the last line.
+            self.over = self.before.ended and self.before.complete
+            if not self.over:
+                self._journal.begin(self.head)
+        except BaseException:
+            self._journal.close()
+            raise
+        self._cases = dict(self.before.results)
+        self._contradictions = dict(self.before.contradictions)
         self._not_built = ""
-        self._journal = JournalWriter(directory / journal.NAME, sync=not target.is_model)
-        self._journal.begin(self.head)
+        if any(each.not_built for each in self._cases.values()):
+            self.not_built(target.without_user_events)
+
+    def _go_on(self, head: RunHead, target: Target) -> None:
+        require_same(head, self.head, self.directory)
+        if target.counted:
+            what = "cannot go on: what its guests have counted went with them"
+            raise ReportError(self.directory, what, "run anew: another --out")
+        self.head = head
+        if not (self.before.ended and self.before.complete):
+            head.host["resumed"] = f"{self.before.parts} times" if self.before.parts > 1 else "once"
+        sweep(self.directory)
+        self.join_consoles()
+
+    @property
+    def earlier(self) -> list[CaseResult]:
+        """What ended before the cases that are left: results, and what happened beside them."""
+        return list(self._cases.values())
+
+    @property
+    def ended(self) -> list[str]:
+        """The ids of the selected cases among these."""
+        return [name for name in self._cases if name not in self.before.beside]
+
+    def plan(self, left: int) -> int:
+        """So many cases are to be run; returns the number of all.
+
+        Raises ReportError where the journal knows another number.
+        """
+        selected = len(self.ended) + left
+        if self.before.selected is None:
+            self._journal.plan(selected)
+        elif self.before.selected != selected:
+            what = f"selected {self.before.selected} cases, and would select {selected}"
+            raise ReportError(self.directory, what, "run anew: another --out")
+        return selected
+
+    def running(self, case_id: str, tier: str) -> None:
+        """A case begins."""
+        self._journal.running(case_id, tier)
 
     def attempt(self, result: CaseResult) -> None:
         """A case ended and is run once more."""
@@ -58,12 +122,15 @@ class Recorder:
         """
         known = self._cases.get(result.id)
         if known is None or known.outcome is Outcome.PASS:
-            self.case(result)
+            self._cases[result.id] = result
+            self._journal.beside(result)
         return known is None
 
     def contradicted(self, found: Contradiction) -> None:
         """A guest's kernel contradicts a dated switch; every guest says so once or oftener."""
-        self._contradictions[found.switch] = found
+        if found.switch not in self._contradictions:
+            self._contradictions[found.switch] = found
+            self._journal.contradiction(found)
 
     def not_built(self, reason: str) -> None:
         """The kernel has no user_events."""
@@ -73,13 +140,17 @@ class Recorder:
         """How a guest came up; of several, the first that has a reason to tell stands."""
         if how and self.head.host.get("guests", RESTORED) in (BOOTED, RESTORED):
             self.head.host["guests"] = how
+            self._journal.guests(how)
 
     def discard(self) -> None:
         """Forget this run: its files go, and its directory if nothing else is in it.
 
-        May be called again, once the guests are gone and write no more.
+        One that had begun before stays as it is.  May be called again, once the guests are gone
+        and write no more.
         """
         self._journal.close()
+        if self.before.head is not None:
+            return
         for name in (journal.NAME, CONSOLE, QEMU_LOG):
             (self.directory / name).unlink(missing_ok=True)
         for guest in self.directory.glob("gw*"):
@@ -104,13 +175,21 @@ class Recorder:
         return found
 
     def join_consoles(self) -> None:
-        """Put the consoles of guests side by side into one console.log, one after the other."""
+        """Put the consoles of guests side by side into one console.log, one after the other.
+
+        Can be interrupted and repeated at any point.
+        """
         whole = self.directory / CONSOLE
         for part in sorted(self.directory.glob(f"gw*/{CONSOLE}")):
+            mark = part.with_name("joined-at")
+            if not mark.exists():
+                write_atomically(mark, str(whole.stat().st_size if whole.exists() else 0))
             with whole.open("a", errors="replace") as file:
+                file.truncate(int(mark.read_text()))
                 file.write(f"=== guest {part.parent.name} ===\n")
                 file.write(part.read_text(errors="replace"))
-            shutil.rmtree(part.parent)
+            # At once, with its mark: a later guest may have the name.
+            shutil.rmtree(part.parent.rename(self.directory / f"{TEMPORARY}{part.parent.name}"))
 
     def finish(self, selected: int, note: str) -> RunRecord:
         """Write everything that is written at the end."""
@@ -123,20 +202,28 @@ class Recorder:
             head=self.head,
             cases=cases,
             selected=selected,
-            duration_s=round(time.monotonic() - self._started, 3),
+            duration_s=round(self._elapsed(), 3),
             note=note or why,
             not_built=not_built,
             contradictions=tuple(each for _, each in sorted(self._contradictions.items())),
         )
-        self._journal.end(note)
-        self._journal.close()
+        if not self.over:
+            self._journal.end(note)
+        # Until the last of them is there nobody else goes on with this run.
         results.write_results(record, self.directory / results.NAME)
         junit.write_junit(record, self.directory / junit.NAME)
         ktap.write_ktap(record, self.directory / ktap.NAME)
+        self._journal.close()
         return record
 
+    def _elapsed(self) -> float:
+        """Seconds that the run took, without those in which nobody ran it."""
+        if self.over:
+            return self.before.elapsed_s
+        return self.before.elapsed_s + time.monotonic() - self._started
 
-def _head(target: Target) -> RunHead:
+
+def _head(target: Target, asked: tuple[str, ...]) -> RunHead:
     host = {"accel": "none", "machine": platform.machine(), "kernel": platform.release()}
     if target.accelerator is not None:
         host["accel"] = target.accelerator.name
@@ -150,10 +237,13 @@ def _head(target: Target) -> RunHead:
             variant=target.variant,
             config_sha256=target.config_sha256,
             source=target.source,
+            image_sha256=None if target.image is None else digest_of(target.image),
         ),
         host=host,
         started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         suite=_revision(),
+        suite_sha256=_digest(),
+        asked=asked,
         self_check=target.is_model,
     )
 
@@ -171,3 +261,14 @@ def _revision() -> str:
     except (OSError, subprocess.SubprocessError):
         return "unknown"
     return described.stdout.strip()
+
+
+def _digest() -> str:
+    """sha256 over all of this suite that a result can depend on, whatever git knows of it."""
+    found = hashlib.sha256()
+    for room in _ROOMS:
+        for file in sorted((_ROOT / room).rglob("*")):
+            if file.suffix != ".pyc" and file.is_file():
+                found.update(f"{file.relative_to(_ROOT)}\0".encode())
+                found.update(file.read_bytes() + b"\0")
+    return found.hexdigest()

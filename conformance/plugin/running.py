@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from conformance.cases.declare import FULL_MARK, VARIANTS_MARK, Case, Tier, decl
 from conformance.measured import Probe
 from conformance.outcome import CaseResult, Contradiction, Outcome, encode
 from conformance.plugin.controller import (
+    BEGUN,
     BESIDE,
     CONTRADICTIONS,
     FIRST,
@@ -23,7 +24,7 @@ from conformance.plugin.controller import (
     nothing_selected,
     refuse,
 )
-from conformance.plugin.order import ordered
+from conformance.plugin.order import Earlier, ordered
 from conformance.plugin.target import Target
 from conformance.plugin.worker import Worker
 from conformance.report.failure import render_failure
@@ -76,11 +77,10 @@ def _probes(items: list[pytest.Item]) -> list[Probe]:
 class Running:
     """Runs the selected cases of a session, one result each."""
 
-    def __init__(self, worker: Worker, target: Target, seconds: Mapping[str, float]) -> None:
-        """``seconds`` is what cases took when they last ran."""
+    def __init__(self, worker: Worker, target: Target, earlier: Earlier) -> None:
         self._worker = worker
         self._target = target
-        self._seconds = seconds
+        self._earlier = earlier
         # There are cases, if not for this kernel.
         self._any_cases = False
 
@@ -129,7 +129,7 @@ class Running:
         kept = [item for item in cases if item not in gone]
         self._worker.measure_with(_probes(cases), {_named(item)[0].switch for item in kept})
         others = [item for item in items if case_of(item) is None]
-        items[:] = others + ordered(kept, _named, self._seconds, config.option.shuffle)
+        items[:] = others + ordered(kept, _named, self._earlier, config.option.shuffle)
 
     def _selects(self, item: pytest.Item, tier: Tier, wanted: Expression | None) -> bool:
         case = case_of(item)
@@ -156,6 +156,7 @@ class Running:
             return item.stash[_RAISED]
 
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        item.ihook.pytest_runtest_logreport(report=_begun(item, case))
         result, first = self._worker.run(case, _case_id(case, item), attempt)
         if nextitem is None:
             self._worker.finish()
@@ -196,6 +197,13 @@ def expression(keyword: str) -> Expression | None:
         return Expression.compile(keyword) if keyword else None
     except SyntaxError as error:
         raise NoExpression(f"-k {keyword!r} is no expression: {error}") from error
+
+
+def _begun(item: pytest.Item, case: Case) -> pytest.TestReport:
+    """Tells the controller that a case begins: it may be the last that is heard of it."""
+    report = pytest.TestReport(item.nodeid, item.location, {}, "passed", None, "setup")
+    setattr(report, BEGUN, (_case_id(case, item), case.tier.value))
+    return report
 
 
 def _report(

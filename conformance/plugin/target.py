@@ -83,6 +83,11 @@ class Target:
         """The contract.  Raises ProfileError for an ABI that is none."""
         return profile_for(self.abi, base=self.release or None)
 
+    @property
+    def without_user_events(self) -> str:
+        """What there is to say of a kernel that lacks them."""
+        return f"{self.id} was built without user_events"
+
     def to_json(self) -> dict[str, Any]:
         """For a worker process."""
         plain = asdict(self)

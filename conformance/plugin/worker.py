@@ -133,7 +133,12 @@ class Worker:
                 # It was held against a contract that is not this kernel's.
                 return self.run(case, case_id, attempt)
             first = self._runner.compared(case, first.outcome, first)
-        return self.expected(first), None
+        stands = self.expected(first)
+        if stands.complained_of and stands.outcome not in _EXPLAINED:
+            # Alone it shows whether an earlier case had the kernel say so.
+            second = self._once(case, case_id, attempt)
+            return settle(stands, self.expected(second)), first
+        return stands, None
 
     def _once(self, case: Case, case_id: str, attempt: Attempt) -> CaseResult:
         return self._runner.end(case, case_id, attempt())

@@ -24,8 +24,10 @@ def shown(mapping: bytes, sample_type: int) -> str:
     ``sample_type`` says what the samples hold, of it RAW, PERIOD and TID are understood.
     A buffer that its reader has not kept pace with shows no more than what is left of it.
     """
-    head, tail = struct.unpack_from("<QQ", mapping, perf.DATA_HEAD)
     data = mapping[PAGE_SIZE:]
+    if not data or len(data) % PAGE_SIZE:
+        return f"corrupt: a ring of {len(mapping)} bytes\n"
+    head, tail = struct.unpack_from("<QQ", mapping, perf.DATA_HEAD)
     lines = [f"head {head} tail {tail}", *_records(data, head, tail, sample_type)]
     return "".join(f"{line}\n" for line in lines)
 
@@ -41,7 +43,12 @@ def _records(data: bytes, head: int, tail: int, sample_type: int) -> Iterator[st
             yield f"corrupt: a record of {size} bytes at {position}"
             return
         body = _piece(data, position + _HEADER.size, size - _HEADER.size)
-        yield f"{_name(kind)} misc {misc} size {size}{_body(kind, body, sample_type)}"
+        try:
+            shown = _body(kind, body, sample_type)
+        except struct.error:
+            # Shorter than what it says it holds.
+            shown = f" corrupt: {body.hex(' ')}"
+        yield f"{_name(kind)} misc {misc} size {size}{shown}"
         position += size
 
 

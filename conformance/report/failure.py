@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from conformance.outcome import Blame, CaseResult, Mismatch, Rerun, Which
+from conformance.outcome import Blame, CaseResult, Mismatch, Report, Rerun, Which
 from conformance.report.text import folded, one_line, wrapped
 
 # Enough for any ordinary case; a storm of thousands of operations is in results.json.
@@ -30,6 +30,10 @@ def render_failure(result: CaseResult) -> list[str]:
     lines += _part("the kernel said", result.evidence.kernel)
     if result.evidence.docs:
         lines += ["  the documentation says", *wrapped(result.evidence.docs.strip(), indent=4)]
+    if result.reports:
+        lines.append("  the kernel reported")
+        for report in result.reports:
+            lines += _reported(report)
     lines += _part("console", result.evidence.console)
     if result.adapted:
         lines += wrapped(adapted_line(result), indent=2)
@@ -69,6 +73,14 @@ def _difference(mismatch: Mismatch) -> list[str]:
     lines.append("      (- allowed, + observed)")
     # The first two lines of a unified diff name files, which these texts are not.
     return lines + folded(_elided(list(changes)[2:]), indent=6)
+
+
+def _reported(report: Report) -> list[str]:
+    lines = wrapped(one_line(str(report)), indent=4, hanging=4)
+    lines += wrapped(f"fingerprint  {one_line(report.fingerprint)}", indent=6, hanging=13)
+    if report.allowed:
+        lines += wrapped(f"allowed      {one_line(report.allowed)}", indent=6, hanging=13)
+    return lines
 
 
 def _steps(steps: Sequence[str]) -> list[str]:

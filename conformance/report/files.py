@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
+
+# How the names begin of what is there for a moment, and is nobody's if its writer was killed.
+TEMPORARY = ".uevt-"
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -14,8 +20,7 @@ def write_atomically(path: Path, text: str) -> None:
     so that this also holds for a host that loses power.  Raises OSError; the old file is
     then untouched and nothing else is left behind.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    temporary = Path(name)
+    handle, temporary = _temporary(path)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             # mkstemp gives 0600; results are for everybody the directory is for.
@@ -28,6 +33,33 @@ def write_atomically(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
+
+
+def sweep(directory: Path) -> None:
+    """Remove what writers left in a directory who were killed.  Others are left alone."""
+    for left in directory.glob(f"{TEMPORARY}*"):
+        with suppress(OSError):
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left)
+                continue
+            handle = os.open(left, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                # Its writer holds it as long as it lives.
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left.unlink()
+            finally:
+                os.close(handle)
+
+
+def _temporary(path: Path) -> tuple[int, Path]:
+    """A new file beside another, held so that nobody sweeps it."""
+    while True:
+        handle, name = tempfile.mkstemp(prefix=f"{TEMPORARY}{path.name}.", dir=path.parent)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        # Swept before we held it.
+        os.close(handle)
 
 
 def sync_directory(directory: Path) -> None:

@@ -2,86 +2,119 @@
 
 Whatever becomes of this process, the lines that were completed stay readable.  A line
 counts when its newline is there: ``kill -9`` can tear only the last one, a reader leaves
-that out and the next writer cuts it off.
+that out and the next writer cuts it off.  Each line ends with a digest of itself and of the
+one before: a line that was edited, lost or put elsewhere is noticed (see
+``conformance.report.replay``).
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from conformance.outcome import CaseResult, SchemaError, decode, encode
+from conformance.outcome import CaseResult, Contradiction, encode
 from conformance.report.errors import ReportError
 from conformance.report.files import sync_directory
 from conformance.report.record import RunHead
 
 NAME = "journal.jsonl"
+# How every line begins, and what stands before the digest at its end.
+BEGINNING = b'{"event": "'
+CHECK = b', "check": "'
+_DIGITS = 16
+_BLOCK = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
-    """What a journal says.
+def sealed(body: bytes, before: bytes) -> bytes:
+    """A line of the journal: an object of JSON with its digest, which ``before`` goes into."""
+    return body[:-1] + CHECK + seal(body, before) + b'"}\n'
 
-    ``results`` are the results that stand, by case id in the order in which they ended;
-    ``attempts`` those that were followed by a re-run.  ``ended`` is false when the run was
-    cut off, ``torn`` when an incomplete last line was left out.
-    """
 
-    head: RunHead | None
-    results: dict[str, CaseResult]
-    attempts: tuple[CaseResult, ...]
-    ended: bool
-    torn: bool
+def seal(body: bytes, before: bytes) -> bytes:
+    """The digest of an object, behind a line with the digest ``before``."""
+    return hashlib.sha256(before + body).hexdigest()[:_DIGITS].encode()
 
 
 class JournalWriter:
     """Appends to a journal; use it as a context manager.
 
-    Every method returns once its line is on the disk, and raises OSError (no space, for
-    one) when it cannot get there.  Without ``sync`` it only is with the operating system:
-    enough for a run that is made again in seconds.
+    Every method but ``running`` returns once its line is on the disk; all raise OSError (no
+    space, for one) when it cannot get there, and leave no part of it.  Without ``sync`` a line
+    only is with the operating system: enough for a run that is made again in seconds.
     """
 
     def __init__(self, path: Path, *, sync: bool = True) -> None:
         """Create ``path`` or go on behind its last complete line.
 
-        Raises OSError, and ReportError while another process writes this journal.
+        Nothing is changed before the first line is written.  Raises OSError, and ReportError
+        while another process writes this journal.
         """
         self._sync = sync
+        self._started = time.monotonic()
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             # Two runs resumed in one directory would cut off each other's lines.  The lock
             # goes when this process does, however it goes.
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            end = _complete(self._descriptor)
-            os.ftruncate(self._descriptor, end)
-            os.lseek(self._descriptor, end, os.SEEK_SET)
+            self._require_name(path)
+            self._end, self._check = _last(self._descriptor)
             sync_directory(path.parent)
         except BlockingIOError as error:
             os.close(self._descriptor)
-            mend = "wait for that run to end, or name another --out"
-            raise ReportError(path, "is being written by another run", mend) from error
+            raise in_use(path) from error
         except BaseException:
             os.close(self._descriptor)
             raise
 
+    def _require_name(self, path: Path) -> None:
+        """Who removed the file while we waited has begun another run here."""
+        ours = os.fstat(self._descriptor)
+        try:
+            there = path.stat()
+        except FileNotFoundError:
+            raise in_use(path) from None
+        if (ours.st_dev, ours.st_ino) != (there.st_dev, there.st_ino):
+            raise in_use(path)
+
     def begin(self, head: RunHead) -> None:
         """The run starts, or goes on."""
         self._append({"event": "run", **encode(head)})
+
+    def plan(self, selected: int) -> None:
+        """So many cases are to end, those that have ended before the run went on included."""
+        self._append({"event": "plan", "selected": selected})
+
+    def guests(self, how: str) -> None:
+        """How guests come up, where there is something to tell of it."""
+        self._append({"event": "guests", "how": how})
+
+    def running(self, case_id: str, tier: str) -> None:
+        """A case starts."""
+        self._append({"event": "running", "id": case_id, "tier": tier}, sync=False)
 
     def attempt(self, result: CaseResult) -> None:
         """A case ended in a way that calls for a re-run; this result does not stand yet."""
         self._append({"event": "attempt", "case": result.to_json()})
 
     def case(self, result: CaseResult) -> None:
-        """A case ended; of several results for one id the last stands."""
+        """A case ended."""
         self._append({"event": "case", "case": result.to_json()})
+
+    def beside(self, result: CaseResult) -> None:
+        """Something that is no selected case ended; of several results for one id the last
+        stands."""
+        self._append({"event": "beside", "case": result.to_json()})
+
+    def contradiction(self, found: Contradiction) -> None:
+        """The kernel contradicts a dated switch."""
+        self._append({"event": "contradiction", "contradiction": encode(found)})
 
     def end(self, note: str = "") -> None:
         """The run is over."""
@@ -104,68 +137,57 @@ class JournalWriter:
     ) -> None:
         self.close()
 
-    def _append(self, entry: dict[str, Any]) -> None:
-        rest = memoryview((json.dumps(entry, allow_nan=False) + "\n").encode("ascii"))
-        while rest:
-            rest = rest[os.write(self._descriptor, rest) :]
-        if self._sync:
-            os.fsync(self._descriptor)
+    def _append(self, entry: dict[str, Any], *, sync: bool = True) -> None:
+        entry["s"] = round(time.monotonic() - self._started, 3)
+        body = json.dumps(entry, allow_nan=False).encode("ascii")
+        line = sealed(body, self._check)
+        try:
+            # What is torn there would else stand before it.
+            os.ftruncate(self._descriptor, self._end)
+            os.lseek(self._descriptor, self._end, os.SEEK_SET)
+            rest = memoryview(line)
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+            if self._sync and sync:
+                os.fsync(self._descriptor)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, self._end)
+            raise
+        self._end += len(line)
+        self._check = seal(body, self._check)
 
 
-def read_journal(path: Path) -> Journal:
-    """Everything ``path`` holds, its torn last line left out.
+def in_use(path: Path) -> ReportError:
+    """What is wrong with a journal that somebody writes."""
+    mend = "wait for that run to end, or name another directory"
+    return ReportError(path, "is being written by another run", mend)
 
-    Raises ReportError for a file that cannot be read, or a complete line that is no
-    journal entry.
-    """
-    head: RunHead | None = None
-    results: dict[str, CaseResult] = {}
-    attempts: list[CaseResult] = []
-    ended = False
+
+def is_in_use(path: Path) -> bool:
+    """Whether another process writes this journal.  Raises OSError."""
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ReportError.unreadable(path, error) from error
-    for where, entry in _entries(path, data):
-        ended = False
-        try:
-            match entry:
-                case {"event": "run"}:
-                    head = decode(RunHead, entry, where)
-                case {"event": "attempt", "case": case}:
-                    attempts.append(CaseResult.from_json(case, f"{where}.case"))
-                case {"event": "case", "case": case}:
-                    result = CaseResult.from_json(case, f"{where}.case")
-                    # The order is that of the results that stand.
-                    results.pop(result.id, None)
-                    results[result.id] = result
-                case {"event": "end"}:
-                    ended = True
-                case _:
-                    raise SchemaError(where, "is no entry of a journal")
-        except SchemaError as error:
-            raise ReportError.malformed(path, str(error)) from error
-    torn = not data.endswith(b"\n") and bool(data)
-    return Journal(head, results, tuple(attempts), ended, torn)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
-def _entries(path: Path, data: bytes) -> Iterator[tuple[str, object]]:
-    for number, line in enumerate(data.split(b"\n")[:-1], start=1):
-        where = f"line {number}"
-        try:
-            yield where, json.loads(line)
-        except ValueError as error:
-            raise ReportError.malformed(path, f"{where}: {error}") from error
-
-
-def _complete(descriptor: int) -> int:
-    """The offset behind the last newline of an open file."""
+def _last(descriptor: int) -> tuple[int, bytes]:
+    """The offset behind the last newline of an open file, and the digest before it."""
     size = os.fstat(descriptor).st_size
-    block = 1 << 16
     while size > 0:
-        start = max(0, size - block)
+        start = max(0, size - _BLOCK)
         newline = os.pread(descriptor, size - start, start).rfind(b"\n")
         if newline >= 0:
-            return start + newline + 1
+            end = start + newline + 1
+            tail = os.pread(descriptor, _DIGITS + 3, max(0, end - _DIGITS - 3))
+            return end, tail[: -len(b'"}\n')]
         size = start
-    return 0
+    return 0, b""

@@ -28,6 +28,7 @@ class KernelFacts:
     variant: str | None = None
     config_sha256: str | None = None
     source: str | None = None
+    image_sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +37,9 @@ class RunHead:
 
     ``host`` holds facts by name: ``accel`` (kvm, tcg or none) must be there, and
     ``accel_reason`` says why it was chosen.  ``started`` is a UTC time as
-    ``2026-11-20T17:44:00Z``; ``suite`` the revision of this suite; ``self_check`` is set
-    when the model ran in place of a kernel, which says something about the suite and
+    ``2026-11-20T17:44:00Z``; ``suite`` the revision of this suite, ``suite_sha256`` the digest
+    of its files; ``asked`` are the words of `uevt run` that ask for the same; ``self_check`` is
+    set when the model ran in place of a kernel, which says something about the suite and
     nothing about any kernel.  Raises ValueError for another schema, or no accelerator.
     """
 
@@ -46,6 +48,8 @@ class RunHead:
     host: dict[str, str]
     started: str
     suite: str
+    suite_sha256: str | None = None
+    asked: tuple[str, ...] = ()
     self_check: bool = False
 
     def __post_init__(self) -> None:

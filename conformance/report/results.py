@@ -31,7 +31,7 @@ def read_results(path: Path) -> RunRecord:
         data = json.loads(path.read_bytes())
     except OSError as error:
         raise ReportError.unreadable(path, error) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ReportError.malformed(path, f"is not JSON: {error}") from error
     try:
         return RunRecord.from_json(data)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from conformance.report import journal, junit, ktap, results
 from conformance.report.errors import ReportError
+from conformance.report.files import sweep
 
 LATEST = "latest"
 # What guests write: in the directory itself, or each in one of its own that is joined at the end.
@@ -40,6 +41,19 @@ def unused(directory: Path) -> Path:
     return directory
 
 
+def reserved(directory: Path) -> Path:
+    """The same, created: nobody else gets it.  Raises DirectoryRefused, OSError."""
+    while True:
+        directory = unused(directory)
+        try:
+            directory.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise _refused(directory, error) from error
+        return directory
+
+
 def claim(directory: Path, *, resume: bool = False, force: bool = False) -> None:
     """Make ``directory`` ready to be written into.
 
@@ -50,22 +64,30 @@ def claim(directory: Path, *, resume: bool = False, force: bool = False) -> None
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if force:
+            if journal.is_in_use(directory / journal.NAME):
+                raise journal.in_use(directory / journal.NAME)
             _clear(directory)
         elif not resume and any(directory.iterdir()):
             raise DirectoryRefused(directory, "is not empty", "name another --out, or add --force")
         # Asking for permissions is no proof: root may write anywhere but on a read-only mount.
         tempfile.TemporaryFile(dir=directory).close()
     except OSError as error:
-        if error.errno not in _REFUSALS:
-            raise
-        what = f"cannot be written: {error.strerror}"
-        raise DirectoryRefused(directory, what, "name another --out") from error
+        raise _refused(directory, error) from error
+
+
+def _refused(directory: Path, error: OSError) -> Exception:
+    """What to raise for a directory that cannot be had: whose mistake is it?"""
+    if error.errno not in _REFUSALS:
+        return error
+    what = f"cannot be written: {error.strerror}"
+    return DirectoryRefused(directory, what, "name another --out")
 
 
 def _clear(directory: Path) -> None:
     """Remove what an earlier run left, also one that was killed."""
     for name in FILES:
         (directory / name).unlink(missing_ok=True)
+    sweep(directory)
     for guest in directory.glob(_GUEST):
         for name in _GUESTS:
             (guest / name).unlink(missing_ok=True)
@@ -96,6 +118,8 @@ def find_run(path: Path) -> Path:
 def link_latest(directory: Path) -> None:
     """Point ``latest`` beside ``directory`` to it, in one step.  Raises OSError."""
     temporary = directory.parent / f".{LATEST}.{os.getpid()}"
-    temporary.unlink(missing_ok=True)
+    for left in directory.parent.glob(f".{LATEST}.*"):
+        if left == temporary or not Path("/proc", left.suffix[1:]).exists():
+            left.unlink(missing_ok=True)
     temporary.symlink_to(directory.name)
     temporary.replace(directory.parent / LATEST)

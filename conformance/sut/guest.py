@@ -21,6 +21,8 @@ from conformance.sut.executor import Deadline
 
 _NOT_LOOKED_AT = "-"
 _MAY_BE_UNSEEN = frozenset({"sys", "peek", "poke", "put_fd", "take_fd"})
+# Digits of one of 64 bits, and to spare.
+_LONGEST_NUMBER = 40
 _SPAWNING = (op.Spawn, tasks.SpawnDriver)
 
 
@@ -158,7 +160,7 @@ def _observation(
         data = views.read(lines, data or b"")
     elif isinstance(operation, tracing.ReadPage):
         number, pid, _ = results
-        type_ = int(bytes.fromhex(number["data"]))
+        type_ = _number(bytes.fromhex(number["data"] or ""))
         data = page.shown(data or b"", type_, pid["value"], operation.sizes).encode()
     elif isinstance(operation, op.Stat):
         value = stat.S_IMODE(int.from_bytes((data or b"")[STAT_MODE], "little"))
@@ -166,3 +168,9 @@ def _observation(
     elif isinstance(operation, rights.Right):
         data = rights_calls.answer(operation, data)
     return op.Observation(value, "", data, watched)
+
+
+def _number(text: bytes) -> int:
+    """The decimal number that a file shows; -1, which is nobody's id, where it shows none."""
+    digits = text.strip()
+    return int(digits) if digits.isdigit() and len(digits) < _LONGEST_NUMBER else -1

@@ -110,18 +110,25 @@ def attributes(status: bytes) -> tuple[int, int, int]:
 def answer(operation: Operation, data: bytes | None) -> bytes | None:
     """What is compared of the bytes that an operation read."""
     match operation:
-        case rights.Ownership() if data is not None:
+        case rights.Ownership() if data is not None and len(data) == _STAT_SIZE:
             return b"%d:%d" % attributes(data)[1:]
         case rights.Getdents(prefix=prefix):
-            names = _names(data or b"")
+            try:
+                names = list(_names(data or b""))
+            except struct.error:
+                # No entries: nothing that the model allows looks like it.
+                return data
             return rights.listed(name for name in names if name.startswith(prefix.encode()))
     return data
 
 
 def _names(entries: bytes) -> Iterator[bytes]:
+    """The names in what getdents64 gave.  Raises struct.error for what it cannot have given."""
     position = 0
     while position < len(entries):
         *_, length, _ = _DIRENT.unpack_from(entries, position)
+        if length <= _DIRENT.size:
+            raise struct.error(f"an entry of {length} bytes")
         yield entries[position + _DIRENT.size : position + length].partition(b"\0")[0]
         position += length
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cases.declare import Case, Isolation, Tier
-from conformance.plugin.order import Durations, ordered
+from conformance.plugin.order import Durations, Earlier, ordered
 
 
 def _case(name: str, isolation: Isolation = Isolation.EVENTS) -> tuple[Case, str]:
@@ -35,11 +35,21 @@ SECONDS = {"a.short": 0.01, "a.shared": 0.02, "a.long": 2.0, "a.fatal": 0.3}
 
 
 def _names(seed: int | None = None) -> list[str]:
-    return [name for _, name in ordered(CASES, lambda item: item, SECONDS, seed)]
+    return [name for _, name in ordered(CASES, lambda item: item, Earlier(SECONDS), seed)]
 
 
 def test_a_new_system_first_then_the_longest() -> None:
     assert _names() == ["a.fatal", "a.shared", "a.long", "a.new", "a.short"]
+
+
+@pytest.mark.parametrize("seed", [None, 7])
+def test_what_ended_is_left_out_and_what_a_run_may_have_died_of_goes_last(
+    seed: int | None,
+) -> None:
+    earlier = Earlier(SECONDS, ended=["a.shared"], suspects=["a.fatal", "a.shared"])
+    names = [name for _, name in ordered(CASES, lambda item: item, earlier, seed)]
+    assert names[-1] == "a.fatal"
+    assert names == [name for name in _names(seed) if name not in earlier.suspects] + ["a.fatal"]
 
 
 def test_by_chance_and_the_same_for_one_seed() -> None:

@@ -15,7 +15,7 @@ from conformance.abi.profiles import profile_for
 from conformance.cases.declare import Case, Isolation, Tier
 from conformance.expectations.loader import Expectations
 from conformance.leftovers import Janitor
-from conformance.outcome import Blame, CaseResult, Outcome, RunVerdict, SkipReason
+from conformance.outcome import Blame, CaseResult, Outcome, Report, RunVerdict, SkipReason
 from conformance.plugin import worker as plugin_worker
 from conformance.plugin.guests import Boots
 from conformance.plugin.recorder import Recorder
@@ -75,8 +75,8 @@ class Guest:
     def console(self, since: int) -> str:
         return "\n".join(self._console[self._from(since) :])
 
-    def splats(self, since: int) -> list[str]:
-        return self._console[self._from(since) :]
+    def reports(self, since: int) -> list[Report]:
+        return [Report("warn", line, f"warn:{line}") for line in self._console[self._from(since) :]]
 
     def pristine(self) -> None:
         self._console.append("booting")

@@ -13,7 +13,7 @@ import pytest
 from conformance.abi.profiles import profile_for
 from conformance.attempt import Trouble
 from conformance.cases.declare import Case, Isolation, Tier
-from conformance.outcome import Blame, CaseResult, Evidence, Outcome, RunVerdict, SkipReason
+from conformance.outcome import Blame, CaseResult, Evidence, Outcome, Report, RunVerdict, SkipReason
 from conformance.plugin.recorder import Recorder
 from conformance.plugin.target import Target
 from conformance.runner import Runner
@@ -92,8 +92,9 @@ class Guest:
     def console(self, since: int) -> str:
         return "\n".join(self._console[since:])
 
-    def splats(self, since: int) -> list[str]:
-        return [line for line in self._console[since:] if line.startswith("WARNING: ")]
+    def reports(self, since: int) -> list[Report]:
+        found = [line for line in self._console[since:] if line.startswith("WARNING: ")]
+        return [Report("warn", line, f"warn:{line}") for line in found]
 
     def pristine(self) -> None:
         self.boots += 1

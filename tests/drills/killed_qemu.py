@@ -8,6 +8,7 @@ from pathlib import Path
 
 from conformance.cases.declare import case
 from conformance.sut.user_events import UserEvents
+from tests.drills.provoke import qemu_below
 
 DOC = "nothing@all: the host's out-of-memory killer does the same"
 
@@ -19,7 +20,7 @@ def test_killed(ue: UserEvents) -> None:
     once = Path(os.environ["UEVT_DRILL_ONCE"])
     if not once.exists():
         once.touch()
-        os.kill(_qemu(), signal.SIGKILL)
+        os.kill(qemu_below(os.getpid()), signal.SIGKILL)
     assert data.register(ue.name()).index == 0
 
 
@@ -27,16 +28,3 @@ def test_killed(ue: UserEvents) -> None:
 def test_after(ue: UserEvents) -> None:
     """Another guest works afterwards."""
     assert ue.open_data().register(ue.name("after")).index == 0
-
-
-def _qemu() -> int:
-    """The QEMU that is a child of this process."""
-    for directory in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (directory / "stat").read_text().rpartition(")")
-        except OSError:
-            continue
-        parent = int(fields[2].split()[1])
-        if parent == os.getpid() and "qemu" in fields[0]:
-            return int(directory.name)
-    raise LookupError("no QEMU below this process")

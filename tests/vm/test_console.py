@@ -23,11 +23,23 @@ def test_a_console_without_a_file_is_silent(tmp_path: Path) -> None:
 
 def test_a_slice_begins_where_it_was_asked_to(tmp_path: Path) -> None:
     console = Console(tmp_path / "console.log")
-    _append(console.path, b"[    1.0] Kernel panic - not syncing: old\r\n")
+    _append(console.path, b"[    1.000000] Kernel panic - not syncing: old\r\n")
     since = console.position()
-    _append(console.path, b"[    2.0] BUG: new\r\n")
-    assert console.text(since) == "[    2.0] BUG: new\n"
-    assert [found.kind for found in console.findings(since)] == [Kind.BUG]
+    _append(console.path, b"[    2.000000] kernel BUG at new.c:1!\r\n")
+    assert console.text(since) == "[    2.000000] kernel BUG at new.c:1!\n"
+    assert [found.kind for found in console.findings(since)] == [Kind.OOPS]
+
+
+def test_of_very_much_the_beginning_and_the_end_are_kept(tmp_path: Path) -> None:
+    console = Console(tmp_path / "console.log")
+    flood = b"[    1.000000] much\r\n" * 100_000
+    _append(console.path, b"first\r\n" + flood + b"[    2.000000] kernel BUG at x.c:1!\r\n")
+    text = console.text()
+    assert len(text) < 1 << 18
+    assert text.startswith("first\n")
+    assert "kernel BUG at x.c:1!" in text[-100:]
+    assert "bytes left out]" in text
+    assert [found.kind for found in console.findings()] == [Kind.OOPS]
 
 
 def test_a_line_that_comes_in_pieces_is_found(tmp_path: Path) -> None:

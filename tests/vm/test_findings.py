@@ -2,35 +2,160 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-from vm.findings import Kind, Phase, classify, phase
+from vm.findings import MOST, Finding, Kind, Phase, classify, phase
 
 LOGS = Path(__file__).parents[2] / "fixtures" / "console"
+FREE = "kasan:hazard_freed/hazard_write/proc_reg_write"
 
-
-@pytest.mark.parametrize(
-    ("log", "reached", "kinds"),
-    [
-        ("boot_clean", Phase.INIT, []),
-        ("panic_no_root", Phase.KERNEL, [Kind.PANIC]),
-        ("init_exits", Phase.INIT, [Kind.INIT_DIED]),
-        ("panic_sysrq", Phase.SILENT, [Kind.PANIC]),
-        ("warn_in_call", Phase.SILENT, [Kind.WARN]),
-        ("oom_kill", Phase.SILENT, [Kind.OUT_OF_MEMORY, Kind.OUT_OF_MEMORY]),
+# What each captured log shows: the fingerprints of its reports.
+CAPTURED: dict[str, list[str]] = {
+    "boot_clean": [],
+    "panic_no_root": ["panic:vfs-unable-to-mount-root-fs-on-or"],
+    "init_exits": ["init_died:attempted-to-kill-init-exitcode"],
+    "panic_sysrq": ["panic:sysrq-triggered-crash"],
+    "panic_in_call": ["panic:uevt-hazard-was-asked-to"],
+    "oom_kill": ["out_of_memory"],
+    "warn_in_call": ["warn:perf_trace_buf_alloc/user_event_perf/user_events_write_core"],
+    "warn_6.12": ["warn:hazard_warn/hazard_write/proc_reg_write"],
+    "warn_6.1": ["warn:hazard_warn/hazard_write/proc_reg_write"],
+    "warn_7.3": ["warn:hazard_warn/hazard_write/proc_reg_write"],
+    "two_reports": [
+        "warn:hazard_warn_on/hazard_warn_twice/hazard_write",
+        "warn:hazard_warn/hazard_write/proc_reg_write",
     ],
-)
-def test_captured_log(log: str, reached: Phase, kinds: list[Kind]) -> None:
-    text = (LOGS / f"{log}.log").read_text()
-    assert phase(text) is reached
-    assert [found.kind for found in classify(text)] == kinds
+    "late_report": ["warn:later_warn"],
+    "torn_line": ["warn:hazard_warn/hazard_write/proc_reg_write"],
+    "oops_null": ["oops:hazard_null/hazard_write/proc_reg_write"],
+    "oops_null_6.1": ["oops:hazard_null/hazard_write/proc_reg_write"],
+    "oops_null_7.3": ["oops:hazard_null/hazard_write/proc_reg_write"],
+    "oops_null_debug": ["oops:hazard_null/hazard_write/proc_reg_write"],
+    "oops_survived": ["oops:hazard_null/hazard_write/proc_reg_write"],
+    "oops_storm": ["oops:oops-general-protection-fault-probably-for-non-canonical"],
+    "oops_wild_address": ["oops:hazard_wild/hazard_write/proc_reg_write"],
+    "oops_divide": ["oops:hazard_divide/hazard_write/proc_reg_write"],
+    "bug_in_call": ["oops:hazard_bug/hazard_write/proc_reg_write"],
+    "hung_task": ["hung_task:hazard_write/proc_reg_write/vfs_write"],
+    "soft_lockup": ["soft_lockup:hazard_spin/hazard_write/proc_reg_write"],
+    "rcu_stall": ["rcu_stall:hazard_spin_in_rcu/hazard_write/proc_reg_write"],
+    "sleep_in_atomic": [
+        "bug:hazard_atomic/hazard_write/proc_reg_write",
+        "lockdep:rcu_sync_is_idle/percpu_up_read/vfs_write",
+        "bug:syscall_exit_to_user_mode",
+    ],
+    "lock_order": ["lockdep:hazard_locks/hazard_write/proc_reg_write"],
+    "lock_held": ["lockdep:warning-lock-held-when-returning-to-user-space"],
+    "rcu_usage": ["lockdep:hazard_rcu/hazard_write/proc_reg_write"],
+    "kasan_use_after_free": [FREE],
+    "kasan_out_of_bounds": ["kasan:hazard_beyond/hazard_write/proc_reg_write"],
+    "list_corruption": ["warn:hazard_list/hazard_write/proc_reg_write"],
+    "leak": ["leak:kmemleak-new-suspected-memory-leaks"],
+    # What processes and modules say of themselves is no report, and hides none.
+    "process_named_kasan": ["warn:hazard_warn/hazard_write/proc_reg_write", "out_of_memory"],
+    "process_named_oops": ["oops:hazard_null/hazard_write/proc_reg_write"],
+    "process_named_mark": ["warn:hazard_warn/hazard_write/proc_reg_write", "out_of_memory"],
+    "module_says_oops": [],
+    "rate_limited": [],
+    "silent_hang": [],
+}
 
 
-def test_every_captured_log_is_judged() -> None:
-    judged = {"boot_clean", "panic_no_root", "init_exits", "panic_sysrq", "warn_in_call"}
-    assert {log.stem for log in LOGS.glob("*.log")} == judged | {"oom_kill"}
+def read(log: str) -> str:
+    return (LOGS / f"{log}.log").read_text()
+
+
+def prints(text: str) -> list[str]:
+    return [found.fingerprint for found in classify(text)]
+
+
+@pytest.mark.parametrize("log", sorted(path.stem for path in LOGS.glob("*.log")))
+def test_captured_log(log: str) -> None:
+    text = read(log)
+    assert prints(text) == CAPTURED[log]
+    for found in classify(text):
+        assert found.text in text.split("\n")[found.line - 1]
+
+
+@pytest.mark.parametrize("log", sorted(CAPTURED))
+def test_captured_log_with_other_prefixes_and_ends(log: str) -> None:
+    """console_msg_format=syslog, PRINTK_CALLER, a terminal's sequences, and a UART's line ends."""
+    text = read(log)
+    assert prints(text.replace("\n", "\r\n")) == CAPTURED[log]
+    lines = [line.replace("] ", "][    T1] ", 1) for line in text.split("\n")]
+    assert prints("\n".join(f"<4>{line}" for line in lines)) == CAPTURED[log]
+    assert prints("\x1bc\x1b[?7l\x1b[2J\x00\ufffd" + text) == CAPTURED[log]
+
+
+@pytest.mark.parametrize("log", sorted(CAPTURED))
+def test_captured_log_without_times(log: str) -> None:
+    """printk.time=0: a message is a line."""
+    text = "\n".join(line.partition("] ")[2] or line for line in read(log).split("\n"))
+    assert len(prints(text)) == len(CAPTURED[log])
+
+
+def test_captured_boots() -> None:
+    reached = {log: phase(read(log)) for log in ("boot_clean", "init_exits", "panic_no_root")}
+    assert reached == {
+        "boot_clean": Phase.INIT,
+        "init_exits": Phase.INIT,
+        "panic_no_root": Phase.KERNEL,
+    }
+    assert phase(read("silent_hang")) is Phase.SILENT
+
+
+def test_a_report_is_of_the_mark_before_it() -> None:
+    (late,) = classify(read("late_report"))
+    assert (late.mark, late.task, late.work) == ("drill.other", "kworker/0:1", "later_warn")
+    marks = [(found.kind, found.mark) for found in classify(read("oops_null") + read("warn_6.1"))]
+    assert marks == [(Kind.OOPS, "drill.before"), (Kind.WARN, "drill.before")]
+
+
+def test_a_process_is_called_what_it_likes() -> None:
+    warned, _ = classify(read("process_named_kasan"))
+    assert (warned.kind, warned.task) == (Kind.WARN, "BUG: KASAN: x a")
+    (oops,) = classify(read("process_named_oops"))
+    assert (oops.kind, oops.task) == (Kind.OOPS, "Oops: 0000 [#1]")
+    warned, killed = classify(read("process_named_mark"))
+    assert {warned.mark, killed.mark} == {"drill.before"}
+
+
+def test_a_panic_cuts_in_on_whoever_is_writing() -> None:
+    text = read("warn_6.1")
+    torn = text[: text.index("Modules linked in") + 9] + read("panic_in_call").partition("\n")[2]
+    assert [found.kind for found in classify(torn)] == [Kind.WARN, Kind.PANIC]
+
+
+def test_an_oops_and_its_panic_are_one_report() -> None:
+    (oops,) = classify(read("oops_null"))
+    assert oops.text == "BUG: kernel NULL pointer dereference, address: 0000000000000010"
+    assert "Oops: Oops: 0000" in read("oops_null")
+    assert "Kernel panic - not syncing: Fatal exception" in read("oops_null")
+
+
+def test_two_oopses_are_two_reports() -> None:
+    twice = classify(read("oops_survived") + read("bug_in_call"))
+    assert [found.frames[0] for found in twice] == ["hazard_null", "hazard_bug"]
+
+
+def test_names_that_compilers_make_are_those_of_the_source() -> None:
+    text = read("warn_in_call")
+    made = text.replace("perf_trace_buf_alloc", "perf_trace_buf_alloc.constprop.0.cold")
+    assert "user_events_write_core.isra.0" in text
+    assert prints(made) == CAPTURED["warn_in_call"]
+
+
+def test_a_flood_takes_no_time() -> None:
+    one = read("oops_survived").partition("\n")[2].partition("---[ end")[0]
+    began = time.monotonic()
+    assert len(classify(one * 2000)) == 1
+    report = read("warn_6.1").replace("uevt-mark", "no mark")
+    marked = [f"[    1.000000] uevt-mark {n} drill.n{n}\n{report}" for n in range(200)]
+    assert len(classify("".join(marked))) == MOST
+    assert time.monotonic() - began < 10
 
 
 # Formats from the kernel's sources: lib/bug.c, arch/x86/mm/fault.c, mm/kasan/report.c,
@@ -43,9 +168,13 @@ def test_every_captured_log_is_judged() -> None:
         ("BUG: kernel NULL pointer dereference, address: 0000000000000010", Kind.OOPS),
         ("BUG: unable to handle page fault for address: ffffc90000000000", Kind.OOPS),
         ("Oops: Oops: 0000 [#1] SMP PTI", Kind.OOPS),
-        ("Oops: general protection fault, probably for non-canonical address 0x6b", Kind.OOPS),
+        ("Oops: 0002 [#1] PREEMPT SMP", Kind.OOPS),
+        ("Oops: general protection fault, probably for address 0x6b: 0000 [#1] SMP", Kind.OOPS),
+        ("general protection fault, maybe for address 0x6b: 0000 [#2]", Kind.OOPS),
+        ("invalid opcode: 0000 [#1] PREEMPT SMP NOPTI", Kind.OOPS),
         ("kernel BUG at mm/slub.c:562!", Kind.OOPS),
         ("BUG: sleeping function called from invalid context at mm/x.c:1", Kind.BUG),
+        ("BUG: using smp_processor_id() in preemptible [00000000] code: sh/77", Kind.BUG),
         ("BUG: KASAN: slab-use-after-free in user_event_mm_dup+0x1/0x2", Kind.KASAN),
         ("BUG: KFENCE: use-after-free read in f+0x1/0x2", Kind.KASAN),
         ("UBSAN: array-index-out-of-bounds in kernel/x.c:1:2", Kind.UBSAN),
@@ -58,16 +187,23 @@ def test_every_captured_log_is_judged() -> None:
         ("WARNING: Nested lock was not taken", Kind.LOCKDEP),
         ("WARNING: bad contention detected!", Kind.LOCKDEP),
         ("WARNING: python3/77 still has locks held!", Kind.LOCKDEP),
+        ("WARNING: a name/77 still has locks held!", Kind.LOCKDEP),
+        ("INFO: trying to register non-static key.", Kind.LOCKDEP),
         ("BUG: MAX_LOCKDEP_CHAINS too low!", Kind.LOCKDEP),
         ("BUG kmalloc-64 (Not tainted): Poison overwritten", Kind.BUG),
         ("BUG user_event (Tainted: G    B      O      ): Object already free", Kind.BUG),
         ("kmemleak: 2 new suspected memory leaks (see /sys/kernel/debug/kmemleak)", Kind.LEAK),
         ("INFO: task sh:77 blocked for more than 120 seconds.", Kind.HUNG_TASK),
+        ("INFO: task uevt-mark 1:77 blocked for more than 120 seconds.", Kind.HUNG_TASK),
+        ("INFO: task sh:77 blocked in I/O wait for more than 120 seconds.", Kind.HUNG_TASK),
         ("watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [sh:77]", Kind.SOFT_LOCKUP),
+        ("watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [uevt-mark 1 x:77]", Kind.SOFT_LOCKUP),
         ("watchdog: Watchdog detected hard LOCKUP on cpu 0", Kind.HARD_LOCKUP),
         ("rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:", Kind.RCU_STALL),
         ("rcu: INFO: rcu_sched self-detected stall on CPU", Kind.RCU_STALL),
         ("rcu: INFO: rcu_preempt detected expedited stalls on CPUs/tasks: {", Kind.RCU_STALL),
+        ("uevt-mark 7 x invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL)", Kind.OUT_OF_MEMORY),
+        ("Out of memory: Killed process 77 (uevt-mark 1 x) total-vm:1kB", Kind.OUT_OF_MEMORY),
         ("Kernel panic - not syncing: Fatal exception", Kind.PANIC),
     ],
 )
@@ -76,6 +212,17 @@ def test_line_of_the_kernel(line: str, kind: Kind) -> None:
     assert found.kind is kind
     assert found.line == 2
     assert found.text == line
+
+
+@pytest.mark.parametrize("head", ["BUG: this was never heard of", "WARNING: of a new kind"])
+def test_what_no_table_knows_is_a_report_with_a_stack(head: str) -> None:
+    stack = "[    1.000000] Call Trace:\n[    1.000000]  f+0x1/0x2\n"
+    (found,) = classify(f"[    1.000000] {head}\n{stack}")
+    assert found == Finding(Kind.BUG if "BUG" in head else Kind.WARN, 1, head, ("f",))
+    assert classify(f"[    1.000000] {head}\n[    1.000000] calm\n") == ()
+    # Somebody else's stack.
+    cut = f"[    1.000000] ------------[ cut here ]------------\n{stack}"
+    assert classify(f"[    1.000000] {head}\n{cut}") == ()
 
 
 @pytest.mark.parametrize(
@@ -87,7 +234,36 @@ def test_line_of_the_kernel(line: str, kind: Kind) -> None:
         "user_events: WARNING of nothing",
         "kmemleak: Kernel memory leak detector initialized (mem pool available: 15711)",
         "---[ end Kernel panic - not syncing: Fatal exception ]---",
+        # What the user asked for.
+        "Command line: panic=-1 oops=panic x=BUG: KASAN: bad in f+0x1/0x2",
+        "Kernel command line: x=[    1.000000] Kernel panic - not syncing: no",
+        'Unknown kernel command line parameters "Kernel panic - not syncing", will be passed',
+        "    x=BUG: kernel NULL pointer dereference",
+        # Names of processes, of which a line may begin, and of events, with tp_printk.
+        "BUG: KASAN: x a[77]: segfault at 0 ip 000000000040 sp 00007ffd error 6 in x[401000+1000]",
+        "Oops: 0000 [#1][77]: segfault at 0 ip 000000000040 sp 00007ffd error 6",
+        "Oops: 0000 [#1]: page allocation failure: order:0, mode:0x40cc0(GFP_KERNEL)",
+        "BUG: KASAN: x a: page allocation failure: order:0, mode:0x40cc0(GFP_KERNEL)",
+        "BUG: u=1",
+        "BUG:KASAN:x: u=1 s=BUG: KASAN: bad in f+0x1/0x2",
+        " Kernel panic-36      0..... 1us : x: s=Oops: 0000 [#1] SMP",
+        # Modules of the user's.
+        "Oops: I did it again",
+        "my_module: BUG: KASAN: bad in f+0x1/0x2",
+        "hello\x0b[    1.0] Kernel panic - not syncing: x\x85BUG: KASAN: bad in f+0x1/0x2",
     ],
 )
 def test_harmless_line(line: str) -> None:
     assert classify(f"[    1.000000] {line}\n") == ()
+
+
+def test_a_mark_is_ours_alone() -> None:
+    name = "uevt-mark 7 x"
+    text = (
+        "[    1.000000] uevt-mark 6 drill.first\n"
+        f"[    1.000000] {name}[77]: segfault at 0 ip 0000 sp 0000 error 6\n"
+        f"[    1.000000] Comm: {name} Not tainted\n"
+        "[    1.000000] Kernel panic - not syncing: x\n"
+    )
+    (found,) = classify(text)
+    assert found.mark == "drill.first"

@@ -8,7 +8,7 @@ to know a descriptor's number.
 from __future__ import annotations
 
 import os
-from errno import EBADF, EFAULT, EPERM
+from errno import EBADF, EFAULT, EINVAL, EPERM
 
 from vm import wire
 from vm.guest import syscalls
@@ -230,7 +230,10 @@ class Actor:
         value, errno, content = self._slurp(path, _NUMBER_LIMIT)
         if errno or content is None:
             return value, errno, None
-        return self._poke(where, int(content).to_bytes(8, "little").hex())
+        digits = content.strip()
+        if not digits.isdigit():
+            return -1, EINVAL, None
+        return self._poke(where, (int(digits) & _MASK).to_bytes(8, "little").hex())
 
     def _spill(self, path: str, content: str, flags: int) -> Outcome:
         data = bytes.fromhex(content)

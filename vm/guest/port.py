@@ -26,6 +26,7 @@ class Port:
     def __init__(self, name: str) -> None:
         self._descriptor = os.open(find(name), os.O_RDWR | os.O_CLOEXEC)
         self._decoder = wire.Decoder()
+        self._last = 0
 
     def fileno(self) -> int:
         """For poll."""
@@ -42,13 +43,21 @@ class Port:
             rest = rest[os.write(self._descriptor, rest) :]
 
     def receive(self) -> dict[str, object]:
-        """Wait for one message.  Raises HostGone, wire.FrameError."""
+        """Wait for one message.  Raises HostGone, wire.FrameError.
+
+        What came before comes no more: a request that is performed twice changes the kernel.
+        """
         while (payload := self._decoder.take()) is None:
             data = os.read(self._descriptor, _CHUNK)
             if not data:
                 raise HostGone
             self._decoder.feed(data)
-        return wire.unpack(payload)
+        message = wire.unpack(payload)
+        number = message.get("id")
+        if not isinstance(number, int) or number <= self._last:
+            raise wire.FrameError("order", f"request {number!r} after {self._last}")
+        self._last = number
+        return message
 
     @property
     def more(self) -> bool:

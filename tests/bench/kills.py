@@ -1,0 +1,261 @@
+"""`python -m tests.bench.kills`: kill runs at moments by chance, go on with them, and compare.
+
+What a run comes to must not depend on when, or how often, it was killed; and nothing may be left
+of what was killed.  Ends with a table, and 1 if anything was wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kernels.store import Store
+from vm.leash import __file__ as LEASH
+
+ROOT = Path(__file__).resolve().parents[2]
+UEVT = (sys.executable, "-c", "import sys; from conformance.cli import main; sys.exit(main())")
+# Every process of a run has it in its environment, whoever started it.
+_TAG = "UEVT_KILLS"
+_PATIENCE_S = 600.0
+# What is killed by the kernel with its parent is gone within so many seconds.
+_GONE_S = 5.0
+VICTIMS = ("group", "controller", "worker", "qemu")
+
+
+@dataclass(slots=True)
+class Tally:
+    """What kills of one kind came to."""
+
+    kills: int = 0
+    found: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+
+class Place:
+    """Directories that nobody else writes into: a run leaves things there or nowhere."""
+
+    def __init__(self, directory: Path, kernel: str) -> None:
+        self.directory = directory
+        self.cache, self.temporary, self.runtime = (
+            directory / name for name in ("cache", "tmp", "runtime")
+        )
+        for each in (self.cache, self.temporary, self.runtime):
+            each.mkdir()
+        if kernel != "model":
+            store = Store()
+            for name in ("names", "kernels", "modules"):
+                # Hard links: a kernel takes no space twice.
+                copy = ["cp", "-al", str(store.root / name), str(self.cache / name)]
+                subprocess.run(copy, check=True, timeout=_PATIENCE_S)
+        self.tag = f"{os.getpid()}-{random.getrandbits(64):x}"
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """A run in a session of its own."""
+        places = {
+            "UEVT_CACHE": str(self.cache),
+            "TMPDIR": str(self.temporary),
+            "XDG_RUNTIME_DIR": str(self.runtime),
+            "PYTHONPATH": str(ROOT),
+            _TAG: self.tag,
+        }
+        leash = (sys.executable, "-I", "-S", LEASH, str(os.getpid()))
+        return subprocess.Popen(
+            [*leash, *UEVT, "run", *arguments],
+            cwd=ROOT,
+            env={**os.environ, **places},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def run(self, *arguments: str) -> tuple[int, str]:
+        """A run to its end: exit code and what it complained of."""
+        with self.start(*arguments) as process:
+            _, said = process.communicate(timeout=_PATIENCE_S)
+        return process.returncode, said.decode()
+
+    def processes(self) -> dict[int, str]:
+        """The processes of our runs, with their commands."""
+        mark = f"{_TAG}={self.tag}".encode()
+        found = {}
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    command = (entry / "cmdline").read_bytes().split(b"\0")
+                    found[int(entry.name)] = b" ".join(command).decode("utf-8", "replace")
+            except OSError:
+                continue
+        return found
+
+    def left(self) -> list[str]:
+        """What is there that should not be, once nobody runs."""
+        end = time.monotonic() + _GONE_S
+        while (alive := self.processes()) and time.monotonic() < end:
+            time.sleep(0.02)
+        found = [f"process {command[:60]}" for command in alive.values()]
+        for directory in (self.temporary, self.runtime):
+            found += [f"{directory.name}/{each.name}" for each in directory.iterdir()]
+        for pattern in (".*", "*/.*", "*/*.new", "work/*", "snapshots/*.*/", "initramfs/tmp*"):
+            found += [str(each.relative_to(self.cache)) for each in self.cache.glob(pattern)]
+        return found
+
+
+def shown(directory: Path) -> dict[str, Any]:
+    """What a run came to, less what no two runs have in common."""
+    results = json.loads((directory / "results.json").read_text())
+    cases = {}
+    for case in results["cases"]:
+        if case["id"] in cases:
+            raise AssertionError(f"{case['id']} is counted twice")
+        cases[case["id"]] = {**case, "duration_s": 0, "rerun": None}
+        for name in ("model", "kernel", "console", "steps"):
+            # Names, addresses and times differ.
+            case["evidence"][name] = ""
+    summary = {name: value for name, value in results["summary"].items() if name != "duration_s"}
+    return {"kernel": results["kernel"], "cases": cases, "summary": summary}
+
+
+def victim(place: Place, leader: int, kind: str) -> list[int]:
+    """Whom to kill: processes, or (negative) their group."""
+    if kind == "group":
+        return [-leader]
+    if kind == "controller":
+        return [leader]
+    mark = {"worker": "sys.stdin.readline", "qemu": "qemu-system"}[kind]
+    # A leash is what will be QEMU.
+    found = [
+        pid
+        for pid, command in place.processes().items()
+        if mark in command and "leash.py" not in command
+    ]
+    return random.sample(found, 1) if found else []
+
+
+def kill(place: Place, process: subprocess.Popen[bytes], kind: str, after_s: float) -> bool:
+    """Kill after some seconds; whether there was anything to kill."""
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(after_s)
+    for pid in victim(place, process.pid, kind):
+        try:
+            (os.killpg if pid < 0 else os.kill)(abs(pid), signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        return True
+    return False
+
+
+def runs(arguments: argparse.Namespace, place: Place) -> Iterator[tuple[str, Tally]]:
+    """Kill runs of one kernel, and go on with each until it ends by itself."""
+    what = [f"--kernel={arguments.kernel}", *arguments.options]
+    began = time.monotonic()
+    undisturbed = place.directory / "undisturbed"
+    code, said = place.run(*what, f"--out={undisturbed}")
+    # The second time all is compiled, and states are saved.
+    began = time.monotonic()
+    expected_code, said = place.run(*what, f"--out={undisturbed}", "--force")
+    takes_s = time.monotonic() - began
+    expected = shown(undisturbed)
+    sys.stdout.write(f"undisturbed: {len(expected['cases'])} cases in {takes_s:.1f} s, {code}\n")
+    for kind in arguments.victim:
+        tally = Tally()
+        while tally.kills < arguments.kills:
+            out = place.directory / f"{kind}-{tally.kills}"
+            try:
+                once(arguments, place, kind, out, takes_s, tally)
+                code, said = place.run(f"--resume={out}", *what)
+                found = shown(out)
+                if found != expected:
+                    raise AssertionError(difference(expected, found))
+                if code != expected_code:
+                    raise AssertionError(f"exit code {code}, not {expected_code}: {said}")
+            except (AssertionError, OSError) as error:
+                tally.wrong.append(f"{out.name}: {error}")
+                sys.stdout.write(f"WRONG {out}: {error}\n")
+                continue
+            tally.found.update(f"then {each.split('-')[0]}" for each in place.left())
+            shutil.rmtree(out)
+        yield kind, tally
+
+
+def once(
+    arguments: argparse.Namespace,
+    place: Place,
+    kind: str,
+    out: Path,
+    takes_s: float,
+    tally: Tally,
+) -> None:
+    """One run that is killed, and perhaps killed again as it goes on."""
+    what = [f"--kernel={arguments.kernel}", *arguments.options]
+    for _ in range(random.choice((1, 1, 2))):
+        with place.start(f"--resume={out}", *what) as process:
+            killed = kill(place, process, kind, random.uniform(0, takes_s))
+            if kind in ("worker", "qemu"):
+                # The rest goes on without it.
+                process.communicate(timeout=_PATIENCE_S)
+            else:
+                process.wait(_PATIENCE_S)
+        tally.kills += killed
+        tally.found.update(each.split("-")[0] for each in place.left())
+
+
+def difference(expected: dict[str, Any], found: dict[str, Any]) -> str:
+    """What two runs do not have in common."""
+    for name in ("kernel", "summary"):
+        if expected[name] != found[name]:
+            return f"{name}: {expected[name]} and {found[name]}"
+    ids = expected["cases"].keys() ^ found["cases"].keys()
+    if ids:
+        return f"{len(ids)} cases are in one run only: {sorted(ids)[:3]}"
+    wrong = [each for each in expected["cases"] if expected["cases"][each] != found["cases"][each]]
+    one = found["cases"][wrong[0]]
+    return f"{len(wrong)} cases differ, as {wrong[0]}: {one['outcome']} {one['reason']}"
+
+
+@contextmanager
+def a_place(kernel: str) -> Iterator[Place]:
+    """A place that is gone at the end."""
+    with tempfile.TemporaryDirectory(prefix="uevt-kills-") as directory:
+        yield Place(Path(directory), kernel)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Kill, and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.kills")
+    parser.add_argument("--kernel", default="model")
+    parser.add_argument("--kills", type=int, default=20, help="of each kind of victim")
+    parser.add_argument("--victim", action="append", choices=VICTIMS)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("options", nargs="*", help="more for uevt run, behind --")
+    arguments = parser.parse_args(argv)
+    random.seed(arguments.seed)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    arguments.victim = arguments.victim or list(VICTIMS[: 2 if arguments.kernel == "model" else 4])
+    wrong = 0
+    with a_place(arguments.kernel) as place:
+        for kind, tally in runs(arguments, place):
+            left = ", ".join(f"{number} {name}" for name, number in tally.found.items())
+            sys.stdout.write(
+                f"{arguments.kernel:<8} {kind:<11} {tally.kills:>4} kills"
+                f" {len(tally.wrong):>3} wrong   left: {left or 'nothing'}\n"
+            )
+            wrong += len(tally.wrong)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

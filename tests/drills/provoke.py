@@ -1,0 +1,142 @@
+"""Making guests and hosts go wrong on purpose, in the ways that users meet.
+
+Of a guest: `provoke` has the module fixtures/user_modules/hazard do one thing wrong in the system
+call of a process of its own, whatever the channel is: a `vm.machine.Machine`, or `behind(ue)` in
+a case, where the model does not hear of it.  Of a host: a disk that fills up, and programs that
+stand in QEMU's place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from conformance.sut.calls import fd, path_in, sys_call
+from conformance.sut.user_events import UserEvents
+from kernels.modules import ensure_module
+from kernels.request import Request
+from kernels.store import Store
+
+HAZARD = Path(__file__).parents[2] / "fixtures" / "user_modules" / "hazard"
+#: The process that provokes; what a hazard does not let end is this process.
+ACTOR = "hazard"
+_IN = "/proc/uevt_hazard"
+_AT_FDCWD = -100
+_SLOT = 0
+_FRESH = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+
+
+class Channel(Protocol):
+    """Who performs calls in a guest: a machine, or the runner's guest."""
+
+    def call(self, actor: str, calls: Sequence[Sequence[Any]]) -> list[dict[str, Any]]: ...
+
+
+def hazard_module(kernel: str = "6.12", flavour: str | None = None) -> Path:
+    """The module for a kernel of the catalog, built in some seconds the first time."""
+    store = Store()
+    return ensure_module(Request(kernel, flavour=flavour).entry(store), HAZARD, store)
+
+
+def behind(ue: UserEvents) -> Channel:
+    """The guest of a case, for what its model must not hear of."""
+    channel: Channel = ue.lockstep._executor._channel  # type: ignore[attr-defined]
+    return channel
+
+
+def insert(channel: Channel, module: Path) -> None:
+    """Load the module, and start the process that provokes.
+
+    Both are gone with the guest; until then this may be called again.
+    """
+    channel.call("", [["spawn", ACTOR]])
+    place = "/tmp/uevt_hazard.ko"
+    channel.call(ACTOR, [["spill", place, module.read_bytes().hex(), _FRESH]])
+    *_, loaded = channel.call(
+        ACTOR,
+        [
+            sys_call("openat", _AT_FDCWD, path_in(place), os.O_RDONLY, 0, slot=_SLOT),
+            sys_call("finit_module", fd(_SLOT), path_in(""), 0),
+        ],
+    )
+    assert loaded["errno"] == 0, f"the kernel does not load {module}: errno {loaded['errno']}"
+
+
+def provoke(channel: Channel, hazard: str, about: str = "", **limits: Any) -> int:
+    """Do one thing wrong: a word of the module's table, and what it is about.
+
+    Returns the error number.  Raises what the channel raises when no answer comes, which most
+    hazards see to; `limits` go to its `call`.
+    """
+    word = f"{hazard} {about}".strip().encode()
+    (result,) = channel.call(ACTOR, [["spill", _IN, word.hex(), os.O_WRONLY]], **limits)
+    return int(result["errno"])
+
+
+def write(channel: Channel, path: str, text: str, **limits: Any) -> int:
+    """Write a file of the guest, as a sysctl or /proc/sysrq-trigger; the error number."""
+    call = ["spill", path, text.encode().hex(), os.O_WRONLY]
+    (result,) = channel.call(ACTOR, [call], **limits)
+    return int(result["errno"])
+
+
+def qemu_below(process: int) -> int:
+    """The QEMU that is a child of a process.  Raises LookupError."""
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            head, _, tail = (directory / "stat").read_text().rpartition(")")
+        except OSError:
+            continue
+        if int(tail.split()[1]) == process and "qemu" in head:
+            return int(directory.name)
+    raise LookupError(f"no QEMU below process {process}")
+
+
+@contextlib.contextmanager
+def small_disk(directory: Path, kib: int) -> Iterator[Path]:
+    """A file system of so many KiB, mounted there.
+
+    Raises PermissionError where this process may not mount one.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    options = f"size={kib}k"
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "uevt", str(directory)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if mounted.returncode:
+        raise PermissionError(mounted.stderr.strip())
+    try:
+        yield directory
+    finally:
+        # Lazily: whoever was killed a moment ago may still hold a file there.
+        subprocess.run(["umount", "--lazy", str(directory)], check=True)
+
+
+def fill(directory: Path, leaving_kib: int = 0) -> Path:
+    """A file that takes a small file system but for so much; remove it to mend the disk."""
+    free = os.statvfs(directory)
+    ballast = directory / "ballast"
+    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        file.write(bytes(max(0, free.f_bavail * free.f_frsize - (leaving_kib << 10))))
+    return ballast
+
+
+def fake_qemu(directory: Path, script: str) -> Path:
+    """A directory for the front of PATH with a QEMU that is this shell script.
+
+    In it "$QEMU" is the real one.
+    """
+    real = shutil.which("qemu-system-x86_64")
+    directory.mkdir(parents=True, exist_ok=True)
+    fake = directory / "qemu-system-x86_64"
+    fake.write_text(f"#!/bin/sh\nQEMU={real}\n{script}\n")
+    fake.chmod(0o755)
+    return directory

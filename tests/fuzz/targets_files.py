@@ -1,0 +1,250 @@
+"""What people give: the suite's own tables, patches and mails, images, modules, caches."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
+
+from conformance.expectations.condition import Condition, ConditionError, KernelContext
+from conformance.expectations.errors import ExpectationError
+from conformance.expectations.loader import DIRECTORY, Expectations
+from conformance.outcome import Blame, CaseResult, Mismatch, Outcome
+from kernels import catalog, config, flavours, series
+from kernels.diff import Damaged, Diff
+from kernels.errors import UserMistake
+from kernels.image import release_of
+from kernels.loadable import ModulesDirectory
+from kernels.modulefile import modinfo, read_module
+from kernels.patch import ENCODING
+from kernels.patches import touched
+from tests.fuzz.target import Target
+from vm import elf
+from vm.snapshot import SCHEMA, Snapshots
+
+ROOT = Path(__file__).parents[2]
+CONTEXT = KernelContext("6.12.117", "6.12", "debug", frozenset({"persist"}))
+WRONG = CaseResult(
+    "format.array_length",
+    "format",
+    "quick",
+    Outcome.FAIL,
+    Blame.KERNEL,
+    mismatches=(Mismatch(1, "data", "x", "field:char a[7];\toffset:8;\tsize:7;\tsigned:1;"),),
+)
+TOML = (
+    *(b"[[expectation]]\n", b"[source]\n", b"'''", b'"""', b" = ", b"release >= ", b"{}", b"kind"),
+)
+MAIL = (
+    *(b"From x@y Mon Nov 20 10:00:00 2026\n", b"Subject: [PATCH v2 1/3] x\n", b"\n\n"),
+    *(b"Content-Type: text/plain; charset=", b"Content-Transfer-Encoding: base64\n", b"=?utf-8?b?"),
+    *(b"--- a/x\n", b"+++ b/x\n", b"@@ -1 +1 @@\n", b"diff --git a/x b/x\n", b"rename from "),
+    *(b"new file mode 120000\n", b"--- /etc/passwd\n", b"a/../../x", b"GIT binary patch"),
+    b"\\ No newline at end of file",
+)
+
+
+def file_targets(scratch: Path) -> tuple[Target, ...]:
+    """Readers of files; each has a place of its own in a scratch directory."""
+    mistakes = (UserMistake,)
+    return (
+        Target("catalog", _catalog(scratch), _entries, mistakes, TOML),
+        Target("flavour", _flavour(scratch), _flavours, mistakes, TOML),
+        Target("expectations", _expectations(scratch), _expected, (ExpectationError,), TOML),
+        Target("condition", _condition, _conditions, (ConditionError,)),
+        Target("fragment", _fragment, _fragments),
+        Target("patch", _patch(scratch), _patches, mistakes, MAIL),
+        Target("diff", _diff, _diffs, (Damaged,), MAIL),
+        Target("image", _image(scratch), _images, mistakes),
+        Target("module", _module(scratch), _modules, mistakes),
+        Target("program", _program(scratch), _programs),
+        Target("saved-state", _record(scratch), _records),
+    )
+
+
+def _in(directory: Path, name: str) -> Callable[[bytes], Path]:
+    """Writes an input to a file."""
+
+    def written(data: bytes) -> Path:
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_bytes(data)
+        return directory / name
+
+    return written
+
+
+def _catalog(scratch: Path) -> Callable[[bytes], None]:
+    written = _in(scratch / "catalog", "6.12.toml")
+
+    def read(data: bytes) -> None:
+        directory = written(data).parent
+        # A variant beside it takes what it does not say from there.
+        (directory / "variant.toml").write_text('name = "variant"\nof = "6.12"\n')
+        found = catalog.load_catalog(directory)
+        for entry in found.entries.values():
+            path = PurePosixPath(entry.kernel_id)
+            assert len(path.parts) == 1
+            assert path.name not in (".", "..")
+            entry.digest()
+            entry.abi_for("6.12.117")
+        found.find("6.12")
+
+    return read
+
+
+def _entries() -> list[bytes]:
+    return [(catalog.CATALOG / name).read_bytes() for name in ("6.12.toml", "5.18.toml")]
+
+
+def _flavour(scratch: Path) -> Callable[[bytes], None]:
+    written = _in(scratch / "flavours", "debug.toml")
+
+    def read(data: bytes) -> None:
+        directory = written(data).parent
+        (directory / "debug.config").write_text("CONFIG_KASAN=y\n")
+        flavours.flavour("debug", directory)
+
+    return read
+
+
+def _flavours() -> list[bytes]:
+    return [file.read_bytes() for file in sorted(flavours.FLAVOURS.glob("*.toml"))]
+
+
+def _expectations(scratch: Path) -> Callable[[bytes], None]:
+    written = _in(scratch / "expectations", "user_events.toml")
+
+    def read(data: bytes) -> None:
+        Expectations.load(written(data).parent).judge(CONTEXT, WRONG)
+
+    return read
+
+
+def _expected() -> list[bytes]:
+    whole = (DIRECTORY / "user_events.toml").read_bytes()
+    small = b'[[expectation]]\ncase = "format.array_length"\nstep = [1, 2]\nfield = "data"\n'
+    small += b"pattern = 'a+b'\nwhen = 'release >= 6.1 and flavour != debug'\nreason = 'r'\n"
+    return [whole, small]
+
+
+def _condition(data: bytes) -> None:
+    Condition.parse(data.decode("utf-8", "surrogateescape")).holds(CONTEXT)
+
+
+def _conditions() -> list[bytes]:
+    return [b"release >= 6.1 and flavour != debug", b"switch == persist", b"profile == 6.12"]
+
+
+def _fragment(data: bytes) -> None:
+    text = data.decode("utf-8", "surrogateescape")
+    config.malformed(text)
+    merged = config.merge([text])
+    # What is merged says the same again, and nothing of it was lost.
+    assert config.merge(["\n".join(merged)]) == merged or "\r" in text
+    config.lost(merged, text)
+
+
+def _fragments() -> list[bytes]:
+    return [file.read_bytes() for file in sorted(config.FRAGMENTS.glob("*.config"))]
+
+
+def _patch(scratch: Path) -> Callable[[bytes], None]:
+    written = _in(scratch / "patches", "some.patch")
+
+    def read(data: bytes) -> None:
+        found = series.read(written(data))
+        for file in touched(found.patches):
+            path = PurePosixPath(file)
+            assert not path.is_absolute()
+            assert ".." not in path.parts
+
+    return read
+
+
+def _patches() -> list[bytes]:
+    files = sorted((ROOT / "fixtures" / "patches").iterdir())
+    plain = [file.read_bytes() for file in files if file.name != "README"]
+    return [*plain, gzip.compress(plain[0])]
+
+
+def _diff(data: bytes) -> None:
+    text = Diff(data.decode(**ENCODING)).text
+    # What was found is found again, and all of it.  (Of several CR at the end of lines one goes.)
+    assert "\r" in text or Diff(text).text == text
+
+
+def _diffs() -> list[bytes]:
+    return [data for data in _patches() if not data.startswith(b"\x1f\x8b")]
+
+
+def _image(scratch: Path) -> Callable[[bytes], None]:
+    written = _in(scratch / "image", "bzImage")
+
+    def read(data: bytes) -> None:
+        release = release_of(written(data))
+        assert "/" not in release
+        assert release.isprintable()
+
+    return read
+
+
+def _images() -> list[bytes]:
+    header = bytearray(0x300)
+    header[0x202:0x206] = b"HdrS"
+    header[0x20E:0x210] = (0x80).to_bytes(2, "little")
+    return [bytes(header[:0x280]) + b"6.12.117 (builder@host) #1 SMP\0" + bytes(64)]
+
+
+def _module(scratch: Path) -> Callable[[bytes], None]:
+    written = _in(scratch / "lib/modules/6.12", "some.ko")
+
+    def read(data: bytes) -> None:
+        file = written(data)
+        modinfo(data, "depends")
+        ModulesDirectory(scratch, "6.12").ordered(["some"])
+        module = read_module(file)
+        assert "/" not in module.name
+
+    return read
+
+
+def _modules() -> list[bytes]:
+    header = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HH", 1, 62) + bytes(44)
+    info = b"\0name=some\0depends=other\0vermagic=6.12 SMP preempt\0"
+    return [header + info]
+
+
+def _program(scratch: Path) -> Callable[[bytes], None]:
+    written = _in(scratch / "program", "program")
+
+    def read(data: bytes) -> None:
+        file = written(data)
+        elf.loaded(file)
+        elf.loader_of(file)
+
+    return read
+
+
+def _programs() -> list[bytes]:
+    header = b"\x7fELF\x02\x01\x01" + bytes(9)
+    header += struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, 0x400000, 64, 0, 0, 64, 56, 2, 0, 0, 0)
+    load = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 200, 200, 4096)
+    interpreter = struct.pack("<IIQQQQQQ", 3, 4, 176, 0, 0, 12, 12, 1)
+    return [header + load + interpreter + b"/lib/ld.so\0\0" + bytes(100)]
+
+
+def _record(scratch: Path) -> Callable[[bytes], None]:
+    written = _in(scratch / "states" / "key", "record.json")
+
+    def read(data: bytes) -> None:
+        written(data).with_name("state").write_bytes(b"state")
+        Snapshots(scratch / "states").find("key")
+
+    return read
+
+
+def _records() -> Sequence[bytes]:
+    record = {"schema": SCHEMA, "size": 5, "sha256": "0" * 64, "info": {"boot_id": "x"}}
+    return [json.dumps(record).encode()]

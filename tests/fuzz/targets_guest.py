@@ -1,0 +1,297 @@
+"""What a guest sends: frames, answers, its console, and the texts and pages of its kernel."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from conformance.leftovers import Janitor
+from conformance.program import operations as op
+from conformance.program import page, rights, ring, tracing, views
+from conformance.program.operations import ReadFile, View
+from conformance.sut.crew import Crew
+from conformance.sut.guest import GuestExecutor
+from tests.fuzz.target import Target
+from vm import wire
+from vm.agent import NOT_LOOKED_AT, Agent
+from vm.channel import Channel
+from vm.deadline import Deadline
+from vm.errors import VmError
+from vm.findings import MOST, classify, phase
+
+CONSOLES = Path(__file__).parents[2] / "fixtures" / "console"
+PORTS = ("uevt0", "uevt1", "uevt2")
+PROMISED: dict[str, Any] = {"value": int, "errno": int, "data": (str, type(None)), "watch": list}
+
+
+def guest_targets() -> tuple[Target, ...]:
+    """Readers of what a guest says."""
+    return (
+        Target("frames", read_frames, frames, (wire.FrameError,), (wire.MAGIC,)),
+        Target("payload", read_payload, payloads, (wire.FrameError,)),
+        Target("answers", converse, conversations, (VmError,)),
+        Target("console", read_console, consoles, tokens=REPORTS),
+        Target("observations", observe, observed, tokens=TEXTS),
+        Target("leftovers", tidy, found, tokens=TEXTS),
+        Target("perf-ring", read_ring, rings),
+        Target("trace-page", read_page, pages),
+        Target("tracefs-texts", read_views, texts, tokens=TEXTS),
+    )
+
+
+# The channel
+
+MESSAGES: tuple[dict[str, Any], ...] = (
+    {"id": 0, "hello": 1},
+    {"id": 1, "results": [{"value": 35, "errno": 0, "data": None, "watch": []}]},
+    {"id": 0, "ended": 35, "status": 9},
+    {"id": 3, "error": "BadCall: no such call"},
+)
+
+
+def frames() -> list[bytes]:
+    """Streams as they come."""
+    return [b"".join(map(wire.pack, MESSAGES)), wire.pack(MESSAGES[1]), b""]
+
+
+def read_frames(stream: bytes) -> None:
+    """Whatever the pieces in which it comes; nothing is kept that did not."""
+    decoder = wire.Decoder()
+    taken = 0
+    for start in range(0, len(stream), 4096):
+        decoder.feed(stream[start : start + 4096])
+        while (payload := decoder.take()) is not None:
+            taken += len(wire.frame(payload))
+            # What is taken stood in the stream as it is.
+            assert wire.frame(payload) == stream[taken - len(wire.frame(payload)) : taken]
+            wire.unpack(payload)
+    assert taken + decoder.pending == len(stream)
+
+
+def payloads() -> list[bytes]:
+    """Messages."""
+    return [json.dumps(message).encode() for message in MESSAGES]
+
+
+def read_payload(payload: bytes) -> None:
+    """A message, and what can be sent again."""
+    message = wire.unpack(payload)
+    with suppress(ValueError):  # infinity, which is no JSON
+        assert wire.unpack(wire.pack(message)[wire.HEADER.size :]) == message
+
+
+ASKED: tuple[tuple[str, list[list[Any]]], ...] = (
+    ("", [["spawn", "a"]]),
+    ("a", [["sys", 39, [], None], ["peek", 4096, 8], ["fork", "b"], ["task", "a/1", None, 0]]),
+    ("a", [["via", "a/1", ["exec", ""]], ["slurp", "/x", 10]]),
+    ("b", [["sys", 1, [], None]]),
+    ("", [["kill", "b", 9]]),
+    ("a", [["sys", 1, [], None], ["exit", 3]]),
+    ("", [["reset"]]),
+)
+WATCH = (("a", 4096, 4), ("b", 8192, 2), ("a/1", 0, 1))
+
+
+def conversations() -> list[bytes]:
+    """A line for each question of ``ASKED``: ports, and what comes out of them then."""
+
+    def results(number: int, *values: int, watch: Sequence[Any] = ()) -> dict[str, Any]:
+        given = [
+            {"value": value, "errno": 0, "data": "00ff", "watch": list(watch)} for value in values
+        ]
+        return {"id": number, "results": given}
+
+    mine = ["01020304", NOT_LOOKED_AT, None]
+    whole = ["01020304", "0102", "01"]
+    said: list[list[tuple[int, dict[str, Any]]]] = [
+        [(0, results(1, 35))],
+        [(1, results(2, 1, 8, 36, 41, watch=mine)), (0, results(3, 2))],
+        [(1, results(4, 41, 2, watch=whole))],
+        [(2, results(5, 7, watch=whole))],
+        [(0, results(6, 9))],
+        [(1, results(7, 7)), (0, {"id": 0, "ended": 35, "status": 768})],
+        [(0, results(9, 2))],
+    ]
+    lines = [json.dumps(each).encode() for each in said]
+    return [b"\n".join(lines), b"\n".join(lines[:2])]
+
+
+def converse(said: bytes) -> None:
+    """The host's half of a conversation with a guest that says what it likes.
+
+    Every result has what the host's rooms above rely on.
+    """
+    pairs = [socket.socketpair() for _ in PORTS]
+    agent = Agent([Channel(ours) for ours, _ in pairs], PORTS)
+    ends = [theirs for _, theirs in pairs]
+    try:
+        for (actor, calls), line in zip_longest(ASKED, said.split(b"\n")[: len(ASKED)]):
+            if line:
+                _say(ends, line)
+            watch = () if actor == "" or calls[-1][0] == "exit" else WATCH
+            results = agent.call(actor, calls, watch, Deadline(0, "answer"))
+            assert len(results) == len(calls)
+            for result in results:
+                assert all(isinstance(result[key], kind) for key, kind in PROMISED.items())
+                assert len(result["watch"]) == len(watch)
+                for text in (result["data"], *result["watch"]):
+                    bytes.fromhex(text if text not in (None, NOT_LOOKED_AT) else "")
+    finally:
+        agent.close()
+        for theirs in ends:
+            theirs.close()
+
+
+def _say(ends: Sequence[socket.socket], line: bytes) -> None:
+    """Let messages come out of ports; what is no list of them comes out of the first as it is."""
+    messages: list[tuple[int, bytes]] = [(0, line)]
+    with suppress(ValueError, TypeError, RecursionError):
+        told = [(port, json.dumps(message).encode()) for port, message in json.loads(line)]
+        messages = [(port if port in (1, 2) else 0, payload) for port, payload in told]
+    for port, payload in messages:
+        ends[port].setblocking(False)
+        with suppress(BlockingIOError):  # more than there is room for
+            ends[port].send(wire.frame(payload))
+
+
+# The console
+
+REPORTS = (
+    *(b"Kernel panic - not syncing: ", b"end ", b"BUG: ", b"WARNING: ", b"INFO: ", b"rcu: INFO: "),
+    *(b"Oops: ", b"UBSAN: ", b"[    1.000000] ", b"uevt-mark 1 x", b"detected stall", b" at "),
+    *(b"BUG kmalloc-64 (Tainted: ", b"-safe -> ", b"blocked for more than ", b"key "),
+)
+
+
+def consoles() -> list[bytes]:
+    """Captured ones."""
+    return [file.read_bytes()[-20_000:] for file in sorted(CONSOLES.glob("*.log"))]
+
+
+def read_console(said: bytes) -> None:
+    """Findings are lines of the text, in order."""
+    text = said.decode("utf-8", "replace")
+    found = classify(text)
+    phase(text)
+    # A torn line can hold several.
+    assert [each.line for each in found] == sorted(each.line for each in found)
+    assert len(found) <= MOST
+    assert all(each.fingerprint.isprintable() for each in found)
+    assert all("\n" not in each.text for each in found)
+
+
+# What is read of the kernel
+
+TEXTS = (
+    *(b"u:t00001_a u32 b\n", b"ue:a;u32 b (Used by ftrace)\n", b" # Used by perf\n", b"e:a/b c.d"),
+    *(b"p:kprobes/x y\n", b"* Snapshot is freed *", b":unlimited", b" [active]", b"00000000: "),
+    *(b"python-71 [000] ..... 1.000001: t00001_e: a=1\n", b"field:char a[7];\toffset:8;", b"ID: 1"),
+)
+LYING = (
+    *(ReadFile("a", "/f", view, "t00001_", (4, 0)) for view in View),
+    op.ReadRing("a", 4096, 8192, 0x402),
+    op.Read("a", 3, 100),
+    op.Stat("a", "/f"),
+    tracing.ReadPipe("a", 3, 100, "t00001_", (4,)),
+    tracing.ReadPage("a", 3, "/id", (4,)),
+    rights.Ownership("a", "/f"),
+    rights.Getdents("a", 3, "t"),
+)
+
+
+class Answering:
+    """A channel whose every answer has the same bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._result = {"value": len(data), "errno": 0, "data": data.hex()}
+
+    def call(
+        self, actor: str, calls: Sequence[Any], watch: Sequence[Any] = ()
+    ) -> list[dict[str, Any]]:
+        return [{**self._result, "watch": [None] * len(watch)} for _ in calls]
+
+    def deadline(self, seconds: float, what: str) -> Deadline:
+        return Deadline(0, what)
+
+    def pause(self, deadline: Any) -> None:
+        return None
+
+
+def observed() -> list[bytes]:
+    """Bytes that one operation or another expects."""
+    return [*texts(), *rings()[:1], *pages()[:1], struct.pack("<QQHB", 1, 2, 24, 4) + b"a\0\0\0\0"]
+
+
+def observe(data: bytes) -> None:
+    """Each operation makes an observation of whatever the kernel gives it."""
+    channel = Answering(data)
+    executor = GuestExecutor(channel, Crew(channel, standing="root"))
+    executor.execute([op.Spawn("a")], ())
+    seen = executor.execute(LYING, (op.Watch("a", 4096, 4),))
+    assert len(seen) == len(LYING)
+
+
+def found() -> list[bytes]:
+    """What is looked at between cases."""
+    return [b"", b"0\n", b"1:t00001_a # Used by ftrace\n", *TEXTS]
+
+
+def tidy(data: bytes) -> None:
+    """Whatever is left in a guest, or looks as if it were, the janitor has calls for it."""
+    janitor = Janitor(Answering(data))
+    janitor.tidy()
+    janitor.next_multi_id()
+    janitor.has_user_events()
+
+
+def rings() -> list[bytes]:
+    """Mappings of a perf ring of one page."""
+    raw = b"\x05\0\0\0\x05\0\0\0" + b"\x0c\0\0\0" + bytes(8) + b"abcd"
+    records = struct.pack("<IHH", 9, 1, 8 + len(raw)) + raw
+    records += struct.pack("<IHHQQ", 2, 0, 24, 77, 3)
+    first = bytearray(4096)
+    first[1024:1040] = struct.pack("<QQ", len(records), 0)
+    whole = bytes(first) + records.ljust(4096, b"\0")
+    return [whole, whole[:4096], whole[1000:1100]]
+
+
+def read_ring(mapping: bytes) -> None:
+    """Lines, whatever the sample type."""
+    for sample_type in (0, 0x402, 0x502, (1 << 64) - 1):
+        assert ring.shown(mapping, sample_type).endswith("\n")
+
+
+def pages() -> list[bytes]:
+    """Pages of trace_pipe_raw."""
+    event = struct.pack("<I", 3) + struct.pack("<HBBi", 400, 0, 0, 77) + b"abcd"
+    extend = struct.pack("<II", 30, 1)
+    data = extend + event + event
+    whole = (struct.pack("<QQ", 12345, len(data)) + data).ljust(4096, b"\0")
+    return [whole, whole[:16], whole[:3]]
+
+
+def read_page(raw: bytes) -> None:
+    """Lines, whatever the sizes that are expected."""
+    for sizes in ((), (4, 4), (0, 4000)):
+        assert page.shown(raw, 400, 77, sizes).endswith("\n")
+
+
+def texts() -> list[bytes]:
+    """Texts of tracefs."""
+    status = b"t00001_a # Used by ftrace perf\n\nActive: 1\nBusy: 1\n"
+    format_ = b"name: t00001_e\nID: 12\nformat:\n\tfield:char a[7];\toffset:8;\tsize:7;\n"
+    dump = b" " * 9 + b"python-71      [000] .....     3.181713: t00001_e:\n00000000: 01 02\n"
+    counts = b"entries: 3\noverrun: 0\n"
+    return [status, format_, dump, counts, *TEXTS]
+
+
+def read_views(data: bytes) -> None:
+    """Every view of any bytes."""
+    for view in View:
+        views.read(ReadFile("a", "/f", view, "t00001_", (4, 0)), data)

@@ -1,0 +1,107 @@
+"""What runs leave behind and is read again: journals and results, whoever wrote them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from conformance.plugin.order import Durations
+from conformance.report.compare import compare
+from conformance.report.errors import ReportError
+from conformance.report.journal import CHECK, JournalWriter, sealed
+from conformance.report.junit import render_junit
+from conformance.report.ktap import render_ktap
+from conformance.report.page import render_page
+from conformance.report.record import RunRecord
+from conformance.report.replay import read_head, read_journal
+from conformance.report.results import read_results
+from conformance.report.terminal import render_summary
+from tests.fuzz.target import Target
+from tests.report.samples import contradicted, head, mixed
+
+
+def report_targets(scratch: Path) -> tuple[Target, ...]:
+    """Readers of files of results."""
+    return (
+        Target("journal", _journal(scratch), lambda: _journals(scratch), (ReportError,)),
+        Target("results", _results(scratch), _documents, (ReportError,)),
+        Target("durations", _durations(scratch), lambda: [b'{"a.b": 0.25, "c.d": 1e3}']),
+    )
+
+
+def _journal(scratch: Path) -> Callable[[bytes], None]:
+    path = scratch / "journal.jsonl"
+
+    def read(data: bytes) -> None:
+        path.write_bytes(_sealed(data))
+        read_head(path)
+        found = read_journal(path)
+        assert found.torn == (bool(data) and not data.endswith(b"\n"))
+        if found.head is not None:
+            cases = tuple(found.results.values())
+            shown(RunRecord(found.head, cases, len(cases), 1.0))
+
+    return read
+
+
+def _sealed(data: bytes) -> bytes:
+    """With right digests: whoever means harm can compute them."""
+    *lines, rest = data.split(b"\n")
+    whole, check = b"", b""
+    for line in lines:
+        body = line.rpartition(CHECK)[0] or line.removesuffix(b"}")
+        whole += (sealing := sealed(body + b"}", check))
+        check = sealing.rpartition(CHECK)[2][:-3]
+    return whole + rest
+
+
+def _journals(scratch: Path) -> list[bytes]:
+    path = scratch / "journal.seed"
+    path.unlink(missing_ok=True)
+    with JournalWriter(path, sync=False) as journal:
+        journal.begin(head())
+        journal.plan(len(mixed().cases))
+        journal.running(mixed().cases[0].id, "quick")
+        journal.attempt(mixed().cases[0])
+        for case in mixed().cases:
+            journal.case(case)
+        journal.end()
+    whole = path.read_bytes()
+    return [whole, whole[:-20], b""]
+
+
+def _results(scratch: Path) -> Callable[[bytes], None]:
+    path = scratch / "results.json"
+
+    def read(data: bytes) -> None:
+        path.write_bytes(data)
+        record = read_results(path)
+        shown(record)
+        render_page(compare(mixed(), record))
+        render_page(compare(record, contradicted()))
+
+    return read
+
+
+def _documents() -> list[bytes]:
+    return [json.dumps(each.to_json()).encode() for each in (mixed(), contradicted())]
+
+
+def shown(record: RunRecord) -> None:
+    """A record that was read can be shown, in every form."""
+    for line in render_summary(record).split("\n"):
+        assert line.isprintable(), line
+    render_ktap(record).encode("utf-8")
+    render_junit(record).encode("utf-8")
+
+
+def _durations(scratch: Path) -> Callable[[bytes], None]:
+    directory = scratch / "durations"
+
+    def read(data: bytes) -> None:
+        directory.mkdir(exist_ok=True)
+        (directory / "6.12.json").write_bytes(data)
+        Durations(scratch, "6.12").read()
+
+    return read

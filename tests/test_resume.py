@@ -1,0 +1,171 @@
+"""`--resume`: whatever became of a run, the one that goes on with it ends as if nothing had."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance.report.journal import JournalWriter
+from conformance.report.replay import read_journal
+from tests.bench.kills import Place, shown
+
+FEW = ("--kernel=model", "-k", "status.")
+PATIENCE = 60.0
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that has ended, to be copied."""
+    directory = tmp_path_factory.mktemp("finished")
+    out = directory / "out"
+    assert Place(directory, "model").run(*FEW, f"--out={out}") == (0, "")
+    return out
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """Directories of our own."""
+    return Place(tmp_path, "model")
+
+
+@pytest.fixture
+def out(place: Place, finished: Path) -> Path:
+    """A run that has ended."""
+    return shutil.copytree(finished, place.directory / "out")
+
+
+def cut(out: Path, lines: int) -> None:
+    """Let a run have been killed after so many lines of its journal."""
+    path = out / "journal.jsonl"
+    kept = path.read_bytes().splitlines(keepends=True)[:lines]
+    path.write_bytes(b"".join(kept) + b'{"event": "ca')
+    for name in ("results.json", "junit.xml", "results.ktap"):
+        (out / name).unlink()
+
+
+def test_killed_anywhere_it_ends_as_if_nothing_had_happened(place: Place, out: Path) -> None:
+    """Between two cases, and after the last one."""
+    undisturbed = shown(out)
+    lines = len((out / "journal.jsonl").read_bytes().splitlines())
+    for kept in (8, lines - 1):
+        cut(out, kept)
+        assert place.run(f"--resume={out}")[0] == 0
+        assert shown(out) == undisturbed
+        for name in ("junit.xml", "results.ktap"):
+            assert "status.totals.one_idle" in (out / name).read_text()
+        assert place.left() == []
+    assert json.loads((out / "results.json").read_text())["host"]["resumed"] == "2 times"
+
+
+def test_a_run_that_is_killed_leaves_nothing_else(place: Place) -> None:
+    out = place.directory / "out"
+    what = ("--kernel=model", "-k", "write")
+    with place.start(*what, f"--out={out}") as process:
+        _wait_for(lambda: _count(out) > 3)
+        process.kill()
+        _, said = process.communicate(timeout=PATIENCE)
+    assert said == b""
+    before = _count(out)
+    assert place.left() == []
+    assert place.run(f"--resume={out}") == (0, "")
+    assert before <= _count(out) == read_journal(out / "journal.jsonl").selected
+    assert place.left() == []
+
+
+def test_a_run_that_has_ended_says_so(place: Place, out: Path) -> None:
+    expected = shown(out)
+    journal = (out / "journal.jsonl").read_bytes()
+    (out / "results.json").unlink()
+    code, said = place.run(f"--resume={out}")
+    assert code == 0
+    assert said == f"uevt: {out} had ended; its reports are written again\n"
+    assert shown(out) == expected
+    assert (out / "journal.jsonl").read_bytes() == journal
+
+
+def test_a_case_in_which_a_run_died_twice_is_not_tried_again(place: Place, out: Path) -> None:
+    undisturbed = shown(out)["cases"]
+    path = out / "journal.jsonl"
+    head = read_journal(path).head
+    assert head is not None
+    path.unlink()
+    for _ in range(2):
+        with JournalWriter(path) as journal:
+            journal.begin(head)
+            journal.plan(len(undisturbed))
+            journal.running("status.file_mode", "quick")
+    assert place.run(f"--resume={out}")[0] == 3
+    cases = shown(out)["cases"]
+    given_up = cases["status.file_mode"]
+    assert (given_up["outcome"], given_up["blame"]) == ("ERROR", "harness")
+    assert given_up["reason"].startswith("2 times the process that ran it died")
+    others = cases.keys() - {"status.file_mode"}
+    assert {name: cases[name] for name in others} == {name: undisturbed[name] for name in others}
+
+
+def test_of_two_that_go_on_with_a_run_one_is_refused(place: Place, out: Path) -> None:
+    cut(out, 4)
+    before = (out / "journal.jsonl").read_bytes()
+    with JournalWriter(out / "journal.jsonl"):
+        for option in (f"--resume={out}", f"--out={out}"):
+            force = ("--force",) if option.startswith("--out") else ()
+            code, said = place.run(*FEW, option, *force)
+            assert code == 2
+            assert "is being written by another run; wait for that run to end" in said
+    assert (out / "journal.jsonl").read_bytes() == before
+
+
+def test_another_run_is_refused(place: Place, out: Path) -> None:
+    cut(out, 4)
+    before = (out / "journal.jsonl").read_bytes()
+    code, told = place.run(f"--resume={out}", "--tier=full", "--abi=6.8")
+    assert code == 2
+    assert told == (
+        f"uevt: {out}: would go on as another run: kernel profile was 6.12.117 and is 6.8; "
+        "--tier was quick and is full; make that as it was, or run anew: another --out, or --out "
+        "with --force\n"
+    )
+    assert (out / "journal.jsonl").read_bytes() == before
+
+
+def test_damage_is_named_and_nothing_is_lost(place: Place, out: Path) -> None:
+    path = out / "journal.jsonl"
+    damaged = path.read_bytes().replace(b"PASS", b"FAIL", 1)
+    path.write_bytes(damaged)
+    code, said = place.run(f"--resume={out}")
+    assert code == 2
+    assert said == (
+        f"uevt: {path}: line 4: was changed, or is not where it was written; "
+        "restore the file, or run again to write a new one\n"
+    )
+    assert path.read_bytes() == damaged
+
+
+def test_several_kernels_go_on_each_where_it_was(
+    place: Place, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was not begun begins; what cannot be judged is told as ever."""
+    cut(out, 4)
+    out.rename(place.directory / "model")
+    monkeypatch.setenv("UEVT_MIRROR", f"file://{place.directory}")
+    code, said = place.run("--kernel=model", "--kernel=5.19", f"--resume={place.directory}")
+    assert code == 3
+    assert "5.19" in said
+    assert shown(place.directory / "model")["summary"]["self_check"] == "ok"
+
+
+def _count(out: Path) -> int:
+    path = out / "journal.jsonl"
+    return read_journal(path).count if path.exists() else 0
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)

@@ -1,0 +1,117 @@
+"""The stack in a report of the kernel: which functions, and what groups reports of one cause.
+
+A frame is `[? ]function+0xoffset/0xsize [module]`; a question mark is an address that was found
+on the stack and may be left over from earlier calls.  A kernel without a real unwinder
+(UNWINDER_GUESS) has only those.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import dropwhile, takewhile
+
+#: So many functions tell one cause from another; further up all calls look the same.
+TOP = 3
+#: And so many words of a headline.
+_WORDS = 8
+_SYMBOL = r"([A-Za-z_][\w.$]*)\+0x[0-9a-f]+/0x[0-9a-f]+"
+_FRAME = re.compile(rf"\s*(?:\[<[0-9a-f]+>\] )?(\? )?{_SYMBOL}")
+#: Where the processor was, in kernel mode; the user's is 0033.
+_AT = re.compile(rf"RIP: 0010:{_SYMBOL}")
+_IN = re.compile(rf" (?:in|at) {_SYMBOL}")
+_TRACE = re.compile(r"\s*Call Trace:")
+#: What follows a name that the compiler made of another.
+_MADE = re.compile(r"\.(?:isra|part|constprop|cold|llvm|lto_priv|clone)\b.*|\.\d+$")
+
+#: Functions that only report, and the ways to sleep and to lock: who called them is of interest.
+_REPORTING = re.compile(
+    r"_*(?:dump_stack(?:_lvl)?|show_stack|v?panic|nmi_panic|warn(?:_printk)?|warn_slowpath_\w+"
+    r"|report_bug|handle_bug|exc_\w+|asm_exc_\w+|(?:asm_)?sysvec_\w+|die\w*|oops_\w+|page_fault_oops"
+    r"|no_context|\w*bad_area\w*|do_(?:user|kern)_addr_fault|kernelmode_fixup_or_oops"
+    r"|do_error_trap|do_trap\w*|print_\w+|kasan_\w+|asan_\w+|ubsan_\w+|kfence_\w+"
+    r"|lock_(?:acquire|acquired|release)|validate_chain|mark_lock\w*|check_(?:noncircular|usage\w*"
+    r"|prevs?_add\w*|irq_usage|deadlock\w*|wait_context)|lockdep_\w+|debug_check_no_\w+"
+    r"|might_(?:sleep|resched|fault)|schedule\w*|\w*mutex_lock\w*|raw_spin_\w+|raw_(?:read|write)_\w+"
+    r"|down(?:_\w+)?|rwsem_\w+|wait_for_co\w+|io_schedule\w*|msleep\w*|usleep_\w+"
+    r"|refcount_warn_saturate|list_(?:add|del)_\w+|debug_print_object|debug_object_\w+"
+    r"|slab_(?:err|bug|fix)|object_err|watchdog_timer_fn|hrtimer_\w+|rcu_\w*stall\w*"
+    r"|rcu_(?:sched_clock_irq|check_gp_\w+|dump_\w+)|update_process_times|tick_\w+|nmi_\w+"
+    r"|(?:un)?known_nmi_error|default_do_nmi|end_repeat_nmi|sched_show_task|cpu_relax)"
+)
+#: Where the kernel is entered: what comes after is the same for everybody.
+_ENTRY = re.compile(
+    r"do_syscall_\w+|entry_\w+|_*do_fast_syscall_32|do_int80\w*|x64_sys_call|ret_from_fork\w*"
+    r"|kthread|worker_thread|process_(?:scheduled_works|one_work)|start_kernel|kernel_init"
+    r"|secondary_startup\w*|<.*>"
+)
+
+
+def frames(lines: Sequence[str]) -> tuple[str, ...]:
+    """The functions of a report from where it happened upwards, by the names of the source.
+
+    `lines` are the report, its headline first, without stamps.
+    """
+    stopped = next((n for n, line in enumerate(lines) if n and _AT.search(line)), 0)
+    at = _interrupted(lines) or _first(_AT, lines[stopped:]) or _first(_IN, lines[:1])
+    after = list(dropwhile(lambda line: not _TRACE.match(line), lines[stopped:]))[1:]
+    found = [
+        each
+        for line in takewhile(lambda line: not _is_end(line), after)
+        if (each := _FRAME.match(line))
+    ]
+    sure = [each for each in found if not each[1]]
+    calls = _useful([_name(each[2]) for each in (sure or found)])
+    if at is None or _REPORTING.fullmatch(at):
+        return tuple(calls)
+    rest = calls[calls.index(at) + 1 :] if at in calls else calls
+    return (at, *rest)
+
+
+def fingerprint(kind: str, functions: Sequence[str], headline: str) -> str:
+    """What is the same in reports of one cause, on kernels of several releases and builds.
+
+    Without a stack it is the headline, without what differs from one run to the next.
+    """
+    top = "/".join(functions[:TOP])
+    return f"{kind}:{top or _without_numbers(headline)}"
+
+
+def _interrupted(lines: Sequence[str]) -> str | None:
+    """The function that an NMI found running: at the bottom of the NMI's own stack."""
+    end = next((n for n, line in enumerate(lines) if "</NMI>" in line), 0)
+    found = _FRAME.match(lines[end - 1]) if end else None
+    return None if found is None else _name(found[2])
+
+
+def _first(pattern: re.Pattern[str], lines: Iterable[str]) -> str | None:
+    found = next((each for line in lines if (each := pattern.search(line))), None)
+    return None if found is None else _name(found[1])
+
+
+def _is_end(line: str) -> bool:
+    """Whether another stack begins, or what comes after one."""
+    return bool(_TRACE.match(line)) or line.startswith(
+        ("---[", "------------[", "Modules linked in", "Allocated by", "Freed by", "Code: ")
+    )
+
+
+def _useful(names: Iterable[str]) -> list[str]:
+    """Without those at the top that report, up to where the kernel is entered."""
+    inside = takewhile(lambda name: not _ENTRY.fullmatch(name), names)
+    useful: list[str] = []
+    for name in dropwhile(_REPORTING.fullmatch, inside):
+        # A loop of calls, and an address that is on the stack twice, are one.
+        if not useful or useful[-1] != name:
+            useful.append(name)
+    return useful
+
+
+def _name(symbol: str) -> str:
+    return _MADE.sub("", symbol)
+
+
+def _without_numbers(headline: str) -> str:
+    said = re.sub(r"^kernel panic - not syncing: |^.{1,15} invoked", "", headline, flags=re.I)
+    words = re.sub(r"0x[0-9a-f]+|\b[0-9a-f]{8,}\b|\d+|=\S*|\(.*?\)", " ", said.lower())
+    return "-".join(re.findall(r"[a-z]+", words)[:_WORDS])
