@@ -30,9 +30,9 @@ from pathlib import Path
 
 from kernels import lock, tools
 from kernels.catalog import KernelEntry
-from kernels.errors import MIB, StoreFull, StoreUnusable
-from kernels.files import read_json, sync, write_json
-from kernels.progress import Progress
+from kernels.errors import MIB, StoreBusy, StoreFull, StoreUnusable
+from kernels.files import UNFINISHED, read_json, sync, write_json
+from kernels.progress import Progress, silent
 
 SCHEMA = 1
 IMAGE = "bzImage"
@@ -314,12 +314,27 @@ class Store:
             raise StoreUnusable(self.root, why) from error
         try:
             with lock.held(self.root / "lock", what, progress, wait_s):
-                shutil.rmtree(self.root / "work", ignore_errors=True)
+                self._sweep()
                 yield
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
             raise StoreFull(self.root, what, None, self._free()) from error
+
+    def tidy(self) -> None:
+        """Remove what killed builders left behind, unless somebody builds."""
+        work = self.root / "work"
+        if not (work.is_dir() and any(work.iterdir())):
+            return
+        with suppress(StoreBusy, StoreUnusable), self.locked("tidying", silent, wait_s=0.0):
+            pass
+
+    def _sweep(self) -> None:
+        """Remove what is of no use when nobody builds; we hold the lock."""
+        shutil.rmtree(self.root / "work", ignore_errors=True)
+        for pattern in ("names", "trees/*", "downloads"):
+            for unfinished in self.root.glob(f"{pattern}/*{UNFINISHED}"):
+                unfinished.unlink(missing_ok=True)
 
     def require_space(self, needed_mib: int, what: str) -> None:
         """Raise StoreFull unless that much is free for us on the store's file system."""

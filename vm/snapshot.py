@@ -97,7 +97,7 @@ class Snapshots:
         Raises OSError where nothing can be written.
         """
         self._directory.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self._directory / f"{key}.lock", blocking=False)
+        lock = FileLock(self._lock(key), blocking=False)
         try:
             lock.acquire()
         except Timeout:
@@ -135,6 +135,16 @@ class Snapshots:
             with suppress(OSError):
                 (self._directory / key).rename(grave / key)
             shutil.rmtree(grave, ignore_errors=True)
+
+    def tidy(self) -> None:
+        """Remove what makers left behind that were killed, whatever they made."""
+        for key in {left.name.partition(".")[0] for left in self._directory.glob("*.*/")}:
+            with suppress(Timeout, OSError), FileLock(self._lock(key), blocking=False):
+                self._sweep(key)
+        self._remove_locks()
+
+    def _lock(self, key: str) -> Path:
+        return self._directory / f"{key}.lock"
 
     def _sweep(self, key: str) -> None:
         """Remove what makers of this key left behind that were killed; we hold its lock."""

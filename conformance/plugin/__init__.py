@@ -22,6 +22,7 @@ from conformance.plugin.controller import INPUT, NAME, Controller, refuse, resul
 from conformance.plugin.order import Earlier
 from conformance.plugin.running import NoExpression, Running, case_of, expression
 from conformance.plugin.target import KERNELS, Target, resolve
+from conformance.plugin.tidying import tidy
 from conformance.plugin.trial import try_image
 from conformance.plugin.worker import Worker
 from conformance.report.errors import ReportError
@@ -99,6 +100,7 @@ def _controller(config: pytest.Config) -> Controller:
     expression(config.option.keyword)
     Expectations.load()
     ktap = open_ktap(config.option.ktap)
+    tidy()
     target = resolve(config.option)
     try_image(target)
     words = asked(config.option)

@@ -223,6 +223,22 @@ def test_the_lock_sweeps_what_a_killed_builder_left(store: Store) -> None:
         assert not left.exists()
 
 
+def test_the_next_run_sweeps_unless_somebody_builds(store: Store) -> None:
+    left = store.root / "work" / "half-built"
+    left.mkdir(parents=True)
+    (store.root / "names").mkdir()
+    unfinished = store.root / "names" / "9.9.json.new"
+    unfinished.touch()
+    with store.locked("a test", silent):
+        left.mkdir(parents=True)
+        Store(store.root).tidy()
+        assert left.exists()
+    Store(store.root).tidy()
+    assert not left.exists()
+    assert not unfinished.exists()
+    store.tidy()
+
+
 def test_the_place_of_the_store_can_be_chosen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,23 @@ def test_what_a_killed_maker_left(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["key"]
 
 
+def test_what_killed_makers_left_goes_when_somebody_tidies(tmp_path: Path) -> None:
+    """But for one who is at work."""
+    snapshots = Snapshots(tmp_path)
+    _make(snapshots, "kept")
+    (tmp_path / "gone.abc").mkdir()
+    (tmp_path / "gone.lock").touch()
+    (tmp_path / "other.abc").mkdir()
+    with Snapshots(tmp_path).making("busy") as scratch:
+        assert scratch is not None
+        snapshots.tidy()
+        left = {path.name for path in tmp_path.iterdir()}
+        assert left == {"kept", "kept.lock", scratch.name, "busy.lock"}
+    snapshots.tidy()
+    assert {path.name for path in tmp_path.iterdir()} == {"kept", "kept.lock"}
+    Snapshots(tmp_path / "absent").tidy()
+
+
 def test_truncated(tmp_path: Path) -> None:
     snapshots = Snapshots(tmp_path)
     _make(snapshots, "key")
