@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
@@ -15,7 +15,7 @@ from conformance.report.exits import ExitStyle
 # Options of one value, of several, and of none.
 _VALUES = (
     *("image", "modules", "tree", "ref", "abi", "flavour"),
-    *("tier", "isolation", "shuffle", "out", "exit_style", "ktap"),
+    *("tier", "isolation", "shuffle", "deadline", "out", "exit_style", "ktap"),
 )
 _LISTS = ("patch", "config", "module", "append")
 _FLAGS = ("force", "require")
@@ -46,12 +46,24 @@ def declare(add: Callable[..., object]) -> None:
     add("--tier", choices=["quick", "full"], default="quick", help="quick (the default) or full")
     add("--isolation", choices=["need", "case"], default="need", help=_ISOLATION)
     add("--shuffle", type=int, metavar="SEED", help="run the cases in an order by chance")
+    add("--deadline", type=_seconds, metavar="SECONDS", help="judge no case after so long")
     add("--out", metavar="DIR", help="where results go (default: results/<kernel id>/<UTC stamp>)")
     add("--force", action="store_true", help="replace the results in --out")
     add("--ktap", metavar="FILE", help="KTAP as cases end, to a file or - for standard output")
     styles = [style.value for style in ExitStyle]
     add("--exit-style", choices=styles, default="default", help="whose exit codes to use")
     add("--require", action="store_true", help="a kernel without user_events is a failure")
+
+
+def _seconds(text: str) -> float:
+    """A time.  Raises ArgumentTypeError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return value
 
 
 def make_absolute(options: Namespace) -> None:

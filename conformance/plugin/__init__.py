@@ -20,6 +20,7 @@ from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
 from conformance.options import declare, open_ktap
 from conformance.plugin.controller import INPUT, NAME, Controller, refuse, results_directory
+from conformance.plugin.limits import RunLimit
 from conformance.plugin.running import NoExpression, Running, case_of, expression
 from conformance.plugin.target import KERNELS, Target, resolve
 from conformance.plugin.trial import try_image
@@ -72,11 +73,13 @@ def pytest_configure(config: pytest.Config) -> None:
     if INPUT in worker_input:
         told = json.loads(worker_input[INPUT])
         directory = Path(told["directory"]) / worker_input["workerid"]
-        _judge_here(config, Target.from_json(told["target"]), directory, told["seconds"])
+        limit = None if told["limit"] is None else RunLimit(**told["limit"])
+        _judge_here(config, Target.from_json(told["target"]), directory, told["seconds"], limit)
     elif _CONTROLLER in config.stash:
         controller = config.stash[_CONTROLLER]
         config.pluginmanager.register(controller, NAME)
-        _judge_here(config, controller.target, controller.directory, controller.seconds)
+        directory, seconds = controller.directory, controller.seconds
+        _judge_here(config, controller.target, directory, seconds, controller.limit)
 
 
 def _controller(config: pytest.Config) -> Controller:
@@ -94,10 +97,14 @@ def _unable(config: pytest.Config, error: Exception, ending: Ending) -> int:
 
 
 def _judge_here(
-    config: pytest.Config, target: Target, directory: Path, seconds: Mapping[str, float]
+    config: pytest.Config,
+    target: Target,
+    directory: Path,
+    seconds: Mapping[str, float],
+    limit: RunLimit | None,
 ) -> None:
     anew = config.option.isolation == "case"
-    worker = Worker(target, directory, Expectations.load(), anew=anew)
+    worker = Worker(target, directory, Expectations.load(), anew=anew, limit=limit)
     config.stash[_WORKER] = worker
     config.pluginmanager.register(Running(worker, target, seconds), "uevt-running")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
@@ -13,6 +14,7 @@ import pytest
 
 from conformance.outcome import CaseResult, Contradiction, decode
 from conformance.plugin.coverage import NoCoverage
+from conformance.plugin.limits import RunLimit
 from conformance.plugin.order import Durations
 from conformance.plugin.recorder import Recorder
 from conformance.plugin.target import Target
@@ -81,6 +83,7 @@ class Controller:
         self._durations = Durations(default_root(), target.id)
         # What each case took when it last ran on this kernel.
         self.seconds = self._durations.read()
+        self.limit = RunLimit.of(config.option.deadline)
         self._selected = 0
         self._abandoned = False
         self._interrupted = False
@@ -100,6 +103,7 @@ class Controller:
             "target": self.target.to_json(),
             "directory": str(self.directory),
             "seconds": self.seconds,
+            "limit": None if self.limit is None else asdict(self.limit),
         }
         node.workerinput[INPUT] = json.dumps(told)
 
