@@ -19,6 +19,7 @@ from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
 from conformance.options import asked, declare, open_ktap, settle
 from conformance.plugin.controller import INPUT, NAME, Controller, refuse, results_directory
+from conformance.plugin.limits import RunLimit
 from conformance.plugin.order import Earlier
 from conformance.plugin.running import NoExpression, Running, case_of, expression
 from conformance.plugin.target import KERNELS, Target, resolve
@@ -88,12 +89,14 @@ def pytest_configure(config: pytest.Config) -> None:
         # Who is told of what we find out is gone when the controller is.
         tie(told["controller"])
         directory = Path(told["directory"]) / worker_input["workerid"]
+        limit = None if told["limit"] is None else RunLimit(**told["limit"])
         target = Target.from_json(told["target"])
-        _judge_here(config, target, directory, Earlier(**told["earlier"]))
+        _judge_here(config, target, directory, Earlier(**told["earlier"]), limit)
     elif _CONTROLLER in config.stash:
         controller = config.stash[_CONTROLLER]
         config.pluginmanager.register(controller, NAME)
-        _judge_here(config, controller.target, controller.directory, controller.earlier)
+        directory, earlier = controller.directory, controller.earlier
+        _judge_here(config, controller.target, directory, earlier, controller.limit)
 
 
 def _controller(config: pytest.Config) -> Controller:
@@ -112,9 +115,15 @@ def _unable(config: pytest.Config, error: Exception, ending: Ending) -> int:
     return exit_code(ending, ExitStyle(config.option.exit_style or "default"))
 
 
-def _judge_here(config: pytest.Config, target: Target, directory: Path, earlier: Earlier) -> None:
+def _judge_here(
+    config: pytest.Config,
+    target: Target,
+    directory: Path,
+    earlier: Earlier,
+    limit: RunLimit | None,
+) -> None:
     anew = config.option.isolation == "case"
-    worker = Worker(target, directory, Expectations.load(), anew=anew)
+    worker = Worker(target, directory, Expectations.load(), anew=anew, limit=limit)
     config.stash[_WORKER] = worker
     config.pluginmanager.register(Running(worker, target, earlier), "uevt-running")
 

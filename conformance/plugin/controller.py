@@ -16,6 +16,7 @@ import pytest
 
 from conformance.outcome import CaseResult, Contradiction, decode, settle
 from conformance.plugin.coverage import NoCoverage
+from conformance.plugin.limits import RunLimit
 from conformance.plugin.order import Durations, Earlier
 from conformance.plugin.recorder import Recorder
 from conformance.plugin.target import Target
@@ -109,6 +110,7 @@ class Controller:
         suspects = [running.id for running in before.deaths]
         seconds = self._durations.read()
         self.earlier = Earlier(seconds, self._recorder.ended, suspects)
+        self.limit = RunLimit.of(config.option.deadline)
         self._selected = 0
         self._abandoned = False
         self._interrupted = False
@@ -144,6 +146,7 @@ class Controller:
             "directory": str(self.directory),
             "earlier": asdict(self.earlier),
             "controller": os.getpid(),
+            "limit": None if self.limit is None else asdict(self.limit),
         }
         node.workerinput[INPUT] = json.dumps(told)
 

@@ -14,6 +14,7 @@ from conformance.attempt import Trouble
 from conformance.leftovers import ACTOR
 from conformance.outcome import Blame, Outcome, Report, timed_out
 from conformance.plugin.coverage import COUNTERS
+from conformance.plugin.limits import CASE_S, CaseTooLong, Limits, RunLimit
 from conformance.plugin.recorder import CONSOLE
 from conformance.plugin.target import Target
 from conformance.sut import executor as sut
@@ -112,11 +113,18 @@ class MachineGuest:
     It begins to boot when it is made; whoever asks first waits for it (``wait_ready``).
     """
 
-    def __init__(self, target: Target, directory: Path, boots: Boots | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        directory: Path,
+        boots: Boots | None = None,
+        limit: RunLimit | None = None,
+    ) -> None:
         assert target.image is not None
         assert target.accelerator is not None
         self._wanted = target.wanted
         self._boots = boots or Boots()
+        self._limits = Limits(limit)
         spec, self._rootless = machine_spec(target)
         slowness = target.accelerator.slowness
         self._boot_s = BOOT_S * slowness
@@ -172,7 +180,8 @@ class MachineGuest:
         watch: Sequence[tuple[str, int, int]] = (),
     ) -> list[dict[str, Any]]:
         """See conformance.sut.guest.Channel."""
-        return self._machine.call(actor, calls, watch)
+        deadline = self._limits.clip(self._machine.answer(actor))
+        return self._machine.call(actor, calls, watch, deadline=deadline)
 
     def deadline(self, seconds: float, what: str) -> Deadline:
         """See conformance.sut.guest.Channel."""
@@ -184,6 +193,7 @@ class MachineGuest:
 
     def mark(self, text: str) -> int:
         """See conformance.runner.Guest."""
+        self._limits.begin(self._machine.deadline(CASE_S, f"end of {text}"))
         self._mark = self._machine.mark(text)
         self._before, self._marked = self._marked, text
         return self._mark.position
@@ -269,7 +279,7 @@ def _judge(error: VmError, answered_before: bool) -> tuple[Outcome, Blame]:
             return Outcome.TIMEOUT, Blame.KERNEL
         case NoAnswer():
             return timed_out(answered_before=answered_before)
-        case CallRefused():
+        case CallRefused() | CaseTooLong():
             return Outcome.ERROR, Blame.CASE
         case GuestTrouble():
             return Outcome.ERROR, Blame.GUEST

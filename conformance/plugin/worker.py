@@ -12,6 +12,7 @@ from conformance.facilities import promised_by
 from conformance.measured import Probe
 from conformance.outcome import CaseResult, Contradiction, Outcome, lost, settle
 from conformance.plugin.guests import Boots, MachineGuest, explain
+from conformance.plugin.limits import RunLimit
 from conformance.plugin.target import Target
 from conformance.runner import Guest, Runner
 from conformance.sut.user_events import UserEvents
@@ -27,7 +28,7 @@ class Worker:
     """Runs cases on one guest of a target.
 
     ``directory`` is for console.log; ``anew`` gives every case a kernel in which nothing
-    has happened.
+    has happened; no case is begun after ``limit``.
     """
 
     def __init__(
@@ -37,7 +38,9 @@ class Worker:
         expectations: Expectations,
         *,
         anew: bool = False,
+        limit: RunLimit | None = None,
     ) -> None:
+        self._limit = limit
         self._target = target
         self._directory = directory
         self._expectations = expectations
@@ -88,7 +91,7 @@ class Worker:
         Raises VmError when it cannot be started.
         """
         if not self._target.is_model:
-            self._guest = MachineGuest(self._target, self._directory, self._boots)
+            self._guest = MachineGuest(self._target, self._directory, self._boots, self._limit)
 
     def _boot(self) -> Guest:
         with self._boots.counted():
@@ -122,6 +125,8 @@ class Worker:
         ``attempt`` performs the case and returns what it raised.  Returns the result that
         stands, and the first one if there was a second.
         """
+        if self._limit is not None and self._limit.over:
+            return self._limit.not_judged(case, case_id), None
         self._case = (case, case_id)
         first = self._once(case, case_id, attempt)
         if lost(first):
