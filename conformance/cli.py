@@ -9,10 +9,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance import kernel_commands
+from conformance import export_command, kernel_commands
 from conformance.options import STDOUT, declare, make_absolute, open_ktap
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code
+from conformance.report.github import share
 from conformance.report.ktap_stream import KtapRuns
 from conformance.sessions import ROOT, become, decisive, session
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
@@ -72,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="for programs")
     doctor.set_defaults(perform=_doctor)
     kernel_commands.declare(commands)
+    export_command.declare(commands)
     _add_run(commands)
     compare = commands.add_parser("compare", help="say what changed from one run to another")
     for name in ("base", "new"):
@@ -152,6 +154,7 @@ def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> in
     outs = [_out(arguments, kernel) for kernel in kernels]
     ktap = open_ktap(arguments.ktap) if len(kernels) > 1 else None
     runs = None if ktap is None else KtapRuns(ktap, len(kernels))
+    share(os.environ, len(kernels))
     codes: list[int] = []
     for kernel, out in zip(kernels, outs, strict=True):
         if arguments.against is not None:
