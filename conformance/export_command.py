@@ -28,6 +28,8 @@ _FORMS: dict[str, Callable[[Sequence[RunRecord]], str]] = {
     "kselftest": render_kselftest,
     "junit": render_junit,
 }
+FORMATS = (*_FORMS, _KCIDB, _GITHUB)
+"""The forms there are."""
 # What only KCIDB asks for.
 _SENDER = ("origin", "files", "build")
 
@@ -37,7 +39,7 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     export = commands.add_parser("export", help="write runs in a form that others read")
     add = export.add_argument
     add("run", nargs="+", type=Path, metavar="RUN", help="a directory of results")
-    add("--format", required=True, choices=[*_FORMS, _KCIDB, _GITHUB], help="which form")
+    add("--format", required=True, choices=FORMATS, help="which form")
     add("--out", type=Path, metavar="FILE", help="where to (default: standard output)")
     add("--origin", metavar="NAME", help="kcidb: the name your CI system has there")
     add("--files", metavar="URL", help="kcidb: where the files of RUN will be found")
