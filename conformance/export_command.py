@@ -122,8 +122,8 @@ def _write(text: str, out: Path | None) -> None:
         sys.stdout.write(text)
         return
     try:
-        if out.exists() and not out.is_file():
-            # A pipe, or /dev/stdout: nothing that another file could take the place of.
+        if out.is_symlink() or (out.exists() and not out.is_file()):
+            # A pipe, or /dev/stdout, which no file is to take the place of.
             out.write_text(text, encoding="utf-8")
         else:
             write_atomically(out, text)
@@ -132,4 +132,4 @@ def _write(text: str, out: Path | None) -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> ReportError:
-    return ReportError(path, f"cannot be written: {error.strerror}", "name another --out")
+    return ReportError(path, f"cannot be written: {error.strerror or error}", "name another --out")

@@ -149,6 +149,16 @@ def test_a_pipe_is_no_file_to_be_replaced(patched: Path, tmp_path: Path) -> None
     assert pipe.is_fifo()
 
 
+def test_a_link_stays_one(patched: Path, tmp_path: Path) -> None:
+    # /dev/stdout is a link, and of a redirected output to a plain file.
+    link, file = tmp_path / "link", tmp_path / "file"
+    file.write_text("of old\n")
+    link.symlink_to(file)
+    assert main(words("ktap", patched, "--out", link)) == 0
+    assert link.is_symlink()
+    assert file.read_text().startswith("KTAP version 1\n")
+
+
 def test_several_runs_are_one_document(
     capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path
 ) -> None:

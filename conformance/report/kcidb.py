@@ -25,7 +25,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from conformance.outcome import Blame, CaseResult, Outcome, RunVerdict, encode
+from conformance.outcome import Blame, CaseResult, Outcome, RunVerdict, SkipReason, encode
 from conformance.report.failure import render_failure
 from conformance.report.ktap import BAD
 from conformance.report.record import RunRecord, named
@@ -190,7 +190,9 @@ class _Run:
     def _test(self, case: CaseResult) -> dict[str, Any]:
         test = self._common(f"{SUITE}.{case.id}", status_of(case), case.duration_s)
         facts = {key: value for key, value in case.to_json().items() if key != "evidence" and value}
-        if case.reason:
+        if case.outcome is Outcome.SKIP:
+            test["comment"] = SkipReason(case.reason).sentence
+        elif case.reason:
             test["comment"] = case.reason
         if case.outcome in BAD or case.outcome is Outcome.XFAIL:
             test["log_excerpt"] = _excerpt(printable("\n".join(render_failure(case))))

@@ -36,16 +36,22 @@ Kunit = Callable[[str], Any]
 
 
 @pytest.fixture(scope="session", params=["6.1", "6.12", "7.3"])
-def kunit(request: pytest.FixtureRequest) -> Kunit:
-    """tools/testing/kunit/kunit_parser.py of a source tree in the build store."""
-    trees = sorted(Store().sources.glob(f"linux-source-{request.param}_*/tools/testing/kunit"))
+def kernel_testing(request: pytest.FixtureRequest) -> Path:
+    """tools/testing of a source tree in the build store; only to be read."""
+    trees = sorted(Store().sources.glob(f"linux-source-{request.param}_*/tools/testing"))
     if not trees:
-        pytest.skip(f"the build store has no source of Linux {request.param}: no kunit_parser.py")
+        pytest.skip(f"the build store has no source of Linux {request.param}: build that kernel")
+    return trees[-1]
+
+
+@pytest.fixture(scope="session")
+def kunit(kernel_testing: Path) -> Kunit:
+    """kunit/kunit_parser.py."""
     # A source tree is compared with what was compiled by its times: leave nothing in it.
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         printer, parser = (
-            _module(trees[-1] / f"kunit_{part}.py") for part in ("printer", "parser")
+            _module(kernel_testing / "kunit" / f"kunit_{part}.py") for part in ("printer", "parser")
         )
     finally:
         sys.dont_write_bytecode = before
