@@ -13,7 +13,6 @@ from conformance import export_command, kernel_commands
 from conformance.options import STDOUT, declare, make_absolute, open_ktap
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code
-from conformance.report.github import share
 from conformance.report.ktap_stream import KtapRuns
 from conformance.sessions import ROOT, become, decisive, session
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
@@ -145,6 +144,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> int:
     """A session, or two, for each kernel; Ctrl-C and SIGTERM end the whole."""
     from conformance.against import judge, require_patches
+    from conformance.report.github import share
 
     style = ExitStyle(arguments.exit_style)
     # Before anything runs: what is wrong with the last kernel is said at once.

@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from conformance.report import github
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, exit_code
 from conformance.report.files import write_atomically
-from conformance.report.junit import render_junit
-from conformance.report.kcidb import ID, ORIGIN, Sender, render_kcidb
-from conformance.report.kselftest import render_kselftest
-from conformance.report.ktap import render_ktap
 from conformance.report.record import RunRecord
 from conformance.report.results import read_results
 from conformance.report.rundir import find_run
 
-_KCIDB = "kcidb"
-_GITHUB = "github"
-_FORMS: dict[str, Callable[[Sequence[RunRecord]], str]] = {
-    "ktap": render_ktap,
-    "kselftest": render_kselftest,
-    "junit": render_junit,
-}
-FORMATS = (*_FORMS, _KCIDB, _GITHUB)
+FORMATS = ("ktap", "kselftest", "junit", "kcidb", "github")
 """The forms there are."""
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 # What only KCIDB asks for.
 _SENDER = ("origin", "files", "build")
 
@@ -51,31 +41,40 @@ def _export(arguments: argparse.Namespace) -> int:
     """0 whatever the runs showed: that was their own exit code.  Raises ReportError."""
     form: str = arguments.format
     for name in _SENDER:
-        if form != _KCIDB and getattr(arguments, name) is not None:
+        if form != "kcidb" and getattr(arguments, name) is not None:
             raise ReportError(Path(f"--{name}"), f"is not for {form}", "leave it out")
-    sender = _sender(arguments) if form == _KCIDB else None
-    records = _read(arguments.run, kernels_only=sender is not None)
-    if form == _GITHUB:
-        _annotate(records, arguments.out)
-    else:
-        text = _FORMS[form](records) if sender is None else render_kcidb(records, sender)
-        _write(text, arguments.out)
+    match form:
+        case "kcidb":
+            _write(_kcidb(arguments), arguments.out)
+        case "github":
+            _annotate(_read(arguments.run), arguments.out)
+        case _:
+            _write(_rendered(form, _read(arguments.run)), arguments.out)
     return exit_code(Ending.PASS)
 
 
-def _read(runs: Sequence[Path], *, kernels_only: bool) -> list[RunRecord]:
+def _rendered(form: str, records: Sequence[RunRecord]) -> str:
+    from conformance.report.junit import render_junit
+    from conformance.report.kselftest import render_kselftest
+    from conformance.report.ktap import render_ktap
+
+    forms = {"ktap": render_ktap, "kselftest": render_kselftest, "junit": render_junit}
+    return forms[form](records)
+
+
+def _read(runs: Sequence[Path]) -> list[RunRecord]:
     records: dict[Path, RunRecord] = {}
     for run in runs:
-        path = find_run(run)
-        if path.resolve() in records:
+        path = find_run(run).resolve()
+        if path in records:
             raise ReportError(run, "is the same run as one before it", "name each run once")
-        record = records[path.resolve()] = read_results(path)
-        if kernels_only and record.head.self_check:
-            raise ReportError(path, "is a self-check, which is about no kernel", "name another run")
+        records[path] = read_results(path)
     return list(records.values())
 
 
-def _sender(arguments: argparse.Namespace) -> Sender:
+def _kcidb(arguments: argparse.Namespace) -> str:
+    from conformance.report.kcidb import ID, ORIGIN, Sender, render_kcidb
+
     origin, files, build = (getattr(arguments, name) or "" for name in _SENDER)
     if not ORIGIN.fullmatch(origin):
         what = f"{origin!r} is no name" if origin else "is missing"
@@ -87,7 +86,11 @@ def _sender(arguments: argparse.Namespace) -> Sender:
         raise ReportError(Path("--build"), f"{build!r} is no id", "write it as ORIGIN:REST")
     if build and len(arguments.run) > 1:
         raise ReportError(Path("--build"), "is one build", "name one RUN, which judged it")
-    return Sender(origin, files, build)
+    records = _read(arguments.run)
+    for run, record in zip(arguments.run, records, strict=True):
+        if record.head.self_check:
+            raise ReportError(run, "is a self-check, which is about no kernel", "name another run")
+    return render_kcidb(records, Sender(origin, files, build))
 
 
 def _is_address(text: str) -> bool:
@@ -100,6 +103,8 @@ def _is_address(text: str) -> bool:
 
 def _annotate(records: Sequence[RunRecord], out: Path | None) -> None:
     """Print the annotations, and append the summary where a workflow looks for it."""
+    from conformance.report import github
+
     named = os.environ.get(github.SUMMARY_FILE)
     path = out or (Path(named) if named else None)
     for line in github.annotate(records):
@@ -131,5 +136,8 @@ def _write(text: str, out: Path | None) -> None:
         raise _unwritable(out, error) from error
 
 
-def _unwritable(path: Path, error: OSError) -> ReportError:
+def _unwritable(path: Path, error: OSError) -> Exception:
+    """What is said of it: a full disk is no mistake of whoever named the file."""
+    if error.errno in _FULL:
+        return error
     return ReportError(path, f"cannot be written: {error.strerror or error}", "name another --out")

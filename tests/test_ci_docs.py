@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -27,6 +28,7 @@ FENCES = re.findall(r"(?ms)^```(\w*)\n(.*?)^```$", PAGE)
 COMMANDS = [
     line for kind, text in FENCES if kind == "sh" for line in text.splitlines() if line.strip()
 ]
+PATIENCE = 600
 EXAMPLES = {
     "- run: ": "github-actions.yml",
     "script:": "gitlab-ci.yml",
@@ -55,6 +57,23 @@ def test_a_command_runs(here: Path, capsys: pytest.CaptureFixture[str], command:
         assert (here / words[words.index("--out") + 1]).stat().st_size
     else:
         assert said.out
+
+
+@pytest.mark.parametrize("example", ["github-actions.yml", "gitlab-ci.yml"])
+def test_a_run_leaves_what_is_kept(tmp_path: Path, example: str) -> None:
+    """The command of an example, with the model in the place of a kernel."""
+    (command,) = re.findall(
+        r"\.venv/bin/uevt (run .*)", (ROOT / "examples/ci" / example).read_text()
+    )
+    words = shlex.split(command.replace("6.12", "model"))
+    done = subprocess.run(
+        [ROOT / ".venv" / "bin" / "uevt", *words, "-k", "status.file_mode"],
+        cwd=tmp_path,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0
+    assert (tmp_path / "uevt-results" / "junit.xml").is_file()
 
 
 def test_all_forms_are_shown() -> None:

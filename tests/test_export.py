@@ -149,6 +149,14 @@ def test_a_pipe_is_no_file_to_be_replaced(patched: Path, tmp_path: Path) -> None
     assert pipe.is_fifo()
 
 
+@pytest.mark.parametrize("form", ["ktap", "github"])
+def test_a_full_disk_is_the_hosts_trouble(
+    capsys: pytest.CaptureFixture[str], patched: Path, form: str
+) -> None:
+    assert main(words(form, patched, "--out", "/dev/full")) == 3
+    assert "No space left on device" in capsys.readouterr().err
+
+
 def test_a_link_stays_one(patched: Path, tmp_path: Path) -> None:
     # /dev/stdout is a link, and of a redirected output to a plain file.
     link, file = tmp_path / "link", tmp_path / "file"
