@@ -162,6 +162,8 @@ class _Run:
 
     def _built(self) -> dict[str, Any]:
         kernel = self._record.head.kernel
+        # By which contract it was judged is the run's.
+        facts = {name: value for name, value in encode(kernel).items() if name != "profile"}
         return {
             "id": self._build,
             "checkout_id": self._build,
@@ -169,7 +171,7 @@ class _Run:
             "comment": f"{kernel.id} ({kernel.release})" if kernel.release else kernel.id,
             "architecture": "x86_64",
             "status": Status.PASS.value,
-            "misc": {"uevt": encode(kernel)},
+            "misc": {"uevt": facts},
         }
 
     def _whole(self) -> dict[str, Any]:
@@ -183,8 +185,15 @@ class _Run:
             test["output_files"] = [
                 {"name": name, "url": self._address(name)} for name in _FILES[1:]
             ]
-        facts = {"suite": record.head.suite, "verdict": record.verdict.value, "note": record.note}
-        test["misc"] = {"uevt": {**facts, "contradictions": encode(record.contradictions)}}
+        test["misc"] = {
+            "uevt": {
+                "suite": record.head.suite,
+                "profile": record.head.kernel.profile,
+                "verdict": record.verdict.value,
+                "note": record.note,
+                "contradictions": encode(record.contradictions),
+            }
+        }
         return test
 
     def _test(self, case: CaseResult) -> dict[str, Any]:
