@@ -43,7 +43,7 @@ def views(config: pytest.Config, head: RunHead, directory: Path, ktap: TextIO | 
     if ktap is not None:
         told.append(KtapStream(ktap, head, require=config.option.require, escape=escape))
     if github.in_workflow(os.environ):
-        told.append(Workflow())
+        told.append(Workflow(require=config.option.require))
     # The verdict is the last line.
     if not config.pluginmanager.is_blocked("terminalreporter"):
         told.append(_Summary(directory, colour=colour, escape=escape))
@@ -78,11 +78,15 @@ class _AtEnd:
 class Workflow(_AtEnd):
     """Annotates a workflow of GitHub, and adds to the summary of its step."""
 
+    def __init__(self, *, require: bool = False) -> None:
+        self._require = require
+
     def end(self, record: RunRecord | None) -> None:
         """See View."""
         if record is None:
             return
-        lines = github.annotate([record], github.shared(os.environ))
+        most = github.shared(os.environ)
+        lines = github.annotate([record], most, require=self._require)
         Outlet(sys.stdout).write("".join(f"{line}\n" for line in lines))
         path = os.environ.get(github.SUMMARY_FILE)
         try:

@@ -59,23 +59,25 @@ def harmless(text: str) -> str:
     return _COMMAND.sub(lambda found: f"{found[1]}\\x3a" if found[1] is not None else r"\x23", text)
 
 
-def annotate(records: Iterable[RunRecord], most: int = ANNOTATIONS) -> list[str]:
+def annotate(
+    records: Iterable[RunRecord], most: int = ANNOTATIONS, *, require: bool = False
+) -> list[str]:
     """Commands, one a line: an error for each result that is not as expected.
 
-    Of more than ``most`` errors the last one says how many are left out; a kernel without
-    user_events is a notice.
+    Of more than ``most`` errors the last one says how many are left out.  A kernel without
+    user_events is a notice, with ``require`` an error.
     """
-    records = list(records)
-    errors = [each for record in records for each in _errors(record)]
+    errors: list[str] = []
+    notices: list[str] = []
+    for record in records:
+        errors += _errors(record)
+        if record.not_built:
+            title = f"{record.verdict} {record.head.kernel.id}"
+            kind, told = ("error", errors) if require else ("notice", notices)
+            told.append(_command(kind, title, one_line(not_built_reason(record))))
     if left_out := len(errors[most:]):
-        left_out += 1
-        what = f"{left_out} more unexpected results"
+        what = f"{left_out + 1} more unexpected results"
         errors[most - 1 :] = [_command("error", what, f"{what} are in the summary of this step.")]
-    notices = [
-        _command("notice", f"NOT_BUILT {record.head.kernel.id}", not_built_reason(record))
-        for record in records
-        if record.not_built
-    ]
     return errors + notices[:most]
 
 

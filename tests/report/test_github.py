@@ -100,6 +100,13 @@ def test_what_needs_no_annotation_has_none(record: RunRecord, found: list[str]) 
     assert kinds([record]) == found
 
 
+def test_a_kernel_that_has_to_have_them_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    Workflow(require=True).end(run(not_built=True))
+    assert read(capsys.readouterr().out.rstrip("\n")) == (
+        *("error", "NOT_BUILT 6.12", "the kernel was built without user_events"),
+    )
+
+
 def test_a_message_is_no_longer_than_the_runner_takes() -> None:
     (line,) = github.annotate([run(case("write.a", Outcome.FAIL, reason="%" * 5000))])
     assert len(read(line)[2]) == 4096
