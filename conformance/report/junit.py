@@ -93,6 +93,8 @@ def _add_case(suite: Element, case: CaseResult, prefix: str) -> None:
     tag = _TAGS.get(case.outcome)
     if tag:
         message = one_line(case.reason or "; ".join(str(each) for each in case.mismatches))
+        if case.outcome is Outcome.SKIP:
+            message = f"{message}: {SkipReason(case.reason).sentence}"
         told = SubElement(entry, tag, {"type": case.outcome.value, "message": message})
         if tag != "skipped":
             told.text = "\n".join(render_failure(case))

@@ -189,6 +189,15 @@ def test_the_other_run_of_a_case_is_in_its_place(
     assert [each.tag for each in entry] == tags
 
 
+def test_a_skipped_case_says_why() -> None:
+    root = ElementTree.fromstring(render_junit([run(case("write.a", Outcome.SKIP))]))
+    skipped = root.find(".//skipped")
+    assert skipped is not None
+    assert skipped.get("message") == (
+        "host_tool: a program that these cases need is missing on the host"
+    )
+
+
 def test_xfail_is_told_with_its_reason() -> None:
     record = run(case("format.length", Outcome.XFAIL, reason="the length is garbage"))
     skipped = ElementTree.fromstring(render_junit([record])).find(".//skipped")
