@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance import kernel_commands
+from conformance import export_command, kernel_commands
 from conformance.options import STDOUT, declare, make_absolute, open_ktap, settle
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code
@@ -73,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="for programs")
     doctor.set_defaults(perform=_doctor)
     kernel_commands.declare(commands)
+    export_command.declare(commands)
     _add_run(commands)
     compare = commands.add_parser("compare", help="say what changed from one run to another")
     for name in ("base", "new"):
@@ -162,6 +163,7 @@ def _resumed(arguments: argparse.Namespace) -> argparse.Namespace:
 def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> int:
     """A session, or two, for each kernel; Ctrl-C and SIGTERM end the whole."""
     from conformance.against import judge, require_patches
+    from conformance.report.github import share
 
     style = ExitStyle(arguments.exit_style)
     # Before anything runs: what is wrong with the last kernel is said at once.
@@ -171,6 +173,7 @@ def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> in
     each = [_of_one(arguments, kernel) for kernel in kernels]
     ktap = open_ktap(arguments.ktap) if len(kernels) > 1 else None
     runs = None if ktap is None else KtapRuns(ktap, len(kernels))
+    share(os.environ, len(kernels))
     codes: list[int] = []
     for kernel, one in zip(kernels, each, strict=True):
         if arguments.against is not None:

@@ -58,9 +58,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.against": {"conformance.plugin", "conformance.report"},
     "conformance.sessions": {"conformance.options", "conformance.report", "kernels", "vm"},
     "conformance.kernel_commands": {"conformance.report", "kernels"},
+    "conformance.export_command": {"conformance.report"},
     "conformance.cli": BELOW_PLUGIN
     | {"conformance.against", "conformance.options", "conformance.plugin", "conformance.sessions"}
-    | {"conformance.kernel_commands", "conformance.resuming", "kernels", "vm"},
+    | {"conformance.export_command", "conformance.kernel_commands", "conformance.resuming"}
+    | {"kernels", "vm"},
     "kernels": set(),
     # The guest's half runs without a host around it; the channel's framing is shared.
     "vm.guest": {"vm.wire"},

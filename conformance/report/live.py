@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
@@ -26,7 +27,7 @@ class Live:
     """Tells a run to ``stream``.
 
     ``moving`` allows a line that is rewritten; ``quiet`` leaves out all but one line for each
-    unexpected case and the verdict.
+    unexpected case and the verdict; ``escape`` is as Outlet has it.
     """
 
     def __init__(
@@ -38,8 +39,9 @@ class Live:
         moving: bool = False,
         colour: bool = False,
         quiet: bool = False,
+        escape: Callable[[str], str] = str,
     ) -> None:
-        self._outlet = Outlet(stream)
+        self._outlet = Outlet(stream, escape)
         self._kernel = kernel
         self._directory = directory
         self._moving = moving

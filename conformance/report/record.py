@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -177,6 +179,16 @@ class _Body:
 
     cases: tuple[CaseResult, ...]
     summary: _Summary
+
+
+def named(records: Iterable[RunRecord]) -> list[tuple[str, RunRecord]]:
+    """Runs and a name for each: that of its kernel, numbered from the second one on."""
+    found: dict[str, RunRecord] = {}
+    for record in records:
+        kernel = record.head.kernel.id
+        names = itertools.chain([kernel], (f"{kernel}-{n}" for n in itertools.count(2)))
+        found[next(name for name in names if name not in found)] = record
+    return list(found.items())
 
 
 def self_check_of(record: RunRecord) -> str:
