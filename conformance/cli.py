@@ -9,16 +9,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance import kernel_commands
+from conformance import bisect_command, kernel_commands
 from conformance.options import STDOUT, declare, make_absolute, open_ktap
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code
 from conformance.report.ktap_stream import KtapRuns
-from conformance.sessions import ROOT, become, decisive, session
+from conformance.sessions import ROOT, become, decisive, session, settle_directories
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
-
-# Variables that name a directory, from where the user is.
-_DIRECTORIES = ("UEVT_CACHE", "UEVT_TARBALLS")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor.set_defaults(perform=_doctor)
     kernel_commands.declare(commands)
     _add_run(commands)
+    bisect_command.declare(commands)
     compare = commands.add_parser("compare", help="say what changed from one run to another")
     for name in ("base", "new"):
         compare.add_argument(name, type=Path, metavar=name.upper(), help="a directory of results")
@@ -117,9 +115,7 @@ def _run(arguments: argparse.Namespace) -> int:
     kernels: list[str] = arguments.kernel
     # The session runs in the checkout.
     make_absolute(arguments)
-    for name in _DIRECTORIES:
-        if os.environ.get(name):
-            os.environ[name] = str(Path(os.environ[name]).absolute())
+    settle_directories()
     own = [name for name in ("image", "tree") if getattr(arguments, name) is not None]
     if not kernels and not own:
         which = "--kernel 6.12, --kernel model, --tree DIR or --image FILE"

@@ -32,6 +32,15 @@ _LIMITS = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
+# Variables that name a directory, from where the user is.
+_DIRECTORIES = ("UEVT_CACHE", "UEVT_TARBALLS")
+
+
+def settle_directories() -> None:
+    """Let variables that name directories do so from the checkout, where sessions run."""
+    for name in _DIRECTORIES:
+        if os.environ.get(name):
+            os.environ[name] = str(Path(os.environ[name]).absolute())
 
 
 def become(arguments: Namespace, kernel: str | None, out: str | None) -> None:
@@ -47,11 +56,12 @@ def session(
     out: str | None,
     said: IO[str] | None = None,
     runs: KtapRuns | None = None,
+    remarks: IO[str] | None = None,
 ) -> int:
     """A session in a process of its own, which ends with this one and decides about Ctrl-C.
 
-    ``said`` takes its standard output; ``runs`` its KTAP, as one of several.  Returns its
-    exit code; that of an interruption when somebody asked us to end.
+    ``said`` takes its standard output, ``remarks`` its standard error; ``runs`` its KTAP, as one
+    of several.  Returns its exit code; that of an interruption when somebody asked us to end.
     """
     ours, theirs = os.pipe()
     if runs is not None:
@@ -65,6 +75,7 @@ def session(
             cwd=ROOT,
             env=_environment(),
             stdout=said,
+            stderr=remarks,
             pass_fds=passed,
         ) as child,
     ):
