@@ -113,12 +113,13 @@ class Bisection:
         return self._line("show", "--no-patch", "--format=%s", sha)
 
     def keep_log(self, file: Path) -> None:
-        """Write what was answered so far as `git bisect replay` reads it.
+        """Write what was answered so far as `git bisect replay` reads it, if anything was.
 
         A replay is for a repository with a working tree, and checks commits out in it.
         """
         log = self._log.replace("git bisect start '--no-checkout' ", "git bisect start ", 1)
-        file.write_text(log, "utf-8", errors="surrogateescape")
+        if log:
+            file.write_text(log, "utf-8", errors="surrogateescape")
 
     @property
     def _log(self) -> str:

@@ -55,9 +55,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.against": {"conformance.plugin", "conformance.report"},
     "conformance.sessions": {"conformance.options", "conformance.report", "kernels", "vm"},
     "conformance.kernel_commands": {"conformance.report", "kernels"},
+    "conformance.bisect_judge": {"conformance.abi", "conformance.cases", "conformance.contract"}
+    | {"conformance.options", "conformance.outcome", "conformance.report"}
+    | {"conformance.specification", "kernels"},
+    "conformance.bisect_walk": {"conformance.bisect_judge", "conformance.report", "kernels"},
+    "conformance.bisect_command": {"conformance.bisect_judge", "conformance.bisect_walk"}
+    | {"conformance.report", "conformance.sessions", "kernels"},
     "conformance.cli": BELOW_PLUGIN
     | {"conformance.against", "conformance.options", "conformance.plugin", "conformance.sessions"}
-    | {"conformance.kernel_commands", "kernels", "vm"},
+    | {"conformance.bisect_command", "conformance.kernel_commands", "kernels", "vm"},
     "kernels": set(),
     # The guest's half runs without a host around it; the channel's framing is shared.
     "vm.guest": {"vm.wire"},
