@@ -32,6 +32,11 @@ _LIMITS = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
+# Words for pytest of somebody's own, and what takes assertions away.  Byte code is allowed: making
+# it takes longer than running the model.
+_NOT_HANDED_ON = frozenset(
+    {"PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONOPTIMIZE", "PYTHONDONTWRITEBYTECODE"}
+)
 # Variables that name a directory, from where the user is.
 _DIRECTORIES = ("UEVT_CACHE", "UEVT_TARBALLS")
 
@@ -139,19 +144,23 @@ def _memory_mib() -> Iterator[int]:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, with byte code allowed: making it takes longer than running the model."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    """Ours, but for what would make another run of it than the one asked for."""
+    kept = {name: value for name, value in os.environ.items() if name not in _NOT_HANDED_ON}
+    # Of the plugins that somebody has installed it gets those that it needs.
+    return {**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 def _command(arguments: Namespace, kernel: str | None, out: str | None) -> list[str]:
     """The command of one pytest session."""
-    options = [sys.executable, "-m", "pytest", "conformance/cases", "--tb=no"]
+    options = [sys.executable, "-m", "conformance.pytest_session", "conformance/cases"]
+    # Nothing that lies about changes what is run.
+    options += ["-c", "pyproject.toml", "--noconftest", "-p", "uevt", "-p", "xdist", "--tb=no"]
     # What people see is ours alone: see conformance.report.live.
     options += ["-p", "no:terminalreporter"]
     if arguments.quiet:
         options.append("-q")
     # Plugins that a run of cases has no use for, but waits for.
-    options += ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:junitxml"]
+    options += ["-p", "no:cacheprovider", "-p", "no:junitxml"]
     if kernel is not None:
         options.append(f"--kernel={kernel}")
     if arguments.keyword is not None:

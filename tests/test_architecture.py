@@ -54,6 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.plugin": BELOW_PLUGIN | {"conformance.options", "kernels", "vm"},
     "conformance.against": {"conformance.plugin", "conformance.report"},
     "conformance.sessions": {"conformance.options", "conformance.report", "kernels", "vm"},
+    "conformance.pytest_session": {"conformance.plugin", "conformance.report"},
     "conformance.kernel_commands": {"conformance.report", "kernels"},
     "conformance.bisect_judge": {"conformance.abi", "conformance.cases", "conformance.contract"}
     | {"conformance.options", "conformance.outcome", "conformance.report"}

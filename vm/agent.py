@@ -56,6 +56,7 @@ from typing import Any
 from vm.channel import Channel
 from vm.deadline import Deadline
 from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
+from vm.guest.version import versions
 
 Call = Sequence[Any]
 Watch = Sequence[Sequence[Any]]
@@ -95,11 +96,15 @@ class Agent:
             channel.close()
 
     def hello(self, deadline: Deadline) -> None:
-        """Wait for the supervisor's first word.  Raises NoAnswer, ChannelBroken."""
+        """Wait for the supervisor's first word.
+
+        Raises NoAnswer, and ChannelBroken for what is no agent, or one of another version.
+        """
         while (first := self._supervisor.take()) is None:
             self._wait([self._supervisor], deadline)
         if "hello" not in first:
             raise ChannelBroken("the agent did not begin with hello")
+        _require_ours(first.get("agent"))
 
     def call(
         self, actor: str, calls: Sequence[Call], watch: Watch, deadline: Deadline
@@ -228,6 +233,9 @@ class Agent:
         results = reply.get("results")
         if not isinstance(results, list) or len(results) != len(calls):
             raise ChannelBroken(f"{len(calls)} results expected, answer was {reply!r:.200}")
+        for result in results:
+            if not _is_result(result, len(watch)):
+                raise ChannelBroken(f"no result of a call: {result!r:.200}")
         return results
 
     def _hear(self, actor: _Actor | None) -> dict[str, Any] | None:
@@ -303,3 +311,25 @@ class Agent:
         self._tasks.pop(actor.name, None)
         self._channels[actor.port].clear()
         self._free.append(actor.port)
+
+
+def _is_result(result: object, watched: int) -> bool:
+    """Whether an answer has what every answer has, in its form: nothing is guessed at."""
+    match result:
+        case {"value": int(value), "errno": int(errno), "data": None | str(), "watch": list(watch)}:
+            whole = all(seen is None or isinstance(seen, str) for seen in watch)
+            # To JSON, and to match, true is a number.
+            numbers = not isinstance(value, bool) and not isinstance(errno, bool)
+            return numbers and errno >= 0 and len(watch) == watched and whole
+    return False
+
+
+def _require_ours(told: object) -> None:
+    """Raise ChannelBroken unless the agent is made of the same files as we are."""
+    ours = versions()
+    theirs = told if isinstance(told, dict) else {}
+    # Not all of ours need be in the guest.
+    differing = sorted(name for name, sum_ in theirs.items() if ours.get(name) != sum_)
+    if differing or "wire.py" not in theirs:
+        which = ", ".join(differing) or "it does not say which"
+        raise ChannelBroken(f"the agent in the guest is of another version: {which}")

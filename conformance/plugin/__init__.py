@@ -30,6 +30,7 @@ from conformance.sut.user_events import UserEvents
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
 from vm.errors import VmError
 
+_RUNNING = "uevt-running"
 _WORKER = pytest.StashKey[Worker]()
 _CONTROLLER = pytest.StashKey[Controller]()
 
@@ -80,6 +81,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _controller(config: pytest.Config) -> Controller:
+    if not __debug__:
+        why = "Python was told to leave out assertions, which are what a case states"
+        raise UserMistake(why, "unset PYTHONOPTIMIZE, and leave out -O")
+    for name in (NAME, _RUNNING):
+        if config.pluginmanager.is_blocked(name):
+            raise UserMistake(f"nothing is judged without {name}", f"leave out -p no:{name}")
     expression(config.option.keyword)
     Expectations.load()
     ktap = open_ktap(config.option.ktap)
@@ -99,7 +106,7 @@ def _judge_here(
     anew = config.option.isolation == "case"
     worker = Worker(target, directory, Expectations.load(), anew=anew)
     config.stash[_WORKER] = worker
-    config.pluginmanager.register(Running(worker, target, seconds), "uevt-running")
+    config.pluginmanager.register(Running(worker, target, seconds), _RUNNING)
 
 
 def _told(error: Exception) -> str:

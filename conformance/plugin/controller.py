@@ -31,6 +31,13 @@ FIRST = "uevt_first"
 BESIDE = "uevt_beside"
 CONTRADICTIONS = "uevt_contradictions"
 START = "uevt_start"
+EXPECTED = "uevt_expected"
+
+
+class Witness:
+    """A plugin that is told the exit code of a run that has ended with a result."""
+
+    code: int | None = None
 
 
 def refuse(config: pytest.Config, why: str, ending: Ending = Ending.USAGE) -> NoReturn:
@@ -82,6 +89,11 @@ class Controller:
         # What each case took when it last ran on this kernel.
         self.seconds = self._durations.read()
         self._selected = 0
+        # What every process that runs cases has selected of them, and what it could not find.
+        self._expected = 0
+        self._lost: tuple[str, ...] = ()
+        # What was not selected and has a result all the same.
+        self._beside = 0
         self._abandoned = False
         self._interrupted = False
         self._record: RunRecord | None = None
@@ -144,11 +156,14 @@ class Controller:
         for beside in getattr(report, BESIDE):
             # It was not selected, and counts all the same: once, for all guests.
             told = CaseResult.from_json(beside)
-            self._selected += self._recorder.beside(told)
+            self._beside += self._recorder.beside(told)
             for view in self._views:
                 view.remark(told)
         for found in getattr(report, CONTRADICTIONS):
             self._recorder.contradicted(decode(Contradiction, found, CONTRADICTIONS))
+        expected = getattr(report, EXPECTED)
+        self._expected = max(self._expected, expected["selected"])
+        self._lost = tuple(expected["lost"])
         self._recorder.case(result)
         self._recorder.guest_started(getattr(report, START))
         for view in self._views:
@@ -174,7 +189,8 @@ class Controller:
             sys.stderr.write(f"uevt: {why}\n")
             session.exitstatus = exit_code(Ending.USAGE, style)
             return
-        note = "interrupted" if self._interrupted else ""
+        away = self._taken_away()
+        note = "interrupted" if self._interrupted else away
         self._record = self._recorder.finish(self._selected, note)
         self._durations.remember({case.id: case.duration_s for case in self._record.cases})
         if self._config.option.out is None:
@@ -184,6 +200,21 @@ class Controller:
         session.exitstatus = exit_code(
             ending, style, origin=self.target.origin, require=self._config.option.require
         )
+
+        for witness in self._config.pluginmanager.get_plugins():
+            if isinstance(witness, Witness):
+                witness.code = int(session.exitstatus)
+
+    def _taken_away(self) -> str:
+        """Why cases that were to run did not, "" when all did; they count as selected."""
+        away = self._expected - self._selected
+        why = []
+        if away > 0:
+            why.append(f"{away} cases were taken away by a plugin or an option of pytest")
+        if self._lost:
+            why.append(f"not collected: {', '.join(self._lost)}")
+        self._selected += max(0, away) + len(self._lost) + self._beside
+        return "; ".join(why)
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:

@@ -16,6 +16,7 @@ from conformance.outcome import CaseResult, Contradiction, Outcome
 from conformance.plugin.coverage import COUNTERS, Counted, Coverage, NoCoverage, coverage
 from conformance.plugin.target import Target
 from conformance.report import journal, junit, ktap, results
+from conformance.report.errors import ReportError
 from conformance.report.files import write_atomically
 from conformance.report.journal import JournalWriter
 from conformance.report.record import KernelFacts, RunHead, RunRecord
@@ -114,7 +115,13 @@ class Recorder:
 
     def finish(self, selected: int, note: str) -> RunRecord:
         """Write everything that is written at the end."""
-        cases = tuple(self._cases.values())
+        self._journal.end(note)
+        self._journal.close()
+        lost = self._lost()
+        cases = tuple(each for each in self._cases.values() if each.id not in lost)
+        if lost:
+            # What is not kept cannot be looked at, and counts as not run.
+            note = f"{len(lost)} cases are not in the journal, such as {min(lost)}"
         not_built = bool(self._not_built) and all(case.not_built for case in cases)
         why = self._not_built
         if why and not not_built:
@@ -128,12 +135,18 @@ class Recorder:
             not_built=not_built,
             contradictions=tuple(each for _, each in sorted(self._contradictions.items())),
         )
-        self._journal.end(note)
-        self._journal.close()
         results.write_results(record, self.directory / results.NAME)
         junit.write_junit(record, self.directory / junit.NAME)
         ktap.write_ktap(record, self.directory / ktap.NAME)
         return record
+
+    def _lost(self) -> set[str]:
+        """The cases that the journal on the disk does not have as they were."""
+        try:
+            kept = journal.read_journal(self.directory / journal.NAME).results
+        except ReportError:
+            kept = {}
+        return {name for name, result in self._cases.items() if kept.get(name) != result}
 
 
 def _head(target: Target) -> RunHead:
