@@ -58,6 +58,11 @@ coverage: setup ## what the cases execute of user_events, beside upstream's self
 	@$(BIN)/uevt kernels build $(KERNEL) >/dev/null
 	@$(BIN)/python -m tests.bench.coverage $(KERNEL)
 
+.PHONY: bisect-example
+bisect-example: setup ## uevt bisect over a history of 6.12 made for it, as in docs/bisect.md
+	@$(BIN)/uevt kernels build 6.12 >/dev/null
+	@$(BIN)/python -m tests.bench.bisecting build/bisect-example
+
 .PHONY: bench
 bench: setup ## measure what the harness costs; the table is kept in docs/performance.md
 	@$(BIN)/uevt kernels build $(KERNEL) >/dev/null

@@ -9,17 +9,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance import export_command, kernel_commands
+from conformance import bisect_command, export_command, kernel_commands
 from conformance.options import STDOUT, declare, make_absolute, open_ktap, settle
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code
 from conformance.report.ktap_stream import KtapRuns
 from conformance.resuming import recall
-from conformance.sessions import ROOT, become, decisive, session
+from conformance.sessions import ROOT, become, decisive, session, settle_directories
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
-
-# Variables that name a directory, from where the user is.
-_DIRECTORIES = ("UEVT_CACHE", "UEVT_TARBALLS")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -75,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     kernel_commands.declare(commands)
     export_command.declare(commands)
     _add_run(commands)
+    bisect_command.declare(commands)
     compare = commands.add_parser("compare", help="say what changed from one run to another")
     for name in ("base", "new"):
         compare.add_argument(name, type=Path, metavar=name.upper(), help="a directory of results")
@@ -117,14 +115,12 @@ def _run(arguments: argparse.Namespace) -> int:
     """One pytest session for each kernel; the worst of their exit codes."""
     # The session runs in the checkout.
     make_absolute(arguments)
+    settle_directories()
     if arguments.resume is not None and len(arguments.kernel) <= 1:
         arguments = _resumed(arguments)
     settle(arguments)
     style = ExitStyle(arguments.exit_style)
     kernels: list[str] = arguments.kernel
-    for name in _DIRECTORIES:
-        if os.environ.get(name):
-            os.environ[name] = str(Path(os.environ[name]).absolute())
     own = [name for name in ("image", "tree") if getattr(arguments, name) is not None]
     if not kernels and not own:
         which = "--kernel 6.12, --kernel model, --tree DIR or --image FILE"

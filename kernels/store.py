@@ -10,6 +10,7 @@ Below `root` (UEVT_CACHE, else the user's cache directory):
 - `trees/<package>/`: what is known of a user's tree, whose copy is in `sources/`
 - `initramfs/`: what images whose drivers are modules begin with
 - `roots/`, `snapshots/`, `durations/`: of guests; see `vm` and the plugin
+- `bisect/`: bisections under way
 - `work/`: builds under way, `logs/`: make's output, `lock` and `lock.holder`
 """
 

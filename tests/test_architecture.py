@@ -57,12 +57,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"conformance.options", "conformance.resuming", "kernels", "vm"},
     "conformance.against": {"conformance.plugin", "conformance.report"},
     "conformance.sessions": {"conformance.options", "conformance.report", "kernels", "vm"},
+    "conformance.pytest_session": {"conformance.plugin", "conformance.report"},
     "conformance.kernel_commands": {"conformance.report", "kernels"},
     "conformance.export_command": {"conformance.report"},
+    "conformance.bisect_judge": {"conformance.abi", "conformance.cases", "conformance.contract"}
+    | {"conformance.options", "conformance.outcome", "conformance.report"}
+    | {"conformance.specification", "kernels"},
+    "conformance.bisect_walk": {"conformance.bisect_judge", "conformance.report", "kernels"},
+    "conformance.bisect_command": {"conformance.bisect_judge", "conformance.bisect_walk"}
+    | {"conformance.report", "conformance.sessions", "kernels"},
     "conformance.cli": BELOW_PLUGIN
     | {"conformance.against", "conformance.options", "conformance.plugin", "conformance.sessions"}
-    | {"conformance.export_command", "conformance.kernel_commands", "conformance.resuming"}
-    | {"kernels", "vm"},
+    | {"conformance.bisect_command", "conformance.export_command", "conformance.kernel_commands"}
+    | {"conformance.resuming", "kernels", "vm"},
     "kernels": set(),
     # The guest's half runs without a host around it; the channel's framing is shared.
     "vm.guest": {"vm.wire"},

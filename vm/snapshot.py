@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from vm.argv import MachineSpec, find_qemu, port_names, qemu_argv
 
-SCHEMA = 1
+SCHEMA = 2
 STATE = "state"
 RECORD = "record.json"
 CONSOLE = "console.log"
@@ -83,7 +83,9 @@ class Snapshots:
                 str(record["sha256"]),
                 dict(record["info"]),
             )
-            whole = record["schema"] == SCHEMA and found.state.stat().st_size == found.size
+            # Of a directory that was copied or renamed the key is another one's.
+            ours = (record["schema"], record["key"]) == (SCHEMA, key)
+            whole = ours and found.state.stat().st_size == found.size
         except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError):
             return None
         with suppress(OSError):
@@ -119,6 +121,7 @@ class Snapshots:
         state = scratch / STATE
         record = {
             "schema": SCHEMA,
+            "key": key,
             "size": state.stat().st_size,
             "sha256": _sha256(state),
             "info": info,

@@ -34,6 +34,7 @@ from kernels.errors import KernelsError, KernelTrouble, UserMistake
 from vm.errors import VmError
 from vm.leash import tie
 
+_RUNNING = "uevt-running"
 _WORKER = pytest.StashKey[Worker]()
 _CONTROLLER = pytest.StashKey[Controller]()
 
@@ -100,6 +101,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _controller(config: pytest.Config) -> Controller:
+    if not __debug__:
+        why = "Python was told to leave out assertions, which are what a case states"
+        raise UserMistake(why, "unset PYTHONOPTIMIZE, and leave out -O")
+    for name in (NAME, _RUNNING):
+        if config.pluginmanager.is_blocked(name):
+            raise UserMistake(f"nothing is judged without {name}", f"leave out -p no:{name}")
     expression(config.option.keyword)
     Expectations.load()
     ktap = open_ktap(config.option.ktap)
@@ -125,7 +132,7 @@ def _judge_here(
     anew = config.option.isolation == "case"
     worker = Worker(target, directory, Expectations.load(), anew=anew, limit=limit)
     config.stash[_WORKER] = worker
-    config.pluginmanager.register(Running(worker, target, earlier), "uevt-running")
+    config.pluginmanager.register(Running(worker, target, earlier), _RUNNING)
 
 
 def _told(error: Exception) -> str:

@@ -193,7 +193,11 @@ class Recorder:
 
     def finish(self, selected: int, note: str) -> RunRecord:
         """Write everything that is written at the end."""
-        cases = tuple(self._cases.values())
+        lost = self._lost()
+        cases = tuple(each for each in self._cases.values() if each.id not in lost)
+        if lost:
+            # What is not kept cannot be looked at, and counts as not run.
+            note = f"{len(lost)} cases are not in the journal, such as {min(lost)}"
         not_built = bool(self._not_built) and all(case.not_built for case in cases)
         why = self._not_built
         if why and not not_built:
@@ -221,6 +225,14 @@ class Recorder:
         if self.over:
             return self.before.elapsed_s
         return self.before.elapsed_s + time.monotonic() - self._started
+
+    def _lost(self) -> set[str]:
+        """The cases that the journal on the disk does not have as they were."""
+        try:
+            kept = read_journal(self.directory / journal.NAME).results
+        except ReportError:
+            kept = {}
+        return {name for name, result in self._cases.items() if kept.get(name) != result}
 
 
 def _head(target: Target, asked: tuple[str, ...]) -> RunHead:

@@ -107,6 +107,16 @@ def test_a_record_that_is_none(tmp_path: Path, record: str) -> None:
     assert snapshots.find("key") is None
 
 
+def test_the_state_of_another_machine(tmp_path: Path) -> None:
+    """A directory that was renamed is whole, and not what its name says."""
+    snapshots = Snapshots(tmp_path)
+    _make(snapshots, "key")
+    (tmp_path / "key").rename(tmp_path / "other")
+    assert snapshots.find("other") is None
+    _make(snapshots, "other")
+    assert _intact(snapshots, "other")
+
+
 def test_the_oldest_go_first(tmp_path: Path) -> None:
     snapshots = Snapshots(tmp_path, limit=12)
     for age, key in enumerate(("c", "b", "a")):
