@@ -220,8 +220,9 @@ class CaseResult:
 
     ``reason`` is one line for people, and for SKIP a ``SkipReason``.  ``adapted`` names
     the switches it depends on that were measured and not taken from the profile.  ``digest``
-    identifies the program that ran, whatever names and addresses it used.  Raises ValueError
-    for an id outside the grammar of case ids, a SKIP without a reason code, or a bad duration.
+    identifies the program that ran, whatever names and addresses it used, and ``course`` how
+    it began: see ``program.codec.identify``.  Raises ValueError for an id outside the grammar
+    of case ids, a SKIP without a reason code, or a bad duration.
     """
 
     id: str
@@ -236,6 +237,7 @@ class CaseResult:
     evidence: Evidence = Evidence()
     rerun: Rerun | None = None
     digest: str | None = None
+    course: str = ""
 
     def __post_init__(self) -> None:
         if not _CASE_ID.fullmatch(self.id):

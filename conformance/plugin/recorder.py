@@ -15,7 +15,7 @@ from pathlib import Path
 from conformance.outcome import CaseResult, Contradiction, Outcome
 from conformance.plugin.coverage import COUNTERS, Counted, Coverage, NoCoverage, coverage
 from conformance.plugin.target import Target
-from conformance.report import journal, junit, ktap, results
+from conformance.report import configuration, journal, junit, ktap, results
 from conformance.report.files import write_atomically
 from conformance.report.journal import JournalWriter
 from conformance.report.record import KernelFacts, RunHead, RunRecord
@@ -35,6 +35,7 @@ class Recorder:
     def __init__(self, target: Target, directory: Path) -> None:
         self.directory = directory
         self.head = _head(target)
+        self._config = target.config
         self._started = time.monotonic()
         self._cases: dict[str, CaseResult] = {}
         self._contradictions: dict[str, Contradiction] = {}
@@ -130,6 +131,8 @@ class Recorder:
         )
         self._journal.end(note)
         self._journal.close()
+        if self._config is not None:
+            configuration.keep(self._config, self.directory)
         results.write_results(record, self.directory / results.NAME)
         junit.write_junit(record, self.directory / junit.NAME)
         ktap.write_ktap(record, self.directory / ktap.NAME)
@@ -150,6 +153,7 @@ def _head(target: Target) -> RunHead:
             variant=target.variant,
             config_sha256=target.config_sha256,
             source=target.source,
+            build=target.build,
         ),
         host=host,
         started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
