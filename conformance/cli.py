@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance import kernel_commands
+from conformance import compare_command, kernel_commands
 from conformance.options import STDOUT, declare, make_absolute, open_ktap
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code
@@ -73,11 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor.set_defaults(perform=_doctor)
     kernel_commands.declare(commands)
     _add_run(commands)
-    compare = commands.add_parser("compare", help="say what changed from one run to another")
-    for name in ("base", "new"):
-        compare.add_argument(name, type=Path, metavar=name.upper(), help="a directory of results")
-    compare.add_argument("--json", action="store_true", help="for programs")
-    compare.set_defaults(perform=_compare)
+    compare_command.declare(commands)
     return parser
 
 
@@ -180,9 +176,3 @@ def _out(arguments: argparse.Namespace, kernel: str | None) -> str | None:
 
     name = kernel_id(argparse.Namespace(**{**vars(arguments), "kernel": kernel}))
     return None if arguments.out is None else str(Path(arguments.out) / name)
-
-
-def _compare(arguments: argparse.Namespace) -> int:
-    from conformance.against import show_runs
-
-    return show_runs(arguments.base, arguments.new, as_json=arguments.json)

@@ -52,12 +52,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases"},
     "conformance.options": {"conformance.report"},
     "conformance.plugin": BELOW_PLUGIN | {"conformance.options", "kernels", "vm"},
-    "conformance.against": {"conformance.plugin", "conformance.report"},
+    "conformance.compare_command": {"conformance.outcome", "conformance.report", "kernels"},
+    "conformance.against": {
+        *("conformance.compare_command", "conformance.plugin", "conformance.report"),
+    },
     "conformance.sessions": {"conformance.options", "conformance.report", "kernels", "vm"},
     "conformance.kernel_commands": {"conformance.report", "kernels"},
     "conformance.cli": BELOW_PLUGIN
     | {"conformance.against", "conformance.options", "conformance.plugin", "conformance.sessions"}
-    | {"conformance.kernel_commands", "kernels", "vm"},
+    | {"conformance.compare_command", "conformance.kernel_commands", "kernels", "vm"},
     "kernels": set(),
     # The guest's half runs without a host around it; the channel's framing is shared.
     "vm.guest": {"vm.wire"},
