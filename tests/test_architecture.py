@@ -53,6 +53,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.options": {"conformance.report"},
     "conformance.plugin": BELOW_PLUGIN | {"conformance.options", "kernels", "vm"},
     "conformance.compare_command": {"conformance.outcome", "conformance.report", "kernels"},
+    "conformance.history_command": {"conformance.report"},
     "conformance.against": {
         *("conformance.compare_command", "conformance.plugin", "conformance.report"),
     },
@@ -60,7 +61,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.kernel_commands": {"conformance.report", "kernels"},
     "conformance.cli": BELOW_PLUGIN
     | {"conformance.against", "conformance.options", "conformance.plugin", "conformance.sessions"}
-    | {"conformance.compare_command", "conformance.kernel_commands", "kernels", "vm"},
+    | {"conformance.compare_command", "conformance.history_command"}
+    | {"conformance.kernel_commands", "kernels", "vm"},
     "kernels": set(),
     # The guest's half runs without a host around it; the channel's framing is shared.
     "vm.guest": {"vm.wire"},
