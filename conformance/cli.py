@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance import compare_command, history_command, kernel_commands
+from conformance import compare_command, expectations_command, history_command, kernel_commands
 from conformance.options import STDOUT, declare, make_absolute, open_ktap
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code
@@ -75,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands)
     compare_command.declare(commands)
     history_command.declare(commands)
+    expectations_command.declare(commands)
     return parser
 
 

@@ -54,6 +54,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.plugin": BELOW_PLUGIN | {"conformance.options", "kernels", "vm"},
     "conformance.compare_command": {"conformance.outcome", "conformance.report", "kernels"},
     "conformance.history_command": {"conformance.report"},
+    "conformance.expectations_command": {
+        *("conformance.abi", "conformance.contract", "conformance.specification"),
+        *("conformance.expectations", "conformance.report", "kernels"),
+    },
     "conformance.against": {
         *("conformance.compare_command", "conformance.plugin", "conformance.report"),
     },
@@ -62,6 +66,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.cli": BELOW_PLUGIN
     | {"conformance.against", "conformance.options", "conformance.plugin", "conformance.sessions"}
     | {"conformance.compare_command", "conformance.history_command"}
+    | {"conformance.expectations_command"}
     | {"conformance.kernel_commands", "kernels", "vm"},
     "kernels": set(),
     # The guest's half runs without a host around it; the channel's framing is shared.

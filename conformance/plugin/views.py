@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, TextIO
 
 import pytest
 
+from conformance.cases.declare import Tier
+from conformance.expectations.loader import Expectations
 from conformance.outcome import CaseResult
+from conformance.report.known import stale
 from conformance.report.ktap_stream import KtapStream
 from conformance.report.live import Live
 from conformance.report.record import RunHead, RunRecord
@@ -40,19 +44,45 @@ def views(config: pytest.Config, head: RunHead, directory: Path, ktap: TextIO | 
     if ktap is not None:
         told.append(KtapStream(ktap, head, require=config.option.require))
     if not config.pluginmanager.is_blocked("terminalreporter"):
-        told.append(_Summary(directory, colour=colour))
+        told.append(_Summary(directory, _stale_in(config), colour=colour))
         return told
     quiet = config.option.verbose < 0
     moving = is_terminal(sys.stdout, os.environ) and not quiet
-    live = Live(sys.stdout, head.kernel.id, directory, moving=moving, colour=colour, quiet=quiet)
+    live = Live(
+        sys.stdout,
+        head.kernel.id,
+        directory,
+        moving=moving,
+        colour=colour,
+        quiet=quiet,
+        stale=_stale_in(config),
+    )
     return [*told, live]
+
+
+def _stale_in(config: pytest.Config) -> Callable[[RunRecord], list[str]]:
+    """Finds the expectations that a run with these options shows to be of no use."""
+    # Once cases are selected pytest has no keyword any more.
+    every = config.option.tier == Tier.FULL.value and not config.option.keyword
+
+    def found(record: RunRecord) -> list[str]:
+        entries = Expectations.load()
+        return [
+            f"{each.entry.case} ({each.problem.short})"
+            for each in stale(record, entries, every=every)
+        ]
+
+    return found
 
 
 class _Summary:
     """Where pytest tells of the cases as they end, only the end is left to tell."""
 
-    def __init__(self, directory: Path, *, colour: bool) -> None:
+    def __init__(
+        self, directory: Path, stale: Callable[[RunRecord], list[str]], *, colour: bool
+    ) -> None:
         self._directory = directory
+        self._stale = stale
         self._colour = colour
 
     def begin(self, selected: int) -> None:
@@ -67,5 +97,10 @@ class _Summary:
     def end(self, record: RunRecord | None) -> None:
         """See View."""
         if record is not None:
-            text = render_summary(record, directory=self._directory, colour=self._colour)
+            text = render_summary(
+                record,
+                directory=self._directory,
+                colour=self._colour,
+                stale=self._stale(record),
+            )
             sys.stdout.write(text)
