@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from conformance.abi.switches import SWITCHES
@@ -56,9 +56,8 @@ def _check(arguments: argparse.Namespace) -> int:
     """1 when an expectation is of no use.  Raises ReportError."""
     entries = _load()
     records = _records(arguments.run)
-    fixes = {switch.commit: switch.name for switch in SWITCHES}
-    catalog = list(catalog_contexts(entries))
-    found = list(pointless(entries, _case_ids(), catalog, fixes))
+    catalog = _kernels_known(*(entry.when for entry in entries))
+    found = list(pointless(entries, _case_ids(), catalog, _fixes()))
     found += unused(entries, [ran(record) for record in records])
     for each in found:
         sys.stdout.write("\n".join(_told(each)) + "\n")
@@ -80,7 +79,8 @@ def _update(arguments: argparse.Namespace) -> int:
     from conformance.expectations.edit import differences, edited
 
     entries = _load()
-    proposal = propose(entries, _kernels(_records(arguments.run)), _case_ids(), _satisfiable)
+    kernels = _kernels(_records(arguments.run))
+    proposal = propose(entries, kernels, _case_ids(), _kernels_known, _fixes())
     directory = loader.DIRECTORY
     files = {file: file.read_text(encoding="utf-8") for file in sorted(directory.glob("*.toml"))}
     try:
@@ -165,17 +165,17 @@ def _case_ids() -> set[str]:
     return ids | {f"{each.case.id}.{variant}" for each in sentences for variant in each.variants}
 
 
-def _satisfiable(condition: str) -> bool:
-    parsed = Condition.parse(condition)
-    return any(parsed.holds(context) for context in _contexts_for([parsed]))
+def _fixes() -> dict[str, str]:
+    """Titles of commits, and the switches that they turn on."""
+    return {switch.commit: switch.name for switch in SWITCHES if switch.since is not None}
 
 
-def catalog_contexts(entries: Sequence[Expectation]) -> Iterator[KernelContext]:
-    """Every kernel of the catalog as conditions see it."""
-    return _contexts_for([entry.when for entry in entries])
+def _kernels_known(*conditions: Condition) -> list[KernelContext]:
+    """What the catalog has, at all releases between which a condition may change its mind."""
+    return list(_contexts(conditions))
 
 
-def _contexts_for(conditions: Sequence[Condition]) -> Iterator[KernelContext]:
+def _contexts(conditions: Iterable[Condition]) -> Iterator[KernelContext]:
     """Kernels of the catalog: of each series the releases at which any answer may change."""
     asked = {each.value for one in conditions for each in one.comparisons}
     entries = load_catalog().entries.values()

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
 import tomlkit
-from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT
 
 from conformance.expectations.errors import ExpectationError
 from conformance.expectations.proposal import Addition, Proposal
 
 _TABLE = "expectation"
+_HEAD = re.compile(rf"\s*\[\[\s*{_TABLE}\s*\]\]")
 
 
 def edited(proposal: Proposal, files: Mapping[Path, str], additions: Path) -> dict[Path, str]:
@@ -32,32 +34,51 @@ def edited(proposal: Proposal, files: Mapping[Path, str], additions: Path) -> di
 
 
 def differences(before: Mapping[Path, str], after: Mapping[Path, str], root: Path) -> Iterator[str]:
-    """A unified diff, to be applied in ``root`` with -p1."""
+    """The lines of a unified diff, to be applied in ``root`` with -p1."""
     for file, text in after.items():
         name = file.relative_to(root).as_posix() if file.is_relative_to(root) else file.name
-        yield from unified_diff(
-            before.get(file, "").splitlines(keepends=True),
-            text.splitlines(keepends=True),
-            f"a/{name}" if file in before else "/dev/null",
-            f"b/{name}",
-        )
+        old, new = (each.splitlines(keepends=True) for each in (before.get(file, ""), text))
+        origin = f"a/{name}" if file in before else "/dev/null"
+        for line in unified_diff(old, new, origin, f"b/{name}"):
+            yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
 def _mended(proposal: Proposal, file: Path, text: str) -> str:
+    narrowed = {entry.number: when for entry, when in proposal.narrowed if entry.file == file}
+    gone = {entry.number for entry in proposal.removed if entry.file == file}
     try:
         document = tomlkit.parse(text)
         tables = document[_TABLE]
         assert isinstance(tables, AoT)
-        for entry, when in proposal.narrowed:
-            if entry.file == file:
-                tables[entry.number - 1]["when"] = when
-        gone = [entry.number for entry in proposal.removed if entry.file == file]
-        for number in sorted(gone, reverse=True):
-            del tables[number - 1]
-        return tomlkit.dumps(document)
-    except (TOMLKitError, IndexError, KeyError) as error:
-        mend = "edit it by hand"
-        raise ExpectationError(file, "file", f"cannot be edited: {error}", mend) from error
+        for number, when in narrowed.items():
+            tables[number - 1]["when"] = when
+        wanted = [each for number, each in enumerate(tables.unwrap(), 1) if number not in gone]
+        mended = _without(tomlkit.dumps(document), gone)
+        if tomllib.loads(mended).get(_TABLE, []) != wanted:
+            raise ValueError("its tables do not begin where they seem to")
+    except (ValueError, IndexError, KeyError) as error:
+        what = f"cannot be edited: {error}"
+        raise ExpectationError(file, "file", what, "edit it by hand") from error
+    return mended
+
+
+def _without(text: str, gone: Collection[int]) -> str:
+    """A text without some of its tables, each with the comment right above it.
+
+    A comment belongs to the table below it, for a parser to the one above.
+    """
+    lines = text.splitlines(keepends=True)
+    heads = [number for number, line in enumerate(lines) if _HEAD.match(line)]
+    starts = [_beginning(lines, head) for head in heads] + [len(lines)]
+    left_out = {line for number in gone for line in range(starts[number - 1], starts[number])}
+    return "".join(line for number, line in enumerate(lines) if number not in left_out)
+
+
+def _beginning(lines: Sequence[str], head: int) -> int:
+    """Where the comment begins that stands right above a table."""
+    while head > 0 and lines[head - 1].lstrip().startswith("#"):
+        head -= 1
+    return head
 
 
 def _text(addition: Addition) -> str:

@@ -12,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from conformance.expectations.condition import KernelContext
+from conformance.expectations.condition import Comparison, Condition, KernelContext
 from conformance.expectations.loader import TODO, Expectation
-from conformance.expectations.review import Ran, Use, use_of
+from conformance.expectations.review import Ran, Use, fixed_by, use_of
 from conformance.expectations.separating import covering, narrowed
 from conformance.outcome import Blame, CaseResult, Mismatch, Outcome
 
@@ -78,12 +78,13 @@ def propose(
     entries: Sequence[Expectation],
     kernels: Sequence[Kernel],
     cases: Collection[str],
-    satisfiable: Callable[[str], bool],
+    known: Callable[[Condition], Sequence[KernelContext]],
+    fixes: Mapping[str, str],
 ) -> Proposal:
     """What the runs of some kernels suggest.
 
-    ``cases`` are the ids of all functions and variants; ``satisfiable`` says whether a condition
-    fits any kernel that there is.
+    ``cases`` are the ids of all functions and variants, ``known`` the kernels there are for a
+    condition to fit; ``fixes`` names the switch that a commit of this title turns on.
     """
     found = Proposal()
     judged = []
@@ -96,7 +97,7 @@ def propose(
         if entry.case not in cases:
             found.removed.append(entry)
         else:
-            _reconsider(entry, judged, satisfiable, found)
+            _reconsider(entry, judged, known, fixes, found)
     _explain(entries, judged, cases, found)
     return found
 
@@ -107,11 +108,14 @@ def propose(
 def _reconsider(
     entry: Expectation,
     kernels: Sequence[Kernel],
-    satisfiable: Callable[[str], bool],
+    known: Callable[[Condition], Sequence[KernelContext]],
+    fixes: Mapping[str, str],
     found: Proposal,
 ) -> None:
-    """Take an entry from the kernels on which it covers nothing."""
-    uses = {kernel.name: {use_of(entry, ran) for ran in kernel.runs} for kernel in kernels}
+    """Take an entry from the kernels that have its fix, or on which it covers nothing."""
+    uses = {
+        kernel.name: {use_of(entry, ran) for ran in kernel.runs} - {Use.NONE} for kernel in kernels
+    }
     needless = {Use.GONE, Use.OTHERWISE}
     stale = [kernel for kernel in kernels if uses[kernel.name] and uses[kernel.name] <= needless]
     used = [kernel for kernel in kernels if uses[kernel.name] & {Use.COVERS, Use.PARTLY}]
@@ -121,17 +125,19 @@ def _reconsider(
             found.leave_out(why, entry.case)
         elif uses[kernel.name] & needless and kernel not in stale:
             found.leave_out(f"flaky on {kernel.name}", entry.case)
-    if not stale:
-        return
     wanted, unwanted = _contexts(used, entry.case), _contexts(stale, entry.case)
-    condition = narrowed(entry.when, wanted, unwanted)
-    if condition is None:
+    condition = entry.when
+    if switch := fixed_by(entry, known(condition), fixes):
+        unfixed = Condition((*condition.comparisons, Comparison("switch", "!=", switch)))
+        condition = unfixed if all(map(unfixed.holds, wanted)) else condition
+    mended = narrowed(condition, wanted, unwanted)
+    if mended is None:
         names = ", ".join(kernel.name for kernel in stale)
         found.leave_out(f"no condition leaves out {names} alone; mend it by hand", entry.case)
-    elif wanted or satisfiable(condition):
-        found.narrowed.append((entry, condition))
-    else:
+    elif not wanted and unwanted and not any(map(mended.holds, known(mended))):
         found.removed.append(entry)
+    elif mended != entry.when:
+        found.narrowed.append((entry, str(mended)))
 
 
 def _contexts(kernels: Iterable[Kernel], case: str) -> list[KernelContext]:

@@ -148,10 +148,17 @@ def pointless(
         meant = [kernel for kernel in kernels if entry.when.holds(kernel)]
         if not meant:
             yield Finding(entry, Problem.NO_KERNEL, str(entry.when))
-        switch = fixes.get(entry.fixed_by)
-        fixed = [kernel.release for kernel in meant if switch in kernel.switches]
-        if switch and fixed:
-            yield Finding(entry, Problem.FIXED, f"{fixed[0]}; add: and switch != {switch}")
+        if switch := fixed_by(entry, meant, fixes):
+            yield Finding(entry, Problem.FIXED, f"write when = {entry.when} and switch != {switch}")
+
+
+def fixed_by(
+    entry: Expectation, kernels: Iterable[KernelContext], fixes: Mapping[str, str]
+) -> str | None:
+    """The switch that an entry's fix turns on, if any of the kernels it is meant for has it."""
+    switch = fixes.get(entry.fixed_by)
+    fixed = any(entry.when.holds(each) and switch in each.switches for each in kernels)
+    return switch if fixed else None
 
 
 def _meant(entry: Expectation, ran: Ran, case: CaseResult) -> bool:

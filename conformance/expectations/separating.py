@@ -27,12 +27,13 @@ def covering(wanted: Sequence[KernelContext], unwanted: Sequence[KernelContext])
         return None
     first, last = releases[0], releases[-1]
     text = f"release == {first}" if first == last else f"release >= {first} and release <= {last}"
-    return narrowed(Condition.parse(text), wanted, unwanted)
+    found = narrowed(Condition.parse(text), wanted, unwanted)
+    return None if found is None else str(found)
 
 
 def narrowed(
     condition: Condition, wanted: Sequence[KernelContext], unwanted: Sequence[KernelContext]
-) -> str | None:
+) -> Condition | None:
     """The condition with as few comparisons added as it takes to mean no unwanted kernel."""
     others = [each for each in unwanted if condition.holds(each)]
     candidates = [
@@ -42,7 +43,7 @@ def narrowed(
         for added in combinations(candidates, number):
             if not any(all(each.holds(other) for each in added) for other in others):
                 kept = [each for each in condition.comparisons if not _implied(each, added)]
-                return str(Condition((*kept, *added)))
+                return Condition((*kept, *added))
     return None
 
 
