@@ -31,6 +31,9 @@ DIRECTORY = Path(__file__).parent
 TODO = "TODO"
 """What the reason of a proposed expectation begins with, until a person has written one."""
 
+NOT_SEEN = "expected and not seen: "
+"""What the reason of an XPASS begins with."""
+
 _REQUIRED = ("case", "step", "field", "pattern", "when", "reason")
 _OPTIONAL = ("url", "fixed_by")
 
@@ -126,7 +129,7 @@ class Expectations:
 def _with(result: CaseResult, outcome: Outcome, entries: Sequence[Expectation]) -> CaseResult:
     reason = "; ".join(str(each) for each in entries)
     if outcome is Outcome.XPASS:
-        reason = f"expected and not seen: {reason}"
+        reason = NOT_SEEN + reason
     return replace(result, outcome=outcome, blame=Blame.KERNEL, reason=reason)
 
 

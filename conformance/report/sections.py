@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from conformance.expectations.loader import NOT_SEEN
 from conformance.outcome import UNEXPECTED, Outcome
 from conformance.report.compare import Change, Comparison
 from conformance.report.evidence import Evidence, cut, evidence_of, symptom
@@ -84,7 +85,7 @@ def head(title: str, record: RunRecord, runs: int) -> str:
     ):
         parts += [f"{number} {what}"] if number else []
     said = f"{one_line(kernel.id)} ({one_line(kernel.release) or one_line(kernel.profile)})"
-    several = f" (the newest of {runs} runs of this kernel)" if runs > 1 else ""
+    several = f" (one of {runs} runs of this kernel)" if runs > 1 else ""
     return f"{title:<5} {said} {record.verdict}: {', '.join(parts)}{several}"
 
 
@@ -215,7 +216,10 @@ def _reason(change: Change) -> str:
     """Why the case is what it is; where it is right now, what was wrong with it."""
     base, new = change.base, change.new
     if new is not None and new.outcome is Outcome.XPASS:
-        return f"the known deviation is gone, so its expectation has to go: {cut(new.reason)}"
+        gone = "the known deviation is gone, so its expectation has to go"
+        if base is not None and base.outcome is Outcome.PASS:
+            gone = "an expectation says that it deviates"
+        return f"{gone}: {cut(new.reason.removeprefix(NOT_SEEN))}"
     if change.kind is Kind.FIXED and base is not None and base.reason:
         return f"was {cut(base.reason)}"
     reason = cut(change.told.reason)

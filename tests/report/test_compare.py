@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,9 +23,11 @@ from conformance.outcome import (
     SkipReason,
     settle,
 )
+from conformance.report import configuration
 from conformance.report.brief import Brief, Shown
 from conformance.report.compare import Comparison, compare
-from conformance.report.kinds import REGRESSIONS, Kind
+from conformance.report.evidence import evidence_of
+from conformance.report.kinds import REGRESSIONS, Kind, kind_of
 from conformance.report.markdown import render_markdown
 from conformance.report.page import render_page
 from conformance.report.record import KernelFacts, RunHead, RunRecord
@@ -310,3 +314,132 @@ def test_what_cannot_be_compared(
         kept(other, run(case("a.b"), head=head(self_check=True)))
     assert compared(good, other) == 2
     assert capsys.readouterr().err.startswith(f"uevt: {other}")
+
+
+BUILD = KernelFacts("6.12", "6.12.117", "6.12", build="d98b")
+
+
+def same_build(day: int, *cases: CaseResult, **others: Any) -> RunRecord:
+    """A run of one build on a day of a month."""
+    kernel = replace(BUILD, **others)
+    return run(*cases, head=head(kernel=kernel, started=f"2026-11-{day:02}T00:00:00Z"))
+
+
+def several(directory: Path, *records: RunRecord) -> Path:
+    """A directory of runs, none of which is called the latest."""
+    for number, record in enumerate(records):
+        kept(directory / f"run{number}", record)
+    return directory
+
+
+def test_what_runs_of_one_build_disagree_about_is_no_regression(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right = [same_build(day, case("a.b"), case("a.c")) for day in (1, 2)]
+    base = several(tmp_path / "base", *right)
+    runs = [wrong("a.b"), case("a.b"), wrong("a.b")]
+    patched = [
+        same_build(day, each, case("a.c"), id="6.12+fix", build="77c0")
+        for day, each in enumerate(runs, 1)
+    ]
+    new = several(tmp_path / "new", *patched)
+    assert compared(base, new) == 0
+    said = capsys.readouterr().out
+    assert "(one of 3 runs of this kernel)" in " ".join(said.split())
+    assert "base: PASS in 2 of 2; new: PASS in 1, FAIL in 2 of 3" in said
+    assert said.endswith("no regression: 1 flaky, 1 as before\n")
+    # One run of each, and the others named.
+    first = [base / "run0", new / "run0"]
+    assert compared(*first) == 1
+    capsys.readouterr()
+    assert compared(*first, "--base", base / "run1", "--new", new / "run1") == 0
+    assert "new: PASS in 1, FAIL in 1 of 2" in capsys.readouterr().out
+    assert compared(*first, "--new", base / "run1") == 2
+    assert "is of another kernel than" in capsys.readouterr().err
+
+
+def test_one_build_compared_with_itself_has_no_regression(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = kept(tmp_path / "good", same_build(1, case("a.b")))
+    bad = kept(tmp_path / "bad", same_build(2, case("a.b", C)))
+    assert compared(good, bad) == 0
+    said = capsys.readouterr().out
+    assert "build is the same: what differs is no change of the kernel" in said
+    assert "base: PASS in 1 of 1; new: CRASH in 1 of 1" in said
+    edited = kept(tmp_path / "edited", same_build(3, case("a.b", C), build="another"))
+    assert compared(good, edited) == 1
+    assert "build differs: the same name" in capsys.readouterr().out
+
+
+def test_a_broken_run_among_several_is_named_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = several(tmp_path / "base", *(same_build(day, case("a.b")) for day in (1, 2)))
+    (base / "half").mkdir()
+    (base / "half" / NAME).write_text('{"schema": 1')
+    assert compared(base, base / "run0") == 0
+    assert "left out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "suite", "changed", "expected"),
+    [
+        # It failed, and so ended early.
+        ("010203", "0102", "0.2.0", False, Kind.BROKEN),
+        ("010203", "0103", "0.2.0", True, Kind.REWRITTEN),
+        # The suite is the same: the kernel made the case go another way.
+        ("010203", "0103", "0.1.0", False, Kind.BROKEN),
+        # An older revision did not keep how a program began.
+        ("", "0103", "0.2.0", None, Kind.BROKEN),
+    ],
+)
+def test_a_program_that_the_suite_has_changed(
+    base: str, new: str, suite: str, changed: bool | None, expected: Kind
+) -> None:
+    before = run(case("a.b", digest="aa", course=base))
+    after = run(wrong("a.b", digest="bb", course=new), head=head(suite=suite))
+    (found,) = compare(before, after).changes
+    assert (found.kind, found.rewritten) == (expected, changed)
+    assert compare(before, after).regression is (expected is Kind.BROKEN)
+
+
+def test_configurations_are_compared_by_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = ["CONFIG_A=y\nCONFIG_B=m\n# CONFIG_C is not set\n", "CONFIG_A=y\nCONFIG_D=y\n"]
+    runs = []
+    for number, text in enumerate(texts):
+        (tmp_path / "config").write_text(text)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        record = same_build(1, case("a.b"), config_sha256=digest, build=str(number))
+        runs.append(kept(tmp_path / str(number), record))
+        configuration.keep(tmp_path / "config", runs[-1])
+    assert compared("--json", *runs) == 0
+    options = json.loads(capsys.readouterr().out)["config"]
+    assert options == {"CONFIG_B": ["m", "n"], "CONFIG_D": ["n", "y"]}
+    assert compared(*runs) == 0
+    assert (
+        "config differs in 2 options: CONFIG_B m -> n, CONFIG_D n -> y" in capsys.readouterr().out
+    )
+    # Another one than the kernel was built with, or none, says nothing.
+    for spoil in (lambda file: file.write_bytes(gzip.compress(b"CONFIG_A=n")), Path.unlink):
+        spoil(runs[0] / configuration.NAME)
+        assert compared(*runs) == 0
+        assert "(only its digests are known)" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_same_deviation_is_judged_by_its_expectation_alone() -> None:
+    known = replace(wrong("a.b", "ENOENT"), outcome=XF)
+    assert kind_of(known, wrong("a.b", "ENOENT"), rewritten=False) is Kind.UNEXPLAINED
+    assert kind_of(known, wrong("a.b", "EPERM"), rewritten=False) is Kind.BROKEN
+    assert kind_of(wrong("a.b"), known, rewritten=False) is Kind.EXPLAINED
+
+
+def test_evidence_begins_with_what_the_base_did_not_show() -> None:
+    """A known deviation comes first in the program, and is not what is new."""
+    old, anew = Mismatch(1, "errno", "0", "EPERM"), Mismatch(5, "errno", "0", "EIO")
+    base = replace(wrong("a.b"), outcome=XF, mismatches=(old,))
+    lines = evidence_of(wrong("a.b", mismatches=(old, anew)), base)
+    assert ("kernel", ("errno: EIO",)) in lines
+    assert ("more", ("1 more difference in this case",)) in lines
