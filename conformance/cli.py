@@ -9,7 +9,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance import bisect_command, export_command, kernel_commands
+from conformance import (
+    bisect_command,
+    compare_command,
+    expectations_command,
+    export_command,
+    history_command,
+    kernel_commands,
+)
 from conformance.options import STDOUT, declare, make_absolute, open_ktap, settle
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code
@@ -72,12 +79,10 @@ def _parser() -> argparse.ArgumentParser:
     kernel_commands.declare(commands)
     export_command.declare(commands)
     _add_run(commands)
+    compare_command.declare(commands)
+    history_command.declare(commands)
+    expectations_command.declare(commands)
     bisect_command.declare(commands)
-    compare = commands.add_parser("compare", help="say what changed from one run to another")
-    for name in ("base", "new"):
-        compare.add_argument(name, type=Path, metavar=name.upper(), help="a directory of results")
-    compare.add_argument("--json", action="store_true", help="for programs")
-    compare.set_defaults(perform=_compare)
     return parser
 
 
@@ -202,9 +207,3 @@ def _of_one(arguments: argparse.Namespace, kernel: str | None) -> argparse.Names
         if getattr(one, option) is not None:
             setattr(one, option, str(Path(getattr(one, option)) / name))
     return one
-
-
-def _compare(arguments: argparse.Namespace) -> int:
-    from conformance.against import show_runs
-
-    return show_runs(arguments.base, arguments.new, as_json=arguments.json)

@@ -55,7 +55,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.resuming": {"conformance.options", "conformance.outcome", "conformance.report"},
     "conformance.plugin": BELOW_PLUGIN
     | {"conformance.options", "conformance.resuming", "kernels", "vm"},
-    "conformance.against": {"conformance.plugin", "conformance.report"},
+    "conformance.compare_command": {"conformance.outcome", "conformance.report", "kernels"},
+    "conformance.history_command": {"conformance.report"},
+    "conformance.expectations_command": {
+        *("conformance.abi", "conformance.contract", "conformance.specification"),
+        *("conformance.expectations", "conformance.report", "kernels"),
+    },
+    "conformance.against": {
+        *("conformance.compare_command", "conformance.plugin", "conformance.report"),
+    },
     "conformance.sessions": {"conformance.options", "conformance.report", "kernels", "vm"},
     "conformance.pytest_session": {"conformance.plugin", "conformance.report"},
     "conformance.kernel_commands": {"conformance.report", "kernels"},
@@ -68,8 +76,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"conformance.report", "conformance.sessions", "kernels"},
     "conformance.cli": BELOW_PLUGIN
     | {"conformance.against", "conformance.options", "conformance.plugin", "conformance.sessions"}
-    | {"conformance.bisect_command", "conformance.export_command", "conformance.kernel_commands"}
-    | {"conformance.resuming", "kernels", "vm"},
+    | {"conformance.bisect_command", "conformance.compare_command", "conformance.export_command"}
+    | {"conformance.expectations_command", "conformance.history_command"}
+    | {"conformance.kernel_commands", "conformance.resuming", "kernels", "vm"},
     "kernels": set(),
     # The guest's half runs without a host around it; the channel's framing is shared.
     "vm.guest": {"vm.wire"},

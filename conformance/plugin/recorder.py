@@ -16,14 +16,13 @@ from pathlib import Path
 from conformance.outcome import CaseResult, Contradiction, Outcome
 from conformance.plugin.coverage import COUNTERS, Counted, Coverage, NoCoverage, coverage
 from conformance.plugin.target import Target
-from conformance.report import journal, junit, ktap, results
+from conformance.report import configuration, journal, junit, ktap, results
 from conformance.report.errors import ReportError
 from conformance.report.files import TEMPORARY, sweep, write_atomically
 from conformance.report.journal import JournalWriter
 from conformance.report.record import KernelFacts, RunHead, RunRecord
 from conformance.report.replay import read_journal
 from conformance.resuming import require_same
-from kernels.files import digest_of
 from vm.states import BOOTED, RESTORED
 
 _ROOT = Path(__file__).parents[2]
@@ -48,6 +47,7 @@ class Recorder:
         """
         self.directory = directory
         self.head = _head(target, asked)
+        self._config = target.config
         self._started = time.monotonic()
         path = directory / journal.NAME
         self._journal = JournalWriter(path, sync=not target.is_model)
@@ -213,6 +213,8 @@ class Recorder:
         )
         if not self.over:
             self._journal.end(note)
+        if self._config is not None:
+            configuration.keep(self._config, self.directory)
         # Until the last of them is there nobody else goes on with this run.
         results.write_results(record, self.directory / results.NAME)
         junit.write_junit(record, self.directory / junit.NAME)
@@ -249,7 +251,7 @@ def _head(target: Target, asked: tuple[str, ...]) -> RunHead:
             variant=target.variant,
             config_sha256=target.config_sha256,
             source=target.source,
-            image_sha256=None if target.image is None else digest_of(target.image),
+            build=target.build,
         ),
         host=host,
         started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -10,8 +10,11 @@ from typing import Protocol, TextIO
 
 import pytest
 
+from conformance.cases.declare import Tier
+from conformance.expectations.loader import Expectations
 from conformance.outcome import CaseResult
 from conformance.report import github
+from conformance.report.known import stale
 from conformance.report.ktap_stream import KtapStream
 from conformance.report.live import Live
 from conformance.report.record import RunHead, RunRecord
@@ -46,7 +49,7 @@ def views(config: pytest.Config, head: RunHead, directory: Path, ktap: TextIO | 
         told.append(Workflow(require=config.option.require))
     # The verdict is the last line.
     if not config.pluginmanager.is_blocked("terminalreporter"):
-        told.append(_Summary(directory, colour=colour, escape=escape))
+        told.append(_Summary(directory, _stale_in(config), colour=colour, escape=escape))
         return told
     quiet = config.option.verbose < 0
     moving = is_terminal(sys.stdout, os.environ) and not quiet
@@ -58,8 +61,24 @@ def views(config: pytest.Config, head: RunHead, directory: Path, ktap: TextIO | 
         colour=colour,
         quiet=quiet,
         escape=escape,
+        stale=_stale_in(config),
     )
     return [*told, live]
+
+
+def _stale_in(config: pytest.Config) -> Callable[[RunRecord], list[str]]:
+    """Finds the expectations that a run with these options shows to be of no use."""
+    # Once cases are selected pytest has no keyword any more.
+    every = config.option.tier == Tier.FULL.value and not config.option.keyword
+
+    def found(record: RunRecord) -> list[str]:
+        entries = Expectations.load()
+        return [
+            f"{each.entry.case} ({each.problem.short})"
+            for each in stale(record, entries, every=every)
+        ]
+
+    return found
 
 
 class _AtEnd:
@@ -101,13 +120,26 @@ class Workflow(_AtEnd):
 class _Summary(_AtEnd):
     """Where pytest tells of the cases as they end, only the end is left to tell."""
 
-    def __init__(self, directory: Path, *, colour: bool, escape: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        stale: Callable[[RunRecord], list[str]],
+        *,
+        colour: bool,
+        escape: Callable[[str], str],
+    ) -> None:
         self._directory = directory
+        self._stale = stale
         self._colour = colour
         self._escape = escape
 
     def end(self, record: RunRecord | None) -> None:
         """See View."""
         if record is not None:
-            text = render_summary(record, directory=self._directory, colour=self._colour)
+            text = render_summary(
+                record,
+                directory=self._directory,
+                colour=self._colour,
+                stale=self._stale(record),
+            )
             sys.stdout.write(self._escape(text))

@@ -22,7 +22,11 @@ from conformance.outcome import (
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """The kernel that was judged; ``profile`` is the contract it was judged by."""
+    """The kernel that was judged; ``profile`` is the contract it was judged by.
+
+    ``build`` identifies the very kernel: a digest of all that decides what was built, patches
+    included, or of the file of an image.
+    """
 
     id: str
     release: str
@@ -30,7 +34,7 @@ class KernelFacts:
     variant: str | None = None
     config_sha256: str | None = None
     source: str | None = None
-    image_sha256: str | None = None
+    build: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
