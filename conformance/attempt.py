@@ -197,6 +197,7 @@ class Attempt:
             mismatches=mismatches,
             evidence=evidence,
             digest=digest(self.program),
+            sentence=case.sentence,
         )
 
 

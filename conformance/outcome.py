@@ -220,7 +220,8 @@ class CaseResult:
 
     ``reason`` is one line for people, and for SKIP a ``SkipReason``.  ``adapted`` names
     the switches it depends on that were measured and not taken from the profile.  ``digest``
-    identifies the program that ran, whatever names and addresses it used.  Raises ValueError
+    identifies the program that ran, whatever names and addresses it used; ``sentence`` is what
+    the case proves.  Raises ValueError
     for an id outside the grammar of case ids, a SKIP without a reason code, or a bad duration.
     """
 
@@ -236,6 +237,7 @@ class CaseResult:
     evidence: Evidence = Evidence()
     rerun: Rerun | None = None
     digest: str | None = None
+    sentence: str = ""
 
     def __post_init__(self) -> None:
         if not _CASE_ID.fullmatch(self.id):
