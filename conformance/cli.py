@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance import kernel_commands
+from conformance import kernel_commands, report_command
 from conformance.options import STDOUT, declare, make_absolute, open_ktap
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code
@@ -78,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         compare.add_argument(name, type=Path, metavar=name.upper(), help="a directory of results")
     compare.add_argument("--json", action="store_true", help="for programs")
     compare.set_defaults(perform=_compare)
+    report_command.declare(commands)
     return parser
 
 

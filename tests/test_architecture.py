@@ -48,8 +48,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"conformance.attempt", "conformance.facilities", "conformance.surroundings"}
     | {"conformance.usermodules"},
     "conformance.contract": BELOW_CASES | {"conformance.cases"},
-    "conformance.specification": BELOW_CASES | {"conformance.cases", "conformance.contract"},
-    "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases"},
+    "conformance.pages": set(),
+    "conformance.specification": BELOW_CASES
+    | {"conformance.cases", "conformance.contract", "conformance.pages"},
+    "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases", "conformance.pages"},
+    "conformance.report_command": {"conformance.cases", "conformance.contract"}
+    | {"conformance.report"},
     "conformance.options": {"conformance.report"},
     "conformance.plugin": BELOW_PLUGIN | {"conformance.options", "kernels", "vm"},
     "conformance.against": {"conformance.plugin", "conformance.report"},
@@ -57,7 +61,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.kernel_commands": {"conformance.report", "kernels"},
     "conformance.cli": BELOW_PLUGIN
     | {"conformance.against", "conformance.options", "conformance.plugin", "conformance.sessions"}
-    | {"conformance.kernel_commands", "kernels", "vm"},
+    | {"conformance.kernel_commands", "conformance.report_command", "kernels", "vm"},
     "kernels": set(),
     # The guest's half runs without a host around it; the channel's framing is shared.
     "vm.guest": {"vm.wire"},

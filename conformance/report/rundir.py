@@ -17,7 +17,11 @@ LATEST = "latest"
 _GUESTS = ("console.log", "qemu.log")
 _GUEST = "gw[0-9]*"
 # Every file a run may leave in its directory; --force removes these and nothing else.
-FILES = (journal.NAME, results.NAME, junit.NAME, ktap.NAME, "report.html", *_GUESTS)
+FILES = (
+    *(journal.NAME, results.NAME, junit.NAME, ktap.NAME),
+    *("report.html", "coverage.json"),
+    *_GUESTS,
+)
 # Mistakes of whoever named the directory; anything else (no space, say) is the host's.
 _REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENOENT}
 

@@ -1,0 +1,122 @@
+"""The report in Markdown, as GitHub and GitLab show it in a summary or a comment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from conformance.outcome import UNEXPECTED, Outcome
+from conformance.report.findings import Finding
+from conformance.report.matrix import TROUBLE, Column, Matrix
+from conformance.report.story import Step, Told, contradictions, run_trouble, steps, told
+from conformance.report.text import one_line
+
+# A step summary of GitHub's holds 1 MiB, and nobody reads that much.
+_MOST = 30
+_REASON = 300
+_MARKUP = re.compile(r"([\\`*_\[\]<>|~$&])")
+_HEAD = ("kernel", "release", "judged as", "verdict", "passed", "known", "unexpected", "other")
+
+
+def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
+    """The report: kernels, what is unexpected, what changed, what is known."""
+    lines = ["# user_events", "", *_kernels(matrix.columns), ""]
+    for column in matrix.columns:
+        if trouble := run_trouble(column):
+            lines += [f"**{_text(column.label)}**: {_text(trouble)}", ""]
+        for covered in column.run.covered:
+            lines += [f"{_text(column.label)} executed of {_text(str(covered))}", ""]
+    unexpected = told(matrix, TROUBLE)
+    lines += _section("Unexpected", unexpected, findings)
+    if not unexpected:
+        lines += ["Nothing unexpected.", ""]
+    if contradicted := contradictions(matrix):
+        lines += ["## Contradicted switches", ""]
+        for column, found in contradicted:
+            lines.append(f"- {_code(found.switch)} on {_text(column.label)}: {_text(found.says)}")
+        lines.append("")
+    changes = steps(matrix)
+    lines += ["## What changed", ""] if changes else []
+    for step in reversed(changes):
+        lines += _step(step, findings)
+    lines += _section("Known deviations", told(matrix, {Outcome.XFAIL}), findings)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _kernels(columns: Sequence[Column]) -> Iterator[str]:
+    yield _row(_HEAD)
+    yield _row(["---"] * len(_HEAD))
+    for column in columns:
+        record = column.record
+        other = {"skipped": record.count(Outcome.SKIP), "undecided": record.count(Outcome.ERROR)}
+        other["not run"] = record.missing
+        yield _row(
+            [
+                _text(column.label),
+                _text(record.head.kernel.release),
+                _text(record.head.kernel.profile),
+                f"**{_text(column.said)}**",
+                str(record.count(Outcome.PASS)),
+                str(record.count(Outcome.XFAIL)),
+                str(record.count(*UNEXPECTED)),
+                ", ".join(f"{number} {what}" for what, number in other.items() if number),
+            ]
+        )
+
+
+def _step(step: Step, findings: Sequence[Finding]) -> list[str]:
+    lines = [f"### {_text(step.earlier.label)} → {_text(step.later.label)}", ""]
+    lines += [f"{step.summary.capitalize()}.", "", *_list(step.changes, findings)]
+    if step.turned:
+        lines += ["<details><summary>dated changes of the ABI</summary>", ""]
+        for turned in step.turned:
+            says = _text(turned.switch.says)
+            no = "" if turned.on else "no longer: "
+            commit = f" (“{_text(turned.switch.commit)}”)"
+            lines.append(f"- {_code(turned.switch.name)}: {no}{says}{commit}")
+        lines += ["", "</details>", ""]
+    return lines
+
+
+def _section(title: str, found: Sequence[Told], findings: Sequence[Finding]) -> list[str]:
+    return [f"## {title}", "", *_list(found, findings)] if found else []
+
+
+def _list(found: Sequence[Told], findings: Sequence[Finding]) -> list[str]:
+    lines = [line for each in found[:_MOST] for line in _item(each, findings)]
+    if len(found) > _MOST:
+        lines.append(f"- and {len(found) - _MOST} more")
+    return [*lines, ""] if lines else []
+
+
+def _item(each: Told, findings: Sequence[Finding]) -> Iterator[str]:
+    outcome = f"{each.before} → {each.outcome}" if each.before else str(each.outcome)
+    often = f" ({number} variants)" if (number := len(each.group.rows)) > 1 else ""
+    labels = ", ".join(one.label for one in each.columns)
+    where = "" if each.before else f" on {_text(labels)}"
+    reason = one_line(each.reason)
+    if len(reason) > _REASON:
+        reason = f"{reason[: _REASON - 1]}…"
+    why = f": {_text(reason)}" if reason else ""
+    yield f"- **{outcome}** {_code(each.group.name)}{often}{where}{why}"
+    row = each.group.rows[0]
+    if row.sentence:
+        yield f"  <br>{_text(row.sentence)}"
+    for finding in findings:
+        if finding.names(row.id):
+            yield f"  <br>finding: {_text(finding.title)}"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _code(name: str) -> str:
+    """A name that cannot hold a backtick."""
+    return f"`{one_line(name)}`"
+
+
+def _text(text: str) -> str:
+    """Text that is taken for no markup, HTML, link, or (by GitHub) name of a person or issue."""
+    escaped = _MARKUP.sub(r"\\\1", one_line(text)).replace("://", ":&#47;/")
+    return re.sub(r"([@#])(?=\w)", "\\1\N{ZERO WIDTH SPACE}", escaped)
