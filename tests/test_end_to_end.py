@@ -58,7 +58,7 @@ def test_conformance_of_6_12(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     assert known == {"eprobe.holds_the_event.ioctl", "format.array_length"}
     assert len(outcomes) >= 200
     assert results["kernel"]["config_sha256"] == built_kernel.config_sha256
-    for name in ("journal.jsonl", "junit.xml", "results.ktap", "console.log"):
+    for name in ("journal.jsonl", "junit.xml", "results.ktap", "report.html", "console.log"):
         assert (out / name).stat().st_size > 0
 
 

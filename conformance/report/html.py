@@ -16,13 +16,14 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from conformance.cases.declare import Case
-from conformance.outcome import UNEXPECTED, CaseResult, Outcome, encode
+from conformance.outcome import CaseResult, Outcome, encode
 from conformance.pages import render_page
 from conformance.report.failure import rerun_line
 from conformance.report.findings import Finding
 from conformance.report.matrix import TROUBLE, Absence, Cell, Matrix, Row
 from conformance.report.story import (
     contradictions,
+    counted,
     facts,
     run_trouble,
     slowest,
@@ -34,18 +35,18 @@ from conformance.report.summary import brief
 
 NAME = "report.html"
 
-# One letter each: what a cell shows where there is no room for the word.
-LETTERS = {
-    Outcome.PASS: "✓",
-    Outcome.FAIL: "F",
-    Outcome.XFAIL: "x",
-    Outcome.XPASS: "!",
-    Outcome.SKIP: "s",
-    Outcome.CRASH: "C",
-    Outcome.TIMEOUT: "T",
-    Outcome.ERROR: "E",
+# A cell in the data, and what it shows where there is no room for the word.
+_CODES = {
+    Outcome.PASS: ("P", "✓"),
+    Outcome.FAIL: ("F", "F"),
+    Outcome.XFAIL: ("x", "x"),
+    Outcome.XPASS: ("X", "!"),
+    Outcome.SKIP: ("s", "s"),
+    Outcome.CRASH: ("C", "C"),
+    Outcome.TIMEOUT: ("T", "T"),
+    Outcome.ERROR: ("E", "E"),
 }
-_ABSENT = {Absence.NOT_FOR_IT: "·", Absence.NOT_RUN: " "}
+_ABSENT = {Absence.NOT_FOR_IT: (".", "·"), Absence.NOT_RUN: ("-", "-")}
 _SLOWEST = 20
 # Of one kind so many are told on top; the matrix has all.
 _MOST = 40
@@ -74,9 +75,7 @@ def render_html(matrix: Matrix, findings: Sequence[Finding]) -> str:
             for surface, rows in by_surface
         ],
         run_trouble=run_trouble,
-        Outcome=Outcome,
-        UNEXPECTED=UNEXPECTED,
-        letters=LETTERS,
+        counted=counted(matrix),
         most=_MOST,
     )
 
@@ -116,9 +115,8 @@ def payload(matrix: Matrix, findings: Sequence[Finding]) -> dict[str, Any]:
             {"label": column.label, "release": column.record.head.kernel.release}
             for column in matrix.columns
         ],
-        "outcomes": [[LETTERS[each], each.value] for each in Outcome],
-        "absent": [[letter, absence.value] for absence, letter in _ABSENT.items()],
-        "unexpected": [each.value for each in Outcome if each in TROUBLE],
+        "outcomes": [[*_CODES[each], each.value, each in TROUBLE] for each in Outcome],
+        "absent": [[*codes, absence.value] for absence, codes in _ABSENT.items()],
         "surfaces": surfaces,
         "functions": tables.functions.values,
         "lines": tables.lines.values,
@@ -174,8 +172,8 @@ def _row(row: Row, surface: int, tables: _Tables) -> list[Any]:
 
 def _letter(cell: Cell) -> str:
     if cell.result is not None:
-        return LETTERS[cell.result.outcome]
-    return _ABSENT[cell.absence or Absence.NOT_RUN]
+        return _CODES[cell.result.outcome][0]
+    return _ABSENT[cell.absence or Absence.NOT_RUN][0]
 
 
 def _told(cell: Cell) -> bool:

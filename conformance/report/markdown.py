@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from conformance.outcome import UNEXPECTED, Outcome
+from conformance.outcome import Outcome
 from conformance.report.findings import Finding
-from conformance.report.matrix import TROUBLE, Column, Matrix
-from conformance.report.story import Step, Told, contradictions, run_trouble, steps, told
+from conformance.report.matrix import TROUBLE, Matrix
+from conformance.report.story import Step, Told, contradictions, counted, run_trouble, steps, told
 from conformance.report.text import one_line
 
 # A step summary of GitHub's holds 1 MiB, and nobody reads that much.
 _MOST = 30
 _REASON = 300
-_MARKUP = re.compile(r"([\\`*_\[\]<>|~$&])")
-_HEAD = ("kernel", "release", "judged as", "verdict", "passed", "known", "unexpected", "other")
+# An underscore within a word is one, and most words here are names.
+_MARKUP = re.compile(r"([\\`*\[\]<>|~$&]|(?<!\w)_|_(?!\w))")
+_HEAD = ("kernel", "release", "judged as", "verdict")
 
 
 def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
     """The report: kernels, what is unexpected, what changed, what is known."""
-    lines = ["# user_events", "", *_kernels(matrix.columns), ""]
+    lines = ["# user_events", "", *_kernels(matrix), ""]
     for column in matrix.columns:
         if trouble := run_trouble(column):
             lines += [f"**{_text(column.label)}**: {_text(trouble)}", ""]
@@ -43,25 +44,15 @@ def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _kernels(columns: Sequence[Column]) -> Iterator[str]:
-    yield _row(_HEAD)
-    yield _row(["---"] * len(_HEAD))
-    for column in columns:
-        record = column.record
-        other = {"skipped": record.count(Outcome.SKIP), "undecided": record.count(Outcome.ERROR)}
-        other["not run"] = record.missing
-        yield _row(
-            [
-                _text(column.label),
-                _text(record.head.kernel.release),
-                _text(record.head.kernel.profile),
-                f"**{_text(column.said)}**",
-                str(record.count(Outcome.PASS)),
-                str(record.count(Outcome.XFAIL)),
-                str(record.count(*UNEXPECTED)),
-                ", ".join(f"{number} {what}" for what, number in other.items() if number),
-            ]
-        )
+def _kernels(matrix: Matrix) -> Iterator[str]:
+    counts = counted(matrix)
+    head = [*_HEAD, *(name for name, _ in counts)]
+    yield _row(head)
+    yield _row(["---"] * len(head))
+    for place, column in enumerate(matrix.columns):
+        kernel = column.record.head.kernel
+        facts = [_text(column.label), _text(kernel.release), _text(kernel.profile)]
+        yield _row([*facts, f"**{column.said}**", *(str(each[place]) for _, each in counts)])
 
 
 def _step(step: Step, findings: Sequence[Finding]) -> list[str]:
@@ -70,10 +61,9 @@ def _step(step: Step, findings: Sequence[Finding]) -> list[str]:
     if step.turned:
         lines += ["<details><summary>dated changes of the ABI</summary>", ""]
         for turned in step.turned:
-            says = _text(turned.switch.says)
             no = "" if turned.on else "no longer: "
             commit = f" (“{_text(turned.switch.commit)}”)"
-            lines.append(f"- {_code(turned.switch.name)}: {no}{says}{commit}")
+            lines.append(f"- {_code(turned.switch.name)}: {no}{turned.switch.says}{commit}")
         lines += ["", "</details>", ""]
     return lines
 
@@ -104,7 +94,7 @@ def _item(each: Told, findings: Sequence[Finding]) -> Iterator[str]:
         yield f"  <br>{_text(row.sentence)}"
     for finding in findings:
         if finding.names(row.id):
-            yield f"  <br>finding: {_text(finding.title)}"
+            yield f"  <br>finding: {finding.title}"
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from conformance.abi.profiles import Profile, ProfileError, Release, profile_for
 from conformance.cases.declare import Case
 from conformance.cases.surfaces import place
 from conformance.outcome import CaseResult, Outcome
-from conformance.report.record import RunRecord, self_check_of
+from conformance.report.record import KernelFacts, RunRecord, self_check_of
 from conformance.report.runs import Run
 
 TROUBLE = frozenset(Outcome) - {Outcome.PASS, Outcome.XFAIL, Outcome.SKIP}
@@ -177,10 +177,15 @@ def _columns(runs: Sequence[Run]) -> Iterable[Column]:
     for run in runs:
         kernel = run.record.head.kernel
         label = kernel.id if often[kernel.id] == 1 else f"{kernel.id} {run.record.head.started}"
-        profile = None
+        yield Column(label, run, _profile(kernel))
+
+
+def _profile(kernel: KernelFacts) -> Profile | None:
+    # An image may call its release whatever it likes.
+    for base in (kernel.release, None):
         with suppress(ProfileError):
-            profile = profile_for(kernel.profile, base=kernel.release or None)
-        yield Column(label, run, profile)
+            return profile_for(kernel.profile, base=base)
+    return None
 
 
 def _age(column: Column) -> tuple[Release, Release, str, str]:

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.outcome import UNEXPECTED, Outcome, RunVerdict
-from conformance.report.matrix import TROUBLE, Column, Matrix
+from conformance.outcome import Outcome, RunVerdict
+from conformance.report.matrix import TROUBLE, Matrix
 from conformance.report.story import (
     Step,
     Told,
     contradictions,
+    counted,
     facts,
     run_trouble,
     slowest,
     steps,
     told,
 )
-from conformance.report.text import coloured, one_line, wrapped
+from conformance.report.text import WIDTH, coloured, one_line, wrapped
 
 # Of one kind so many are told: the page has all.
 _MOST = 30
 _REASON = 180
 _SLOWEST = 5
 _COLOURS = {RunVerdict.PASS: "good", RunVerdict.NOT_BUILT: "notable"}
-_HEAD = ("kernel", "release", "judged as", "verdict", "passed", "known", "unexpected")
 
 
 def render_text(matrix: Matrix, *, colour: bool = False) -> str:
     """The report; every line but those of the table is about one thing."""
-    lines = [*_kernels(matrix.columns, colour=colour), *_notes(matrix), ""]
+    lines = [*_kernels(matrix, colour=colour), *_notes(matrix), ""]
     lines += _listed("unexpected", told(matrix, TROUBLE)) or ["nothing unexpected", ""]
     for column, found in contradictions(matrix):
         text = f"{column.label} contradicts its profile: {found.switch} ({one_line(found.says)})"
@@ -42,41 +42,31 @@ def render_text(matrix: Matrix, *, colour: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _kernels(columns: Sequence[Column], *, colour: bool) -> list[str]:
-    table = [_HEAD, *map(_cells, columns)]
+def _kernels(matrix: Matrix, *, colour: bool) -> Iterator[str]:
+    counts = counted(matrix)
+    table = [("release", "verdict", *(name for name, _ in counts))]
+    for place, column in enumerate(matrix.columns):
+        release = _cut(column.record.head.kernel.release, 12)
+        table.append((release, column.said, *(str(each[place]) for _, each in counts)))
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
-    lines = []
+    room = WIDTH - sum(widths) - 2 * len(widths)
+    labels = [_cut(each, room) for each in ("kernel", *(each.label for each in matrix.columns))]
+    wide = max(map(len, labels))
     for number, row in enumerate(table):
         padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         if number:
-            verdict = columns[number - 1].record.verdict
-            padded[3] = coloured(padded[3], _COLOURS.get(verdict, "bad"), enabled=colour)
-        lines.append("  ".join(padded).rstrip())
-    return lines
-
-
-def _cells(column: Column) -> tuple[str, ...]:
-    record = column.record
-    kernel = record.head.kernel
-    return (
-        _cut(column.label, 28),
-        _cut(kernel.release, 16),
-        _cut(kernel.profile, 24),
-        column.said,
-        str(record.count(Outcome.PASS)),
-        str(record.count(Outcome.XFAIL)),
-        str(record.count(*UNEXPECTED)),
-    )
+            verdict = matrix.columns[number - 1].record.verdict
+            padded[1] = coloured(padded[1], _COLOURS.get(verdict, "bad"), enabled=colour)
+        yield "  ".join([labels[number].ljust(wide), *padded]).rstrip()
 
 
 def _notes(matrix: Matrix) -> Iterator[str]:
     """What is wrong with runs, what was covered, and in what they differ that may be why."""
     for column in matrix.columns:
-        record = column.record
-        other = {"skipped": record.count(Outcome.SKIP), "undecided": record.count(Outcome.ERROR)}
-        other["not run"] = record.missing
-        if counted := ", ".join(f"{number} {what}" for what, number in other.items() if number):
-            yield from wrapped(f"{one_line(column.label)}: {counted}", hanging=2)
+        kernel = column.record.head.kernel
+        if kernel.profile != kernel.release:
+            text = f"{column.label} is judged as {kernel.profile}"
+            yield from wrapped(one_line(text), hanging=2)
         if trouble := run_trouble(column):
             yield from wrapped(f"{one_line(column.label)}: {one_line(trouble)}", hanging=2)
         for covered in column.run.covered:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from conformance.abi.switches import SWITCHES, Switch
-from conformance.outcome import Contradiction, Outcome, RunVerdict, SkipReason
+from conformance.outcome import UNEXPECTED, Contradiction, Outcome, RunVerdict, SkipReason
 from conformance.report.matrix import Absence, Cell, Column, Group, Matrix, Row, grouped
 
 _SKIPPED = {reason.value: reason.sentence for reason in SkipReason}
@@ -121,6 +121,22 @@ def slowest(matrix: Matrix, most: int) -> list[tuple[Row, Column, float]]:
 def time_of(rows: Iterable[Row], place: int) -> float:
     """The seconds that rows took on the kernel in that column."""
     return sum(result.duration_s for row in rows if (result := row.cells[place].result) is not None)
+
+
+def counted(matrix: Matrix) -> list[tuple[str, list[int]]]:
+    """How many cases every kernel passed, and what others; a count of nothing is left out."""
+    records = [column.record for column in matrix.columns]
+    always = {
+        "passed": [record.count(Outcome.PASS) for record in records],
+        "known": [record.count(Outcome.XFAIL) for record in records],
+        "unexpected": [record.count(*UNEXPECTED) for record in records],
+    }
+    seldom = {
+        "skipped": [record.count(Outcome.SKIP) for record in records],
+        "undecided": [record.count(Outcome.ERROR) for record in records],
+        "not run": [record.missing for record in records],
+    }
+    return [*always.items(), *((name, each) for name, each in seldom.items() if any(each))]
 
 
 def run_trouble(column: Column) -> str:

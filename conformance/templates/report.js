@@ -1,7 +1,7 @@
 // The matrix of a report.  What html.py calls the payload lies in #data:
 //   columns    label and release of each kernel, oldest first
-//   outcomes   pairs of letter and word; absent: the same for cells without a result
-//   unexpected words of outcomes that somebody has to look at
+//   outcomes   letter, sign to show, word, and whether somebody has to look at it
+//   absent     the same for cells without a result
 //   surfaces   names; functions: sentence, documentation, conditions, numbers of findings
 //   rows       surface, function, id, tier, a letter for each column; for each result
 //              milliseconds and digests (one where all agree); numbers of details by column
@@ -11,11 +11,13 @@
   const $ = (id) => document.getElementById(id);
   const data = JSON.parse($("data").textContent);
   const columns = data.columns;
-  const words = new Map([...data.outcomes, ...data.absent]);
-  const outcomes = new Map(data.outcomes);
-  const unexpected = new Set(data.outcomes.filter(([, word]) => data.unexpected.includes(word)).map(([letter]) => letter));
+  const signs = new Map([...data.outcomes, ...data.absent].map(([letter, sign]) => [letter, sign]));
+  const words = new Map([...data.outcomes, ...data.absent].map(([letter, , word]) => [letter, word]));
+  const outcomes = new Map(data.outcomes.map(([letter, , word]) => [letter, word]));
+  const unexpected = new Set(data.outcomes.filter((each) => each[3]).map(([letter]) => letter));
   // Worst first: what a surface shows of its cases.
   const severity = ["CRASH", "FAIL", "TIMEOUT", "XPASS", "ERROR", "XFAIL", "SKIP", "PASS"];
+  const worstFirst = [...outcomes.keys()].sort((one, other) => severity.indexOf(words.get(one)) - severity.indexOf(words.get(other)));
   const views = [...document.querySelectorAll(".view")].map((view) => view.id);
   const grid = $("grid"), rowsBox = $("rows"), dialog = $("evidence");
   const roomy = matchMedia("(min-width: 56rem)");
@@ -50,7 +52,7 @@
     return made;
   }
 
-  const mark = (letter, text) => element("span", { class: `mark ${classOf(letter)}` }, text);
+  const mark = (letter, text = signs.get(letter)) => element("span", { class: `mark ${classOf(letter)}` }, text);
   const classOf = (letter) => (outcomes.get(letter) || "absent").toLowerCase();
 
   // Cases
@@ -152,7 +154,7 @@
       const earlier = before(one, column);
       const told = words.get(letter) + (earlier ? `, ${words.get(earlier)} before` : "");
       const cell = element("div", { role: "gridcell", class: earlier ? "changed" : "", "aria-label": `${columns[column].label}: ${told}`, title: told });
-      cell.append(mark(letter, few && outcomes.has(letter) ? outcomes.get(letter) : letter));
+      cell.append(mark(letter, few ? outcomes.get(letter) : undefined));
       return cell;
     });
     return [name, ...cells];
@@ -166,13 +168,12 @@
     const cells = columns.map(({ label }, column) => {
       const counts = new Map();
       for (const one of own) counts.set(one.letters[column], (counts.get(one.letters[column]) || 0) + 1);
-      const found = data.outcomes.filter(([letter]) => counts.has(letter))
-        .sort(([, one], [, other]) => severity.indexOf(one) - severity.indexOf(other));
-      const told = found.map(([letter, word]) => `${counts.get(letter)} ${word}`).join(", ") || "no result";
+      const found = worstFirst.filter((letter) => counts.has(letter));
+      const told = found.map((letter) => `${counts.get(letter)} ${words.get(letter)}`).join(", ") || "no result";
       const cell = element("div", { role: "gridcell", "aria-label": `${label}: ${told}`, title: told,
         class: own.some((one) => before(one, column)) ? "changed" : "" });
-      for (const [letter] of few ? found : found.slice(0, 1)) cell.append(mark(letter, `${letter}${counts.get(letter)}`));
-      if (!found.length) cell.append(mark("·", "·"));
+      for (const letter of few ? found : found.slice(0, 1)) cell.append(mark(letter, signs.get(letter) + counts.get(letter)));
+      if (!found.length) cell.append(mark("."));
       return cell;
     });
     return [name, ...cells];
@@ -264,13 +265,13 @@
       element("button", { type: "button", class: "close", "aria-label": "close" }, "✕"));
     const kernels = element("nav", { "aria-label": "kernels" }, ...columns.map(({ label }, place) => {
       const made = element("a", { href: address({ ...state, kernel: label }), "aria-current": place === column ? "true" : undefined });
-      made.append(mark(one.letters[place], one.letters[place]), ` ${label}`);
+      made.append(mark(one.letters[place]), ` ${label}`);
       return made;
     }));
     const body = element("div", { class: "body" }, one.sentence && element("p", { class: "sentence" }, one.sentence));
     if (earlier) body.append(element("p", {}, `On the kernel before it was ${words.get(earlier)}.`));
     if (detail.reason) body.append(element("p", { class: "reason" }, detail.reason));
-    if (letter === "✓") body.append(element("p", {}, "Every answer was what the model allows, and what the case says."));
+    if (letter === "P") body.append(element("p", {}, "Every answer was what the model allows, and what the case says."));
     if (!outcomes.has(letter)) body.append(element("p", {}, `${columns[column].label}: ${words.get(letter)}.`));
     const mismatches = (detail.mismatches || []).map(mismatch);
     body.append(...mismatches.slice(0, FIRST_MISMATCHES));
@@ -278,9 +279,13 @@
       const more = mismatches.slice(FIRST_MISMATCHES);
       body.append(element("details", {}, element("summary", {}, `${more.length} more like it`), ...more));
     }
-    const sides = [["the model allows", detail.model], ["the kernel said", detail.kernel], ["the documentation says", detail.docs || one.docs]]
-      .filter(([, said]) => said);
-    if (sides.length) body.append(element("div", { class: "sides" }, ...sides.map(([title, said]) => section(title, text(said)))));
+    const docs = detail.docs || one.docs;
+    const sides = [
+      detail.model && section("the model allows", text(detail.model)),
+      detail.kernel && section("the kernel said", text(detail.kernel)),
+      docs && section("the documentation says", element("p", {}, docs)),
+    ].filter(Boolean);
+    if (sides.length) body.append(element("div", { class: "sides" }, ...sides));
     if (detail.steps) body.append(section("operations performed", steps(detail)));
     if (detail.console) body.append(section("console", text(detail.console)));
     if (detail.rerun) body.append(section("run twice", element("p", {}, detail.rerun)));
@@ -484,7 +489,7 @@
   $("names").append(element("div", { role: "columnheader" }, "case"), ...columns.map(({ label, release }) =>
     element("div", { role: "columnheader", title: `${label} (${release})` }, element("strong", {}, label), element("span", { class: "dim" }, release))));
   $("legend").append(...[...words].filter(([letter]) => seen.has(letter)).map(([letter, word]) =>
-    element("span", {}, mark(letter, letter), ` ${word}`)), element("span", {}, element("span", { class: "changed swatch" }), " another outcome than on the kernel before"));
+    element("span", {}, mark(letter), ` ${word}`)), element("span", {}, element("span", { class: "changed swatch" }), " another outcome than on the kernel before"));
   document.body.classList.add("scripted");
   read();
 })();
