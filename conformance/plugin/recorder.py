@@ -111,7 +111,7 @@ class Recorder:
         from conformance.report.matrix import matrix
         from conformance.report.runs import Run, read_covered
 
-        run = Run(record, str(self.directory), read_covered(self.directory))
+        run = Run(record, covered=read_covered(self.directory))
         page = html.render_html(matrix([run]), read_findings())
         write_atomically(self.directory / html.NAME, page)
 

@@ -222,8 +222,8 @@ def _facts(column: Column) -> Iterator[tuple[str, str]]:
     yield "configuration", (kernel.config_sha256 or "")[:12]
     yield "accelerator", host["accel"]
     yield "why that one", host.get("accel_reason", "")
-    named = {"accel", "accel_reason"}
-    yield from ((f"host {name}", value) for name, value in host.items() if name not in named)
+    # Of the host itself nothing is told: a page is handed on.
+    yield "guests", host.get("guests", "")
     yield "suite", head.suite
     yield "began", head.started
     yield "took", f"{record.duration_s:.1f} s"

@@ -388,7 +388,7 @@
   }
 
   function read() {
-    const anchor = location.hash.match(/^#(finding-\d+)$/);
+    const anchor = /^#finding-\d+$/.test(location.hash) && $(location.hash.slice(1));
     const wanted = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
     if (anchor) wanted.view = "findings";
     if (wanted.case && !wanted.view) wanted.view = state.view || "cases";
@@ -408,8 +408,8 @@
     }
     if (filtered || entered) choose();
     if (anchor) {
-      $(anchor[1]).open = true;
-      $(anchor[1]).scrollIntoView();
+      anchor.open = true;
+      anchor.scrollIntoView();
     }
     showEvidence();
   }
