@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Request
 
 from conformance.report.findings import Finding
 from conformance.report.html import render_html
@@ -40,10 +40,12 @@ def page(browser: Browser) -> Iterator[Page]:
     complaints: list[str] = []
     window.on("console", lambda said: complaints.append(said.text))
     window.on("pageerror", lambda error: complaints.append(str(error)))
-    window.on(
-        "request",
-        lambda asked: asked.url.startswith(("file:", "data:")) or complaints.append(asked.url),
-    )
+
+    def asked(request: Request) -> None:
+        if not request.url.startswith(("file:", "data:")):
+            complaints.append(f"asked the network for {request.url}")
+
+    window.on("request", asked)
     yield window
     window.close()
     assert complaints == []
