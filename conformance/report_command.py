@@ -5,11 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, exit_code
 from conformance.report.files import write_atomically
+
+if TYPE_CHECKING:
+    from conformance.report.runs import Run
 
 STDOUT = Path("-")
 
@@ -35,7 +40,7 @@ def _report(arguments: argparse.Namespace) -> int:
     if arguments.html == STDOUT == arguments.markdown:
         mend = "give one of them a file"
         raise ReportError(STDOUT, "cannot take both forms", mend)
-    runs = read_runs(arguments.runs)
+    runs = [replace(run, options=_options(run)) for run in read_runs(arguments.runs)]
     found = matrix(runs, {case.id: case for case in all_cases()})
     findings = read_findings()
     if arguments.html is not None:
@@ -53,6 +58,15 @@ def _report(arguments: argparse.Namespace) -> int:
         colour = use_colour(sys.stdout, os.environ)
         sys.stdout.write(render_text(found, colour=colour))
     return exit_code(Ending.PASS)
+
+
+def _options(run: Run) -> dict[str, str]:
+    """The kernel's configuration where the build store still has it."""
+    from kernels.config import values
+    from kernels.store import Store
+
+    digest = run.record.head.kernel.config_sha256
+    return values((Store().configuration(digest) if digest else None) or "")
 
 
 def _write(path: Path, text: str) -> None:

@@ -53,7 +53,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"conformance.cases", "conformance.contract", "conformance.pages"},
     "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases", "conformance.pages"},
     "conformance.report_command": {"conformance.cases", "conformance.contract"}
-    | {"conformance.report"},
+    | {"conformance.report", "kernels"},
     "conformance.options": {"conformance.report"},
     "conformance.plugin": BELOW_PLUGIN | {"conformance.options", "kernels", "vm"},
     "conformance.against": {"conformance.plugin", "conformance.report"},

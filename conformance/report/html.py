@@ -25,6 +25,7 @@ from conformance.report.story import (
     contradictions,
     counted,
     facts,
+    options,
     run_trouble,
     slowest,
     steps,
@@ -68,6 +69,7 @@ def render_html(matrix: Matrix, findings: Sequence[Finding]) -> str:
         steps=steps(matrix),
         contradictions=contradictions(matrix),
         facts=facts(matrix),
+        options=options(matrix),
         findings=list(_shown(known)),
         slowest=slowest(matrix, _SLOWEST),
         times=[

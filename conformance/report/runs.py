@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +36,15 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run that was read; ``place`` is its directory as a user would name it."""
+    """A run that was read; ``place`` is its directory as a user would name it.
+
+    ``options`` are those of its kernel's configuration, empty where that is not at hand.
+    """
 
     record: RunRecord
     place: str = ""
     covered: tuple[Covered, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_runs(named: Iterable[Path]) -> list[Run]:

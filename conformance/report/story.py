@@ -14,6 +14,8 @@ from conformance.abi.switches import SWITCHES, Switch
 from conformance.outcome import UNEXPECTED, Contradiction, Outcome, RunVerdict, SkipReason
 from conformance.report.matrix import Absence, Cell, Column, Group, Matrix, Row, grouped
 
+# Of a run and not of what was run: they are no difference.
+_PASSING = frozenset({"guests", "began", "took", "results"})
 _SKIPPED = {reason.value: reason.sentence for reason in SkipReason}
 
 
@@ -67,15 +69,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One fact of every run, and whether they have it in common."""
+    """One fact of every run, in the order of columns; "" where a run does not say."""
 
     name: str
     values: tuple[str, ...]
 
     @property
     def differs(self) -> bool:
-        """Whether any two runs differ in it."""
-        return len(set(self.values)) > 1
+        """Whether any two runs differ in it, and that may be why they show something else."""
+        return self.name not in _PASSING and len(set(self.values)) > 1
 
 
 def told(matrix: Matrix, outcomes: Collection[Outcome]) -> list[Told]:
@@ -110,6 +112,19 @@ def facts(matrix: Matrix) -> list[Fact]:
     names = dict.fromkeys(name for run in runs for name in run)
     rows = [Fact(name, tuple(run.get(name, "") for run in runs)) for name in names]
     return [row for row in rows if any(row.values)]
+
+
+def options(matrix: Matrix) -> list[Fact]:
+    """The options in which the configurations differ that are at hand.
+
+    Only those that each of them has or could have: what a release does not know, or another
+    option hides, says nothing.
+    """
+    known = [column.run.options for column in matrix.columns]
+    at_hand = [each for each in known if each]
+    shared = set.intersection(*map(set, at_hand)) if at_hand else set()
+    rows = [Fact(name, tuple(each.get(name, "") for each in known)) for name in sorted(shared)]
+    return [row for row in rows if len(set(filter(None, row.values))) > 1]
 
 
 def slowest(matrix: Matrix, most: int) -> list[tuple[Row, Column, float]]:
@@ -215,7 +230,7 @@ def _facts(column: Column) -> Iterator[tuple[str, str]]:
     record = column.record
     head, kernel, host = record.head, record.head.kernel, record.head.host
     yield "release", kernel.release
-    yield "judged as", kernel.profile
+    yield "judged as", kernel.profile.replace(",", ", ")
     yield "variant", kernel.variant or ""
     yield "source", kernel.source or ""
     # Sixty-four digits: that they differ is all there is to say.

@@ -28,7 +28,7 @@ def evidence(page: Page) -> Locator:
 
 
 def told(page: Page) -> str:
-    return page.locator("#count").inner_text()
+    return str(page.locator("#count").inner_text())
 
 
 def widths(page: Page) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from conformance.report.story import (
     contradictions,
     counted,
     facts,
+    options,
     run_trouble,
     slowest,
     steps,
@@ -86,6 +87,20 @@ def test_facts_say_where_runs_differ() -> None:
     assert found["release"].differs
     assert not found["accelerator"].differs
     assert "variant" not in found
+
+
+def test_options_that_differ_are_those_that_all_configurations_know() -> None:
+    one = {"CONFIG_A": "y", "CONFIG_B": "n", "CONFIG_C": "y"}
+    other = {"CONFIG_A": "y", "CONFIG_B": "y", "CONFIG_D": "y"}
+    runs = [
+        Run(kernel("6.1"), options=one),
+        Run(kernel("6.8")),
+        Run(kernel("6.12"), options=other),
+    ]
+    assert [(each.name, each.values) for each in options(matrix(runs))] == [
+        ("CONFIG_B", ("n", "", "y"))
+    ]
+    assert options(matrix(runs[1:2])) == []
 
 
 def test_counts_of_nothing_are_left_out() -> None:
