@@ -25,6 +25,7 @@ from conformance.report.story import (
     contradictions,
     counted,
     facts,
+    nothing_unexpected,
     options,
     run_trouble,
     slowest,
@@ -78,6 +79,7 @@ def render_html(matrix: Matrix, findings: Sequence[Finding]) -> str:
         ],
         run_trouble=run_trouble,
         counted=counted(matrix),
+        nothing_unexpected=nothing_unexpected(matrix),
         most=_MOST,
     )
 

@@ -8,7 +8,16 @@ from collections.abc import Iterator, Sequence
 from conformance.outcome import Outcome
 from conformance.report.findings import Finding
 from conformance.report.matrix import TROUBLE, Matrix
-from conformance.report.story import Step, Told, contradictions, counted, run_trouble, steps, told
+from conformance.report.story import (
+    Step,
+    Told,
+    contradictions,
+    counted,
+    nothing_unexpected,
+    run_trouble,
+    steps,
+    told,
+)
 from conformance.report.text import one_line
 
 # A step summary of GitHub's holds 1 MiB, and nobody reads that much.
@@ -30,7 +39,7 @@ def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
     unexpected = told(matrix, TROUBLE)
     lines += _section("Unexpected", unexpected, findings)
     if not unexpected:
-        lines += ["Nothing unexpected.", ""]
+        lines += [f"{nothing_unexpected(matrix).capitalize()}.", ""]
     if contradicted := contradictions(matrix):
         lines += ["## Contradicted switches", ""]
         for column, found in contradicted:

@@ -12,6 +12,7 @@ from conformance.report.story import (
     contradictions,
     counted,
     facts,
+    nothing_unexpected,
     run_trouble,
     slowest,
     steps,
@@ -29,7 +30,7 @@ _COLOURS = {RunVerdict.PASS: "good", RunVerdict.NOT_BUILT: "notable"}
 def render_text(matrix: Matrix, *, colour: bool = False) -> str:
     """The report; every line but those of the table is about one thing."""
     lines = [*_kernels(matrix, colour=colour), *_notes(matrix), ""]
-    lines += _listed("unexpected", told(matrix, TROUBLE)) or ["nothing unexpected", ""]
+    lines += _listed("unexpected", told(matrix, TROUBLE)) or [nothing_unexpected(matrix), ""]
     for column, found in contradictions(matrix):
         text = f"{column.label} contradicts its profile: {found.switch} ({one_line(found.says)})"
         lines += [*wrapped(one_line(text), hanging=2), ""]

@@ -55,14 +55,12 @@ def read_runs(named: Iterable[Path]) -> list[Run]:
     """
     found: dict[Path, Run] = {}
     for path in named:
-        several = find_runs(path)
-        for file in several:
-            run = read_run(file)
-            if not run.record.head.self_check:
-                found.setdefault(file.resolve(), run)
-            elif len(several) == 1:
-                what = "is a self-check, which is about no kernel"
-                raise ReportError(file, what, "name another run")
+        runs = {file.resolve(): read_run(file) for file in find_runs(path)}
+        kernels = {file: run for file, run in runs.items() if not run.record.head.self_check}
+        if not kernels:
+            what = "is a self-check, which is about no kernel"
+            raise ReportError(path, what, "name another run")
+        found = {**kernels, **found}
     return list(found.values())
 
 

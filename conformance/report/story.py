@@ -166,6 +166,12 @@ def _cases(number: int) -> str:
     return f"{number or 'no'} case{'' if number == 1 else 's'}"
 
 
+def nothing_unexpected(matrix: Matrix) -> str:
+    """What to say where no case has trouble: no more than was judged."""
+    judged = all(column.record.verdict is not RunVerdict.ERROR for column in matrix.columns)
+    return "nothing unexpected" + ("" if judged else " in what was judged")
+
+
 def _step(matrix: Matrix, place: int, earlier: Column, later: Column) -> Step:
     changed: dict[tuple[Outcome, Outcome, str], list[Row]] = {}
     begin = end = 0

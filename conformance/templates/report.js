@@ -24,6 +24,7 @@
   const FOLDED_ABOVE = 200;
   const FEW_COLUMNS = 6;
   const FIRST_MISMATCHES = 2;
+  const MOST_COMPARED = 1e6;
   const FILTERS = ["q", "surface", "outcome", "show"];
   const controls = { q: $("words"), surface: $("surface"), outcome: $("outcome"), show: $("show") };
 
@@ -85,7 +86,7 @@
     if (state.show === "unexpected" && ![...one.letters].some((letter) => unexpected.has(letter))) return false;
     if (state.show === "partly" && present(one).length === columns.length) return false;
     if (!wanted.length) return true;
-    one.text ??= `${one.id} ${one.sentence} ${one.docs}`.toLowerCase();
+    if (!one.text) one.text = `${one.id} ${one.sentence} ${one.docs}`.toLowerCase();
     return wanted.every((word) => one.text.includes(word));
   }
 
@@ -218,7 +219,7 @@
   function telling(one) {
     const letters = [...one.letters];
     const wrong = letters.findIndex((letter) => unexpected.has(letter));
-    return wrong >= 0 ? wrong : Math.max(0, letters.findLastIndex((letter) => outcomes.has(letter)));
+    return wrong >= 0 ? wrong : letters.reduce((last, letter, column) => (outcomes.has(letter) ? column : last), 0);
   }
 
   grid.addEventListener("keydown", (event) => {
@@ -321,6 +322,17 @@
 
   // Lines of two texts: common ones with " ", others with "-" or "+" (longest common subsequence).
   function difference(old, now) {
+    let begin = 0, end = 0;
+    const shorter = Math.min(old.length, now.length);
+    while (begin < shorter && old[begin] === now[begin]) begin++;
+    while (end < shorter - begin && old[old.length - 1 - end] === now[now.length - 1 - end]) end++;
+    const common = (lines) => lines.map((line) => [" ", line]);
+    const inner = [old.slice(begin, old.length - end), now.slice(begin, now.length - end)];
+    return [...common(old.slice(0, begin)), ...between(...inner), ...common(old.slice(old.length - end))];
+  }
+
+  function between(old, now) {
+    if (old.length * now.length > MOST_COMPARED) return [...old.map((line) => ["-", line]), ...now.map((line) => ["+", line])];
     const length = Array.from({ length: old.length + 1 }, () => new Uint32Array(now.length + 1));
     for (let i = old.length - 1; i >= 0; i--) {
       for (let j = now.length - 1; j >= 0; j--) {

@@ -88,3 +88,10 @@ def test_a_broken_coverage_is_named(tmp_path: Path, text: str) -> None:
     (directory / COVERAGE).write_text(text)
     with pytest.raises(ReportError, match=r"coverage\.json: is no coverage"):
         read_runs([directory])
+
+
+def test_only_self_checks_are_refused_too(tmp_path: Path) -> None:
+    for name in ("model", "model-2"):
+        keep(tmp_path / name, run(case("a.b"), head=head(self_check=True)))
+    with pytest.raises(ReportError, match="self-check"):
+        read_runs([tmp_path])

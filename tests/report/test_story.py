@@ -10,6 +10,7 @@ from conformance.report.story import (
     contradictions,
     counted,
     facts,
+    nothing_unexpected,
     options,
     run_trouble,
     slowest,
@@ -128,6 +129,12 @@ def test_trouble_of_a_whole_run() -> None:
         "the kernel was built without user_events",
         "1 of 2 cases ended: interrupted",
     ]
+
+
+def test_no_more_is_called_expected_than_was_judged() -> None:
+    whole, part = kernel("6.1", case("a.b")), kernel("6.12", case("a.b"), selected=2)
+    assert nothing_unexpected(of(whole)) == "nothing unexpected"
+    assert nothing_unexpected(of(whole, part)) == "nothing unexpected in what was judged"
 
 
 def test_contradictions_are_told_with_their_kernel() -> None:
