@@ -202,6 +202,7 @@ class Attempt:
             digest=identity,
             course=course,
             reports=trouble.reports,
+            sentence=case.sentence,
         )
 
 

@@ -16,6 +16,7 @@ from conformance import (
     export_command,
     history_command,
     kernel_commands,
+    report_command,
 )
 from conformance.options import STDOUT, declare, make_absolute, open_ktap, settle
 from conformance.report.errors import ReportError
@@ -80,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     export_command.declare(commands)
     _add_run(commands)
     compare_command.declare(commands)
+    report_command.declare(commands)
     history_command.declare(commands)
     expectations_command.declare(commands)
     bisect_command.declare(commands)

@@ -260,8 +260,8 @@ class CaseResult:
     the switches it depends on that were measured and not taken from the profile.  ``digest``
     identifies the program that ran, whatever names and addresses it used, and ``course`` how
     it began: see ``program.codec.identify``.  ``reports`` are what the kernel reported on its
-    console meanwhile.  Raises ValueError for an id outside the grammar
-    of case ids, a SKIP without a reason code, or a bad duration.
+    console meanwhile; ``sentence`` is what the case proves.  Raises ValueError for an id outside
+    the grammar of case ids, a SKIP without a reason code, or a bad duration.
     """
 
     id: str
@@ -278,6 +278,7 @@ class CaseResult:
     digest: str | None = None
     course: str = ""
     reports: tuple[Report, ...] = ()
+    sentence: str = ""
 
     def __post_init__(self) -> None:
         if not _CASE_ID.fullmatch(self.id):

@@ -224,6 +224,14 @@ class Store:
             of=entry.of,
         )
 
+    def configuration(self, sha256: str) -> str | None:
+        """The text of a kept configuration with this digest, None where no kernel has it."""
+        for record in sorted((self.root / "kernels").glob(f"*/{RECORD}")):
+            if (read_json(record) or {}).get("config_sha256") == sha256:
+                with suppress(OSError):
+                    return (record.parent / CONFIG).read_text(encoding="utf-8", errors="replace")
+        return None
+
     def used(self, path: Path) -> None:
         """Stamp something of the store as used now, for whoever bounds its size.
 

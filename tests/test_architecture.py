@@ -49,8 +49,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"conformance.usermodules", "conformance.complaints"},
     "conformance.complaints": {"conformance.outcome"},
     "conformance.contract": BELOW_CASES | {"conformance.cases"},
-    "conformance.specification": BELOW_CASES | {"conformance.cases", "conformance.contract"},
-    "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases"},
+    "conformance.pages": set(),
+    "conformance.specification": BELOW_CASES
+    | {"conformance.cases", "conformance.contract", "conformance.pages"},
+    "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases", "conformance.pages"},
+    "conformance.report_command": {"conformance.cases", "conformance.contract"}
+    | {"conformance.report", "kernels"},
     "conformance.options": {"conformance.report"},
     "conformance.resuming": {"conformance.options", "conformance.outcome", "conformance.report"},
     "conformance.plugin": BELOW_PLUGIN
@@ -78,7 +82,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"conformance.against", "conformance.options", "conformance.plugin", "conformance.sessions"}
     | {"conformance.bisect_command", "conformance.compare_command", "conformance.export_command"}
     | {"conformance.expectations_command", "conformance.history_command"}
-    | {"conformance.kernel_commands", "conformance.resuming", "kernels", "vm"},
+    | {"conformance.kernel_commands", "conformance.report_command", "conformance.resuming"}
+    | {"kernels", "vm"},
     "kernels": set(),
     # The guest's half runs without a host around it; the channel's framing is shared.
     "vm.guest": {"vm.wire"},

@@ -61,7 +61,7 @@ def test_conformance_of_6_12(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     assert results["kernel"]["config_sha256"] == built_kernel.config_sha256
     assert results["kernel"]["build"] == built_kernel.key
     assert configuration.kept(out, built_kernel.config_sha256) == built_kernel.config.read_text()
-    for name in ("journal.jsonl", "junit.xml", "results.ktap", "console.log"):
+    for name in ("journal.jsonl", "junit.xml", "results.ktap", "report.html", "console.log"):
         assert (out / name).stat().st_size > 0
 
 

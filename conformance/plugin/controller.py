@@ -329,9 +329,17 @@ class Controller:
         if self._record is not None:
             # The guests have ended with the processes that ran them.
             self._tell_coverage()
+            self._show(self._record)
             self._recorder.join_consoles()
         for view in self._views:
             view.end(self._record)
+
+    def _show(self, record: RunRecord) -> None:
+        try:
+            self._recorder.show(record)
+        except OSError as error:
+            # All that it says is in results.json.
+            sys.stderr.write(f"uevt: no report.html: {error}\n")
 
     def _tell_coverage(self) -> None:
         if not self.target.counted:

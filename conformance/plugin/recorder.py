@@ -22,6 +22,7 @@ from conformance.report.files import TEMPORARY, sweep, write_atomically
 from conformance.report.journal import JournalWriter
 from conformance.report.record import KernelFacts, RunHead, RunRecord
 from conformance.report.replay import read_journal
+from conformance.report.runs import COVERAGE
 from conformance.resuming import require_same
 from vm.states import BOOTED, RESTORED
 
@@ -30,7 +31,6 @@ _ROOMS = ("conformance", "kernels", "vm", "fixtures/modules")
 _GIT_SECONDS = 5.0
 _NO_COUNTERS = "the kernel has to mount debugfs and be built with CONFIG_GCOV_KERNEL"
 CONSOLE = "console.log"
-COVERAGE = "coverage.json"
 QEMU_LOG = "qemu.log"
 
 
@@ -173,6 +173,18 @@ class Recorder:
                 file.unlink()
         write_atomically(self.directory / COVERAGE, json.dumps([one.to_json() for one in found]))
         return found
+
+    def show(self, record: RunRecord) -> None:
+        """Write the page of this run, which says what coverage.json says as well."""
+        # Processes that run cases wait for their imports, and write no page.
+        from conformance.report import html
+        from conformance.report.findings import read_findings
+        from conformance.report.matrix import matrix
+        from conformance.report.runs import Run, read_covered
+
+        run = Run(record, covered=read_covered(self.directory))
+        page = html.render_html(matrix([run]), read_findings())
+        write_atomically(self.directory / html.NAME, page)
 
     def join_consoles(self) -> None:
         """Put the consoles of guests side by side into one console.log, one after the other.

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-
 from conformance.report.compare import Comparison
 from conformance.report.differences import differences
+from conformance.report.markup import escaped, fenced
 from conformance.report.page import evidence_lines
 from conformance.report.sections import Item, Section, head, remarks, sections, sentence
-from conformance.report.text import one_line
-
-_MARKUP = re.compile(r"[\\`*\[\]<|~&]|(?<!\w)_|_(?!\w)|^[-+#=>]")
-# What forges make of a name or a number, whatever is before it.
-_MENTION = re.compile(r"(?<!\w)@(?=\w)|#(?=\d)")
-_FENCE = re.compile(r"`{3,}")
 
 
 def render_markdown(comparison: Comparison) -> str:
@@ -29,20 +21,6 @@ def render_markdown(comparison: Comparison) -> str:
     for section in sections(comparison):
         lines += ["", *_section(section)]
     return "\n".join(lines) + "\n"
-
-
-def escaped(text: str) -> str:
-    """Text that is shown as it is: no markup, no HTML, nobody is mentioned."""
-    plain = _MARKUP.sub(r"\\\g<0>", one_line(text))
-    return _MENTION.sub(r"\g<0><!-- -->", plain)
-
-
-def fenced(lines: Iterable[str]) -> list[str]:
-    """Lines as they are, whatever is in them."""
-    inside = list(lines)
-    longest = max((len(run) for line in inside for run in _FENCE.findall(line)), default=2)
-    fence = "`" * (longest + 1)
-    return [f"{fence}text", *inside, fence]
 
 
 def _section(section: Section) -> list[str]:

@@ -19,7 +19,8 @@ _GUESTS = ("console.log", "qemu.log")
 _GUEST = "gw[0-9]*"
 # Every file a run may leave in its directory; --force removes these and nothing else.
 FILES = (
-    *(journal.NAME, results.NAME, junit.NAME, ktap.NAME, "report.html"),
+    *(journal.NAME, results.NAME, junit.NAME, ktap.NAME),
+    *("report.html", "coverage.json"),
     *(configuration.NAME, *_GUESTS),
 )
 # Mistakes of whoever named the directory; anything else (no space, say) is the host's.

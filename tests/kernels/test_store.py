@@ -58,6 +58,8 @@ def test_a_finished_kernel_is_found(store: Store, entry: KernelEntry, tmp_path: 
     )
     assert kernel.wanted == entry.wanted
     assert kernel.source == "linux-source-9.9 9.9.3-1"
+    assert store.configuration(kernel.config_sha256) == "CONFIG_A=y\n"
+    assert store.configuration("0" * 64) is None
     assert list((store.root / "work").iterdir()) == []
 
 
