@@ -19,6 +19,7 @@ from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
 from conformance.options import asked, declare, open_ktap, settle
 from conformance.plugin.controller import INPUT, NAME, Controller, refuse, results_directory
+from conformance.plugin.limits import require_files
 from conformance.plugin.order import Earlier
 from conformance.plugin.running import NoExpression, Running, case_of, expression
 from conformance.plugin.target import KERNELS, Target, resolve
@@ -98,6 +99,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _controller(config: pytest.Config) -> Controller:
     expression(config.option.keyword)
     Expectations.load()
+    require_files()
     ktap = open_ktap(config.option.ktap)
     tidy()
     target = resolve(config.option)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +29,7 @@ from conformance.plugin.order import Earlier, ordered
 from conformance.plugin.target import Target
 from conformance.plugin.worker import Worker
 from conformance.report.failure import render_failure
+from vm.errors import VmError
 
 _RAISED = pytest.StashKey[BaseException | None]()
 _FAILED = frozenset({Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR})
@@ -88,7 +90,9 @@ class Running:
         """The guest boots while cases are collected."""
         distributing = getattr(session.config.option, "dist", "no") != "no"
         if not session.config.option.collectonly and not distributing:
-            self._worker.launch()
+            # The first case that needs it tells what is wrong.
+            with suppress(VmError):
+                self._worker.launch()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pycollect_makeitem(self, obj: object) -> list[pytest.Item] | None:
