@@ -29,6 +29,7 @@ from kernels.errors import KernelsError, KernelTrouble, UserMistake
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the process's exit code."""
+    _open_standard()
     style = _style(argv)
     try:
         arguments = _parser().parse_args(argv)
@@ -50,6 +51,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return exit_code(Ending.INTERRUPTED, style)
     return code
+
+
+def _open_standard() -> None:
+    """Let the three standard descriptors be open: a file of ours must not become one of them."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest that is free.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)
 
 
 def _style(argv: Sequence[str] | None) -> ExitStyle:

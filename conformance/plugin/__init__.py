@@ -20,6 +20,7 @@ from conformance.expectations.loader import Expectations
 from conformance.options import asked, declare, open_ktap, settle
 from conformance.plugin.controller import INPUT, NAME, Controller, refuse, results_directory
 from conformance.plugin.limits import RunLimit
+from conformance.plugin.open_files import require_files
 from conformance.plugin.order import Earlier
 from conformance.plugin.running import NoExpression, Running, case_of, expression
 from conformance.plugin.target import KERNELS, Target, resolve
@@ -109,6 +110,7 @@ def _controller(config: pytest.Config) -> Controller:
             raise UserMistake(f"nothing is judged without {name}", f"leave out -p no:{name}")
     expression(config.option.keyword)
     Expectations.load()
+    require_files()
     ktap = open_ktap(config.option.ktap)
     tidy()
     target = resolve(config.option)

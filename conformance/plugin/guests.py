@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import re
 import shlex
@@ -44,6 +45,10 @@ _PAUSE = 0.003
 _COUNTERS = 1 << 24
 # So often in a row is a kernel started that does not come up.
 _BOOTS = 2
+# The host has no more of something: space, files, memory.
+_REFUSALS = frozenset(
+    (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+)
 # Lines of the console that are no complaint about what a case did.
 _HARMLESS = frozenset({Kind.INIT_DIED})
 _REBUILD = "rebuild it: uevt kernels build --refresh"
@@ -265,6 +270,8 @@ class MachineGuest:
 
 def explain(error: BaseException, answered_before: bool) -> Trouble | None:
     """What an error of a machine says about the case in which it came up."""
+    if isinstance(error, OSError) and error.errno in _REFUSALS:
+        return Trouble(Outcome.ERROR, Blame.HOST, str(error))
     if not isinstance(error, VmError):
         return None
     reason = f"{error}" + (f"; {error.mend}" if error.mend else "")
