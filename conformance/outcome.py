@@ -198,12 +198,23 @@ class Evidence:
 
 
 class ReportKind(StrEnum):
-    """Kinds of reports on a guest's console that the judgement tells apart; there are others."""
+    """What a report on a guest's console is about."""
 
     PANIC = "panic"
+    INIT_DIED = "init_died"
     OOPS = "oops"
+    KASAN = "kasan"
+    UBSAN = "ubsan"
+    LOCKDEP = "lockdep"
+    RCU_STALL = "rcu_stall"
+    SOFT_LOCKUP = "soft_lockup"
     HARD_LOCKUP = "hard_lockup"
+    HUNG_TASK = "hung_task"
     OUT_OF_MEMORY = "out_of_memory"
+    LEAK = "leak"
+    BUG = "bug"
+    WARN = "warn"
+    HANG = "hang"  # no report of the kernel's own: where it was found when no answer came
 
 
 CRASHING = frozenset({ReportKind.PANIC, ReportKind.OOPS, ReportKind.HARD_LOCKUP})
@@ -220,7 +231,7 @@ class Report:
     came, where that is another.  ``allowed`` is the rule that excuses it, "" where none does.
     """
 
-    kind: str
+    kind: str  # a ReportKind, of this suite or a later one
     title: str
     fingerprint: str
     frames: tuple[str, ...] = ()

@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.abi.profiles import ProfileError
+from conformance.expectations.allow import Allowed
 from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
 from conformance.options import declare, open_ktap
@@ -85,10 +87,16 @@ def pytest_configure(config: pytest.Config) -> None:
 def _controller(config: pytest.Config) -> Controller:
     expression(config.option.keyword)
     Expectations.load()
+    _allowed()
     ktap = open_ktap(config.option.ktap)
     target = resolve(config.option)
     try_image(target)
     return Controller(config, target, results_directory(config, target), ktap)
+
+
+def _allowed() -> Allowed:
+    """The rules that hold today.  Raises ExpectationError, for one that has expired too."""
+    return Allowed.load(datetime.now(UTC).date())
 
 
 def _unable(config: pytest.Config, error: Exception, ending: Ending) -> int:
@@ -104,7 +112,9 @@ def _judge_here(
     limit: RunLimit | None,
 ) -> None:
     anew = config.option.isolation == "case"
-    worker = Worker(target, directory, Expectations.load(), anew=anew, limit=limit)
+    worker = Worker(
+        target, directory, Expectations.load(), allowed=_allowed(), anew=anew, limit=limit
+    )
     config.stash[_WORKER] = worker
     config.pluginmanager.register(Running(worker, target, seconds), "uevt-running")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance.attempt import Trouble
 from conformance.leftovers import ACTOR
-from conformance.outcome import Blame, Outcome, Report, timed_out
+from conformance.outcome import Blame, Outcome, Report, ReportKind, timed_out
 from conformance.plugin.coverage import COUNTERS
 from conformance.plugin.limits import CASE_S, CaseTooLong, Limits, RunLimit
 from conformance.plugin.recorder import CONSOLE
@@ -45,8 +45,6 @@ _COUNTERS = 1 << 24
 _BOOTS = 2
 # Lines of the console that are no complaint about what a case did.
 _HARMLESS = frozenset({Kind.INIT_DIED})
-# In the place of a report's kind, of a kernel that was found where it hangs.
-_HANG = "hang"
 # The names of the agent's processes.
 _OURS = re.compile(r"|python3?(\.\d+)?|uevt_.*")
 
@@ -250,8 +248,8 @@ def explain(error: BaseException, answered_before: bool) -> Trouble | None:
     outcome, blame = _judge(error, answered_before)
     reports = tuple(report(each) for each in error.findings if each.kind not in _HARMLESS)
     if isinstance(error, NoAnswer) and error.frames:
-        hang = fingerprint(_HANG, error.frames, "")
-        reports += (Report(_HANG, f"{error}", hang, error.frames),)
+        hang = fingerprint(ReportKind.HANG, error.frames, "")
+        reports += (Report(ReportKind.HANG.value, f"{error}", hang, error.frames),)
     return Trouble(outcome, blame, reason, error.console, reports)
 
 
