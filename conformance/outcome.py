@@ -365,7 +365,9 @@ def timed_out(*, answered_before: bool) -> tuple[Outcome, Blame]:
 def lost(result: CaseResult) -> bool:
     """Whether the case took its guest with it, or lost it, and is to be run once more."""
     if result.outcome is Outcome.ERROR:
-        return result.blame in {Blame.HOST, Blame.GUEST}
+        # A kernel that crashed or hung as it came up has reported it.
+        unborn = result.blame is Blame.KERNEL and result.reports
+        return bool(unborn) or result.blame in {Blame.HOST, Blame.GUEST}
     return result.outcome in {Outcome.CRASH, Outcome.TIMEOUT}
 
 

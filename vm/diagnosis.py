@@ -14,12 +14,12 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from vm.console import Console
 from vm.deadline import Deadline
+from vm.errors import Party
 from vm.klog import messages
 from vm.monitor import MonitorTrouble
 from vm.power import Power
@@ -47,14 +47,6 @@ _WAITING = frozenset(
     | {"futex_wait", "__futex_wait", "do_futex", "futex_do_wait", "do_wait", "kernel_wait4"}
     | {"pipe_read", "anon_pipe_read"}
 )
-
-
-class Party(StrEnum):
-    """Who keeps a guest from answering."""
-
-    KERNEL = "kernel"
-    AGENT = "agent"
-    HOST = "host"
 
 
 @dataclass(frozen=True, slots=True)

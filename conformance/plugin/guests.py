@@ -28,6 +28,7 @@ from vm.errors import (
     GuestTrouble,
     HostTrouble,
     NoAnswer,
+    Party,
     VmError,
 )
 from vm.findings import Finding, Kind
@@ -45,6 +46,8 @@ _COUNTERS = 1 << 24
 _BOOTS = 2
 # Lines of the console that are no complaint about what a case did.
 _HARMLESS = frozenset({Kind.INIT_DIED})
+# Who has to act where a kernel does not come up; it says nothing about its ABI.
+_OF_BOOT = {Party.KERNEL: Blame.KERNEL, Party.AGENT: Blame.GUEST, Party.HOST: Blame.HOST}
 # The names of the agent's processes.
 _OURS = re.compile(r"|python3?(\.\d+)?|uevt_.*")
 
@@ -96,7 +99,11 @@ class Boots:
         if len(self._failures) == _BOOTS:
             # Each would take its whole time again; the consoles were shown with the others.
             last = self._failures[-1]
-            raise HostTrouble(f"not booted again: {last}", mend=last.mend)
+            again = HostTrouble(f"not booted again: {last}", mend=last.mend)
+            if isinstance(last, BootFailed):
+                again = BootFailed(f"{again}", phase=last.phase, mend=last.mend)
+                again.party, again.findings = last.party, last.findings
+            raise again
         try:
             yield
         except VmError as error:
@@ -247,7 +254,7 @@ def explain(error: BaseException, answered_before: bool) -> Trouble | None:
     reason = f"{error}" + (f"; {error.mend}" if error.mend else "")
     outcome, blame = _judge(error, answered_before)
     reports = tuple(report(each) for each in error.findings if each.kind not in _HARMLESS)
-    if isinstance(error, NoAnswer) and error.frames:
+    if isinstance(error, (BootFailed, NoAnswer)) and error.frames:
         hang = fingerprint(ReportKind.HANG, error.frames, "")
         reports += (Report(ReportKind.HANG.value, f"{error}", hang, error.frames),)
     return Trouble(outcome, blame, reason, error.console, reports)
@@ -279,6 +286,8 @@ def _judge(error: VmError, answered_before: bool) -> tuple[Outcome, Blame]:
             return timed_out(answered_before=answered_before)
         case CallRefused() | CaseTooLong():
             return Outcome.ERROR, Blame.CASE
+        case BootFailed():
+            return Outcome.ERROR, _OF_BOOT[error.party]
         case GuestTrouble():
             return Outcome.ERROR, Blame.GUEST
     return Outcome.ERROR, Blame.HOST
