@@ -38,6 +38,8 @@ from conformance.usermodules import Unloadable, UserModule, UserModules
 
 # Seconds of an idle machine in which the leftovers of earlier cases must be gone.
 _CLEAN = 5.0
+# What stands in the guest's log behind the last case.
+_END = "run.end"
 
 
 class Guest(Channel, Protocol):
@@ -170,9 +172,11 @@ class Runner:
             return
         self._measured.leave_out(self._selected)
         self.measure()
-        if not self._inserted:
-            return
         try:
+            if not self._lost:
+                self._look_back(self._guest)
+            if not self._inserted:
+                return
             guest, _ = self._ready(self._kernel)
             self._inserted.unload(guest)
         except NotJudged:
@@ -181,6 +185,17 @@ class Runner:
             if self._explain(trouble, True) is None:
                 raise
             self._lost = True
+
+    def _look_back(self, guest: Guest) -> None:
+        """See what the kernel has reported since the last case ended."""
+        mark = guest.mark(_END)
+        reports = [each for each in guest.reports(mark) if each.after]
+        self._tell_others(self._excuse(_END, reports), _END, guest.console(mark))
+
+    def _tell_others(self, reports: Sequence[Report], case_id: str, console: str) -> None:
+        """Results for reports that came before a case, blamed on the modules in them."""
+        found = of_others([each for each in reports if each.after], case_id, console)
+        self._beside += map(self._inserted.accused, found)
 
     def begin(self, case: Case, case_id: str) -> UserEvents:
         """A system for one case.
@@ -321,15 +336,13 @@ class Runner:
         if attempt.mark < 0:
             # It never began: nothing on the console is about it.
             return judged
-        judged = self._undisturbed(attempt, judged)
         reports = self._excuse(judged.id, guest.reports(attempt.mark))
         if not reports:
-            return judged
-        # Many a check of the kernel's reports once, and is silent from then on.
+            return self._undisturbed(attempt, judged)
+        # A kernel that reported something is another: what checks it may be silent from then on.
         self._lost = True
         console = guest.console(attempt.mark)
-        others = [each for each in reports if each.after]
-        self._beside += map(self._inserted.accused, of_others(others, judged.id, console))
+        self._tell_others(reports, judged.id, console)
         return complained(judged, [each for each in reports if not each.after], console)
 
     def _undisturbed(self, attempt: Attempt, judged: CaseResult) -> CaseResult:

@@ -40,6 +40,8 @@ _SPACE = 1 << 20
 _NO_ROOT = re.compile(
     r"VFS: (?:Unable to mount root|Cannot open root)|List of all bdev filesystems"
 )
+#: kernel/reboot.c: somebody asked for it.
+_SWITCHED_OFF = re.compile(r"^\S*\[[ \d.]+\]\S* reboot: ", re.MULTILINE)
 #: What a kernel panics of at boot that is to blame on what it was given.
 _GIVEN = re.compile(
     r"No working init found|Requested init .* failed|VFS: |[Oo]ut of memory|deadlocked on memory"
@@ -85,13 +87,17 @@ class Inquest:
         since = since if self.marked_at is None else min(since, self.marked_at)
         findings = self.console.findings(since)
         said = self.console.text(since)
-        explained = self._explained(trouble, returncode, findings)
+        explained = self._explained(trouble, returncode, findings, said)
         explained.console = said + explained.console
         explained.findings = findings
         return explained
 
     def _explained(
-        self, trouble: GuestTrouble, returncode: int | None, findings: Sequence[Finding]
+        self,
+        trouble: GuestTrouble,
+        returncode: int | None,
+        findings: Sequence[Finding],
+        said: str,
     ) -> VmError:
         if crash := _crash(findings):
             return GuestCrashed(crash.text)
@@ -100,6 +106,8 @@ class Inquest:
         found = {finding.kind: finding.text for finding in findings}
         if Kind.INIT_DIED in found:
             return ChannelBroken(f"the agent ended: {found[Kind.INIT_DIED]}")
+        if returncode == 0 and _SWITCHED_OFF.search(said):
+            return ChannelBroken("the agent, or a program, has switched the guest off")
         if returncode == 0:
             # Its last words may have found no place.
             check_space(self.console.path.parent)
@@ -126,11 +134,12 @@ class Inquest:
         told.console = found.seen
         return told
 
-    def _diagnosed(self) -> Diagnosis | None:
+    def _diagnosed(self, *, listening: bool = True) -> Diagnosis | None:
         """Who keeps the guest from answering, while it is there."""
         if not self.power.qemu.alive():
             return None
-        return diagnose(self.power, self.console, self.before, self.slowness)
+        console = self.console if listening else None
+        return diagnose(self.power, console, self.before, self.slowness)
 
     def boot(self, trouble: GuestTrouble) -> VmError:
         """What to raise in the place of what a boot raised."""
@@ -146,16 +155,23 @@ class Inquest:
         )
         hung = None
         if crash is None and returncode is None and isinstance(trouble, NoAnswer):
-            hung = self._diagnosed()
-        failed = self._failed(trouble, phase, crash, hung)
+            hung = self._diagnosed(listening=phase is not Phase.SILENT)
+        reset = returncode == 0 and crash is None
+        failed = self._failed(trouble, phase, crash, hung, reset=reset)
         failed.console = self.console.text(self.booted_at) + (hung.seen if hung else "")
         failed.findings = findings
         return failed
 
     def _failed(
-        self, trouble: GuestTrouble, phase: Phase, crash: Finding | None, hung: Diagnosis | None
+        self,
+        trouble: GuestTrouble,
+        phase: Phase,
+        crash: Finding | None,
+        hung: Diagnosis | None,
+        *,
+        reset: bool,
     ) -> VmError:
-        why = crash.text if crash else str(trouble)
+        why = crash.text if crash else "the guest reset" if reset else str(trouble)
         name, said = self.spec.kernel.name, self.console.text(self.booted_at)
         if self.spec.initramfs is None and _NO_ROOT.search(said):
             return NoRoot(
@@ -177,7 +193,7 @@ class Inquest:
             phase=phase,
             mend=mend,
         )
-        failed.party = _party_of_boot(phase, crash, hung)
+        failed.party = _party_of_boot(phase, crash, hung, reset=reset)
         failed.frames = hung.frames if hung else ()
         return failed
 
@@ -186,14 +202,16 @@ class Inquest:
         return self.power.qemu.wait(_GRACE if isinstance(trouble, ChannelEnded) else 0)
 
 
-def _party_of_boot(phase: Phase, crash: Finding | None, hung: Diagnosis | None) -> Party:
+def _party_of_boot(
+    phase: Phase, crash: Finding | None, hung: Diagnosis | None, *, reset: bool
+) -> Party:
     """Who keeps a guest from coming up."""
     if crash is not None:
         given = crash.kind is Kind.INIT_DIED or _GIVEN.search(crash.text)
         return Party.AGENT if given else Party.KERNEL
     if phase is Phase.SILENT:
         return Party.HOST
-    if hung is not None and hung.frames:
+    if (hung is not None and hung.frames) or reset:
         return Party.KERNEL
     return Party.AGENT if phase is Phase.INIT else Party.HOST
 

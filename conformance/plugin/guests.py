@@ -139,6 +139,8 @@ class MachineGuest:
         self._marked = self._before = ""
         # How far the console was looked through; None before the first look after a boot.
         self._looked: int | None = None
+        # Where on it begins what was reported last.
+        self._reported: int | None = None
         self._machine = Machine.launch(spec, directory=directory, snapshots=saved_states())
         self._counted = target.counted
         self._directory = directory
@@ -205,7 +207,8 @@ class MachineGuest:
 
     def console(self, since: int) -> str:
         """See conformance.runner.Guest."""
-        return self._machine.console.text(since)
+        start = since if self._reported is None else min(since, self._reported)
+        return self._machine.console.text(start)
 
     def reports(self, since: int) -> list[Report]:
         """See conformance.runner.Guest."""
@@ -215,12 +218,13 @@ class MachineGuest:
         # What was said after the last look is of work that the kernel did later.
         start = since if self._looked is None else min(since, self._looked)
         self._looked = self._machine.console.position()
-        found = self._machine.console.findings(start)
-        return [
+        reports = [
             report(each, self._before if start < since and each.mark != self._marked else "")
-            for each in found
+            for each in self._machine.console.findings(start)
             if each.kind not in _HARMLESS
         ]
+        self._reported = start if any(each.after for each in reports) else None
+        return reports
 
     def pristine(self) -> None:
         """See conformance.runner.Guest."""
