@@ -179,7 +179,12 @@ class Controller:
             session.exitstatus = exit_code(Ending.USAGE, style)
             return
         note = "interrupted" if self._interrupted else ""
-        self._record = self._recorder.finish(self._selected, note)
+        try:
+            self._record = self._recorder.finish(self._selected, note)
+        except OSError as error:
+            self._unwritten(error)
+            session.exitstatus = exit_code(Ending.HOST, style)
+            return
         self._durations.remember({case.id: case.duration_s for case in self._record.cases})
         if self._config.option.out is None:
             link_latest(self.directory)
@@ -188,6 +193,12 @@ class Controller:
         session.exitstatus = exit_code(
             ending, style, origin=self.target.origin, require=self._config.option.require
         )
+
+    def _unwritten(self, error: OSError) -> None:
+        """Say that there are no results, and where what is known of the cases may be."""
+        why = f"{_shown(self.directory)}: results could not be written: {error.strerror}"
+        mend = "make room there and run it again; journal.jsonl has the cases that found place"
+        sys.stderr.write(f"uevt: {why}; {mend}\n")
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:

@@ -21,7 +21,7 @@ from tests.drills.provoke import Channel, behind, insert
 
 DOC = "nothing@all: goes wrong as asked"
 #: What an answer may take here, in seconds of an unhurried machine.
-IMPATIENT = 0.25
+IMPATIENT = 0.15
 _KILL, _SIGSTOP, _GETPID = 62, 19, 39
 
 
