@@ -26,7 +26,8 @@ class Fault:
     ``stands`` are what the case that is hit may end with, beside what it ends with undisturbed;
     ``first`` what its first attempt may end with where the second stands.  ``weight`` says how
     often it is among others, ``allowance_s`` how much longer a run may take, in seconds of a
-    busy machine without KVM.  ``module`` needs the hazard module in the guest; ``ends`` the run.
+    busy machine without KVM.  ``module`` needs the hazard module in the guest; a fault may be
+    ``alone`` in its run, which it ``ends``.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Fault:
     allowance_s: float = 60.0
     module: bool = False
     ends: bool = False
+    alone: bool = False
 
 
 def _fault(
@@ -63,8 +65,17 @@ FAULTS = (
     _fault("warning", "WARN() in a module", COMPLAINED, weight=3, module=True),
     _fault("hang", "a module that never returns", TIMEOUT, weight=1, module=True, allowance_s=90),
     _fault("worker-killed", "SIGKILL to a pytest process", first=(HOST,), weight=3),
-    _fault("controller-killed", "SIGKILL to the process that records", weight=3, ends=True),
-    _fault("disk-full", "the disk of the results fills up", first=(HOST,), weight=2, ends=True),
-    _fault("make-killed", "SIGKILL to a build", weight=3),
+    _fault(
+        "controller-killed", "SIGKILL to the process that records", weight=3, ends=True, alone=True
+    ),
+    _fault(
+        "disk-full",
+        "the disk of the results fills up",
+        first=(HOST,),
+        weight=2,
+        ends=True,
+        alone=True,
+    ),
+    _fault("make-killed", "SIGKILL to a build", weight=3, alone=True),
 )
 BY_NAME = {fault.name: fault for fault in FAULTS}
