@@ -55,6 +55,8 @@ _PINGS = 3
 _SLOWEST = 8.0
 #: After the channel has ended: QEMU's own end, and the last lines on the console.
 _GRACE = 2.0
+#: The last word of vm/guest/init.py when what we sent made no sense.
+_GAVE_UP = re.compile(r"^uevt: (the host's frame .*)", re.MULTILINE)
 #: init/do_mounts.c: no driver for the root, or no file system.
 _NO_ROOT = re.compile(
     r"VFS: (?:Unable to mount root|Cannot open root)|List of all bdev filesystems"
@@ -330,6 +332,8 @@ class Machine:
         findings = self.console.findings(since)
         said = self.console.text(since)
         explained = self._explained(trouble, returncode, findings)
+        if returncode == 0 and not findings and (last := _GAVE_UP.search(said)):
+            explained = ChannelBroken(f"the agent ended: {last[1]}")
         explained.console = said + explained.console
         explained.findings = findings
         return explained

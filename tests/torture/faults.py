@@ -65,9 +65,7 @@ FAULTS = (
     _fault("warning", "WARN() in a module", COMPLAINED, weight=3, module=True),
     _fault("hang", "a module that never returns", TIMEOUT, weight=1, module=True, allowance_s=90),
     _fault("worker-killed", "SIGKILL to a pytest process", first=(HOST,), weight=3),
-    _fault(
-        "controller-killed", "SIGKILL to the process that records", weight=3, ends=True, alone=True
-    ),
+    _fault("controller-killed", "SIGKILL to the process that records", ends=True, alone=True),
     _fault(
         "disk-full",
         "the disk of the results fills up",
@@ -76,6 +74,6 @@ FAULTS = (
         ends=True,
         alone=True,
     ),
-    _fault("make-killed", "SIGKILL to a build", weight=3, alone=True),
+    _fault("make-killed", "SIGKILL to a build", alone=True),
 )
 BY_NAME = {fault.name: fault for fault in FAULTS}

@@ -38,7 +38,10 @@ _LIMIT_S = 900.0
 
 @dataclass(slots=True)
 class Report:
-    """What became of a run with some faults; sentences for each kind of mistake."""
+    """What became of a run with some faults; sentences for each kind of mistake.
+
+    ``faults`` are those that were let loose: a process that was killed comes to no other.
+    """
 
     faults: tuple[Fault, ...]
     seconds: float = 0.0
@@ -102,7 +105,9 @@ class Runs:
                 report.late.append(f"{report.seconds:.0f} s, undisturbed {by.seconds:.0f} s")
             if any(fault.ends for fault in faults):
                 self._go_on(out, by, report)
-            self._judge(out, by, report, _lines(plan.diary))
+            windows = _windows(_lines(plan.diary), faults)
+            report.faults = tuple(fault for fault, _ in windows)
+            self._judge(out, by, report, windows)
             report.leaked += self._place.left(out)
         if not report.wrong:
             shutil.rmtree(out, ignore_errors=True)
@@ -122,7 +127,11 @@ class Runs:
             report.lost.append(f"going on ended with {code}: {self._said()}")
 
     def _judge(
-        self, out: Path, by: Undisturbed, report: Report, lines: Sequence[Mapping[str, str]]
+        self,
+        out: Path,
+        by: Undisturbed,
+        report: Report,
+        windows: Sequence[tuple[Fault, set[str]]],
     ) -> None:
         """Compare a run with the undisturbed one."""
         try:
@@ -131,7 +140,6 @@ class Runs:
             report.lost.append(f"{error}: {self._said()}")
             return
         report.lost += [f"{case} has no result" for case in by.cases.keys() - found.keys()]
-        windows = _windows(lines, report.faults)
         for case, verdict in found.items():
             if verdict == by.cases.get(case):
                 continue
