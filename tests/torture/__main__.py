@@ -38,7 +38,8 @@ def main() -> int:
     reports = torture(
         place, chosen(arguments.faults, arguments.seed, arguments.only), arguments.seed
     )
-    text = f"{sum(len(one.faults) for one in reports)} faults in {time.monotonic() - began:.0f} s:\n\n{table(reports)}"
+    loose = sum(len(report.faults) for report in reports)
+    text = f"{loose} faults in {time.monotonic() - began:.0f} s:\n\n{table(reports)}"
     sys.stdout.write(text)
     if arguments.keep:
         before, rest = FILE.read_text(encoding="utf-8").split(_BEGIN)
