@@ -3,6 +3,7 @@
 
 BIN := .venv/bin
 KERNEL ?= 6.12
+EXAMPLE := 6.1 6.1-byte-status 6.12 7.3
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -58,6 +59,11 @@ coverage: setup ## what the cases execute of user_events, beside upstream's self
 	@$(BIN)/uevt kernels build $(KERNEL) >/dev/null
 	@$(BIN)/python -m tests.bench.coverage $(KERNEL)
 
+.PHONY: bisect-example
+bisect-example: setup ## uevt bisect over a history of 6.12 made for it, as in docs/bisect.md
+	@$(BIN)/uevt kernels build 6.12 >/dev/null
+	@$(BIN)/python -m tests.bench.bisecting build/bisect-example
+
 .PHONY: bench
 bench: setup ## measure what the harness costs; the table is kept in docs/performance.md
 	@$(BIN)/uevt kernels build $(KERNEL) >/dev/null
@@ -66,3 +72,17 @@ bench: setup ## measure what the harness costs; the table is kept in docs/perfor
 .PHONY: fuzz
 fuzz: setup ## a million wrong inputs for all that reads what may be hostile; what is found is kept
 	@$(BIN)/python -m tests.fuzz
+
+.PHONY: browser
+browser: setup ## the tests of pages, in a real Chromium (which brings udev with it: see .ci/browser-packages.txt)
+	@.ci/setup browser
+	@$(BIN)/pytest tests/browser $(PYTEST_ARGS)
+
+.PHONY: example
+example: setup ## docs/example anew, from quick runs of four kernels and (with chromium) its picture
+	@.ci/setup browser
+	@$(BIN)/uevt kernels build $(EXAMPLE) >/dev/null
+	@rm -rf results/example
+	@$(BIN)/uevt run --quiet --out results/example $(addprefix --kernel ,$(EXAMPLE))
+	@$(BIN)/uevt report results/example --html docs/example/report.html
+	@$(BIN)/python -m tests.browser.picture docs/example/report.html docs/example/report.png

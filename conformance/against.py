@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 import tempfile
 from argparse import Namespace
@@ -11,16 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Protocol
 
+from conformance.compare_command import compared, show, side
 from conformance.plugin.target import MODEL, Misplaced, check, kernel_id
-from conformance.report.compare import Comparison, compare
-from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code
 from conformance.report.ktap_stream import KtapRuns
-from conformance.report.page import render_page
-from conformance.report.record import RunRecord
-from conformance.report.results import NAME, read_results
-from conformance.report.rundir import default_directory, find_run, link_latest, unused
-from conformance.report.text import use_colour
+from conformance.report.results import NAME
+from conformance.report.rundir import default_directory, link_latest, unused
 
 
 class Session(Protocol):
@@ -82,36 +76,10 @@ def judge(
     if options.out is None:
         for directory in (base, new):
             link_latest(directory)
-    comparison = compare(read_results(base / NAME), read_results(new / NAME))
+    comparison = compared(side(base), side(new))
     sys.stdout.write("\n")
     show(comparison)
     return [code, exit_code(Ending.UNEXPECTED, style)] if comparison.regression else [code]
-
-
-def show_runs(base: Path, new: Path, *, as_json: bool) -> int:
-    """`uevt compare`: 1 for a regression, 3 where a run gave no verdict.  Raises ReportError."""
-    comparison = compare(_verdict_of(base), _verdict_of(new))
-    if as_json:
-        sys.stdout.write(json.dumps(comparison.to_json(), indent=1) + "\n")
-    else:
-        show(comparison)
-    if comparison.regression:
-        return exit_code(Ending.UNEXPECTED)
-    return exit_code(Ending.PASS if comparison.decided else Ending.HOST)
-
-
-def show(comparison: Comparison) -> None:
-    """Print the page."""
-    colour = use_colour(sys.stdout, os.environ)
-    sys.stdout.write(render_page(comparison, colour=colour))
-
-
-def _verdict_of(run: Path) -> RunRecord:
-    path = find_run(run)
-    record = read_results(path)
-    if record.head.self_check:
-        raise ReportError(path, "is a self-check, which is about no kernel", "name another run")
-    return record
 
 
 def _identity(results: Path) -> tuple[int, int] | None:

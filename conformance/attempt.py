@@ -23,7 +23,7 @@ from conformance.outcome import (
     SkipReason,
 )
 from conformance.program import operations as op
-from conformance.program.codec import digest
+from conformance.program.codec import identify
 from conformance.sut.executor import Executor
 from conformance.sut.guest import GuestExecutor
 from conformance.sut.lockstep import Lockstep, Step, shown
@@ -168,7 +168,7 @@ class Attempt:
     def _skipped(self, case: Case, case_id: str, why: NotJudged) -> CaseResult:
         skipped = self.result(case, case_id, Trouble(Outcome.SKIP, Blame.NONE, why.code.value))
         evidence = Evidence(docs=str(why))
-        return replace(skipped, adapted=why.adapted, evidence=evidence, digest=None)
+        return replace(skipped, adapted=why.adapted, evidence=evidence, digest=None, course="")
 
     def result(
         self,
@@ -186,6 +186,7 @@ class Attempt:
             docs=f"{case.doc} (decided by {case.spec})",
             console=trouble.console,
         )
+        identity, course = identify(self.program)
         adapted = self._profile.asked if isinstance(self._profile, AdaptedProfile) else ()
         return CaseResult(
             id=case_id,
@@ -198,8 +199,10 @@ class Attempt:
             adapted=tuple(sorted(adapted)),
             mismatches=mismatches,
             evidence=evidence,
-            digest=digest(self.program),
+            digest=identity,
+            course=course,
             reports=trouble.reports,
+            sentence=case.sentence,
         )
 
 

@@ -9,17 +9,22 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance import kernel_commands
+from conformance import (
+    bisect_command,
+    compare_command,
+    expectations_command,
+    export_command,
+    history_command,
+    kernel_commands,
+    report_command,
+)
 from conformance.options import STDOUT, declare, make_absolute, open_ktap, settle
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code
 from conformance.report.ktap_stream import KtapRuns
 from conformance.resuming import recall
-from conformance.sessions import ROOT, become, decisive, session
+from conformance.sessions import ROOT, become, decisive, session, settle_directories
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
-
-# Variables that name a directory, from where the user is.
-_DIRECTORIES = ("UEVT_CACHE", "UEVT_TARBALLS")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,12 +78,13 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="for programs")
     doctor.set_defaults(perform=_doctor)
     kernel_commands.declare(commands)
+    export_command.declare(commands)
     _add_run(commands)
-    compare = commands.add_parser("compare", help="say what changed from one run to another")
-    for name in ("base", "new"):
-        compare.add_argument(name, type=Path, metavar=name.upper(), help="a directory of results")
-    compare.add_argument("--json", action="store_true", help="for programs")
-    compare.set_defaults(perform=_compare)
+    compare_command.declare(commands)
+    report_command.declare(commands)
+    history_command.declare(commands)
+    expectations_command.declare(commands)
+    bisect_command.declare(commands)
     return parser
 
 
@@ -116,14 +122,12 @@ def _run(arguments: argparse.Namespace) -> int:
     """One pytest session for each kernel; the worst of their exit codes."""
     # The session runs in the checkout.
     make_absolute(arguments)
+    settle_directories()
     if arguments.resume is not None and len(arguments.kernel) <= 1:
         arguments = _resumed(arguments)
     settle(arguments)
     style = ExitStyle(arguments.exit_style)
     kernels: list[str] = arguments.kernel
-    for name in _DIRECTORIES:
-        if os.environ.get(name):
-            os.environ[name] = str(Path(os.environ[name]).absolute())
     own = [name for name in ("image", "tree") if getattr(arguments, name) is not None]
     if not kernels and not own:
         which = "--kernel 6.12, --kernel model, --tree DIR or --image FILE"
@@ -162,6 +166,7 @@ def _resumed(arguments: argparse.Namespace) -> argparse.Namespace:
 def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> int:
     """A session, or two, for each kernel; Ctrl-C and SIGTERM end the whole."""
     from conformance.against import judge, require_patches
+    from conformance.report.github import share
 
     style = ExitStyle(arguments.exit_style)
     # Before anything runs: what is wrong with the last kernel is said at once.
@@ -171,6 +176,7 @@ def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> in
     each = [_of_one(arguments, kernel) for kernel in kernels]
     ktap = open_ktap(arguments.ktap) if len(kernels) > 1 else None
     runs = None if ktap is None else KtapRuns(ktap, len(kernels))
+    share(os.environ, len(kernels))
     codes: list[int] = []
     for kernel, one in zip(kernels, each, strict=True):
         if arguments.against is not None:
@@ -203,9 +209,3 @@ def _of_one(arguments: argparse.Namespace, kernel: str | None) -> argparse.Names
         if getattr(one, option) is not None:
             setattr(one, option, str(Path(getattr(one, option)) / name))
     return one
-
-
-def _compare(arguments: argparse.Namespace) -> int:
-    from conformance.against import show_runs
-
-    return show_runs(arguments.base, arguments.new, as_json=arguments.json)

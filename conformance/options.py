@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from argparse import ArgumentError, ArgumentParser, Namespace
+from argparse import ArgumentError, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
@@ -15,7 +15,7 @@ from conformance.report.exits import ExitStyle
 # Options of one value, of several, and of none.
 _VALUES = (
     *("image", "modules", "tree", "ref", "abi", "flavour"),
-    *("tier", "isolation", "shuffle", "out", "exit_style", "ktap", "resume"),
+    *("tier", "isolation", "shuffle", "deadline", "out", "exit_style", "ktap", "resume"),
 )
 _LISTS = ("patch", "config", "module", "append")
 _FLAGS = ("force", "require")
@@ -24,7 +24,10 @@ _PATHS = ("image", "modules", "tree", "out", "patch", "config", "module", "ktap"
 # What is meant where nothing is said; see `settle`.
 _DEFAULTS = {"tier": "quick", "isolation": "need", "exit_style": ExitStyle.DEFAULT.value}
 # Where a run goes and who is told of it: no part of what it is.
-_BESIDE: dict[str, object] = {"out": None, "ktap": None, "resume": None, "force": False}
+_BESIDE: dict[str, object] = {
+    **dict.fromkeys(("out", "ktap", "resume", "deadline")),
+    "force": False,
+}
 # The options of which one names what is judged.
 _KERNELS = ("kernel", "image", "tree")
 # In the place of a file: standard output.
@@ -52,6 +55,7 @@ def declare(add: Callable[..., object]) -> None:
     add("--tier", choices=["quick", "full"], help="quick (the default) or full")
     add("--isolation", choices=["need", "case"], help=_ISOLATION)
     add("--shuffle", type=int, metavar="SEED", help="run the cases in an order by chance")
+    add("--deadline", type=_seconds, metavar="SECONDS", help="judge no case after so long")
     add("--out", metavar="DIR", help="where results go (default: results/<kernel id>/<UTC stamp>)")
     add("--force", action="store_true", help="replace the results in --out")
     add("--resume", metavar="DIR", help="go on with the run in DIR, which was killed")
@@ -99,6 +103,17 @@ def _parsed(said: Sequence[str]) -> Namespace:
     if unknown:
         raise ValueError(f"{unknown[0]} is no option")
     return found
+
+
+def _seconds(text: str) -> float:
+    """A time.  Raises ArgumentTypeError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return value
 
 
 def make_absolute(options: Namespace) -> None:

@@ -258,9 +258,10 @@ class CaseResult:
 
     ``reason`` is one line for people, and for SKIP a ``SkipReason``.  ``adapted`` names
     the switches it depends on that were measured and not taken from the profile.  ``digest``
-    identifies the program that ran, whatever names and addresses it used.  ``reports`` are what
-    the kernel reported on its console meanwhile.  Raises ValueError
-    for an id outside the grammar of case ids, a SKIP without a reason code, or a bad duration.
+    identifies the program that ran, whatever names and addresses it used, and ``course`` how
+    it began: see ``program.codec.identify``.  ``reports`` are what the kernel reported on its
+    console meanwhile; ``sentence`` is what the case proves.  Raises ValueError for an id outside
+    the grammar of case ids, a SKIP without a reason code, or a bad duration.
     """
 
     id: str
@@ -275,7 +276,9 @@ class CaseResult:
     evidence: Evidence = Evidence()
     rerun: Rerun | None = None
     digest: str | None = None
+    course: str = ""
     reports: tuple[Report, ...] = ()
+    sentence: str = ""
 
     def __post_init__(self) -> None:
         if not _CASE_ID.fullmatch(self.id):

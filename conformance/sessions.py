@@ -32,6 +32,20 @@ _LIMITS = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
+# Words for pytest of somebody's own, and what takes assertions away.  Byte code is allowed: making
+# it takes longer than running the model.
+_NOT_HANDED_ON = frozenset(
+    {"PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONOPTIMIZE", "PYTHONDONTWRITEBYTECODE"}
+)
+# Variables that name a directory, from where the user is.
+_DIRECTORIES = ("UEVT_CACHE", "UEVT_TARBALLS")
+
+
+def settle_directories() -> None:
+    """Let variables that name directories do so from the checkout, where sessions run."""
+    for name in _DIRECTORIES:
+        if os.environ.get(name):
+            os.environ[name] = str(Path(os.environ[name]).absolute())
 
 
 def become(arguments: Namespace, kernel: str | None, out: str | None) -> None:
@@ -47,11 +61,12 @@ def session(
     out: str | None,
     said: IO[str] | None = None,
     runs: KtapRuns | None = None,
+    remarks: IO[str] | None = None,
 ) -> int:
     """A session in a process of its own, which ends with this one and decides about Ctrl-C.
 
-    ``said`` takes its standard output; ``runs`` its KTAP, as one of several.  Returns its
-    exit code; that of an interruption when somebody asked us to end.
+    ``said`` takes its standard output, ``remarks`` its standard error; ``runs`` its KTAP, as one
+    of several.  Returns its exit code; that of an interruption when somebody asked us to end.
     """
     ours, theirs = os.pipe()
     if runs is not None:
@@ -65,6 +80,7 @@ def session(
             cwd=ROOT,
             env=_environment(),
             stdout=said,
+            stderr=remarks,
             pass_fds=passed,
         ) as child,
     ):
@@ -128,19 +144,23 @@ def _memory_mib() -> Iterator[int]:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, with byte code allowed: making it takes longer than running the model."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    """Ours, but for what would make another run of it than the one asked for."""
+    kept = {name: value for name, value in os.environ.items() if name not in _NOT_HANDED_ON}
+    # Of the plugins that somebody has installed it gets those that it needs.
+    return {**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 def _command(arguments: Namespace, kernel: str | None, out: str | None) -> list[str]:
     """The command of one pytest session."""
-    options = [sys.executable, "-m", "pytest", "conformance/cases", "--tb=no"]
+    options = [sys.executable, "-m", "conformance.pytest_session", "conformance/cases"]
+    # Nothing that lies about changes what is run.
+    options += ["-c", "pyproject.toml", "--noconftest", "-p", "uevt", "-p", "xdist", "--tb=no"]
     # What people see is ours alone: see conformance.report.live.
     options += ["-p", "no:terminalreporter"]
     if arguments.quiet:
         options.append("-q")
     # Plugins that a run of cases has no use for, but waits for.
-    options += ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:junitxml"]
+    options += ["-p", "no:cacheprovider", "-p", "no:junitxml"]
     # Which xdist makes directories with, in the temporary one.
     options += ["-p", "no:tmpdir"]
     if kernel is not None:

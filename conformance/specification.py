@@ -14,20 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
 from conformance.abi.profiles import NAMED, Profile, profile_for
 from conformance.abi.switches import BY_NAME, DERIVED
 from conformance.cases.declare import VARIANTS_MARK, Case, declared
+from conformance.cases.surfaces import place
 from conformance.contract import case_modules, releases
-
-TEMPLATE = "specification.html"
-# In the order in which a client meets them; others follow by name, what is of the past last.
-_FIRST = (
-    *("header", "registration", "grammar", "enable", "write", "unregister", "delete", "lifetime"),
-    *("persist", "multi_format", "status", "dynamic_events", "format", "trace", "perf"),
-)
-_LAST = ("status_page", "bpf_context", "rfc")
+from conformance.pages import render_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +70,7 @@ def surfaces(modules: Sequence[ModuleType]) -> list[Surface]:
             name = f"{surface}-{module.__name__.rpartition('test_')[2]}"
             chapter = Chapter(_docstring(module)[0], name, tuple(group))
             found.setdefault(surface, []).append(chapter)
-    return [Surface(name, tuple(found[name])) for name in sorted(found, key=_place)]
-
-
-def _place(surface: str) -> tuple[int, str]:
-    if surface in _LAST:
-        return len(_FIRST) + 1 + _LAST.index(surface), surface
-    return _FIRST.index(surface) if surface in _FIRST else len(_FIRST), surface
+    return [Surface(name, tuple(found[name])) for name in sorted(found, key=place)]
 
 
 def _sentences(module: ModuleType) -> Iterator[Sentence]:
@@ -116,13 +102,6 @@ def profiles() -> list[Profile]:
 
 def render(found: Sequence[Surface]) -> str:
     """The page."""
-    environment = Environment(
-        loader=PackageLoader("conformance"),
-        autoescape=select_autoescape(),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     known = profiles()
 
     def kernels(case: Case) -> str:
@@ -130,7 +109,10 @@ def render(found: Sequence[Surface]) -> str:
         return " ".join(str(place) for place, each in enumerate(known) if case.applies(each))
 
     sentences = [each for one in found for chapter in one.chapters for each in chapter.sentences]
-    return environment.get_template(TEMPLATE).render(
+    return render_page(
+        "specification.html",
+        styles=("specification.css",),
+        scripts=("specification.js",),
         surfaces=found,
         profiles=[profile.name for profile in known],
         kernels=kernels,

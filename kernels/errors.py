@@ -33,12 +33,7 @@ class HostTrouble(KernelsError):
 
 
 class KernelTrouble(KernelsError):
-    """The kernel's source or configuration does not give the image that was asked for.
-
-    `killed` says that make did not end by itself, and may have left something half.
-    """
-
-    killed = False
+    """The kernel's source or configuration does not give the image that was asked for."""
 
 
 class UnknownKernel(UserMistake):
@@ -153,15 +148,24 @@ class TookTooLong(HostTrouble):
         )
 
 
+class Killed(HostTrouble):
+    """Somebody ended a program of a step, which says nothing about what it was at work on."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} was cut short: a program of it was killed",
+            "look for the out-of-memory killer, or for who ended it, then try again",
+        )
+
+
 class BuildFailed(KernelTrouble):
     """make gave up; `log` is the whole output and `tail` its last lines."""
 
-    def __init__(self, what: str, log: Path, tail: Sequence[str], *, killed: bool = False) -> None:
+    def __init__(self, what: str, log: Path, tail: Sequence[str]) -> None:
         shown = "".join(f"\n    {line}" for line in tail)
         super().__init__(f"{what} failed{shown}", f"the whole output is in {log}")
         self.log = log
         self.tail = tuple(tail)
-        self.killed = killed
 
 
 class LostOptions(KernelTrouble):

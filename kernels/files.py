@@ -8,6 +8,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+# How names end of files that are being written.
+UNFINISHED = ".new"
+
 
 def read_json(file: Path) -> dict[str, object] | None:
     """A record of ours, or None when absent or damaged: then it is made again."""
@@ -20,7 +23,7 @@ def read_json(file: Path) -> dict[str, object] | None:
 
 def write_json(file: Path, record: Mapping[str, object]) -> None:
     """Let a file be this record: whole and on disk, or what it was before."""
-    fresh = file.with_name(f"{file.name}.new")
+    fresh = file.with_name(f"{file.name}{UNFINISHED}")
     fresh.write_text(json.dumps(record, indent=1), encoding="utf-8")
     sync(fresh)
     fresh.replace(file)

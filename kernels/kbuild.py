@@ -13,7 +13,7 @@ from pathlib import Path
 from kernels import ccache, child, config
 from kernels.catalog import KernelEntry
 from kernels.deadline import Deadline
-from kernels.errors import BuildFailed, LostOptions
+from kernels.errors import BuildFailed, Killed, LostOptions
 from kernels.progress import Progress, Step
 
 CONFIGURE_S = 900.0
@@ -25,6 +25,9 @@ PROGRESS_S = 1.0
 # A line of kbuild's short output about an object compiled: "  CC      kernel/fork.o".  Those of
 # the symbol table and of the wrapper that unpacks it belong to every new image.
 _COMPILED = re.compile(r"  (?:CC|AS|HOSTCC) +(?!\.tmp_vmlinux|arch/x86/boot/)\S+")
+
+# What make says of a program of a recipe that did not end by itself.
+_KILLED = re.compile(r"make.*: \*\*\* .*\] Killed|Killed signal terminated program")
 
 
 class Kbuild:
@@ -124,8 +127,10 @@ class Kbuild:
                 on_line=line,
                 on_tick=tick,
             )
+        if status < 0 or any(map(_KILLED.search, self._tail)):
+            raise Killed(deadline.what)
         if status:
-            raise BuildFailed(deadline.what, self._log, tuple(self._tail), killed=status < 0)
+            raise BuildFailed(deadline.what, self._log, tuple(self._tail))
 
     def _identity(self) -> dict[str, str]:
         """What kbuild would otherwise take from the clock and the user: same recipe, same image."""

@@ -110,9 +110,8 @@ class ObjectsDirectory:
         self._mark.touch()
         try:
             yield
-        except KernelTrouble as error:
-            if not error.killed:
-                self._mark.unlink()
+        except KernelTrouble:
+            self._mark.unlink()
             raise
         self._mark.unlink()
 

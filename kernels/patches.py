@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from kernels import child, semantic
 from kernels.deadline import Deadline
 from kernels.diff import Damaged, Diff
-from kernels.errors import BrokenFile, BuildFailed, KernelTrouble, PatchRefused
+from kernels.errors import BrokenFile, BuildFailed, KernelTrouble, Killed, PatchRefused
 from kernels.files import sync, write_json
 from kernels.lastbuild import Seen
 from kernels.patch import ENCODING, Patch
@@ -273,6 +273,8 @@ def _apply(patch: Patch, copy: _Copy, store: Store) -> None:
         )
     if not status:
         return
+    if status < 0:
+        raise Killed(deadline.what)
     failures = _failures(lines) or lines[-5:]
     if patch.file is not None:
         raise PatchRefused(patch.name, copy.tree.name, failures)

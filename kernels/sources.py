@@ -8,7 +8,7 @@ from pathlib import Path
 from kernels import apt, child, git, patches, tarballs, tools
 from kernels.catalog import DEBIAN_SOURCE, TREE, KernelEntry, Source
 from kernels.deadline import Deadline
-from kernels.errors import SourceUnavailable, UnknownRevision
+from kernels.errors import Killed, SourceUnavailable, UnknownRevision
 from kernels.lastbuild import LastBuild
 from kernels.offers import Offer, Origin, choose
 from kernels.patches import Patched
@@ -112,12 +112,15 @@ class SourceTrees:
         deadline = Deadline(UNPACK_S, f"unpacking {offer.package} {offer.version}")
         fresh.mkdir()
         said: list[str] = []
-        if child.run(
+        status = child.run(
             ["tar", "-xf", str(archive), "-C", str(fresh), "--strip-components=1", *_OURS],
             deadline=deadline,
             on_line=said.append,
             on_tick=ticking(self._progress, deadline),
-        ):
+        )
+        if status < 0:
+            raise Killed(deadline.what)
+        if status:
             self._store.require_space(1, deadline.what)
             raise SourceUnavailable(
                 f"{deadline.what} failed: {' '.join(said[-3:])}",

@@ -10,6 +10,7 @@ Below `root` (UEVT_CACHE, else the user's cache directory):
 - `trees/<package>/`: what is known of a user's tree, whose copy is in `sources/`
 - `initramfs/`: what images whose drivers are modules begin with
 - `roots/`, `snapshots/`, `durations/`: of guests; see `vm` and the plugin
+- `bisect/`: bisections under way
 - `work/`: builds under way, `logs/`: make's output, `lock` and `lock.holder`
 """
 
@@ -30,9 +31,9 @@ from pathlib import Path
 
 from kernels import lock, tools
 from kernels.catalog import KernelEntry
-from kernels.errors import MIB, StoreFull, StoreUnusable
-from kernels.files import read_json, sync, write_json
-from kernels.progress import Progress
+from kernels.errors import MIB, StoreBusy, StoreFull, StoreUnusable
+from kernels.files import UNFINISHED, read_json, sync, write_json
+from kernels.progress import Progress, silent
 
 SCHEMA = 1
 IMAGE = "bzImage"
@@ -223,6 +224,14 @@ class Store:
             of=entry.of,
         )
 
+    def configuration(self, sha256: str) -> str | None:
+        """The text of a kept configuration with this digest, None where no kernel has it."""
+        for record in sorted((self.root / "kernels").glob(f"*/{RECORD}")):
+            if (read_json(record) or {}).get("config_sha256") == sha256:
+                with suppress(OSError):
+                    return (record.parent / CONFIG).read_text(encoding="utf-8", errors="replace")
+        return None
+
     def used(self, path: Path) -> None:
         """Stamp something of the store as used now, for whoever bounds its size.
 
@@ -314,12 +323,27 @@ class Store:
             raise StoreUnusable(self.root, why) from error
         try:
             with lock.held(self.root / "lock", what, progress, wait_s):
-                shutil.rmtree(self.root / "work", ignore_errors=True)
+                self._sweep()
                 yield
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
             raise StoreFull(self.root, what, None, self._free()) from error
+
+    def tidy(self) -> None:
+        """Remove what killed builders left behind, unless somebody builds."""
+        work = self.root / "work"
+        if not (work.is_dir() and any(work.iterdir())):
+            return
+        with suppress(StoreBusy, StoreUnusable), self.locked("tidying", silent, wait_s=0.0):
+            pass
+
+    def _sweep(self) -> None:
+        """Remove what is of no use when nobody builds; we hold the lock."""
+        shutil.rmtree(self.root / "work", ignore_errors=True)
+        for pattern in ("names", "trees/*", "downloads"):
+            for unfinished in self.root.glob(f"{pattern}/*{UNFINISHED}"):
+                unfinished.unlink(missing_ok=True)
 
     def require_space(self, needed_mib: int, what: str) -> None:
         """Raise StoreFull unless that much is free for us on the store's file system."""

@@ -49,18 +49,41 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"conformance.usermodules", "conformance.complaints"},
     "conformance.complaints": {"conformance.outcome"},
     "conformance.contract": BELOW_CASES | {"conformance.cases"},
-    "conformance.specification": BELOW_CASES | {"conformance.cases", "conformance.contract"},
-    "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases"},
+    "conformance.pages": set(),
+    "conformance.specification": BELOW_CASES
+    | {"conformance.cases", "conformance.contract", "conformance.pages"},
+    "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases", "conformance.pages"},
+    "conformance.report_command": {"conformance.cases", "conformance.contract"}
+    | {"conformance.report", "kernels"},
     "conformance.options": {"conformance.report"},
     "conformance.resuming": {"conformance.options", "conformance.outcome", "conformance.report"},
     "conformance.plugin": BELOW_PLUGIN
     | {"conformance.options", "conformance.resuming", "kernels", "vm"},
-    "conformance.against": {"conformance.plugin", "conformance.report"},
+    "conformance.compare_command": {"conformance.outcome", "conformance.report", "kernels"},
+    "conformance.history_command": {"conformance.report"},
+    "conformance.expectations_command": {
+        *("conformance.abi", "conformance.contract", "conformance.specification"),
+        *("conformance.expectations", "conformance.report", "kernels"),
+    },
+    "conformance.against": {
+        *("conformance.compare_command", "conformance.plugin", "conformance.report"),
+    },
     "conformance.sessions": {"conformance.options", "conformance.report", "kernels", "vm"},
+    "conformance.pytest_session": {"conformance.plugin", "conformance.report"},
     "conformance.kernel_commands": {"conformance.report", "kernels"},
+    "conformance.export_command": {"conformance.report"},
+    "conformance.bisect_judge": {"conformance.abi", "conformance.cases", "conformance.contract"}
+    | {"conformance.options", "conformance.outcome", "conformance.report"}
+    | {"conformance.specification", "kernels"},
+    "conformance.bisect_walk": {"conformance.bisect_judge", "conformance.report", "kernels"},
+    "conformance.bisect_command": {"conformance.bisect_judge", "conformance.bisect_walk"}
+    | {"conformance.report", "conformance.sessions", "kernels"},
     "conformance.cli": BELOW_PLUGIN
     | {"conformance.against", "conformance.options", "conformance.plugin", "conformance.sessions"}
-    | {"conformance.kernel_commands", "conformance.resuming", "kernels", "vm"},
+    | {"conformance.bisect_command", "conformance.compare_command", "conformance.export_command"}
+    | {"conformance.expectations_command", "conformance.history_command"}
+    | {"conformance.kernel_commands", "conformance.report_command", "conformance.resuming"}
+    | {"kernels", "vm"},
     "kernels": set(),
     # The guest's half runs without a host around it; the channel's framing is shared.
     "vm.guest": {"vm.wire"},

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.report import configuration
 from kernels.store import BuiltKernel
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,7 +59,9 @@ def test_conformance_of_6_12(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     assert known == {"eprobe.holds_the_event.ioctl", "format.array_length"}
     assert len(outcomes) >= 200
     assert results["kernel"]["config_sha256"] == built_kernel.config_sha256
-    for name in ("journal.jsonl", "junit.xml", "results.ktap", "console.log"):
+    assert results["kernel"]["build"] == built_kernel.key
+    assert configuration.kept(out, built_kernel.config_sha256) == built_kernel.config.read_text()
+    for name in ("journal.jsonl", "junit.xml", "results.ktap", "report.html", "console.log"):
         assert (out / name).stat().st_size > 0
 
 

@@ -47,6 +47,15 @@ def test_colour_can_be_forced(tmp_path: Path) -> None:
     assert done.stdout == "uevt: model (profile 6.12.117) \x1b[32mself-check ok\x1b[0m\n"
 
 
+def test_in_a_workflow_the_verdict_stays_the_last_line(tmp_path: Path) -> None:
+    summary = tmp_path / "summary.md"
+    workflow = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
+    done = uevt("--kernel", "model", *FEW, f"--out={tmp_path / 'out'}", **workflow)
+    verdict = "uevt: model (profile 6.12.117) self-check ok"
+    assert (done.stdout.splitlines()[-1], done.stderr) == (verdict, "")
+    assert summary.read_text() == f"<h3>{verdict}</h3>\n\n"
+
+
 def on_a_terminal(*arguments: str, **environment: str) -> str:
     said, code = pexpect.run(  # type: ignore[str-unpack]
         f"{UEVT} run {' '.join(arguments)}",

@@ -13,10 +13,10 @@ import re
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from vm.errors import AcceleratorTrouble
 from vm.process import Qemu
+from vm.scratch import appear, scratch
 
 
 class Verdict(StrEnum):
@@ -83,8 +83,8 @@ def prove(
             decided = _try(kernel, qemu, cache / "accelerator.log", seconds)
             _remember(store, key, decided)
         else:
-            with TemporaryDirectory(prefix="uevt-") as scratch:
-                decided = _try(kernel, qemu, Path(scratch) / "accelerator.log", seconds)
+            with scratch() as work:
+                decided = _try(kernel, qemu, work / "accelerator.log", seconds)
     except OSError as error:
         raise AcceleratorTrouble(
             f"KVM could not be tried: {error}", mend=f"check {kernel}, {qemu} and {cache}"
@@ -154,6 +154,4 @@ def _remember(store: Path, key: str, accelerator: Accelerator) -> None:
     except (OSError, ValueError, RecursionError):
         verdicts = {}
     verdicts[key] = asdict(accelerator)
-    new = store.with_suffix(f".{os.getpid()}")
-    new.write_text(json.dumps(verdicts, indent=1))
-    new.replace(store)
+    appear(store, json.dumps(verdicts, indent=1).encode())

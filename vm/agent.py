@@ -38,6 +38,9 @@ A call is a list; integers are the kernel's, bytes are in hexadecimal.  To an ac
     task; the value is its id), ["exit", STATUS] of its process, ["exit_task", STATUS] of itself
     alone, and ["die"], by SIGKILL.
 
+["unseen", CALL]
+    Any of these up to "take_fd", without a look at the watched memory behind it.
+
 To the supervisor, actor "": ["spawn", ACTOR], ["kill", ACTOR, SIGNAL] (value is the wait status),
 ["reset"] (nobody is left), ["ping"], ["mark", TEXT], ["info"].
 
@@ -56,6 +59,7 @@ from typing import Any
 from vm.channel import Channel
 from vm.deadline import Deadline
 from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
+from vm.guest.version import versions
 
 # More requests than any guest is sent before its state is saved.
 _RESTORED = 1 << 32
@@ -102,11 +106,15 @@ class Agent:
             channel.close()
 
     def hello(self, deadline: Deadline) -> None:
-        """Wait for the supervisor's first word.  Raises NoAnswer, ChannelBroken."""
+        """Wait for the supervisor's first word.
+
+        Raises NoAnswer, and ChannelBroken for what is no agent, or one of another version.
+        """
         while (first := self._supervisor.take()) is None:
             self._wait([self._supervisor], deadline)
         if "hello" not in first:
             raise ChannelBroken("the agent did not begin with hello")
+        _require_ours(first.get("agent"))
 
     def call(
         self, actor: str, calls: Sequence[Call], watch: Watch, deadline: Deadline
@@ -325,8 +333,11 @@ def _is_result(result: object, watched: int) -> bool:
     Everybody above takes value, errno, data and watch for granted.
     """
     match result:
-        case {"value": int(), "errno": int(), "data": data, "watch": list(watch)}:
-            return _is_hex(data) and len(watch) == watched and all(map(_is_seen, watch))
+        case {"value": int(value), "errno": int(errno), "data": data, "watch": list(watch)}:
+            # To JSON, and to match, true is a number.
+            numbers = not isinstance(value, bool) and not isinstance(errno, bool)
+            whole = len(watch) == watched and all(map(_is_seen, watch))
+            return numbers and errno >= 0 and _is_hex(data) and whole
     return False
 
 
@@ -345,3 +356,14 @@ def _is_hex(text: object) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _require_ours(told: object) -> None:
+    """Raise ChannelBroken unless the agent is made of the same files as we are."""
+    ours = versions()
+    theirs = told if isinstance(told, dict) else {}
+    # Not all of ours need be in the guest.
+    differing = sorted(name for name, sum_ in theirs.items() if ours.get(name) != sum_)
+    if differing or "wire.py" not in theirs:
+        which = ", ".join(differing) or "it does not say which"
+        raise ChannelBroken(f"the agent in the guest is of another version: {which}")

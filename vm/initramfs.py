@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from vm import elf
 from vm.errors import HostTrouble
+from vm.scratch import scratch
 
 #: What has to be loaded before there are a root and a channel, where it is not built in.
 NEEDED = ("virtio_pci", "9pnet_virtio", "9p", "virtio_console")
@@ -49,15 +49,15 @@ def pack(modules: Sequence[tuple[str, bytes]], directory: Path) -> Path:
     if place.is_file():
         return place
     directory.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory) as work:
+    with scratch(directory) as work:
         config = Config()
         config.busybox = str(busybox)
         config.access = _ACCESS
         for name, content in modules:
-            file = Path(work, f"{name}.ko")
+            file = work / f"{name}.ko"
             file.write_bytes(content)
             config.modfiles.append(str(file))
-        fresh = Path(work, "initramfs")
+        fresh = work / "initramfs"
         with fresh.open("wb") as out:
             mkinitramfs(out, config)
             out.flush()

@@ -165,6 +165,10 @@ class Machine:
         basis = f"{seconds:g} s x {self.slowness:.3g} for {self.spec.accelerator.name}"
         return Deadline(seconds * self.slowness, what, basis)
 
+    def answer(self, actor: str) -> Deadline:
+        """What an actor has for an answer where nothing else is said."""
+        return self.deadline(_CALL, f"answer from actor {actor!r}")
+
     def call(
         self,
         actor: str,
@@ -184,7 +188,7 @@ class Machine:
         if self._power is None:
             raise ChannelBroken("the machine is closed")
         if deadline is None:
-            deadline = self.deadline(_CALL, f"answer from actor {actor!r}")
+            deadline = self.answer(actor)
         try:
             return self._power.agent.call(actor, calls, watch, deadline)
         except (ActorDied, ChannelBroken, NoAnswer) as trouble:

@@ -14,7 +14,6 @@ import shlex
 import stat
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from virtme.cpiowriter import CpioWriter, FileMetaData
 
 from vm import elf, guest_code
 from vm.errors import HostTrouble
+from vm.scratch import appear
 
 _NEEDS = Path(__file__).parent / "guest" / "needs.py"
 #: Where the package vm is.
@@ -62,8 +62,8 @@ def root_archive(python: Path, cache: Path) -> Path:
     stamps = {str(path): _stamp(path) for path in needed}
     # In this order: an archive without its stamps is made again.
     known.unlink(missing_ok=True)
-    _appear(archive, _archive(needed))
-    _appear(known, json.dumps(stamps).encode())
+    appear(archive, _archive(needed))
+    appear(known, json.dumps(stamps).encode())
     return archive
 
 
@@ -78,20 +78,6 @@ def _is_current(known: Path) -> bool:
 def _stamp(path: Path) -> list[int]:
     status = path.stat()
     return [status.st_size, status.st_mtime_ns, status.st_ino]
-
-
-def _appear(path: Path, content: bytes) -> None:
-    """A file with its whole content, or no file."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-        try:
-            file.write(content)
-            file.flush()
-            # A store may be filled by one user and read by others.
-            os.fchmod(file.fileno(), 0o644)
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
 
 
 def _needed(python: Path) -> list[Path]:

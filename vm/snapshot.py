@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from vm.argv import MachineSpec, find_qemu, port_names, qemu_argv
 
-SCHEMA = 1
+SCHEMA = 2
 STATE = "state"
 RECORD = "record.json"
 CONSOLE = "console.log"
@@ -83,7 +83,9 @@ class Snapshots:
                 str(record["sha256"]),
                 dict(record["info"]),
             )
-            whole = record["schema"] == SCHEMA and found.state.stat().st_size == found.size
+            # Of a directory that was copied or renamed the key is another one's.
+            ours = (record["schema"], record["key"]) == (SCHEMA, key)
+            whole = ours and found.state.stat().st_size == found.size
         except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError):
             return None
         with suppress(OSError):
@@ -97,7 +99,7 @@ class Snapshots:
         Raises OSError where nothing can be written.
         """
         self._directory.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self._directory / f"{key}.lock", blocking=False)
+        lock = FileLock(self._lock(key), blocking=False)
         try:
             lock.acquire()
         except Timeout:
@@ -119,6 +121,7 @@ class Snapshots:
         state = scratch / STATE
         record = {
             "schema": SCHEMA,
+            "key": key,
             "size": state.stat().st_size,
             "sha256": _sha256(state),
             "info": info,
@@ -135,6 +138,16 @@ class Snapshots:
             with suppress(OSError):
                 (self._directory / key).rename(grave / key)
             shutil.rmtree(grave, ignore_errors=True)
+
+    def tidy(self) -> None:
+        """Remove what makers left behind that were killed, whatever they made."""
+        for key in {left.name.partition(".")[0] for left in self._directory.glob("*.*/")}:
+            with suppress(Timeout, OSError), FileLock(self._lock(key), blocking=False):
+                self._sweep(key)
+        self._remove_locks()
+
+    def _lock(self, key: str) -> Path:
+        return self._directory / f"{key}.lock"
 
     def _sweep(self, key: str) -> None:
         """Remove what makers of this key left behind that were killed; we hold its lock."""

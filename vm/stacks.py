@@ -52,16 +52,12 @@ def frames(lines: Sequence[str]) -> tuple[str, ...]:
 
     `lines` are the report, its headline first, without stamps.
     """
+    if (end := _last("</NMI>", lines)) is not None:
+        return _interrupted(lines, end)
     stopped = next((n for n, line in enumerate(lines) if n and _AT.search(line)), 0)
-    at = _interrupted(lines) or _first(_AT, lines[stopped:]) or _first(_IN, lines[:1])
+    at = _first(_AT, lines[stopped:]) or _first(_IN, lines[:1])
     after = list(dropwhile(lambda line: not _TRACE.match(line), lines[stopped:]))[1:]
-    found = [
-        each
-        for line in takewhile(lambda line: not _is_end(line), after)
-        if (each := _FRAME.match(line))
-    ]
-    sure = [each for each in found if not each[1]]
-    calls = _useful([_name(each[2]) for each in (sure or found)])
+    calls = _calls(takewhile(lambda line: not _is_end(line), after))
     if at is None or _REPORTING.fullmatch(at):
         return tuple(calls)
     rest = calls[calls.index(at) + 1 :] if at in calls else calls
@@ -77,11 +73,27 @@ def fingerprint(kind: str, functions: Sequence[str], headline: str) -> str:
     return f"{kind}:{top or _without_numbers(headline)}"
 
 
-def _interrupted(lines: Sequence[str]) -> str | None:
-    """The function that an NMI found running: at the bottom of the NMI's own stack."""
-    end = next((n for n, line in enumerate(lines) if "</NMI>" in line), 0)
-    found = _FRAME.match(lines[end - 1]) if end else None
-    return None if found is None else _name(found[2])
+def _interrupted(lines: Sequence[str], end: int) -> tuple[str, ...]:
+    """The functions that an NMI found running, whose own stack ends at a line.
+
+    The first is at the bottom of that stack, unless it was an interrupt.
+    """
+    if (interrupt := _last("</IRQ>", lines)) is not None:
+        return tuple(_calls(lines[interrupt:]))
+    found = _FRAME.match(lines[end - 1])
+    calls = _calls(lines[end:])
+    return tuple(calls) if found is None else (_name(found[2]), *calls)
+
+
+def _calls(lines: Iterable[str]) -> list[str]:
+    """The functions of a stack that are of interest."""
+    found = [each for line in lines if (each := _FRAME.match(line))]
+    sure = [each for each in found if not each[1]]
+    return _useful([_name(each[2]) for each in (sure or found)])
+
+
+def _last(words: str, lines: Sequence[str]) -> int | None:
+    return next((n for n in range(len(lines) - 1, -1, -1) if words in lines[n]), None)
 
 
 def _first(pattern: re.Pattern[str], lines: Iterable[str]) -> str | None:

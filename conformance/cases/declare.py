@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -104,6 +104,8 @@ class Case:
     module: str = ""
     # What it uses of the kernel beside user_events; what another implies is not named.
     facilities: tuple[Facility, ...] = ()
+    # What it proves: the first paragraph of its docstring, on one line.
+    sentence: str = ""
 
     @property
     def surface(self) -> str:
@@ -165,7 +167,8 @@ def case(
     )
 
     def mark(function: CaseFunction) -> CaseFunction:
-        setattr(function, _ATTRIBUTE, declared)
+        sentence = " ".join((function.__doc__ or "").partition("\n\n")[0].split())
+        setattr(function, _ATTRIBUTE, replace(declared, sentence=sentence))
         return function
 
     return mark

@@ -62,12 +62,14 @@ class Comparison:
         if self.subject != "release":
             actual = context.profile if self.subject == "profile" else context.flavour
             return compare(actual, self.value)
-        found = _VERSION.match(context.release)
+        found = release_numbers(context.release)
         if found is None:
             return False
         wanted = _numbers(self.value)
-        # A release without a third number is the first of its series: 6.12 is 6.12.0.
-        return compare([*_numbers(found[0]), 0][: len(wanted)], wanted)
+        return compare(found[: len(wanted)], wanted)
+
+    def __str__(self) -> str:
+        return f"{self.subject} {self.sign} {self.value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,18 @@ class Condition:
     def holds(self, context: KernelContext) -> bool:
         """Whether the condition is meant for this kernel."""
         return all(each.holds(context) for each in self.comparisons)
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.comparisons))
+
+
+def release_numbers(release: str) -> list[int] | None:
+    """The three numbers of a release; None for what is no release.
+
+    One without a third number is the first of its series: 6.12 is 6.12.0.
+    """
+    found = _VERSION.match(release)
+    return None if found is None else [*_numbers(found[0]), 0][:3]
 
 
 def _comparison(text: str) -> Comparison:

@@ -7,7 +7,7 @@ One ``[[expectation]]`` table per deviation; CONTRIBUTING shows how to write one
 ``field``     what deviates: ``errno``, ``value``, ``data``, ``memory`` or ``literal``
 ``pattern``   a regular expression the whole observed text must match; ``.`` matches newlines
 ``when``      for which kernels it is meant: see ``condition``
-``reason``    one sentence for the report
+``reason``    one sentence for the report; one that begins with TODO is still to be written
 ``url``       where it was reported (optional)
 ``fixed_by``  title of the commit that mends it (optional)
 """
@@ -29,13 +29,22 @@ from conformance.outcome import Blame, CaseResult, Mismatch, Outcome
 DIRECTORY = Path(__file__).parent
 """Where the expectations of this suite are kept."""
 
+TODO = "TODO"
+"""What the reason of a proposed expectation begins with, until a person has written one."""
+
+NOT_SEEN = "expected and not seen: "
+"""What the reason of an XPASS begins with."""
+
 _REQUIRED = ("case", "step", "field", "pattern", "when", "reason")
 _OPTIONAL = ("url", "fixed_by")
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One known deviation.  ``steps`` is None when it may be seen at any step."""
+    """One known deviation.  ``steps`` is None when it may be seen at any step.
+
+    ``file`` holds it, as its ``number``th table, counted from 1.
+    """
 
     case: str
     steps: frozenset[int] | None
@@ -45,6 +54,8 @@ class Expectation:
     reason: str
     url: str = ""
     fixed_by: str = ""
+    file: Path = Path()
+    number: int = 0
 
     def about(self, case_id: str) -> bool:
         """Whether it speaks of this case, or of the function this is a variant of."""
@@ -119,7 +130,7 @@ class Expectations:
 def _with(result: CaseResult, outcome: Outcome, entries: Sequence[Expectation]) -> CaseResult:
     reason = "; ".join(str(each) for each in entries)
     if outcome is Outcome.XPASS:
-        reason = f"expected and not seen: {reason}"
+        reason = NOT_SEEN + reason
     return replace(result, outcome=outcome, blame=Blame.KERNEL, reason=reason)
 
 
@@ -165,10 +176,19 @@ class _Table:
             field=self._text("field"),
             pattern=self._pattern(),
             when=self._condition(),
-            reason=self._text("reason"),
+            reason=self._reason(),
             url=self._text("url") if "url" in self.table else "",
             fixed_by=self._text("fixed_by") if "fixed_by" in self.table else "",
+            file=self.file,
+            number=self.number,
         )
+
+    def _reason(self) -> str:
+        reason = self._text("reason")
+        if reason.startswith(TODO):
+            mend = "say why the kernel deviates, and who knows of it; or take the table out"
+            raise self._error("reason", "is still to be written", mend)
+        return reason
 
     def _text(self, key: str) -> str:
         value = self.table[key]

@@ -19,9 +19,11 @@ from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
 from conformance.options import asked, declare, open_ktap, settle
 from conformance.plugin.controller import INPUT, NAME, Controller, refuse, results_directory
+from conformance.plugin.limits import RunLimit
 from conformance.plugin.order import Earlier
 from conformance.plugin.running import NoExpression, Running, case_of, expression
 from conformance.plugin.target import KERNELS, Target, resolve
+from conformance.plugin.tidying import tidy
 from conformance.plugin.trial import try_image
 from conformance.plugin.worker import Worker
 from conformance.report.errors import ReportError
@@ -32,6 +34,7 @@ from kernels.errors import KernelsError, KernelTrouble, UserMistake
 from vm.errors import VmError
 from vm.leash import tie
 
+_RUNNING = "uevt-running"
 _WORKER = pytest.StashKey[Worker]()
 _CONTROLLER = pytest.StashKey[Controller]()
 
@@ -87,18 +90,27 @@ def pytest_configure(config: pytest.Config) -> None:
         # Who is told of what we find out is gone when the controller is.
         tie(told["controller"])
         directory = Path(told["directory"]) / worker_input["workerid"]
+        limit = None if told["limit"] is None else RunLimit(**told["limit"])
         target = Target.from_json(told["target"])
-        _judge_here(config, target, directory, Earlier(**told["earlier"]))
+        _judge_here(config, target, directory, Earlier(**told["earlier"]), limit)
     elif _CONTROLLER in config.stash:
         controller = config.stash[_CONTROLLER]
         config.pluginmanager.register(controller, NAME)
-        _judge_here(config, controller.target, controller.directory, controller.earlier)
+        directory, earlier = controller.directory, controller.earlier
+        _judge_here(config, controller.target, directory, earlier, controller.limit)
 
 
 def _controller(config: pytest.Config) -> Controller:
+    if not __debug__:
+        why = "Python was told to leave out assertions, which are what a case states"
+        raise UserMistake(why, "unset PYTHONOPTIMIZE, and leave out -O")
+    for name in (NAME, _RUNNING):
+        if config.pluginmanager.is_blocked(name):
+            raise UserMistake(f"nothing is judged without {name}", f"leave out -p no:{name}")
     expression(config.option.keyword)
     Expectations.load()
     ktap = open_ktap(config.option.ktap)
+    tidy()
     target = resolve(config.option)
     try_image(target)
     words = asked(config.option)
@@ -110,11 +122,17 @@ def _unable(config: pytest.Config, error: Exception, ending: Ending) -> int:
     return exit_code(ending, ExitStyle(config.option.exit_style or "default"))
 
 
-def _judge_here(config: pytest.Config, target: Target, directory: Path, earlier: Earlier) -> None:
+def _judge_here(
+    config: pytest.Config,
+    target: Target,
+    directory: Path,
+    earlier: Earlier,
+    limit: RunLimit | None,
+) -> None:
     anew = config.option.isolation == "case"
-    worker = Worker(target, directory, Expectations.load(), anew=anew)
+    worker = Worker(target, directory, Expectations.load(), anew=anew, limit=limit)
     config.stash[_WORKER] = worker
-    config.pluginmanager.register(Running(worker, target, earlier), "uevt-running")
+    config.pluginmanager.register(Running(worker, target, earlier), _RUNNING)
 
 
 def _told(error: Exception) -> str:

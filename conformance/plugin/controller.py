@@ -16,6 +16,7 @@ import pytest
 
 from conformance.outcome import CaseResult, Contradiction, decode, settle
 from conformance.plugin.coverage import NoCoverage
+from conformance.plugin.limits import RunLimit
 from conformance.plugin.order import Durations, Earlier
 from conformance.plugin.recorder import Recorder
 from conformance.plugin.target import Target
@@ -39,6 +40,13 @@ BESIDE = "uevt_beside"
 CONTRADICTIONS = "uevt_contradictions"
 START = "uevt_start"
 BEGUN = "uevt_begun"
+EXPECTED = "uevt_expected"
+
+
+class Witness:
+    """A plugin that is told the exit code of a run that has ended with a result."""
+
+    code: int | None = None
 
 
 def refuse(config: pytest.Config, why: str, ending: Ending = Ending.USAGE) -> NoReturn:
@@ -109,7 +117,15 @@ class Controller:
         suspects = [running.id for running in before.deaths]
         seconds = self._durations.read()
         self.earlier = Earlier(seconds, self._recorder.ended, suspects)
+        self.limit = RunLimit.of(config.option.deadline)
         self._selected = 0
+        # Of them, those that are to be run here and now.
+        self._left = 0
+        # What every process that runs cases has selected for that, and what it could not find.
+        self._expected = 0
+        self._lost: tuple[str, ...] = ()
+        # What was not selected and has a result all the same.
+        self._beside = 0
         self._abandoned = False
         self._interrupted = False
         self._record: RunRecord | None = None
@@ -127,7 +143,7 @@ class Controller:
         how = "had ended" if self._recorder.over else "lacked no case"
         sys.stderr.write(f"uevt: {_shown(self.directory)} {how}; its reports are written again\n")
         self._begin(0)
-        code = self._finish("")
+        code = self._finish()
         for view in self._views:
             view.end(self._record)
         return code
@@ -144,6 +160,7 @@ class Controller:
             "directory": str(self.directory),
             "earlier": asdict(self.earlier),
             "controller": os.getpid(),
+            "limit": None if self.limit is None else asdict(self.limit),
         }
         node.workerinput[INPUT] = json.dumps(told)
 
@@ -165,6 +182,7 @@ class Controller:
             self._selected = self._recorder.plan(left)
         except ReportError as error:
             refuse(self._config, f"{error}; {error.mend}")
+        self._left = left
         before, selected = self._recorder.earlier, frozenset(self.earlier.ended)
         for view in self._views:
             view.begin(self._selected)
@@ -204,11 +222,14 @@ class Controller:
         for beside in getattr(report, BESIDE):
             # It was not selected, and counts all the same: once, for all guests.
             told = CaseResult.from_json(beside)
-            self._selected += self._recorder.beside(told)
+            self._beside += self._recorder.beside(told)
             for view in self._views:
                 view.remark(told)
         for found in getattr(report, CONTRADICTIONS):
             self._recorder.contradicted(decode(Contradiction, found, CONTRADICTIONS))
+        expected = getattr(report, EXPECTED)
+        self._expected = max(self._expected, expected["selected"])
+        self._lost = tuple(expected["lost"])
         self._recorder.guest_started(getattr(report, START))
         self._ended(result)
 
@@ -263,24 +284,42 @@ class Controller:
             session.exitstatus = exit_code(Ending.USAGE, style)
             return
         try:
-            session.exitstatus = self._finish(INTERRUPTED if self._interrupted else "")
+            code = self._finish()
         except OSError as error:
             self._tell_disk(error)
             session.exitstatus = exit_code(Ending.HOST, style)
+            return
+        session.exitstatus = code
+        for witness in self._config.pluginmanager.get_plugins():
+            if isinstance(witness, Witness):
+                witness.code = code
 
-    def _finish(self, note: str) -> int:
+    def _finish(self) -> int:
         """Write the results; the exit code.  Raises OSError."""
+        away = self._taken_away()
+        note = INTERRUPTED if self._interrupted else away
         record = self._recorder.finish(self._selected, note)
         self._durations.remember({case.id: case.duration_s for case in record.cases})
         if self._config.option.out is None and self.directory.parents[1] == _results(self._config):
             link_latest(self.directory)
         self._record = record
         return exit_code(
-            Ending.INTERRUPTED if note else ending_of(record.verdict),
+            Ending.INTERRUPTED if self._interrupted else ending_of(record.verdict),
             ExitStyle(self._config.option.exit_style),
             origin=self.target.origin,
             require=self._config.option.require,
         )
+
+    def _taken_away(self) -> str:
+        """Why cases that were to run did not, "" when all did; they count as selected."""
+        away = self._expected - self._left
+        why = []
+        if away > 0:
+            why.append(f"{away} cases were taken away by a plugin or an option of pytest")
+        if self._lost:
+            why.append(f"not collected: {', '.join(self._lost)}")
+        self._selected += max(0, away) + len(self._lost) + self._beside
+        return "; ".join(why)
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
@@ -290,9 +329,17 @@ class Controller:
         if self._record is not None:
             # The guests have ended with the processes that ran them.
             self._tell_coverage()
+            self._show(self._record)
             self._recorder.join_consoles()
         for view in self._views:
             view.end(self._record)
+
+    def _show(self, record: RunRecord) -> None:
+        try:
+            self._recorder.show(record)
+        except OSError as error:
+            # All that it says is in results.json.
+            sys.stderr.write(f"uevt: no report.html: {error}\n")
 
     def _tell_coverage(self) -> None:
         if not self.target.counted:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels.errors import HostTrouble
+from vm.scratch import scratch
 
 # Where the kernel shows counters: below it the path that an object had when it was compiled.
 _DEBUGFS = "/sys/kernel/debug/gcov"
@@ -115,15 +115,15 @@ def _lines(said: dict[str, Any], source: str) -> list[dict[str, Any]]:
 
 def _gcov(notes: Path, counters: Path | None = None) -> dict[str, Any]:
     """What gcov says of an object: that it was never run, without counters."""
-    with tempfile.TemporaryDirectory(prefix="uevt-gcov-") as scratch:
+    with scratch() as directory:
         # It looks for both beside each other.
-        shutil.copyfile(notes, Path(scratch) / notes.name)
+        shutil.copyfile(notes, directory / notes.name)
         if counters is not None:
-            shutil.copyfile(counters, Path(scratch) / notes.with_suffix(COUNTERS).name)
+            shutil.copyfile(counters, directory / notes.with_suffix(COUNTERS).name)
         try:
             done = subprocess.run(
                 ["gcov", "--json-format", "--stdout", "--branch-probabilities", notes.name],
-                cwd=scratch,
+                cwd=directory,
                 capture_output=True,
                 timeout=_GCOV_S,
                 check=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 import shlex
 import time
@@ -14,6 +15,7 @@ from conformance.attempt import Trouble
 from conformance.leftovers import ACTOR
 from conformance.outcome import Blame, Outcome, Report, timed_out
 from conformance.plugin.coverage import COUNTERS
+from conformance.plugin.limits import CASE_S, CaseTooLong, Limits, RunLimit
 from conformance.plugin.recorder import CONSOLE
 from conformance.plugin.target import Target
 from conformance.sut import executor as sut
@@ -44,6 +46,7 @@ _COUNTERS = 1 << 24
 _BOOTS = 2
 # Lines of the console that are no complaint about what a case did.
 _HARMLESS = frozenset({Kind.INIT_DIED})
+_REBUILD = "rebuild it: uevt kernels build --refresh"
 # In the place of a report's kind, of a kernel that was found where it hangs.
 _HANG = "hang"
 # The names of the agent's processes.
@@ -52,6 +55,10 @@ _OURS = re.compile(r"|python3?(\.\d+)?|uevt_.*")
 
 class ConfigLost(HostTrouble):
     """The booted kernel lacks an option that its build wanted."""
+
+
+class AnotherKernel(HostTrouble):
+    """The guest runs another kernel than the one that is to be judged."""
 
 
 def machine_spec(target: Target) -> tuple[MachineSpec, str]:
@@ -112,11 +119,18 @@ class MachineGuest:
     It begins to boot when it is made; whoever asks first waits for it (``wait_ready``).
     """
 
-    def __init__(self, target: Target, directory: Path, boots: Boots | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        directory: Path,
+        boots: Boots | None = None,
+        limit: RunLimit | None = None,
+    ) -> None:
         assert target.image is not None
         assert target.accelerator is not None
-        self._wanted = target.wanted
+        self._target = target
         self._boots = boots or Boots()
+        self._limits = Limits(limit)
         spec, self._rootless = machine_spec(target)
         slowness = target.accelerator.slowness
         self._boot_s = BOOT_S * slowness
@@ -141,7 +155,7 @@ class MachineGuest:
     def wait_ready(self) -> None:
         """Wait for the agent.
 
-        Raises what a failed boot raises, and ConfigLost.
+        Raises what a failed boot raises, ConfigLost and AnotherKernel.
         """
         try:
             self._machine.wait_ready(Deadline(self._boot_s, "agent after the boot"))
@@ -151,18 +165,32 @@ class MachineGuest:
             if self._machine.spec.append:
                 error.mend += ", or leave out --append " + shlex.join(self._machine.spec.append)
             raise
-        self._check_config()
+        self._check_kernel()
 
-    def _check_config(self) -> None:
-        """Raise ConfigLost naming the options that did not survive."""
-        config = self._machine.info.get("config")
-        if not self._wanted or config is None:
+    def _check_kernel(self) -> None:
+        """Raise AnotherKernel, or ConfigLost naming the options that did not survive."""
+        target = self._target
+        runs = self._machine.info["release"] if target.release else ""
+        if runs != target.release:
+            raise AnotherKernel(
+                f"the guest runs {runs}, and {target.release} was asked for",
+                mend=_REBUILD,
+            )
+        if not target.wanted:
             return
-        missing = lost(self._wanted, config)
+        config = self._machine.info.get("config")
+        if config is None:
+            # Every kernel of ours is built to show it.
+            raise ConfigLost("the booted kernel does not show its configuration", mend=_REBUILD)
+        missing = lost(target.wanted, config)
         if missing:
             raise ConfigLost(
                 "the booted kernel lacks what its build wanted: " + ", ".join(map(str, missing)),
-                mend="rebuild it: uevt kernels build --refresh",
+                mend=_REBUILD,
+            )
+        if target.config_sha256 not in (None, hashlib.sha256(config.encode()).hexdigest()):
+            raise AnotherKernel(
+                f"the guest's kernel has another configuration than {target.id}", mend=_REBUILD
             )
 
     def call(
@@ -172,7 +200,8 @@ class MachineGuest:
         watch: Sequence[tuple[str, int, int]] = (),
     ) -> list[dict[str, Any]]:
         """See conformance.sut.guest.Channel."""
-        return self._machine.call(actor, calls, watch)
+        deadline = self._limits.clip(self._machine.answer(actor))
+        return self._machine.call(actor, calls, watch, deadline=deadline)
 
     def deadline(self, seconds: float, what: str) -> Deadline:
         """See conformance.sut.guest.Channel."""
@@ -184,6 +213,7 @@ class MachineGuest:
 
     def mark(self, text: str) -> int:
         """See conformance.runner.Guest."""
+        self._limits.begin(self._machine.deadline(CASE_S, f"end of {text}"))
         self._mark = self._machine.mark(text)
         self._before, self._marked = self._marked, text
         return self._mark.position
@@ -212,6 +242,7 @@ class MachineGuest:
         self._keep_counters()
         with self._boots.counted():
             self._machine.pristine()
+            self._check_kernel()
         self._looked = None
         self._marked = ""
 
@@ -269,7 +300,7 @@ def _judge(error: VmError, answered_before: bool) -> tuple[Outcome, Blame]:
             return Outcome.TIMEOUT, Blame.KERNEL
         case NoAnswer():
             return timed_out(answered_before=answered_before)
-        case CallRefused():
+        case CallRefused() | CaseTooLong():
             return Outcome.ERROR, Blame.CASE
         case GuestTrouble():
             return Outcome.ERROR, Blame.GUEST

@@ -16,14 +16,14 @@ from pathlib import Path
 from conformance.outcome import CaseResult, Contradiction, Outcome
 from conformance.plugin.coverage import COUNTERS, Counted, Coverage, NoCoverage, coverage
 from conformance.plugin.target import Target
-from conformance.report import journal, junit, ktap, results
+from conformance.report import configuration, journal, junit, ktap, results
 from conformance.report.errors import ReportError
 from conformance.report.files import TEMPORARY, sweep, write_atomically
 from conformance.report.journal import JournalWriter
 from conformance.report.record import KernelFacts, RunHead, RunRecord
 from conformance.report.replay import read_journal
+from conformance.report.runs import COVERAGE
 from conformance.resuming import require_same
-from kernels.files import digest_of
 from vm.states import BOOTED, RESTORED
 
 _ROOT = Path(__file__).parents[2]
@@ -31,7 +31,6 @@ _ROOMS = ("conformance", "kernels", "vm", "fixtures/modules")
 _GIT_SECONDS = 5.0
 _NO_COUNTERS = "the kernel has to mount debugfs and be built with CONFIG_GCOV_KERNEL"
 CONSOLE = "console.log"
-COVERAGE = "coverage.json"
 QEMU_LOG = "qemu.log"
 
 
@@ -48,6 +47,7 @@ class Recorder:
         """
         self.directory = directory
         self.head = _head(target, asked)
+        self._config = target.config
         self._started = time.monotonic()
         path = directory / journal.NAME
         self._journal = JournalWriter(path, sync=not target.is_model)
@@ -174,6 +174,18 @@ class Recorder:
         write_atomically(self.directory / COVERAGE, json.dumps([one.to_json() for one in found]))
         return found
 
+    def show(self, record: RunRecord) -> None:
+        """Write the page of this run, which says what coverage.json says as well."""
+        # Processes that run cases wait for their imports, and write no page.
+        from conformance.report import html
+        from conformance.report.findings import read_findings
+        from conformance.report.matrix import matrix
+        from conformance.report.runs import Run, read_covered
+
+        run = Run(record, covered=read_covered(self.directory))
+        page = html.render_html(matrix([run]), read_findings())
+        write_atomically(self.directory / html.NAME, page)
+
     def join_consoles(self) -> None:
         """Put the consoles of guests side by side into one console.log, one after the other.
 
@@ -193,7 +205,11 @@ class Recorder:
 
     def finish(self, selected: int, note: str) -> RunRecord:
         """Write everything that is written at the end."""
-        cases = tuple(self._cases.values())
+        lost = self._lost()
+        cases = tuple(each for each in self._cases.values() if each.id not in lost)
+        if lost:
+            # What is not kept cannot be looked at, and counts as not run.
+            note = f"{len(lost)} cases are not in the journal, such as {min(lost)}"
         not_built = bool(self._not_built) and all(case.not_built for case in cases)
         why = self._not_built
         if why and not not_built:
@@ -209,6 +225,8 @@ class Recorder:
         )
         if not self.over:
             self._journal.end(note)
+        if self._config is not None:
+            configuration.keep(self._config, self.directory)
         # Until the last of them is there nobody else goes on with this run.
         results.write_results(record, self.directory / results.NAME)
         junit.write_junit(record, self.directory / junit.NAME)
@@ -221,6 +239,14 @@ class Recorder:
         if self.over:
             return self.before.elapsed_s
         return self.before.elapsed_s + time.monotonic() - self._started
+
+    def _lost(self) -> set[str]:
+        """The cases that the journal on the disk does not have as they were."""
+        try:
+            kept = read_journal(self.directory / journal.NAME).results
+        except ReportError:
+            kept = {}
+        return {name for name, result in self._cases.items() if kept.get(name) != result}
 
 
 def _head(target: Target, asked: tuple[str, ...]) -> RunHead:
@@ -237,7 +263,7 @@ def _head(target: Target, asked: tuple[str, ...]) -> RunHead:
             variant=target.variant,
             config_sha256=target.config_sha256,
             source=target.source,
-            image_sha256=None if target.image is None else digest_of(target.image),
+            build=target.build,
         ),
         host=host,
         started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

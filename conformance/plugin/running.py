@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from _pytest.mark.expression import Expression
 from _pytest.mark.structures import ParameterSet
 from _pytest.runner import runtestprotocol
 
+import conformance.cases
 from conformance.cases.declare import FULL_MARK, VARIANTS_MARK, Case, Tier, declared
 from conformance.measured import Probe
 from conformance.outcome import CaseResult, Contradiction, Outcome, encode
@@ -18,6 +21,7 @@ from conformance.plugin.controller import (
     BEGUN,
     BESIDE,
     CONTRADICTIONS,
+    EXPECTED,
     FIRST,
     RESULT,
     START,
@@ -29,12 +33,19 @@ from conformance.plugin.target import Target
 from conformance.plugin.worker import Worker
 from conformance.report.failure import render_failure
 
+# Where the cases are.
+CASES = Path(conformance.cases.__file__).resolve().parent
 _RAISED = pytest.StashKey[BaseException | None]()
+_CALLED = pytest.StashKey[bool]()
 _FAILED = frozenset({Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR})
 
 
 class NoExpression(ValueError):
     """A -k that cannot be read."""
+
+
+class NotCalled(Exception):
+    """A case that pytest did not run, as with --setup-only."""
 
 
 def case_of(item: pytest.Item) -> Case | None:
@@ -83,6 +94,9 @@ class Running:
         self._earlier = earlier
         # There are cases, if not for this kernel.
         self._any_cases = False
+        # The files that were looked through, and how many of their cases are to run.
+        self._files: set[Path] = set()
+        self._selected = 0
 
     def pytest_collection(self, session: pytest.Session) -> None:
         """The guest boots while cases are collected."""
@@ -91,9 +105,13 @@ class Running:
             self._worker.launch()
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_pycollect_makeitem(self, obj: object) -> list[pytest.Item] | None:
+    def pytest_pycollect_makeitem(
+        self, collector: pytest.Collector, obj: object
+    ) -> list[pytest.Item] | None:
         """A case that is not for this kernel is no item: making one takes its time."""
         case = declared(obj)
+        if case is not None:
+            self._files.add(collector.path)
         if case is None or case.applies(self._target.profile):
             return None
         self._any_cases = True
@@ -127,6 +145,7 @@ class Running:
             config.hook.pytest_deselected(items=dropped)
         gone = set(dropped)
         kept = [item for item in cases if item not in gone]
+        self._selected = len(kept)
         self._worker.measure_with(_probes(cases), {_named(item)[0].switch for item in kept})
         others = [item for item in items if case_of(item) is None]
         items[:] = others + ordered(kept, _named, self._earlier, config.option.shuffle)
@@ -152,7 +171,10 @@ class Running:
             item.stash[_RAISED] = None
             # Fixtures are made anew for every attempt.
             item._initrequest()  # type: ignore[attr-defined]
+            item.stash[_CALLED] = False
             runtestprotocol(item, log=False, nextitem=nextitem)
+            if item.stash[_RAISED] is None and not item.stash[_CALLED]:
+                return NotCalled("pytest made what the case needs, and did not run it")
             return item.stash[_RAISED]
 
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -163,6 +185,8 @@ class Running:
         report = _report(item, result, first, self._worker.contradictions)
         setattr(report, BESIDE, [each.to_json() for each in self._worker.take_beside()])
         setattr(report, START, self._worker.start)
+        lost = sorted(path.name for path in _files(item.config) - self._files)
+        setattr(report, EXPECTED, {"selected": self._selected, "lost": lost})
         item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
@@ -174,11 +198,22 @@ class Running:
         """Keep what a case raised, in whatever phase: the judgement needs the exception."""
         if call.excinfo is not None and item.stash.get(_RAISED, False) is None:
             item.stash[_RAISED] = call.excinfo.value
+        if call.when == "call":
+            item.stash[_CALLED] = True
         return (yield)
 
     def pytest_unconfigure(self) -> None:
         """End the guest."""
         self._worker.close()
+
+
+@cache
+def _files(config: pytest.Config) -> frozenset[Path]:
+    """The files that a run of all cases has to look through; none where single ones were named."""
+    named = {(config.invocation_params.dir / arg).resolve() for arg in config.args}
+    if not named & {CASES, CASES.parent}:
+        return frozenset()
+    return frozenset(CASES.glob("test_*.py"))
 
 
 class _Matcher:

@@ -18,6 +18,7 @@ from conformance.usermodules import UserModule
 from kernels.build import ensure
 from kernels.catalog import KernelEntry
 from kernels.errors import LostOptions, UserMistake
+from kernels.files import digest_of
 from kernels.flavours import flavour
 from kernels.image import release_of
 from kernels.loadable import ModulesDirectory
@@ -37,13 +38,16 @@ MODEL = "model"
 KERNELS = ("kernel", "image", "tree")
 # The contract the model judges itself by when no --abi is given.
 MODEL_ABI = "6.12.117"
+# Members of a target that are files.
+_FILES = ("image", "initramfs", "config")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """The kernel under test.  ``image`` None is the model in the place of a kernel.
 
-    ``variant`` says what a kernel that we changed is a variant of.  ``wanted`` are the
+    ``variant`` says what a kernel that we changed is a variant of.  ``config`` is the file of its
+    configuration where it is known, ``build`` identifies the very kernel.  ``wanted`` are the
     configuration lines the guest must really have, ``modules`` the files of helper modules
     for it by name, ``inserted`` the user's own, to be loaded before the first case;
     ``initramfs`` loads the drivers of an image that has them as modules; ``counted`` are the
@@ -58,7 +62,9 @@ class Target:
     initramfs: Path | None = None
     source: str | None = None
     variant: str | None = None
+    config: Path | None = None
     config_sha256: str | None = None
+    build: str | None = None
     wanted: tuple[str, ...] = ()
     append: tuple[str, ...] = ()
     modules: Mapping[str, Path] = field(default_factory=dict)
@@ -91,7 +97,7 @@ class Target:
     def to_json(self) -> dict[str, Any]:
         """For a worker process."""
         plain = asdict(self)
-        for name in ("image", "initramfs"):
+        for name in _FILES:
             plain[name] = None if plain[name] is None else str(plain[name])
         plain["modules"] = {name: str(path) for name, path in self.modules.items()}
         plain["inserted"] = [{**asdict(each), "file": str(each.file)} for each in self.inserted]
@@ -107,8 +113,7 @@ class Target:
         return cls(
             **{
                 **plain,
-                "image": None if plain["image"] is None else Path(plain["image"]),
-                "initramfs": None if plain["initramfs"] is None else Path(plain["initramfs"]),
+                **{name: None if plain[name] is None else Path(plain[name]) for name in _FILES},
                 "wanted": tuple(plain["wanted"]),
                 "append": tuple(plain["append"]),
                 "modules": {name: Path(path) for name, path in plain["modules"].items()},
@@ -188,6 +193,7 @@ def _image(options: Namespace) -> Target:
         image=image,
         initramfs=initramfs,
         source=_told(f"image {image.name}", inserted),
+        build=digest_of(image),
         append=appended(options.append, image, accelerator),
         inserted=inserted,
         accelerator=accelerator,
@@ -240,7 +246,9 @@ def _built(options: Namespace) -> Target:
         image=built.image,
         source=_told(built.source, inserted),
         variant=f"of {built.of}" if built.of else None,
+        config=built.config,
         config_sha256=built.config_sha256,
+        build=built.key,
         wanted=built.wanted,
         append=appended(options.append, built.image, accelerator),
         modules=_modules(entry, store, progress),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 
 from conformance.plugin.guests import BOOT_S, machine_spec, saved_states
 from conformance.plugin.target import Target
@@ -14,6 +12,7 @@ from vm.deadline import Deadline
 from vm.errors import BootFailed, NoRoot, VmError
 from vm.findings import FATAL, classify
 from vm.machine import Machine
+from vm.scratch import scratch
 from vm.snapshot import snapshot_key
 
 
@@ -37,10 +36,10 @@ def try_image(target: Target) -> None:
 def _tried(spec: MachineSpec) -> VmError | None:
     """What a boot came to; its state is saved for the guests.  Raises NoRoot, OSError."""
     deadline = Deadline(BOOT_S * spec.accelerator.slowness, "agent after the boot")
-    with tempfile.TemporaryDirectory(prefix="uevt-") as directory:
+    with scratch() as directory:
         try:
             Machine.boot(
-                spec, directory=Path(directory), deadline=deadline, snapshots=saved_states()
+                spec, directory=directory, deadline=deadline, snapshots=saved_states()
             ).close()
         except NoRoot:
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from conformance.cases.declare import Case
@@ -10,15 +11,19 @@ from conformance.expectations.condition import KernelContext
 from conformance.expectations.loader import Expectations
 from conformance.facilities import promised_by
 from conformance.measured import Probe
-from conformance.outcome import CaseResult, Contradiction, Outcome, lost, settle
+from conformance.outcome import Blame, CaseResult, Contradiction, Outcome, lost, settle
 from conformance.plugin.guests import Boots, MachineGuest, explain
+from conformance.plugin.limits import RunLimit
 from conformance.plugin.target import Target
+from conformance.program.codec import digest
 from conformance.runner import Guest, Runner
 from conformance.sut.user_events import UserEvents
 from vm.errors import VmError
 
 Attempt = Callable[[], BaseException | None]
 
+# The digest of a program without operations.
+_NOTHING = digest([])
 # Ends of a case that need no question to the kernel about its dated switches.
 _EXPLAINED = frozenset({Outcome.PASS, Outcome.XFAIL, Outcome.SKIP})
 
@@ -27,7 +32,7 @@ class Worker:
     """Runs cases on one guest of a target.
 
     ``directory`` is for console.log; ``anew`` gives every case a kernel in which nothing
-    has happened.
+    has happened; no case is begun after ``limit``.
     """
 
     def __init__(
@@ -37,7 +42,9 @@ class Worker:
         expectations: Expectations,
         *,
         anew: bool = False,
+        limit: RunLimit | None = None,
     ) -> None:
+        self._limit = limit
         self._target = target
         self._directory = directory
         self._expectations = expectations
@@ -88,7 +95,7 @@ class Worker:
         Raises VmError when it cannot be started.
         """
         if not self._target.is_model:
-            self._guest = MachineGuest(self._target, self._directory, self._boots)
+            self._guest = MachineGuest(self._target, self._directory, self._boots, self._limit)
 
     def _boot(self) -> Guest:
         with self._boots.counted():
@@ -122,6 +129,8 @@ class Worker:
         ``attempt`` performs the case and returns what it raised.  Returns the result that
         stands, and the first one if there was a second.
         """
+        if self._limit is not None and self._limit.over:
+            return self._limit.not_judged(case, case_id), None
         self._case = (case, case_id)
         first = self._once(case, case_id, attempt)
         if lost(first):
@@ -141,7 +150,11 @@ class Worker:
         return stands, None
 
     def _once(self, case: Case, case_id: str, attempt: Attempt) -> CaseResult:
-        return self._runner.end(case, case_id, attempt())
+        result = self._runner.end(case, case_id, attempt())
+        if result.outcome is Outcome.PASS and result.digest == _NOTHING:
+            why = "it performed no operation"
+            return replace(result, outcome=Outcome.ERROR, blame=Blame.CASE, reason=why)
+        return result
 
     def expected(self, result: CaseResult) -> CaseResult:
         """Known deviations applied; a self-check has none.

@@ -16,6 +16,9 @@ from conformance.program.operations import Operation
 # tracepoint of a multi-format event has a number behind it that the whole system counts.
 _GENERATED = re.compile(r"\b(t)\d+(_[\w-]*)(?:\.([0-9a-f]+)\b)?", re.IGNORECASE)
 
+COURSE = 200
+"""Operations of a program that its course tells of."""
+
 
 def encode(operation: Operation) -> dict[str, Any]:
     """The operation as JSON values; bytes become ``{"hex": …}``."""
@@ -37,12 +40,24 @@ def digest(program: Iterable[Operation]) -> str:
     events to the order in which they come up.  Actors, slots and addresses need no such
     care: programs number them from the start every time.
     """
+    return identify(program)[0]
+
+
+def identify(program: Iterable[Operation]) -> tuple[str, str]:
+    """The digest of a program, and its course: two digits of the digest after each operation.
+
+    A program that ended early has the beginning of the course of the whole.  Only the first
+    operations have a part in it: a storm has thousands.
+    """
     summary = hashlib.sha256()
     names = _Names()
-    for operation in program:
+    course = ""
+    for number, operation in enumerate(program):
         text = json.dumps(names.reduced(encode(operation)), sort_keys=True)
         summary.update(text.encode() + b"\n")
-    return summary.hexdigest()
+        if number < COURSE:
+            course += summary.hexdigest()[:2]
+    return summary.hexdigest(), course
 
 
 class _Names:

@@ -2,53 +2,40 @@
 
 The cases of BASE and NEW are paired by id.  What a case says of its kernel is one of four things:
 right (PASS, XPASS), deviating as somebody has explained (XFAIL), wrong (FAIL, TIMEOUT, CRASH), or
-nothing (SKIP, ERROR).  A regression is what BASE does not show to be wrong and NEW does.
+nothing (SKIP, ERROR).  A regression is what BASE does not show to be wrong and NEW does: by the
+same program, and not only now and then.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
-from conformance.outcome import CaseResult, Contradiction, Outcome, RunVerdict, encode
-from conformance.report.record import RunRecord
+from conformance.outcome import CaseResult, Contradiction, RunVerdict, encode
+from conformance.report.brief import Brief, Program, Shown, same_kernel
+from conformance.report.flaky import Flaky, flaky_cases
+from conformance.report.kinds import REGRESSIONS, Kind, kind_of
+from conformance.report.record import KernelFacts, RunRecord
 
 SCHEMA = 1
 """Version of the JSON written here."""
 
-
-class Kind(StrEnum):
-    """How a case differs between two runs, in the order of telling."""
-
-    BROKEN = "broken"  # wrong now, and was not
-    WORSE = "worse"  # wrong before, and now takes its guest with it
-    CHANGED = "changed"  # wrong in both, in another way
-    UNDECIDED = "undecided"  # judged before, and now neither right nor wrong
-    FIXED = "fixed"  # wrong or deviating before, and now right
-    APPEARED = "appeared"  # only in NEW
-    VANISHED = "vanished"  # only in BASE
-    OTHERWISE = "otherwise"  # right or explained in both, with another outcome or switches
-
-
-REGRESSIONS = frozenset({Kind.BROKEN, Kind.WORSE})
-_RIGHT = frozenset({Outcome.PASS, Outcome.XPASS})
-_WRONG = frozenset({Outcome.FAIL, Outcome.TIMEOUT, Outcome.CRASH})
-_UNJUDGED = frozenset({Outcome.SKIP, Outcome.ERROR})
-# Names that a run gives its events, and addresses.
-_VARYING = re.compile(r"\bt\d+_|0x[0-9a-f]+")
-_GUEST_LOST = frozenset({Outcome.TIMEOUT, Outcome.CRASH})
+Options = Mapping[str, tuple[str, str]]
+"""How configurations differ: option to its value before and now, "n" where it is off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One case that differs; ``base`` or ``new`` is None where its run has no result for it."""
+    """One case that differs; ``base`` or ``new`` is None where its run has no result for it.
+
+    ``rewritten`` says whether the two ran different programs, None where nobody can tell.
+    """
 
     kind: Kind
     base: CaseResult | None
     new: CaseResult | None
+    rewritten: bool | None = False
 
     @property
     def id(self) -> str:
@@ -68,6 +55,7 @@ class Change:
             "case": self.id,
             "kind": self.kind.value,
             "regression": self.kind in REGRESSIONS,
+            "program_changed": self.rewritten,
             "base": None if self.base is None else _brief(self.base),
             "new": None if self.new is None else _brief(self.new),
         }
@@ -77,17 +65,25 @@ class Change:
 class Comparison:
     """All that differs between two runs; ``same`` counts the cases that do not.
 
-    ``contradicted`` are dated switches that only NEW contradicts, ``kept`` those that only BASE
-    did.  ``unbuilt`` says that NEW has no user_events and BASE has.
+    ``still`` are those among them that are wrong in both, ``flaky`` what runs of one kernel
+    disagree about (and is in none of the others), ``rewritten`` how many cases of both ran
+    different programs.  ``contradicted`` are dated switches that only NEW contradicts, ``kept``
+    those that only BASE did.  ``unbuilt`` says that NEW has no user_events and BASE has.
+    ``options`` is None where one of the configurations was not kept.
     """
 
     base: RunRecord
     new: RunRecord
     changes: tuple[Change, ...]
     same: int
+    still: tuple[Change, ...] = ()
+    flaky: tuple[Flaky, ...] = ()
+    rewritten: int = 0
     contradicted: tuple[Contradiction, ...] = ()
     kept: tuple[Contradiction, ...] = ()
     unbuilt: bool = False
+    runs: tuple[int, int] = (1, 1)
+    options: Options | None = None
 
     @property
     def regression(self) -> bool:
@@ -96,6 +92,7 @@ class Comparison:
             self.unbuilt
             or bool(self.contradicted)
             or any(change.kind in REGRESSIONS for change in self.changes)
+            or any(each.regression for each in self.flaky)
         )
 
     @property
@@ -106,90 +103,116 @@ class Comparison:
     @property
     def different(self) -> bool:
         """Whether anything differs at all."""
-        return bool(self.changes or self.contradicted or self.kept or self.unbuilt)
+        return bool(self.changes or self.flaky or self.contradicted or self.kept or self.unbuilt)
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """The changes of one kind, by case id."""
-        return tuple(change for change in self.changes if change.kind is kind)
+        found = self.still if kind is Kind.STILL else self.changes
+        return tuple(change for change in found if change.kind is kind)
 
     def to_json(self) -> dict[str, Any]:
         """The comparison for programs."""
+        base, new = ({**_head(each), "runs": number} for each, number in self._sides())
         return {
             "schema": SCHEMA,
-            "base": _head(self.base),
-            "new": _head(self.new),
+            "base": base,
+            "new": new,
             "regression": self.regression,
+            "decided": self.decided,
             "not_built": self.unbuilt,
+            "config": None if self.options is None else dict(self.options),
             "contradicted": encode(self.contradicted),
             "no_longer_contradicted": encode(self.kept),
+            "flaky": [_flaky(each) for each in self.flaky],
             "changes": [change.to_json() for change in self.changes],
+            "still_failing": [change.to_json() for change in self.still],
             "same": self.same,
+            "programs_changed": self.rewritten,
         }
 
+    def _sides(self) -> Iterable[tuple[RunRecord, int]]:
+        return zip((self.base, self.new), self.runs, strict=True)
 
-def compare(base: RunRecord, new: RunRecord) -> Comparison:
-    """What is different in ``new``."""
+
+def compare(
+    base: RunRecord,
+    new: RunRecord,
+    more_base: Sequence[Brief] = (),
+    more_new: Sequence[Brief] = (),
+    options: Options | None = None,
+) -> Comparison:
+    """What is different in ``new``; further runs of the same two kernels tell what is flaky."""
     before = {case.id: case for case in base.cases}
     after = {case.id: case for case in new.cases}
-    unbuilt = new.not_built and not base.not_built
-    changes = []
-    if not new.not_built and not base.not_built:
-        changes = list(_changes(before, after))
-    order = list(Kind)
-    changes.sort(key=lambda change: (order.index(change.kind), change.id))
+    both = before.keys() & after.keys()
     ours = {each.switch for each in base.contradictions}
     theirs = {each.switch for each in new.contradictions}
+    unbuilt = new.not_built and not base.not_built
+    judged = not new.not_built and not base.not_built
+    flaky = flaky_cases(
+        [_shown(before), *(each.cases for each in more_base)],
+        [_shown(after), *(each.cases for each in more_new)],
+        one_kernel=is_one_kernel(base.head.kernel, new.head.kernel),
+    )
+    steady = (before.keys() | after.keys()) - {each.id for each in flaky}
+    found = list(_changes(before, after, steady if judged else (), _suite_differs(base, new)))
+    changes = [change for change in found if change.kind is not Kind.STILL]
     return Comparison(
         base,
         new,
-        tuple(changes),
-        same=len(before.keys() | after.keys()) - len(changes) if not unbuilt else 0,
+        _ordered(changes),
+        same=0 if unbuilt else len(steady) - len(changes),
+        still=_ordered(change for change in found if change.kind is Kind.STILL),
+        flaky=flaky if judged else (),
+        rewritten=sum(_program(before[id]).changed(_program(after[id])) is True for id in both),
         contradicted=tuple(each for each in new.contradictions if each.switch not in ours),
         kept=tuple(each for each in base.contradictions if each.switch not in theirs),
         unbuilt=unbuilt,
+        runs=(1 + len(more_base), 1 + len(more_new)),
+        options=options,
     )
 
 
-def _changes(before: dict[str, CaseResult], after: dict[str, CaseResult]) -> Iterable[Change]:
-    for case in before.keys() | after.keys():
+def is_one_kernel(base: KernelFacts, new: KernelFacts) -> bool:
+    """Whether both are known to be the very same kernel, judged by the same contract."""
+    return base.build is not None and new.build is not None and same_kernel(base, new)
+
+
+def _ordered(changes: Iterable[Change]) -> tuple[Change, ...]:
+    order = list(Kind)
+    return tuple(sorted(changes, key=lambda change: (order.index(change.kind), change.id)))
+
+
+def _changes(
+    before: Mapping[str, CaseResult],
+    after: Mapping[str, CaseResult],
+    cases: Iterable[str],
+    suite: bool,
+) -> Iterable[Change]:
+    """``suite`` says that the suite is not the same in both runs."""
+    for case in cases:
         base, new = before.get(case), after.get(case)
-        kind = _kind(base, new)
+        rewritten = suite and base and new and _program(base).changed(_program(new))
+        kind = kind_of(base, new, rewritten=rewritten is True)
         if kind is not None:
-            yield Change(kind, base, new)
+            unknown = rewritten is None and base and new and base.digest != new.digest
+            yield Change(kind, base, new, None if unknown else rewritten is True)
 
 
-def _kind(base: CaseResult | None, new: CaseResult | None) -> Kind | None:
-    """How a case differs, None if it does not."""
-    if base is None:
-        return Kind.APPEARED
-    if new is None:
-        return Kind.VANISHED
-    was, now = base.outcome, new.outcome
-    if now in _WRONG:
-        if was not in _WRONG:
-            return Kind.BROKEN
-        if now in _GUEST_LOST and was not in _GUEST_LOST:
-            return Kind.WORSE
-        return Kind.CHANGED if _shown(base) != _shown(new) else None
-    if now in _UNJUDGED:
-        if was in _UNJUDGED:
-            return Kind.OTHERWISE if (was, base.reason) != (now, new.reason) else None
-        return Kind.UNDECIDED
-    if was in _WRONG or (was is Outcome.XFAIL and now in _RIGHT):
-        return Kind.FIXED
-    return Kind.OTHERWISE if (was, base.adapted) != (now, new.adapted) else None
+def _suite_differs(base: RunRecord, new: RunRecord) -> bool:
+    """Whether the suite may have changed a program: another contract has others of its own."""
+    if base.head.kernel.profile != new.head.kernel.profile:
+        return False
+    unclean = base.head.suite.endswith("-dirty") or base.head.suite == "unknown"
+    return unclean or base.head.suite != new.head.suite
 
 
-def _shown(result: CaseResult) -> tuple[object, ...]:
-    """What a wrong case showed, without what is another in every run."""
-    found = tuple(
-        (
-            each.step,
-            *(_VARYING.sub("*", text) for text in (each.field, each.allowed, each.observed)),
-        )
-        for each in result.mismatches
-    )
-    return result.outcome, result.blame, found or result.reason
+def _shown(cases: Mapping[str, CaseResult]) -> dict[str, Shown]:
+    return {id: Shown(case.outcome, _program(case)) for id, case in cases.items()}
+
+
+def _program(result: CaseResult) -> Program:
+    return Program(result.digest or "", result.course)
 
 
 def _brief(result: CaseResult) -> dict[str, Any]:
@@ -200,7 +223,14 @@ def _brief(result: CaseResult) -> dict[str, Any]:
         "mismatches": encode(result.mismatches),
         "adapted": list(result.adapted),
         "rerun": encode(result.rerun),
+        "digest": result.digest,
     }
+
+
+def _flaky(found: Flaky) -> dict[str, Any]:
+    sides = {"base": found.base, "new": found.new}
+    counts = {name: {str(o): n for o, n in side.outcomes.items()} for name, side in sides.items()}
+    return {"case": found.id, "regression": found.regression, **counts}
 
 
 def _head(record: RunRecord) -> dict[str, Any]:

@@ -7,23 +7,30 @@ entry is a run that was cut off, which every reader notices by the plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from conformance.outcome import CaseResult
-from conformance.report.ktap import RUN_ID, VERSION, case_lines, head_lines
+from conformance.report.ktap import RUN_ID, VERSION, case_lines, detail, head_lines
 from conformance.report.record import RunHead, RunRecord
-from conformance.report.text import Outlet, one_line
+from conformance.report.text import Outlet
 
 
 class KtapStream:
     """Writes one run.  ``require`` makes a kernel without user_events a failure.
 
-    Methods raise OSError when the disk refuses.
+    ``escape`` is as Outlet has it.  Methods raise OSError when the disk refuses.
     """
 
-    def __init__(self, stream: TextIO, head: RunHead, *, require: bool = False) -> None:
-        self._outlet = Outlet(stream)
+    def __init__(
+        self,
+        stream: TextIO,
+        head: RunHead,
+        *,
+        require: bool = False,
+        escape: Callable[[str], str] = str,
+    ) -> None:
+        self._outlet = Outlet(stream, escape)
         self._head = head
         self._require = require
         self._ended = 0
@@ -54,10 +61,10 @@ class KtapStream:
         if record is None:
             self._say(["Bail out! the run ended without a result"])
         elif record.not_built:
-            said = one_line(record.note)
+            said = detail(record.note)
             line = f"not ok {name} # ERROR {said}" if self._require else f"ok {name} # SKIP {said}"
             self._say([line])
-        elif trouble := one_line(record.trouble or ", ".join(self._remarks)):
+        elif trouble := detail(record.trouble or ", ".join(self._remarks)):
             self._say([f"not ok {name} # ERROR {trouble}"])
             if record.missing:
                 self._say([f"Bail out! {trouble}"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -25,8 +26,9 @@ _ERASE = "\r\x1b[K"
 class Live:
     """Tells a run to ``stream``.
 
-    ``moving`` allows a line that is rewritten; ``quiet`` leaves out all but one line for each
-    unexpected case and the verdict.
+    ``stale`` finds the expectations that a run shows to be of no use.  ``moving`` allows a line
+    that is rewritten; ``quiet`` leaves out all but one line for each unexpected case and the
+    verdict; ``escape`` is as Outlet has it.
     """
 
     def __init__(
@@ -38,13 +40,16 @@ class Live:
         moving: bool = False,
         colour: bool = False,
         quiet: bool = False,
+        escape: Callable[[str], str] = str,
+        stale: Callable[[RunRecord], Sequence[str]] = lambda record: (),
     ) -> None:
-        self._outlet = Outlet(stream)
+        self._outlet = Outlet(stream, escape)
         self._kernel = kernel
         self._directory = directory
         self._moving = moving
         self._colour = colour
         self._quiet = quiet
+        self._stale = stale
         self._selected = 0
         self._ended = 0
         self._told = 0
@@ -72,8 +77,11 @@ class Live:
         elif self._quiet:
             self._say(verdict_line(record, colour=self._colour) + "\n")
         else:
-            directory, colour = self._directory, self._colour
-            self._say(render_summary(record, directory=directory, colour=colour, told=True))
+            directory, colour, stale = self._directory, self._colour, self._stale(record)
+            text = render_summary(
+                record, directory=directory, colour=colour, told=True, stale=stale
+            )
+            self._say(text)
 
     def _tell(self, result: CaseResult) -> None:
         if result.outcome not in TOLD:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +22,11 @@ from conformance.outcome import (
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """The kernel that was judged; ``profile`` is the contract it was judged by."""
+    """The kernel that was judged; ``profile`` is the contract it was judged by.
+
+    ``build`` identifies the very kernel: a digest of all that decides what was built, patches
+    included, or of the file of an image.
+    """
 
     id: str
     release: str
@@ -28,7 +34,7 @@ class KernelFacts:
     variant: str | None = None
     config_sha256: str | None = None
     source: str | None = None
-    image_sha256: str | None = None
+    build: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +183,16 @@ class _Body:
 
     cases: tuple[CaseResult, ...]
     summary: _Summary
+
+
+def named(records: Iterable[RunRecord]) -> list[tuple[str, RunRecord]]:
+    """Runs and a name for each: that of its kernel, numbered from the second one on."""
+    found: dict[str, RunRecord] = {}
+    for record in records:
+        kernel = record.head.kernel.id
+        names = itertools.chain([kernel], (f"{kernel}-{n}" for n in itertools.count(2)))
+        found[next(name for name in names if name not in found)] = record
+    return list(found.items())
 
 
 def self_check_of(record: RunRecord) -> str:

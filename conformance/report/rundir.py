@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from conformance.report import journal, junit, ktap, results
+from conformance.report import configuration, journal, junit, ktap, results
 from conformance.report.errors import ReportError
 from conformance.report.files import sweep
 
@@ -18,7 +18,11 @@ LATEST = "latest"
 _GUESTS = ("console.log", "qemu.log")
 _GUEST = "gw[0-9]*"
 # Every file a run may leave in its directory; --force removes these and nothing else.
-FILES = (journal.NAME, results.NAME, junit.NAME, ktap.NAME, "report.html", *_GUESTS)
+FILES = (
+    *(journal.NAME, results.NAME, junit.NAME, ktap.NAME),
+    *("report.html", "coverage.json"),
+    *(configuration.NAME, *_GUESTS),
+)
 # Mistakes of whoever named the directory; anything else (no space, say) is the host's.
 _REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENOENT}
 

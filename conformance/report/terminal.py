@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from conformance.outcome import (
@@ -42,11 +42,13 @@ def render_summary(
     directory: Path | None = None,
     colour: bool = False,
     told: bool = False,
+    stale: Sequence[str] = (),
 ) -> str:
     """The summary, ending with the verdict line and a newline.
 
     ``directory`` is where the files of the run are, said just before the verdict; ``told``
-    leaves out what was unexpected, for somebody said it as the cases ended.
+    leaves out what was unexpected, for somebody said it as the cases ended.  ``stale`` are the
+    expectations that the run shows to be of no use.
     """
     lines = [] if told else _failures(record)
     lines += _facts(record)
@@ -54,6 +56,9 @@ def render_summary(
     lines += _skipped(record)
     lines += _reruns(record)
     lines += _contradictions(record)
+    if stale:
+        said = f"stale     {len(stale)} expectation{'s' * (len(stale) != 1)}: {', '.join(stale)}"
+        lines += wrapped(f"{said}; see uevt expectations check", hanging=10)
     if directory is not None:
         lines.append(f"results   {one_line(str(directory))}")
     lines.append(verdict_line(record, colour=colour))

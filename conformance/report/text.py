@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TextIO
 
 WIDTH = 100
@@ -72,17 +72,21 @@ def is_terminal(stream: TextIO, environment: Mapping[str, str]) -> bool:
 
 
 class Outlet:
-    """A stream on which every text is out at once; that its reader went away is no trouble."""
+    """A stream on which every text is out at once; that its reader went away is no trouble.
 
-    def __init__(self, stream: TextIO) -> None:
+    ``escape`` takes out what the stream's reader would not only show.
+    """
+
+    def __init__(self, stream: TextIO, escape: Callable[[str], str] = str) -> None:
         self._stream: TextIO | None = stream
+        self._escape = escape
 
     def write(self, text: str) -> None:
         """Write and flush.  Raises OSError when the disk refuses."""
         if self._stream is None:
             return
         try:
-            self._stream.write(text)
+            self._stream.write(self._escape(text))
             self._stream.flush()
         except BrokenPipeError:
             self._stream = None

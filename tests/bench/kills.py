@@ -44,6 +44,12 @@ class Tally:
     found: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
+    def line(self, what: str, victim: str) -> str:
+        """A row of the table."""
+        left = ", ".join(f"{number} {name}" for name, number in sorted(self.found.items()))
+        found = f"{self.kills:>4} kills, {len(self.wrong)} wrong, left: {left or 'nothing'}"
+        return f"{what:<9} {victim:<11} {found}"
+
 
 class Place:
     """Directories that nobody else writes into: a run leaves things there or nowhere."""
@@ -149,13 +155,16 @@ def kill(place: Place, process: subprocess.Popen[bytes], kind: str, after_s: flo
     """Kill after some seconds; whether there was anything to kill."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(after_s)
-    for pid in victim(place, process.pid, kind):
-        try:
-            (os.killpg if pid < 0 else os.kill)(abs(pid), signal.SIGKILL)
-        except ProcessLookupError:
-            return False
-        return True
-    return False
+    return any(map(gone, victim(place, process.pid, kind)))
+
+
+def gone(pid: int) -> bool:
+    """Kill a process, or (negative) a group; whether it was there."""
+    try:
+        (os.killpg if pid < 0 else os.kill)(abs(pid), signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def runs(arguments: argparse.Namespace, place: Place) -> Iterator[tuple[str, Tally]]:
@@ -248,11 +257,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     wrong = 0
     with a_place(arguments.kernel) as place:
         for kind, tally in runs(arguments, place):
-            left = ", ".join(f"{number} {name}" for name, number in tally.found.items())
-            sys.stdout.write(
-                f"{arguments.kernel:<8} {kind:<11} {tally.kills:>4} kills"
-                f" {len(tally.wrong):>3} wrong   left: {left or 'nothing'}\n"
-            )
+            sys.stdout.write(f"{tally.line(arguments.kernel, kind)}\n")
+            sys.stdout.flush()
             wrong += len(tally.wrong)
     return 1 if wrong else 0
 

@@ -184,3 +184,15 @@ def test_the_digest_does_not_know_what_ran_before() -> None:
     assert first == codec.digest(files_of("t00207_e.1f", "t00207_e.20", "t00207_e.1f", "T00207_F"))
     assert first != codec.digest(files_of("t00001_e.0", "t00001_e.1", "t00001_e.1", "T00001_F"))
     assert first != codec.digest(files_of("t00001_e", "t00001_e.1", "t00001_e.0", "T00001_F"))
+
+
+def test_the_course_of_a_program_begins_like_that_of_one_that_ended_early() -> None:
+    program = files_of("t00001_e", "t00001_f", "t00001_g")
+    whole, early = codec.identify(program)[1], codec.identify(program[:2])[1]
+    assert (len(whole), whole[:4]) == (6, early)
+    # What ran before is not in it, and from where two programs part they are different.
+    again = files_of("t00099_e", "t00099_x", "t00099_g")
+    assert codec.identify(again)[1][:2] == whole[:2]
+    assert codec.identify(again)[1][2:] != whole[2:]
+    storm = files_of(*["t00001_e"] * (codec.COURSE + 50))
+    assert len(codec.identify(storm)[1]) == 2 * codec.COURSE

@@ -134,7 +134,7 @@ def test_the_same_run_is_the_same() -> None:
             {"kernel": {"config_sha256": "e" * 64}},
             "kernel config_sha256 was 5f0c5f0c5f0c… and is eeeeeeeeeeee…",
         ),
-        ({"kernel": {"image_sha256": "0" * 64}}, "kernel image_sha256 was None and is 0000"),
+        ({"kernel": {"build": "0" * 64}}, "kernel build was None and is 0000"),
         ({"kernel": {"profile": "6.8"}}, "kernel profile was 6.12 and is 6.8"),
         ({"asked": ("--append=nokaslr",)}, "--append was not given and is nokaslr"),
         ({"asked": ("--shuffle=7",)}, "--shuffle was not given and is 7"),

@@ -181,7 +181,7 @@ def test_a_kernel_that_does_not_boot_is_booted_twice(
     boots = []
 
     class Unbootable:
-        def __init__(self, target: Target, directory: Path, counted: Boots) -> None:
+        def __init__(self, target: Target, directory: Path, counted: Boots, limit: None) -> None:
             boots.append(target)
 
         def wait_ready(self) -> None:

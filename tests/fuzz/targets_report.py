@@ -92,8 +92,8 @@ def shown(record: RunRecord) -> None:
     """A record that was read can be shown, in every form."""
     for line in render_summary(record).split("\n"):
         assert line.isprintable(), line
-    render_ktap(record).encode("utf-8")
-    render_junit(record).encode("utf-8")
+    render_ktap([record]).encode("utf-8")
+    render_junit([record]).encode("utf-8")
 
 
 def _durations(scratch: Path) -> Callable[[bytes], None]:

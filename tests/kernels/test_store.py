@@ -58,6 +58,8 @@ def test_a_finished_kernel_is_found(store: Store, entry: KernelEntry, tmp_path: 
     )
     assert kernel.wanted == entry.wanted
     assert kernel.source == "linux-source-9.9 9.9.3-1"
+    assert store.configuration(kernel.config_sha256) == "CONFIG_A=y\n"
+    assert store.configuration("0" * 64) is None
     assert list((store.root / "work").iterdir()) == []
 
 
@@ -221,6 +223,22 @@ def test_the_lock_sweeps_what_a_killed_builder_left(store: Store) -> None:
     left.mkdir(parents=True)
     with store.locked("a test", silent):
         assert not left.exists()
+
+
+def test_the_next_run_sweeps_unless_somebody_builds(store: Store) -> None:
+    left = store.root / "work" / "half-built"
+    left.mkdir(parents=True)
+    (store.root / "names").mkdir()
+    unfinished = store.root / "names" / "9.9.json.new"
+    unfinished.touch()
+    with store.locked("a test", silent):
+        left.mkdir(parents=True)
+        Store(store.root).tidy()
+        assert left.exists()
+    Store(store.root).tidy()
+    assert not left.exists()
+    assert not unfinished.exists()
+    store.tidy()
 
 
 def test_the_place_of_the_store_can_be_chosen(

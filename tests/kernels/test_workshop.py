@@ -10,7 +10,7 @@ import pytest
 
 from kernels.build import HostWorkshop, ensure
 from kernels.catalog import KernelEntry
-from kernels.errors import BuildFailed, KernelTrouble, LostOptions, PatchRefused, StoreFull
+from kernels.errors import BuildFailed, KernelTrouble, Killed, LostOptions, PatchRefused, StoreFull
 from kernels.patch import Patch
 from kernels.progress import Step, silent
 from kernels.store import Store
@@ -257,7 +257,7 @@ def test_objects_of_a_killed_make_are_not_trusted(
     changed = replace(built_before, wanted=("CONFIG_A=y",))
     with monkeypatch.context() as patch:
         patch.setattr("kernels.kbuild.child.run", killed)
-        with pytest.raises((KeyboardInterrupt, BuildFailed)):
+        with pytest.raises((KeyboardInterrupt, Killed)):
             ensure(changed, store)
     ensure(changed, store)
     assert not (objects(store) / "half.o").exists()
@@ -278,3 +278,16 @@ def test_a_variant_is_of_the_revision_that_its_base_was_built_from(
     variant = replace(built_before, name="9.9-ten", patches=TEN, of="9.9")
     assert store.remembered_revision(variant) == "9.9.3-1"
     assert store.remembered_revision(replace(variant, of=None)) is None
+
+
+def test_a_program_that_was_killed_says_nothing_about_the_kernel(
+    built_before: KernelEntry, store: Store, make: FakeMake
+) -> None:
+    """The out-of-memory killer takes compilers first, and make ends by itself."""
+    said = "gcc: fatal error: Killed signal terminated program cc1"
+    (make.directory / "fail").write_text(f"{said}\ncompilation terminated.\n")
+    with pytest.raises(Killed, match=r"compiling 9\.9 was cut short") as caught:
+        ensure(built_before, store)
+    assert "out-of-memory killer" in caught.value.mend
+    (make.directory / "fail").unlink()
+    ensure(built_before, store)

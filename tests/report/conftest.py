@@ -1,12 +1,19 @@
-"""Comparing rendered text with what somebody has looked at and found good."""
+"""Comparing rendered text with what somebody has looked at, and with what the kernel reads."""
 
 from __future__ import annotations
 
+import importlib.util
+import inspect
+import io
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from kernels.store import Store
 
 GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "report"
 
@@ -22,3 +29,44 @@ def golden() -> Callable[[str, str], None]:
         assert text == file.read_text(encoding="utf-8")
 
     return check
+
+
+Kunit = Callable[[str], Any]
+"""Reads KTAP as kunit.py does: to a test with `status`, `counts` and `subtests`."""
+
+
+@pytest.fixture(scope="session", params=["6.1", "6.12", "7.3"])
+def kernel_testing(request: pytest.FixtureRequest) -> Path:
+    """tools/testing of a source tree in the build store; only to be read."""
+    trees = sorted(Store().sources.glob(f"linux-source-{request.param}_*/tools/testing"))
+    if not trees:
+        pytest.skip(f"the build store has no source of Linux {request.param}: build that kernel")
+    return trees[-1]
+
+
+@pytest.fixture(scope="session")
+def kunit(kernel_testing: Path) -> Kunit:
+    """kunit/kunit_parser.py."""
+    # A source tree is compared with what was compiled by its times: leave nothing in it.
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        printer, parser = (
+            _module(kernel_testing / "kunit" / f"kunit_{part}.py") for part in ("printer", "parser")
+        )
+    finally:
+        sys.dont_write_bytecode = before
+    # Later ones are told where to print.
+    told = "printer" in inspect.signature(parser.parse_run_tests).parameters
+    to = [printer.Printer(output=io.StringIO())] if told else []
+    return lambda text: parser.parse_run_tests(text.splitlines(), *to)
+
+
+def _module(file: Path) -> Any:
+    """A module of the tree, not of one before: they import each other by name."""
+    specification = importlib.util.spec_from_file_location(file.stem, file)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[file.stem] = module
+    specification.loader.exec_module(module)
+    return module

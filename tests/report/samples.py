@@ -217,3 +217,9 @@ def runs(draw: st.DrawFn) -> RunRecord:
         draw(TEXTS),
         contradictions=tuple(draw(st.lists(CONTRADICTIONS, max_size=2))),
     )
+
+
+def kernel(release: str, *cases: CaseResult, **others: Any) -> RunRecord:
+    """A run of these cases on the mainline kernel of a release."""
+    facts = {"id": release, "release": release, "profile": release, **others.pop("facts", {})}
+    return run(*cases, **{"head": head(kernel=KernelFacts(**facts)), **others})

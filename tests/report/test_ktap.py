@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from conformance.outcome import Outcome
+from conformance.outcome import Outcome, SkipReason
 from conformance.report.ktap import render_ktap, write_ktap
-from conformance.report.record import RunRecord
+from conformance.report.record import KernelFacts, RunRecord
 from tests.report.ktap_reader import KtapError, read_ktap
-from tests.report.samples import UNHURRIED, case, contradicted, mixed, run, runs
+from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
 
 BAD = {Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR}
 
@@ -21,7 +21,7 @@ BAD = {Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERRO
 @UNHURRIED
 @given(runs())
 def test_any_run_is_valid_and_tells_every_case(record: RunRecord) -> None:
-    top = read_ktap(render_ktap(record))
+    top = read_ktap(render_ktap([record]))
     told = {each.name: each.ok for each in top.leaves() if each.name}
     trouble = {"uevt.run": False} if record.trouble else {}
     assert told == {each.id: each.outcome not in BAD for each in record.cases} | trouble
@@ -29,12 +29,12 @@ def test_any_run_is_valid_and_tells_every_case(record: RunRecord) -> None:
 
 def test_ids_survive_what_readers_do_to_names() -> None:
     # LAVA's and LKFT's readers keep these characters and drop or replace the others.
-    names = [each.name for each in read_ktap(render_ktap(mixed())).leaves()]
+    names = [each.name for each in read_ktap(render_ktap([mixed()])).leaves()]
     assert [re.sub(r"[^A-Za-z0-9_.-]", "", name) for name in names] == names
 
 
 def test_directives_are_those_of_the_document() -> None:
-    leaves = {each.name: each for each in read_ktap(render_ktap(mixed())).leaves()}
+    leaves = {each.name: each for each in read_ktap(render_ktap([mixed()])).leaves()}
     told = {name: (each.ok, each.directive) for name, each in leaves.items()}
     assert told == {
         "registration.empty_name": (True, ""),
@@ -62,7 +62,7 @@ def test_a_surface_is_as_bad_as_its_worst_case() -> None:
         case("status.a", Outcome.XFAIL, reason="known"),
         case("layouts.a", Outcome.SKIP),
     )
-    surfaces = read_ktap(render_ktap(record)).subtests
+    surfaces = read_ktap(render_ktap([record])).subtests
     assert [(each.name, each.ok, each.directive) for each in surfaces] == [
         ("write", False, ""),
         ("status", True, ""),
@@ -71,16 +71,47 @@ def test_a_surface_is_as_bad_as_its_worst_case() -> None:
 
 
 def test_a_kernel_without_user_events_is_skipped() -> None:
-    top = read_ktap(render_ktap(run(not_built=True)))
-    assert (top.subtests, top.directive) == ([], "SKIP")
-    assert top.detail == "the kernel was built without user_events"
+    unbuilt = case("write.a", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
+    for record in (run(not_built=True), run(unbuilt, not_built=True)):
+        (entry,) = read_ktap(render_ktap([record])).subtests
+        assert (entry.name, entry.ok, entry.directive) == ("uevt.run", True, "SKIP")
+        assert entry.detail == "the kernel was built without user_events"
 
 
 def test_an_interrupted_run_is_not_ok() -> None:
-    top = read_ktap(render_ktap(run(case("write.a"), selected=2, note="interrupted")))
+    top = read_ktap(render_ktap([run(case("write.a"), selected=2, note="interrupted")]))
     last = top.subtests[-1]
     assert (last.name, last.ok, last.directive) == ("uevt.run", False, "ERROR")
     assert last.detail == "1 of 2 cases ended: interrupted"
+
+
+def test_several_kernels_are_subtests() -> None:
+    good, bad = run(case("write.a")), run(case("write.a", Outcome.FAIL))
+    cut = run(case("write.a"), selected=2, head=head(kernel=KernelFacts("a #1", "", "6.12")))
+    top = read_ktap(render_ktap([good, bad, cut, run(not_built=True)]))
+    assert [(each.name, each.ok, each.directive) for each in top.subtests] == [
+        ("6.12", True, ""),
+        ("6.12-2", False, ""),
+        (r"a \x231", False, ""),
+        ("6.12-3", True, "SKIP"),
+    ]
+    assert [leaf.name for leaf in top.leaves()] == [
+        *("write.a", "write.a", "write.a", "uevt.run", "uevt.run")
+    ]
+
+
+@pytest.mark.parametrize("text", ["x # SKIP y", "x #skip y", "x #\tTODO", "# # SKIP"])
+def test_no_text_of_a_kernel_is_a_directive(text: str) -> None:
+    record = run(case("write.a", Outcome.CRASH, reason=text), selected=2, note=text)
+    for line in render_ktap([record]).splitlines():
+        if "ok " in line:
+            assert line.count("#") <= 1 + ("# #" in text)
+            assert not re.search(r"#\s*(skip|todo)", line, re.IGNORECASE)
+
+
+def test_what_a_kernel_prints_of_an_oops_stays_as_it_is() -> None:
+    reason = "Oops: 0002 [#1] PREEMPT SMP"
+    assert reason in render_ktap([run(case("write.a", Outcome.CRASH, reason=reason))])
 
 
 def test_it_looks_as_agreed(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
@@ -90,7 +121,7 @@ def test_it_looks_as_agreed(tmp_path: Path, golden: Callable[[str, str], None]) 
 
 
 def test_measured_switches_are_comments() -> None:
-    lines = [line.strip() for line in render_ktap(contradicted()).splitlines()]
+    lines = [line.strip() for line in render_ktap([contradicted()]).splitlines()]
     assert "# contradicted: ebadf_when_disabled=no persist=yes" in lines
     told = lines.index("# judged with measured switches: ebadf_when_disabled, persist")
     assert lines[told + 1] == "ok 1 write.a"

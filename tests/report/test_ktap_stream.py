@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import io
-import sys
 from collections.abc import Callable
-from types import ModuleType
 
 import pytest
 from hypothesis import given
@@ -15,7 +11,7 @@ from hypothesis import given
 from conformance.outcome import Outcome, SkipReason
 from conformance.report.ktap_stream import KtapRuns, KtapStream
 from conformance.report.record import RunRecord
-from kernels.store import Store
+from tests.report.conftest import Kunit
 from tests.report.ktap_reader import Ktap, read_ktap
 from tests.report.samples import UNHURRIED, case, contradiction, head, mixed, run, runs
 
@@ -177,46 +173,26 @@ def test_kernels_that_will_not_come_are_bailed_out() -> None:
     assert (len(top.subtests), top.bailed_out) == (1, "interrupted")
 
 
-# The kernel's own reader, from a source tree of the build store
+# The kernel's own reader
 
 
-@pytest.fixture(scope="module")
-def kunit_parser() -> ModuleType:
-    """tools/testing/kunit/kunit_parser.py."""
-    found = sorted(Store().sources.glob("*/tools/testing/kunit/kunit_parser.py"))
-    if not found:
-        pytest.skip("no kernel source tree in the build store")
-    directory = str(found[-1].parent)
-    sys.path.insert(0, directory)
-    # A source tree is compared with what was compiled by its times: leave nothing in it.
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        return importlib.import_module("kunit_parser")
-    finally:
-        sys.dont_write_bytecode = before
-        sys.path.remove(directory)
-
-
-def counted(kunit_parser: ModuleType, text: str) -> tuple[int, int, int, int]:
+def counted(kunit: Kunit, text: str) -> tuple[int, int, int, int]:
     """Passed, failed, skipped, errors, as kunit counts them."""
-    # Later ones are told where to print.
-    told = "printer" in inspect.signature(kunit_parser.parse_run_tests).parameters
-    printer = [kunit_parser.Printer(output=io.StringIO())] if told else []
-    counts = kunit_parser.parse_run_tests(text.splitlines(), *printer).counts
+    counts = kunit(text).counts
     return counts.passed, counts.failed, counts.skipped, counts.errors
 
 
-def test_kunit_reads_a_run(kunit_parser: ModuleType) -> None:
+def test_kunit_reads_a_run(kunit: Kunit) -> None:
     # kunit takes ERROR, TIMEOUT, CRASH and XFAIL for plain results.
-    assert counted(kunit_parser, streamed(mixed())) == (4, 5, 1, 0)
-    assert counted(kunit_parser, streamed(run(case("write.a"), case("write.b")))) == (3, 0, 0, 0)
+    assert counted(kunit, streamed(mixed())) == (4, 5, 1, 0)
+    assert counted(kunit, streamed(run(case("write.a"), case("write.b")))) == (3, 0, 0, 0)
 
 
-def test_kunit_reads_several_runs(kunit_parser: ModuleType) -> None:
+def test_kunit_reads_several_runs(kunit: Kunit) -> None:
     good, bad = run(case("write.a")), run(case("write.a", Outcome.FAIL))
-    assert counted(kunit_parser, several(streamed(good), streamed(bad))) == (3, 1, 0, 0)
+    assert counted(kunit, several(streamed(good), streamed(bad))) == (3, 1, 0, 0)
 
 
-def test_kunit_notices_a_run_that_was_cut_off(kunit_parser: ModuleType) -> None:
+def test_kunit_notices_a_run_that_was_cut_off(kunit: Kunit) -> None:
     text = streamed(run(case("write.a"), selected=3, note="interrupted"))
-    assert counted(kunit_parser, text)[3] > 0
+    assert counted(kunit, text)[3] > 0

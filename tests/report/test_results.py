@@ -36,7 +36,7 @@ def test_the_file_holds_schema_1(path: Path) -> None:
     document = json.loads(path.read_text())
     assert document["schema"] == 1
     assert set(document["kernel"]) == {
-        *("id", "release", "profile", "variant", "config_sha256", "source", "image_sha256"),
+        *("id", "release", "profile", "variant", "config_sha256", "source", "build"),
     }
     assert document["host"]["accel"] == "tcg"
     assert [each["id"] for each in document["cases"]][:2] == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import tempfile
 from datetime import UTC, datetime
@@ -10,7 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from conformance.report.rundir import DirectoryRefused, claim, default_directory, link_latest
+from conformance.report.errors import ReportError
+from conformance.report.files import sweep
+from conformance.report.journal import JournalWriter
+from conformance.report.rundir import (
+    DirectoryRefused,
+    claim,
+    default_directory,
+    link_latest,
+    reserved,
+)
 
 
 def test_the_default_is_named_by_kernel_and_time() -> None:
@@ -54,6 +64,32 @@ def test_force_removes_what_guests_of_a_killed_run_wrote(tmp_path: Path) -> None
     claim(tmp_path, force=True)
     left = sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*"))
     assert left == ["gw11", "gw11/notes", "gwent", "gwent/console.log", "gwent/qemu.log"]
+
+
+def test_two_runs_of_the_same_second_do_not_meet(tmp_path: Path) -> None:
+    wanted = tmp_path / "6.12" / "20261120T174405Z"
+    found = [reserved(wanted) for _ in range(3)]
+    assert [each.name for each in found] == [wanted.name, f"{wanted.name}-2", f"{wanted.name}-3"]
+    assert all(each.is_dir() for each in found)
+
+
+def test_force_spares_a_run_that_is_alive(tmp_path: Path) -> None:
+    with (
+        JournalWriter(tmp_path / "journal.jsonl"),
+        pytest.raises(ReportError, match="is being written by another run"),
+    ):
+        claim(tmp_path, force=True)
+    claim(tmp_path, force=True)
+
+
+def test_what_killed_writers_left_is_swept(tmp_path: Path) -> None:
+    for name in (".uevt-results.json.abc", "results.json", ".uevt-of-mine"):
+        (tmp_path / name).touch()
+    (tmp_path / ".uevt-gw0").mkdir()
+    with (tmp_path / ".uevt-of-mine").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        sweep(tmp_path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".uevt-of-mine", "results.json"]
 
 
 def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:

@@ -233,3 +233,8 @@ def test_many_cases_skipped_for_one_reason_are_counted() -> None:
     text = render_summary(run(*skipped, case("write.x")))
     assert "skipped   60: " in text
     assert "write.n1 SKIP" not in text
+
+
+def test_stale_expectations_are_told_in_a_line() -> None:
+    lines = render_summary(run(case("a.b")), stale=["a.c (did not run)"]).splitlines()
+    assert lines[-2] == "stale     1 expectation: a.c (did not run); see uevt expectations check"

@@ -76,10 +76,10 @@ class FakeMachine:
         """The environment of a process on this machine."""
         return {"PATH": str(self.bin), "UEVT_HOST_ROOT": str(self.root), **more}
 
-    def run(self, script: Path, **more: str) -> Answer:
+    def run(self, script: Path, *arguments: str, **more: str) -> Answer:
         """Run a script here; `more` are environment variables."""
         done = subprocess.run(
-            [script],
+            [script, *arguments],
             env=self.environment(**more),
             capture_output=True,
             text=True,

@@ -128,6 +128,16 @@ def test_two_at_once_make_one_environment(machine: FakeMachine, checkout: Path) 
     assert verbs(machine) == ["venv", "pip"]
 
 
+def test_another_extra_is_added_to_the_environment_once(
+    machine: FakeMachine, checkout: Path
+) -> None:
+    interpreter(machine)
+    for extra in ((), ("browser",), (), ("browser",)):
+        assert machine.run(checkout / ".ci/environment", *extra).code == 0
+    assert verbs(machine) == ["venv", "pip", "pip"]
+    assert machine.calls[2].endswith(" --editable .[dev,browser]")
+
+
 def test_an_old_python_is_refused(machine: FakeMachine) -> None:
     machine.stub("python3", "exit 1", logged=False)
     answer = machine.run(ROOT / ".ci/find-python")

@@ -277,3 +277,15 @@ def test_setup_brings_what_the_catalog_needs() -> None:
     ours = {row[0].partition(":")[2] for row in rows()}
     for entry in load_catalog().entries.values():
         assert set(entry.needs.tools) <= ours, entry.name
+
+
+def test_a_browser_is_asked_for_by_name_alone(machine: FakeMachine) -> None:
+    machine.os_release(DEBIAN)
+    furnish(machine)
+    assert machine.run(SCRIPT).code == 0
+    answer = machine.run(SCRIPT, "browser")
+    assert answer.code == 3
+    assert answer.err.splitlines()[-1].endswith("install --no-install-recommends chromium")
+    machine.stub("chromium")
+    assert machine.run(SCRIPT, "browser").code == 0
+    assert machine.calls == []

@@ -14,6 +14,7 @@ from vm.agent import Agent
 from vm.channel import Channel, ChannelEnded
 from vm.deadline import Deadline
 from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
+from vm.guest.version import versions
 
 PING = [["sys", 39, [], None]]
 RESULT: dict[str, Any] = {"value": 7, "errno": 0, "data": None, "watch": []}
@@ -159,6 +160,77 @@ def test_a_corrupt_answer_breaks_the_channel(guest: Guest, stream: bytes, part: 
     _spawn(guest)
     with pytest.raises(ChannelBroken, match=part):
         _during(guest, lambda: guest.ports[1].sendall(stream), PING)
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        [],
+        [RESULT, RESULT],
+        None,
+        {},
+        [None],
+        [{}],
+        [RESULT | {"value": None}],
+        [RESULT | {"value": True}],
+        [RESULT | {"value": "7"}],
+        [RESULT | {"errno": -22}],
+        [RESULT | {"errno": "EINVAL"}],
+        [RESULT | {"data": 7}],
+        [RESULT | {"watch": None}],
+        [RESULT | {"watch": ["00"]}],
+        [RESULT | {"watch": [0, 0]}],
+    ],
+)
+def test_an_answer_that_is_none_breaks_the_channel(guest: Guest, results: object) -> None:
+    """Two places were watched, and one call made: nothing is taken for what it may have meant."""
+    _spawn(guest)
+
+    def answer() -> None:
+        guest.say(1, {"id": guest.hear(1)["id"], "results": results})
+
+    player = threading.Thread(target=answer)
+    player.start()
+    watch = [("a", 0x1000, 8), ("a", 0x2000, 8)]
+    with pytest.raises(ChannelBroken):
+        guest.agent.call("a", PING, watch, Deadline(1, "answer"))
+    player.join()
+
+
+def test_an_answer_to_what_was_not_asked_yet(guest: Guest) -> None:
+    _spawn(guest)
+
+    def answer() -> None:
+        guest.say(1, {"id": guest.hear(1)["id"] + 1, "results": [RESULT]})
+
+    with pytest.raises(ChannelBroken, match="where 2 was asked last"):
+        _during(guest, answer, PING)
+
+
+OURS = versions()
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (None, "does not say"),
+        ({}, "does not say"),
+        ({"wire.py": 1}, "wire.py"),
+        (OURS | {"guest/actor.py": 1}, "guest/actor.py"),
+        (OURS | {"guest/gone.py": 1}, "guest/gone.py"),
+    ],
+)
+def test_an_agent_of_another_version(guest: Guest, told: object, said: str) -> None:
+    guest.say(0, {"id": 0, "hello": 1, "agent": told})
+    with pytest.raises(ChannelBroken, match=f"of another version: .*{said}"):
+        guest.agent.hello(Deadline(1, "hello"))
+
+
+def test_an_agent_of_ours(guest: Guest) -> None:
+    """Not every file of ours is in a guest's root."""
+    told = {name: checksum for name, checksum in OURS.items() if name != "guest/needs.py"}
+    guest.say(0, {"id": 0, "hello": 1, "agent": told})
+    guest.agent.hello(Deadline(1, "hello"))
 
 
 def test_half_an_answer_breaks_the_channel(guest: Guest) -> None:

@@ -66,6 +66,23 @@ def test_what_a_killed_maker_left(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["key"]
 
 
+def test_what_killed_makers_left_goes_when_somebody_tidies(tmp_path: Path) -> None:
+    """But for one who is at work."""
+    snapshots = Snapshots(tmp_path)
+    _make(snapshots, "kept")
+    (tmp_path / "gone.abc").mkdir()
+    (tmp_path / "gone.lock").touch()
+    (tmp_path / "other.abc").mkdir()
+    with Snapshots(tmp_path).making("busy") as scratch:
+        assert scratch is not None
+        snapshots.tidy()
+        left = {path.name for path in tmp_path.iterdir()}
+        assert left == {"kept", "kept.lock", scratch.name, "busy.lock"}
+    snapshots.tidy()
+    assert {path.name for path in tmp_path.iterdir()} == {"kept", "kept.lock"}
+    Snapshots(tmp_path / "absent").tidy()
+
+
 def test_truncated(tmp_path: Path) -> None:
     snapshots = Snapshots(tmp_path)
     _make(snapshots, "key")
@@ -88,6 +105,16 @@ def test_a_record_that_is_none(tmp_path: Path, record: str) -> None:
     _make(snapshots, "key")
     (tmp_path / "key" / RECORD).write_text(record)
     assert snapshots.find("key") is None
+
+
+def test_the_state_of_another_machine(tmp_path: Path) -> None:
+    """A directory that was renamed is whole, and not what its name says."""
+    snapshots = Snapshots(tmp_path)
+    _make(snapshots, "key")
+    (tmp_path / "key").rename(tmp_path / "other")
+    assert snapshots.find("other") is None
+    _make(snapshots, "other")
+    assert _intact(snapshots, "other")
 
 
 def test_the_oldest_go_first(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import os
 import select
 from errno import ETIMEDOUT
 
-from vm.guest import facts, syscalls
+from vm.guest import facts, syscalls, version
 from vm.guest.actor import Actor, BadCall
 from vm.guest.port import HostGone, Port, allow_everybody
 
@@ -57,7 +57,7 @@ class Supervisor:
         # Collections would copy every page that an actor shares with us, at each of its starts.
         gc.disable()
         gc.freeze()
-        self._port.send({"id": 0, "hello": os.getpid()})
+        self._port.send({"id": 0, "hello": os.getpid(), "agent": version.versions()})
         allow_everybody()
         while True:
             for descriptor, _ in self._poll.poll():

@@ -1,0 +1,17 @@
+"""The order in which surfaces are told."""
+
+from __future__ import annotations
+
+# In the order in which a client meets them; others follow by name, what is of the past last.
+_FIRST = (
+    *("header", "registration", "grammar", "enable", "write", "unregister", "delete", "lifetime"),
+    *("persist", "multi_format", "status", "dynamic_events", "format", "trace", "perf"),
+)
+_LAST = ("status_page", "bpf_context", "rfc")
+
+
+def place(surface: str) -> tuple[int, str]:
+    """What to sort surfaces by."""
+    if surface in _LAST:
+        return len(_FIRST) + 1 + _LAST.index(surface), surface
+    return _FIRST.index(surface) if surface in _FIRST else len(_FIRST), surface

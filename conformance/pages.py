@@ -1,0 +1,65 @@
+"""Pages of HTML: one file each that needs no network, from templates/ with Jinja.
+
+Style and scripts are files beside the templates and become part of the page, which allows itself
+these very texts and nothing else (Content-Security-Policy), whatever the data on it say.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+# Of every page.
+_STYLE = "page.css"
+_SCRIPT = "page.js"
+
+
+def render_page(
+    template: str, *, styles: tuple[str, ...] = (), scripts: tuple[str, ...] = (), **data: object
+) -> str:
+    """The page that a template makes of ``data``, with these files of style and script in it."""
+    style = _joined((_STYLE, *styles))
+    script = _joined((_SCRIPT, *scripts))
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            "img-src data:",
+            f"style-src {_digest(style)}",
+            f"script-src {_digest(script)}",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    found = _environment().get_template(template)
+    return found.render(policy=policy, style=Markup(style), script=Markup(script), **data)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=select_autoescape(),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    return environment
+
+
+@cache
+def _joined(names: tuple[str, ...]) -> str:
+    return "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names)
+
+
+def _digest(text: str) -> str:
+    """A source expression that allows this very text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

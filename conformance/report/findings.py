@@ -1,0 +1,51 @@
+"""docs/findings.md as data: what is known about a case where kernel and documentation disagree."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+FILE = Path(__file__).parents[2] / "docs" / "findings.md"
+
+_HEADING = re.compile(r"^## +(.+?) *$", re.MULTILINE)
+# `surface.name`, or `surface.name…` for all cases whose ids begin so.
+_NAMED = re.compile(r"`([a-z0-9_-]+\.[a-z0-9_.-]*)(…?)`")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One section: its heading, its text in Markdown, and the cases that it names."""
+
+    title: str
+    text: str
+    cases: frozenset[str] = frozenset()
+    beginnings: tuple[str, ...] = ()
+
+    def names(self, id: str) -> bool:
+        """Whether it names a case, or the function that this is a variant of."""
+        while id:
+            if id in self.cases or id.startswith(self.beginnings):
+                return True
+            id = id.rpartition(".")[0]
+        return False
+
+
+def read_findings(path: Path = FILE) -> list[Finding]:
+    """The sections in their order; none where the suite came without its documentation."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError:
+        return []
+    parts = _HEADING.split(text)[1:]
+    return [_finding(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
+
+
+def _finding(title: str, text: str) -> Finding:
+    named = _NAMED.findall(text)
+    return Finding(
+        title,
+        text.strip(),
+        frozenset(name for name, more in named if not more),
+        tuple(name for name, more in named if more),
+    )

@@ -1,0 +1,26 @@
+"use strict";
+
+// Light, dark, or as the system has it; remembered where that is allowed.
+(() => {
+  const button = document.getElementById("theme");
+  const themes = ["auto", "dark", "light"];
+  const root = document.documentElement;
+  let theme = "auto";
+  try {
+    theme = localStorage.getItem("uevt-theme") || theme;
+  } catch { /* A page of a file may have no storage. */ }
+
+  function show() {
+    root.dataset.theme = theme;
+    button.textContent = `theme: ${theme}`;
+  }
+
+  button.addEventListener("click", () => {
+    theme = themes[(themes.indexOf(theme) + 1) % themes.length];
+    try {
+      localStorage.setItem("uevt-theme", theme);
+    } catch { /* It is forgotten then. */ }
+    show();
+  });
+  show();
+})();

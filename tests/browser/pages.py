@@ -1,0 +1,67 @@
+"""Runs to look at: a few kernels with one of everything, many kernels, and hostile ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conformance.outcome import CaseResult, Evidence, Mismatch, Outcome
+from conformance.report.findings import Finding
+from conformance.report.runs import Run
+from tests.report import test_html
+from tests.report.samples import case, failure, kernel, mixed
+
+FINDING = Finding(
+    "`format` prints a length", "Case `format.array_length`.", frozenset({"format.array_length"})
+)
+KERNELS = ("6.1.10", "6.4.5", "6.12.117", "7.3.4")
+MANY_KERNELS, MANY_CASES = 20, 800
+# What a page may take, from being asked for to being there.
+OPEN_MS = 1000
+# What a person does not notice.
+LAG_MS = 100
+
+
+def kernels() -> list[Run]:
+    """Four kernels; the third has one of everything."""
+    quiet = [
+        case(f"write.size.n-{n}", sentence=f"A write of {n} bytes is whole.") for n in range(30)
+    ]
+    broken = {each.id: each for each in mixed().cases}
+    runs = []
+    for release in KERNELS:
+        odd = [
+            broken[id] if release == "6.12.117" else case(id, sentence=each.sentence)
+            for id, each in broken.items()
+        ]
+        runs.append(Run(kernel(release, *quiet, *(odd if release != "6.1.10" else odd[:2]))))
+    return runs
+
+
+def many() -> list[Run]:
+    """Twenty kernels of eight hundred cases, of which every twentieth fails in its own way."""
+    return [
+        Run(kernel(f"6.{number}.1", *(_one(number, place) for place in range(MANY_CASES))))
+        for number in range(MANY_KERNELS)
+    ]
+
+
+def _one(number: int, place: int) -> CaseResult:
+    id = f"surface{place % 40}.case_{place}.variant"
+    told = case(
+        id, sentence=f"What case {place} proves, in as many words as that takes.", duration_s=0.01
+    )
+    if (number + place) % 20:
+        return replace(told, evidence=Evidence(docs=f"user_events.rst@v6.12: words about {place}"))
+    steps = tuple(
+        f"{step}. p1: mmap((void *)0x{number:x}{place:x}, 64); = 0" for step in range(1, 40)
+    )
+    evidence = Evidence(steps, "step 3: 0", "step 3: -1 EINVAL", "words", "[    1.0] text\n" * 20)
+    mismatch = Mismatch(3, "errno", "success", "EINVAL")
+    return replace(
+        told, outcome=Outcome.FAIL, reason="it broke", mismatches=(mismatch,), evidence=evidence
+    )
+
+
+def hostile() -> list[Run]:
+    """Every text wants to be a script, on two kernels."""
+    return [Run(test_html.hostile()), Run(kernel("7.3", failure()))]

@@ -1,0 +1,24 @@
+"""``python -m tests.browser.picture PAGE.html PICTURE.png``: a report, for README to show."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.browser.chromium import chromium
+
+
+def main(page: Path, picture: Path) -> None:
+    """Take the picture."""
+    with chromium() as browser:
+        window = browser.new_page(viewport={"width": 1100, "height": 620}, color_scheme="light")
+        window.goto(f"{page.absolute().as_uri()}#view=cases")
+        # One surface with its cases, below the others.
+        window.locator("#rows strong:text-is('format')").click()
+        window.mouse.move(0, 0)
+        window.locator("#grid").evaluate("(grid) => { grid.scrollTop = 8 * 28; grid.blur(); }")
+        window.screenshot(path=picture)
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

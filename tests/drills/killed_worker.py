@@ -1,0 +1,24 @@
+"""A case whose process dies in its middle, beside one that passes."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from conformance.cases.declare import case
+from conformance.sut.user_events import UserEvents
+
+DOC = "nothing@all: the host's out-of-memory killer does the same"
+
+
+@case("drill.first", spec="nothing", doc=DOC)
+def test_first(ue: UserEvents) -> None:
+    """An event gets index 0."""
+    assert ue.open_data().register(ue.name()).index == 0
+
+
+@case("drill.dies", spec="nothing", doc=DOC)
+def test_dies(ue: UserEvents) -> None:
+    """The process that runs the case is killed."""
+    assert ue.open_data().register(ue.name()).index == 0
+    os.kill(os.getpid(), signal.SIGKILL)

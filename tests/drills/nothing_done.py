@@ -1,0 +1,12 @@
+"""A case that asks its kernel nothing."""
+
+from __future__ import annotations
+
+from conformance.cases.declare import case
+from conformance.sut.user_events import UserEvents
+
+
+@case("drill.nothing", spec="nothing", doc="nothing@all: nothing")
+def test_nothing(ue: UserEvents) -> None:
+    """Nothing is asked, and nothing is contradicted."""
+    assert ue

@@ -1,0 +1,226 @@
+"""Bisecting a user's repository: what is found, what is told, and that theirs is but read."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kernels.bisection import Answer, Bisection, NotBetween, workspace
+from kernels.errors import HostTrouble
+from kernels.store import Store
+from tests.kernels.test_trees import everything, git
+
+History = Callable[[int], tuple[Path, list[str]]]
+
+GOOD, BAD, SKIP = Answer
+# What each commit after the first is; the first is good and the last is bad.
+FOUND = [GOOD, GOOD, BAD, BAD, BAD]
+SKIPPED = [GOOD, SKIP, SKIP, BAD, BAD]
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> History:
+    """Makes a repository with so many commits after the first one; all ids, oldest first."""
+
+    def make(number: int) -> tuple[Path, list[str]]:
+        repository = tmp_path / "theirs"
+        repository.mkdir()
+        git(repository, "init", "-q")
+        for place in range(number + 1):
+            (repository / f"{place % 2}.c").write_text(f"{place}\n")
+            git(repository, "add", "-A")
+            git(repository, "commit", "-q", "-m", f"number {place}")
+        return repository, git(repository, "rev-list", "--reverse", "HEAD").split()
+
+    return make
+
+
+def walked(
+    tmp_path: Path, repository: Path, ids: list[str], answers: list[Answer], *paths: str
+) -> tuple[Bisection, list[str]]:
+    """A bisection that has ended, and what was asked."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    bisection = Bisection(repository, ids[0], ids[-1], scratch, paths)
+    asked: list[str] = []
+
+    def judge(sha: str) -> Answer:
+        asked.append(sha)
+        assert bisection.steps < len(ids)
+        return answers[ids.index(sha) - 1]
+
+    bisection.walk(judge)
+    return bisection, asked
+
+
+def test_the_first_bad_commit_is_found(tmp_path: Path, history: History) -> None:
+    repository, ids = history(5)
+    bisection, asked = walked(tmp_path, repository, ids, FOUND)
+    assert bisection.between == 5
+    assert bisection.suspects == (ids[3],)
+    assert len(asked) in (2, 3)
+    found = bisection.commit(ids[3])
+    assert (found.title, found.author) == ("number 3", "a <a@example.org>")
+    assert found.files == ("1.c",)
+
+
+def test_nothing_of_theirs_is_touched(tmp_path: Path, history: History) -> None:
+    repository, ids = history(5)
+    before = everything(repository)
+    walked(tmp_path, repository, ids, SKIPPED)
+    assert everything(repository) == before
+
+
+def test_where_all_that_is_left_is_skipped(tmp_path: Path, history: History) -> None:
+    repository, ids = history(5)
+    bisection, _ = walked(tmp_path, repository, ids, SKIPPED)
+    assert set(bisection.suspects) == set(ids[2:5])
+
+
+def test_a_parent_and_its_child_need_no_question(tmp_path: Path, history: History) -> None:
+    repository, ids = history(1)
+    bisection, asked = walked(tmp_path, repository, ids, [BAD])
+    assert (bisection.suspects, asked) == ((ids[1],), [])
+
+
+def test_only_commits_that_touch_a_path(tmp_path: Path, history: History) -> None:
+    repository, ids = history(9)
+    bisection, asked = walked(tmp_path, repository, ids, [GOOD] * 4 + [BAD] * 5, "1.c")
+    assert bisection.between == 5
+    assert bisection.suspects == (ids[5],)
+    assert {ids.index(sha) % 2 for sha in asked} == {1}
+
+
+def test_no_commit_touches_the_path(tmp_path: Path, history: History) -> None:
+    repository, ids = history(3)
+    with pytest.raises(NotBetween, match="cannot begin"):
+        walked(tmp_path, repository, ids, FOUND, "no/such")
+
+
+@pytest.mark.parametrize("answers", [FOUND, SKIPPED], ids=["found", "skipped"])
+def test_git_replays_the_log(tmp_path: Path, history: History, answers: list[Answer]) -> None:
+    """In a repository with a working tree: the user's, if he likes."""
+    repository, ids = history(5)
+    bisection, _ = walked(tmp_path, repository, ids, answers)
+    log = tmp_path / "log"
+    bisection.keep_log(log)
+    # As its first run did it ends with 2 where only skipped ones are left.
+    words = ["git", "-C", str(repository), "bisect", "replay", str(log)]
+    done = subprocess.run(words, capture_output=True, check=False, timeout=60)
+    assert done.returncode == (0 if answers is FOUND else 2)
+    again = git(repository, "bisect", "log")
+    assert [line for line in log.read_text().splitlines() if line[0] != "#"] == [
+        line for line in again.splitlines() if line[0] != "#"
+    ]
+    assert git(repository, "rev-parse", "refs/bisect/bad") in bisection.suspects
+    assert not (repository / ".git" / "BISECT_HEAD").exists()
+
+
+def test_a_history_that_was_cut_off(tmp_path: Path, history: History) -> None:
+    repository, ids = history(7)
+    cut = tmp_path / "cut"
+    git(tmp_path, "clone", "-q", "--depth=6", f"file://{repository}", str(cut))
+    bisection, _ = walked(tmp_path, cut, ids[2:], FOUND)
+    assert bisection.suspects == (ids[5],)
+
+
+def test_ends_between_which_nothing_is(tmp_path: Path, history: History) -> None:
+    repository, ids = history(3)
+    git(repository, "checkout", "-q", "--orphan", "other")
+    git(repository, "commit", "-q", "-m", "other")
+    other = git(repository, "rev-parse", "HEAD")
+    git(repository, "checkout", "-q", "-b", "side", ids[1])
+    git(repository, "commit", "-q", "--allow-empty", "-m", "side")
+    side = git(repository, "rev-parse", "HEAD")
+    for number, (good, bad, said) in enumerate(
+        [
+            (ids[1], ids[1], "are the same"),
+            (ids[2], ids[1], "the other way round"),
+            (other, ids[3], "is no ancestor"),
+            (side, ids[3], "is no ancestor"),
+        ]
+    ):
+        with pytest.raises(NotBetween, match=said) as raised:
+            Bisection(repository, good, bad, tmp_path / str(number))
+        if good == side:
+            assert ids[1][:12] in raised.value.mend
+
+
+class Stop(Exception):
+    """What a judge raises."""
+
+
+def test_who_cannot_judge_ends_it(tmp_path: Path, history: History) -> None:
+    repository, ids = history(5)
+    (tmp_path / "scratch").mkdir()
+    bisection = Bisection(repository, ids[0], ids[-1], tmp_path / "scratch")
+    answers = iter([GOOD])
+
+    def judge(sha: str) -> Answer:
+        try:
+            return next(answers)
+        except StopIteration:
+            raise Stop from None
+
+    with pytest.raises(Stop):
+        bisection.walk(judge)
+    assert bisection.suspects == ()
+    bisection.keep_log(tmp_path / "log")
+    assert "git bisect good" in (tmp_path / "log").read_text()
+    assert _children() == []
+
+
+def test_git_that_breaks_is_the_hosts_trouble(tmp_path: Path, history: History) -> None:
+    repository, ids = history(5)
+    (tmp_path / "scratch").mkdir()
+    bisection = Bisection(repository, ids[0], ids[-1], tmp_path / "scratch")
+
+    def judge(sha: str) -> Answer:
+        (tmp_path / "scratch/repository.git/BISECT_TERMS").write_text("")
+        return GOOD
+
+    with pytest.raises(HostTrouble):
+        bisection.walk(judge)
+    assert _children() == []
+
+
+def _children() -> list[str]:
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+
+
+# A bisection that waits in its workspace until it is ended.
+HOLDER = """\
+import sys, time
+from pathlib import Path
+from kernels.bisection import workspace
+from kernels.store import Store
+with workspace(Store(Path(sys.argv[1]))) as directory:
+    (directory / "file").touch()
+    print(directory, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_workspace_goes_with_its_holder(tmp_path: Path) -> None:
+    """At once, or when the next one is made; never while somebody is in it."""
+    store = Store(tmp_path)
+    with workspace(store) as directory:
+        assert directory.is_dir()
+    assert not directory.exists()
+    words = [sys.executable, "-c", HOLDER, str(tmp_path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        theirs = Path(holder.stdout.readline().strip())
+        with workspace(store) as ours:
+            assert theirs.is_dir()
+            assert ours != theirs
+        holder.send_signal(signal.SIGKILL)
+    assert theirs.is_dir()
+    with workspace(store):
+        assert not theirs.exists()

@@ -1,0 +1,121 @@
+"""docs/ci.md: its commands run, its fragments are those of the examples, its table is true."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from conformance.cli import main
+from conformance.export_command import FORMATS
+from conformance.outcome import Blame, Outcome, SkipReason
+from conformance.report import github
+from conformance.report.junit import render_junit
+from conformance.report.kcidb import Sender, render_kcidb
+from conformance.report.kselftest import render_kselftest
+from conformance.report.ktap import render_ktap
+from conformance.report.results import write_results
+from tests.report.samples import case, mixed, run
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+FENCES = re.findall(r"(?ms)^```(\w*)\n(.*?)^```$", PAGE)
+COMMANDS = [
+    line for kind, text in FENCES if kind == "sh" for line in text.splitlines() if line.strip()
+]
+PATIENCE = 600
+EXAMPLES = {
+    "- run: ": "github-actions.yml",
+    "script:": "gitlab-ci.yml",
+    "Tests:": "autopkgtest/control",
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory that has the runs which the page speaks of."""
+    for name in ("results/6.12/latest", "results/6.1/latest", "uevt-results"):
+        (tmp_path / name).mkdir(parents=True)
+        write_results(mixed(), tmp_path / name / "results.json")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_runs(here: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    program, *words = shlex.split(command)
+    assert program == "uevt"
+    assert main(words) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    if "--out" in words:
+        assert (here / words[words.index("--out") + 1]).stat().st_size
+    else:
+        assert said.out
+
+
+@pytest.mark.parametrize("example", ["github-actions.yml", "gitlab-ci.yml"])
+def test_a_run_leaves_what_is_kept(tmp_path: Path, example: str) -> None:
+    """The command of an example, with the model in the place of a kernel."""
+    (command,) = re.findall(
+        r"\.venv/bin/uevt (run .*)", (ROOT / "examples/ci" / example).read_text()
+    )
+    words = shlex.split(command.replace("6.12", "model"))
+    done = subprocess.run(
+        [ROOT / ".venv" / "bin" / "uevt", *words, "-k", "status.file_mode"],
+        cwd=tmp_path,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0
+    assert (tmp_path / "uevt-results" / "junit.xml").is_file()
+
+
+def test_all_forms_are_shown() -> None:
+    shown = {words[words.index("--format") + 1] for words in map(shlex.split, COMMANDS)}
+    rows = re.findall(r"(?m)^\| `(\w+)` \| [^|]* \| [^|]* \|$", PAGE)
+    assert shown == set(rows) == set(FORMATS)
+
+
+@pytest.mark.parametrize(("first", "example"), EXAMPLES.items())
+def test_a_fragment_is_of_an_example(first: str, example: str) -> None:
+    (fragment,) = [text for _, text in FENCES if text.startswith(first)]
+    lines = [line.strip() for line in (ROOT / "examples" / "ci" / example).read_text().splitlines()]
+    assert {line.strip() for line in fragment.splitlines()} <= set(lines)
+
+
+def test_lava_is_given_a_file_that_is_there() -> None:
+    (path,) = re.findall(r"path: (\S+)", PAGE)
+    definition = (ROOT / path).read_text()
+    (name, value) = re.findall(r"parameters:\n\s+(\w+): (\S+)", PAGE)[0]
+    assert f"{name}: {value}\n" in definition
+
+
+def _told(outcome: Outcome) -> list[str]:
+    """An outcome in each form."""
+    reason = SkipReason.CONFIG.value if outcome is Outcome.SKIP else ""
+    blame = Blame.HOST if outcome is Outcome.ERROR else Blame.KERNEL
+    records = [run(case("write.a", outcome, reason=reason, blame=blame), case("write.b"))]
+    cells = []
+    for text in (render_ktap(records), render_kselftest(records)):
+        found = re.search(r"(not ok|ok) 1 write\.a(?: (# \w+))?", text)
+        assert found is not None
+        cells.append(" ".join(filter(None, found.groups())))
+    entry = ElementTree.fromstring(render_junit(records)).find(".//testcase")
+    assert entry is not None
+    cells.append(" ".join(each.tag for each in entry))
+    tests = json.loads(render_kcidb(records, Sender("mine")))["tests"]
+    cells += [each["status"] for each in tests if each["path"] == "user_events.write.a"]
+    cells.append(" ".join(line[2:].split(" ")[0] for line in github.annotate(records)))
+    return cells
+
+
+def test_the_table_of_outcomes_is_true() -> None:
+    rows = re.findall(r"(?m)^\| ([A-Z]+) \|(.*)\|$", PAGE)
+    said = {name: [cell.strip() for cell in cells.split("|")] for name, cells in rows}
+    assert said == {outcome.value: _told(outcome) for outcome in Outcome}

@@ -1,0 +1,255 @@
+"""`uevt export`: what it refuses, where it writes, and a real regression in each form.
+
+fixtures/report/ebusy.json is of 6.12 with one line changed: user_events_write says EBUSY where
+nobody listens, and said EBADF.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from kcidb_io.schema import V5_3
+
+from conformance.cli import main
+from conformance.report.results import read_results, write_results
+from tests.report.ktap_reader import read_ktap
+from tests.report.lkft_reader import read_kselftest
+from tests.report.samples import case, head, mixed, run
+
+RECORDED = Path(__file__).resolve().parent.parent / "fixtures" / "report" / "ebusy.json"
+REGRESSION = "dated.ebadf_when_disabled"
+FORMS = ("ktap", "kselftest", "junit", "kcidb", "github")
+
+
+@pytest.fixture
+def patched(tmp_path: Path) -> Path:
+    """The directory of a run of the changed kernel."""
+    directory = tmp_path / "6.12+pEBUSY"
+    directory.mkdir()
+    shutil.copy(RECORDED, directory / "results.json")
+    return directory
+
+
+def words(form: str, *more: object) -> list[str]:
+    """A command line without its runs."""
+    sender = ["--origin=mine"] if form == "kcidb" else []
+    return ["export", f"--format={form}", *sender, *map(str, more)]
+
+
+def export(capsys: pytest.CaptureFixture[str], form: str, *more: object) -> str:
+    """What is printed."""
+    assert main(words(form, *more)) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """What is said of arguments that cannot be used; the exit code is that of usage."""
+    assert main(["export", *map(str, arguments)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(("uevt: ", "usage: "))
+    return said.err
+
+
+def test_what_is_wrong_is_named(
+    capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path
+) -> None:
+    nowhere = tmp_path / "nowhere"
+    assert "is not there" in refused(capsys, nowhere, "--format=ktap")
+    assert "has no results.json" in refused(capsys, Path(__file__).parent, "--format=ktap")
+    assert "invalid choice" in refused(capsys, patched, "--format=html")
+    assert "--format" in refused(capsys, patched)
+    assert "the same run" in refused(capsys, patched, tmp_path, "--format=ktap")
+    unwritable = refused(capsys, patched, "--format=junit", f"--out={nowhere}/x")
+    assert "cannot be written: No such file or directory; name another --out" in unwritable
+    assert "cannot be written" in refused(capsys, patched, "--format=ktap", f"--out={tmp_path}")
+    # The annotations are out by then.
+    assert main(words("github", patched, f"--out={tmp_path}")) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_document_that_is_none_is_named(
+    capsys: pytest.CaptureFixture[str], patched: Path
+) -> None:
+    file = patched / "results.json"
+    file.write_text(file.read_text()[:-100])
+    assert f"{file}: is not JSON" in refused(capsys, patched, "--format=ktap")
+    file.write_text("{}")
+    assert "run.kernel: is missing" in refused(capsys, patched, "--format=ktap")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "--origin: is missing; give the name of your CI system"),
+        (["--origin=Ä"], "--origin: 'Ä' is no name"),
+        (["--origin=a\n"], "is no name"),
+        (["--origin=a", "--files=here"], "--files: 'here' is no address"),
+        (["--origin=a", "--files=https://[x"], "is no address"),
+        (["--origin=a", "--build=x"], "--build: 'x' is no id; write it as ORIGIN:REST"),
+    ],
+)
+def test_what_kcidb_does_not_take_is_refused(
+    capsys: pytest.CaptureFixture[str], patched: Path, given: list[str], said: str
+) -> None:
+    assert said in refused(capsys, "--format=kcidb", *given, patched)
+
+
+def test_a_build_is_that_of_one_run(
+    capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path
+) -> None:
+    write_results(mixed(), tmp_path / "results.json")
+    given = ("--format=kcidb", "--origin=a", "--build=other:1")
+    assert "--build: is one build" in refused(capsys, *given, patched, tmp_path)
+    assert main(["export", *given, str(patched)]) == 0
+    assert {each["build_id"] for each in json.loads(capsys.readouterr().out)["tests"]} == {
+        "other:1"
+    }
+
+
+def test_what_is_for_kcidb_alone_is_refused(
+    capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path
+) -> None:
+    assert "--origin: is not for junit" in refused(capsys, patched, "--format=junit", "--origin=a")
+    (tmp_path / "check").mkdir()
+    record = run(case("write.a"), head=head(self_check=True))
+    write_results(record, tmp_path / "check" / "results.json")
+    said = refused(capsys, tmp_path / "check", "--format=kcidb", "--origin=a")
+    assert "is a self-check, which is about no kernel; name another run" in said
+    assert "ok 1 write.a" in export(capsys, "ktap", tmp_path / "check")
+
+
+@pytest.mark.parametrize("form", ["ktap", "kselftest", "junit", "kcidb"])
+def test_a_file_has_what_is_printed(
+    capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path, form: str
+) -> None:
+    printed = export(capsys, form, patched)
+    file = tmp_path / "file"
+    file.write_text("of old\n")
+    assert export(capsys, form, patched, "--out", file) == ""
+    assert file.read_text() == printed
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(["file", patched.name])
+
+
+def test_a_pipe_is_no_file_to_be_replaced(patched: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    said: list[str] = []
+    reader = threading.Thread(target=lambda: said.append(pipe.read_text()), daemon=True)
+    reader.start()
+    assert main(words("ktap", patched, "--out", pipe)) == 0
+    reader.join(10)
+    assert said[0].startswith("KTAP version 1\n")
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("form", ["ktap", "github"])
+def test_a_full_disk_is_the_hosts_trouble(
+    capsys: pytest.CaptureFixture[str], patched: Path, form: str
+) -> None:
+    assert main(words(form, patched, "--out", "/dev/full")) == 3
+    assert "No space left on device" in capsys.readouterr().err
+
+
+def test_a_link_stays_one(patched: Path, tmp_path: Path) -> None:
+    # /dev/stdout is a link, and of a redirected output to a plain file.
+    link, file = tmp_path / "link", tmp_path / "file"
+    file.write_text("of old\n")
+    link.symlink_to(file)
+    assert main(words("ktap", patched, "--out", link)) == 0
+    assert link.is_symlink()
+    assert file.read_text().startswith("KTAP version 1\n")
+
+
+def test_several_runs_are_one_document(
+    capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "6.12").mkdir()
+    write_results(mixed(), tmp_path / "6.12" / "results.json")
+    runs = (tmp_path / "6.12", patched)
+    names = [each.name for each in read_ktap(export(capsys, "ktap", *runs)).subtests]
+    assert names == ["6.12", "6.12+pEBUSY"]
+    root = ElementTree.fromstring(export(capsys, "junit", *runs))
+    assert [each.get("name") for each in root] == ["uevt 6.12", "uevt 6.12+pEBUSY"]
+    assert len(json.loads(export(capsys, "kcidb", *runs))["builds"]) == 2
+
+
+# A real regression
+
+
+def test_it_is_in_ktap(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
+    leaves = read_ktap(export(capsys, "ktap", patched)).leaves()
+    (bad,) = [leaf for leaf in leaves if not leaf.ok]
+    assert bad.name == REGRESSION
+    assert "#   step 11, errno: allowed EBADF, observed EBUSY" in bad.diagnostics
+    assert len(leaves) == 8
+
+
+def test_it_is_in_kselftest(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
+    found = read_kselftest(export(capsys, "kselftest", patched))
+    bad = {name for name, result in found.items() if result != "pass"}
+    assert bad == {"user_events_dated", "user_events_dated_dated_ebadf_when_disabled"}
+
+
+def test_it_is_in_junit(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
+    root = ElementTree.fromstring(export(capsys, "junit", patched))
+    (failure,) = root.findall(".//testcase/failure/..")
+    assert failure.get("name") == REGRESSION
+    assert root.findall(".//error") == []
+
+
+def test_it_is_in_kcidb(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
+    data = json.loads(export(capsys, "kcidb", patched))
+    V5_3.validate_exactly(data)
+    known = {each["test_id"] for each in data["incidents"] if each["present"]}
+    bad = {each["path"] for each in data["tests"] if each["status"] != "PASS"}
+    assert bad == {*("user_events", f"user_events.{REGRESSION}", "user_events.format.array_length")}
+    new = {each["path"] for each in data["tests"] if each["status"] == "FAIL"} - {"user_events"}
+    news = [each for each in data["tests"] if each["path"] in new and each["id"] not in known]
+    assert [each["path"] for each in news] == [f"user_events.{REGRESSION}"]
+    assert news[0]["misc"]["uevt"]["mismatches"] == [
+        {"step": 11, "field": "errno", "allowed": "EBADF", "observed": "EBUSY"}
+    ]
+
+
+def test_it_is_in_a_workflow(
+    capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path
+) -> None:
+    summary = tmp_path / "summary.md"
+    said = export(capsys, "github", patched, "--out", summary)
+    assert said == (
+        f"::error title=FAIL {REGRESSION} on 6.12+pEBUSY::"
+        "step 11, errno: allowed EBADF, observed EBUSY\n"
+    )
+    assert summary.read_text().count("<details>") == 2
+    assert f"FAIL <code>{REGRESSION}</code>" in summary.read_text()
+
+
+def test_the_summary_of_a_step_is_where_github_says(
+    capsys: pytest.CaptureFixture[str],
+    patched: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert main(words("github", patched)) == 0
+    said = capsys.readouterr().err
+    assert said == "uevt: no summary: neither --out nor GITHUB_STEP_SUMMARY names a file\n"
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    export(capsys, "github", patched)
+    assert summary.read_text().startswith("<h3>uevt: 6.12+pEBUSY (6.12.117) FAIL: ")
+    summary.write_bytes(b"x" * (1 << 20))
+    assert main(words("github", patched)) == 0
+    assert "no room for the summary of 6.12+pEBUSY" in capsys.readouterr().err
+
+
+def test_the_record_is_of_a_kernel() -> None:
+    record = read_results(RECORDED)
+    assert record.head.kernel.release == "6.12.117"
+    assert [each.id for each in record.cases if each.unexpected] == [REGRESSION]

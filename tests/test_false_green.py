@@ -1,0 +1,389 @@
+"""A run that did not judge what it was to judge never passes: docs/reliability.md lists how."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vm.machine
+from conformance import sessions
+from conformance.cli import _parser
+from conformance.outcome import Outcome, RunVerdict
+from conformance.plugin import guests
+from conformance.plugin.guests import AnotherKernel, ConfigLost, MachineGuest
+from conformance.plugin.recorder import Recorder
+from conformance.plugin.target import Target, prove_accelerator
+from conformance.report import journal
+from conformance.report.errors import ReportError
+from conformance.report.record import RunRecord
+from conformance.report.results import NAME, read_results, write_results
+from kernels.store import BuiltKernel
+from tests.report.samples import case, run
+from vm.accelerator import TCG
+
+ROOT = Path(__file__).resolve().parent.parent
+DRILLS = Path(__file__).parent / "drills"
+UEVT = [sys.executable, "-c", "import sys; from conformance.cli import main; sys.exit(main())"]
+PATIENCE = 300
+ONE = ("--kernel", "model", "-k", "unregister.twice")
+
+# A plugin that gets between pytest and us, by what it does.
+MEDDLERS = {
+    "does nothing": "",
+    "takes a case away": """
+        @pytest.hookimpl(trylast=True)
+        def pytest_collection_modifyitems(items):
+            del items[-1]
+    """,
+    "runs a case itself": """
+        @pytest.hookimpl(wrapper=True, tryfirst=True)
+        def pytest_runtest_protocol(item):
+            return True if item.name == "test_second" else (yield)
+    """,
+    "keeps a result back": """
+        @pytest.hookimpl(wrapper=True)
+        def pytest_runtest_protocol(item):
+            if item.name == "test_second":
+                item.config.pluginmanager.unregister(name="uevt-controller")
+            return (yield)
+    """,
+    "ends the session": """
+        def pytest_runtest_logfinish(nodeid):
+            pytest.exit("enough", 0)
+    """,
+}
+
+
+def command(words: list[str], out: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*words, f"--out={out}"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def drill(out: Path, name: str, *options: str, **environment: str) -> tuple[int, str]:
+    """Run the cases of a drill on the model; exit code, and what is said of each."""
+    words = [sys.executable, "-m", "pytest", str(DRILLS / name), "--kernel=model", "-q"]
+    done = command([*words, *options], out, **environment)
+    return done.returncode, done.stdout + done.stderr
+
+
+def outcomes(out: Path) -> dict[str, str]:
+    return {each["id"]: each["outcome"] for each in json.loads((out / NAME).read_text())["cases"]}
+
+
+# pytest and Python
+
+
+def test_a_drill_passes_undisturbed(tmp_path: Path) -> None:
+    assert drill(tmp_path, "two_passes.py")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ("-p no:uevt-controller", 2),
+        ("-p no:uevt-running", 2),
+        ("-p no:uevt", 4),
+        ("--setup-only", 3),
+        ("--collect-only", 3),
+        ("--deselect tests/drills/two_passes.py::test_second", 3),
+    ],
+)
+def test_options_of_pytest_that_leave_cases_out(tmp_path: Path, options: str, code: int) -> None:
+    found, said = drill(tmp_path, "two_passes.py", *options.split())
+    assert found == code, said
+
+
+def meddled(tmp_path: Path, name: str, plugin: str) -> int:
+    """The exit code of a session as `uevt run` starts it, on a drill, with a plugin in it."""
+    (tmp_path / "meddler.py").write_text("import pytest\n" + plugin.replace("\n        ", "\n"))
+    options = _parser().parse_args(["run", "--kernel=model"])
+    words = sessions._command(options, "model", str(tmp_path / "out"))
+    words[words.index("conformance/cases")] = str(DRILLS / name)
+    environment = {**sessions._environment(), "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    return subprocess.run(
+        [*words, "-p", "meddler"],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        timeout=PATIENCE,
+        check=False,
+    ).returncode
+
+
+@pytest.mark.parametrize("what", MEDDLERS)
+def test_a_plugin_that_meddles(tmp_path: Path, what: str) -> None:
+    code = 0 if what == "does nothing" else 3
+    assert meddled(tmp_path, "two_passes.py", MEDDLERS[what]) == code
+
+
+def test_an_exit_code_that_is_changed(tmp_path: Path) -> None:
+    """The session's exit code is that of the verdict, whatever pytest ends with."""
+    plugin = """
+        @pytest.hookimpl(wrapper=True, tryfirst=True)
+        def pytest_sessionfinish(session):
+            yield
+            session.exitstatus = 0
+    """
+    assert meddled(tmp_path, "nothing_done.py", plugin) == 3
+
+
+def test_a_file_of_cases_that_is_left_out(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "pytest", "conformance", *ONE, "-q"]
+    done = command([*words, "--ignore=conformance/cases/test_write.py"], tmp_path)
+    assert done.returncode == 3
+    assert (
+        "not collected: test_write.py"
+        in json.loads((tmp_path / NAME).read_text())["summary"]["note"]
+    )
+
+
+def test_what_the_environment_says_to_pytest_is_not_heard(tmp_path: Path) -> None:
+    meddling = {
+        "PYTEST_ADDOPTS": "--deselect conformance/cases/test_unregister.py --setup-only -x --help",
+        "PYTEST_PLUGINS": "no_such_plugin",
+        "PYTHONOPTIMIZE": "1",
+    }
+    done = command([*UEVT, "run", *ONE], tmp_path, **meddling)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert outcomes(tmp_path) == {"unregister.twice": "PASS"}
+
+
+def test_a_session_that_ends_well_before_it_begins(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import pytest\npytest.main = lambda *_, **__: 0\n")
+    paths = f"{tmp_path}{os.pathsep}{ROOT}"
+    done = command([*UEVT, "run", *ONE, "--exit-style=bisect"], tmp_path / "out", PYTHONPATH=paths)
+    assert done.returncode == 129
+    assert "nothing was judged" in done.stderr
+
+
+def test_python_without_assertions(tmp_path: Path) -> None:
+    words = [sys.executable, "-O", "-m", "pytest", str(DRILLS / "two_passes.py"), "-W", "default"]
+    done = command([*words, "--kernel=model"], tmp_path / "out")
+    assert done.returncode == 2
+    assert "assertions" in done.stderr
+
+
+def test_a_session_gets_no_plugin_that_somebody_has_installed() -> None:
+    assert sessions._environment()["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] == "1"
+
+
+# Cases and processes
+
+
+def test_a_case_that_asks_nothing_has_not_passed(tmp_path: Path) -> None:
+    assert drill(tmp_path, "nothing_done.py")[0] == 3
+    assert outcomes(tmp_path) == {"drill.nothing": "ERROR"}
+
+
+def test_a_process_that_dies_takes_the_verdict_along(tmp_path: Path) -> None:
+    code, said = drill(tmp_path, "killed_worker.py", "-n", "2")
+    assert code == 3, said
+    assert outcomes(tmp_path) == {"drill.first": "PASS", "drill.dies": "ERROR"}
+
+
+def test_the_first_failure_ends_no_run_well(tmp_path: Path) -> None:
+    both = (str(DRILLS / "two_passes.py"), "-x")
+    assert drill(tmp_path, "nothing_done.py", *both)[0] == 3
+
+
+# What is kept
+
+
+def recorded(tmp_path: Path, spoil: Callable[[Path], None]) -> RunRecord:
+    """A run of two cases whose journal is spoilt before it ends."""
+    recorder = Recorder(Target("model", "6.12"), tmp_path)
+    for name in ("drill.first", "drill.second"):
+        recorder.case(case(name))
+    spoil(tmp_path / journal.NAME)
+    return recorder.finish(2, "")
+
+
+def test_a_journal_that_has_all_of_it(tmp_path: Path) -> None:
+    assert recorded(tmp_path, lambda file: None).verdict is RunVerdict.PASS
+
+
+def _lose_a_line(file: Path) -> None:
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(line for line in lines if "drill.first" not in line))
+
+
+def _change_a_result(file: Path) -> None:
+    file.write_text(file.read_text().replace("PASS", "FAIL", 1))
+
+
+@pytest.mark.parametrize(
+    "spoil", [Path.unlink, _lose_a_line, _change_a_result, lambda file: os.truncate(file, 0)]
+)
+def test_a_journal_that_has_not(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
+    record = recorded(tmp_path, spoil)
+    assert record.verdict is RunVerdict.ERROR
+    assert "not in the journal" in record.trouble
+    assert read_results(tmp_path / NAME).verdict is RunVerdict.ERROR
+
+
+def test_results_that_were_cut_are_not_read(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    write_results(run(case("drill.first"), case("drill.second", Outcome.FAIL)), path)
+    text = path.read_text()
+    for length in range(0, len(text) - 1, 7):
+        path.write_text(text[:length])
+        with pytest.raises(ReportError):
+            read_results(path)
+
+
+# Clocks
+
+
+def test_no_limit_and_no_duration_is_of_a_clock_that_may_be_set() -> None:
+    """What a host's clock says names runs and sets a guest's clock, and nothing else."""
+    asking = {
+        f"{file.relative_to(ROOT)}:{node.attr}"
+        for package in ("conformance", "vm")
+        for file in (ROOT / package).rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and (node.value.id, node.attr)
+        in {("time", "time"), ("time", "time_ns"), ("datetime", "now")}
+    }
+    assert asking == {
+        # How long something was not used.
+        "conformance/kernel_commands.py:time",
+        # When it began.
+        "conformance/against.py:now",
+        "conformance/bisect_command.py:now",
+        "conformance/plugin/controller.py:now",
+        "conformance/plugin/recorder.py:now",
+        # The guest's clock.
+        "vm/states.py:time_ns",
+    }
+
+
+# Guests
+
+CONFIG = "CONFIG_USER_EVENTS=y\nCONFIG_NET=y\n"
+
+
+class Machine:
+    """A machine that has booted, and says of itself what it is told to."""
+
+    start = "booted"
+
+    def __init__(self, info: dict[str, Any]) -> None:
+        self.info = info
+
+    def wait_ready(self, deadline: object) -> None:
+        pass
+
+    def pristine(self) -> None:
+        pass
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Target:
+    return Target(
+        "6.12",
+        "6.12.117",
+        release="6.12.117",
+        image=tmp_path / "bzImage",
+        config_sha256=hashlib.sha256(CONFIG.encode()).hexdigest(),
+        wanted=("CONFIG_USER_EVENTS=y",),
+        accelerator=TCG,
+    )
+
+
+def guest_of(
+    monkeypatch: pytest.MonkeyPatch, target: Target, directory: Path, **info: Any
+) -> tuple[MachineGuest, Machine]:
+    """A guest whose machine says what a right one would, but for ``info``."""
+    machine = Machine({"release": target.release, "config": CONFIG, **info})
+    monkeypatch.setattr(vm.machine.Machine, "launch", lambda *words, **named: machine)
+    monkeypatch.setattr(guests, "root_archive", lambda python, cache: Path("root.cpio"))
+    return MachineGuest(target, directory), machine
+
+
+@pytest.mark.parametrize(
+    ("info", "refusal", "said"),
+    [
+        ({"release": "6.12.116"}, AnotherKernel, "runs 6.12.116, and 6.12.117 was asked for"),
+        ({"release": ""}, AnotherKernel, "6.12.117 was asked for"),
+        ({"config": CONFIG + "CONFIG_BPF=y\n"}, AnotherKernel, "another configuration"),
+        ({"config": "CONFIG_NET=y\n"}, ConfigLost, "USER_EVENTS"),
+        ({"config": ""}, ConfigLost, "USER_EVENTS"),
+        ({"config": None}, ConfigLost, "does not show"),
+    ],
+)
+def test_a_guest_of_another_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+    target: Target,
+    tmp_path: Path,
+    info: dict[str, Any],
+    refusal: type[Exception],
+    said: str,
+) -> None:
+    guest, _ = guest_of(monkeypatch, target, tmp_path, **info)
+    with pytest.raises(refusal, match=said):
+        guest.wait_ready()
+
+
+def test_a_guest_that_is_renewed_into_another_kernel(
+    monkeypatch: pytest.MonkeyPatch, target: Target, tmp_path: Path
+) -> None:
+    guest, machine = guest_of(monkeypatch, target, tmp_path)
+    guest.wait_ready()
+    guest.pristine()
+    machine.info = {**machine.info, "release": "6.1.192"}
+    with pytest.raises(AnotherKernel):
+        guest.pristine()
+
+
+def test_an_image_says_its_release_alone(
+    monkeypatch: pytest.MonkeyPatch, target: Target, tmp_path: Path
+) -> None:
+    image = replace(target, wanted=(), config_sha256=None)
+    guest_of(monkeypatch, image, tmp_path, config=None)[0].wait_ready()
+
+
+def test_a_real_guest_says_who_it_is(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """Its release and all of its configuration are those of the kernel in the store."""
+    right = Target(
+        built_kernel.kernel_id,
+        built_kernel.abi,
+        release=built_kernel.release,
+        image=built_kernel.image,
+        config_sha256=built_kernel.config_sha256,
+        wanted=built_kernel.wanted,
+        accelerator=prove_accelerator(built_kernel.image),
+    )
+    wrong = [
+        replace(right, release="6.12.1"),
+        replace(right, config_sha256="0" * 64),
+        replace(right, wanted=(*right.wanted, "CONFIG_KASAN=y")),
+    ]
+    for number, target in enumerate([right, *wrong]):
+        guest = MachineGuest(target, tmp_path / str(number))
+        try:
+            if target is right:
+                guest.wait_ready()
+            else:
+                with pytest.raises((AnotherKernel, ConfigLost)):
+                    guest.wait_ready()
+        finally:
+            guest.close()

@@ -1,0 +1,77 @@
+"""`uevt report`: what is asked for goes where it was asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.cli import main
+from conformance.outcome import Outcome
+from conformance.report.record import RunRecord
+from conformance.report.results import NAME, write_results
+from tests.report.samples import case, kernel
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> Path:
+    """Results of two kernels below one directory."""
+    for record in (kernel("6.1", case("a.b")), kernel("6.12", case("a.b", Outcome.FAIL))):
+        keep(tmp_path / "results" / record.head.kernel.id, record)
+    return tmp_path / "results"
+
+
+def keep(directory: Path, record: RunRecord) -> None:
+    directory.mkdir(parents=True)
+    write_results(record, directory / NAME)
+
+
+def test_a_terminal_is_told_when_no_form_was_asked_for(
+    kernels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(kernels)]) == 0
+    said = capsys.readouterr()
+    assert said.out.splitlines()[1].split()[:3] == ["6.1", "6.1", "PASS"]
+    assert "PASS -> FAIL a.b" in said.out
+    assert said.err == ""
+
+
+def test_both_forms_at_once(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = kernels / "page.html"
+    assert main(["report", str(kernels), "--html", str(page), "--markdown", "-"]) == 0
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert capsys.readouterr().out.startswith("# user")
+
+
+def test_a_page_on_standard_output(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(kernels / "6.1"), str(kernels / "6.12"), "--html", "-"]) == 0
+    assert capsys.readouterr().out.endswith("</html>\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere"], "nowhere: is not there; name a directory that a run has written"),
+        (
+            [".", "--html", "-", "--markdown", "-"],
+            "cannot take both forms; give one of them a file",
+        ),
+        (["6.1", "--html", "nowhere/page.html"], "nowhere/page.html: cannot be written"),
+        (["6.1", "--html", "6.12"], "6.12: cannot be written: Is a directory"),
+        ([], "the following arguments are required: RUN"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_written(
+    kernels: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(kernels)
+    before = sorted(kernels.rglob("*"))
+    assert main(["report", *arguments]) == 2
+    told = capsys.readouterr()
+    assert said in told.err
+    assert told.out == ""
+    assert sorted(kernels.rglob("*")) == before
