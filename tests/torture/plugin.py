@@ -18,6 +18,7 @@ from typing import Any, Self
 
 import pytest
 
+import vm.machine
 from conformance.plugin.running import _named
 from tests.drills import provoke
 from tests.torture.faults import BY_NAME
@@ -28,7 +29,7 @@ from vm.machine import Machine
 
 VARIABLE = "UEVT_TORTURE"
 _NANOSLEEP, _KILL = 35, 62
-_CALL_S = 4.0
+_CALL_S = 1.5
 _WORDS = {"oops": "null", "warning": "warn", "hang": "spin_irqs_off"}
 
 
@@ -78,6 +79,8 @@ class Disturber:
         self._cases = self._calls = 0
         self._case = ""
         self._call = Machine.call
+        # Much of the time of a disturbed run is spent in waiting for who will not answer.
+        vm.machine._CALL = _CALL_S
         Machine.wait_ready = self._with_module()  # type: ignore[method-assign,assignment]
         Machine.call = self._counted()  # type: ignore[method-assign]
 
