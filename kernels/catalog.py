@@ -32,6 +32,8 @@ ABI_OF_RELEASE = "release"
 
 # A kernel's name is part of paths, case reports and file names.
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+# Of a file in a directory of ours.
+_STEM = re.compile(r"\w[\w.-]{0,99}")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~-]*")
 # VERSION.PATCHLEVEL[.SUBLEVEL][-rcN] of `uname -r`, without what localversion adds.
 _RELEASE = re.compile(r"\d+\.\d+(?:\.\d+)?(?:-rc\d+)?")
@@ -299,7 +301,7 @@ def _wanted(table: Table, fragments: tuple[str, ...]) -> tuple[str, ...]:
     texts = []
     for name in fragments:
         file = config.fragment_path(name)
-        if not file.is_file():
+        if not _STEM.fullmatch(name) or not file.is_file():
             known = ", ".join(sorted(path.stem for path in config.FRAGMENTS.glob("*.config")))
             raise table.bad("fragments", f"no fragment {name!r}", f"choose from: {known}")
         text = config.fragment(name)
@@ -313,7 +315,7 @@ def _patches(table: Table) -> tuple[Patch, ...]:
     found = []
     for name in table.texts("patches", default=()):
         file = VARIANTS / f"{name}.patch"
-        if not file.is_file():
+        if not _STEM.fullmatch(name) or not file.is_file():
             raise table.bad("patches", f"no patch {name!r}", f"put it at {file}")
         found.append(Patch(name, file.read_text(encoding="utf-8")))
     return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_HUNK = re.compile(r"@@ -\d+(?:,(\d{1,9}))? \+\d+(?:,(\d{1,9}))? @@")
 _NAMES = re.compile(r"diff --git (\S+) (\S+)")
 _NAME = re.compile(r"(?:---|\+\+\+) (\S+).*")
 # What git says about a file between `diff --git` and its first hunk.

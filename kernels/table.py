@@ -13,7 +13,7 @@ def read(file: Path) -> Table:
     """The table that a whole file is.  Raises BadCatalogEntry."""
     try:
         return Table(file, "", tomllib.loads(file.read_text(encoding="utf-8")))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadCatalogEntry(file, "", f"not valid TOML: {error}", "correct the syntax") from error
     except OSError as error:
         raise BadCatalogEntry(file, "", f"not readable: {error.strerror}", "remove it") from error

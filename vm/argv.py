@@ -83,7 +83,12 @@ def qemu_argv(
     VirtmeMissing, CommandLineTooLong.
     """
     program, options = _virtme_for(spec)
-    kept = [word for option in options if not _is_replaced(option) for word in option]
+    kept = [
+        word
+        for option in options
+        if not _is_replaced(option) and not (spec.root and _is_export(option))
+        for word in option
+    ]
     # fmt: off
     return [
         program, *kept,
@@ -197,6 +202,14 @@ def _is_replaced(option: tuple[str, ...]) -> bool:
     if name == "-chardev":
         return "id=dmesg" in value or "id=console" in value
     return name == "-device" and value.startswith("virtconsole")
+
+
+def _is_export(option: tuple[str, ...]) -> bool:
+    """Whether it shows files of the host to the guest, which one with a root of its own needs not.
+
+    Who mounts them may read them all.
+    """
+    return option[0] == "-fsdev" or (option[0] == "-device" and option[1].startswith("virtio-9p"))
 
 
 def _kernel_command_line(spec: MachineSpec, options: tuple[tuple[str, ...], ...]) -> str:

@@ -40,6 +40,8 @@ _SPACE = 1 << 20
 _NO_ROOT = re.compile(
     r"VFS: (?:Unable to mount root|Cannot open root)|List of all bdev filesystems"
 )
+#: The last word of vm/guest/init.py when what we sent made no sense.
+_GAVE_UP = re.compile(r"^uevt: (the host's frame .*)", re.MULTILINE)
 #: kernel/reboot.c: somebody asked for it.
 _SWITCHED_OFF = re.compile(r"^\S*\[[ \d.]+\]\S* reboot: ", re.MULTILINE)
 #: What a kernel panics of at boot that is to blame on what it was given.
@@ -106,6 +108,8 @@ class Inquest:
         found = {finding.kind: finding.text for finding in findings}
         if Kind.INIT_DIED in found:
             return ChannelBroken(f"the agent ended: {found[Kind.INIT_DIED]}")
+        if returncode == 0 and not findings and (last := _GAVE_UP.search(said)):
+            return ChannelBroken(f"the agent ended: {last[1]}")
         if returncode == 0 and _SWITCHED_OFF.search(said):
             return ChannelBroken("the agent, or a program, has switched the guest off")
         if returncode == 0:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _TEST = re.compile(r"\s*(\w+)\s*(==|!=|<=|>=|<|>)\s*(\S+)\s*")
-_VERSION = re.compile(r"\d+(\.\d+){1,2}")
+_VERSION = re.compile(r"\d{1,9}(\.\d{1,9}){1,2}")
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,

@@ -29,7 +29,10 @@ _STACK = "<stack trace>"
 _FORMAT_ID = re.compile(rb"^ID: \d+$", re.MULTILINE)
 # "\tfield:char msg[20];\toffset:8;": the brackets of an array field behind its name.  The
 # __data_loc form keeps its brackets with the type, where the kernel prints the text as is.
-_ARRAY_LENGTH = re.compile(rb"^(\tfield:(?!__data_loc)[^;]*)\[[^\]]*\](;\toffset:)", re.MULTILINE)
+# What is longer is no declaration of the kernel's, and takes its time.
+_ARRAY_LENGTH = re.compile(
+    rb"^(\tfield:(?!__data_loc)[^;\n]{0,600})\[[^\]\n]{0,40}\](;\toffset:)", re.MULTILINE
+)
 
 
 def read(operation: ReadFile, data: bytes) -> bytes:

@@ -37,7 +37,7 @@ ENTRY = KernelEntry(
 
 def disturbed_build(fault: Fault, place: Place, random: Random) -> Report:
     """Kill a build at a moment by chance, build again, and look at what is in the store."""
-    report = Report(fault)
+    report = Report((fault,))
     root = place.directory / f"build-{random.getrandbits(32):x}"
     prepare(root)
     began = time.monotonic()

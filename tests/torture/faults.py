@@ -26,45 +26,50 @@ class Fault:
     ``stands`` are what the case that is hit may end with, beside what it ends with undisturbed;
     ``first`` what its first attempt may end with where the second stands.  ``weight`` says how
     often it is among others, ``allowance_s`` how much longer a run may take, in seconds of a
-    busy machine without KVM.  ``module`` needs the hazard module in the guest; ``ends`` the run.
+    busy machine without KVM.  ``module`` needs the hazard module in the guest; a fault may be
+    ``alone`` in its run, which it ``ends``.
     """
 
     name: str
     what: str
     stands: frozenset[Verdict] = frozenset()
     first: frozenset[Verdict] = frozenset()
-    weight: int = 2
+    weight: int = 1
     allowance_s: float = 60.0
     module: bool = False
     ends: bool = False
+    alone: bool = False
 
 
 def _fault(
+    weight: int,
     name: str,
     what: str,
     *stands: Verdict,
     first: tuple[Verdict, ...] = (),
     **others: object,
 ) -> Fault:
-    return Fault(name, what, frozenset(stands), frozenset(first), **others)  # type: ignore[arg-type]
+    return Fault(name, what, frozenset(stands), frozenset(first), weight, **others)  # type: ignore[arg-type]
 
 
 FAULTS = (
-    _fault("qemu-killed", "SIGKILL to QEMU", first=(HOST,), weight=3),
-    _fault("qemu-stopped", "SIGSTOP to QEMU, for good", first=(HOST,), weight=1, allowance_s=90),
-    _fault("qemu-paused", "SIGSTOP to QEMU, SIGCONT a second later"),
-    _fault("agent-killed", "SIGKILL to all actors in the guest", first=(GUEST,), weight=3),
-    _fault("frame-flipped", "a bit of a frame", first=(GUEST,), weight=3),
-    _fault("frame-dropped", "a frame is lost", first=(GUEST,), weight=2, allowance_s=90),
-    _fault("frame-doubled", "a frame comes twice", first=(GUEST,)),
-    _fault("frame-delayed", "a frame comes up to a second late"),
-    _fault("panic", "sysrq c", CRASH, weight=3),
-    _fault("oops", "a NULL pointer in a module", CRASH, weight=3, module=True),
-    _fault("warning", "WARN() in a module", COMPLAINED, weight=3, module=True),
-    _fault("hang", "a module that never returns", TIMEOUT, weight=1, module=True, allowance_s=90),
-    _fault("worker-killed", "SIGKILL to a pytest process", first=(HOST,), weight=3),
-    _fault("controller-killed", "SIGKILL to the process that records", weight=3, ends=True),
-    _fault("disk-full", "the disk of the results fills up", first=(HOST,), weight=2, ends=True),
-    _fault("make-killed", "SIGKILL to a build", weight=3),
+    _fault(6, "qemu-killed", "SIGKILL to QEMU", first=(HOST,)),
+    _fault(1, "qemu-stopped", "SIGSTOP to QEMU, for good", first=(HOST,), allowance_s=240),
+    _fault(4, "qemu-paused", "SIGSTOP to QEMU, SIGCONT a second later"),
+    _fault(6, "agent-killed", "SIGKILL to all actors in the guest", first=(GUEST,)),
+    _fault(6, "frame-flipped", "a bit of a frame", first=(GUEST,)),
+    _fault(2, "frame-dropped", "a frame is lost", first=(GUEST,), allowance_s=240),
+    _fault(4, "frame-doubled", "a frame comes twice", first=(GUEST,)),
+    _fault(4, "frame-delayed", "a frame comes up to a second late"),
+    _fault(6, "panic", "sysrq c", CRASH),
+    _fault(6, "oops", "a NULL pointer in a module", CRASH, module=True),
+    _fault(6, "warning", "WARN() in a module", COMPLAINED, module=True),
+    _fault(1, "hang", "a module that never returns", TIMEOUT, module=True, allowance_s=240),
+    _fault(5, "worker-killed", "SIGKILL to a pytest process", first=(HOST,)),
+    _fault(3, "controller-killed", "SIGKILL to the process that records", ends=True, alone=True),
+    _fault(
+        2, "disk-full", "the disk of the results fills up", first=(HOST,), ends=True, alone=True
+    ),
+    _fault(4, "make-killed", "SIGKILL to a build", alone=True),
 )
 BY_NAME = {fault.name: fault for fault in FAULTS}

@@ -1,7 +1,7 @@
-"""Disturbs the pytest session that it is loaded into: one fault, at one call of one process.
+"""Disturbs the pytest session that it is loaded into, by faults around calls of its processes.
 
 UEVT_TORTURE holds the plan as JSON.  What happened is told in the plan's diary, a line of JSON
-each: when a case begins, when the fault is let loose, how many calls a process has made.
+each: when a case begins, when a fault is let loose.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
+import vm.machine
 from conformance.plugin.running import _named
 from tests.drills import provoke
+from tests.torture.faults import BY_NAME
 from tests.torture.frames import Meddler
 from vm.deadline import Deadline
 from vm.errors import VmError
@@ -27,140 +29,158 @@ from vm.machine import Machine
 
 VARIABLE = "UEVT_TORTURE"
 _NANOSLEEP, _KILL = 35, 62
+_CALL_S = 1.5
+_WORDS = {"oops": "null", "warning": "warn", "hang": "spin_irqs_off"}
+
+
+@dataclass(frozen=True, slots=True)
+class Strike:
+    """One fault: in the `case`-th case of a process, around its `call`-th call and `ms` after."""
+
+    fault: str
+    worker: str
+    case: int
+    call: int
+    ms: int
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One fault: in the process `worker`, around its `call`-th call and `ms` after it."""
+    """The faults of one run."""
 
-    fault: str
-    worker: str
-    call: int
-    ms: int
-    seed: int
-    diary: str
-    module: str = ""
+    strikes: tuple[Strike, ...]
+    diary: Path
+    module: Path
 
-    def to_environment(self) -> str:
-        """For the variable."""
-        return json.dumps({name: getattr(self, name) for name in self.__slots__})
+    def to_environment(self) -> dict[str, str]:
+        """What a session needs to be disturbed."""
+        strikes = [asdict(strike) for strike in self.strikes]
+        said = {"strikes": strikes, "diary": str(self.diary), "module": str(self.module)}
+        return {"PYTEST_PLUGINS": __name__, VARIABLE: json.dumps(said)}
+
+    @classmethod
+    def from_environment(cls) -> Self | None:
+        """The plan that this process is part of."""
+        if VARIABLE not in os.environ:
+            return None
+        said = json.loads(os.environ[VARIABLE])
+        strikes = tuple(Strike(**strike) for strike in said["strikes"])
+        return cls(strikes, Path(said["diary"]), Path(said["module"]))
 
 
 class Disturber:
-    """Counts the calls of one process and disturbs when it is time."""
+    """Counts cases and calls of one process, and strikes when it is time."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, worker: str) -> None:
         self._plan = plan
-        self._calls = 0
+        self._worker = worker
+        self._pending = [strike for strike in plan.strikes if strike.worker == worker]
+        self._cases = self._calls = 0
         self._case = ""
-        self._done = False
-        self._meddler = Meddler(plan.fault.removeprefix("frame-"), plan.seed)
-        self._wait_ready, self._call = Machine.wait_ready, Machine.call
-        Machine.wait_ready = self._ready()  # type: ignore[method-assign,assignment]
+        self._call = Machine.call
+        # Much of the time of a disturbed run is spent in waiting for who will not answer.
+        vm.machine._CALL = _CALL_S
+        Machine.wait_ready = self._with_module()  # type: ignore[method-assign,assignment]
         Machine.call = self._counted()  # type: ignore[method-assign]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Write down which case begins."""
         _, self._case = _named(item)
+        self._cases += 1
+        self._calls = 0
         self._note("begins")
         return (yield)
 
-    def pytest_unconfigure(self) -> None:
-        """Write down how many calls there were to choose from."""
-        self._note("calls", calls=self._calls)
-
-    def _ready(self) -> Callable[[Machine, Deadline], None]:
-        wait_ready = self._wait_ready
+    def _with_module(self) -> Callable[[Machine, Deadline], None]:
+        wait_ready = Machine.wait_ready
 
         def ready(machine: Machine, deadline: Deadline) -> None:
             wait_ready(machine, deadline)
-            if self._plan.module and not self._done:
+            if any(BY_NAME[strike.fault].module for strike in self._pending):
                 # Before the runner looks round: it is there from the beginning.
-                provoke.insert(machine, Path(self._plan.module))
+                provoke.insert(machine, self._plan.module)
 
         return ready
 
     def _counted(self) -> Callable[..., list[dict[str, Any]]]:
-        call = self._call
+        call = Machine.call
 
         def counted(machine: Machine, *words: Any, **named: Any) -> list[dict[str, Any]]:
             self._calls += 1
-            if self._calls == self._plan.call and not self._done:
-                self._done = True
-                self._note("disturbed")
-                self._disturb(machine)
+            for strike in list(self._pending):
+                if (strike.case, strike.call) <= (self._cases, self._calls):
+                    self._pending.remove(strike)
+                    self._note("strikes", fault=strike.fault)
+                    self._strike(machine, strike)
             return call(machine, *words, **named)
 
         return counted
 
-    def _disturb(self, machine: Machine) -> None:
-        pid = machine.pid or 0
-        match self._plan.fault:
+    def _strike(self, machine: Machine, strike: Strike) -> None:
+        qemu = machine.pid or 0
+        match strike.fault:
             case "qemu-killed":
-                self._later(lambda: os.kill(pid, signal.SIGKILL))
+                _later(strike, lambda: os.kill(qemu, signal.SIGKILL))
             case "qemu-stopped":
-                self._later(lambda: os.kill(pid, signal.SIGSTOP))
+                _later(strike, lambda: os.kill(qemu, signal.SIGSTOP))
             case "qemu-paused":
-                self._later(lambda: _paused(pid))
+                _later(strike, lambda: _pause(qemu))
             case "worker-killed":
-                self._later(lambda: os.kill(os.getpid(), signal.SIGKILL))
+                _later(strike, lambda: os.kill(os.getpid(), signal.SIGKILL))
             case "controller-killed":
-                self._later(lambda: os.kill(os.getppid(), signal.SIGKILL))
+                _later(strike, lambda: os.kill(os.getppid(), signal.SIGKILL))
             case "agent-killed":
-                self._in_guest(machine, ["sys", _KILL, [-1, int(signal.SIGKILL)], None])
+                _in_guest(machine, strike, ["sys", _KILL, [-1, int(signal.SIGKILL)], None])
             case "panic":
-                self._in_guest(machine, _spill("/proc/sysrq-trigger", "c"))
+                _in_guest(machine, strike, _spill("/proc/sysrq-trigger", "c"))
             case "oops" | "warning" | "hang":
-                word = {"oops": "null", "warning": "warn", "hang": "spin_irqs_off"}
-                self._in_guest(machine, _spill("/proc/uevt_hazard", word[self._plan.fault]))
-            case "frame-flipped" | "frame-dropped" | "frame-doubled" | "frame-delayed":
-                self._meddler.meddle(machine)
+                _in_guest(machine, strike, _spill("/proc/uevt_hazard", _WORDS[strike.fault]))
+            case _:
+                Meddler(strike.fault.removeprefix("frame-"), strike.seed).meddle(machine)
 
-    def _later(self, act: Callable[[], None]) -> None:
-        threading.Timer(self._plan.ms / 1000, act).start()
+    def _note(self, what: str, **more: Any) -> None:
+        line = {"what": what, "worker": self._worker, "case": self._case, **more}
+        with self._plan.diary.open("a") as diary:
+            diary.write(json.dumps(line) + "\n")
 
-    def _in_guest(self, machine: Machine, call: Sequence[Any]) -> None:
-        """Have a process of the guest wait and then do it; nobody waits for its answer."""
-        assert machine._power is not None
-        agent = machine._power.agent
-        try:
-            if not self._plan.module:
-                agent.call("", [["spawn", provoke.ACTOR]], (), machine.deadline(4.0, "hazard"))
-        except VmError:
-            return
-        actor = agent._actors[provoke.ACTOR]
-        pause = (0).to_bytes(8, "little") + (self._plan.ms * 1_000_000).to_bytes(8, "little")
+
+def _later(strike: Strike, act: Callable[[], None]) -> None:
+    threading.Timer(strike.ms / 1000, act).start()
+
+
+def _pause(pid: int) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(1.0)
+    os.kill(pid, signal.SIGCONT)
+
+
+def _in_guest(machine: Machine, strike: Strike, call: Sequence[Any]) -> None:
+    """Have a process of the guest wait and then do it; nobody waits for its answer."""
+    assert machine._power is not None
+    agent = machine._power.agent
+    limit = machine.deadline(_CALL_S, "provoking process")
+    try:
+        if provoke.ACTOR not in agent._actors:
+            agent.call("", [["spawn", provoke.ACTOR]], (), limit)
+        port = agent._actors[provoke.ACTOR].port
+        pause = (0).to_bytes(8, "little") + (strike.ms * 1_000_000).to_bytes(8, "little")
         agent._number += 1
         calls = [["sys", _NANOSLEEP, [{"in": pause.hex()}, 0], None], list(call)]
         message = {"id": agent._number, "calls": calls, "watch": []}
-        agent._channels[actor.port].send(message, machine.deadline(4.0, "hazard"))
-
-    def _note(self, what: str, **more: Any) -> None:
-        line = {"what": what, "worker": self._plan.worker, "case": self._case, **more}
-        if what != "disturbed":
-            line["worker"] = os.environ.get("PYTEST_XDIST_WORKER", "")
-        with Path(self._plan.diary).open("a") as diary:
-            diary.write(json.dumps(line) + "\n")
+        agent._channels[port].send(message, limit)
+    except VmError:
+        # The guest is gone already: an earlier fault was faster.
+        return
 
 
 def _spill(path: str, text: str) -> list[Any]:
     return ["spill", path, text.encode().hex(), os.O_WRONLY]
 
 
-def _paused(pid: int) -> None:
-    os.kill(pid, signal.SIGSTOP)
-    time.sleep(1.0)
-    os.kill(pid, signal.SIGCONT)
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    """Disturb the process of the plan; note what all others do."""
-    said = os.environ.get(VARIABLE)
-    worker = getattr(config, "workerinput", {}).get("workerid", "")
-    if not said or not worker:
-        return
-    plan = Plan(**json.loads(said))
-    if plan.worker != worker:
-        plan = Plan(**{**json.loads(said), "call": 0, "module": ""})
-    config.pluginmanager.register(Disturber(plan), "uevt-torture")
+    """Disturb this process if it runs cases."""
+    plan, worker = Plan.from_environment(), getattr(config, "workerinput", {}).get("workerid")
+    if plan is not None and worker is not None:
+        config.pluginmanager.register(Disturber(plan, worker), "uevt-torture")

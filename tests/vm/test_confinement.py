@@ -1,0 +1,97 @@
+"""What a guest can reach of its host: its console and its channel, and no file to write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vm.argv import port_names
+from vm.deadline import Deadline
+from vm.machine import Machine, MachineSpec
+from vm.root import interpreter, root_archive
+
+pytestmark = pytest.mark.kernel
+
+BOOT_SECONDS = 90.0
+MKDIR, UNLINK, MOUNT = 83, 87, 165
+MS_REMOUNT = 32
+# virtme-ng's name for the host's files.
+TAG = "/dev/root"
+
+
+@pytest.fixture(scope="module", params=["archive", "host"])
+def guest(
+    request: pytest.FixtureRequest, built_kernel: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Machine]:
+    """A guest with a root of its own, and one whose root is the host's."""
+    own = root_archive(interpreter(), tmp_path_factory.mktemp("root"))
+    spec = MachineSpec(built_kernel.image, root=own if request.param == "archive" else None)
+    directory = tmp_path_factory.mktemp("guest")
+    with Machine.boot(spec, directory=directory, deadline=Deadline(BOOT_SECONDS, "boot")) as guest:
+        guest.call("", [["spawn", "a"]])
+        yield guest
+
+
+def _text(path: str) -> dict[str, str]:
+    return {"in": (os.fsencode(path) + b"\0").hex()}
+
+
+def _errno(guest: Machine, call: list[Any]) -> int:
+    (result,) = guest.call("a", [call])
+    return int(result["errno"])
+
+
+def _read(guest: Machine, *call: Any) -> str:
+    (result,) = guest.call("a", [list(call)])
+    return bytes.fromhex(result["data"] or "").decode()
+
+
+def _mount(where: str, flags: int, options: str = "trans=virtio,version=9p2000.L") -> list[Any]:
+    return ["sys", MOUNT, [_text(TAG), _text(where), _text("9p"), flags, _text(options)], None]
+
+
+def test_no_file_of_the_host_is_written(guest: Machine, tmp_path: Path) -> None:
+    """Not through its root, not when that is mounted again for writing, nor anywhere else."""
+    mine = tmp_path / "mine"
+    mine.write_text("mine")
+    _errno(guest, ["sys", MKDIR, [_text("/tmp/host"), 0o755], None])
+    # Whether the guest's kernel allows them is its own business.
+    for where, flags in (("/", MS_REMOUNT), ("/tmp/host", 0)):
+        _errno(guest, _mount(where, flags))
+    for root in ("", "/tmp/host"):
+        for name, flags in (("new", os.O_CREAT), ("mine", 0), ("mine", os.O_TRUNC)):
+            path = f"{root}{tmp_path}/{name}"
+            assert _errno(guest, ["spill", path, b"evil".hex(), os.O_WRONLY | flags]), path
+        assert _errno(guest, ["sys", UNLINK, [_text(f"{root}{mine}")], None])
+    assert [each.name for each in tmp_path.iterdir()] == ["mine"]
+    assert mine.read_text() == "mine"
+
+
+def test_a_root_of_its_own_shows_no_file_of_the_host(guest: Machine, tmp_path: Path) -> None:
+    """There is no export that could be mounted.  Of the other guest the export is the root."""
+    mounts = _read(guest, "slurp", "/proc/mounts", 1 << 16)
+    if guest.spec.root is None:
+        assert f"{TAG} / 9p " in mounts
+        return
+    assert _errno(guest, _mount("/mnt", 0))
+    assert " 9p " not in mounts
+    assert _read(guest, "list", str(tmp_path)) == ""
+
+
+def test_there_are_no_ports_but_ours(guest: Machine) -> None:
+    ports = _read(guest, "list", "/sys/class/virtio-ports").split()
+    names = [_read(guest, "slurp", f"/sys/class/virtio-ports/{port}/name", 99) for port in ports]
+    assert sorted(name.strip() for name in names) == port_names(guest.spec)
+
+
+def test_there_are_no_disks_and_no_network(guest: Machine) -> None:
+    disks = _read(guest, "list", "/sys/class/block").split()
+    assert [name for name in disks if not name.startswith(("loop", "ram"))] == []
+    classes = _read(guest, "list", "/sys/bus/pci/devices").split()
+    kinds = [_read(guest, "slurp", f"/sys/bus/pci/devices/{each}/class", 99) for each in classes]
+    # Mass storage has class 1, of which the chipset's controller has no disk; network is 2.
+    assert [kind for kind in kinds if kind.startswith("0x02")] == []
