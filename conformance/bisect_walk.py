@@ -21,6 +21,10 @@ _WIDTH = 78
 _DIGITS = 12
 # Of a commit that touches many files so many are named.
 _FILES = 10
+# Columns that a title has at least.
+_TITLE = 20
+# What makes a commit good or bad and needs no word.
+_PLAIN = frozenset({"PASS", "FAIL"})
 _NOT_FOUND = exit_code(Ending.UNEXPECTED)
 
 
@@ -113,15 +117,14 @@ class Walk:
         judged = judge(sha)
         self.judged[sha] = judged
         minutes, seconds = divmod(round(time.monotonic() - began), 60)
-        togo = "" if left is None else f"{left} left"
-        word = judged.answer.name.lower()
-        line = f"{head}  {word:<4} {minutes:>3}:{seconds:02}  {togo:<7} "
-        why = one_line(judged.why)
-        if len(line) + len(why) + 20 > _WIDTH:
-            text = _cut(line + title) + f"\n       {why}"
+        togo = "" if left is None else f"{left} left  "
+        line = f"{head}  {judged.answer.name.lower():<4} {minutes:>3}:{seconds:02}  {togo}"
+        why = "" if judged.why in _PLAIN else f" ({one_line(judged.why)})"
+        room = _WIDTH - len(line) - len(why)
+        if room < _TITLE:
+            text = _cut(line + title) + f"\n      {why}"
         else:
-            room = _WIDTH - len(line) - len(why) - 3
-            text = line + _cut(title, room) + f" ({why})"
+            text = line + _cut(title, room) + why
         self.outlet.write(("\r\x1b[K" if self.moving else "") + text + "\n")
         return judged
 

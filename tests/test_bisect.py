@@ -14,7 +14,7 @@ from typing import IO
 
 import pytest
 
-from conformance import bisect_command
+from conformance import bisect_command, bisect_walk
 from conformance.bisect_judge import Chosen
 from conformance.cli import main
 from conformance.outcome import CaseResult, Outcome, SkipReason
@@ -160,6 +160,28 @@ def test_the_commit_and_its_evidence(
     assert max(map(len, table)) <= 78
     last = said.splitlines()[-1]
     assert last.startswith(f"uevt: first bad commit {sha[:12]}")
+
+
+def test_on_a_terminal_the_commit_is_told_while_it_is_judged(
+    session: Session,
+    history: Callable[..., Path],
+    capsys: Caught,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bisect_walk, "is_terminal", lambda *_: True)
+    assert bisect(history("good", "bad")) == 0
+    first = capsys.readouterr().out.split("\n")[2]
+    judging, _, judged = first.partition("\r\x1b[K")
+    assert "..." in judging
+    assert "good " in judged
+
+
+def test_a_repository_without_a_working_tree(
+    session: Session, history: Callable[..., Path], tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "clone", "-q", "--bare", str(history("good", "good", "bad")), str(bare))
+    assert bisect(bare) == 0
 
 
 def test_what_a_run_is_asked(session: Session, history: Callable[..., Path]) -> None:

@@ -269,7 +269,7 @@ def test_results_that_were_cut_are_not_read(tmp_path: Path) -> None:
 def test_every_test_that_the_table_names_is_there() -> None:
     table = (ROOT / "docs" / "reliability.md").read_text()
     texts = {file: file.read_text() for file in (ROOT / "tests").rglob("test_*.py")}
-    named = re.findall(r"`(?:tests/)?([a-z_/]+\.py)?(?:::)?(test_\w+)?`", table)
+    named = re.findall(r"`(?:tests/)?((?:[a-z]+/)*test_\w+\.py)?(?:::)?(test_\w+)?`", table)
     for path, name in named:
         files = [file for file in texts if file == ROOT / "tests" / path or not path]
         assert files, path
