@@ -22,7 +22,7 @@ _DIGITS = 12
 # Of a commit that touches many files so many are named.
 _FILES = 10
 # Columns that a title has at least.
-_TITLE = 20
+_TITLE = 15
 # What makes a commit good or bad and needs no word.
 _PLAIN = frozenset({"PASS", "FAIL"})
 _NOT_FOUND = exit_code(Ending.UNEXPECTED)
@@ -84,8 +84,6 @@ class Walk:
     def _answer(self, sha: str) -> Answer:
         """What `git bisect run` is told of a commit."""
         self.bisection.keep_log(self.out / LOG)
-        if sha in self.judged:
-            return self.judged[sha].answer
         step = str(len(self.judged) - 1)
         return self._judged(step, sha, self._settled, self.bisection.steps).answer
 
@@ -140,13 +138,16 @@ class Walk:
             self._describe(self.bisection.commit(sha), skipped.pop(sha, None))
         for sha, judged in skipped.items():
             self._say(f"skipped on the way: {sha[:_DIGITS]} ({one_line(judged.why)})")
-        bad = next(s for s in suspects if s in self.judged and s not in skipped)
+        bad = next(sha for sha in suspects if self._is_bad(sha))
         self._evidence(self.judged[bad])
         minutes, seconds = divmod(round(time.monotonic() - self.began), 60)
         self._say(f"log       {_shown(self.out / LOG)} (git bisect replay reads it)")
         last = f"first bad commit {bad[:_DIGITS]}" if found else f"one of {len(suspects)} commits"
-        self._say(f"uevt: {last}, {len(self.judged)} kernels in {minutes}:{seconds:02}")
+        self._say(f"uevt: {last}, {len(self.judged)} commits judged in {minutes}:{seconds:02}")
         return exit_code(Ending.PASS) if found else _NOT_FOUND
+
+    def _is_bad(self, sha: str) -> bool:
+        return sha in self.judged and self.judged[sha].answer is Answer.BAD
 
     def _describe(self, commit: Commit, skipped: Judged | None) -> None:
         why = f" (skipped: {one_line(skipped.why)})" if skipped else ""

@@ -222,6 +222,7 @@ def test_what_is_not_judged_is_skipped(
     said = capsys.readouterr().out
     assert "one of these is the first bad commit" in said
     assert re.search(rf"skipped: .*{why}", said)
+    assert f"FAIL {CASE}" in said
     assert said.splitlines()[-1].startswith("uevt: one of 2 commits")
 
 
