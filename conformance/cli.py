@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +27,9 @@ from conformance.resuming import recall
 from conformance.sessions import ROOT, become, decisive, session, settle_directories
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
 
+# What a shell reports for a program that SIGPIPE ended.
+_UNHEARD = 128 + signal.SIGPIPE
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the process's exit code."""
@@ -43,9 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KernelTrouble as error:
         return _fail(error, Ending.BUILD_FAILED, style)
     except BrokenPipeError:
-        # Whoever read our output has seen enough.
+        # Whoever read our output has gone, and has perhaps not seen what was wrong.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return exit_code(Ending.PASS)
+        return _UNHEARD
     except (KernelsError, OSError) as error:
         return _fail(error, Ending.HOST, style)
     except KeyboardInterrupt:
