@@ -108,6 +108,16 @@ def test_sentences(
     assert capsys.readouterr().out.splitlines()[-1] == f"uevt: a.a: {sentence}"
 
 
+def test_kernels_of_one_release_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(tmp_path, record("6.12", 1, P, release="6.12.117"))
+    keep(tmp_path, record("tree-6.12", 2, F, release="6.12.117"))
+    assert history(tmp_path, "a.a") == 0
+    said = capsys.readouterr().out
+    assert said.endswith("PASS up to 6.12.117 (6.12), FAIL from 6.12.117 (tree-6.12)\n")
+
+
 def test_what_one_build_answers_now_so_and_now_otherwise_is_flaky(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
