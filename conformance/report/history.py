@@ -23,8 +23,8 @@ SCHEMA = 1
 
 _NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:-rc(\d+))?")
 _NO_CANDIDATE = 1 << 30
-# What is behind the name of a kernel that somebody has changed.
-_CHANGED = re.compile(r"[+~]")
+# What is in the name or the release of a kernel that somebody has changed.
+_CHANGED = re.compile(r"[+~]|dirty")
 NO_STATEMENT = "no statement"
 _UNJUDGED = frozenset({Outcome.SKIP, Outcome.ERROR})
 
@@ -69,7 +69,8 @@ class KernelPast:
     @property
     def plain(self) -> bool:
         """Whether it is a kernel as it was released, judged by what its release promises."""
-        changed = _CHANGED.search(self.kernel.id) or "," in self.kernel.profile
+        names = f"{self.kernel.id} {self.kernel.release}"
+        changed = _CHANGED.search(names) or "," in self.kernel.profile
         return self.kernel.variant is None and not changed
 
     @property
