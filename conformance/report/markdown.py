@@ -89,16 +89,16 @@ def _list(found: Sequence[Told], findings: Sequence[Finding]) -> list[str]:
 
 
 def _item(each: Told, findings: Sequence[Finding]) -> Iterator[str]:
-    outcome, where = str(each.outcome), f" on {', '.join(one.label for one in each.columns)}"
+    outcome, where = str(each.outcome), f"on {', '.join(one.label for one in each.columns)}"
     if each.before is not None:
         outcome = f"{each.before} → {each.outcome}"
-        where = f", {each.before} on {each.elsewhere}" if each.elsewhere else ""
-    often = f" ({number} variants)" if (number := len(each.group.rows)) > 1 else ""
+        where = f"({each.before} on {each.elsewhere})" if each.elsewhere else ""
+    often = f"({number} variants)" if (number := len(each.group.rows)) > 1 else ""
     reason = one_line(each.reason)
     if len(reason) > _REASON:
         reason = f"{reason[: _REASON - 1]}…"
-    why = f": {_text(reason)}" if reason else ""
-    yield f"- **{outcome}** {_code(each.group.name)}{often}{_text(where)}{why}"
+    parts = [f"- **{outcome}**", _code(each.group.name), often, _text(where)]
+    yield " ".join(filter(None, parts)) + (f": {_text(reason)}" if reason else "")
     row = each.group.rows[0]
     if row.sentence:
         yield f"  <br>{_text(row.sentence)}"

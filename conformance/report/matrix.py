@@ -8,7 +8,7 @@ not hold for that kernel, or was not run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -36,7 +36,7 @@ class Absence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One run; ``label`` is its kernel, and its time where several runs are of one kernel.
+    """One run; ``label`` is its kernel, with its time where several runs are of one kernel.
 
     ``profile`` is None where its name says nothing to this suite.
     """
@@ -171,12 +171,16 @@ def _common(ids: Sequence[str]) -> str:
     return ".".join(shared) if len(shared) > 1 else ids[0]
 
 
-def _columns(runs: Sequence[Run]) -> Iterable[Column]:
+def _columns(runs: Sequence[Run]) -> Iterator[Column]:
     often = Counter(run.record.head.kernel.id for run in runs)
+    labels: Counter[str] = Counter()
     for run in runs:
-        kernel = run.record.head.kernel
-        label = kernel.id if often[kernel.id] == 1 else f"{kernel.id} {run.record.head.started}"
-        yield Column(label, run, _profile(kernel))
+        head = run.record.head
+        label = head.kernel.id if often[head.kernel.id] == 1 else f"{head.kernel.id} {head.started}"
+        labels[label] += 1
+        # Two that began within one second.
+        numbered = label if labels[label] == 1 else f"{label} ({labels[label]})"
+        yield Column(numbered, run, _profile(head.kernel))
 
 
 def _profile(kernel: KernelFacts) -> Profile | None:
@@ -199,7 +203,7 @@ def _age(column: Column) -> tuple[Release, Release, str, str]:
 
 def _cells(
     columns: Sequence[Column], results: Sequence[CaseResult | None], case: Case | None
-) -> Iterable[Cell]:
+) -> Iterator[Cell]:
     before: Before | None = None
     for column, result in zip(columns, results, strict=True):
         if result is None:

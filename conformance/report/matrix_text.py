@@ -18,7 +18,7 @@ from conformance.report.story import (
     steps,
     told,
 )
-from conformance.report.text import WIDTH, coloured, one_line, printable, wrapped
+from conformance.report.text import WIDTH, coloured, one_line, wrapped
 
 # Of one kind so many are told: the page has all.
 _MOST = 30
@@ -107,12 +107,12 @@ def _listed(title: str, found: Sequence[Told]) -> list[str]:
 
 def _told(each: Told) -> Iterator[str]:
     """The id to copy, then where, and why."""
-    said, where = str(each.outcome), f" on {', '.join(one.label for one in each.columns)}"
+    said, where = str(each.outcome), f"on {', '.join(one.label for one in each.columns)}"
     if each.before is not None:
         said = f"{each.before} -> {each.outcome}"
-        where = f", {each.before} on {each.elsewhere}" if each.elsewhere else ""
-    often = f" ({number} variants)" if (number := len(each.group.rows)) > 1 else ""
-    text = f"{said} {each.group.name}{often}{printable(where)}"
+        where = f"({each.before} on {each.elsewhere})" if each.elsewhere else ""
+    often = f"({number} variants)" if (number := len(each.group.rows)) > 1 else ""
+    text = one_line(f"{said} {each.group.name} {often} {where}")
     yield from wrapped(text, indent=2, hanging=2)
     if each.reason:
         yield from wrapped(_cut(each.reason, _REASON), indent=4)

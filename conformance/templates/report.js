@@ -271,7 +271,7 @@
   grid.classList.toggle("many", columns.length > FEW_COLUMNS);
   grid.setAttribute("aria-colcount", columns.length + 1);
   $("names").append(element("div", { role: "columnheader" }, "case"), ...columns.map(({ label, release }) =>
-    element("div", { role: "columnheader", title: `${label} (${release})` }, element("strong", {}, label), element("span", { class: "dim" }, release))));
+    element("div", { role: "columnheader", title: `${label} (${release})` }, element("strong", {}, label), element("span", { class: "dim" }, release === label ? "" : release))));
   $("legend").append(...told.map((letter) => element("span", {}, mark(letter), ` ${matrix.words.get(letter)}`)),
     element("span", {}, element("span", { class: "changed swatch" }), " another outcome than on the kernel before"));
   document.body.classList.add("scripted");
