@@ -74,15 +74,15 @@ fuzz: setup ## a million wrong inputs for all that reads what may be hostile; wh
 	@$(BIN)/python -m tests.fuzz
 
 .PHONY: browser
-browser: setup ## the tests of pages, in a real Chromium (which brings udev with it: see .ci/browser-packages.txt)
+browser: setup ## the tests of pages, in Chromium, which it installs
 	@.ci/setup browser
 	@$(BIN)/pytest tests/browser $(PYTEST_ARGS)
 
 .PHONY: example
-example: setup ## docs/example anew, from quick runs of four kernels and (with chromium) its picture
-	@.ci/setup browser
+example: setup ## docs/example anew: a report on quick runs of four kernels, and its picture (by Chromium)
 	@$(BIN)/uevt kernels build $(EXAMPLE) >/dev/null
 	@rm -rf results/example
 	@$(BIN)/uevt run --quiet --out results/example $(addprefix --kernel ,$(EXAMPLE))
 	@$(BIN)/uevt report results/example --html docs/example/report.html
+	@.ci/setup browser
 	@$(BIN)/python -m tests.browser.picture docs/example/report.html docs/example/report.png

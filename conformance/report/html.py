@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from conformance.cases.declare import Case
-from conformance.outcome import CaseResult, Outcome, encode
+from conformance.outcome import Blame, CaseResult, Outcome, encode
 from conformance.pages import render_page
 from conformance.report.failure import rerun_line
 from conformance.report.findings import Finding
@@ -61,7 +61,7 @@ def render_html(matrix: Matrix, findings: Sequence[Finding]) -> str:
     return render_page(
         "report.html",
         styles=("report.css",),
-        scripts=("report.js",),
+        scripts=("matrix.js", "rows.js", "evidence.js", "report.js"),
         matrix=matrix,
         data=payload(matrix, known),
         title=title(matrix),
@@ -190,7 +190,7 @@ def _detail(result: CaseResult, tables: _Tables) -> dict[str, Any]:
     """What explains a result; what is empty is left out."""
     evidence = result.evidence
     found = {
-        "blame": "" if result.blame == "none" else result.blame.value,
+        "blame": "" if result.blame is Blame.NONE else result.blame.value,
         "reason": result.reason,
         "mismatches": encode(result.mismatches),
         "steps": [tables.lines.number(line) for line in evidence.steps],

@@ -8,7 +8,7 @@ not hold for that kernel, or was not run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -36,7 +36,7 @@ class Absence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One run; ``label`` is its kernel, and its time where several runs are of one kernel.
+    """One run; ``label`` is its kernel, with its time where several runs are of one kernel.
 
     ``profile`` is None where its name says nothing to this suite.
     """
@@ -58,22 +58,25 @@ class Column:
             return f"self-check {self_check_of(record)}"
         return record.verdict.value
 
-    @property
-    def counts(self) -> Counter[Outcome]:
-        """How many cases had which outcome."""
-        return Counter(case.outcome for case in self.record.cases)
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The outcome on the nearest earlier kernel with a result, and which kernel that was."""
+
+    outcome: Outcome
+    column: Column
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A case on a kernel: a result, or why there is none.
 
-    ``before`` is the outcome on the nearest earlier kernel with a result, where that is another.
+    ``before`` is there where the kernel before showed another outcome.
     """
 
     result: CaseResult | None
     absence: Absence | None = None
-    before: Outcome | None = None
+    before: Before | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +114,6 @@ class Row:
         judged = [each for each in self.results if each.outcome is not Outcome.SKIP]
         told = [each.evidence.docs for each in judged if each.evidence.docs]
         return told[-1] if told else ""
-
-    @property
-    def differs(self) -> bool:
-        """Whether kernels showed different outcomes."""
-        return any(cell.before is not None for cell in self.cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +171,16 @@ def _common(ids: Sequence[str]) -> str:
     return ".".join(shared) if len(shared) > 1 else ids[0]
 
 
-def _columns(runs: Sequence[Run]) -> Iterable[Column]:
+def _columns(runs: Sequence[Run]) -> Iterator[Column]:
     often = Counter(run.record.head.kernel.id for run in runs)
+    labels: Counter[str] = Counter()
     for run in runs:
-        kernel = run.record.head.kernel
-        label = kernel.id if often[kernel.id] == 1 else f"{kernel.id} {run.record.head.started}"
-        yield Column(label, run, _profile(kernel))
+        head = run.record.head
+        label = head.kernel.id if often[head.kernel.id] == 1 else f"{head.kernel.id} {head.started}"
+        labels[label] += 1
+        # Two that began within one second.
+        numbered = label if labels[label] == 1 else f"{label} ({labels[label]})"
+        yield Column(numbered, run, _profile(head.kernel))
 
 
 def _profile(kernel: KernelFacts) -> Profile | None:
@@ -201,15 +203,15 @@ def _age(column: Column) -> tuple[Release, Release, str, str]:
 
 def _cells(
     columns: Sequence[Column], results: Sequence[CaseResult | None], case: Case | None
-) -> Iterable[Cell]:
-    before: Outcome | None = None
+) -> Iterator[Cell]:
+    before: Before | None = None
     for column, result in zip(columns, results, strict=True):
         if result is None:
             yield Cell(None, _absence(column.profile, case))
         else:
-            same = before in (None, result.outcome)
-            yield Cell(result, before=None if same else before)
-            before = result.outcome
+            differs = before is not None and before.outcome is not result.outcome
+            yield Cell(result, before=before if differs else None)
+            before = Before(result.outcome, column)
 
 
 def _absence(profile: Profile | None, case: Case | None) -> Absence:

@@ -37,8 +37,9 @@ def render_text(matrix: Matrix, *, colour: bool = False) -> str:
     for step in reversed(steps(matrix)):
         lines += [*_step(step), ""]
     lines += _listed("known deviations", told(matrix, {Outcome.XFAIL}))
-    lines += ["slowest"]
-    for row, column, seconds in slowest(matrix, _SLOWEST):
+    longest = slowest(matrix, _SLOWEST)
+    lines += ["slowest"] if longest else []
+    for row, column, seconds in longest:
         lines += wrapped(f"{seconds:6.2f} s  {row.id} on {one_line(column.label)}", indent=2)
     return "\n".join(lines) + "\n"
 
@@ -106,13 +107,13 @@ def _listed(title: str, found: Sequence[Told]) -> list[str]:
 
 def _told(each: Told) -> Iterator[str]:
     """The id to copy, then where, and why."""
-    often = f" ({number} variants)" if (number := len(each.group.rows)) > 1 else ""
-    if each.before is None:
-        where = f" on {', '.join(one_line(one.label) for one in each.columns)}"
-        outcome = str(each.outcome)
-    else:
-        outcome, where = f"{each.before} -> {each.outcome}", ""
-    yield from wrapped(f"{outcome} {each.group.name}{often}{where}", indent=2, hanging=2)
+    said, where = str(each.outcome), f"on {', '.join(one.label for one in each.columns)}"
+    if each.before is not None:
+        said = f"{each.before} -> {each.outcome}"
+        where = f"({each.before} on {each.elsewhere})" if each.elsewhere else ""
+    often = f"({number} variants)" if (number := len(each.group.rows)) > 1 else ""
+    text = one_line(f"{said} {each.group.name} {often} {where}")
+    yield from wrapped(text, indent=2, hanging=2)
     if each.reason:
         yield from wrapped(_cut(each.reason, _REASON), indent=4)
 

@@ -23,7 +23,8 @@ _SKIPPED = {reason.value: reason.sentence for reason in SkipReason}
 class Told:
     """Variants of one function that showed the same, for one reason, on these kernels.
 
-    ``before`` is what they showed on the kernel before, where that is what is told.
+    ``before`` is what they showed on the kernel before, where that is what is told;
+    ``elsewhere`` names an earlier one where the kernel before has no result of them.
     """
 
     group: Group
@@ -31,6 +32,7 @@ class Told:
     reason: str
     columns: tuple[Column, ...]
     before: Outcome | None = None
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,18 +175,20 @@ def nothing_unexpected(matrix: Matrix) -> str:
 
 
 def _step(matrix: Matrix, place: int, earlier: Column, later: Column) -> Step:
-    changed: dict[tuple[Outcome, Outcome, str], list[Row]] = {}
+    changed: dict[tuple[str, Outcome, Outcome, str], list[Row]] = {}
     begin = end = 0
     for row in matrix.rows:
         last, cell = row.cells[place - 1], row.cells[place]
         begin += last.absence is Absence.NOT_FOR_IT and cell.result is not None
         end += cell.absence is Absence.NOT_FOR_IT and last.result is not None
         if cell.result is not None and cell.before is not None:
-            key = cell.before, cell.result.outcome, _reason(cell)
+            seen = cell.before.column
+            elsewhere = "" if seen is earlier else seen.label
+            key = elsewhere, cell.before.outcome, cell.result.outcome, _reason(cell)
             changed.setdefault(key, []).append(row)
     changes = tuple(
-        Told(group, outcome, reason, (later,), before)
-        for (before, outcome, reason), rows in changed.items()
+        Told(group, outcome, reason, (later,), before, elsewhere)
+        for (elsewhere, before, outcome, reason), rows in changed.items()
         for group in grouped(rows)
     )
     turned = tuple(_turned(earlier, later, matrix.rows))

@@ -1,92 +1,32 @@
-// The matrix of a report.  What html.py calls the payload lies in #data:
-//   columns    label and release of each kernel, oldest first
-//   outcomes   letter, sign to show, word, and whether somebody has to look at it
-//   absent     the same for cells without a result
-//   surfaces   names; functions: sentence, documentation, conditions, numbers of findings
-//   rows       surface, function, id, tier, a letter for each column; for each result
-//              milliseconds and digests (one where all agree); numbers of details by column
-//   details    what explains a result; its steps are numbers of lines
-// Only rows in sight are elements of the page, so that thousands of cases are no trouble.
+// The report: views, filters, the grid and the address.  Only rows of the grid that are in sight
+// are elements of the page, so that thousands of cases are no trouble.
 (() => {
   const $ = (id) => document.getElementById(id);
-  const data = JSON.parse($("data").textContent);
-  const columns = data.columns;
-  const signs = new Map([...data.outcomes, ...data.absent].map(([letter, sign]) => [letter, sign]));
-  const words = new Map([...data.outcomes, ...data.absent].map(([letter, , word]) => [letter, word]));
-  const outcomes = new Map(data.outcomes.map(([letter, , word]) => [letter, word]));
-  const unexpected = new Set(data.outcomes.filter((each) => each[3]).map(([letter]) => letter));
-  // Worst first: what a surface shows of its cases.
-  const severity = ["CRASH", "FAIL", "TIMEOUT", "XPASS", "ERROR", "XFAIL", "SKIP", "PASS"];
-  const worstFirst = [...outcomes.keys()].sort((one, other) => severity.indexOf(words.get(one)) - severity.indexOf(words.get(other)));
+  const { columns, cases } = matrix;
   const views = [...document.querySelectorAll(".view")].map((view) => view.id);
   const grid = $("grid"), rowsBox = $("rows"), dialog = $("evidence");
   const roomy = matchMedia("(min-width: 56rem)");
   const FOLDED_ABOVE = 200;
   const FEW_COLUMNS = 6;
-  const FIRST_MISMATCHES = 2;
-  const MOST_COMPARED = 1e6;
   const FILTERS = ["q", "surface", "outcome", "show"];
   const controls = { q: $("words"), surface: $("surface"), outcome: $("outcome"), show: $("show") };
 
-  const cases = data.rows.map(([surface, func, id, tier, letters, times, digests, details]) => {
-    const [sentence, docs, conditions, findings] = data.functions[func];
-    return { surface, id, tier, letters, times, digests, details, sentence, docs, conditions, findings };
-  });
-  const byId = new Map(cases.map((one) => [one.id, one]));
-
   // What is in the address: the view, filters, and the cell whose evidence is open.
   let state = {};
-  let folded = new Set(cases.length > FOLDED_ABOVE ? data.surfaces.keys() : []);
+  let folded = new Set(cases.length > FOLDED_ABOVE ? matrix.surfaces.keys() : []);
   // Entries of the grid: a surface and its cases, or one case.
   let shown = [];
   // Row and column of the grid; column -1 has the names.
   let active = { row: 0, column: -1 };
 
-  // Elements
-
-  function element(tag, attributes, ...children) {
-    const made = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) {
-      if (value !== undefined && value !== "") made.setAttribute(name, value);
-    }
-    made.append(...children.filter((child) => child !== undefined && child !== ""));
-    return made;
-  }
-
-  const mark = (letter, text = signs.get(letter)) => element("span", { class: `mark ${classOf(letter)}` }, text);
-  const classOf = (letter) => (outcomes.get(letter) || "absent").toLowerCase();
-
-  // Cases
-
-  const present = (one) => [...one.letters].filter((letter) => outcomes.has(letter));
-  const differs = (one) => new Set(present(one)).size > 1;
-
-  // The outcome on the nearest earlier kernel with a result, where that is another.
-  function before(one, column) {
-    if (!outcomes.has(one.letters[column])) return undefined;
-    for (let place = column - 1; place >= 0; place--) {
-      const letter = one.letters[place];
-      if (outcomes.has(letter)) return letter === one.letters[column] ? undefined : letter;
-    }
-    return undefined;
-  }
-
-  // Of lists with an entry for each result, that of a column.
-  function ofResult(one, list, column) {
-    if (!Array.isArray(list)) return list;
-    return list[[...one.letters.slice(0, column)].filter((letter) => outcomes.has(letter)).length];
-  }
-
   // Filters
 
   function fits(one, wanted) {
-    if (state.surface && data.surfaces[one.surface] !== state.surface) return false;
-    if (state.outcome && ![...one.letters].some((letter) => words.get(letter) === state.outcome)) return false;
-    if (state.show === "differs" && !differs(one)) return false;
-    if (state.show === "unexpected" && ![...one.letters].some((letter) => unexpected.has(letter))) return false;
-    if (state.show === "partly" && present(one).length === columns.length) return false;
-    if (!wanted.length) return true;
-    if (!one.text) one.text = `${one.id} ${one.sentence} ${one.docs}`.toLowerCase();
+    if (state.surface && matrix.surfaces[one.surface] !== state.surface) return false;
+    if (state.outcome && !one.letters.some((letter) => matrix.words.get(letter) === state.outcome)) return false;
+    if (state.show === "differs" && !one.differs) return false;
+    if (state.show === "unexpected" && !one.letters.some((letter) => matrix.trouble.has(letter))) return false;
+    if (state.show === "partly" && one.present.length === columns.length) return false;
     return wanted.every((word) => one.text.includes(word));
   }
 
@@ -122,7 +62,7 @@
     const height = rowHeight(), few = verbose();
     const first = Math.max(0, Math.floor(grid.scrollTop / height) - 10);
     const last = Math.min(shown.length, Math.ceil((grid.scrollTop + grid.clientHeight) / height) + 10);
-    const painted = shown.slice(first, last).map((entry, place) => gridRow(entry, first + place, few));
+    const painted = shown.slice(first, last).map((entry, place) => gridRow(entry, first + place, few, !folded.has(entry.surface)));
     rowsBox.replaceChildren(...painted);
     if (!shown.length) rowsBox.replaceChildren(element("p", { class: "nothing" }, "No case fits."));
     const cell = activeCell();
@@ -132,53 +72,6 @@
   }
 
   const activeCell = () => $(`cell-${active.row}-${active.column}`);
-
-  function gridRow(entry, row, few) {
-    const made = element("div", { role: "row", class: entry.cases ? "row surface" : "row", "aria-rowindex": row + 2 });
-    made.style.setProperty("--at", row);
-    const cells = entry.cases ? surfaceCells(entry, few) : caseCells(entry, few);
-    for (const [place, cell] of cells.entries()) {
-      const column = place - 1;
-      cell.id = `cell-${row}-${column}`;
-      cell.setAttribute("aria-colindex", place + 1);
-      cell.dataset.row = row;
-      cell.dataset.column = column;
-      made.append(cell);
-    }
-    return made;
-  }
-
-  function caseCells(one, few) {
-    const name = element("div", { role: "rowheader", title: `${one.id}\n${one.sentence}` },
-      element("code", {}, one.id), element("span", { class: "dim" }, one.sentence));
-    const cells = [...one.letters].map((letter, column) => {
-      const earlier = before(one, column);
-      const told = words.get(letter) + (earlier ? `, ${words.get(earlier)} before` : "");
-      const cell = element("div", { role: "gridcell", class: earlier ? "changed" : "", "aria-label": `${columns[column].label}: ${told}`, title: told });
-      cell.append(mark(letter, few ? outcomes.get(letter) : undefined));
-      return cell;
-    });
-    return [name, ...cells];
-  }
-
-  function surfaceCells({ surface, cases: own }, few) {
-    const open = !folded.has(surface);
-    const name = element("div", { role: "rowheader", "aria-expanded": open },
-      element("span", { class: "arrow", "aria-hidden": true }, open ? "▾" : "▸"),
-      element("strong", {}, data.surfaces[surface]), element("span", { class: "dim" }, String(own.length)));
-    const cells = columns.map(({ label }, column) => {
-      const counts = new Map();
-      for (const one of own) counts.set(one.letters[column], (counts.get(one.letters[column]) || 0) + 1);
-      const found = worstFirst.filter((letter) => counts.has(letter));
-      const told = found.map((letter) => `${counts.get(letter)} ${words.get(letter)}`).join(", ") || "no result";
-      const cell = element("div", { role: "gridcell", "aria-label": `${label}: ${told}`, title: told,
-        class: own.some((one) => before(one, column)) ? "changed" : "" });
-      for (const letter of few ? found : found.slice(0, 1)) cell.append(mark(letter, signs.get(letter) + counts.get(letter)));
-      if (!found.length) cell.append(mark("."));
-      return cell;
-    });
-    return [name, ...cells];
-  }
 
   function reveal() {
     const height = rowHeight(), head = $("names").offsetHeight;
@@ -210,16 +103,9 @@
       choose();
       reveal();
     } else {
-      const column = active.column < 0 ? telling(entry) : active.column;
+      const column = active.column < 0 ? entry.telling : active.column;
       go({ case: entry.id, kernel: columns[column].label });
     }
-  }
-
-  // The column that says most of a case: where something is unexpected, else the last with a result.
-  function telling(one) {
-    const letters = [...one.letters];
-    const wrong = letters.findIndex((letter) => unexpected.has(letter));
-    return wrong >= 0 ? wrong : letters.reduce((last, letter, column) => (outcomes.has(letter) ? column : last), 0);
   }
 
   grid.addEventListener("keydown", (event) => {
@@ -254,122 +140,6 @@
   });
 
   // Evidence
-
-  const section = (title, ...children) => element("section", {}, element("h3", {}, title), ...children);
-  const text = (content) => element("pre", {}, content);
-
-  function evidence(one, column) {
-    const letter = one.letters[column], detail = data.details[one.details[column]] || {};
-    const earlier = before(one, column);
-    const head = element("header", {},
-      element("div", {}, mark(letter, words.get(letter)), " ", element("code", { id: "evidence-id" }, one.id)),
-      element("button", { type: "button", class: "close", "aria-label": "close" }, "✕"));
-    const kernels = element("nav", { "aria-label": "kernels" }, ...columns.map(({ label }, place) => {
-      const made = element("a", { href: address({ ...state, kernel: label }), "aria-current": place === column ? "true" : undefined });
-      made.append(mark(one.letters[place]), ` ${label}`);
-      return made;
-    }));
-    const body = element("div", { class: "body" }, one.sentence && element("p", { class: "sentence" }, one.sentence));
-    if (earlier) body.append(element("p", {}, `On the kernel before it was ${words.get(earlier)}.`));
-    if (detail.reason) body.append(element("p", { class: "reason" }, detail.reason));
-    if (letter === "P") body.append(element("p", {}, "Every answer was what the model allows, and what the case says."));
-    if (!outcomes.has(letter)) body.append(element("p", {}, `${columns[column].label}: ${words.get(letter)}.`));
-    const mismatches = (detail.mismatches || []).map(mismatch);
-    body.append(...mismatches.slice(0, FIRST_MISMATCHES));
-    if (mismatches.length > FIRST_MISMATCHES) {
-      const more = mismatches.slice(FIRST_MISMATCHES);
-      body.append(element("details", {}, element("summary", {}, `${more.length} more like it`), ...more));
-    }
-    const docs = detail.docs || one.docs;
-    const sides = [
-      detail.model && section("the model allows", text(detail.model)),
-      detail.kernel && section("the kernel said", text(detail.kernel)),
-      docs && section("the documentation says", element("p", {}, docs)),
-    ].filter(Boolean);
-    if (sides.length) body.append(element("div", { class: "sides" }, ...sides));
-    if (detail.steps) body.append(section("operations performed", steps(detail)));
-    if (detail.console) body.append(section("console", text(detail.console)));
-    if (detail.rerun) body.append(section("run twice", element("p", {}, detail.rerun)));
-    if (detail.adapted) body.append(section("judged with measured switches", element("p", {}, detail.adapted.join(", "))));
-    for (const number of one.findings) body.append(finding(number));
-    body.append(facts(one, column, detail));
-    dialog.replaceChildren(head, kernels, body);
-    head.querySelector(".close").addEventListener("click", () => dialog.close());
-  }
-
-  function steps({ steps: numbers, mismatches = [] }) {
-    const wrong = new Set(mismatches.map((each) => each.step));
-    const list = element("ol", { class: "steps" });
-    for (const number of numbers) {
-      const line = data.lines[number];
-      const bad = wrong.has(parseInt(line, 10));
-      list.append(element("li", { class: bad ? "wrong" : "" }, bad ? "▶ " : "", line));
-    }
-    return list;
-  }
-
-  function mismatch({ step, field, allowed, observed }) {
-    const place = step ? `step ${step}, ${field}` : `the case as a whole, ${field}`;
-    if (!allowed.trim().includes("\n") && !observed.trim().includes("\n")) {
-      return section(place, element("dl", { class: "pair" },
-        element("dt", {}, "allowed"), element("dd", {}, element("code", {}, allowed)),
-        element("dt", {}, "observed"), element("dd", {}, element("code", {}, observed))));
-    }
-    const lines = difference(allowed.split("\n"), observed.split("\n"));
-    return section(`${place}  (− allowed, + observed)`, element("pre", {}, ...lines.map(([sign, line]) =>
-      element("span", { class: { "-": "removed", "+": "added" }[sign] }, `${sign} ${line}\n`))));
-  }
-
-  // Lines of two texts: common ones with " ", others with "-" or "+" (longest common subsequence).
-  function difference(old, now) {
-    let begin = 0, end = 0;
-    const shorter = Math.min(old.length, now.length);
-    while (begin < shorter && old[begin] === now[begin]) begin++;
-    while (end < shorter - begin && old[old.length - 1 - end] === now[now.length - 1 - end]) end++;
-    const common = (lines) => lines.map((line) => [" ", line]);
-    const inner = [old.slice(begin, old.length - end), now.slice(begin, now.length - end)];
-    return [...common(old.slice(0, begin)), ...between(...inner), ...common(old.slice(old.length - end))];
-  }
-
-  function between(old, now) {
-    if (old.length * now.length > MOST_COMPARED) return [...old.map((line) => ["-", line]), ...now.map((line) => ["+", line])];
-    const length = Array.from({ length: old.length + 1 }, () => new Uint32Array(now.length + 1));
-    for (let i = old.length - 1; i >= 0; i--) {
-      for (let j = now.length - 1; j >= 0; j--) {
-        length[i][j] = old[i] === now[j] ? length[i + 1][j + 1] + 1 : Math.max(length[i + 1][j], length[i][j + 1]);
-      }
-    }
-    const lines = [];
-    let i = 0, j = 0;
-    while (i < old.length || j < now.length) {
-      if (i < old.length && j < now.length && old[i] === now[j]) lines.push([" ", old[i++], j++]);
-      else if (j >= now.length || (i < old.length && length[i + 1][j] >= length[i][j + 1])) lines.push(["-", old[i++]]);
-      else lines.push(["+", now[j++]]);
-    }
-    return lines;
-  }
-
-  function finding(number) {
-    const source = $(`finding-${number}`);
-    const copy = source.cloneNode(true);
-    copy.removeAttribute("id");
-    copy.open = false;
-    return section("finding", copy);
-  }
-
-  function facts(one, column, detail) {
-    const seconds = ofResult(one, one.times, column);
-    const rows = [
-      ["holds for", one.conditions],
-      ["tier", one.tier],
-      ["took", seconds === undefined ? "" : `${(seconds / 1000).toFixed(3)} s`],
-      ["blame", detail.blame],
-      ["digest", outcomes.has(one.letters[column]) ? ofResult(one, one.digests, column) : ""],
-      ["run it", `uevt run … -k ${one.id}${one.tier === "full" ? " --tier full" : ""}`],
-    ].filter(([, value]) => value);
-    return element("dl", { class: "pair about" }, ...rows.flatMap(([name, value]) =>
-      [element("dt", {}, name), element("dd", {}, element("code", {}, value))]));
-  }
 
   dialog.addEventListener("close", () => {
     if (state.case) go({ case: undefined, kernel: undefined }, true);
@@ -414,7 +184,7 @@
     if (entered) showView();
     if (filtered) {
       // What was asked for is to be seen.
-      folded = new Set(filtering() || cases.length <= FOLDED_ABOVE ? [] : data.surfaces.keys());
+      folded = new Set(filtering() || cases.length <= FOLDED_ABOVE ? [] : matrix.surfaces.keys());
       grid.scrollTop = 0;
       active = { row: 0, column: -1 };
     }
@@ -435,15 +205,16 @@
   }
 
   function showEvidence() {
-    const one = byId.get(state.case);
+    const one = matrix.byId.get(state.case);
     if (!one) {
       if (dialog.open) dialog.close();
       return;
     }
     const named = columns.findIndex(({ label }) => label === state.kernel);
-    const column = named < 0 ? telling(one) : named;
+    const column = named < 0 ? one.telling : named;
     state.kernel = columns[column].label;
-    evidence(one, column);
+    dialog.replaceChildren(...evidence.content(one, column, (kernel) => address({ ...state, kernel })));
+    dialog.querySelector(".close").addEventListener("click", () => dialog.close());
     if (!dialog.open) dialog.showModal();
     dialog.focus();
     dialog.scrollTop = 0;
@@ -472,7 +243,7 @@
     }
   });
   $("fold").addEventListener("click", () => {
-    folded = new Set(folded.size ? [] : data.surfaces.keys());
+    folded = new Set(folded.size ? [] : matrix.surfaces.keys());
     choose();
   });
   addEventListener("keydown", (event) => {
@@ -492,16 +263,17 @@
     select.firstChild.value = "";
   }
 
-  const seen = new Set(cases.flatMap((one) => [...one.letters]));
-  options(controls.surface, "every surface", data.surfaces);
-  options(controls.outcome, "every outcome", [...words].filter(([letter]) => seen.has(letter)).map(([, word]) => word));
+  const seen = new Set(cases.flatMap((one) => one.letters));
+  const told = matrix.letters.filter((letter) => seen.has(letter));
+  options(controls.surface, "every surface", matrix.surfaces);
+  options(controls.outcome, "every outcome", told.map((letter) => matrix.words.get(letter)));
   grid.style.setProperty("--columns", columns.length);
   grid.classList.toggle("many", columns.length > FEW_COLUMNS);
   grid.setAttribute("aria-colcount", columns.length + 1);
   $("names").append(element("div", { role: "columnheader" }, "case"), ...columns.map(({ label, release }) =>
-    element("div", { role: "columnheader", title: `${label} (${release})` }, element("strong", {}, label), element("span", { class: "dim" }, release))));
-  $("legend").append(...[...words].filter(([letter]) => seen.has(letter)).map(([letter, word]) =>
-    element("span", {}, mark(letter), ` ${word}`)), element("span", {}, element("span", { class: "changed swatch" }), " another outcome than on the kernel before"));
+    element("div", { role: "columnheader", title: `${label} (${release})` }, element("strong", {}, label), element("span", { class: "dim" }, release === label ? "" : release))));
+  $("legend").append(...told.map((letter) => element("span", {}, mark(letter), ` ${matrix.words.get(letter)}`)),
+    element("span", {}, element("span", { class: "changed swatch" }), " another outcome than on the kernel before"));
   document.body.classList.add("scripted");
   read();
 })();

@@ -80,6 +80,13 @@ def test_nobody_is_mentioned_and_nothing_linked() -> None:
     assert r"\*now\*" in text
 
 
+def test_where_it_was_otherwise_is_said_if_the_kernel_before_did_not_run_it() -> None:
+    records = kernel("6.1", case("a.b")), kernel("6.4"), kernel("6.12", case("a.b", Outcome.FAIL))
+    found = matrix(map(Run, records))
+    assert "\n  PASS -> FAIL a.b (PASS on 6.1)\n" in render_text(found)
+    assert "\n- **PASS → FAIL** `a.b` (PASS on 6.1)\n" in render_markdown(found)
+
+
 def test_a_kernel_that_breaks_everything_is_cut_short() -> None:
     cases = [case(f"write.c{n}", Outcome.FAIL, reason=f"reason {n}") for n in range(500)]
     found = matrix([Run(kernel("6.12", *cases))])

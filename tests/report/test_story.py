@@ -57,7 +57,15 @@ def test_a_step_tells_what_became_another_and_what_begins_and_ends() -> None:
     )
     (change,) = step.changes
     assert (change.before, change.outcome, change.reason) == (Outcome.PASS, Outcome.XFAIL, "known")
+    assert change.elsewhere == ""
     assert step.summary == "1 case with another outcome, 1 begin to hold, 1 no longer hold"
+
+
+def test_a_step_says_which_kernel_showed_it_where_the_one_before_did_not_run_it() -> None:
+    records = kernel("6.1", case("a.b")), kernel("6.4"), kernel("6.12", case("a.b", Outcome.FAIL))
+    older, newer = steps(of(*records))
+    assert older.changes == ()
+    assert [(each.before, each.elsewhere) for each in newer.changes] == [(Outcome.PASS, "6.1")]
 
 
 def test_a_step_names_the_dated_changes_of_the_contract() -> None:
