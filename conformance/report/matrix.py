@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from conformance.abi.profiles import Profile, ProfileError, Release, profile_for
+from conformance.abi.switches import Kind
 from conformance.cases.declare import Case
 from conformance.cases.surfaces import place
 from conformance.outcome import CaseResult, Outcome
@@ -49,6 +50,11 @@ class Column:
     def record(self) -> RunRecord:
         """What the run showed."""
         return self.run.record
+
+    def series(self, kind: Kind) -> tuple[int, int]:
+        """The stable series whose switches of a kind it has: see `profile_for`."""
+        release, abi, *_ = _age(self)
+        return (abi if kind is Kind.USER_EVENTS else release).series
 
     @property
     def said(self) -> str:

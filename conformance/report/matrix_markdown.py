@@ -71,8 +71,9 @@ def _step(step: Step, findings: Sequence[Finding]) -> list[str]:
         lines += ["<details><summary>dated changes of the ABI</summary>", ""]
         for turned in step.turned:
             no = "" if turned.on else "no longer: "
+            since = f" (since {turned.since})" if turned.since and turned.on else ""
             commit = f" (“{escaped(turned.switch.commit)}”)"
-            lines.append(f"- {_code(turned.switch.name)}: {no}{turned.switch.says}{commit}")
+            lines.append(f"- {_code(turned.switch.name)}{since}: {no}{turned.switch.says}{commit}")
         lines += ["", "</details>", ""]
     return lines
 

@@ -89,8 +89,9 @@ def _step(step: Step) -> Iterator[str]:
     if len(step.changes) > _MOST:
         yield f"  and {len(step.changes) - _MOST} more"
     for turned in step.turned:
+        since = f" (since {turned.since})" if turned.since and turned.on else ""
         verb = "now" if turned.on else "no longer"
-        text = f"{verb} {turned.switch.name}: {turned.switch.says}"
+        text = f"{verb} {turned.switch.name}{since}: {turned.switch.says}"
         yield from wrapped(text, indent=2, hanging=2)
 
 

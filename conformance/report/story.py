@@ -37,10 +37,15 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """A dated switch that two kernels have differently; ``case`` is the id of the one about it."""
+    """A dated switch that two kernels have differently; ``case`` is the id of the one about it.
+
+    ``since`` is the release that began it, in the later kernel's own series where stable got it;
+    "" where no release did.
+    """
 
     switch: Switch
     on: bool
+    since: str
     case: str
 
 
@@ -203,7 +208,14 @@ def _turned(earlier: Column, later: Column, rows: Iterable[Row]) -> Iterator[Tur
     for switch in SWITCHES:
         if switch.name in differing:
             on = switch.name in later.profile.switches
-            yield Turned(switch, on, about.get(switch.name, ""))
+            yield Turned(switch, on, _since(switch, later), about.get(switch.name, ""))
+
+
+def _since(switch: Switch, column: Column) -> str:
+    series = column.series(switch.kind)
+    if series in switch.backports:
+        return "{}.{}.{}".format(*series, switch.backports[series])
+    return "" if switch.since is None else "{}.{}".format(*switch.since)
 
 
 def _by_columns(

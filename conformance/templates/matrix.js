@@ -74,9 +74,15 @@ const matrix = (() => {
   }
 
   const cases = data.rows.map((row) => new Case(row));
+  const byId = new Map(cases.map((one) => [one.id, one]));
+
+  // The case of an id, or the first variant of the function that the id is of.
+  function find(id) {
+    return byId.get(id) || cases.find((one) => one.id.startsWith(`${id}.`));
+  }
+
   return {
-    columns: data.columns, surfaces: data.surfaces, lines: data.lines,
-    cases, byId: new Map(cases.map((one) => [one.id, one])),
+    columns: data.columns, surfaces: data.surfaces, lines: data.lines, cases, find,
     letters: known.map(([letter]) => letter), signs, words, judged, trouble, worstFirst,
   };
 })();

@@ -205,7 +205,7 @@
   }
 
   function showEvidence() {
-    const one = matrix.byId.get(state.case);
+    const one = state.case && matrix.find(state.case);
     if (!one) {
       if (dialog.open) dialog.close();
       return;

@@ -74,6 +74,11 @@ def test_another_kernel_is_a_key_away(page: Page, pages: Path) -> None:
     assert "kernel=7.3.4" in page.url
 
 
+def test_the_id_of_a_function_stands_for_its_first_variant(page: Page, pages: Path) -> None:
+    open_page(page, pages, hash="#case=write.size&kernel=7.3.4")
+    expect(evidence(page).locator("header code")).to_have_text("write.size.n-0")
+
+
 def test_the_keyboard_is_enough(page: Page, pages: Path) -> None:
     open_page(page, pages)
     page.keyboard.press("/")

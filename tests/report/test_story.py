@@ -80,6 +80,13 @@ def test_a_step_names_the_dated_changes_of_the_contract() -> None:
     ]
 
 
+def test_a_change_is_dated_by_the_series_of_the_later_kernel() -> None:
+    (stable,) = steps(of(kernel("6.1.10"), kernel("6.1.192")))
+    (mainline,) = steps(of(kernel("6.1.10"), kernel("6.12.117")))
+    dated = [{each.switch.name: each.since for each in one.turned} for one in (stable, mainline)]
+    assert [each["ebadf_when_disabled"] for each in dated] == ["6.1.40", "6.5"]
+
+
 def test_a_contract_that_this_suite_does_not_know_has_no_dated_changes() -> None:
     (step,) = steps(of(kernel("6.6"), kernel("6.8", facts={"profile": "unheard"})))
     assert step.turned == ()
