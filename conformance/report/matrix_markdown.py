@@ -90,15 +90,16 @@ def _list(found: Sequence[Told], findings: Sequence[Finding]) -> list[str]:
 
 
 def _item(each: Told, findings: Sequence[Finding]) -> Iterator[str]:
-    outcome = f"{each.before} → {each.outcome}" if each.before else str(each.outcome)
-    often = f" ({number} variants)" if (number := len(each.group.rows)) > 1 else ""
-    labels = ", ".join(one.label for one in each.columns)
-    where = "" if each.before else f" on {escaped(labels)}"
+    outcome, where = str(each.outcome), f"on {', '.join(one.label for one in each.columns)}"
+    if each.before is not None:
+        outcome = f"{each.before} → {each.outcome}"
+        where = f"({each.before} on {each.elsewhere})" if each.elsewhere else ""
+    often = f"({number} variants)" if (number := len(each.group.rows)) > 1 else ""
     reason = one_line(each.reason)
     if len(reason) > _REASON:
         reason = f"{reason[: _REASON - 1]}…"
-    why = f": {escaped(reason)}" if reason else ""
-    yield f"- **{outcome}** {_code(each.group.name)}{often}{where}{why}"
+    parts = [f"- **{outcome}**", _code(each.group.name), often, escaped(where)]
+    yield " ".join(filter(None, parts)) + (f": {escaped(reason)}" if reason else "")
     row = each.group.rows[0]
     if row.sentence:
         yield f"  <br>{escaped(row.sentence)}"
