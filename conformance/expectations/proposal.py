@@ -192,8 +192,8 @@ def _tables(
 ) -> Iterator[Addition]:
     for key in sorted({key for deviation in shown.values() for key in deviation}):
         having = [kernel for kernel in kernels if key in shown.get(kernel.name, {})]
-        others = [kernel for kernel in kernels if shown.get(kernel.name) is not None]
-        lacking = [kernel for kernel in others if kernel not in having]
+        # Also those on which it is flaky, or worse: no condition may mean them.
+        lacking = [each for each in kernels if each not in having and _judged(case, each)]
         when = covering(_contexts(having, case), _contexts(lacking, case))
         if when is None:
             names = ", ".join(kernel.name for kernel in having)
@@ -207,8 +207,7 @@ def _stable(
     case: str, kernel: Kernel, entries: Sequence[Expectation], proposal: Proposal
 ) -> _Deviation | None:
     """What nobody has explained of a case on a kernel; None where its runs do not say it alike."""
-    results = [(ran, ran.cases[case]) for ran in kernel.runs if case in ran.cases]
-    judged = [pair for pair in results if pair[1].outcome is not Outcome.SKIP]
+    judged = _judged(case, kernel)
     if not judged:
         return None
     unfit = next((why for ran, result in judged if (why := _unfit(ran, result))), None)
@@ -221,6 +220,12 @@ def _stable(
         proposal.leave_out(f"flaky on {kernel.name}: {len(judged)} runs do not agree", case)
         return None
     return found[0]
+
+
+def _judged(case: str, kernel: Kernel) -> list[tuple[Ran, CaseResult]]:
+    """The runs of a kernel that judged a case."""
+    results = [(ran, ran.cases[case]) for ran in kernel.runs if case in ran.cases]
+    return [pair for pair in results if pair[1].outcome is not Outcome.SKIP]
 
 
 def _unfit(ran: Ran, result: CaseResult) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from conformance.report.compare import Comparison, is_one_kernel
@@ -11,6 +12,7 @@ from conformance.report.text import one_line
 # Options told one by one.
 _OPTIONS = 12
 _DIGITS = 12
+_FOUND_OUT = re.compile(r"CONFIG_(ARCH|HAVE|HAS|CC|GCC|CLANG|AS|LD|GENERIC|RUSTC|PAHOLE|TOOLS)_")
 
 
 def differences(comparison: Comparison) -> Iterator[str]:
@@ -63,9 +65,11 @@ def _configuration(comparison: Comparison) -> Iterator[str]:
         yield f"{_differs('config', base[:_DIGITS], new[:_DIGITS])} (only its digests are known)"
     else:
         options = comparison.options
+        # What Kconfig finds out about compiler and architecture is hardly why.
+        plain = sorted(options.items(), key=lambda each: bool(_FOUND_OUT.match(each[0])))
         told = [
             f"{one_line(name)} {one_line(was)} -> {one_line(now)}"
-            for name, (was, now) in list(options.items())[:_OPTIONS]
+            for name, (was, now) in plain[:_OPTIONS]
         ]
         more = len(options) - len(told)
         told += [f"and {more} more (--json has all)"] if more else []

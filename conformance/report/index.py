@@ -86,11 +86,12 @@ def refresh(
 
     Raises sqlite3.DatabaseError.
     """
+    files = {_text(str(file.relative_to(directory))): file for file in runs_below(directory)}
     found = {}
-    for file in runs_below(directory):
+    for path, file in files.items():
         with suppress(OSError):
             status = file.stat()
-            found[str(file.relative_to(directory))] = (status.st_mtime_ns, status.st_size)
+            found[path] = (status.st_mtime_ns, status.st_size)
     known = _known(connection)
     gone = [path for path in known if path not in found]
     stale = [path for path, stamp in found.items() if known.get(path) != stamp]
@@ -99,7 +100,7 @@ def refresh(
     rest = iter(stale)
     while batch := list(islice(rest, _BATCH)):
         # Read before the lock is taken: it is held for milliseconds.
-        read = {path: _read(directory / path) for path in batch}
+        read = {path: _read(files[path]) for path in batch}
         with connection:
             connection.execute("BEGIN IMMEDIATE")
             for path in batch:
@@ -156,6 +157,11 @@ def _known(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
     return {path: (changed, size) for path, changed, size in rows}
 
 
+def _text(text: str) -> str:
+    """A text that SQLite takes: names of files and JSON may hold halves of characters."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def _read(path: Path) -> Brief | str:
     """A run in brief, or what keeps it from being read."""
     try:
@@ -187,13 +193,14 @@ def _add(
     for id, each in read.cases.items():
         if each.outcome is not Outcome.PASS:
             case, program = _case(connection, id), _program(connection, each.program)
-            values = (run, case, each.outcome.value, program, each.reason[:_REASON])
+            values = (run, case, each.outcome.value, program, _text(each.reason[:_REASON]))
             connection.execute("INSERT INTO shown VALUES (?, ?, ?, ?, ?)", values)
 
 
 def _insert_run(connection: sqlite3.Connection, row: Sequence[object]) -> int:
     places = ", ".join("?" * _COLUMNS)
-    done = connection.execute(f"INSERT INTO runs VALUES (NULL, {places})", row)
+    values = [_text(each) if isinstance(each, str) else each for each in row]
+    done = connection.execute(f"INSERT INTO runs VALUES (NULL, {places})", values)
     assert done.lastrowid is not None
     return done.lastrowid
 
@@ -212,7 +219,7 @@ def _case(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _program(connection: sqlite3.Connection, program: Program) -> int:
-    values = (program.digest, program.course)
+    values = (_text(program.digest), _text(program.course))
     return _number(connection, "programs", ("digest", "course"), values)
 
 

@@ -296,6 +296,19 @@ def test_what_must_not_happen_is_never_expected(
     assert "0 to add" in said
 
 
+def test_no_condition_means_a_kernel_on_which_a_case_is_flaky(
+    tmp_path: Path, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text("")
+    shown = deviating(observed="EPERM")
+    records = [record("6.1.192", shown), record("7.3.4", shown)]
+    records += [record("6.12.117", shown), record("6.12.117", case(CASE))]
+    lines, said = updated(tmp_path, file, *records, capsys=capsys)
+    when = "release >= 6.1.192 and release <= 7.3.4 and release != 6.12.117"
+    assert f'+when = "{when}"' in lines
+    assert "flaky on 6.12.117" in said
+
+
 def test_kernels_that_a_condition_cannot_name(
     tmp_path: Path, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

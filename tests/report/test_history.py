@@ -248,6 +248,24 @@ def test_what_is_no_run_is_named_and_left_out(
     assert capsys.readouterr().err == ""
 
 
+def test_halves_of_characters_are_no_trouble(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strange = record("6.12", 9, F, F, release="6.12.117", suite="\udcff")
+    file = store / "6.12" / "20261107T120000Z" / NAME
+    for name in (b"\xff-run", b"\xff-broken"):
+        (store / os.fsdecode(name)).mkdir()
+    write_results(strange, store / os.fsdecode(b"\xff-run") / NAME)
+    (store / os.fsdecode(b"\xff-broken") / NAME).write_text(
+        file.read_text().replace('"a.a"', '"a.\\ud800"')
+    )
+    for _ in range(2):
+        assert history(store, "6.12") == 0
+        told = capsys.readouterr()
+        assert "is no result of a case" in told.err
+        assert "suite \\udcff" in told.out
+
+
 def test_a_self_check_is_no_run(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     check = record("model", 1, F, F)
     keep(store, replace(check, head=replace(check.head, self_check=True)))
