@@ -21,6 +21,10 @@ _WIDTH = 78
 _DIGITS = 12
 # Of a commit that touches many files so many are named.
 _FILES = 10
+# Columns that a title has at least.
+_TITLE = 15
+# What makes a commit good or bad and needs no word.
+_PLAIN = frozenset({"PASS", "FAIL"})
 _NOT_FOUND = exit_code(Ending.UNEXPECTED)
 
 
@@ -80,8 +84,6 @@ class Walk:
     def _answer(self, sha: str) -> Answer:
         """What `git bisect run` is told of a commit."""
         self.bisection.keep_log(self.out / LOG)
-        if sha in self.judged:
-            return self.judged[sha].answer
         step = str(len(self.judged) - 1)
         return self._judged(step, sha, self._settled, self.bisection.steps).answer
 
@@ -113,15 +115,14 @@ class Walk:
         judged = judge(sha)
         self.judged[sha] = judged
         minutes, seconds = divmod(round(time.monotonic() - began), 60)
-        togo = "" if left is None else f"{left} left"
-        word = judged.answer.name.lower()
-        line = f"{head}  {word:<4} {minutes:>3}:{seconds:02}  {togo:<7} "
-        why = one_line(judged.why)
-        if len(line) + len(why) + 20 > _WIDTH:
-            text = _cut(line + title) + f"\n       {why}"
+        togo = "" if left is None else f"{left} left  "
+        line = f"{head}  {judged.answer.name.lower():<4} {minutes:>3}:{seconds:02}  {togo}"
+        why = "" if judged.why in _PLAIN else f" ({one_line(judged.why)})"
+        room = _WIDTH - len(line) - len(why)
+        if room < _TITLE:
+            text = _cut(line + title) + f"\n      {why}"
         else:
-            room = _WIDTH - len(line) - len(why) - 3
-            text = line + _cut(title, room) + f" ({why})"
+            text = line + _cut(title, room) + why
         self.outlet.write(("\r\x1b[K" if self.moving else "") + text + "\n")
         return judged
 
@@ -137,13 +138,16 @@ class Walk:
             self._describe(self.bisection.commit(sha), skipped.pop(sha, None))
         for sha, judged in skipped.items():
             self._say(f"skipped on the way: {sha[:_DIGITS]} ({one_line(judged.why)})")
-        bad = next(s for s in suspects if s in self.judged and s not in skipped)
+        bad = next(sha for sha in suspects if self._is_bad(sha))
         self._evidence(self.judged[bad])
         minutes, seconds = divmod(round(time.monotonic() - self.began), 60)
         self._say(f"log       {_shown(self.out / LOG)} (git bisect replay reads it)")
         last = f"first bad commit {bad[:_DIGITS]}" if found else f"one of {len(suspects)} commits"
-        self._say(f"uevt: {last}, {len(self.judged)} kernels in {minutes}:{seconds:02}")
+        self._say(f"uevt: {last}, {len(self.judged)} commits judged in {minutes}:{seconds:02}")
         return exit_code(Ending.PASS) if found else _NOT_FOUND
+
+    def _is_bad(self, sha: str) -> bool:
+        return sha in self.judged and self.judged[sha].answer is Answer.BAD
 
     def _describe(self, commit: Commit, skipped: Judged | None) -> None:
         why = f" (skipped: {one_line(skipped.why)})" if skipped else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,9 +27,13 @@ from conformance.resuming import recall
 from conformance.sessions import ROOT, become, decisive, session, settle_directories
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
 
+# What a shell reports for a program that SIGPIPE ended.
+_UNHEARD = 128 + signal.SIGPIPE
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the process's exit code."""
+    _open_standard()
     style = _style(argv)
     try:
         arguments = _parser().parse_args(argv)
@@ -42,14 +47,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KernelTrouble as error:
         return _fail(error, Ending.BUILD_FAILED, style)
     except BrokenPipeError:
-        # Whoever read our output has seen enough.
+        # Whoever read our output has gone, and has perhaps not seen what was wrong.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return exit_code(Ending.PASS)
+        return _UNHEARD
     except (KernelsError, OSError) as error:
         return _fail(error, Ending.HOST, style)
     except KeyboardInterrupt:
         return exit_code(Ending.INTERRUPTED, style)
     return code
+
+
+def _open_standard() -> None:
+    """Let the three standard descriptors be open: a file of ours must not become one of them."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest that is free.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 def _style(argv: Sequence[str] | None) -> ExitStyle:

@@ -201,12 +201,23 @@ class Evidence:
 
 
 class ReportKind(StrEnum):
-    """Kinds of reports on a guest's console that the judgement tells apart; there are others."""
+    """What a report on a guest's console is about."""
 
     PANIC = "panic"
+    INIT_DIED = "init_died"
     OOPS = "oops"
+    KASAN = "kasan"
+    UBSAN = "ubsan"
+    LOCKDEP = "lockdep"
+    RCU_STALL = "rcu_stall"
+    SOFT_LOCKUP = "soft_lockup"
     HARD_LOCKUP = "hard_lockup"
+    HUNG_TASK = "hung_task"
     OUT_OF_MEMORY = "out_of_memory"
+    LEAK = "leak"
+    BUG = "bug"
+    WARN = "warn"
+    HANG = "hang"  # no report of the kernel's own: where it was found when no answer came
 
 
 CRASHING = frozenset({ReportKind.PANIC, ReportKind.OOPS, ReportKind.HARD_LOCKUP})
@@ -223,7 +234,7 @@ class Report:
     came, where that is another.  ``allowed`` is the rule that excuses it, "" where none does.
     """
 
-    kind: str
+    kind: str  # a ReportKind, of this suite or a later one
     title: str
     fingerprint: str
     frames: tuple[str, ...] = ()
@@ -360,7 +371,9 @@ def timed_out(*, answered_before: bool) -> tuple[Outcome, Blame]:
 def lost(result: CaseResult) -> bool:
     """Whether the case took its guest with it, or lost it, and is to be run once more."""
     if result.outcome is Outcome.ERROR:
-        return result.blame in {Blame.HOST, Blame.GUEST}
+        # A kernel that crashed or hung as it came up has reported it.
+        unborn = result.blame is Blame.KERNEL and result.reports
+        return bool(unborn) or result.blame in {Blame.HOST, Blame.GUEST}
     return result.outcome in {Outcome.CRASH, Outcome.TIMEOUT}
 
 

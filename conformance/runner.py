@@ -38,6 +38,8 @@ from conformance.usermodules import Unloadable, UserModule, UserModules
 
 # Seconds of an idle machine in which the leftovers of earlier cases must be gone.
 _CLEAN = 5.0
+# What stands in the guest's log behind the last case.
+_END = "run.end"
 
 
 class Guest(Channel, Protocol):
@@ -65,6 +67,8 @@ class Guest(Channel, Protocol):
 Supply = Callable[[], Guest]
 # The content of a module's file for the kernel under test, None where there is none.
 Modules = Callable[[str], bytes | None]
+# The reports of a kernel during a case of this id, with the rules that excuse them.
+Excuse = Callable[[str, Sequence[Report]], Sequence[Report]]
 
 
 class NotBuilt(NotJudged):
@@ -88,13 +92,16 @@ class Runner:
         *,
         anew: bool = False,
         promised: frozenset[Facility] = frozenset(Facility),
+        excuse: Excuse = lambda case_id, reports: reports,
     ) -> None:
         """``kernel`` hands out guests, or is the profile of the model in their place.
 
         ``modules`` are the suite's, for cases that want them; ``inserted`` the user's.  With
         ``anew`` every case has a kernel in which nothing has happened.  The kernel is known to
-        have what is ``promised``: it is not asked for these facilities.
+        have what is ``promised``: it is not asked for these facilities.  ``excuse`` knows rules
+        that let reports on the console pass.
         """
+        self._excuse = excuse
         self._promised = promised
         # What the kernel has beside user_events; None before it was asked.
         self._facilities: frozenset[Facility] | None = None
@@ -165,9 +172,11 @@ class Runner:
             return
         self._measured.leave_out(self._selected)
         self.measure()
-        if not self._inserted:
-            return
         try:
+            if not self._lost:
+                self._look_back(self._guest)
+            if not self._inserted:
+                return
             guest, _ = self._ready(self._kernel)
             self._inserted.unload(guest)
         except NotJudged:
@@ -176,6 +185,17 @@ class Runner:
             if self._explain(trouble, True) is None:
                 raise
             self._lost = True
+
+    def _look_back(self, guest: Guest) -> None:
+        """See what the kernel has reported since the last case ended."""
+        mark = guest.mark(_END)
+        reports = [each for each in guest.reports(mark) if each.after]
+        self._tell_others(self._excuse(_END, reports), _END, guest.console(mark))
+
+    def _tell_others(self, reports: Sequence[Report], case_id: str, console: str) -> None:
+        """Results for reports that came before a case, blamed on the modules in them."""
+        found = of_others([each for each in reports if each.after], case_id, console)
+        self._beside += map(self._inserted.accused, found)
 
     def begin(self, case: Case, case_id: str) -> UserEvents:
         """A system for one case.
@@ -316,15 +336,13 @@ class Runner:
         if attempt.mark < 0:
             # It never began: nothing on the console is about it.
             return judged
-        judged = self._undisturbed(attempt, judged)
-        reports = guest.reports(attempt.mark)
+        reports = self._excuse(judged.id, guest.reports(attempt.mark))
         if not reports:
-            return judged
-        # Many a check of the kernel's reports once, and is silent from then on.
+            return self._undisturbed(attempt, judged)
+        # A kernel that reported something is another: what checks it may be silent from then on.
         self._lost = True
         console = guest.console(attempt.mark)
-        others = [each for each in reports if each.after]
-        self._beside += map(self._inserted.accused, of_others(others, judged.id, console))
+        self._tell_others(reports, judged.id, console)
         return complained(judged, [each for each in reports if not each.after], console)
 
     def _undisturbed(self, attempt: Attempt, judged: CaseResult) -> CaseResult:

@@ -14,12 +14,13 @@ from typing import IO
 
 import pytest
 
-from conformance import bisect_command
-from conformance.bisect_judge import Chosen
+from conformance import bisect_command, bisect_walk
+from conformance.bisect_judge import Chosen, NoVerdict, answer_of
 from conformance.cli import main
 from conformance.outcome import CaseResult, Outcome, SkipReason
 from conformance.report.record import RunRecord
 from conformance.report.results import NAME, write_results
+from kernels.bisection import Answer
 from kernels.errors import UserMistake
 from kernels.store import Store
 from tests.kernels.test_trees import FILES, everything, git
@@ -162,6 +163,28 @@ def test_the_commit_and_its_evidence(
     assert last.startswith(f"uevt: first bad commit {sha[:12]}")
 
 
+def test_on_a_terminal_the_commit_is_told_while_it_is_judged(
+    session: Session,
+    history: Callable[..., Path],
+    capsys: Caught,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bisect_walk, "is_terminal", lambda *_: True)
+    assert bisect(history("good", "bad")) == 0
+    first = capsys.readouterr().out.split("\n")[2]
+    judging, _, judged = first.partition("\r\x1b[K")
+    assert "..." in judging
+    assert "good " in judged
+
+
+def test_a_repository_without_a_working_tree(
+    session: Session, history: Callable[..., Path], tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "clone", "-q", "--bare", str(history("good", "good", "bad")), str(bare))
+    assert bisect(bare) == 0
+
+
 def test_what_a_run_is_asked(session: Session, history: Callable[..., Path]) -> None:
     tree = history("good", "bad", "bad")
     config = tree.parent / "a.config"
@@ -186,11 +209,7 @@ def test_only_the_cases_asked_about_count(session: Session, history: Callable[..
     [
         ("broken", "does not build"),
         ("none", "built without user_events"),
-        ("skip", "lacks a switch"),
-        ("adapted", "contradicts its ABI in persist"),
         ("error", "no verdict"),
-        ("cut", "no verdict"),
-        ("missing", "no verdict"),
         ("good@6.1", "is not for the ABI of 6.1"),
         ("good@5.10", "catalog begins with"),
     ],
@@ -198,13 +217,41 @@ def test_only_the_cases_asked_about_count(session: Session, history: Callable[..
 def test_what_is_not_judged_is_skipped(
     session: Session, history: Callable[..., Path], capsys: Caught, state: str, why: str
 ) -> None:
-    back = "bad@6.13" if "@" in state else "bad"
-    tree = history("good", state, back, "bad", "bad")
+    tree = history("good", state, "bad@6.13", "bad")
     assert bisect(tree) == 1
     said = capsys.readouterr().out
     assert "one of these is the first bad commit" in said
     assert re.search(rf"skipped: .*{why}", said)
+    assert f"FAIL {CASE}" in said
     assert said.splitlines()[-1].startswith("uevt: one of 2 commits")
+
+
+@pytest.mark.parametrize(
+    ("state", "answer"),
+    [
+        *((state, Answer.GOOD) for state in ("good", "pass", "xfail")),
+        *((state, Answer.BAD) for state in ("bad", "fail", "crash", "timeout", "xpass")),
+        *((state, Answer.SKIP) for state in ("none", "skip", "adapted")),
+        *((state, None) for state in ("error", "cut", "missing")),
+    ],
+)
+def test_what_a_run_makes_of_its_commit(state: str, answer: Answer | None) -> None:
+    record = _record(state)
+    results = tuple(each for each in record.cases if each.id == CASE)
+    if answer is None:
+        with pytest.raises(NoVerdict):
+            answer_of(record, results, frozenset({CASE}))
+    else:
+        assert answer_of(record, results, frozenset({CASE}))[0] is answer
+
+
+def test_one_case_that_fails_is_enough() -> None:
+    """Whatever else was not judged; and what was not judged is no pass."""
+    wanted = frozenset({"a.fails", "a.passes", "a.error"})
+    results = (case("a.fails", Outcome.FAIL), case("a.passes"), case("a.error", Outcome.ERROR))
+    assert answer_of(run(*results), results, wanted)[0] is Answer.BAD
+    with pytest.raises(NoVerdict):
+        answer_of(run(*results[1:]), results[1:], wanted - {"a.fails"})
 
 
 def test_what_is_skipped_and_no_suspect_is_told(
@@ -214,11 +261,6 @@ def test_what_is_skipped_and_no_suspect_is_told(
     assert bisect(tree) == 0
     sha = git(tree, "rev-parse", "HEAD~3")
     assert f"skipped on the way: {sha[:12]} (does not build)" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("state", ["crash", "timeout", "fail", "xpass"])
-def test_what_is_bad(session: Session, history: Callable[..., Path], state: str) -> None:
-    assert bisect(history("xfail", "good", state, "bad", "bad")) == 0
 
 
 def test_a_pinned_abi_judges_all_alike(session: Session, history: Callable[..., Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -11,7 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kernels.store import BuiltKernel
+from tests.drills.provoke import hazard_module, small_disk
 
 ROOT = Path(__file__).resolve().parent.parent
 DRILLS = Path(__file__).parent / "drills"
@@ -79,6 +83,102 @@ def test_complaint_of_the_kernel_fails_a_case(tmp_path: Path, built_kernel: Buil
     assert code == 1
     assert (splat["outcome"], splat["blame"]) == ("FAIL", "kernel")
     assert "KASAN" in splat["reason"]
+
+
+def test_hazards_are_told_apart(
+    tmp_path: Path, built_kernel: BuiltKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them is what it is, of whoever did it; what is judged after them is judged."""
+    (tmp_path / "once").mkdir()
+    monkeypatch.setenv("UEVT_DRILL_MODULE", str(hazard_module()))
+    monkeypatch.setenv("UEVT_DRILL_ONCE", str(tmp_path / "once"))
+    code, results = drill("hazards.py", tmp_path / "out", built_kernel)
+    assert code == 1
+    assert results["summary"]["verdict"] == "FAIL"
+    ends = {}
+    for name, result in by_id(results).items():
+        again = result["rerun"]
+        ends[name.removeprefix("drill.")] = (
+            f"{result['outcome']} {result['blame']}",
+            f"{again['of']}: {again['outcome']} {again['blame']}" if again else "",
+            [report["fingerprint"] for report in result["reports"]],
+        )
+    in_write = "hazard_write/proc_reg_write"
+    assert ends == {
+        "before": ("PASS none", "", []),
+        "warns": (
+            "FAIL kernel",
+            "second: FAIL kernel",
+            ["warn:hazard_warn_on/hazard_warn_twice/hazard_write", f"warn:hazard_warn/{in_write}"],
+        ),
+        "oops": ("CRASH kernel", "second: CRASH kernel", [f"oops:hazard_null/{in_write}"]),
+        "oops_survived": ("CRASH kernel", "second: CRASH kernel", [f"oops:hazard_null/{in_write}"]),
+        "complains_elsewhere": ("FAIL kernel", "second: FAIL kernel", ["warn:later_warn"]),
+        "memory": ("PASS none", "first: ERROR guest", []),
+        "spins": ("TIMEOUT kernel", "second: PASS none", [f"hang:hazard_spin_irqs_off/{in_write}"]),
+        "sleeps": ("TIMEOUT kernel", "second: PASS none", [f"hang:{in_write}/vfs_write"]),
+        "agent_stopped": ("PASS none", "first: ERROR guest", []),
+        "qemu_stopped": ("PASS none", "first: ERROR host", []),
+        "qemu_pauses": ("PASS none", "first: ERROR host", []),
+        "after": ("PASS none", "", []),
+    }
+    elsewhere = by_id(results)["drill.complains_elsewhere"]["reports"][0]
+    assert elsewhere["context"].startswith("kworker/")
+    spins = by_id(results)["drill.spins"]
+    assert "for tcg" in spins["reason"] or "for kvm" in spins["reason"]
+    assert "hazard_spin_irqs_off+0x" in spins["evidence"]["console"]
+
+
+# A seed that leaves four cases in their order.
+IN_ORDER = "--shuffle=9"
+
+
+def test_what_the_kernel_says_late_is_of_the_case_before(
+    tmp_path: Path, built_kernel: BuiltKernel
+) -> None:
+    module = f"--module={hazard_module()}"
+    code, results = drill("late.py", tmp_path / "out", built_kernel, module, IN_ORDER)
+    cases = by_id(results)
+    assert code == 1
+    late = cases["drill.first.afterwards"]
+    assert (late["outcome"], late["blame"]) == ("FAIL", "module")
+    assert "seen after drill.first had ended and before drill.second began" in late["reason"]
+    assert [report["after"] for report in late["reports"]] == ["drill.first"]
+    assert "later_warn" in late["evidence"]["console"]
+    for quiet in ("first", "second", "third"):
+        assert cases[f"drill.{quiet}"]["outcome"] == "PASS"
+    fourth = cases["drill.fourth"]
+    assert (fourth["outcome"], fourth["blame"]) == ("FAIL", "module")
+    assert fourth["rerun"]["outcome"] == "PASS"
+
+
+def test_a_disk_that_is_full_is_the_hosts_fault(
+    tmp_path: Path, built_kernel: BuiltKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it is, nothing is judged; what is told of it afterwards is complete."""
+    with contextlib.ExitStack() as stack:
+        try:
+            disk = stack.enter_context(small_disk(tmp_path / "disk", 4096))
+        except PermissionError:
+            pytest.skip("this user may not mount file systems")
+        monkeypatch.setenv("UEVT_DRILL_DISK", str(disk))
+        code, results = drill("full_disk.py", disk / "out", built_kernel)
+    full = by_id(results)["drill.full"]
+    assert code == 0
+    assert (full["outcome"], full["rerun"]["outcome"]) == ("PASS", "ERROR")
+    assert full["rerun"]["blame"] == "host"
+    assert "no space left" in full["rerun"]["reason"]
+    assert by_id(results)["drill.after"]["outcome"] == "PASS"
+
+
+def test_a_run_ends_at_its_deadline(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    code, results = drill("deadline.py", tmp_path / "out", built_kernel, "--deadline=0.001")
+    assert code == 3
+    assert results["summary"]["verdict"] == "ERROR"
+    (case,) = results["cases"]
+    assert (case["outcome"], case["blame"]) == ("ERROR", "host")
+    said = "not judged: the run's deadline of 0.001 s had passed (--deadline)"
+    assert case["reason"] == said
 
 
 def test_no_qemu_outlives_a_killed_run(tmp_path: Path, built_kernel: BuiltKernel) -> None:

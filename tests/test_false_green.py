@@ -6,6 +6,7 @@ import ast
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -203,6 +204,23 @@ def test_the_first_failure_ends_no_run_well(tmp_path: Path) -> None:
     assert drill(tmp_path, "nothing_done.py", *both)[0] == 3
 
 
+@pytest.mark.parametrize("words", [("kernels", "list"), ("compare", "{0}", "{0}")])
+def test_what_nobody_heard_is_no_success(tmp_path: Path, words: tuple[str, ...]) -> None:
+    write_results(run(case("drill.first")), tmp_path / NAME)
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [*UEVT, *(word.format(tmp_path) for word in words)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=write,
+        timeout=PATIENCE,
+        check=False,
+    )
+    os.close(write)
+    assert done.returncode == 141
+
+
 # What is kept
 
 
@@ -246,6 +264,17 @@ def test_results_that_were_cut_are_not_read(tmp_path: Path) -> None:
         path.write_text(text[:length])
         with pytest.raises(ReportError):
             read_results(path)
+
+
+def test_every_test_that_the_table_names_is_there() -> None:
+    table = (ROOT / "docs" / "reliability.md").read_text()
+    texts = {file: file.read_text() for file in (ROOT / "tests").rglob("test_*.py")}
+    named = re.findall(r"`(?:tests/)?((?:[a-z]+/)*test_\w+\.py)?(?:::)?(test_\w+)?`", table)
+    for path, name in named:
+        files = [file for file in texts if file == ROOT / "tests" / path or not path]
+        assert files, path
+        assert not name or any(f"def {name}(" in texts[file] for file in files), name
+    assert len(named) > 30
 
 
 # Clocks

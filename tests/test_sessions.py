@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance import sessions
+from conformance.report.exits import ExitStyle
 from conformance.sessions import session
 from kernels.errors import UserMistake
 
@@ -37,6 +38,12 @@ def test_who_is_asked_to_end_lets_the_session_end(
     before = signal.getsignal(signal.SIGTERM)
     assert session(Namespace(ktap=None, exit_style="default"), "6.12", None) == 130
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("code", [-9, 137, 4, 5])
+def test_a_session_that_was_killed_decides(code: int) -> None:
+    """A code that no ending has is the host's trouble, whatever the other kernels came to."""
+    assert sessions.decisive([0, code, 0], ExitStyle.DEFAULT) == 3
 
 
 @pytest.fixture

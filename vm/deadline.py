@@ -25,7 +25,7 @@ class Deadline:
     @property
     def limit(self) -> str:
         """The seconds in words."""
-        return f"{self.seconds:g} s" + (f" ({self.basis})" if self.basis else "")
+        return f"{round(self.seconds, 2):g} s" + (f" ({self.basis})" if self.basis else "")
 
     def remaining(self) -> float:
         """Seconds left, never negative."""

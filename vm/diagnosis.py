@@ -14,12 +14,12 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from vm.console import Console
 from vm.deadline import Deadline
+from vm.errors import Party
 from vm.klog import messages
 from vm.monitor import MonitorTrouble
 from vm.power import Power
@@ -29,7 +29,7 @@ from vm.stacks import TOP, frames
 #: Looks at the processors, and the seconds between them: who works comes to another place.
 _LOOKS, _BETWEEN = 4, 0.03
 #: Seconds of an unhurried machine for the monitor's answer, and for what the kernel says then.
-_ANSWER, _SAYING = 1.0, 2.0
+_ANSWER, _SAYING = 0.5, 2.0
 #: Lines that are kept.
 _KEPT = 120
 #: A thread that gets less of the time than this, and waits for more than that, is kept from
@@ -49,14 +49,6 @@ _WAITING = frozenset(
 )
 
 
-class Party(StrEnum):
-    """Who keeps a guest from answering."""
-
-    KERNEL = "kernel"
-    AGENT = "agent"
-    HOST = "host"
-
-
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """Who, in words where, the functions of the stack, and what was seen, in lines."""
@@ -67,10 +59,10 @@ class Diagnosis:
     seen: str = ""
 
 
-def diagnose(power: Power, console: Console, before: Shares, slowness: float) -> Diagnosis:
+def diagnose(power: Power, console: Console | None, before: Shares, slowness: float) -> Diagnosis:
     """Look for what keeps a guest from answering; `before` is what QEMU's threads had got then.
 
-    The guest may be of no use afterwards.
+    Without a console the kernel is asked nothing.  The guest may be of no use afterwards.
     """
     if power.qemu.stopped():
         return Diagnosis(Party.HOST, "QEMU is stopped, by a signal or a debugger")
@@ -99,7 +91,7 @@ def _kept_from_running(before: Shares, after: Shares) -> str:
     return ""
 
 
-def _of_processors(power: Power, console: Console, slowness: float) -> Diagnosis:
+def _of_processors(power: Power, console: Console | None, slowness: float) -> Diagnosis:
     looks = []
     for _ in range(_LOOKS):
         looks.append(_look(power, slowness))
@@ -107,6 +99,9 @@ def _of_processors(power: Power, console: Console, slowness: float) -> Diagnosis
     said = [f"registers: {', '.join(map(str, look))}" for look in looks]
     busy = [cpu for cpu in zip(*looks, strict=False) if not any(look.idle for look in cpu)]
     stuck = [cpu for cpu in busy if all(look.in_kernel for look in cpu)]
+    if console is None:
+        doing = "spins" if stuck else "computes" if busy else "idles"
+        return Diagnosis(Party.KERNEL, f"a processor {doing}", seen="\n".join(said))
     since = console.position()
     if stuck:
         power.monitor.nmi(Deadline(_ANSWER * slowness, "NMI"))
@@ -114,8 +109,9 @@ def _of_processors(power: Power, console: Console, slowness: float) -> Diagnosis
     if busy:
         addresses = ", ".join(dict.fromkeys(f"{look.address:#x}" for look in busy[0]))
         return Diagnosis(Party.AGENT, f"a program computes at {addresses}", seen="\n".join(said))
-    _ask(power, console, "t", slowness)
-    return _asleep(_lines(power, console, since, _ALL_SAID, slowness), said)
+    heard = _ask(power, console, "t", slowness)
+    lines = _lines(power, console, since, _ALL_SAID, slowness) if heard else []
+    return _asleep(lines, said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +135,8 @@ def _look(power: Power, slowness: float) -> list[_Look]:
     ]
 
 
-def _ask(power: Power, console: Console, key: str, slowness: float) -> None:
-    """Press a key of sysrq on the console, which no input leads to before."""
+def _ask(power: Power, console: Console, key: str, slowness: float) -> bool:
+    """Press a key of sysrq on the console, which no input leads to before; whether it was heard."""
     with TemporaryDirectory(prefix="uevt-") as scratch:
         line = Path(scratch, "line")
         os.mkfifo(line, 0o600)
@@ -153,6 +149,7 @@ def _ask(power: Power, console: Console, key: str, slowness: float) -> None:
             deadline = Deadline(_ANSWER * slowness, "word after BREAK")
             while console.position() == began and not deadline.expired:
                 deadline.pause()
+            return console.position() > began
         finally:
             os.close(end)
 

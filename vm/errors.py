@@ -9,10 +9,19 @@ kernel reported there.
 from __future__ import annotations
 
 import signal
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vm.findings import Finding
+
+
+class Party(StrEnum):
+    """Who keeps a guest from answering, or from coming up."""
+
+    KERNEL = "kernel"
+    AGENT = "agent"
+    HOST = "host"
 
 
 class VmError(Exception):
@@ -64,7 +73,13 @@ class DiskFull(HostTrouble):
 
 
 class BootFailed(HostTrouble):
-    """The kernel did not come up to the point where the agent answers; `phase` says how far."""
+    """The kernel did not come up to the point where the agent answers; `phase` says how far.
+
+    `party` is who has to act; `frames` are the functions in which the kernel was found, if it was.
+    """
+
+    party = Party.HOST
+    frames: tuple[str, ...] = ()
 
     def __init__(self, message: str, *, phase: str, mend: str = "", console: str = "") -> None:
         super().__init__(message, mend=mend, console=console)

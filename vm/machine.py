@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import re
 import time
 from collections.abc import Sequence
@@ -15,26 +13,16 @@ from typing import Any
 
 from vm import guest_code
 from vm.argv import MachineSpec
-from vm.channel import ChannelEnded
 from vm.console import Console
 from vm.deadline import Deadline
-from vm.diagnosis import Party, diagnose
 from vm.errors import (
     ActorDied,
-    AgentStuck,
-    BootFailed,
     ChannelBroken,
-    DiskFull,
-    GuestCrashed,
-    GuestOutOfMemory,
-    GuestTrouble,
     NoAnswer,
-    NoRoot,
-    QemuDied,
-    QemuStuck,
     VmError,
 )
-from vm.findings import FATAL, MARK_PREFIX, Finding, Kind
+from vm.findings import FATAL, MARK_PREFIX
+from vm.inquest import Inquest, check_space
 from vm.monitor import StillStopped
 from vm.power import Power
 from vm.process import Shares
@@ -53,14 +41,6 @@ _BOOT = 12.0
 _PING = 0.0004
 _PINGS = 3
 _SLOWEST = 8.0
-#: After the channel has ended: QEMU's own end, and the last lines on the console.
-_GRACE = 2.0
-#: The last word of vm/guest/init.py when what we sent made no sense.
-_GAVE_UP = re.compile(r"^uevt: (the host's frame .*)", re.MULTILINE)
-#: init/do_mounts.c: no driver for the root, or no file system.
-_NO_ROOT = re.compile(
-    r"VFS: (?:Unable to mount root|Cannot open root)|List of all bdev filesystems"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +69,8 @@ class Machine:
         self._booted_at = 0
         #: Where the last mark is: what the kernel says after it between two calls counts as well.
         self._marked_at: int | None = None
+        #: What QEMU had got of the host when it was started, and at the last mark.
+        self._booting = Shares(0.0, {})
         self._shares: Shares | None = None
         self._pace = 1.0
         self._marks = 0
@@ -192,7 +174,7 @@ class Machine:
         try:
             return self._power.agent.call(actor, calls, watch, deadline)
         except (ActorDied, ChannelBroken, NoAnswer) as trouble:
-            raise self._explain(trouble, since) from trouble
+            raise self._inquest(self._power).call(trouble, since) from trouble
 
     def mark(self, text: str) -> Mark:
         """Write a line to the guest's log, as a sign that it answers.
@@ -220,7 +202,7 @@ class Machine:
             alive=self._alive,
         )
         if not arrived:
-            self._check_disk()
+            check_space(self.directory)
             raise ChannelBroken(
                 f"mark {mark.line!r} never came out on the console",
                 console=self.console.text(mark.position),
@@ -247,7 +229,7 @@ class Machine:
         self._stop()
 
     def _start(self, *, cold: bool = False) -> None:
-        self._check_disk()
+        check_space(self.directory)
         guest_code.compile_agent()
         self._info = None
         self._marked_at = None
@@ -260,6 +242,7 @@ class Machine:
                 log=self.directory / "qemu.log",
                 state=state,
             )
+            self._booting, self._shares = self._power.qemu.shares(), None
 
     def wait_ready(self, deadline: Deadline) -> None:
         """Wait for the agent of a machine that was launched.  Raises as boot."""
@@ -307,7 +290,7 @@ class Machine:
         try:
             power.agent.hello(deadline)
         except (ChannelBroken, NoAnswer) as trouble:
-            raise self._boot_failure(trouble) from trouble
+            raise self._inquest(power).boot(trouble) from trouble
 
     def _saved(self, power: Power) -> bool:
         """Whether the machine goes on after its state was saved, or was not; it is off if not."""
@@ -326,110 +309,17 @@ class Machine:
         finally:
             self._states.close()
 
+    def _inquest(self, power: Power) -> Inquest:
+        """Where to find out what went wrong."""
+        return Inquest(
+            self.spec,
+            self.console,
+            power,
+            self._shares or self._booting,
+            booted_at=self._booted_at,
+            marked_at=self._marked_at,
+            slowness=self.slowness,
+        )
+
     def _alive(self) -> bool:
         return self._power is not None and self._power.qemu.alive()
-
-    def _explain(self, trouble: GuestTrouble, since: int) -> VmError:
-        """What really happened when a call went wrong: look at QEMU and at the console."""
-        returncode = self._ended(trouble)
-        since = since if self._marked_at is None else min(since, self._marked_at)
-        findings = self.console.findings(since)
-        said = self.console.text(since)
-        explained = self._explained(trouble, returncode, findings)
-        if returncode == 0 and not findings and (last := _GAVE_UP.search(said)):
-            explained = ChannelBroken(f"the agent ended: {last[1]}")
-        explained.console = said + explained.console
-        explained.findings = findings
-        return explained
-
-    def _explained(
-        self, trouble: GuestTrouble, returncode: int | None, findings: Sequence[Finding]
-    ) -> VmError:
-        if crash := _crash(findings):
-            return GuestCrashed(crash.text)
-        if returncode:
-            return QemuDied(returncode, self._said())
-        found = {finding.kind: finding.text for finding in findings}
-        if Kind.INIT_DIED in found:
-            return ChannelBroken(f"the agent ended: {found[Kind.INIT_DIED]}")
-        if returncode == 0:
-            return GuestCrashed("the guest reset without a word on its console")
-        if Kind.OUT_OF_MEMORY in found:
-            return GuestOutOfMemory(f"{trouble}: {found[Kind.OUT_OF_MEMORY]}")
-        return self._diagnosed(trouble) if isinstance(trouble, NoAnswer) else trouble
-
-    def _diagnosed(self, trouble: NoAnswer) -> VmError:
-        """Whose fault it is that no answer came."""
-        power, slowness = self._power, self.slowness
-        if power is None or not power.qemu.alive():
-            return trouble
-        found = diagnose(power, self.console, self._shares or power.qemu.shares(), slowness)
-        why = f"{trouble}: {found.where}"
-        told: VmError
-        if found.party is Party.HOST:
-            self._check_disk()
-            told = QemuStuck(why, mend="let it run, or give uevt more of the host")
-        elif found.party is Party.AGENT:
-            told = AgentStuck(why)
-        else:
-            told = NoAnswer(why)
-            told.frames = found.frames
-        told.console = found.seen
-        return told
-
-    def _ended(self, trouble: GuestTrouble) -> int | None:
-        """QEMU's exit status; after the channel's end it is given a moment to come."""
-        if self._power is None:
-            return None
-        return self._power.qemu.wait(_GRACE if isinstance(trouble, ChannelEnded) else 0)
-
-    def _said(self) -> str:
-        return self._power.qemu.said() if self._power else ""
-
-    def _boot_failure(self, trouble: GuestTrouble) -> VmError:
-        returncode = self._ended(trouble)
-        said = self.console.text(self._booted_at)
-        findings = self.console.findings(self._booted_at)
-        phase = self.console.phase(self._booted_at)
-        if returncode and not findings:
-            return QemuDied(returncode, self._said(), console=said)
-        crash = next((found for found in findings if found.kind in FATAL), None) or next(
-            (found for found in findings if found.kind is Kind.INIT_DIED), None
-        )
-        why = crash.text if crash else str(trouble)
-        if self.spec.initramfs is None and _NO_ROOT.search(said):
-            return NoRoot(
-                f"{self.spec.kernel.name} cannot mount its root: {why}",
-                phase=phase,
-                mend="where its drivers for virtio and 9p are modules, give --modules DIR",
-                console=said,
-            )
-        return BootFailed(
-            f"no agent after a boot of {self.spec.kernel.name} (reached phase {phase}): {why}",
-            phase=phase,
-            mend=f"read {self.console.path}",
-            console=said,
-        )
-
-    def _check_disk(self) -> None:
-        """Raise DiskFull unless the console can be recorded."""
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            free = os.statvfs(self.directory)
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                raise
-            raise self._disk_full() from None
-        if free.f_bavail * free.f_frsize < 1 << 20:
-            raise self._disk_full()
-
-    def _disk_full(self) -> DiskFull:
-        return DiskFull(
-            f"no space left for the console of the guest in {self.directory}",
-            mend="free some, or name another directory",
-        )
-
-
-def _crash(findings: Sequence[Finding]) -> Finding | None:
-    """The first line of a crash: an oops rather than the panic that it causes."""
-    return next((found for found in findings if found.kind in FATAL), None)

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.abi.profiles import ProfileError
+from conformance.expectations.allow import Allowed
 from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
 from conformance.options import asked, declare, open_ktap, settle
 from conformance.plugin.controller import INPUT, NAME, Controller, refuse, results_directory
 from conformance.plugin.limits import RunLimit
+from conformance.plugin.open_files import require_files
 from conformance.plugin.order import Earlier
 from conformance.plugin.running import NoExpression, Running, case_of, expression
 from conformance.plugin.target import KERNELS, Target, resolve
@@ -109,12 +112,19 @@ def _controller(config: pytest.Config) -> Controller:
             raise UserMistake(f"nothing is judged without {name}", f"leave out -p no:{name}")
     expression(config.option.keyword)
     Expectations.load()
+    _allowed()
+    require_files()
     ktap = open_ktap(config.option.ktap)
     tidy()
     target = resolve(config.option)
     try_image(target)
     words = asked(config.option)
     return Controller(config, target, results_directory(config, target), ktap, words)
+
+
+def _allowed() -> Allowed:
+    """The rules that hold today.  Raises ExpectationError, for one that has expired too."""
+    return Allowed.load(datetime.now(UTC).date())
 
 
 def _unable(config: pytest.Config, error: Exception, ending: Ending) -> int:
@@ -130,7 +140,9 @@ def _judge_here(
     limit: RunLimit | None,
 ) -> None:
     anew = config.option.isolation == "case"
-    worker = Worker(target, directory, Expectations.load(), anew=anew, limit=limit)
+    worker = Worker(
+        target, directory, Expectations.load(), allowed=_allowed(), anew=anew, limit=limit
+    )
     config.stash[_WORKER] = worker
     config.pluginmanager.register(Running(worker, target, earlier), _RUNNING)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import re
 import shlex
@@ -13,7 +14,7 @@ from typing import Any
 
 from conformance.attempt import Trouble
 from conformance.leftovers import ACTOR
-from conformance.outcome import Blame, Outcome, Report, timed_out
+from conformance.outcome import Blame, Outcome, Report, ReportKind, timed_out
 from conformance.plugin.coverage import COUNTERS
 from conformance.plugin.limits import CASE_S, CaseTooLong, Limits, RunLimit
 from conformance.plugin.recorder import CONSOLE
@@ -29,6 +30,7 @@ from vm.errors import (
     GuestTrouble,
     HostTrouble,
     NoAnswer,
+    Party,
     VmError,
 )
 from vm.findings import Finding, Kind
@@ -44,11 +46,17 @@ _PAUSE = 0.003
 _COUNTERS = 1 << 24
 # So often in a row is a kernel started that does not come up.
 _BOOTS = 2
+# The host has no more of something: space, files, memory.
+_REFUSALS = frozenset(
+    (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+)
 # Lines of the console that are no complaint about what a case did.
 _HARMLESS = frozenset({Kind.INIT_DIED})
 _REBUILD = "rebuild it: uevt kernels build --refresh"
 # In the place of a report's kind, of a kernel that was found where it hangs.
 _HANG = "hang"
+# Who has to act where a kernel does not come up; it says nothing about its ABI.
+_OF_BOOT = {Party.KERNEL: Blame.KERNEL, Party.AGENT: Blame.GUEST, Party.HOST: Blame.HOST}
 # The names of the agent's processes.
 _OURS = re.compile(r"|python3?(\.\d+)?|uevt_.*")
 
@@ -104,7 +112,11 @@ class Boots:
         if len(self._failures) == _BOOTS:
             # Each would take its whole time again; the consoles were shown with the others.
             last = self._failures[-1]
-            raise HostTrouble(f"not booted again: {last}", mend=last.mend)
+            again = HostTrouble(f"not booted again: {last}", mend=last.mend)
+            if isinstance(last, BootFailed):
+                again = BootFailed(f"{again}", phase=last.phase, mend=last.mend)
+                again.party, again.findings = last.party, last.findings
+            raise again
         try:
             yield
         except VmError as error:
@@ -140,6 +152,8 @@ class MachineGuest:
         self._marked = self._before = ""
         # How far the console was looked through; None before the first look after a boot.
         self._looked: int | None = None
+        # Where on it begins what was reported last.
+        self._reported: int | None = None
         self._machine = Machine.launch(spec, directory=directory, snapshots=saved_states())
         self._counted = target.counted
         self._directory = directory
@@ -220,7 +234,8 @@ class MachineGuest:
 
     def console(self, since: int) -> str:
         """See conformance.runner.Guest."""
-        return self._machine.console.text(since)
+        start = since if self._reported is None else min(since, self._reported)
+        return self._machine.console.text(start)
 
     def reports(self, since: int) -> list[Report]:
         """See conformance.runner.Guest."""
@@ -230,12 +245,13 @@ class MachineGuest:
         # What was said after the last look is of work that the kernel did later.
         start = since if self._looked is None else min(since, self._looked)
         self._looked = self._machine.console.position()
-        found = self._machine.console.findings(start)
-        return [
+        reports = [
             report(each, self._before if start < since and each.mark != self._marked else "")
-            for each in found
+            for each in self._machine.console.findings(start)
             if each.kind not in _HARMLESS
         ]
+        self._reported = start if any(each.after for each in reports) else None
+        return reports
 
     def pristine(self) -> None:
         """See conformance.runner.Guest."""
@@ -265,14 +281,16 @@ class MachineGuest:
 
 def explain(error: BaseException, answered_before: bool) -> Trouble | None:
     """What an error of a machine says about the case in which it came up."""
+    if isinstance(error, OSError) and error.errno in _REFUSALS:
+        return Trouble(Outcome.ERROR, Blame.HOST, str(error))
     if not isinstance(error, VmError):
         return None
     reason = f"{error}" + (f"; {error.mend}" if error.mend else "")
     outcome, blame = _judge(error, answered_before)
     reports = tuple(report(each) for each in error.findings if each.kind not in _HARMLESS)
-    if isinstance(error, NoAnswer) and error.frames:
-        hang = fingerprint(_HANG, error.frames, "")
-        reports += (Report(_HANG, f"{error}", hang, error.frames),)
+    if isinstance(error, (BootFailed, NoAnswer)) and error.frames:
+        hang = fingerprint(ReportKind.HANG, error.frames, "")
+        reports += (Report(ReportKind.HANG.value, f"{error}", hang, error.frames),)
     return Trouble(outcome, blame, reason, error.console, reports)
 
 
@@ -302,6 +320,8 @@ def _judge(error: VmError, answered_before: bool) -> tuple[Outcome, Blame]:
             return timed_out(answered_before=answered_before)
         case CallRefused() | CaseTooLong():
             return Outcome.ERROR, Blame.CASE
+        case BootFailed():
+            return Outcome.ERROR, _OF_BOOT[error.party]
         case GuestTrouble():
             return Outcome.ERROR, Blame.GUEST
     return Outcome.ERROR, Blame.HOST

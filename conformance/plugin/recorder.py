@@ -191,17 +191,20 @@ class Recorder:
 
         Can be interrupted and repeated at any point.
         """
-        whole = self.directory / CONSOLE
-        for part in sorted(self.directory.glob(f"gw*/{CONSOLE}")):
-            mark = part.with_name("joined-at")
-            if not mark.exists():
-                write_atomically(mark, str(whole.stat().st_size if whole.exists() else 0))
-            with whole.open("a", errors="replace") as file:
-                file.truncate(int(mark.read_text()))
-                file.write(f"=== guest {part.parent.name} ===\n")
-                file.write(part.read_text(errors="replace"))
+        for guest in sorted(self.directory.glob("gw*/")):
+            if (guest / CONSOLE).exists():
+                self._join(guest)
             # At once, with its mark: a later guest may have the name.
-            shutil.rmtree(part.parent.rename(self.directory / f"{TEMPORARY}{part.parent.name}"))
+            shutil.rmtree(guest.rename(self.directory / f"{TEMPORARY}{guest.name}"))
+
+    def _join(self, guest: Path) -> None:
+        whole, mark = self.directory / CONSOLE, guest / "joined-at"
+        if not mark.exists():
+            write_atomically(mark, str(whole.stat().st_size if whole.exists() else 0))
+        with whole.open("a", errors="replace") as file:
+            file.truncate(int(mark.read_text()))
+            file.write(f"=== guest {guest.name} ===\n")
+            file.write((guest / CONSOLE).read_text(errors="replace"))
 
     def finish(self, selected: int, note: str) -> RunRecord:
         """Write everything that is written at the end."""

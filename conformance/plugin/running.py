@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,7 @@ from conformance.plugin.order import Earlier, ordered
 from conformance.plugin.target import Target
 from conformance.plugin.worker import Worker
 from conformance.report.failure import render_failure
+from vm.errors import VmError
 
 # Where the cases are.
 CASES = Path(conformance.cases.__file__).resolve().parent
@@ -102,7 +104,9 @@ class Running:
         """The guest boots while cases are collected."""
         distributing = getattr(session.config.option, "dist", "no") != "no"
         if not session.config.option.collectonly and not distributing:
-            self._worker.launch()
+            # The first case that needs it tells what is wrong.
+            with suppress(VmError):
+                self._worker.launch()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pycollect_makeitem(

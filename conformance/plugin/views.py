@@ -70,13 +70,11 @@ def _stale_in(config: pytest.Config) -> Callable[[RunRecord], list[str]]:
     """Finds the expectations that a run with these options shows to be of no use."""
     # Once cases are selected pytest has no keyword any more.
     every = config.option.tier == Tier.FULL.value and not config.option.keyword
+    known = Expectations.load()
 
     def found(record: RunRecord) -> list[str]:
-        entries = Expectations.load()
-        return [
-            f"{each.entry.case} ({each.problem.short})"
-            for each in stale(record, entries, every=every)
-        ]
+        problems = stale(record, known, every=every)
+        return [f"{each.entry.case} ({each.problem.short})" for each in problems]
 
     return found
 

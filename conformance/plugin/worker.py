@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from conformance.cases.declare import Case
+from conformance.expectations.allow import Allowed
 from conformance.expectations.condition import KernelContext
 from conformance.expectations.loader import Expectations
 from conformance.facilities import promised_by
 from conformance.measured import Probe
-from conformance.outcome import Blame, CaseResult, Contradiction, Outcome, lost, settle
+from conformance.outcome import Blame, CaseResult, Contradiction, Outcome, Report, lost, settle
 from conformance.plugin.guests import Boots, MachineGuest, explain
 from conformance.plugin.limits import RunLimit
 from conformance.plugin.target import Target
@@ -41,9 +42,11 @@ class Worker:
         directory: Path,
         expectations: Expectations,
         *,
+        allowed: Allowed | None = None,
         anew: bool = False,
         limit: RunLimit | None = None,
     ) -> None:
+        self._allowed = allowed or Allowed()
         self._limit = limit
         self._target = target
         self._directory = directory
@@ -61,6 +64,7 @@ class Worker:
             target.inserted,
             anew=anew,
             promised=promised_by(target.wanted),
+            excuse=self._excused,
         )
 
     def measure_with(self, probes: Sequence[Probe], selected: Collection[str]) -> None:
@@ -163,13 +167,17 @@ class Worker:
         """
         if self._target.is_model:
             return result
+        return self._expectations.judge(self._context(result.adapted), result)
+
+    def _excused(self, case_id: str, reports: Sequence[Report]) -> Sequence[Report]:
+        """What the kernel reported, with the rules that excuse it."""
+        return self._allowed.excuse(self._context(), case_id, reports)
+
+    def _context(self, adapted: Sequence[str] = ()) -> KernelContext:
         profile = self._target.profile
         release = self._target.release or str(profile.release)
-        switches = profile.switches ^ frozenset(result.adapted)
-        context = KernelContext(
-            release, profile.name, flavour=self._target.flavour, switches=switches
-        )
-        return self._expectations.judge(context, result)
+        switches = profile.switches ^ frozenset(adapted)
+        return KernelContext(release, profile.name, flavour=self._target.flavour, switches=switches)
 
     def close(self) -> None:
         """Nothing of the guest is left."""

@@ -23,8 +23,8 @@ SCHEMA = 1
 
 _NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:-rc(\d+))?")
 _NO_CANDIDATE = 1 << 30
-# What is behind the name of a kernel that somebody has changed.
-_CHANGED = re.compile(r"[+~]")
+# What is in the name or the release of a kernel that somebody has changed.
+_CHANGED = re.compile(r"[+~]|dirty")
 NO_STATEMENT = "no statement"
 _UNJUDGED = frozenset({Outcome.SKIP, Outcome.ERROR})
 
@@ -69,7 +69,8 @@ class KernelPast:
     @property
     def plain(self) -> bool:
         """Whether it is a kernel as it was released, judged by what its release promises."""
-        changed = _CHANGED.search(self.kernel.id) or "," in self.kernel.profile
+        names = f"{self.kernel.id} {self.kernel.release}"
+        changed = _CHANGED.search(names) or "," in self.kernel.profile
         return self.kernel.variant is None and not changed
 
     @property
@@ -84,11 +85,6 @@ class KernelPast:
     def suite(self) -> str:
         """The revision of the suite that judged it last."""
         return self.stretches[-1].runs[-1].suite
-
-    @property
-    def named(self) -> str:
-        """Its release, or its name where that is unknown."""
-        return self.kernel.release or self.kernel.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +112,8 @@ class CasePast:
     def sentence(self) -> str:
         """Between which releases its outcome changed."""
         ranges = [
-            (state, list(group)) for state, group in groupby(self.told, lambda each: each.state)
+            (state, [self.named(each) for each in group])
+            for state, group in groupby(self.told, lambda each: each.state)
         ]
         if not ranges:
             return "no statement of an unchanged kernel"
@@ -124,9 +121,17 @@ class CasePast:
             state, group = ranges[0]
             return f"{state} {_between(group)}"
         (first, oldest), *middle, (last, newest) = ranges
-        parts = [f"{first} up to {oldest[-1].named}"]
+        parts = [f"{first} up to {oldest[-1]}"]
         parts += [f"{state} {_between(group)}" for state, group in middle]
-        return ", ".join([*parts, f"{last} from {newest[0].named}"])
+        return ", ".join([*parts, f"{last} from {newest[0]}"])
+
+    def named(self, past: KernelPast) -> str:
+        """A kernel by its release; by its id as well where another has the same."""
+        kernel = past.kernel
+        alike = [each for each in self.told if each.kernel.release == kernel.release]
+        if not kernel.release:
+            return kernel.id
+        return f"{kernel.release} ({kernel.id})" if len(alike) > 1 else kernel.release
 
     def to_json(self) -> dict[str, object]:
         """For programs."""
@@ -266,8 +271,8 @@ def _kernel_past(seen: Sequence[tuple[StoredRun, Shown]]) -> KernelPast:
     return KernelPast(newest.kernel, tuple(stretches), Tally.of([last, *alike[1:]]))
 
 
-def _between(group: Sequence[KernelPast]) -> str:
-    first, last = group[0].named, group[-1].named
+def _between(names: Sequence[str]) -> str:
+    first, last = names[0], names[-1]
     return f"in {first}" if first == last else f"from {first} to {last}"
 
 

@@ -36,8 +36,8 @@ def render_case(past: CasePast) -> str:
             lines += _table(kernels)
             lines.append("")
     for one, other in past.judged_otherwise:
-        told = [f"{one_line(each.named)} by suite {one_line(each.suite)}" for each in (one, other)]
-        lines += _wrapped(f"judged by two revisions of the suite: {', '.join(told)}")
+        told = [f"{past.named(each)} by suite {each.suite}" for each in (one, other)]
+        lines += _wrapped(f"judged by two revisions of the suite: {one_line(', '.join(told))}")
     return "\n".join([*lines, *_wrapped(sentence_of(past))]) + "\n"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from conformance.report.text import one_line
 
 # An underscore within a word is one, and most words here are names.
-_MARKUP = re.compile(r"[\\`*\[\]<>|~$&]|(?<!\w)_|_(?!\w)|^[-+#=]")
+_MARKUP = re.compile(r"[\\`*\[\]<|~$&]|(?<!\w)_|_(?!\w)|^[-+#=>]")
 # What forges make of a name or a number, whatever is before it.
 _MENTION = re.compile(r"@(?=\w)|#(?=\w)")
 _FENCE = re.compile(r"`{3,}")

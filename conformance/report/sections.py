@@ -120,7 +120,8 @@ def sentence(comparison: Comparison) -> tuple[str, str, str]:
     same = f"{comparison.same - still} as before"
     if not comparison.different:
         also = f" ({still} of them failing in both)" if still else ""
-        return names, "no difference", f" in {comparison.same} cases{also}"
+        number = f"{comparison.same} case{'s' * (comparison.same != 1)}"
+        return names, "no difference", f" in {number}{also}"
     word = "REGRESSION" if comparison.regression else "no regression"
     counted = Counter(change.kind for change in comparison.changes)
     parts = [f"{counted[kind]} {_SHORT[kind]}" for kind in Kind if counted[kind]]

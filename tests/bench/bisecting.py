@@ -49,6 +49,11 @@ EDITS = (
         "#define MAX_FIELD_ARRAY_SIZE (2 * MAX_EVENT_DESC)",
     ),
     Edit(
+        "tracing/user_events: Shorten a comment",
+        "/* Already done min_size check, no bounds check here */",
+        "/* min_size was checked before */",
+    ),
+    Edit(
         "tracing/user_events: Use the helper for the end of a payload",
         "	void *pos, *end = data + len;",
         "	void *pos, *end = payload_end(data, len);",
@@ -59,11 +64,6 @@ EDITS = (
         "	void *pos, *end = (char *)data + len;",
     ),
     Edit(BAD, _CHECK, f"{_CHECK[:-1]} && (validator->flags & VALIDATOR_REL))"),
-    Edit(
-        "tracing/user_events: Shorten a comment",
-        "/* Already done min_size check, no bounds check here */",
-        "/* min_size was checked before */",
-    ),
     Edit(
         "tracing/user_events: Say who writes payloads",
         " * Writes the user supplied payload out to a trace file.",

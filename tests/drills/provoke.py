@@ -21,6 +21,7 @@ from conformance.sut.user_events import UserEvents
 from kernels.modules import ensure_module
 from kernels.request import Request
 from kernels.store import Store
+from vm.deadline import Deadline
 
 HAZARD = Path(__file__).parents[2] / "fixtures" / "user_modules" / "hazard"
 #: The process that provokes; what a hazard does not let end is this process.
@@ -52,7 +53,7 @@ def behind(ue: UserEvents) -> Channel:
 def insert(channel: Channel, module: Path) -> None:
     """Load the module, and start the process that provokes.
 
-    Both are gone with the guest; until then this may be called again.
+    Both are gone with the guest, once in which this may be called.
     """
     channel.call("", [["spawn", ACTOR]])
     place = "/tmp/uevt_hazard.ko"
@@ -83,6 +84,13 @@ def write(channel: Channel, path: str, text: str, **limits: Any) -> int:
     call = ["spill", path, text.encode().hex(), os.O_WRONLY]
     (result,) = channel.call(ACTOR, [call], **limits)
     return int(result["errno"])
+
+
+def pause_machine(channel: Channel) -> None:
+    """Have QEMU stop the machine behind a channel, by its monitor."""
+    machine: Any = getattr(channel, "_machine", channel)
+    monitor = machine._power.monitor
+    monitor._run(monitor._execute("stop"), Deadline(10, "stop"))
 
 
 def qemu_below(process: int) -> int:
@@ -130,13 +138,30 @@ def fill(directory: Path, leaving_kib: int = 0) -> Path:
 
 
 def fake_qemu(directory: Path, script: str) -> Path:
-    """A directory for the front of PATH with a QEMU that is this shell script.
+    """A QEMU that does what a shell script says, where "$QEMU" "$@" is what it should.
 
-    In it "$QEMU" is the real one.
+    It is the only one in its directory, for the front of PATH; what it is asked for its version
+    goes to the real one.
     """
     real = shutil.which("qemu-system-x86_64")
     directory.mkdir(parents=True, exist_ok=True)
     fake = directory / "qemu-system-x86_64"
-    fake.write_text(f"#!/bin/sh\nQEMU={real}\n{script}\n")
+    asked = 'case "$*" in *-version* | *help*) exec "$QEMU" "$@";; esac'
+    fake.write_text(f"#!/bin/sh\nQEMU={real}\n{asked}\n{script}\n")
     fake.chmod(0o755)
-    return directory
+    return fake
+
+
+def silent_kernel(image: Path) -> Path:
+    """A bzImage that stops its processor at once: a kernel whose console is never heard."""
+    content = bytearray(3 * 512)
+    # Documentation/arch/x86/boot.rst: setup_sects, boot_flag, jump, header, version, loadflags …
+    content[0x1F1] = 1
+    content[0x1FE:0x202] = b"\x55\xaa\xeb\x66"
+    content[0x202:0x208] = b"HdrS\x06\x02"
+    content[0x211] = 1
+    # … initrd_addr_max; then cli, hlt, and the hlt again.
+    content[0x22C:0x230] = (0x7FFFFFFF).to_bytes(4, "little")
+    content[0x268:0x26C] = b"\xfa\xf4\xeb\xfd"
+    image.write_bytes(content)
+    return image

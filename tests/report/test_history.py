@@ -89,6 +89,24 @@ def test_the_release_range_is_named(store: Path, capsys: pytest.CaptureFixture[s
     assert any(line.split()[:3] == ["6.12.117", "6.12+fix", "PASS"] for line in lines[5:])
 
 
+def test_two_revisions_of_the_suite_are_no_proof(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(tmp_path, record("6.1", 1, P, suite="0.1.0"), record("6.2", 1, F, suite="0.2.0"))
+    assert history(tmp_path, "a.a") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "judged by two revisions of the suite: 6.1 by suite 0.1.0, 6.2 by suite 0.2.0" in said
+
+
+@pytest.mark.parametrize("changed", ["6.2+", "6.2.0-dirty"])
+def test_a_changed_tree_makes_no_range(
+    changed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(tmp_path, record("6.1", 1, P), record("tree-6.2", 1, F, release=changed))
+    assert history(tmp_path, "a.a") == 0
+    assert capsys.readouterr().out.endswith("uevt: a.a: PASS in 6.1\n")
+
+
 @pytest.mark.parametrize(
     ("outcomes", "sentence"),
     [
@@ -106,6 +124,16 @@ def test_sentences(
         keep(tmp_path, record(f"6.{number}", 1, outcome, release=f"6.{number}.1"))
     assert history(tmp_path, "a.a") == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"uevt: a.a: {sentence}"
+
+
+def test_kernels_of_one_release_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(tmp_path, record("6.12", 1, P, release="6.12.117"))
+    keep(tmp_path, record("tree-6.12", 2, F, release="6.12.117"))
+    assert history(tmp_path, "a.a") == 0
+    said = capsys.readouterr().out
+    assert said.endswith("PASS up to 6.12.117 (6.12), FAIL from 6.12.117 (tree-6.12)\n")
 
 
 def test_what_one_build_answers_now_so_and_now_otherwise_is_flaky(

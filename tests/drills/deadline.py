@@ -1,0 +1,14 @@
+"""A case that is not begun: its run is over before."""
+
+from __future__ import annotations
+
+from conformance.cases.declare import case
+from conformance.sut.user_events import UserEvents
+
+DOC = "nothing@all: a run has a time of its own"
+
+
+@case("drill.late", spec="nothing", doc=DOC)
+def test_late(ue: UserEvents) -> None:
+    """What would pass."""
+    assert ue.open_data().register(ue.name()).index == 0

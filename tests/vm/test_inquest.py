@@ -1,0 +1,293 @@
+"""Whose fault it is when no answer comes, or a wrong one: with captured consoles, and for real."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from kernels.store import default_root
+from tests.drills import provoke
+from vm.argv import MachineSpec
+from vm.channel import ChannelEnded
+from vm.console import Console
+from vm.deadline import Deadline
+from vm.diagnosis import _kept_from_running
+from vm.errors import (
+    ActorDied,
+    AgentStuck,
+    BootFailed,
+    ChannelBroken,
+    DiskFull,
+    GuestCrashed,
+    GuestOutOfMemory,
+    NoAnswer,
+    NoRoot,
+    Party,
+    QemuDied,
+    QemuStuck,
+    VmError,
+)
+from vm.findings import Kind
+from vm.inquest import Inquest
+from vm.machine import Machine
+from vm.power import Power
+from vm.process import Shares
+from vm.root import interpreter, root_archive
+from vm.snapshot import Snapshots
+
+LOGS = Path(__file__).parents[2] / "fixtures" / "console"
+ENDED, DIED = ChannelEnded("the channel ended"), ActorDied("c1", signal.SIGKILL)
+NEVER = Shares(0.0, {})
+
+
+class Qemu:
+    """A QEMU that has ended, or did what it is told."""
+
+    def __init__(self, returncode: int | None = None, said: str = "") -> None:
+        self.returncode, self._said = returncode, said
+
+    def wait(self, seconds: float) -> int | None:
+        return self.returncode
+
+    def said(self) -> str:
+        return self._said
+
+    def alive(self) -> bool:
+        return self.returncode is None
+
+    def stopped(self) -> bool:
+        return True
+
+
+class Plug:
+    """The part of vm.power.Power that is looked at."""
+
+    def __init__(self, qemu: Qemu) -> None:
+        self.qemu = qemu
+
+
+def inquest(directory: Path, text: str, qemu: Qemu, *, root: bool = True) -> Inquest:
+    console = Console(directory / "console.log")
+    console.path.write_text(text)
+    spec = MachineSpec(Path("bzImage"), initramfs=Path("initramfs") if root else None)
+    power = cast(Power, Plug(qemu))
+    return Inquest(spec, console, power, NEVER, booted_at=0, marked_at=0, slowness=1.0)
+
+
+def read(log: str) -> str:
+    return (LOGS / f"{log}.log").read_text()
+
+
+OFF = "[    9.000000] reboot: Power down\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "qemu", "trouble", "kind", "says"),
+    [
+        ("oops_null", Qemu(0), ENDED, GuestCrashed, "NULL pointer"),
+        ("oops_survived", Qemu(), DIED, GuestCrashed, "NULL pointer"),
+        ("oops_storm", Qemu(), NoAnswer("x"), GuestCrashed, "general protection"),
+        ("panic_in_call", Qemu(0), ENDED, GuestCrashed, "asked to"),
+        ("panic_in_call", Qemu(-9), ENDED, GuestCrashed, "asked to"),
+        ("silent_hang", Qemu(0), ENDED, GuestCrashed, "without a word"),
+        ("silent_hang", Qemu(-9, "killed"), ENDED, QemuDied, "SIGKILL"),
+        ("silent_hang", Qemu(1, "no memory"), ENDED, QemuDied, "no memory"),
+        ("silent_hang", Qemu(), NoAnswer("x"), QemuStuck, "is stopped"),
+        ("silent_hang", Qemu(), DIED, ActorDied, "SIGKILL"),
+        ("warn_6.12", Qemu(), DIED, ActorDied, "SIGKILL"),
+        ("oom_kill", Qemu(), DIED, GuestOutOfMemory, "oom-killer"),
+        ("init_exits", Qemu(0), ENDED, ChannelBroken, "Attempted to kill init"),
+    ],
+)
+def test_what_a_call_really_ran_into(
+    tmp_path: Path, log: str, qemu: Qemu, trouble: Any, kind: type[VmError], says: str
+) -> None:
+    found = inquest(tmp_path, read(log), qemu).call(trouble, 0)
+    assert type(found) is kind
+    assert says in str(found)
+    assert read(log).splitlines()[0] in found.console
+
+
+def test_an_agent_that_switches_its_guest_off_is_no_crash(tmp_path: Path) -> None:
+    found = inquest(tmp_path, OFF, Qemu(0)).call(ENDED, 0)
+    assert type(found) is ChannelBroken
+    forged = inquest(tmp_path, "[    9.000000] Comm: reboot: x\n", Qemu(0)).call(ENDED, 0)
+    assert type(forged) is GuestCrashed
+
+
+def test_what_was_said_between_two_calls_counts(tmp_path: Path) -> None:
+    found = inquest(tmp_path, read("oops_null"), Qemu(0)).call(ENDED, 10_000)
+    assert type(found) is GuestCrashed
+    assert [each.kind for each in found.findings] == [Kind.OOPS]
+
+
+def test_last_words_that_found_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = os.statvfs_result((4096, 4096, 1, 0, 0, 0, 0, 0, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda path: full)
+    with pytest.raises(DiskFull):
+        inquest(tmp_path, "", Qemu(0)).call(ENDED, 0)
+
+
+@pytest.mark.parametrize(
+    ("log", "qemu", "root", "kind", "party"),
+    [
+        ("oops_null", Qemu(0), True, BootFailed, Party.KERNEL),
+        ("panic_in_call", Qemu(0), True, BootFailed, Party.KERNEL),
+        ("init_exits", Qemu(0), True, BootFailed, Party.AGENT),
+        ("panic_no_root", Qemu(0), True, BootFailed, Party.AGENT),
+        ("panic_no_root", Qemu(0), False, NoRoot, Party.HOST),
+        ("boot_clean", Qemu(0), True, BootFailed, Party.KERNEL),
+        ("silent_hang", Qemu(0), True, BootFailed, Party.HOST),
+        ("silent_hang", Qemu(-6), True, QemuDied, None),
+    ],
+)
+def test_what_a_boot_really_ran_into(
+    tmp_path: Path, log: str, qemu: Qemu, root: bool, kind: type[VmError], party: Party | None
+) -> None:
+    found = inquest(tmp_path, read(log), qemu, root=root).boot(ENDED)
+    assert type(found) is kind
+    assert getattr(found, "party", None) is party
+
+
+@pytest.mark.parametrize(
+    ("threads", "kept"),
+    [
+        ({"1": (0.0, 0.0), "2": (0.01, 8.0)}, True),
+        # It had enough to show what it does, and it does not want to run.
+        ({"1": (0.0, 0.0), "2": (2.0, 8.0)}, False),
+        ({"1": (0.0, 0.0), "2": (0.01, 0.01)}, False),
+        # That the main loop waits tells nothing of the processor.
+        ({"1": (0.01, 6.0), "2": (3.0, 7.0)}, False),
+        ({}, False),
+    ],
+)
+def test_a_host_that_lets_nobody_run(threads: dict[str, tuple[float, float]], kept: bool) -> None:
+    found = _kept_from_running(NEVER, Shares(10.0, threads))
+    assert bool(found) is kept
+
+
+# For real
+
+
+@pytest.fixture(scope="module")
+def spec(built_kernel: Any) -> MachineSpec:
+    return MachineSpec(built_kernel.image, root=root_archive(interpreter(), default_root()))
+
+
+@pytest.fixture(scope="module")
+def module() -> Path:
+    return provoke.hazard_module()
+
+
+@pytest.fixture
+def machine(spec: MachineSpec, module: Path, tmp_path: Path) -> Iterator[Machine]:
+    """A guest of one's own, with the module."""
+    states = Snapshots(default_root() / "snapshots")
+    boot = Deadline(90, "boot")
+    with Machine.boot(spec, directory=tmp_path, deadline=boot, snapshots=states) as machine:
+        provoke.insert(machine, module)
+        machine.mark("drill")
+        yield machine
+
+
+def soon() -> Deadline:
+    return Deadline(1, "answer")
+
+
+def test_a_processor_that_spins_is_the_kernels_fault(machine: Machine) -> None:
+    with pytest.raises(NoAnswer, match="spins in the kernel, in hazard_spin_irqs_off") as caught:
+        provoke.provoke(machine, "spin_irqs_off", deadline=soon())
+    assert caught.value.frames[:2] == ("hazard_spin_irqs_off", "hazard_write")
+    assert "no answer within 1 s" in str(caught.value)
+    assert "registers: kernel" in caught.value.console
+    # The panic is of our making.
+    assert caught.value.findings == ()
+
+
+@pytest.mark.parametrize(("hazard", "state"), [("sleep", "D"), ("wait", "S")])
+def test_a_system_call_that_sleeps_is_the_kernels_fault(
+    machine: Machine, hazard: str, state: str
+) -> None:
+    where = rf"sleeps in the kernel \(state {state}\), in hazard_write < proc_reg_write"
+    with pytest.raises(NoAnswer, match=where):
+        provoke.provoke(machine, hazard, deadline=soon())
+    assert machine.healthy()
+
+
+def test_a_process_that_stopped_itself_is_the_agents_fault(machine: Machine) -> None:
+    getpid, kill = 39, 62
+    (pid,) = machine.call(provoke.ACTOR, [["sys", getpid, [], None]])
+    with pytest.raises(AgentStuck, match="every program of the guest waits"):
+        machine.call(
+            provoke.ACTOR, [["sys", kill, [pid["value"], signal.SIGSTOP], None]], deadline=soon()
+        )
+
+
+def test_a_qemu_that_is_stopped_is_the_hosts_fault(machine: Machine) -> None:
+    assert machine.pid
+    os.kill(machine.pid, signal.SIGSTOP)
+    with pytest.raises(QemuStuck, match="stopped, by a signal"):
+        machine.call(provoke.ACTOR, [["peek", 0, 1]], deadline=soon())
+
+
+def test_a_machine_that_qemu_has_stopped_is_the_hosts_fault(machine: Machine) -> None:
+    provoke.pause_machine(machine)
+    with pytest.raises(QemuStuck, match="QEMU has stopped the machine: paused"):
+        machine.call(provoke.ACTOR, [["peek", 0, 1]], deadline=soon())
+
+
+def test_an_oops_that_the_kernel_outlives_is_a_crash(machine: Machine) -> None:
+    assert provoke.write(machine, "/proc/sys/kernel/panic_on_oops", "0") == 0
+    with pytest.raises(GuestCrashed, match="NULL pointer") as caught:
+        provoke.provoke(machine, "null")
+    prints = [found.fingerprint for found in caught.value.findings]
+    assert prints == ["oops:hazard_null/hazard_write/proc_reg_write"]
+    assert not machine.healthy()
+
+
+def test_an_agent_that_is_told_nonsense_is_no_crash(machine: Machine) -> None:
+    assert machine._power is not None
+    machine._power.agent._supervisor._socket.send(b"\0" * 64)
+    with pytest.raises(ChannelBroken, match="switched the guest off"):
+        machine.call("", [["ping"]])
+
+
+def test_a_corrupt_answer_is_no_crash(machine: Machine) -> None:
+    assert machine._power is not None
+    machine._power.agent._supervisor._decoder.feed(b"\0" * 64)
+    with pytest.raises(ChannelBroken, match="corrupt"):
+        machine.call("", [["ping"]])
+
+
+def test_limits_are_those_of_this_machine(machine: Machine) -> None:
+    assert machine.slowness >= machine.spec.accelerator.slowness
+    said = f"(0.1 s x {machine.slowness:.3g} for {machine.spec.accelerator.name})"
+    assert machine.deadline(0.1, "x").limit.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ('echo "KVM: entry failed, hardware error 0x80000021" >&2; kill -ABRT $$', "KVM: entry"),
+        ('ulimit -v 400000; exec "$QEMU" "$@"', "Cannot allocate memory"),
+    ],
+)
+def test_a_qemu_that_ends_is_the_hosts_fault(
+    spec: MachineSpec, tmp_path: Path, script: str, says: str
+) -> None:
+    broken = MachineSpec(spec.kernel, root=spec.root, qemu=provoke.fake_qemu(tmp_path, script))
+    with pytest.raises(QemuDied, match=says):
+        Machine.boot(broken, directory=tmp_path, deadline=Deadline(60, "boot"))
+
+
+def test_a_kernel_that_is_never_heard(spec: MachineSpec, tmp_path: Path) -> None:
+    silent = MachineSpec(provoke.silent_kernel(tmp_path / "bzImage"), root=spec.root)
+    with pytest.raises(BootFailed, match="its console was silent") as caught:
+        Machine.boot(silent, directory=tmp_path, deadline=Deadline(1.5, "agent"))
+    assert (caught.value.phase, caught.value.party) == ("silent", Party.HOST)
+    assert "serial console" in caught.value.mend
