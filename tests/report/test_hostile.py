@@ -133,8 +133,8 @@ def test_the_line_that_moves_is_one_line() -> None:
 @given(RECORDS)
 def test_ktap_tells_one_case_and_how_it_ended(record: RunRecord) -> None:
     bad = record.cases[0].outcome not in (Outcome.PASS, Outcome.XFAIL)
-    check(render_ktap(record))
-    found = [each for each in read_ktap(render_ktap(record)).leaves() if each.name == "write.a"]
+    check(render_ktap([record]))
+    found = [each for each in read_ktap(render_ktap([record])).leaves() if each.name == "write.a"]
     assert [each.ok for each in found] == [not bad]
     stream = io.StringIO()
     told = KtapStream(stream, record.head)
@@ -155,7 +155,7 @@ def test_ktap_tells_one_case_and_how_it_ended(record: RunRecord) -> None:
 @UNHURRIED
 @given(RECORDS)
 def test_junit_is_well_formed_and_has_one_case(record: RunRecord) -> None:
-    text = render_junit(record)
+    text = render_junit([record])
     check(text)
     entries = ElementTree.fromstring(text).findall("testsuite/testcase")
     assert [each.get("name") for each in entries if each.get("name") != "uevt.run"] == ["write.a"]
@@ -174,4 +174,4 @@ def test_each_token_is_hostile_enough(token: str) -> None:
     """Said of a kernel that is plainly wrong: the forms have to escape it or keep it apart."""
     record = run(case("write.a", Outcome.FAIL, reason=token, evidence=Evidence(console=token)))
     check(render_summary(record))
-    check(render_ktap(record))
+    check(render_ktap([record]))

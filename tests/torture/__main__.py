@@ -56,8 +56,8 @@ def chosen(number: int, seed: int, only: Sequence[str] | None = None) -> list[Fa
     """So many faults, each kind as often as its weight says, in an order by chance."""
     kinds = [BY_NAME[name] for name in only] if only else list(FAULTS)
     # Whatever their number, all kinds are among the first.
-    turns = [((turn + 0.5) / kind.weight, kind) for kind in kinds for turn in range(kind.weight)]
-    several = [kind for _, kind in sorted(turns, key=lambda each: each[0])]
+    turns = [(turn > 0, turn / kind.weight, kind) for kind in kinds for turn in range(kind.weight)]
+    several = [kind for *_, kind in sorted(turns, key=lambda each: each[:2])]
     found = [several[place % len(several)] for place in range(number)]
     Random(seed).shuffle(found)
     return found
