@@ -86,3 +86,8 @@ example: setup ## docs/example anew: a report on quick runs of four kernels, and
 	@$(BIN)/uevt report results/example --html docs/example/report.html
 	@.ci/setup browser
 	@$(BIN)/python -m tests.browser.picture docs/example/report.html docs/example/report.png
+
+.PHONY: torture
+torture: setup ## three hundred faults in runs on 6.12; the table is kept in docs/reliability.md
+	@$(BIN)/uevt kernels build $(KERNEL) >/dev/null
+	@$(BIN)/python -m tests.torture --keep

@@ -12,6 +12,9 @@ _EXTENDED = re.compile(
     r"(?:old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from"
     r"|rename to|similarity index|dissimilarity index|index) .*"
 )
+_RENAMED = re.compile(r"(?:copy|rename) (?:from|to) (\S+)")
+# Modes of git that are no file's: a symbolic link, and another repository's commit.
+_NO_FILE = re.compile(r"(?:(?:old|new|deleted file|new file) mode|index \S+) 1[26]0000")
 _BINARY = re.compile(r"GIT binary patch|Binary files .* differ")
 
 
@@ -89,8 +92,14 @@ class Diff:
             line = self._lines[self._at]
             if _BINARY.fullmatch(line):
                 raise Damaged(self._at + 1, "a change of a binary file cannot be applied")
+            if _NO_FILE.fullmatch(line):
+                what = "a change of a symbolic link or of a submodule cannot be applied"
+                raise Damaged(self._at + 1, what)
             if not _EXTENDED.fullmatch(line):
                 return
+            if renamed := _RENAMED.fullmatch(line):
+                # Without the first part that the names in other headers have.
+                self._names[renamed[1] if renamed[1][0] == "/" else f"a/{renamed[1]}"] = None
             self._take()
 
     def _hunk(self, old: int, new: int) -> None:

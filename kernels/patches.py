@@ -34,6 +34,7 @@ _NO_OTHER_FILES = ("--no-backup-if-mismatch", "--reject-file=-")
 # How long one patch may take on a machine that is busy with something else.
 _PATCH_S = 120.0
 _NOTHING = "/dev/null"
+_MADE = "make it with git diff or diff -ru, whose paths begin with a/ and b/"
 
 # What patch(1) says, and about which file it says it.
 _FILE = re.compile(r"(?:patching|checking) file '?(.+?)'?(?: \(.*)?")
@@ -127,6 +128,10 @@ class _Copy:
             text = semantic.diff_of(patch, self.root, left, self._work)
             patch = Patch(patch.name, text, patch.file)
         files = touched([patch])
+        for file in files:
+            # A directory of the tree can be a link to one outside of it.
+            if not (self.tree / file).parent.resolve().is_relative_to(self.tree.resolve()):
+                raise _unusable(patch, f"names {file}, which a link leads out of the tree", _MADE)
         self._copy(files)
         self.touched |= dict.fromkeys(files)
         _apply(patch, self, self._store)
@@ -200,8 +205,7 @@ def _in_tree(file: str, patch: Patch) -> str:
     path = PurePosixPath(file)
     inner = PurePosixPath(*path.parts[1:])
     if path.is_absolute() or ".." in path.parts or not inner.parts:
-        mend = "make it with git diff or diff -ru, whose paths begin with a/ and b/"
-        raise _unusable(patch, f"names {file}, which is not in the source tree", mend)
+        raise _unusable(patch, f"names {file}, which is not in the source tree", _MADE)
     return str(inner)
 
 

@@ -149,10 +149,12 @@ class Running:
             config.hook.pytest_deselected(items=dropped)
         gone = set(dropped)
         kept = [item for item in cases if item not in gone]
-        self._selected = len(kept)
         self._worker.measure_with(_probes(cases), {_named(item)[0].switch for item in kept})
         others = [item for item in items if case_of(item) is None]
-        items[:] = others + ordered(kept, _named, self._earlier, config.option.shuffle)
+        left = ordered(kept, _named, self._earlier, config.option.shuffle)
+        # Those that had ended before the run went on are nobody's to take away.
+        self._selected = len(left)
+        items[:] = others + left
 
     def _selects(self, item: pytest.Item, tier: Tier, wanted: Expression | None) -> bool:
         case = case_of(item)

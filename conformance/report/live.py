@@ -16,7 +16,7 @@ from conformance.outcome import CaseResult
 from conformance.report.failure import render_failure
 from conformance.report.record import RunRecord
 from conformance.report.terminal import DETAILED, TOLD, case_line, render_summary, verdict_line
-from conformance.report.text import Outlet
+from conformance.report.text import Outlet, one_line
 
 # Seconds between two states of the line that moves: more of them nobody can read.
 _INTERVAL = 0.1
@@ -44,7 +44,7 @@ class Live:
         stale: Callable[[RunRecord], Sequence[str]] = lambda record: (),
     ) -> None:
         self._outlet = Outlet(stream, escape)
-        self._kernel = kernel
+        self._kernel = one_line(kernel)
         self._directory = directory
         self._moving = moving
         self._colour = colour

@@ -117,13 +117,13 @@ def _facts(record: RunRecord) -> list[str]:
         lines += wrapped(f"source    {one_line(kernel.source)}", hanging=10)
     lines += wrapped(f"host      {_host(host)}", hanging=10)
     if (guests := host.get("guests", "")).startswith("booted: "):
-        lines += wrapped(f"guests    {guests}", hanging=10)
+        lines += wrapped(f"guests    {one_line(guests)}", hanging=10)
     told = {each.switch for each in record.contradictions}
     for module in record.cases:
         if module.surface == MODULE_SURFACE and module.outcome is Outcome.PASS:
             lines += wrapped(f"module    {one_line(module.reason)}", hanging=10)
     if measured := ", ".join(name for name in record.adapted if name not in told):
-        lines += wrapped(f"adapted   measured, not the profile's: {measured}", hanging=10)
+        lines += wrapped(f"adapted   measured, not the profile's: {one_line(measured)}", hanging=10)
     if record.trouble or (record.note and not record.not_built):
         lines += wrapped(f"note      {one_line(record.trouble or record.note)}", hanging=10)
     return lines
@@ -134,13 +134,13 @@ def _host(host: Mapping[str, str]) -> str:
     reason = one_line(host.get("accel_reason", ""))
     if "kvm" in host and host["accel"] == "tcg":
         reason = f"KVM {one_line(host['kvm'])}, see uevt doctor"
-    return host["accel"] + (f" ({reason})" if reason else "")
+    return one_line(host["accel"]) + (f" ({reason})" if reason else "")
 
 
 def _kernel(record: RunRecord) -> str:
     kernel = record.head.kernel
     variant = f", variant {one_line(kernel.variant)}" if kernel.variant else ""
-    config = f", config {kernel.config_sha256[:12]}" if kernel.config_sha256 else ""
+    config = f", config {one_line(kernel.config_sha256[:12])}" if kernel.config_sha256 else ""
     release = f" ({one_line(kernel.release)})" if kernel.release else ""
     return f"{one_line(kernel.id)}{release}, profile {one_line(kernel.profile)}{variant}{config}"
 

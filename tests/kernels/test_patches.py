@@ -192,6 +192,47 @@ def test_a_file_outside_of_the_tree(tree: Path, store: Store, file: str) -> None
         pytest.fail("it applied")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "diff --git a/x b/y\nsimilarity index 100%\nrename from ../../../etc/passwd\nrename to y\n",
+        "diff --git a/x b/y\nsimilarity index 100%\ncopy from /etc/passwd\ncopy to y\n",
+        "diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to ../../y\n",
+        # Written through the link that the first part makes.
+        "diff --git a/d b/d\nnew file mode 120000\n--- /dev/null\n+++ b/d\n@@ -0,0 +1 @@\n+/tmp\n"
+        "--- /dev/null\n+++ b/d/x\n@@ -0,0 +1 @@\n+evil\n",
+        "diff --git a/sub b/sub\nindex 1111111..2222222 160000\n--- a/sub\n+++ b/sub\n"
+        "@@ -1 +1 @@\n-Subproject commit 1\n+Subproject commit 2\n",
+        "--- a/out/x\n+++ b/out/x\n@@ -1 +1 @@\n-a\n+b\n",
+    ],
+    ids=["rename", "copy", "rename to", "link", "submodule", "directory"],
+)
+def test_no_way_out_of_the_tree(tree: Path, store: Store, tmp_path: Path, text: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "x").write_text("a\n")
+    (tree / "out").symlink_to(outside)
+    (tree / "x").write_text("a\n")
+    before = content(tree)
+    evil = Patch("evil", text, Path("evil.diff"))
+    with pytest.raises(BrokenFile), patches.applied([evil], tree, store):
+        pytest.fail("it applied")
+    assert content(tree) == before
+    assert [(each.name, each.read_text()) for each in outside.iterdir()] == [("x", "a\n")]
+
+
+def test_names_in_quotes_lead_nowhere(tree: Path, store: Store) -> None:
+    """patch(1) reads them as git writes them; we do not."""
+    text = '--- "a/\\056\\056/evil"\n+++ "b/\\056\\056/evil"\n@@ -0,0 +1 @@\n+x\n'
+    before = sorted(tree.parent.rglob("*"))
+    with (
+        pytest.raises((BrokenFile, PatchRefused)),
+        patches.applied([Patch("evil", text, Path("evil.diff"))], tree, store),
+    ):
+        pytest.fail("it applied")
+    assert sorted(tree.parent.rglob("*")) == before
+
+
 def test_this_file_can_be_run_by_the_process_it_starts() -> None:
     import runpy
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -19,7 +20,7 @@ from tests.torture.runs import KERNEL, Report, Runs
 
 FILE = Path(__file__).parents[2] / "docs" / "reliability.md"
 # Of one run, where they do not want it for themselves.
-_IN_A_RUN = 10
+_IN_A_RUN = 12
 _BEGIN, _END = "<!-- torture -->\n", "<!-- end -->\n"
 
 
@@ -31,6 +32,8 @@ def main() -> int:
     parser.add_argument("--only", choices=sorted(BY_NAME), action="append", help="of this kind")
     parser.add_argument("--keep", action="store_true", help="write docs/reliability.md")
     arguments = parser.parse_args()
+    # What is mounted, or runs, is put away then too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     # Results of runs that went wrong stay there.
     directory = Path(tempfile.mkdtemp(prefix="uevt-torture-", dir="/var/tmp"))
     place = Place(directory)
@@ -53,8 +56,8 @@ def chosen(number: int, seed: int, only: Sequence[str] | None = None) -> list[Fa
     """So many faults, each kind as often as its weight says, in an order by chance."""
     kinds = [BY_NAME[name] for name in only] if only else list(FAULTS)
     # Whatever their number, all kinds are among the first.
-    turns = [((turn + 0.5) / kind.weight, kind) for kind in kinds for turn in range(kind.weight)]
-    several = [kind for _, kind in sorted(turns, key=lambda each: each[0])]
+    turns = [(turn > 0, turn / kind.weight, kind) for kind in kinds for turn in range(kind.weight)]
+    several = [kind for *_, kind in sorted(turns, key=lambda each: each[:2])]
     found = [several[place % len(several)] for place in range(number)]
     Random(seed).shuffle(found)
     return found
@@ -64,7 +67,7 @@ def together(faults: Sequence[Fault]) -> list[list[Fault]]:
     """The faults of each run: several, but for those that want a run of their own."""
     runs = [[fault] for fault in faults if fault.alone]
     others = [fault for fault in faults if not fault.alone]
-    return runs + [others[at : at + _IN_A_RUN] for at in range(0, len(others), _IN_A_RUN)]
+    return [others[at : at + _IN_A_RUN] for at in range(0, len(others), _IN_A_RUN)] + runs
 
 
 def torture(place: Place, faults: Sequence[Fault], seed: int) -> list[Report]:

@@ -66,9 +66,9 @@ FAULTS = (
     _fault(6, "warning", "WARN() in a module", COMPLAINED, module=True),
     _fault(1, "hang", "a module that never returns", TIMEOUT, module=True, allowance_s=240),
     _fault(5, "worker-killed", "SIGKILL to a pytest process", first=(HOST,)),
-    _fault(3, "controller-killed", "SIGKILL to the process that records", ends=True, alone=True),
+    _fault(2, "controller-killed", "SIGKILL to the process that records", ends=True, alone=True),
     _fault(
-        2, "disk-full", "the disk of the results fills up", first=(HOST,), ends=True, alone=True
+        1, "disk-full", "the disk of the results fills up", first=(HOST,), ends=True, alone=True
     ),
     _fault(4, "make-killed", "SIGKILL to a build", alone=True),
 )

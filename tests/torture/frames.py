@@ -23,6 +23,9 @@ class Meddler:
         pending = [True]
         for channel in machine._power.agent._channels:
             end = channel._socket
+            if isinstance(end, _Between):
+                # An earlier fault of this guest's has passed.
+                end = end._end
             between = _Between(end, self._way, self._random, pending, incoming=incoming)
             channel._socket = between  # type: ignore[assignment]
 

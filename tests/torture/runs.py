@@ -27,7 +27,7 @@ KEYWORD = "registration. or delete. or status. or enable."
 WORKERS = ("gw0", "gw1")
 # Of the cases of a process so many pass between two faults: one may hit the next case as well,
 # and the case that it hits is run once more.
-APART = 4
+APART = 3
 # Calls of a case, about.
 _CALLS = 30
 _MOST_MS = 30
@@ -186,7 +186,9 @@ class Runs:
 def _strikes(faults: Sequence[Fault], cases: int, random: Random) -> tuple[Strike, ...]:
     """When each fault comes: far enough from the one before it in the same process."""
     turns = [(worker, case) for case in range(1, cases - 1, APART) for worker in WORKERS]
-    chosen = random.sample(turns, min(len(faults), len(turns)))
+    chosen = sorted(random.sample(turns, min(len(faults), len(turns))), key=lambda turn: turn[1])
+    # A process that was killed comes to no other fault.
+    order = sorted(faults, key=lambda fault: fault.name == "worker-killed")
     return tuple(
         Strike(
             fault.name,
@@ -196,7 +198,7 @@ def _strikes(faults: Sequence[Fault], cases: int, random: Random) -> tuple[Strik
             random.randrange(_MOST_MS),
             random.getrandbits(32),
         )
-        for fault, (worker, case) in zip(faults, chosen, strict=False)
+        for fault, (worker, case) in zip(order, chosen, strict=False)
         if fault.name != "disk-full"
     )
 

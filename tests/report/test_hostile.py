@@ -1,0 +1,177 @@
+"""Texts of kernels, of results and of file names that mean harm, in every form that is plain text.
+
+A page of HTML and Markdown have tests of their own.
+"""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.outcome import (
+    Blame,
+    CaseResult,
+    Contradiction,
+    Evidence,
+    Mismatch,
+    Outcome,
+    Rerun,
+    Which,
+)
+from conformance.report.compare import compare
+from conformance.report.junit import render_junit
+from conformance.report.ktap import render_ktap
+from conformance.report.ktap_stream import KtapRuns, KtapStream
+from conformance.report.live import Live
+from conformance.report.page import render_page
+from conformance.report.record import KernelFacts, RunRecord
+from conformance.report.terminal import render_summary
+from tests.report.ktap_reader import read_ktap
+from tests.report.samples import UNHURRIED, case, head, run
+
+TOKENS = (
+    *("\x1b[2J", "\x1b]8;;http://evil\x07click\x1b]8;;\x07", "\x1b]0;title\x07", "\x9b31m", "\x07"),
+    # What turns text round, hides it, or begins another line where nobody looks for one.
+    *(
+        "\u202e",
+        "\u2066",
+        "\u200b",
+        "\u2028",
+        "\x85",
+        "\x0b",
+        "\x0c",
+        "\r",
+        "\x08",
+        "\x00",
+        "\ufeff",
+    ),
+    *("\nok 1 write.forged", "\nnot ok 2 x", "\n1..0 # SKIP", "\nBail out! no", "\n# Subtest: x"),
+    *(" # SKIP", " # TODO", "KTAP version 1", "\n\nuevt: 6.12 PASS: 9 passed"),
+    *("]]>", "<!--", "&#27;", "<x>", "'\"", "\ud800", "\uffff", "\U000e0041", "%s%n", "plain"),
+)
+HOSTILE = st.lists(st.sampled_from(TOKENS), min_size=1, max_size=4).map("".join)
+MISMATCHES = st.builds(Mismatch, st.integers(0, 3), HOSTILE, HOSTILE, HOSTILE)
+RESULTS = st.builds(
+    CaseResult,
+    id=st.just("write.a"),
+    surface=st.just("write"),
+    tier=HOSTILE,
+    outcome=st.sampled_from([each for each in Outcome if each is not Outcome.SKIP]),
+    blame=st.sampled_from(Blame),
+    reason=HOSTILE,
+    adapted=st.lists(HOSTILE, max_size=2).map(tuple),
+    mismatches=st.lists(MISMATCHES, max_size=2).map(tuple),
+    evidence=st.builds(
+        Evidence, st.lists(HOSTILE, max_size=2).map(tuple), HOSTILE, HOSTILE, HOSTILE, HOSTILE
+    ),
+    rerun=st.none()
+    | st.builds(
+        Rerun, st.sampled_from(Outcome), st.sampled_from(Blame), HOSTILE, st.sampled_from(Which)
+    ),
+    digest=HOSTILE,
+)
+RECORDS = st.builds(
+    RunRecord,
+    head=st.builds(
+        head,
+        kernel=st.builds(KernelFacts, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE),
+        host=st.fixed_dictionaries({"accel": HOSTILE, "kvm": HOSTILE, "guests": HOSTILE}),
+        started=HOSTILE,
+        suite=HOSTILE,
+    ),
+    cases=st.tuples(RESULTS),
+    selected=st.integers(1, 2),
+    duration_s=st.just(1.0),
+    note=HOSTILE,
+    contradictions=st.lists(
+        st.builds(Contradiction, HOSTILE, st.booleans(), HOSTILE, HOSTILE, HOSTILE), max_size=1
+    ).map(tuple),
+)
+
+
+def check(text: str) -> None:
+    """Nothing but printable characters and line feeds, in the order in which they are read."""
+    odd = {each for each in text if each != "\n" and not each.isprintable()}
+    assert not odd, f"{odd!r} in {text!r}"
+    assert not any(unicodedata.bidirectional(each) in ("RLO", "RLI", "LRI") for each in text)
+
+
+@UNHURRIED
+@given(RECORDS)
+def test_a_terminal_shows_what_was_said_and_does_nothing(record: RunRecord) -> None:
+    check(render_summary(record, directory=Path("results/\x1b[2J")))
+    # Nobody forges the verdict: it is the last line, and there is one.
+    lines = render_summary(record).splitlines()
+    assert [line.startswith("uevt: ") for line in lines].count(True) == 1
+    for quiet in (False, True):
+        stream = io.StringIO()
+        live = Live(stream, record.head.kernel.id, Path("\x1b[2J"), quiet=quiet)
+        live.begin(1)
+        live.case(record.cases[0])
+        live.remark(record.cases[0])
+        live.end(record)
+        check(stream.getvalue())
+
+
+def test_the_line_that_moves_is_one_line() -> None:
+    stream = io.StringIO()
+    live = Live(stream, "6.12\x1b[2J\nPASS", Path("out"), moving=True)
+    live.begin(1)
+    live.case(case("write.a"))
+    check(stream.getvalue().replace("\r\x1b[K", ""))
+    assert "\n" not in stream.getvalue()
+
+
+@UNHURRIED
+@given(RECORDS)
+def test_ktap_tells_one_case_and_how_it_ended(record: RunRecord) -> None:
+    bad = record.cases[0].outcome not in (Outcome.PASS, Outcome.XFAIL)
+    check(render_ktap([record]))
+    found = [each for each in read_ktap(render_ktap([record])).leaves() if each.name == "write.a"]
+    assert [each.ok for each in found] == [not bad]
+    stream = io.StringIO()
+    told = KtapStream(stream, record.head)
+    told.begin(record.selected)
+    told.case(record.cases[0])
+    told.remark(record.cases[0])
+    told.end(record)
+    check(stream.getvalue())
+    results = [line for line in stream.getvalue().splitlines() if line.startswith(("ok", "not ok"))]
+    assert len(results) == 2
+    assert results[0].startswith("not ok 1 write.a" if bad else "ok 1 write.a")
+    runs = io.StringIO()
+    KtapRuns(runs, 1).run(record.head.kernel.id, io.StringIO(stream.getvalue()))
+    check(runs.getvalue())
+    assert runs.getvalue().count("\nok ") + runs.getvalue().count("\nnot ok ") == 1
+
+
+@UNHURRIED
+@given(RECORDS)
+def test_junit_is_well_formed_and_has_one_case(record: RunRecord) -> None:
+    text = render_junit([record])
+    check(text)
+    entries = ElementTree.fromstring(text).findall("testsuite/testcase")
+    assert [each.get("name") for each in entries if each.get("name") != "uevt.run"] == ["write.a"]
+
+
+@UNHURRIED
+@given(RECORDS)
+def test_a_comparison_shows_what_was_said_and_does_nothing(record: RunRecord) -> None:
+    base = run(case("write.a"))
+    check(render_page(compare(base, record)))
+    check(render_page(compare(record, replace(record, cases=(case("write.b"),)))))
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_each_token_is_hostile_enough(token: str) -> None:
+    """Said of a kernel that is plainly wrong: the forms have to escape it or keep it apart."""
+    record = run(case("write.a", Outcome.FAIL, reason=token, evidence=Evidence(console=token)))
+    check(render_summary(record))
+    check(render_ktap([record]))

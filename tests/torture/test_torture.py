@@ -1,0 +1,141 @@
+"""The short form of `make torture`, and whether torture would notice what it is to notice."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from conformance.outcome import Outcome
+from tests.report.samples import case
+from tests.torture import runs as torture_runs
+from tests.torture.__main__ import chosen, table, together, torture
+from tests.torture.builds import disturbed_build
+from tests.torture.faults import BY_NAME, CRASH, FAULTS, GUEST, HOST, PASS, Verdict
+from tests.torture.place import TAG, Place
+from tests.torture.runs import Report, Runs, Undisturbed
+
+CASES = {"write.a": PASS, "write.b": PASS, "write.c": PASS}
+# Those for which nobody waits until a deadline.
+SHORT = ("qemu-killed", "agent-killed", "frame-flipped", "frame-doubled", "frame-delayed", "panic",
+         "oops", "warning", "worker-killed", "make-killed")  # fmt: skip
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    place = Place(tmp_path / "torture")
+    yield place
+    place.close()
+
+
+@pytest.mark.usefixtures("built_kernel")
+def test_thirty_faults(tmp_path: Path) -> None:
+    """No result is lost, none blames the wrong one, nothing is left and nothing late."""
+    reports = torture(Place(tmp_path / "torture"), chosen(30, 6_12, SHORT), 6_12)
+    assert [wrong for report in reports for wrong in report.wrong] == [], table(reports)
+    assert sum(len(report.faults) for report in reports) == 30
+
+
+def test_every_kind_is_among_the_first_and_the_same_seed_gives_the_same() -> None:
+    assert {fault.name for fault in chosen(len(FAULTS), 1)} == set(BY_NAME)
+    assert chosen(300, 1) == chosen(300, 1) != chosen(300, 2)
+    counted = Counter(fault.name for fault in chosen(300, 1))
+    assert counted["panic"] > 4 * counted["hang"] > 0
+
+
+def test_what_ends_a_run_is_alone_in_it() -> None:
+    faults = chosen(300, 1)
+    runs = together(faults)
+    assert Counter(fault for run in runs for fault in run) == Counter(faults)
+    for run in runs:
+        assert len(run) == 1 or not any(fault.alone or fault.ends for fault in run)
+
+
+def results(out: Path, cases: Mapping[str, Verdict], rerun: Verdict | None = None) -> None:
+    """The results of a run, in which write.a was run twice if it was."""
+    out.mkdir(exist_ok=True)
+    found = []
+    for name, (outcome, blame) in cases.items():
+        result = case(name, Outcome.PASS).to_json() | {"outcome": outcome, "blame": blame}
+        if rerun is not None and name == "write.a":
+            first, accused = rerun
+            result["rerun"] = {"outcome": first, "blame": accused, "reason": "", "of": "first"}
+        found.append(result)
+    (out / "results.json").write_text(json.dumps({"cases": found}))
+
+
+@pytest.mark.parametrize(
+    ("fault", "found", "rerun", "wrong"),
+    [
+        ("qemu-killed", CASES, None, ""),
+        ("qemu-killed", CASES, HOST, ""),
+        ("qemu-killed", CASES, GUEST, "the first time ERROR guest"),
+        ("qemu-killed", CASES | {"write.a": HOST}, None, "write.a ended with ERROR host"),
+        ("qemu-killed", CASES | {"write.a": CRASH}, None, "write.a ended with CRASH kernel"),
+        ("panic", CASES | {"write.a": CRASH}, None, ""),
+        ("panic", CASES | {"write.b": CRASH}, None, ""),
+        ("panic", CASES | {"write.c": CRASH}, None, "write.c ended with CRASH kernel"),
+        ("panic", {"write.a": PASS, "write.b": PASS}, None, "write.c has no result"),
+        ("worker-killed", {}, None, "write.a has no result"),
+    ],
+)
+def test_a_wrong_result_is_noticed(
+    place: Place, fault: str, found: Mapping[str, Verdict], rerun: Verdict | None, wrong: str
+) -> None:
+    """The fault was let loose in write.a, and write.b came next in that process."""
+    lines = [
+        {"what": "begins", "worker": "gw0", "case": "write.a"},
+        {"what": "strikes", "worker": "gw0", "case": "write.a", "fault": fault},
+        {"what": "begins", "worker": "gw1", "case": "write.c"},
+        {"what": "begins", "worker": "gw0", "case": "write.b"},
+    ]
+    out = place.directory / "out"
+    place.said.write_text("")
+    results(out, found, rerun)
+    report = Report((BY_NAME[fault],))
+    windows = torture_runs._windows(lines, report.faults)
+    Runs(place, Path("no module"))._judge(out, Undisturbed(CASES, 1.0), report, windows)
+    assert wrong in "; ".join(report.wrong)
+    assert bool(report.wrong) is bool(wrong)
+
+
+def test_what_is_left_is_noticed(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.torture.place._GONE_S", 0.1)
+    assert place.left() == []
+    (place.temporary / "forgotten").touch()
+    (place.cache / "work").mkdir()
+    (place.cache / "work" / "build-1").mkdir()
+    left = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(60)"],
+        env={**os.environ, TAG: place.tag},
+    )
+    try:
+        found = " ".join(place.left())
+    finally:
+        left.kill()
+        left.wait()
+    for what in ("process", "forgotten", "work/build-1"):
+        assert what in found
+
+
+def test_a_killed_build_is_made_again(place: Place) -> None:
+    """With a make that is none, at several moments."""
+    for seed in range(3):
+        assert disturbed_build(BY_NAME["make-killed"], place, Random(seed)).wrong == []
+
+
+def test_the_table_counts_faults_and_mistakes() -> None:
+    killed, panic = BY_NAME["qemu-killed"], BY_NAME["panic"]
+    text = table(
+        [Report((killed, panic, panic), 3.0, blamed=["x"]), Report((killed,), 2.0)],
+    )
+    assert "| qemu-killed | SIGKILL to QEMU | 2 | 0 | 1 | 0 | 0 | 3.0 s |" in text
+    assert "| panic | sysrq c | 2 | 0 | 1 | 0 | 0 | 3.0 s |" in text
+    assert text.splitlines()[-1] == "| all | 2 runs | 4 | 0 | 1 | 0 | 0 | 3.0 s |"
