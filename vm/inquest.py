@@ -6,6 +6,7 @@ import errno
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from vm.errors import (
     VmError,
 )
 from vm.findings import FATAL, Finding, Kind, Phase
+from vm.monitor import MonitorTrouble
 from vm.power import Power
 from vm.process import Shares
 
@@ -82,9 +84,16 @@ class Inquest:
 
     def call(self, trouble: GuestTrouble, since: int) -> VmError:
         """What to raise in the place of what a call raised that began at a position."""
-        returncode = self._ended(trouble)
         # What was said between two calls counts as well.
         since = since if self.marked_at is None else min(since, self.marked_at)
+        explained = self._called(trouble, since)
+        if explained is trouble and isinstance(trouble, NoAnswer) and not self.power.qemu.alive():
+            # It ended while it was looked at.
+            return self._called(ChannelEnded(f"{trouble}"), since)
+        return explained
+
+    def _called(self, trouble: GuestTrouble, since: int) -> VmError:
+        returncode = self._ended(trouble)
         findings = self.console.findings(since)
         said = self.console.text(since)
         explained = self._explained(trouble, returncode, findings, said)
@@ -136,10 +145,11 @@ class Inquest:
 
     def _diagnosed(self, *, listening: bool = True) -> Diagnosis | None:
         """Who keeps the guest from answering, while it is there."""
-        if not self.power.qemu.alive():
-            return None
         console = self.console if listening else None
-        return diagnose(self.power, console, self.before, self.slowness)
+        with suppress(MonitorTrouble):
+            if self.power.qemu.alive():
+                return diagnose(self.power, console, self.before, self.slowness)
+        return None
 
     def boot(self, trouble: GuestTrouble) -> VmError:
         """What to raise in the place of what a boot raised."""
