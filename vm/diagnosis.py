@@ -158,18 +158,19 @@ def _ask(power: Power, console: Console, key: str, slowness: float) -> bool:
     with TemporaryDirectory(prefix="uevt-") as scratch:
         line = Path(scratch, "line")
         os.mkfifo(line, 0o600)
+        began = console.position()
         # Opened for both, so that nobody waits for a reader.
         end = os.open(line, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             power.monitor.press_break(line, console.path, Deadline(_ANSWER * slowness, "BREAK"))
             os.write(end, key.encode())
-            began = console.position()
             deadline = Deadline(_ANSWER * slowness, "word after BREAK")
-            while console.position() == began and not deadline.expired:
-                deadline.pause()
-            return console.position() > began
+            with suppress(NoAnswer):
+                while console.position() == began:
+                    deadline.pause()
         finally:
             os.close(end)
+    return console.position() > began
 
 
 def _lines(
