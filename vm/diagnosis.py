@@ -73,7 +73,7 @@ def diagnose(power: Power, console: Console | None, before: Shares, slowness: fl
     """
     if power.qemu.stopped():
         return Diagnosis(Party.HOST, "QEMU is stopped, by a signal or a debugger")
-    if kept := _kept_from_running(before, power.qemu.shares()):
+    if kept := kept_from_running(before, power.qemu.shares()):
         return Diagnosis(Party.HOST, kept)
     try:
         status = power.monitor.status(Deadline(_ANSWER * slowness, "answer of its monitor"))
@@ -86,11 +86,16 @@ def diagnose(power: Power, console: Console | None, before: Shares, slowness: fl
         return Diagnosis(Party.HOST, f"QEMU is stuck: {trouble}")
 
 
-def _kept_from_running(before: Shares, after: Shares) -> str:
-    """What the host withholds from a QEMU that wants to run, in words; "" if nothing."""
+def kept_from_running(
+    before: Shares, after: Shares, ran_less: float = _RAN, waited_more: float = _WAITED
+) -> str:
+    """What the host withholds from a QEMU that wants to run, in words; "" if nothing.
+
+    That is when it ran for less than a part of the time, and waited for more than another.
+    """
     elapsed = after.when - before.when
     ran, waited = _wanted(before, after)
-    if ran < _RAN * elapsed and waited > _WAITED * elapsed:
+    if ran < ran_less * elapsed and waited > waited_more * elapsed:
         return f"the host let QEMU run for {ran:.1f} of the last {elapsed:.1f} s"
     return ""
 
