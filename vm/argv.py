@@ -39,8 +39,10 @@ _KERNEL_ARGUMENTS = (
     # A busy host without KVM may starve the test of the timer interrupt at boot, which
     # ends in a panic ("IO-APIC + timer doesn't work!").
     "no_timer_check",
-    # An NMI from outside shows where a processor spins: see vm.diagnosis.
-    "unknown_nmi_panic",
+    # What shows where a kernel hangs: see vm.diagnosis.  With a value: one that knows no such
+    # argument hands it to init otherwise.
+    "unknown_nmi_panic=1",
+    "sysrq_always_enabled=1",
 )
 
 

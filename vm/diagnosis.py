@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 from vm.console import Console
 from vm.deadline import Deadline
-from vm.errors import Party
+from vm.errors import NoAnswer, Party
 from vm.klog import messages
 from vm.monitor import MonitorTrouble
 from vm.power import Power
@@ -35,12 +35,18 @@ _KEPT = 120
 #: A thread that gets less of the time than this, and waits for more than that, is kept from
 #: running by the host; with more it had enough for what was asked.
 _RAN, _WAITED = 0.1, 0.5
+#: One that wants less than this of the time emulates or runs no busy processor.
+_BUSY = 0.2
 _CPU = re.compile(r"RIP=([0-9a-f]+) RFL=[0-9a-f]+ .*?CPL=(\d).*?HLT=(\d)")
-_ALL_SAID = re.compile(r"Showing busy workqueues|operation is disabled|sysrq: HELP")
+#: The last that the kernel says to sysrq, and to an NMI.
+_TASKS_SAID = re.compile(r"Showing busy workqueues|operation is disabled|sysrq: HELP")
+_NMI_SAID = re.compile(r"Kernel Offset: |end Kernel panic|Dazed and confused")
 _TASK = re.compile(r"task:(.{1,16}?) +state:(\S) .*? pid:\s*(\d+) .*?ppid:\s*(\d+)")
 #: Who asks the agent's processes to work, and who starts those of the kernel.
 _SUPERVISOR, _KTHREADD = "1", "2"
 _STOPPED = "Tt"
+#: kernel/sched/idle.c
+_IDLE = frozenset({"do_idle", "default_idle_call", "cpu_startup_entry", "cpuidle_idle_call"})
 #: How the agent's own processes wait: for a request, for each other.
 _WAITING = frozenset(
     {"port_fops_read", "port_fops_poll", "wait_port_readable", "do_sys_poll", "do_poll"}
@@ -63,10 +69,11 @@ def diagnose(power: Power, console: Console | None, before: Shares, slowness: fl
     """Look for what keeps a guest from answering; `before` is what QEMU's threads had got then.
 
     Without a console the kernel is asked nothing.  The guest may be of no use afterwards.
+    Raises MonitorTrouble if QEMU ends meanwhile.
     """
     if power.qemu.stopped():
         return Diagnosis(Party.HOST, "QEMU is stopped, by a signal or a debugger")
-    if kept := _kept_from_running(before, power.qemu.shares()):
+    if kept := kept_from_running(before, power.qemu.shares()):
         return Diagnosis(Party.HOST, kept)
     try:
         status = power.monitor.status(Deadline(_ANSWER * slowness, "answer of its monitor"))
@@ -74,30 +81,46 @@ def diagnose(power: Power, console: Console | None, before: Shares, slowness: fl
             return Diagnosis(Party.HOST, f"QEMU has stopped the machine: {status}")
         return _of_processors(power, console, slowness)
     except MonitorTrouble as trouble:
+        if not power.qemu.alive():
+            raise
         return Diagnosis(Party.HOST, f"QEMU is stuck: {trouble}")
 
 
-def _kept_from_running(before: Shares, after: Shares) -> str:
-    """What the host withholds from a QEMU that wants to run, in words; "" if nothing."""
+def kept_from_running(
+    before: Shares, after: Shares, ran_less: float = _RAN, waited_more: float = _WAITED
+) -> str:
+    """What the host withholds from a QEMU that wants to run, in words; "" if nothing.
+
+    That is when it ran for less than a part of the time, and waited for more than another.
+    """
     elapsed = after.when - before.when
-    shares = [(0.0, 0.0)]
-    for thread, (ran, waited) in after.threads.items():
-        ran_before, waited_before = before.threads.get(thread, (0.0, 0.0))
-        shares.append((ran - ran_before, waited - waited_before))
-    # The thread that emulates a busy processor is the one that wants most.
-    ran, waited = max(shares, key=sum)
-    if ran < _RAN * elapsed and waited > _WAITED * elapsed:
+    ran, waited = _wanted(before, after)
+    if ran < ran_less * elapsed and waited > waited_more * elapsed:
         return f"the host let QEMU run for {ran:.1f} of the last {elapsed:.1f} s"
     return ""
 
 
+def _wanted(before: Shares, after: Shares) -> tuple[float, float]:
+    """Seconds that the thread which wants most ran and waited: that of a busy processor."""
+    shares = [(0.0, 0.0)]
+    for thread, (ran, waited) in after.threads.items():
+        ran_before, waited_before = before.threads.get(thread, (0.0, 0.0))
+        shares.append((ran - ran_before, waited - waited_before))
+    return max(shares, key=sum)
+
+
 def _of_processors(power: Power, console: Console | None, slowness: float) -> Diagnosis:
+    before = power.qemu.shares()
     looks = []
     for _ in range(_LOOKS):
         looks.append(_look(power, slowness))
         time.sleep(_BETWEEN)
+    after = power.qemu.shares()
     said = [f"registers: {', '.join(map(str, look))}" for look in looks]
     busy = [cpu for cpu in zip(*looks, strict=False) if not any(look.idle for look in cpu)]
+    if after.threads and sum(_wanted(before, after)) < _BUSY * (after.when - before.when):
+        # KVM keeps to itself which processors are halted; but they want nothing of the host.
+        busy = []
     stuck = [cpu for cpu in busy if all(look.in_kernel for look in cpu)]
     if console is None:
         doing = "spins" if stuck else "computes" if busy else "idles"
@@ -105,12 +128,12 @@ def _of_processors(power: Power, console: Console | None, slowness: float) -> Di
     since = console.position()
     if stuck:
         power.monitor.nmi(Deadline(_ANSWER * slowness, "NMI"))
-        return _stuck(_lines(power, console, since, None, slowness), said, stuck[0][0])
+        return _stuck(_lines(power, console, since, _NMI_SAID, slowness), said, stuck[0][0])
     if busy:
         addresses = ", ".join(dict.fromkeys(f"{look.address:#x}" for look in busy[0]))
         return Diagnosis(Party.AGENT, f"a program computes at {addresses}", seen="\n".join(said))
     heard = _ask(power, console, "t", slowness)
-    lines = _lines(power, console, since, _ALL_SAID, slowness) if heard else []
+    lines = _lines(power, console, since, _TASKS_SAID, slowness) if heard else []
     return _asleep(lines, said)
 
 
@@ -140,31 +163,32 @@ def _ask(power: Power, console: Console, key: str, slowness: float) -> bool:
     with TemporaryDirectory(prefix="uevt-") as scratch:
         line = Path(scratch, "line")
         os.mkfifo(line, 0o600)
+        began = console.position()
         # Opened for both, so that nobody waits for a reader.
         end = os.open(line, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             power.monitor.press_break(line, console.path, Deadline(_ANSWER * slowness, "BREAK"))
             os.write(end, key.encode())
-            began = console.position()
             deadline = Deadline(_ANSWER * slowness, "word after BREAK")
-            while console.position() == began and not deadline.expired:
-                deadline.pause()
-            return console.position() > began
+            with suppress(NoAnswer):
+                while console.position() == began:
+                    deadline.pause()
         finally:
             os.close(end)
+    return console.position() > began
 
 
 def _lines(
     power: Power,
     console: Console,
     since: int,
-    last: re.Pattern[str] | None,
+    last: re.Pattern[str],
     slowness: float,
 ) -> list[str]:
     """What the kernel says after a position, until it says the last of it or ends."""
     deadline = Deadline(_SAYING * slowness, "word of the kernel")
-    with suppress(Exception):
-        while power.qemu.alive() and not (last and last.search(console.text(since))):
+    with suppress(NoAnswer):
+        while power.qemu.alive() and not last.search(console.text(since)):
             deadline.pause(0.02)
     return [message.text.rstrip() for message in messages(console.text(since))]
 
@@ -172,6 +196,8 @@ def _lines(
 def _stuck(lines: Sequence[str], said: list[str], cpu: _Look) -> Diagnosis:
     """A processor spins in the kernel; `lines` are what it said to the NMI."""
     found = frames(lines)
+    if _IDLE & set(found):
+        return Diagnosis(Party.AGENT, "all processors are idle", seen=_evidence(said, lines))
     place = " < ".join(found[:TOP]) or f"{cpu.address:#x}"
     who = next(
         (

@@ -5,14 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import re
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from vm.argv import MachineSpec
 from vm.channel import ChannelEnded
 from vm.console import Console
-from vm.diagnosis import Diagnosis, diagnose
+from vm.diagnosis import Diagnosis, diagnose, kept_from_running
 from vm.errors import (
     AgentStuck,
     BootFailed,
@@ -29,11 +31,17 @@ from vm.errors import (
     VmError,
 )
 from vm.findings import FATAL, Finding, Kind, Phase
+from vm.monitor import MonitorTrouble
 from vm.power import Power
 from vm.process import Shares
 
 #: After the channel has ended: QEMU's own end, and the last lines on the console; seconds.
 _GRACE = 2.0
+#: A boot that had less of the time than this, and waited for more than that, was not given its due.
+_RAN, _WAITED = 0.5, 0.3
+#: Who boots says something every now and then, seconds of an unhurried machine.
+_TALKING = 0.4
+_GIVE = "let it run, or give uevt more of the host"
 #: Less than this of a disk is none, bytes.
 _SPACE = 1 << 20
 #: init/do_mounts.c: no driver for the root, or no file system.
@@ -84,9 +92,16 @@ class Inquest:
 
     def call(self, trouble: GuestTrouble, since: int) -> VmError:
         """What to raise in the place of what a call raised that began at a position."""
-        returncode = self._ended(trouble)
         # What was said between two calls counts as well.
         since = since if self.marked_at is None else min(since, self.marked_at)
+        explained = self._called(trouble, since)
+        if explained is trouble and isinstance(trouble, NoAnswer) and not self.power.qemu.alive():
+            # It ended while it was looked at.
+            return self._called(ChannelEnded(f"{trouble}"), since)
+        return explained
+
+    def _called(self, trouble: GuestTrouble, since: int) -> VmError:
+        returncode = self._ended(trouble)
         findings = self.console.findings(since)
         said = self.console.text(since)
         explained = self._explained(trouble, returncode, findings, said)
@@ -129,7 +144,7 @@ class Inquest:
         told: VmError
         if found.party is Party.HOST:
             check_space(self.console.path.parent)
-            told = QemuStuck(why, mend="let it run, or give uevt more of the host")
+            told = QemuStuck(why, mend=_GIVE)
         elif found.party is Party.AGENT:
             told = AgentStuck(why)
         else:
@@ -140,10 +155,11 @@ class Inquest:
 
     def _diagnosed(self, *, listening: bool = True) -> Diagnosis | None:
         """Who keeps the guest from answering, while it is there."""
-        if not self.power.qemu.alive():
-            return None
         console = self.console if listening else None
-        return diagnose(self.power, console, self.before, self.slowness)
+        with suppress(MonitorTrouble):
+            if self.power.qemu.alive():
+                return diagnose(self.power, console, self.before, self.slowness)
+        return None
 
     def boot(self, trouble: GuestTrouble) -> VmError:
         """What to raise in the place of what a boot raised."""
@@ -159,12 +175,21 @@ class Inquest:
         )
         hung = None
         if crash is None and returncode is None and isinstance(trouble, NoAnswer):
-            hung = self._diagnosed(listening=phase is not Phase.SILENT)
+            hung = self._still_booting() or self._diagnosed(listening=phase is not Phase.SILENT)
         reset = returncode == 0 and crash is None
         failed = self._failed(trouble, phase, crash, hung, reset=reset)
         failed.console = self.console.text(self.booted_at) + (hung.seen if hung else "")
         failed.findings = findings
         return failed
+
+    def _still_booting(self) -> Diagnosis | None:
+        """A host too slow for a boot that goes on, None if it hangs: it is busy all the time."""
+        kept = kept_from_running(self.before, self.power.qemu.shares(), _RAN, _WAITED)
+        if not kept and self.console.phase(self.booted_at) is not Phase.SILENT:
+            silence = time.time() - self.console.path.stat().st_mtime
+            if silence < _TALKING * self.slowness:
+                kept = f"its kernel was still coming up {silence:.1f} s before"
+        return Diagnosis(Party.HOST, kept) if kept else None
 
     def _failed(
         self,
@@ -185,10 +210,10 @@ class Inquest:
             )
         if hung is not None:
             why += f": {hung.where}"
-        if hung is not None and hung.party is Party.HOST:
-            return QemuStuck(why, mend="let it run, or give uevt more of the host")
         mend = f"read {self.console.path}"
-        if phase is Phase.SILENT:
+        if hung is not None and hung.party is Party.HOST:
+            mend = _GIVE
+        elif phase is Phase.SILENT:
             # A kernel that was never heard cannot be told from a file that is none.
             why += "; its console was silent"
             mend = f"check that {name} is a kernel for this machine with a serial console (ttyS0)"
@@ -213,7 +238,7 @@ def _party_of_boot(
     if crash is not None:
         given = crash.kind is Kind.INIT_DIED or _GIVEN.search(crash.text)
         return Party.AGENT if given else Party.KERNEL
-    if phase is Phase.SILENT:
+    if phase is Phase.SILENT or (hung is not None and hung.party is Party.HOST):
         return Party.HOST
     if (hung is not None and hung.frames) or reset:
         return Party.KERNEL

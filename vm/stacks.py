@@ -16,7 +16,8 @@ TOP = 3
 #: And so many words of a headline.
 _WORDS = 8
 _SYMBOL = r"([A-Za-z_][\w.$]*)\+0x[0-9a-f]+/0x[0-9a-f]+"
-_FRAME = re.compile(rf"\s*(?:\[<[0-9a-f]+>\] )?(\? )?{_SYMBOL}")
+#: What lies behind a function's last instruction is where another begins: no call came from there.
+_FRAME = re.compile(rf"\s*(?:\[<[0-9a-f]+>\] )?(?:(\? )(?!\S+\+(0x[0-9a-f]+)/\2\b))?{_SYMBOL}")
 #: Where the processor was, in kernel mode; the user's is 0033.
 _AT = re.compile(rf"RIP: 0010:{_SYMBOL}")
 _IN = re.compile(rf" (?:in|at) {_SYMBOL}")
@@ -82,14 +83,14 @@ def _interrupted(lines: Sequence[str], end: int) -> tuple[str, ...]:
         return tuple(_calls(lines[interrupt:]))
     found = _FRAME.match(lines[end - 1])
     calls = _calls(lines[end:])
-    return tuple(calls) if found is None else (_name(found[2]), *calls)
+    return tuple(calls) if found is None else (_name(found[3]), *calls)
 
 
 def _calls(lines: Iterable[str]) -> list[str]:
     """The functions of a stack that are of interest."""
     found = [each for line in lines if (each := _FRAME.match(line))]
     sure = [each for each in found if not each[1]]
-    return _useful([_name(each[2]) for each in (sure or found)])
+    return _useful([_name(each[3]) for each in (sure or found)])
 
 
 def _last(words: str, lines: Sequence[str]) -> int | None:

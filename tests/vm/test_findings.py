@@ -58,6 +58,12 @@ CAPTURED: dict[str, list[str]] = {
     "process_named_kasan": ["warn:hazard_warn/hazard_write/proc_reg_write", "out_of_memory"],
     "process_named_oops": ["oops:hazard_null/hazard_write/proc_reg_write"],
     "process_named_mark": ["warn:hazard_warn/hazard_write/proc_reg_write", "out_of_memory"],
+    # A panic of our making, which is looked at as it is made: see vm.diagnosis.
+    "hang_nmi": ["panic:nmi-not-continuing"],
+    "hang_nmi_in_interrupt": ["panic:nmi-not-continuing"],
+    "hang_nmi_idle": ["panic:nmi-not-continuing"],
+    "hang_tasks": [],
+    "hang_tasks_waiting": [],
     "module_says_oops": [],
     "rate_limited": [],
     "silent_hang": [],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -16,7 +17,7 @@ from vm.argv import MachineSpec
 from vm.channel import ChannelEnded
 from vm.console import Console
 from vm.deadline import Deadline
-from vm.diagnosis import _kept_from_running
+from vm.diagnosis import kept_from_running
 from vm.errors import (
     ActorDied,
     AgentStuck,
@@ -167,8 +168,42 @@ def test_what_a_boot_really_ran_into(
     ],
 )
 def test_a_host_that_lets_nobody_run(threads: dict[str, tuple[float, float]], kept: bool) -> None:
-    found = _kept_from_running(NEVER, Shares(10.0, threads))
+    found = kept_from_running(NEVER, Shares(10.0, threads))
     assert bool(found) is kept
+
+
+class Booting(Qemu):
+    """It has not ended, and got so much of 100 seconds."""
+
+    def __init__(self, ran: float, waited: float) -> None:
+        super().__init__()
+        self._got = ran, waited
+
+    def stopped(self) -> bool:
+        return False
+
+    def shares(self) -> Shares:
+        return Shares(100.0, {"1": self._got})
+
+
+@pytest.mark.parametrize(
+    ("qemu", "silence", "says"),
+    [
+        (Booting(20, 75), 60, "the host let QEMU run for 20.0 of the last 100.0 s"),
+        (Booting(95, 3), 0, "its kernel was still coming up"),
+    ],
+)
+def test_a_boot_that_goes_on_is_no_hang(
+    tmp_path: Path, qemu: Qemu, silence: float, says: str
+) -> None:
+    """A kernel that boots is busy all the time: that alone tells nothing."""
+    looking = inquest(tmp_path, read("boot_clean"), qemu)
+    past = time.time() - silence
+    os.utime(looking.console.path, (past, past))
+    found = looking.boot(NoAnswer("no agent within 60 s"))
+    assert isinstance(found, BootFailed)
+    assert found.party is Party.HOST
+    assert says in str(found)
 
 
 # For real

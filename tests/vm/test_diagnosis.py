@@ -1,0 +1,170 @@
+"""Who keeps a guest from answering, by what QEMU and its kernel say; for real in test_inquest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from vm import diagnosis
+from vm.console import Console
+from vm.deadline import Deadline
+from vm.diagnosis import diagnose
+from vm.errors import Party
+from vm.monitor import MonitorTrouble
+from vm.power import Power
+from vm.process import Shares
+
+LOGS = Path(__file__).parents[2] / "fixtures" / "console"
+
+
+def registers(address: int, level: int, halted: int = 0) -> str:
+    """What `info registers` prints, of which the rest does not matter."""
+    return (
+        "CPU#0\nRAX=ffffffffa000002c RBX=00000000000000d0\n"
+        f"RIP={address:016x} RFL=00000046 [---Z-P-] CPL={level} II=0 A20=1 SMM=0 HLT={halted}\n"
+    )
+
+
+KERNEL = registers(0xFFFFFFFFA000002F, 0)
+IDLE = registers(0xFFFFFFFF814B10FD, 0, 1)
+# KVM does not say that a processor is halted.
+RESTING = registers(0xFFFFFFFF814B10FD, 0)
+PROGRAM = registers(0x7F5AF6B56829, 3)
+
+
+class Guest:
+    """Monitor and QEMU in one: it is looked at in turn, and says a log when it is asked to."""
+
+    def __init__(self, console: Path, looks: list[str], log: str = "", status: str = "running"):
+        self._console, self._looks, self._status = console, looks, status
+        self._log = (LOGS / f"{log}.log").read_bytes() if log else b""
+        self.monitor = self.qemu = self
+        self.asked = ""
+        # What the thread of the processor got of each second.
+        self.busy = 1.0
+        self.now = 0.0
+        self.ended = False
+
+    def stopped(self) -> bool:
+        return False
+
+    def alive(self) -> bool:
+        return not self.ended
+
+    def shares(self) -> Shares:
+        self.now += 1.0
+        return Shares(self.now, {"1": (self.busy * self.now, 0.0)})
+
+    def status(self, deadline: Deadline) -> str:
+        if self._status == "silent":
+            raise MonitorTrouble(f"no {deadline.what}")
+        return self._status
+
+    def registers(self, deadline: Deadline) -> str:
+        return self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
+
+    def _say(self, asked: str) -> None:
+        self.asked += asked
+        with self._console.open("ab") as file:
+            file.write(self._log)
+
+    def nmi(self, deadline: Deadline) -> None:
+        self._say("nmi")
+
+    def press_break(self, line: Path, console: Path, deadline: Deadline) -> None:
+        self._say("break")
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not said at once is never said here."""
+    monkeypatch.setattr(diagnosis, "_BETWEEN", 0.0)
+    monkeypatch.setattr(diagnosis, "_ANSWER", 0.1)
+    monkeypatch.setattr(diagnosis, "_SAYING", 0.1)
+
+
+def looked(guest: Guest) -> diagnosis.Diagnosis:
+    console = Console(guest._console)
+    return diagnose(cast(Power, guest), console, Shares(0.0, {}), 1.0)
+
+
+def test_a_processor_that_spins(tmp_path: Path) -> None:
+    guest = Guest(tmp_path / "log", [KERNEL], "hang_nmi")
+    found = looked(guest)
+    assert (guest.asked, found.party) == ("nmi", Party.KERNEL)
+    assert found.frames[:3] == ("hazard_spin_irqs_off", "hazard_write", "proc_reg_write")
+    assert found.where == (
+        "a processor spins in the kernel, "
+        "in hazard_spin_irqs_off < hazard_write < proc_reg_write (python3.11)"
+    )
+    assert found.seen.startswith("registers: kernel 0xffffffffa000002f\n")
+
+
+def test_an_nmi_in_the_middle_of_an_interrupt(tmp_path: Path) -> None:
+    """What was interrupted is what hangs, not the interrupt."""
+    found = looked(Guest(tmp_path / "log", [KERNEL], "hang_nmi_in_interrupt"))
+    assert found.frames[0] == "hazard_spin"
+
+
+def test_a_kernel_that_does_not_answer_an_nmi(tmp_path: Path) -> None:
+    found = looked(Guest(tmp_path / "log", [KERNEL]))
+    assert found.party is Party.KERNEL
+    assert found.where == "a processor spins in the kernel, in 0xffffffffa000002f"
+
+
+@pytest.mark.parametrize("looks", [[PROGRAM], [KERNEL, PROGRAM, KERNEL, PROGRAM]])
+def test_a_program_that_computes(tmp_path: Path, looks: list[str]) -> None:
+    guest = Guest(tmp_path / "log", looks)
+    found = looked(guest)
+    assert (guest.asked, found.party) == ("", Party.AGENT)
+    assert "0x7f5af6b56829" in found.where
+
+
+@pytest.mark.parametrize("look", [IDLE, RESTING])
+def test_a_system_call_that_sleeps(tmp_path: Path, look: str) -> None:
+    guest = Guest(tmp_path / "log", [look], "hang_tasks")
+    guest.busy = 1.0 if look is IDLE else 0.01
+    found = looked(guest)
+    assert (guest.asked, found.party) == ("break", Party.KERNEL)
+    assert found.where == (
+        "python3.11 sleeps in the kernel (state S), in hazard_write < proc_reg_write < vfs_write"
+    )
+    assert "task:kthreadd" not in found.seen
+
+
+def test_programs_that_wait_for_each_other(tmp_path: Path) -> None:
+    found = looked(Guest(tmp_path / "log", [IDLE], "hang_tasks_waiting"))
+    assert (found.party, found.frames) == (Party.AGENT, ())
+
+
+def test_a_processor_that_rests_where_the_host_does_not_say(tmp_path: Path) -> None:
+    """Without the scheduler's figures its stack tells it."""
+    found = looked(Guest(tmp_path / "log", [RESTING], "hang_nmi_idle"))
+    assert (found.party, found.where) == (Party.AGENT, "all processors are idle")
+
+
+def test_nobody_is_asked_who_cannot_answer(tmp_path: Path) -> None:
+    found = diagnose(cast(Power, Guest(tmp_path / "log", [KERNEL])), None, Shares(0.0, {}), 1.0)
+    assert found.where == "a processor spins"
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        ("internal-error", "QEMU has stopped the machine: internal-error"),
+        ("io-error", "QEMU has stopped the machine: io-error"),
+        ("silent", "QEMU is stuck: no answer of its monitor"),
+    ],
+)
+def test_a_qemu_that_does_not_let_it_run(tmp_path: Path, status: str, says: str) -> None:
+    found = looked(Guest(tmp_path / "log", [KERNEL], status=status))
+    assert (found.party, found.where) == (Party.HOST, says)
+
+
+def test_a_qemu_that_ends_meanwhile_is_not_judged(tmp_path: Path) -> None:
+    guest = Guest(tmp_path / "log", [KERNEL], status="silent")
+    guest.ended = True
+    with pytest.raises(MonitorTrouble):
+        looked(guest)
