@@ -1,7 +1,7 @@
 """What became of a case: the words every room shares, and the record of one result.
 
-Imports nothing of this project, so that the runner, the reports and the pytest plugin
-can all speak of results without knowing each other.  ``CaseResult.to_json`` gives one
+The runner, the reports and the pytest plugin all speak of results without knowing each
+other.  ``CaseResult.to_json`` gives one
 entry of ``cases`` in results.json (schema 1); ``CaseResult.from_json`` reads it back
 and says which key is wrong when it cannot.
 """
@@ -10,23 +10,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from functools import cache
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-SCHEMA = 1
-"""Version of the JSON written here.  A reader refuses any other."""
+from conformance.schema import decode, encode
 
 _CASE_ID = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
-_NAMES = {str: "a string", int: "a number", float: "a number", bool: "true or false"}
-_Record = TypeVar("_Record", bound="DataclassInstance")
-_hints = cache(get_type_hints)
 
 
 class Outcome(StrEnum):
@@ -96,73 +87,6 @@ class RunVerdict(StrEnum):
     FAIL = "FAIL"
     NOT_BUILT = "NOT_BUILT"
     ERROR = "ERROR"
-
-
-class SchemaError(ValueError):
-    """A record that does not follow schema 1; names the place, as ``cases[3].blame``."""
-
-    def __init__(self, where: str, what: str) -> None:
-        super().__init__(f"{where}: {what}")
-
-
-def encode(value: object) -> Any:
-    """``value`` in JSON's types: records as objects, tuples as lists, words as strings."""
-    if isinstance(value, StrEnum):
-        return value.value
-    if isinstance(value, tuple):
-        return [encode(each) for each in value]
-    if is_dataclass(value):
-        return {each.name: encode(getattr(value, each.name)) for each in fields(value)}
-    return value
-
-
-def decode(kind: type[_Record], data: object, where: str) -> _Record:
-    """The record of class ``kind`` that ``encode`` turned into ``data``.
-
-    Keys that ``kind`` does not know are left alone, so that later versions of schema 1
-    may add some; a key may be missing where the record has a default.  Raises SchemaError.
-    """
-    if not isinstance(data, Mapping):
-        raise SchemaError(where, f"expected an object, found {_shown(data)}")
-    hints = _hints(kind)
-    values: dict[str, Any] = {}
-    for each in fields(kind):
-        if each.name in data:
-            values[each.name] = _decode(hints[each.name], data[each.name], f"{where}.{each.name}")
-        elif each.default is MISSING:
-            raise SchemaError(f"{where}.{each.name}", "is missing")
-    try:
-        return kind(**values)
-    except ValueError as error:
-        raise SchemaError(where, str(error)) from error
-
-
-def _decode(kind: Any, value: object, where: str) -> Any:
-    if isinstance(kind, UnionType):
-        kind = next(each for each in get_args(kind) if each is not NoneType)
-        return None if value is None else _decode(kind, value, where)
-    if get_origin(kind) is tuple:
-        if not isinstance(value, list):
-            raise SchemaError(where, f"expected a list, found {_shown(value)}")
-        inner = get_args(kind)[0]
-        return tuple(_decode(inner, each, f"{where}[{n}]") for n, each in enumerate(value))
-    if isinstance(kind, type) and is_dataclass(kind):
-        return decode(kind, value, where)
-    if get_origin(kind) is dict:
-        if not isinstance(value, dict):
-            raise SchemaError(where, f"expected an object, found {_shown(value)}")
-        inner = get_args(kind)[1]
-        return {key: _decode(inner, each, f"{where}.{key}") for key, each in value.items()}
-    if issubclass(kind, StrEnum) and value not in [member.value for member in kind]:
-        raise SchemaError(where, f"expected one of {', '.join(kind)}, found {_shown(value)}")
-    # JSON writes 2.0 as 2 where it likes; and true, an int for Python, is no number.
-    accepted = (int, float) if kind is float else (str,) if issubclass(kind, str) else (kind,)
-    if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        raise SchemaError(where, f"expected {_NAMES[accepted[0]]}, found {_shown(value)}")
-    try:
-        return kind(value)
-    except OverflowError:
-        raise SchemaError(where, f"{_shown(value)} is too large") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,8 +345,3 @@ def verdict_of(
 
 def _other(result: CaseResult, which: Which) -> Rerun:
     return Rerun(result.outcome, result.blame, result.reason, which)
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("conformance", "kernels", "vm")
 
 BELOW_CASES = {"conformance.abi", "conformance.program", "conformance.model", "conformance.sut"}
-JUDGING = {"conformance.outcome", "conformance.expectations"}
+JUDGING = {"conformance.expectations", "conformance.outcome", "conformance.schema"}
 BELOW_PLUGIN = (
     BELOW_CASES
     | JUDGING
@@ -29,7 +29,8 @@ BELOW_PLUGIN = (
 # it starts with; one that belongs to none is a room nobody has thought about.
 MAY_IMPORT: dict[str, set[str]] = {
     "conformance.abi": set(),
-    "conformance.outcome": set(),
+    "conformance.schema": set(),
+    "conformance.outcome": {"conformance.schema"},
     "conformance.expectations": {"conformance.outcome"},
     "conformance.program": {"conformance.abi"},
     "conformance.model": {"conformance.abi", "conformance.program"},

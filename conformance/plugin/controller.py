@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TextIO
 
 import pytest
 
-from conformance.outcome import CaseResult, Contradiction, decode, settle
+from conformance.outcome import CaseResult, Contradiction, settle
 from conformance.plugin.coverage import NoCoverage
 from conformance.plugin.limits import RunLimit
 from conformance.plugin.order import Durations, Earlier
@@ -28,6 +28,7 @@ from conformance.report.record import RunRecord
 from conformance.report.replay import INTERRUPTED, Running
 from conformance.report.rundir import claim, default_directory, link_latest, reserved
 from conformance.resuming import MOST_DEATHS, died, given_up, no_verdict
+from conformance.schema import decode
 from kernels.store import default_root
 
 # The name this plugin is registered by.

@@ -17,7 +17,7 @@ from _pytest.runner import runtestprotocol
 import conformance.cases
 from conformance.cases.declare import FULL_MARK, VARIANTS_MARK, Case, Tier, declared
 from conformance.measured import Probe
-from conformance.outcome import CaseResult, Contradiction, Outcome, encode
+from conformance.outcome import CaseResult, Contradiction, Outcome
 from conformance.plugin.controller import (
     BEGUN,
     BESIDE,
@@ -33,6 +33,7 @@ from conformance.plugin.order import Earlier, ordered
 from conformance.plugin.target import Target
 from conformance.plugin.worker import Worker
 from conformance.report.failure import render_failure
+from conformance.schema import encode
 from vm.errors import VmError
 
 # Where the cases are.

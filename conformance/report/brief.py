@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.outcome import Outcome, RunVerdict, SchemaError, decode
+from conformance.outcome import Outcome, RunVerdict
 from conformance.report.errors import ReportError
 from conformance.report.record import KernelFacts, RunHead
+from conformance.schema import SchemaError, decode
 
 _ID = re.compile(r"[a-z0-9_.-]+")
 # Kernels that keep their names while people change them: patched ones, trees, images.

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.outcome import CaseResult, Contradiction, RunVerdict, encode
+from conformance.outcome import CaseResult, Contradiction, RunVerdict
 from conformance.report.brief import Brief, Program, Shown, same_kernel
 from conformance.report.flaky import Flaky, flaky_cases
 from conformance.report.kinds import REGRESSIONS, Kind, kind_of
 from conformance.report.record import KernelFacts, RunRecord
+from conformance.schema import encode
 
 SCHEMA = 1
 """Version of the JSON written here."""

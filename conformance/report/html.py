@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from conformance.cases.declare import Case
-from conformance.outcome import Blame, CaseResult, Outcome, encode
+from conformance.outcome import Blame, CaseResult, Outcome
 from conformance.pages import render_page
 from conformance.report.failure import rerun_line
 from conformance.report.findings import Finding
@@ -34,6 +34,7 @@ from conformance.report.story import (
     told,
 )
 from conformance.report.summary import brief
+from conformance.schema import encode
 
 NAME = "report.html"
 

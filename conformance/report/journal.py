@@ -19,10 +19,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from conformance.outcome import CaseResult, Contradiction, encode
+from conformance.outcome import CaseResult, Contradiction
 from conformance.report.errors import ReportError
 from conformance.report.files import sync_directory
 from conformance.report.record import RunHead
+from conformance.schema import encode
 
 NAME = "journal.jsonl"
 # How every line begins, and what stands before the digest at its end.

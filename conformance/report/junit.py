@@ -11,11 +11,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from conformance.outcome import UNEXPECTED, CaseResult, Outcome, Rerun, SkipReason, encode
+from conformance.outcome import UNEXPECTED, CaseResult, Outcome, Rerun, SkipReason
 from conformance.report.failure import adapted_line, render_failure
 from conformance.report.files import write_atomically
 from conformance.report.record import RunRecord, named
 from conformance.report.text import one_line
+from conformance.schema import encode
 
 NAME = "junit.xml"
 RUN_CLASS = "uevt"

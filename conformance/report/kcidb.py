@@ -25,12 +25,13 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from conformance.outcome import Blame, CaseResult, Outcome, RunVerdict, SkipReason, encode
+from conformance.outcome import Blame, CaseResult, Outcome, RunVerdict, SkipReason
 from conformance.report.failure import render_failure
 from conformance.report.ktap import BAD
 from conformance.report.record import RunRecord, named
 from conformance.report.terminal import verdict_line
 from conformance.report.text import printable
+from conformance.schema import encode
 
 MAJOR, MINOR = 5, 3
 SUITE = "user_events"

@@ -7,17 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.outcome import (
-    SCHEMA,
-    CaseResult,
-    Contradiction,
-    Outcome,
-    RunVerdict,
-    SchemaError,
-    decode,
-    encode,
-    verdict_of,
-)
+from conformance.outcome import CaseResult, Contradiction, Outcome, RunVerdict, verdict_of
+from conformance.schema import SCHEMA, SchemaError, decode, encode
 
 
 @dataclass(frozen=True, slots=True)

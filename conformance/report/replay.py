@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from conformance.outcome import CaseResult, Contradiction, SchemaError, decode
+from conformance.outcome import CaseResult, Contradiction
 from conformance.report.errors import ReportError
 from conformance.report.journal import BEGINNING, CHECK, seal
 from conformance.report.record import RunHead
+from conformance.schema import SchemaError, decode
 
 INTERRUPTED = "interrupted"
 """The note of a run that somebody ended who was asked for a report of what was done so far."""

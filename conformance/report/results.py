@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from conformance.outcome import SchemaError
 from conformance.report.errors import ReportError
 from conformance.report.files import write_atomically
 from conformance.report.record import RunRecord
+from conformance.schema import SchemaError
 
 NAME = "results.json"
 

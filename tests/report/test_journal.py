@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.outcome import Outcome, encode
+from conformance.outcome import Outcome
 from conformance.report.errors import ReportError
 from conformance.report.journal import JournalWriter, is_in_use
 from conformance.report.replay import read_journal
+from conformance.schema import encode
 from tests.report.samples import case, failure, head
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,6 @@ from conformance.outcome import (
     CaseResult,
     Outcome,
     RunVerdict,
-    SchemaError,
     SkipReason,
     Which,
     abi_with,
@@ -22,6 +21,7 @@ from conformance.outcome import (
     timed_out,
     verdict_of,
 )
+from conformance.schema import SchemaError
 from tests.report.samples import UNHURRIED, case, contradiction, failure, results
 
 ID = "write.short"

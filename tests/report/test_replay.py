@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.outcome import Outcome, encode
+from conformance.outcome import Outcome
 from conformance.report.errors import ReportError
 from conformance.report.journal import JournalWriter, sealed
 from conformance.report.replay import Running, read_head, read_journal
+from conformance.schema import encode
 from tests.report.samples import case, contradiction, failure, head
 
 
