@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -79,7 +79,11 @@ def diagnose(power: Power, console: Console | None, before: Shares, slowness: fl
         status = power.monitor.status(Deadline(_ANSWER * slowness, "answer of its monitor"))
         if status != "running":
             return Diagnosis(Party.HOST, f"QEMU has stopped the machine: {status}")
-        return _of_processors(power, console, slowness)
+        found = _of_processors(power, console, slowness)
+        ran, waited = _wanted(before, power.qemu.shares())
+        return replace(
+            found, seen=f"QEMU ran for {ran:.1f} s and waited for {waited:.1f} s\n{found.seen}"
+        )
     except MonitorTrouble as trouble:
         if not power.qemu.alive():
             raise

@@ -75,11 +75,13 @@ class DiskFull(HostTrouble):
 class BootFailed(HostTrouble):
     """The kernel did not come up to the point where the agent answers; `phase` says how far.
 
-    `party` is who has to act; `frames` are the functions in which the kernel was found, if it was.
+    `party` is who has to act; `frames` are the functions in which the kernel was found, if it was,
+    and `where` says so.
     """
 
     party = Party.HOST
     frames: tuple[str, ...] = ()
+    where = ""
 
     def __init__(self, message: str, *, phase: str, mend: str = "", console: str = "") -> None:
         super().__init__(message, mend=mend, console=console)
@@ -117,10 +119,11 @@ class ChannelBroken(GuestTrouble):
 class NoAnswer(GuestTrouble):
     """A deadline passed; the message says what was waited for, and how long.
 
-    `frames` are the functions in which the kernel was found, if it was.
+    `frames` are the functions in which the kernel was found, if it was, and `where` says so.
     """
 
     frames: tuple[str, ...] = ()
+    where = ""
 
 
 class AgentStuck(GuestTrouble):

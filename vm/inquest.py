@@ -41,6 +41,8 @@ _GRACE = 2.0
 _RAN, _WAITED = 0.5, 0.3
 #: Who boots says something every now and then, seconds of an unhurried machine.
 _TALKING = 0.4
+#: What stands between the console and what was found from outside.
+_LOOKED = "[no answer: what was found from outside]\n"
 _GIVE = "let it run, or give uevt more of the host"
 #: Less than this of a disk is none, bytes.
 _SPACE = 1 << 20
@@ -149,8 +151,8 @@ class Inquest:
             told = AgentStuck(why)
         else:
             told = NoAnswer(why)
-            told.frames = found.frames
-        told.console = found.seen
+            told.frames, told.where = found.frames, found.where
+        told.console = f"{_LOOKED}{found.seen}"
         return told
 
     def _diagnosed(self, *, listening: bool = True) -> Diagnosis | None:
@@ -178,7 +180,9 @@ class Inquest:
             hung = self._still_booting() or self._diagnosed(listening=phase is not Phase.SILENT)
         reset = returncode == 0 and crash is None
         failed = self._failed(trouble, phase, crash, hung, reset=reset)
-        failed.console = self.console.text(self.booted_at) + (hung.seen if hung else "")
+        failed.console = self.console.text(self.booted_at)
+        if hung is not None and hung.seen:
+            failed.console += f"{_LOOKED}{hung.seen}"
         failed.findings = findings
         return failed
 
@@ -223,7 +227,8 @@ class Inquest:
             mend=mend,
         )
         failed.party = _party_of_boot(phase, crash, hung, reset=reset)
-        failed.frames = hung.frames if hung else ()
+        if hung is not None:
+            failed.frames, failed.where = hung.frames, hung.where
         return failed
 
     def _ended(self, trouble: GuestTrouble) -> int | None:

@@ -290,7 +290,7 @@ def explain(error: BaseException, answered_before: bool) -> Trouble | None:
     reports = tuple(report(each) for each in error.findings if each.kind not in _HARMLESS)
     if isinstance(error, (BootFailed, NoAnswer)) and error.frames:
         hang = fingerprint(ReportKind.HANG, error.frames, "")
-        reports += (Report(ReportKind.HANG.value, f"{error}", hang, error.frames),)
+        reports += (Report(ReportKind.HANG.value, error.where, hang, error.frames),)
     return Trouble(outcome, blame, reason, error.console, reports)
 
 

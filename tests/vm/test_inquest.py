@@ -239,6 +239,7 @@ def test_a_processor_that_spins_is_the_kernels_fault(machine: Machine) -> None:
         provoke.provoke(machine, "spin_irqs_off", deadline=soon())
     assert caught.value.frames[:2] == ("hazard_spin_irqs_off", "hazard_write")
     assert "no answer within 1 s" in str(caught.value)
+    assert caught.value.where.startswith("a processor spins in the kernel")
     assert "registers: kernel" in caught.value.console
     # The panic is of our making.
     assert caught.value.findings == ()
