@@ -62,3 +62,11 @@ coverage: setup ## what the cases execute of user_events, beside upstream's self
 bench: setup ## measure what the harness costs; the table is kept in docs/performance.md
 	@$(BIN)/uevt kernels build $(KERNEL) >/dev/null
 	@$(BIN)/python -m tests.bench $(KERNEL) --keep
+
+.PHONY: kills
+kills: setup ## kill runs, builders and guests by chance, and see that the next one is right; takes an hour
+	@$(BIN)/uevt kernels build $(KERNEL) >/dev/null
+	@$(BIN)/python -m tests.bench.store_kills --kills 30
+	@$(BIN)/python -m tests.bench.state_kills $(KERNEL)
+	@$(BIN)/python -m tests.bench.kills --kills 25 -- -k 'status or write'
+	@$(BIN)/python -m tests.bench.kills --kernel $(KERNEL) --kills 5 -- -k 'status or dated' -n 2

@@ -56,8 +56,8 @@ def _open_standard() -> None:
         except OSError:
             # The lowest that is free.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-    sys.stdout = sys.stdout or open(1, "w", closefd=False)
-    sys.stderr = sys.stderr or open(2, "w", closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 def _style(argv: Sequence[str] | None) -> ExitStyle:
