@@ -72,7 +72,7 @@ def test_killed_qemu_is_nobodys_failure(tmp_path: Path, built_kernel: BuiltKerne
     assert by_id(results)["drill.after"]["outcome"] == "PASS"
     journal = (tmp_path / "out" / "journal.jsonl").read_text().splitlines()
     assert [json.loads(line)["event"] for line in journal] == [
-        "run", "attempt", "case", "case", "end",
+        "run", "plan", "running", "attempt", "guests", "case", "running", "case", "end",
     ]  # fmt: skip
 
 

@@ -30,6 +30,8 @@ _ROOT = Path(__file__).parents[2]
 _ROOMS = ("conformance", "kernels", "vm", "fixtures/modules")
 _GIT_SECONDS = 5.0
 _NO_COUNTERS = "the kernel has to mount debugfs and be built with CONFIG_GCOV_KERNEL"
+# There is no reason to tell.
+_PLAIN = (BOOTED, RESTORED)
 CONSOLE = "console.log"
 QEMU_LOG = "qemu.log"
 
@@ -138,7 +140,8 @@ class Recorder:
 
     def guest_started(self, how: str) -> None:
         """How a guest came up; of several, the first that has a reason to tell stands."""
-        if how and self.head.host.get("guests", RESTORED) in (BOOTED, RESTORED):
+        known = self.head.host.get("guests", "")
+        if (how and not known) or (known in _PLAIN and how not in (*_PLAIN, "")):
             self.head.host["guests"] = how
             self._journal.guests(how)
 

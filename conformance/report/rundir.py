@@ -15,7 +15,7 @@ from conformance.report.files import sweep
 
 LATEST = "latest"
 # What guests write: in the directory itself, or each in one of its own that is joined at the end.
-_GUESTS = ("console.log", "qemu.log")
+_GUESTS = ("console.log", "qemu.log", "joined-at")
 _GUEST = "gw[0-9]*"
 # Every file a run may leave in its directory; --force removes these and nothing else.
 FILES = (

@@ -254,7 +254,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             takes_s = drills.do(drill, 1, 1)
             for victim in VICTIMS:
                 tally = Tally()
-                while tally.kills < arguments.kills and len(tally.wrong) < 3:
+                for _ in range(2 * arguments.kills):
+                    if tally.kills >= arguments.kills or len(tally.wrong) >= 3:
+                        break
                     try:
                         drills.once(drill, victim, takes_s, tally)
                     except (AssertionError, KernelsError, OSError) as error:

@@ -145,6 +145,8 @@ def test_an_image_is_tried_as_it_will_be_booted(
 
 
 def test_the_first_reason_to_boot_is_told(target: Target, tmp_path: Path) -> None:
+    assert target.image is not None
+    target.image.touch()
     recorder = Recorder(target, tmp_path)
     for how in ("", "restored", "booted", "booted: first", "restored", "booted: second"):
         recorder.guest_started(how)
