@@ -32,7 +32,7 @@ UEVT = (sys.executable, "-c", "import sys; from conformance.cli import main; sys
 _TAG = "UEVT_KILLS"
 _PATIENCE_S = 600.0
 # What is killed by the kernel with its parent is gone within so many seconds.
-_GONE_S = 5.0
+_GONE_S = 20.0
 VICTIMS = ("group", "controller", "worker", "qemu")
 
 

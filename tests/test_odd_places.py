@@ -1,0 +1,74 @@
+"""Hosts that refuse: no space, few files, descriptors that are closed."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conformance.plugin.limits import require_files
+from conformance.report.replay import read_journal
+from kernels.errors import HostTrouble
+from tests.bench.kills import ROOT, UEVT, Place
+
+FEW = ("--kernel=model", "-k", "status.")
+PATIENCE = 60.0
+
+
+def test_a_full_disk_ends_a_run_in_one_line_and_it_can_go_on(tmp_path: Path) -> None:
+    place, out = Place(tmp_path, "model"), tmp_path / "out"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # As a full disk does it, but for the number of the error.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, limits[1]))
+    try:
+        code, said = place.run(*FEW, f"--out={out}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert code == 3
+    assert said == (
+        f"uevt: {out}: File too large; mend that, then go on: uevt run --resume {out}\n"
+    )
+    kept = read_journal(out / "journal.jsonl")
+    assert not kept.torn
+    assert 0 < kept.count < 10
+    assert place.run(f"--resume={out}") == (0, "")
+    assert place.left() == []
+
+
+def test_closed_descriptors_are_not_written_into(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    script = 'exec "$@" <&- >&- 2>&-'
+    command = ["sh", "-c", script, "sh", *UEVT, "run", *FEW, f"--out={out}"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, timeout=PATIENCE, check=False)
+    assert done.returncode == 0
+    assert read_journal(out / "journal.jsonl").complete
+
+
+@pytest.mark.parametrize(
+    ("limits", "becomes"),
+    [
+        ((256, 4096), (1024, 4096)),
+        ((256, 512), (512, 512)),
+        ((2048, 4096), None),
+        ((256, resource.RLIM_INFINITY), (1024, resource.RLIM_INFINITY)),
+    ],
+)
+def test_as_many_files_as_there_may_be(
+    monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], becomes: tuple[int, int] | None
+) -> None:
+    made: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
+    monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: made.append(wanted))
+    require_files()
+    assert made == ([] if becomes is None else [becomes])
+
+
+def test_too_few_files_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (30, 30))
+    with pytest.raises(HostTrouble, match="only 30 files may be open at a time") as caught:
+        require_files()
+    assert caught.value.mend == "ulimit -n 1024"
