@@ -71,8 +71,9 @@ def test_killed_qemu_is_nobodys_failure(tmp_path: Path, built_kernel: BuiltKerne
     assert killed["rerun"]["of"] == "first"
     assert by_id(results)["drill.after"]["outcome"] == "PASS"
     journal = (tmp_path / "out" / "journal.jsonl").read_text().splitlines()
-    assert [json.loads(line)["event"] for line in journal] == [
-        "run", "plan", "running", "attempt", "guests", "case", "running", "case", "end",
+    # Which of the cases is first depends on what they took the last time.
+    assert sorted(json.loads(line)["event"] for line in journal) == [
+        "attempt", "case", "case", "end", "guests", "plan", "run", "running", "running",
     ]  # fmt: skip
 
 
