@@ -22,6 +22,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -318,6 +319,9 @@ class Store:
             raise StoreUnusable(self.root, "kbuild refuses paths with a space or a colon")
         try:
             self.root.mkdir(parents=True, exist_ok=True)
+            if _is_of_others(self.root):
+                why = "others can have put into it what we would run: it is no directory of yours"
+                raise StoreUnusable(self.root, why)
         except OSError as error:
             why = f"{error.strerror or error}, for {what}"
             raise StoreUnusable(self.root, why) from error
@@ -356,6 +360,17 @@ class Store:
 
     def _name_file(self, kernel_id: str) -> Path:
         return self.root / "names" / f"{kernel_id}.json"
+
+
+def _is_of_others(root: Path) -> bool:
+    """Whether it is everybody's for temporary files, or somebody was there before us.
+
+    Raises OSError.
+    """
+    if root.stat().st_mode & stat.S_ISVTX:
+        return True
+    taken = bool(root.parent.stat().st_mode & stat.S_ISVTX)
+    return taken and root.stat().st_uid not in (0, os.geteuid())
 
 
 def default_root() -> Path:

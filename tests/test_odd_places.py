@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.plugin.limits import require_files
+from conformance.plugin.open_files import require_files
 from conformance.report.replay import read_journal
 from kernels.errors import HostTrouble
 from tests.bench.kills import ROOT, UEVT, Place

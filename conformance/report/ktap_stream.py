@@ -13,7 +13,7 @@ from typing import TextIO
 from conformance.outcome import CaseResult
 from conformance.report.ktap import RUN_ID, VERSION, case_lines, detail, head_lines
 from conformance.report.record import RunHead, RunRecord
-from conformance.report.text import Outlet
+from conformance.report.text import Outlet, one_line
 
 
 class KtapStream:
@@ -98,7 +98,7 @@ class KtapRuns:
             bad = bad or line.startswith(("not ok ", "Bail out!"))
             if line.startswith(("ok ", "not ok ")):
                 results.append(line)
-        number = f"{self._number} {name}"
+        number = f"{self._number} {one_line(name)}"
         if not results:
             self._say([f"not ok {number} # ERROR it did not begin"])
         elif bad or RUN_ID not in results[-1].split():

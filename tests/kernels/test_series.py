@@ -162,3 +162,16 @@ def test_a_semantic_patch_and_where_it_is_run() -> None:
     assert everywhere.identity != there.identity
     with pytest.raises(BrokenFile, match="no directory of a source tree"):
         series.read(Path(f"{FIXTURES}/errno.cocci:../.."))
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzipped"])
+def test_a_file_that_is_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    """A small one can unpack to gigabytes."""
+    monkeypatch.setattr(series, "_LONGEST", 1 << 20)
+    content = b"a" * (2 << 20)
+    file = tmp_path / "bomb.patch"
+    file.write_bytes(gzip.compress(content) if packed else content)
+    with pytest.raises(BrokenFile, match="holds more than 1 MiB"):
+        series.read(file)

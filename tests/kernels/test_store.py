@@ -276,3 +276,33 @@ def test_a_warm_look_up_takes_less_than_three_tenths_of_a_second(
     assert said.stdout.strip().endswith("bzImage")
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert spent < 0.3
+
+
+def test_a_directory_of_everybodys_is_no_store(tmp_path: Path) -> None:
+    """Whoever else can write there could have us run what is his."""
+    tmp_path.chmod(0o1777)
+    with (
+        pytest.raises(StoreUnusable, match="no directory of yours"),
+        Store(tmp_path).locked("a test", silent),
+    ):
+        pytest.fail("it was used")
+    # Below it one that is made now is ours.
+    with Store(tmp_path / "ours").locked("a test", silent):
+        pass
+
+
+def test_a_store_that_somebody_made_before_us(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o1777)
+    (tmp_path / "taken").mkdir()
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "taken", 12345, 12345)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with (
+        pytest.raises(StoreUnusable, match="no directory of yours"),
+        Store(tmp_path / "taken").locked("a test", silent),
+    ):
+        pytest.fail("it was used")
+    assert list((tmp_path / "taken").iterdir()) == []

@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from conformance.outcome import (
@@ -34,8 +34,17 @@ from conformance.report.page import render_page
 from conformance.report.record import KernelFacts, RunRecord
 from conformance.report.terminal import render_summary
 from tests.report.ktap_reader import read_ktap
-from tests.report.samples import UNHURRIED, case, head, run
+from tests.report.samples import case, head, run
 
+# Shrinking takes longer than all the rest, and every token is plain enough.
+QUICK = settings(
+    deadline=None,
+    max_examples=30,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
 TOKENS = (
     *("\x1b[2J", "\x1b]8;;http://evil\x07click\x1b]8;;\x07", "\x1b]0;title\x07", "\x9b31m", "\x07"),
     # What turns text round, hides it, or begins another line where nobody looks for one.
@@ -103,7 +112,7 @@ def check(text: str) -> None:
     assert not any(unicodedata.bidirectional(each) in ("RLO", "RLI", "LRI") for each in text)
 
 
-@UNHURRIED
+@QUICK
 @given(RECORDS)
 def test_a_terminal_shows_what_was_said_and_does_nothing(record: RunRecord) -> None:
     check(render_summary(record, directory=Path("results/\x1b[2J")))
@@ -129,7 +138,7 @@ def test_the_line_that_moves_is_one_line() -> None:
     assert "\n" not in stream.getvalue()
 
 
-@UNHURRIED
+@QUICK
 @given(RECORDS)
 def test_ktap_tells_one_case_and_how_it_ended(record: RunRecord) -> None:
     bad = record.cases[0].outcome not in (Outcome.PASS, Outcome.XFAIL)
@@ -152,7 +161,7 @@ def test_ktap_tells_one_case_and_how_it_ended(record: RunRecord) -> None:
     assert runs.getvalue().count("\nok ") + runs.getvalue().count("\nnot ok ") == 1
 
 
-@UNHURRIED
+@QUICK
 @given(RECORDS)
 def test_junit_is_well_formed_and_has_one_case(record: RunRecord) -> None:
     text = render_junit([record])
@@ -161,7 +170,7 @@ def test_junit_is_well_formed_and_has_one_case(record: RunRecord) -> None:
     assert [each.get("name") for each in entries if each.get("name") != "uevt.run"] == ["write.a"]
 
 
-@UNHURRIED
+@QUICK
 @given(RECORDS)
 def test_a_comparison_shows_what_was_said_and_does_nothing(record: RunRecord) -> None:
     base = run(case("write.a"))

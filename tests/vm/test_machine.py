@@ -354,6 +354,14 @@ def test_qemu_killed_in_a_call(machine: Machine) -> None:
     assert not machine.healthy()
 
 
+def test_an_agent_that_gives_up_is_no_crash_of_the_kernel(machine: Machine) -> None:
+    """What comes to it makes no sense: it says so, and ends the machine."""
+    assert machine._power is not None
+    machine._power.agent._supervisor._socket.send(b"garbage")
+    with pytest.raises(ChannelBroken, match="the host's frame magic"):
+        machine.call("", [["ping"]])
+
+
 def test_the_agent_killed_by_its_kernel_is_no_crash_of_the_kernel(
     spec: MachineSpec, tmp_path: Path
 ) -> None:
