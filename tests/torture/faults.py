@@ -68,7 +68,14 @@ FAULTS = (
     _fault(5, "worker-killed", "SIGKILL to a pytest process", first=(HOST,)),
     _fault(2, "controller-killed", "SIGKILL to the process that records", ends=True, alone=True),
     _fault(
-        1, "disk-full", "the disk of the results fills up", first=(HOST,), ends=True, alone=True
+        1,
+        "disk-full",
+        "the disk of the results fills up",
+        # Tried twice, and full both times.
+        HOST,
+        first=(HOST,),
+        ends=True,
+        alone=True,
     ),
     _fault(4, "make-killed", "SIGKILL to a build", alone=True),
 )

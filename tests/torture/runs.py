@@ -34,6 +34,8 @@ _MOST_MS = 30
 # A small disk, in KiB: enough for an undisturbed run.
 _DISK_KIB = 8192
 _LIMIT_S = 900.0
+# The exit code of uevt for a run that could not judge a case, and for trouble of the host.
+_NO_VERDICT = 3
 
 
 @dataclass(slots=True)
@@ -123,7 +125,9 @@ class Runs:
                 found = (each.outcome, each.blame)
                 if found != by.cases.get(each.id) and found not in allowed:
                     report.blamed.append(f"{each.id} ended with {' '.join(found)} in the journal")
-        if code := self._start(out, self._plan(()), "--resume"):
+        # A run that had ended without a verdict on a case has none when it is told again.
+        fine = {0, _NO_VERDICT} if any(fault.stands for fault in report.faults) else {0}
+        if (code := self._start(out, self._plan(()), "--resume")) not in fine:
             report.lost.append(f"going on ended with {code}: {self._said()}")
 
     def _judge(
