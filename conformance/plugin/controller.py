@@ -285,15 +285,10 @@ class Controller:
             session.exitstatus = exit_code(Ending.USAGE, style)
             return
         try:
-            code = self._finish()
+            session.exitstatus = self._finish()
         except OSError as error:
             self._tell_disk(error)
             session.exitstatus = exit_code(Ending.HOST, style)
-            return
-        session.exitstatus = code
-        for witness in self._config.pluginmanager.get_plugins():
-            if isinstance(witness, Witness):
-                witness.code = code
 
     def _finish(self) -> int:
         """Write the results; the exit code.  Raises OSError."""
@@ -304,12 +299,16 @@ class Controller:
         if self._config.option.out is None and self.directory.parents[1] == _results(self._config):
             link_latest(self.directory)
         self._record = record
-        return exit_code(
+        code = exit_code(
             Ending.INTERRUPTED if self._interrupted else ending_of(record.verdict),
             ExitStyle(self._config.option.exit_style),
             origin=self.target.origin,
             require=self._config.option.require,
         )
+        for witness in self._config.pluginmanager.get_plugins():
+            if isinstance(witness, Witness):
+                witness.code = code
+        return code
 
     def _taken_away(self) -> str:
         """Why cases that were to run did not, "" when all did; they count as selected."""

@@ -15,6 +15,7 @@ from conformance.plugin.guests import explain
 from vm import argv, root
 from vm.deadline import Deadline
 from vm.errors import AgentStuck, ChannelBroken, VmError
+from vm.guest.version import versions
 from vm.machine import Machine, MachineSpec
 
 pytestmark = pytest.mark.kernel
@@ -76,6 +77,9 @@ def guest(built_kernel: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     shutil.copytree(Path(root.__file__).parent, checkout / "vm")
     port = checkout / "vm/guest/port.py"
     port.write_text(port.read_text() + LIAR)
+    # Of its version as well.
+    version = checkout / "vm/guest/version.py"
+    version.write_text(f"def versions():\n    return {versions()!r}\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(root, "_CHECKOUT", checkout)
         patch.setattr(root, "_NEEDS", checkout / "vm/guest/needs.py")

@@ -72,7 +72,8 @@ def test_a_machine_closed_before_it_was_waited_for(
 ) -> None:
     _make(snapshots)
     off: list[str] = []
-    power = SimpleNamespace(off=lambda: off.append("off"))
+    qemu = SimpleNamespace(shares=lambda: None)
+    power = SimpleNamespace(qemu=qemu, off=lambda: off.append("off"))
     monkeypatch.setattr(Power, "on", lambda *words, **named: power)
     before = _descriptors()
     machine = Machine.launch(spec, directory=tmp_path, snapshots=snapshots)
@@ -103,7 +104,7 @@ class Stage:
         self.trouble = trouble
         self.answer = answer
         self.running = True
-        self.monitor = self.agent = self
+        self.monitor = self.agent = self.qemu = self
 
     def save(self, descriptor: int, deadline: Deadline, going_on: float) -> None:
         assert deadline.remaining() > 20
@@ -119,6 +120,9 @@ class Stage:
     def call(self, *words: Any) -> list[dict[str, Any]]:
         data = self.answer if words[1][0][0] == "wake" else b"{}".hex()
         return [{"value": 0, "errno": 0, "data": data}]
+
+    def shares(self) -> None:
+        """What it got of the host is not looked at here."""
 
     def off(self) -> None:
         self.running = False
