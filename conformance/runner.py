@@ -338,7 +338,13 @@ class Runner:
             return judged
         reports = self._excuse(judged.id, guest.reports(attempt.mark))
         if not reports:
-            return self._undisturbed(attempt, judged)
+            result = self._undisturbed(attempt, judged)
+            if result is judged:
+                return judged
+            # What changed the guest may have been reported while it was looked at.
+            reports = self._excuse(judged.id, guest.reports(attempt.mark))
+            if not reports:
+                return result
         # A kernel that reported something is another: what checks it may be silent from then on.
         self._lost = True
         console = guest.console(attempt.mark)

@@ -100,6 +100,8 @@ def qemu_argv(
         "-chardev", f"file,id=console,path={_value(console)},append=on",
         "-serial", "chardev:console",
         *_ports(spec, channels),
+        # Another one each time: a kernel that has a driver for it draws its random numbers anew.
+        "-device", "vmgenid,guid=auto",
         *(["-incoming", f"fd:{state}"] if state is not None else _initrd(spec)),
         "-chardev", f"socket,id=monitor,fd={monitor}",
         "-mon", "chardev=monitor,mode=control",

@@ -176,7 +176,7 @@ class Controller:
             self._begin(len(ids))
 
     def _begin(self, left: int) -> None:
-        if not left and not self.earlier.ended:
+        if self._abandoned or (not left and not self.earlier.ended):
             # Without a case there is no run: see pytest_sessionfinish.
             return
         try:

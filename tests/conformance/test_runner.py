@@ -263,6 +263,20 @@ def test_a_case_that_changes_its_guest_has_not_passed() -> None:
     assert guest.renewed == 1
 
 
+def test_a_warning_while_the_guest_is_looked_at_is_the_kernels() -> None:
+    class Warning(Taintable):
+        def _result(self, call: Call) -> dict[str, Any]:
+            if call[:2] == ["slurp", TAINTED] and self.tainted != "0\n":
+                self._console.append("WARNING: late")
+            return super()._result(call)
+
+    guest = Warning({})
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    result = _run(runner, guest, "512\n", None)
+    assert (result.outcome, result.blame) == (Outcome.FAIL, Blame.KERNEL)
+    assert result.reason == "the kernel complained: WARNING: late"
+
+
 def test_a_failure_stays_what_it_is_on_a_changed_guest() -> None:
     guest = Taintable({})
     runner = Runner(PROFILE, lambda: guest, lambda error, before: None)

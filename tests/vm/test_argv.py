@@ -36,6 +36,8 @@ def test_command(spec: MachineSpec, tmp_path: Path) -> None:
     assert f"file,id=console,path={tmp_path}/a,,b.log,append=on" in argv
     assert "socket,id=uevt2,fd=9" in argv
     assert "virtserialport,chardev=uevt2,name=uevt2" in argv
+    # A kernel with CONFIG_VMGENID is told that it goes on as another machine.
+    assert "vmgenid,guid=auto" in argv
     assert not any("stdio" in word or "dmesg" in word for word in argv)
 
 
