@@ -17,15 +17,13 @@ Nothing excuses a kernel that crashed, and nothing a process that was killed for
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
 
-from conformance.expectations.condition import Condition, ConditionError, KernelContext
-from conformance.expectations.errors import ExpectationError
+from conformance.expectations.condition import Condition, KernelContext
+from conformance.expectations.tables import Table, read_tables
 from conformance.outcome import CRASHING, Report, ReportKind
 
 DIRECTORY = Path(__file__).parent / "allowed"
@@ -33,7 +31,6 @@ DIRECTORY = Path(__file__).parent / "allowed"
 
 _REQUIRED = ("kind", "when", "reason", "url", "expires")
 _EITHER = ("fingerprint", "pattern")
-_KEYS = (*_REQUIRED, *_EITHER, "case")
 _NEVER = CRASHING | {ReportKind.OUT_OF_MEMORY}
 
 
@@ -98,98 +95,53 @@ def _begins(fingerprint: str, rule: str) -> bool:
 
 
 def _read(file: Path, today: date) -> list[Rule]:
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ExpectationError(
-            file, "file", error.strerror or str(error), "make it readable"
-        ) from error
-    except ValueError as error:
-        raise ExpectationError(file, "file", f"is not TOML: {error}", "mend its syntax") from error
-    tables = document.pop("allow", [])
-    if document:
-        key = next(iter(document))
-        raise ExpectationError(file, key, "is not known", "put it into an [[allow]] table")
-    if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
-        raise ExpectationError(file, "allow", "is not a list of tables", "write [[allow]]")
-    return [_Table(file, number, table).rule(today) for number, table in enumerate(tables, 1)]
+    return [
+        _rule(Table(file, number, table, "rule"), today)
+        for number, table in enumerate(read_tables(file, "allow"), 1)
+    ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """One ``[[allow]]`` being read; ``number`` counts them from 1."""
+def _rule(table: Table, today: date) -> Rule:
+    table.check_keys(_REQUIRED, (*_EITHER, "case"))
+    if not any(key in table.table for key in _EITHER):
+        raise table.error("fingerprint", "is missing", "add fingerprint = … or pattern = …")
+    kind = _kind(table)
+    return Rule(
+        kind=kind,
+        fingerprint=_fingerprint(table, kind),
+        pattern=table.pattern() if "pattern" in table.table else None,
+        case=table.optional_text("case"),
+        when=table.condition(),
+        reason=table.text("reason"),
+        url=table.text("url"),
+        expires=_expires(table, today),
+    )
 
-    file: Path
-    number: int
-    table: dict[str, Any]
 
-    def rule(self, today: date) -> Rule:
-        for key in self.table:
-            if key not in _KEYS:
-                raise self._error(key, "is not known", f"use one of {', '.join(_KEYS)}")
-        for key in _REQUIRED:
-            if key not in self.table:
-                raise self._error(key, "is missing", f"add {key} = …")
-        if not any(key in self.table for key in _EITHER):
-            raise self._error("fingerprint", "is missing", "add fingerprint = … or pattern = …")
-        return Rule(
-            kind=self._kind(),
-            fingerprint=self._fingerprint(),
-            pattern=self._pattern(),
-            case=self._text("case") if "case" in self.table else "",
-            when=self._condition(),
-            reason=self._text("reason"),
-            url=self._text("url"),
-            expires=self._expires(today),
+def _kind(table: Table) -> str:
+    kind = table.text("kind")
+    if kind not in set(ReportKind):
+        raise table.error("kind", f"is {kind!r}", f"use one of {', '.join(ReportKind)}")
+    if kind in _NEVER:
+        raise table.error("kind", f"is {kind!r}", "mend the kernel: no rule excuses that")
+    return kind
+
+
+def _fingerprint(table: Table, kind: str) -> str:
+    fingerprint = table.optional_text("fingerprint")
+    if fingerprint and not fingerprint.startswith(f"{kind}:"):
+        raise table.error("fingerprint", f"is not of a {kind}", f"begin it with {kind}:")
+    return fingerprint
+
+
+def _expires(table: Table, today: date) -> date:
+    value = table.table["expires"]
+    if not isinstance(value, date) or isinstance(value, datetime):
+        raise table.error("expires", f"is {value!r}", "write a date, as 2027-06-30")
+    if value < today:
+        raise table.error(
+            "expires",
+            f"was {value}: {table.text('reason')}",
+            "remove the rule if its cause is gone, or look at it anew and set another day",
         )
-
-    def _text(self, key: str) -> str:
-        value = self.table[key]
-        if not isinstance(value, str) or not value.strip():
-            raise self._error(key, f"is {value!r}", "write a text that is not empty")
-        return value.strip()
-
-    def _kind(self) -> str:
-        kind = self._text("kind")
-        if kind not in set(ReportKind):
-            raise self._error("kind", f"is {kind!r}", f"use one of {', '.join(ReportKind)}")
-        if kind in _NEVER:
-            raise self._error("kind", f"is {kind!r}", "mend the kernel: no rule excuses that")
-        return kind
-
-    def _fingerprint(self) -> str:
-        if "fingerprint" not in self.table:
-            return ""
-        fingerprint, kind = self._text("fingerprint"), self._kind()
-        if not fingerprint.startswith(f"{kind}:"):
-            raise self._error("fingerprint", f"is not of a {kind}", f"begin it with {kind}:")
-        return fingerprint
-
-    def _pattern(self) -> re.Pattern[str] | None:
-        if "pattern" not in self.table:
-            return None
-        try:
-            return re.compile(self._text("pattern"))
-        except re.error as error:
-            raise self._error("pattern", f"is no regular expression: {error}", "mend it") from error
-
-    def _condition(self) -> Condition:
-        try:
-            return Condition.parse(self._text("when"))
-        except ConditionError as error:
-            raise self._error("when", str(error), "write it like release >= 6.1") from error
-
-    def _expires(self, today: date) -> date:
-        value = self.table["expires"]
-        if not isinstance(value, date) or isinstance(value, datetime):
-            raise self._error("expires", f"is {value!r}", "write a date, as 2027-06-30")
-        if value < today:
-            raise self._error(
-                "expires",
-                f"was {value}: {self._text('reason')}",
-                "remove the rule if its cause is gone, or look at it anew and set another day",
-            )
-        return value
-
-    def _error(self, key: str, what: str, mend: str) -> ExpectationError:
-        return ExpectationError(self.file, f"rule {self.number}, {key}", what, mend)
+    return value

@@ -15,15 +15,12 @@ One ``[[expectation]]`` table per deviation; CONTRIBUTING shows how to write one
 from __future__ import annotations
 
 import re
-import tomllib
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from conformance.expectations.condition import Condition, ConditionError, KernelContext
-from conformance.expectations.errors import ExpectationError
+from conformance.expectations.condition import Condition, KernelContext
+from conformance.expectations.tables import Table, read_tables
 from conformance.outcome import Blame, CaseResult, Mismatch, Outcome
 
 DIRECTORY = Path(__file__).parent
@@ -135,90 +132,41 @@ def _with(result: CaseResult, outcome: Outcome, entries: Sequence[Expectation]) 
 
 
 def _read(file: Path) -> list[Expectation]:
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ExpectationError(
-            file, "file", error.strerror or str(error), "make it readable"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise ExpectationError(file, "file", f"is not TOML: {error}", "mend its syntax") from error
-    tables = document.pop("expectation", [])
-    if document:
-        key = next(iter(document))
-        raise ExpectationError(file, key, "is not known", "put it into an [[expectation]] table")
-    if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
-        raise ExpectationError(
-            file, "expectation", "is not a list of tables", "write [[expectation]]"
-        )
-    return [_Table(file, number, table).expectation() for number, table in enumerate(tables, 1)]
+    return [
+        _expectation(Table(file, number, table, "expectation"))
+        for number, table in enumerate(read_tables(file, "expectation"), 1)
+    ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """One ``[[expectation]]`` being read; ``number`` counts them from 1."""
+def _expectation(table: Table) -> Expectation:
+    table.check_keys(_REQUIRED, _OPTIONAL)
+    return Expectation(
+        case=table.text("case"),
+        steps=_steps(table),
+        field=table.text("field"),
+        pattern=table.pattern(re.DOTALL),
+        when=table.condition(),
+        reason=_reason(table),
+        url=table.optional_text("url"),
+        fixed_by=table.optional_text("fixed_by"),
+        file=table.file,
+        number=table.number,
+    )
 
-    file: Path
-    number: int
-    table: dict[str, Any]
 
-    def expectation(self) -> Expectation:
-        for key in self.table:
-            if key not in (*_REQUIRED, *_OPTIONAL):
-                known = ", ".join((*_REQUIRED, *_OPTIONAL))
-                raise self._error(key, "is not known", f"use one of {known}")
-        for key in _REQUIRED:
-            if key not in self.table:
-                raise self._error(key, "is missing", f"add {key} = …")
-        return Expectation(
-            case=self._text("case"),
-            steps=self._steps(),
-            field=self._text("field"),
-            pattern=self._pattern(),
-            when=self._condition(),
-            reason=self._reason(),
-            url=self._text("url") if "url" in self.table else "",
-            fixed_by=self._text("fixed_by") if "fixed_by" in self.table else "",
-            file=self.file,
-            number=self.number,
-        )
+def _reason(table: Table) -> str:
+    reason = table.text("reason")
+    if reason.startswith(TODO):
+        mend = "say why the kernel deviates, and who knows of it; or take the table out"
+        raise table.error("reason", "is still to be written", mend)
+    return reason
 
-    def _reason(self) -> str:
-        reason = self._text("reason")
-        if reason.startswith(TODO):
-            mend = "say why the kernel deviates, and who knows of it; or take the table out"
-            raise self._error("reason", "is still to be written", mend)
-        return reason
 
-    def _text(self, key: str) -> str:
-        value = self.table[key]
-        if not isinstance(value, str) or not value.strip():
-            raise self._error(key, f"is {value!r}", "write a text that is not empty")
-        return value.strip()
-
-    def _steps(self) -> frozenset[int] | None:
-        value = self.table["step"]
-        if value == "any":
-            return None
-        steps = value if isinstance(value, list) else [value]
-        if not steps or not all(type(step) is int and step >= 0 for step in steps):
-            raise self._error("step", f"is {value!r}", 'write a number, a list of them, or "any"')
-        return frozenset(steps)
-
-    def _pattern(self) -> re.Pattern[str]:
-        try:
-            with warnings.catch_warnings():
-                # Of what Python will read in another way one day.
-                warnings.simplefilter("error", FutureWarning)
-                return re.compile(self._text("pattern"), re.DOTALL)
-        except (re.error, FutureWarning, OverflowError, RecursionError) as error:
-            raise self._error("pattern", f"is no regular expression: {error}", "mend it") from error
-
-    def _condition(self) -> Condition:
-        try:
-            return Condition.parse(self._text("when"))
-        except ConditionError as error:
-            raise self._error("when", str(error), "write it like release >= 6.1") from error
-
-    def _error(self, key: str, what: str, mend: str) -> ExpectationError:
-        return ExpectationError(self.file, f"expectation {self.number}, {key}", what, mend)
+def _steps(table: Table) -> frozenset[int] | None:
+    value = table.table["step"]
+    if value == "any":
+        return None
+    steps = value if isinstance(value, list) else [value]
+    if not steps or not all(type(step) is int and step >= 0 for step in steps):
+        raise table.error("step", f"is {value!r}", 'write a number, a list of them, or "any"')
+    return frozenset(steps)

@@ -81,6 +81,7 @@ def test_one_of_fingerprint_and_pattern_will_do(tmp_path: Path) -> None:
         (('kind = "warn"', 'kind = "bug"'), "fingerprint", "is not of a bug"),
         (("release >= 6.1", "kernel >= 6.1"), "when", "'kernel' is none of"),
         (("'WARNING: .*trace", "'WARNING: (.*trace"), "pattern", "is no regular expression"),
+        (("'WARNING: .*trace", "'WARNING: [[a]"), "pattern", "is no regular expression"),
         (('"perf says so itself"', '" "'), "reason", "is ' '"),
         (("url =", "link ="), "link", "is not known"),
         (('url = "https://example.org/thread"', ""), "url", "is missing"),
