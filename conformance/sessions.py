@@ -154,21 +154,20 @@ def _command(arguments: Namespace, kernel: str | None, out: str | None) -> list[
     """The command of one pytest session."""
     options = [sys.executable, "-m", "conformance.pytest_session", "conformance/cases"]
     # Nothing that lies about changes what is run.
-    options += ["-c", "pyproject.toml", "--noconftest", "-p", "uevt", "-p", "xdist", "--tb=no"]
+    options += ["-c", "pyproject.toml", "--noconftest", "-p", "uevt", "--tb=no"]
     # What people see is ours alone: see conformance.report.live.
     options += ["-p", "no:terminalreporter"]
     if arguments.quiet:
         options.append("-q")
     # Plugins that a run of cases has no use for, but waits for.
     options += ["-p", "no:cacheprovider", "-p", "no:junitxml"]
-    # Which xdist makes directories with, in the temporary one.
-    options += ["-p", "no:tmpdir"]
+    options += ["-p", "no:tmpdir", "-p", "no:logging", "-s"]
     if kernel is not None:
         options.append(f"--kernel={kernel}")
     if arguments.keyword is not None:
         options.append(f"-k{arguments.keyword}")
     options += words(Namespace(**{**vars(arguments), "out": out}))
     guests = arguments.guests or _guests_that_fit(arguments.flavour)
-    if guests > 1 and kernel != "model":
-        options += ["-n", str(guests), "--dist", "worksteal"]
+    if kernel != "model":
+        options.append(f"--guests={guests}")
     return options

@@ -194,7 +194,7 @@ def test_a_case_that_asks_nothing_has_not_passed(tmp_path: Path) -> None:
 
 
 def test_a_process_that_dies_takes_the_verdict_along(tmp_path: Path) -> None:
-    code, said = drill(tmp_path, "killed_worker.py", "-n", "2")
+    code, said = drill(tmp_path, "killed_worker.py", "--guests", "2")
     assert code == 3, said
     assert outcomes(tmp_path) == {"drill.first": "PASS", "drill.dies": "ERROR"}
 

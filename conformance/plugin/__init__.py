@@ -1,17 +1,16 @@
 """The pytest plugin: options, the fixture ``ue``, and one judged result per case.
 
 Here and in ``conformance.cli`` the rooms are put together.  ``target`` says which kernel
-is judged and builds it, ``guests`` boots it, ``running`` runs cases in a process of their
-own guest, ``controller`` records what they show.  Tests that are not cases are left alone.
+is judged and builds it, ``guests`` boots it, ``running`` runs cases in this process or in
+those that ``spread`` forks, ``controller`` records what they show.  Tests that are not cases are
+left alone.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,12 +19,12 @@ from conformance.expectations.allow import Allowed
 from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
 from conformance.options import asked, declare, open_ktap, settle
-from conformance.plugin.controller import INPUT, NAME, Controller, refuse, results_directory
-from conformance.plugin.limits import RunLimit
+from conformance.plugin.controller import NAME, Controller, refuse, results_directory
 from conformance.plugin.open_files import require_files
-from conformance.plugin.order import Earlier
 from conformance.plugin.running import NoExpression, Running, case_of, expression
-from conformance.plugin.target import KERNELS, Target, resolve
+from conformance.plugin.spread import NAME as SPREAD
+from conformance.plugin.spread import Spread
+from conformance.plugin.target import KERNELS, resolve
 from conformance.plugin.tidying import tidy
 from conformance.plugin.trial import try_image
 from conformance.plugin.worker import Worker
@@ -35,7 +34,6 @@ from conformance.resuming import recall
 from conformance.sut.user_events import UserEvents
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
 from vm.errors import VmError
-from vm.leash import tie
 
 _RUNNING = "uevt-running"
 _WORKER = pytest.StashKey[Worker]()
@@ -47,6 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("uevt", "conformance of the user_events ABI")
     add = group.addoption
     add("--kernel", metavar="K", help="a kernel of the catalog (6.12), or `model` (self-check)")
+    add("--guests", type=int, metavar="N", help="run cases in N processes, each with a guest")
     declare(add)
 
 
@@ -57,8 +56,6 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     A run that cannot begin ends here with a contracted exit code, before any session.
     """
     option = config.option
-    if hasattr(config, "workerinput"):
-        return None
     named = (*KERNELS, "resume")
     if all(getattr(option, name) is None for name in named):
         settle(option)
@@ -83,31 +80,29 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let this process run cases, or be told what those of xdist show."""
+    """Let this process run cases, or be told what others show."""
     config.addinivalue_line("markers", "uevt_full: a variant of tier full in a quick case")
     config.addinivalue_line("markers", "uevt_variants(names, rows): the variants of a case")
-    worker_input: dict[str, Any] = getattr(config, "workerinput", {})
-    if INPUT in worker_input:
-        told = json.loads(worker_input[INPUT])
-        settle(config.option)
-        # Who is told of what we find out is gone when the controller is.
-        tie(told["controller"])
-        directory = Path(told["directory"]) / worker_input["workerid"]
-        limit = None if told["limit"] is None else RunLimit(**told["limit"])
-        target = Target.from_json(told["target"])
-        _judge_here(config, target, directory, Earlier(**told["earlier"]), limit)
-    elif _CONTROLLER in config.stash:
-        controller = config.stash[_CONTROLLER]
-        config.pluginmanager.register(controller, NAME)
-        directory, earlier = controller.directory, controller.earlier
-        _judge_here(config, controller.target, directory, earlier, controller.limit)
+    if _CONTROLLER not in config.stash:
+        return
+    controller, number = config.stash[_CONTROLLER], config.option.guests
+    config.pluginmanager.register(controller, NAME)
+    if number is None or config.option.collectonly:
+        _judge_here(config, controller, controller.directory)
+    else:
+        spread = Spread(config, controller, number, lambda name: _judge_forked(config, name))
+        config.pluginmanager.register(spread, SPREAD)
 
 
 def _controller(config: pytest.Config) -> Controller:
     if not __debug__:
         why = "Python was told to leave out assertions, which are what a case states"
         raise UserMistake(why, "unset PYTHONOPTIMIZE, and leave out -O")
-    for name in (NAME, _RUNNING):
+    if getattr(config.option, "numprocesses", None):
+        raise UserMistake("xdist cannot hand out cases", "leave out -n, and give --guests N")
+    if config.option.guests is not None and config.option.guests < 1:
+        raise UserMistake("--guests needs a number, 1 or more", "leave it out for one, here")
+    for name in (NAME, _RUNNING, SPREAD):
         if config.pluginmanager.is_blocked(name):
             raise UserMistake(f"nothing is judged without {name}", f"leave out -p no:{name}")
     expression(config.option.keyword)
@@ -132,19 +127,30 @@ def _unable(config: pytest.Config, error: Exception, ending: Ending) -> int:
     return exit_code(ending, ExitStyle(config.option.exit_style or "default"))
 
 
+def _judge_forked(config: pytest.Config, name: str) -> Running:
+    """Let a forked process run cases, and leave the rest to the other one."""
+    controller = config.stash[_CONTROLLER]
+    controller.take_leave()
+    for plugin in (controller, config.pluginmanager.get_plugin(SPREAD)):
+        config.pluginmanager.unregister(plugin)
+    return _judge_here(config, controller, controller.directory / name, alone=False)
+
+
 def _judge_here(
-    config: pytest.Config,
-    target: Target,
-    directory: Path,
-    earlier: Earlier,
-    limit: RunLimit | None,
-) -> None:
-    anew = config.option.isolation == "case"
+    config: pytest.Config, controller: Controller, directory: Path, *, alone: bool = True
+) -> Running:
     worker = Worker(
-        target, directory, Expectations.load(), allowed=_allowed(), anew=anew, limit=limit
+        controller.target,
+        directory,
+        Expectations.load(),
+        allowed=_allowed(),
+        anew=config.option.isolation == "case",
+        limit=controller.limit,
     )
     config.stash[_WORKER] = worker
-    config.pluginmanager.register(Running(worker, target, earlier), _RUNNING)
+    running = Running(worker, controller.target, controller.earlier, alone=alone)
+    config.pluginmanager.register(running, _RUNNING)
+    return running
 
 
 def _told(error: Exception) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import sys
 from collections import Counter
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import NoReturn, TextIO
 
 import pytest
 
@@ -33,8 +30,7 @@ from kernels.store import default_root
 
 # The name this plugin is registered by.
 NAME = "uevt-controller"
-# Names under which a worker of xdist is told its target, and reports carry results.
-INPUT = "uevt"
+# Names under which reports carry what was found out.
 RESULT = "uevt_result"
 FIRST = "uevt_first"
 BESIDE = "uevt_beside"
@@ -110,7 +106,7 @@ class Controller:
         before = self._recorder.before
         # By the ids of pytest; and how often their process died in this part of the run.
         self._running: dict[str, Running] = {}
-        self._died_in: Counter[Running] = Counter()
+        self._deaths: Counter[Running] = Counter()
         for running, result in given_up(before):
             self._recorder.running(*running)
             self._recorder.case(result)
@@ -130,9 +126,16 @@ class Controller:
         self._abandoned = False
         self._interrupted = False
         self._record: RunRecord | None = None
+        self._ktap = ktap
         self._views = views(config, self._recorder.head, _shown(directory), ktap)
         # Being told to end is like Ctrl-C: the report of what was done so far is written.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def take_leave(self) -> None:
+        """This process is forked: what was opened to record a run is the other one's."""
+        self._recorder.take_leave()
+        if self._ktap is not None:
+            self._ktap.close()
 
     @property
     def complete(self) -> bool:
@@ -143,7 +146,7 @@ class Controller:
         """Write and tell what the run had come to; the exit code.  Raises OSError."""
         how = "had ended" if self._recorder.over else "lacked no case"
         sys.stderr.write(f"uevt: {_shown(self.directory)} {how}; its reports are written again\n")
-        self._begin(0)
+        self.begin(0)
         code = self._finish()
         for view in self._views:
             view.end(self._record)
@@ -154,28 +157,12 @@ class Controller:
         self._abandoned = True
         self._recorder.discard()
 
-    def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker of xdist what was found out here."""
-        told = {
-            "target": self.target.to_json(),
-            "directory": str(self.directory),
-            "earlier": asdict(self.earlier),
-            "controller": os.getpid(),
-            "limit": None if self.limit is None else asdict(self.limit),
-        }
-        node.workerinput[INPUT] = json.dumps(told)
-
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """How many cases there will be (without xdist)."""
-        self._begin(len(session.items))
+        """How many cases there will be, where this process has collected them."""
+        self.begin(len(session.items))
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, node: object, ids: list[str]) -> None:
-        """How many cases there will be (with xdist): every process says the same."""
-        if not self._selected:
-            self._begin(len(ids))
-
-    def _begin(self, left: int) -> None:
+    def begin(self, left: int) -> None:
+        """So many cases are to be run here and now."""
         if self._abandoned or (not left and not self.earlier.ended):
             # Without a case there is no run: see pytest_sessionfinish.
             return
@@ -196,30 +183,30 @@ class Controller:
         if report.failed and self._config.pluginmanager.is_blocked("terminalreporter"):
             sys.stderr.write(f"uevt: {report.nodeid}: {report.longreprtext}\n")
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any, error: object | None) -> None:
-        """Say what ended a process of xdist before its time where pytest does not."""
-        if error and self._config.pluginmanager.is_blocked("terminalreporter"):
-            sys.stderr.write(f"uevt: process {node.gateway.id} ended: {error}\n")
-
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Record the result of a case."""
+        """Record what a process that runs cases tells."""
         begun = getattr(report, BEGUN, None)
         if begun is not None:
             self._running[report.nodeid] = Running(*begun)
             self._recorder.running(*begun)
         plain = getattr(report, RESULT, None)
-        if plain is None:
-            return
-        result = CaseResult.from_json(plain)
+        if plain is not None:
+            self._judged(CaseResult.from_json(plain), report)
+        if hasattr(report, BESIDE):
+            self._seen_beside(report)
+
+    def _judged(self, result: CaseResult, report: pytest.TestReport) -> None:
         running = self._running.pop(report.nodeid)
-        if self._died_in.get(running):
+        if self._deaths.get(running):
             result = settle(died(running), result)
         first = getattr(report, FIRST)
         if first is not None:
             self._recorder.attempt(CaseResult.from_json(first))
         if result.not_built:
             self._recorder.not_built(self.target.without_user_events)
+        self._ended(result)
+
+    def _seen_beside(self, report: pytest.TestReport) -> None:
         for beside in getattr(report, BESIDE):
             # It was not selected, and counts all the same: once, for all guests.
             told = CaseResult.from_json(beside)
@@ -232,26 +219,25 @@ class Controller:
         self._expected = max(self._expected, expected["selected"])
         self._lost = tuple(expected["lost"])
         self._recorder.guest_started(getattr(report, START))
-        self._ended(result)
 
     def _ended(self, result: CaseResult) -> None:
         self._recorder.case(result)
         for view in self._views:
             view.case(result)
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_handlecrashitem(self, crashitem: str, sched: Any) -> None:
-        """A process of xdist ended: the case that it ran is run once more, by another one."""
-        running = self._running.pop(crashitem, None)
+    def died_in(self, nodeid: str) -> bool:
+        """The process died that was handed this case; whether the case is to be run once more."""
+        running = self._running.pop(nodeid, None)
         if running is None:
-            return
-        self._died_in[running] += 1
-        deaths = self._died_in[running] + self._recorder.before.deaths[running]
+            # It had not begun.
+            return True
+        self._deaths[running] += 1
+        deaths = self._deaths[running] + self._recorder.before.deaths[running]
         if deaths < MOST_DEATHS:
             self._recorder.attempt(died(running))
-            sched.mark_test_pending(crashitem)
-        else:
-            self._ended(no_verdict(running, deaths))
+            return True
+        self._ended(no_verdict(running, deaths))
+        return False
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
         """A disk that refuses is no error of ours: one line says so."""

@@ -161,6 +161,10 @@ class Recorder:
         with contextlib.suppress(OSError):
             self.directory.rmdir()
 
+    def take_leave(self) -> None:
+        """This process is forked, and records nothing."""
+        self._journal.close()
+
     def covered(self, counted: Sequence[Counted]) -> list[Coverage]:
         """What the guests have executed together, kept in coverage.json; an item per object.
 

@@ -17,7 +17,7 @@ from _pytest.runner import runtestprotocol
 import conformance.cases
 from conformance.cases.declare import FULL_MARK, VARIANTS_MARK, Case, Tier, declared
 from conformance.measured import Probe
-from conformance.outcome import CaseResult, Contradiction, Outcome
+from conformance.outcome import CaseResult, Outcome
 from conformance.plugin.controller import (
     BEGUN,
     BESIDE,
@@ -89,9 +89,15 @@ def _probes(items: list[pytest.Item]) -> list[Probe]:
 
 
 class Running:
-    """Runs the selected cases of a session, one result each."""
+    """Runs the selected cases of a session, one result each.
 
-    def __init__(self, worker: Worker, target: Target, earlier: Earlier) -> None:
+    One of several processes, which are not ``alone``, does not say that there are none.
+    """
+
+    def __init__(
+        self, worker: Worker, target: Target, earlier: Earlier, *, alone: bool = True
+    ) -> None:
+        self._alone = alone
         self._worker = worker
         self._target = target
         self._earlier = earlier
@@ -103,8 +109,7 @@ class Running:
 
     def pytest_collection(self, session: pytest.Session) -> None:
         """The guest boots while cases are collected."""
-        distributing = getattr(session.config.option, "dist", "no") != "no"
-        if not session.config.option.collectonly and not distributing:
+        if not session.config.option.collectonly:
             # The first case that needs it tells what is wrong.
             with suppress(VmError):
                 self._worker.launch()
@@ -138,11 +143,7 @@ class Running:
         tier = Tier(config.option.tier)
         cases = [item for item in items if case_of(item) is not None]
         dropped = [item for item in cases if not self._selects(item, tier, wanted)]
-        if (
-            (cases or self._any_cases)
-            and len(dropped) == len(cases)
-            and not hasattr(config, "workerinput")
-        ):
+        if self._alone and (cases or self._any_cases) and len(dropped) == len(cases):
             refuse(config, nothing_selected(config, self._target))
         # From here on pytest must not match by file and function names as well.
         config.option.keyword = ""
@@ -187,16 +188,34 @@ class Running:
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         item.ihook.pytest_runtest_logreport(report=_begun(item, case))
         result, first = self._worker.run(case, _case_id(case, item), attempt)
-        if nextitem is None:
-            self._worker.finish()
-        report = _report(item, result, first, self._worker.contradictions)
-        setattr(report, BESIDE, [each.to_json() for each in self._worker.take_beside()])
-        setattr(report, START, self._worker.start)
-        lost = sorted(path.name for path in _files(item.config) - self._files)
-        setattr(report, EXPECTED, {"selected": self._selected, "lost": lost})
+        report = _report(item, result, first)
+        self._add_what_was_seen(report, item.config)
         item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Have a last look once all cases have ended."""
+        result = yield
+        if not session.config.option.collectonly:
+            self.finish(session)
+        return result
+
+    def finish(self, session: pytest.Session) -> None:
+        """Have a last look at the guest, and tell what there is to see."""
+        self._worker.finish()
+        report = pytest.TestReport(session.nodeid, ("", None, ""), {}, "passed", None, "teardown")
+        self._add_what_was_seen(report, session.config)
+        session.config.hook.pytest_runtest_logreport(report=report)
+
+    def _add_what_was_seen(self, report: pytest.TestReport, config: pytest.Config) -> None:
+        """Let a report tell what was found out beside the result of its case."""
+        setattr(report, BESIDE, [each.to_json() for each in self._worker.take_beside()])
+        setattr(report, CONTRADICTIONS, encode(self._worker.contradictions))
+        setattr(report, START, self._worker.start)
+        lost = sorted(path.name for path in _files(config) - self._files)
+        setattr(report, EXPECTED, {"selected": self._selected, "lost": lost})
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -252,7 +271,6 @@ def _report(
     item: pytest.Item,
     result: CaseResult,
     first: CaseResult | None,
-    contradictions: tuple[Contradiction, ...],
 ) -> pytest.TestReport:
     """The one report of a case; it carries what was found out to the controller."""
     longrepr: Any = None
@@ -274,5 +292,4 @@ def _report(
         report.wasxfail = result.reason
     setattr(report, RESULT, result.to_json())
     setattr(report, FIRST, None if first is None else first.to_json())
-    setattr(report, CONTRADICTIONS, encode(contradictions))
     return report

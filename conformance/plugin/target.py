@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from conformance.abi.profiles import Profile, profile_for
 from conformance.plugin.appended import appended
@@ -26,7 +25,7 @@ from kernels.modules import ensure_module
 from kernels.progress import Progress, StreamProgress
 from kernels.request import Request
 from kernels.store import BuiltKernel, Store, default_root
-from vm.accelerator import Accelerator, Verdict, prove
+from vm.accelerator import Accelerator, prove
 from vm.argv import find_qemu
 from vm.initramfs import NEEDED, pack
 
@@ -38,8 +37,6 @@ MODEL = "model"
 KERNELS = ("kernel", "image", "tree")
 # The contract the model judges itself by when no --abi is given.
 MODEL_ABI = "6.12.117"
-# Members of a target that are files.
-_FILES = ("image", "initramfs", "config")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,40 +90,6 @@ class Target:
     def without_user_events(self) -> str:
         """What there is to say of a kernel that lacks them."""
         return f"{self.id} was built without user_events"
-
-    def to_json(self) -> dict[str, Any]:
-        """For a worker process."""
-        plain = asdict(self)
-        for name in _FILES:
-            plain[name] = None if plain[name] is None else str(plain[name])
-        plain["modules"] = {name: str(path) for name, path in self.modules.items()}
-        plain["inserted"] = [{**asdict(each), "file": str(each.file)} for each in self.inserted]
-        plain["counted"] = [{**asdict(each), "notes": str(each.notes)} for each in self.counted]
-        return plain
-
-    @classmethod
-    def from_json(cls, plain: dict[str, Any]) -> Target:
-        """Read what ``to_json`` wrote."""
-        accelerator = plain["accelerator"]
-        if accelerator is not None:
-            accelerator = Accelerator(**{**accelerator, "verdict": Verdict(accelerator["verdict"])})
-        return cls(
-            **{
-                **plain,
-                **{name: None if plain[name] is None else Path(plain[name]) for name in _FILES},
-                "wanted": tuple(plain["wanted"]),
-                "append": tuple(plain["append"]),
-                "modules": {name: Path(path) for name, path in plain["modules"].items()},
-                "inserted": tuple(
-                    UserModule(**{**each, "file": Path(each["file"])}) for each in plain["inserted"]
-                ),
-                "counted": tuple(
-                    Counted(**{**each, "notes": Path(each["notes"])}) for each in plain["counted"]
-                ),
-                "accelerator": accelerator,
-                "origin": KernelOrigin(plain["origin"]),
-            }
-        )
 
 
 class Misplaced(UserMistake):

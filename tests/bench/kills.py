@@ -141,14 +141,16 @@ def victim(place: Place, leader: int, kind: str) -> list[int]:
         return [-leader]
     if kind == "controller":
         return [leader]
-    mark = {"worker": "sys.stdin.readline", "qemu": "qemu-system"}[kind]
-    # A leash is what will be QEMU.
-    found = [
-        pid
-        for pid, command in place.processes().items()
-        if mark in command and "leash.py" not in command
-    ]
+    mark = {"worker": "uevt gw", "qemu": "qemu-system"}[kind]
+    found = [pid for pid in place.processes() if called(pid).startswith(mark)]
     return random.sample(found, 1) if found else []
+
+
+def called(pid: int) -> str:
+    """What the kernel calls a process; a leash is not called like the QEMU that it will be."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text()
+    return ""
 
 
 def kill(place: Place, process: subprocess.Popen[bytes], kind: str, after_s: float) -> bool:

@@ -242,9 +242,3 @@ def test_of_several_guests_the_failure_stands_and_counts_once(tmp_path: Path) ->
     record = recorder.finish(1, "")
     assert record.verdict is RunVerdict.FAIL
     assert [case.outcome for case in record.cases] == [Outcome.FAIL]
-
-
-def test_the_target_survives_the_way_to_a_worker(module: UserModule) -> None:
-    target = Target("6.12+mine~debug", "6.12", inserted=(module,), memory_mib=1024)
-    assert Target.from_json(target.to_json()) == target
-    assert target.flavour == "debug"

@@ -19,6 +19,7 @@ from typing import Any, Self
 import pytest
 
 import vm.machine
+from conformance.plugin.forked import Forked
 from conformance.plugin.running import _named
 from tests.drills import provoke
 from tests.torture.faults import BY_NAME
@@ -60,10 +61,8 @@ class Plan:
         return {"PYTEST_PLUGINS": __name__, VARIABLE: json.dumps(said)}
 
     @classmethod
-    def from_environment(cls) -> Self | None:
+    def from_environment(cls) -> Self:
         """The plan that this process is part of."""
-        if VARIABLE not in os.environ:
-            return None
         said = json.loads(os.environ[VARIABLE])
         strikes = tuple(Strike(**strike) for strike in said["strikes"])
         return cls(strikes, Path(said["diary"]), Path(said["module"]))
@@ -112,7 +111,7 @@ class Disturber:
             for strike in list(self._pending):
                 if (strike.case, strike.call) <= (self._cases, self._calls):
                     self._pending.remove(strike)
-                    self._note("strikes", fault=strike.fault)
+                    self._note("strikes", fault=strike.fault, ms=strike.ms)
                     self._strike(machine, strike)
             return call(machine, *words, **named)
 
@@ -141,7 +140,8 @@ class Disturber:
                 Meddler(strike.fault.removeprefix("frame-"), strike.seed).meddle(machine)
 
     def _note(self, what: str, **more: Any) -> None:
-        line = {"what": what, "worker": self._worker, "case": self._case, **more}
+        line = {"what": what, "worker": self._worker, "case": self._case, "at": time.monotonic()}
+        line |= more
         with self._plan.diary.open("a") as diary:
             diary.write(json.dumps(line) + "\n")
 
@@ -179,8 +179,7 @@ def _spill(path: str, text: str) -> list[Any]:
     return ["spill", path, text.encode().hex(), os.O_WRONLY]
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Disturb this process if it runs cases."""
-    plan, worker = Plan.from_environment(), getattr(config, "workerinput", {}).get("workerid")
-    if plan is not None and worker is not None:
-        config.pluginmanager.register(Disturber(plan, worker), "uevt-torture")
+def pytest_plugin_registered(plugin: object, manager: pytest.PytestPluginManager) -> None:
+    """Disturb this process once it is one that runs cases."""
+    if isinstance(plugin, Forked):
+        manager.register(Disturber(Plan.from_environment(), plugin.name), "uevt-torture")

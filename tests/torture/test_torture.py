@@ -91,10 +91,11 @@ def test_a_wrong_result_is_noticed(
 ) -> None:
     """The fault was let loose in write.a, and write.b came next in that process."""
     lines = [
-        {"what": "begins", "worker": "gw0", "case": "write.a"},
-        {"what": "strikes", "worker": "gw0", "case": "write.a", "fault": fault},
-        {"what": "begins", "worker": "gw1", "case": "write.c"},
-        {"what": "begins", "worker": "gw0", "case": "write.b"},
+        {"what": "begins", "worker": "gw0", "case": "write.a", "at": 1.0},
+        {"what": "strikes", "worker": "gw0", "case": "write.a", "at": 1.1, "fault": fault, "ms": 9},
+        {"what": "begins", "worker": "gw1", "case": "write.c", "at": 1.1},
+        {"what": "begins", "worker": "gw0", "case": "write.b", "at": 1.5},
+        {"what": "begins", "worker": "gw0", "case": "write.d", "at": 1.6},
     ]
     out = place.directory / "out"
     place.said.write_text("")

@@ -1,0 +1,154 @@
+"""A process that was forked to run cases: it collects them, and runs those that it is handed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from conformance.plugin.running import Running
+from vm.leash import tie
+
+# The name that the plugin of such a process is registered by.
+NAME = "uevt-forked"
+# Plugins of pytest that speak to people, or hold its standard output: the other process does.
+_SPEAKING = ("terminalreporter", "capturemanager")
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """All cases were collected: the ids that pytest has for them, in the order to run them."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A report of pytest's, as its hooks make it plain; ``hook`` is who is to hear it."""
+
+    hook: str
+    report: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A case has ended, and was told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """An exception that nobody expected; the process ends with it."""
+
+    text: str
+
+
+class Forked:
+    """Tells the other process what the hooks of pytest are told here."""
+
+    def __init__(self, config: pytest.Config, name: str, other: Connection) -> None:
+        self.name = name
+        self._config = config
+        self._other = other
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A report of a case, or of something else that was run."""
+        self._tell("pytest_runtest_logreport", report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Of what was collected only trouble is of use to others."""
+        if report.failed:
+            self._tell("pytest_collectreport", report)
+
+    def _tell(self, hook: str, report: pytest.TestReport | pytest.CollectReport) -> None:
+        to_plain = self._config.hook.pytest_report_to_serializable
+        self._other.send(Told(hook, to_plain(config=self._config, report=report)))
+
+
+def serve(
+    session: pytest.Session, forked: Forked, other: Connection, prepare: Callable[[], Running]
+) -> NoReturn:
+    """Be a forked process from its beginning to its end.
+
+    ``prepare`` takes leave of what is the other process's, and registers who runs cases.
+    """
+    code = 1
+    try:
+        # For people who look for it among the processes.
+        Path("/proc/self/comm").write_text(f"uevt {forked.name}")
+        # A terminal sends Ctrl-C to all of us; the other one decides, and asks us to end.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        plugins = session.config.pluginmanager
+        _release_output(session.config)
+        for name in _SPEAKING:
+            if (speaker := plugins.get_plugin(name)) is not None:
+                plugins.unregister(speaker)
+        running = prepare()
+        plugins.register(forked, NAME)
+        _run(session, other, running)
+        code = 0
+    except (KeyboardInterrupt, BrokenPipeError, EOFError):
+        # We were asked to end, or there is nobody left to ask us.
+        code = 1
+    except BaseException:
+        with suppress(OSError):
+            other.send(Broken(traceback.format_exc()))
+    finally:
+        with suppress(BaseException):
+            session.config.hook.pytest_unconfigure(config=session.config)
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        # Nothing of the other process's may end twice.
+        os._exit(code)
+
+
+def _release_output(config: pytest.Config) -> None:
+    """Write where the other process's own output goes, were pytest to hold that back."""
+    capturing: Any = config.pluginmanager.get_plugin("capturemanager")
+    if capturing is not None:
+        capturing.suspend_global_capture(in_=True)
+
+
+def _run(session: pytest.Session, other: Connection, running: Running) -> None:
+    session.config.hook.pytest_collection(session=session)
+    items = session.items
+    other.send(Collected(tuple(item.nodeid for item in items)))
+    while (at := other.recv()) is not None:
+        session.config.hook.pytest_runtest_protocol(item=items[at], nextitem=None)
+        other.send(Done())
+    running.finish(session)
+
+
+def start(
+    become: Callable[[Connection], NoReturn], strange: Sequence[Connection]
+) -> tuple[int, Connection]:
+    """Fork a process that ends with this one: its id, and our end of what leads to it.
+
+    ``strange`` are our ends of others, which it lets go of.  Raises OSError.
+    """
+    ours, theirs = Pipe()
+    me = os.getpid()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            tie(me)
+            for end in (ours, *strange):
+                end.close()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        become(theirs)
+    theirs.close()
+    return pid, ours
