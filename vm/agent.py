@@ -54,6 +54,7 @@ from __future__ import annotations
 import select
 from collections.abc import Sequence
 from dataclasses import dataclass
+from errno import ESRCH
 from typing import Any
 
 from vm.channel import Channel
@@ -70,6 +71,8 @@ Result = dict[str, Any]
 
 #: In the place of memory that was not looked at after this call.
 NOT_LOOKED_AT = "-"
+#: In the place of memory whose process is no more.
+GONE = "gone"
 
 
 @dataclass(slots=True, eq=False)
@@ -127,6 +130,8 @@ class Agent:
         else:
             results = self._perform(self._find(actor), calls, watch, deadline)
         self._look_elsewhere(results, watch, deadline)
+        for result in results:
+            result["watch"] = self._present(result["watch"], watch, deadline)
         return results
 
     def _command(self, call: Call, deadline: Deadline) -> Result:
@@ -195,6 +200,9 @@ class Agent:
         self._number += 1
         message = {"id": self._number, "calls": [call], "watch": []}
         self._channels[actor.port].send(message, deadline)
+        self._await_end(actor, deadline)
+
+    def _await_end(self, actor: _Actor, deadline: Deadline) -> None:
         # Its end may have been told already, with what was heard last.
         self._hear_supervisor(None)
         while not actor.ended:
@@ -223,7 +231,21 @@ class Agent:
             looks.append(["look", self._pid(name), where, length])
         seen = self._ask(None, looks, [], deadline)
         for position, look in zip(positions, seen, strict=True):
-            seen_last[position] = look["data"] if look["errno"] == 0 else None
+            seen_last[position] = {0: look["data"], ESRCH: GONE}.get(look["errno"])
+
+    def _present(self, seen: list[Any], watch: Watch, deadline: Deadline) -> list[Any]:
+        """What was seen; nothing where there is no process.  Raises ActorDied for an actor's.
+
+        One that nobody has ended has not lost its memory by what was called.
+        """
+        if GONE not in seen:
+            return seen
+        for look, (name, _, _) in zip(seen, watch, strict=True):
+            actor = self._actors.get(name) if look == GONE else None
+            if actor is not None:
+                self._await_end(actor, deadline)
+                raise ActorDied(name, actor.status)
+        return [None if look == GONE else look for look in seen]
 
     def _ask_supervisor(self, call: Call, deadline: Deadline) -> Result:
         return self._ask(None, [call], [], deadline)[0]
@@ -342,7 +364,7 @@ def _is_result(result: object, watched: int) -> bool:
 
 
 def _is_seen(text: object) -> bool:
-    return text == NOT_LOOKED_AT or _is_hex(text)
+    return text in (NOT_LOOKED_AT, GONE) or _is_hex(text)
 
 
 def _is_hex(text: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -108,6 +109,33 @@ def test_what_an_actor_may_not_see_is_looked_at_after_the_last_call(guest: Guest
     player.join()
     assert (first["watch"], last["watch"]) == (["-", "aa"], ["bb", "aa"])
     assert asked[1]["calls"] == [["look", 36, 4096, 1]]
+
+
+@pytest.mark.parametrize("who", ["the actor", "the supervisor"])
+def test_memory_of_an_actor_that_has_died_says_so(guest: Guest, who: str) -> None:
+    _spawn(guest, "a", 35)
+    _spawn(guest, "b", 36)
+
+    def play() -> None:
+        guest.answer(1, watch=["gone" if who == "the actor" else "-"])
+        if who == "the supervisor":
+            guest.answer(0, value=-1, errno=errno.ESRCH)
+        guest.say(0, {"id": 0, "ended": 36, "status": 9})
+
+    player = threading.Thread(target=play)
+    player.start()
+    with pytest.raises(ActorDied, match="b"):
+        guest.agent.call("a", PING, [["b", 4096, 1]], Deadline(1, "answer"))
+    player.join()
+
+
+def test_memory_of_nobody_is_not_readable(guest: Guest) -> None:
+    _spawn(guest, "a", 35)
+    player = threading.Thread(target=lambda: guest.answer(1, watch=["gone"]))
+    player.start()
+    (result,) = guest.agent.call("a", PING, [["b", 4096, 1]], Deadline(1, "answer"))
+    player.join()
+    assert result["watch"] == [None]
 
 
 def test_a_task_is_looked_at_by_its_own_id(guest: Guest) -> None:

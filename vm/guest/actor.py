@@ -8,7 +8,7 @@ to know a descriptor's number.
 from __future__ import annotations
 
 import os
-from errno import EBADF, EFAULT, EINVAL, EPERM
+from errno import EBADF, EFAULT, EINVAL, EPERM, ESRCH
 
 from vm import wire
 from vm.guest import syscalls
@@ -31,6 +31,9 @@ _MASK = (1 << 64) - 1
 _NUMBER_LIMIT = 32
 #: In the place of memory that this process may not look at.
 NOT_LOOKED_AT = "-"
+#: In the place of memory whose process is no more.
+GONE = "gone"
+_UNSEEN = {EPERM: NOT_LOOKED_AT, ESRCH: GONE}
 
 
 class BadCall(Exception):
@@ -129,10 +132,10 @@ class Actor:
         return [self._look(*place) for place in watch]
 
     def _look(self, pid: int, where: int, length: int) -> str | None:
-        """Memory of any process; NOT_LOOKED_AT without the right to it."""
+        """Memory of any process; NOT_LOOKED_AT without the right to it, GONE without a process."""
         data, errno = syscalls.read_memory(pid, where, length)
-        if errno == EPERM:
-            return NOT_LOOKED_AT
+        if errno in _UNSEEN:
+            return _UNSEEN[errno]
         return None if errno else data.hex()
 
     def _form(self, call: list[Any]) -> Callable[..., Outcome]:
