@@ -11,13 +11,14 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from conformance.options import descriptors, words
 from conformance.report.exits import Ending, ExitStyle, exit_code, worst
-from conformance.report.ktap_stream import KtapRuns
-from kernels.flavours import flavour
 from vm.leash import __file__ as LEASH
+
+if TYPE_CHECKING:
+    from conformance.report.ktap_stream import KtapRuns
 
 ROOT = Path(__file__).parents[1]
 
@@ -127,9 +128,16 @@ def decisive(codes: Sequence[int], style: ExitStyle) -> int:
 
 def _guests_that_fit(name: str | None) -> int:
     """As many of a flavour as there are cores and memory for, at least one."""
-    needed = (_GUEST_MIB if name is None else flavour(name).memory_mib) + _BESIDE_MIB
+    needed = (_GUEST_MIB if name is None else _memory_of(name)) + _BESIDE_MIB
     fitting = [mib // needed for mib in _memory_mib()]
     return max(1, min(len(os.sched_getaffinity(0)), _MOST_GUESTS, *fitting))
+
+
+def _memory_of(name: str) -> int:
+    # Imported when asked: most runs are of no flavour.
+    from kernels.flavours import flavour
+
+    return flavour(name).memory_mib
 
 
 def _memory_mib() -> Iterator[int]:

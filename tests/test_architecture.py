@@ -79,12 +79,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.bisect_walk": {"conformance.bisect_judge", "conformance.report", "kernels"},
     "conformance.bisect_command": {"conformance.bisect_judge", "conformance.bisect_walk"}
     | {"conformance.report", "conformance.sessions", "kernels"},
-    "conformance.cli": BELOW_PLUGIN
-    | {"conformance.against", "conformance.options", "conformance.plugin", "conformance.sessions"}
-    | {"conformance.bisect_command", "conformance.compare_command", "conformance.export_command"}
-    | {"conformance.expectations_command", "conformance.history_command"}
-    | {"conformance.kernel_commands", "conformance.report_command", "conformance.resuming"}
-    | {"kernels", "vm"},
+    "conformance.doctor_command": {"conformance.plugin", "conformance.report"},
+    "conformance.run_command": {"conformance.against", "conformance.options", "conformance.report"}
+    | {"conformance.plugin", "conformance.resuming", "conformance.sessions", "kernels"},
+    # Commands are imported by their names, once they are asked for.
+    "conformance.cli": {"conformance.report", "kernels"},
     "kernels": set(),
     # The guest's half runs without a host around it; the channel's framing is shared.
     "vm.guest": {"vm.wire"},

@@ -6,7 +6,6 @@ between fork and exec would not be safe in a process with threads.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import sys
@@ -16,6 +15,9 @@ PR_SET_PDEATHSIG = 1
 
 def tie(parent: int) -> None:
     """Ask the kernel for SIGKILL when the parent ends."""
+    # Imported here: who only asks where this file is does not wait for it.
+    import ctypes
+
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         # It ended before we asked.
