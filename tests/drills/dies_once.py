@@ -1,0 +1,29 @@
+"""A case whose process dies in its middle the first time, beside others that pass."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from conformance.cases.declare import case, variants
+from conformance.sut.user_events import UserEvents
+
+DOC = "nothing@all: the host's out-of-memory killer does the same"
+
+
+@case("drill.dies", spec="nothing", doc=DOC)
+def test_dies(ue: UserEvents) -> None:
+    """The process that runs the case is killed, once."""
+    died = Path(os.environ["UEVT_DIED"])
+    assert ue.open_data().register(ue.name()).index == 0
+    if not died.exists():
+        died.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@variants("length", {str(length): length for length in range(1, 9)}, quick=8)
+@case("drill.length", spec="nothing", doc=DOC)
+def test_length(ue: UserEvents, length: int) -> None:
+    """An event gets index 0."""
+    assert ue.open_data().register(ue.name() + "x" * length).index == 0

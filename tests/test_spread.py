@@ -1,0 +1,85 @@
+"""Cases in processes of their own: nothing of them is lost, whatever becomes of the processes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.report.results import NAME
+from tests.test_false_green import DRILLS, command, drill, outcomes
+
+CASES = {"drill.dies": "PASS", **{f"drill.length.{length}": "PASS" for length in range(1, 9)}}
+
+
+@pytest.mark.parametrize("number", ["1", "2", "20"])
+def test_a_process_that_dies_is_replaced(tmp_path: Path, number: str) -> None:
+    died = tmp_path / "died"
+    out = tmp_path / "out"
+    code, said = drill(out, "dies_once.py", "--guests", number, UEVT_DIED=str(died))
+    assert code == 0, said
+    assert died.exists()
+    assert outcomes(out) == CASES
+    (dies,) = (case for case in cases(out) if case["id"] == "drill.dies")
+    assert (dies["rerun"]["outcome"], dies["rerun"]["blame"]) == ("ERROR", "host")
+
+
+def test_they_find_what_one_process_finds(tmp_path: Path) -> None:
+    (tmp_path / "died").touch()
+    for name, options in (("one", ()), ("two", ("--guests", "2"))):
+        died = str(tmp_path / "died")
+        assert drill(tmp_path / name, "dies_once.py", *options, UEVT_DIED=died)[0] == 0
+    one, two = (
+        {case["id"]: case["digest"] for case in cases(tmp_path / at)} for at in ("one", "two")
+    )
+    assert one == two
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (("-k", "drill.nobody", "--guests", "2"), 2, "nothing selected"),
+        (("--guests", "0"), 2, "--guests needs a number"),
+        (("-n", "2"), 2, "give --guests N"),
+        (("-p", "no:uevt-spread", "--guests", "2"), 2, "leave out -p no:uevt-spread"),
+    ],
+)
+def test_what_cannot_be_spread_is_refused(
+    tmp_path: Path, options: tuple[str, ...], code: int, told: str
+) -> None:
+    found, said = drill(tmp_path / "out", "two_passes.py", *options)
+    assert (found, told in said) == (code, True), said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    broken = tmp_path / "test_broken.py"
+    broken.write_text("raise ValueError('of a drill')\n")
+    words = [sys.executable, "-m", "pytest", str(broken), "--kernel=model", "--guests=2"]
+    done = command(words, tmp_path / "out")
+    assert done.returncode not in (0, 1)
+    assert "ValueError: of a drill" in done.stdout + done.stderr
+
+
+def test_the_first_failure_ends_all_where_that_was_asked(tmp_path: Path) -> None:
+    both = (str(DRILLS / "two_passes.py"), "-x", "--guests", "2")
+    assert drill(tmp_path, "nothing_done.py", *both)[0] == 3
+
+
+def test_processes_that_end_early_end_the_run(tmp_path: Path) -> None:
+    """Each of them is broken before it has a case."""
+    plugin = tmp_path / "breaks.py"
+    plugin.write_text("def pytest_collection_finish(session): raise RuntimeError('of a drill')\n")
+    places = {"PYTHONPATH": f"{tmp_path}:{DRILLS.parents[1]}", "PYTEST_PLUGINS": "breaks"}
+    code, said = drill(tmp_path / "out", "two_passes.py", "--guests", "2", **places)
+    assert code == 3
+    assert "processes in a row ended early" in said
+    assert "RuntimeError: of a drill" in said
+
+
+def cases(out: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((out / NAME).read_text())["cases"]
+    return found
