@@ -46,7 +46,10 @@ class Accelerator:
 
 
 #: Emulation.  q35, for microvm has no PM timer and can hang at TSC calibration on a busy host.
-TCG = Accelerator("tcg", "q35,accel=tcg", "max", 5.0, Verdict.NOT_TRIED, "KVM was not tried")
+#: Without ERMS the kernel clears and copies pages by words: `rep stosb` is emulated byte by byte.
+TCG = Accelerator(
+    "tcg", "q35,accel=tcg", "max,erms=off", 5.0, Verdict.NOT_TRIED, "KVM was not tried"
+)
 _KVM = Accelerator("kvm", "q35,accel=kvm", "host", 1.0, Verdict.WORKS, "")
 
 KVM_DEVICE = Path("/dev/kvm")
@@ -141,10 +144,12 @@ def _key(kernel: Path, qemu: Path, device: Path) -> str:
 def _recall(store: Path, key: str) -> Accelerator | None:
     try:
         known = json.loads(store.read_text())[key]
-        return Accelerator(**{**known, "verdict": Verdict(known["verdict"])})
+        found = Accelerator(**{**known, "verdict": Verdict(known["verdict"])})
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         # Absent, of another key or damaged: it is only a cache.
         return None
+    # It knows of KVM; how to emulate may be of another version of ours.
+    return _fall_back(found.verdict, found.why) if found.name == TCG.name else found
 
 
 def _remember(store: Path, key: str, accelerator: Accelerator) -> None:

@@ -25,6 +25,8 @@ _INIT = Path(__file__).parent / "guest" / "init.py"
 
 #: Options of virtme-ng's command that ours replace.
 _REPLACED = frozenset(("-append", "-machine", "-cpu", "-serial", "-mon", "-echr"))
+#: What the ports are of.
+_SERIAL = "virtio-serial-pci"
 #: Kernel arguments of virtme-ng's that would hide or move what the console has to show.
 _HIDING = ("quiet", "loglevel=", "console=", "virtme_console=", "init=")
 #: The host's files do not change under a guest that only reads them: let it cache and read ahead.
@@ -91,6 +93,8 @@ def qemu_argv(
         if not _is_replaced(option) and not (spec.root and _is_export(option))
         for word in option
     ]
+    if spec.accelerator.name == TCG.name:
+        kept = list(map(_for_emulation, kept))
     # fmt: off
     return [
         program, *kept,
@@ -127,6 +131,15 @@ def port_names(spec: MachineSpec) -> list[str]:
 def _initrd(spec: MachineSpec) -> list[str]:
     archive = spec.root or spec.initramfs
     return ["-initrd", str(archive)] if archive else []
+
+
+def _for_emulation(word: str) -> str:
+    """A word of virtme-ng's command where there is no KVM.
+
+    Without its events a message of the guest's wakes QEMU's main loop, which costs two switches
+    between threads: the one that emulates the guest can take it as well.
+    """
+    return f"{word},ioeventfd=off" if word == _SERIAL else word
 
 
 def _ports(spec: MachineSpec, channels: Sequence[int]) -> list[str]:

@@ -109,6 +109,18 @@ def test_the_verdict_is_remembered_until_something_changes(host: Host) -> None:
     assert host.starts() == 3
 
 
+def test_only_the_verdict_is_remembered(host: Host) -> None:
+    """How to emulate is what this checkout says, whoever tried KVM before."""
+    host.install(ABORTS)
+    decided = host.prove()
+    memory = host.root / "cache" / "accelerator.json"
+    text = memory.read_text()
+    assert TCG.cpu in text
+    memory.write_text(text.replace(TCG.cpu, "an older choice"))
+    assert host.prove() == decided
+    assert host.starts() == 1
+
+
 @pytest.mark.parametrize("damage", ["", "[]", '{"x": 1}', "{"])
 def test_a_damaged_memory_is_no_trouble(host: Host, damage: str) -> None:
     host.install(WORKS)

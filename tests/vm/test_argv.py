@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from vm.accelerator import Accelerator, Verdict
 from vm.argv import MachineSpec, kernel_command_line, qemu_argv
 from vm.errors import CommandLineTooLong, QemuMissing, VirtmeMissing
 
@@ -39,6 +40,18 @@ def test_command(spec: MachineSpec, tmp_path: Path) -> None:
     # A kernel with CONFIG_VMGENID is told that it goes on as another machine.
     assert "vmgenid,guid=auto" in argv
     assert not any("stdio" in word or "dmesg" in word for word in argv)
+
+
+def test_messages_are_heard_without_events_where_there_is_no_kvm(
+    spec: MachineSpec, tmp_path: Path
+) -> None:
+    kvm = Accelerator("kvm", "q35,accel=kvm", "host", 1.0, Verdict.WORKS, "")
+    for machine, device in (
+        (spec, "virtio-serial-pci,ioeventfd=off"),
+        (replace(spec, accelerator=kvm), "virtio-serial-pci"),
+    ):
+        argv = qemu_argv(machine, console=tmp_path / "c", channels=[7, 8, 9], monitor=6)
+        assert device in argv
 
 
 def test_kernel_command_line(spec: MachineSpec, tmp_path: Path) -> None:
