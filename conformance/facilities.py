@@ -25,6 +25,8 @@ _FIXED = 0x100022
 _CODE, _LICENSE = SCRATCH + 256, SCRATCH + 512
 _NO_COMMAND = 1000
 _PARANOID = "/proc/sys/kernel/perf_event_paranoid"
+# The highest number that a processor could have (drivers/base/cpu.c:kernel_max).
+_LAST_PROCESSOR = "/sys/devices/system/cpu/kernel_max"
 _KPROBE = f"{tracefs.KPROBES}/{_GAUGE}"
 _SIGKILL = 9
 # include/trace/events/sched.h: there in every kernel with tracing.
@@ -44,6 +46,7 @@ _PROMISES = {
     Facility.EPROBES: {_KPROBES},
     Facility.HIST: {"CONFIG_HIST_TRIGGERS=y"},
     Facility.SNAPSHOT: {"CONFIG_TRACER_SNAPSHOT=y"},
+    Facility.SMP: {"CONFIG_SMP=y"},
 }
 
 
@@ -83,11 +86,13 @@ def facilities_of(channel: Channel) -> frozenset[Facility]:
             ["slurp", tracefs.SNAPSHOT, PAGE],
             # Without room for its answer: EFAULT, where it is there and allowed.
             sys_call("io_uring_setup", 1, 0),
+            ["slurp", _LAST_PROCESSOR, PAGE],
         ],
     )
     channel.call("", [["kill", _GAUGE, _SIGKILL]])
     _, paranoid, command, _, _, _, loaded, probed, _, *others = map(_errno, results)
-    eprobed, _, hist, snapshot, ring = others
+    eprobed, _, hist, snapshot, ring, _ = others
+    last = bytes.fromhex(results[-1]["data"] or "")
     found = {
         Facility.PERF: not paranoid,
         Facility.BPF: command != ENOSYS,
@@ -97,6 +102,7 @@ def facilities_of(channel: Channel) -> frozenset[Facility]:
         Facility.EPROBES: not eprobed,
         Facility.HIST: not hist,
         Facility.SNAPSHOT: not snapshot,
+        Facility.SMP: last.strip() not in (b"", b"0"),
     }
     return frozenset(facility for facility, there in found.items() if there)
 

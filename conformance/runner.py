@@ -59,8 +59,8 @@ class Guest(Channel, Protocol):
         """
         ...
 
-    def pristine(self) -> None:
-        """Become a kernel in which nothing has happened."""
+    def pristine(self, processors: int = 1) -> None:
+        """Become a kernel of so many processors in which nothing has happened."""
         ...
 
 
@@ -113,6 +113,8 @@ class Runner:
         self._explain = explain
         self._inserted = UserModules(inserted, explain)
         self._guest: Guest | None = None
+        # How many the guest has: a new one has one.
+        self._processors = 1
         self._janitor: Janitor | None = None
         self._surroundings: Surroundings | None = None
         self._crew: Crew | None = None
@@ -217,12 +219,15 @@ class Runner:
         if self._anew and self._serial > 1:
             self._lost = True
         guest, janitor = self._ready(self._kernel)
+        self._check(case.facilities, guest)
+        if case.processors != self._processors:
+            self._processors, self._lost = case.processors, True
+            guest, janitor = self._ready(self._kernel)
         if case.isolation in (Isolation.GLOBAL, Isolation.FATAL) and not janitor.wait_until_new(
             _CLEAN
         ):
-            guest.pristine()
+            guest.pristine(self._processors)
             guest, janitor = self._ready(self._kernel, renewed=True)
-        self._check(case.facilities, guest)
         # Before the module: what the kernel says to that is of the case that wants it.
         attempt.mark = guest.mark(case_id)
         self._load(case.module, janitor)
@@ -240,7 +245,7 @@ class Runner:
             self._guest = supply()
             renewed = True
         elif self._lost:
-            self._guest.pristine()
+            self._guest.pristine(self._processors)
             renewed = True
         self._lost = False
         if renewed or self._janitor is None:

@@ -325,7 +325,7 @@ class Machine:
     def wait_ready(self, deadline: object) -> None:
         pass
 
-    def pristine(self) -> None:
+    def pristine(self, processors: int = 1) -> None:
         pass
 
 

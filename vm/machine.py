@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -64,6 +64,7 @@ class Machine:
         self.spec = spec
         self.directory = directory
         self.console = Console(directory / "console.log")
+        self._snapshots = snapshots
         self._states = States(spec, snapshots)
         self._power: Power | None = None
         self._booted_at = 0
@@ -218,9 +219,15 @@ class Machine:
             return False
         return not any(found.kind in FATAL for found in self.console.findings(self._booted_at))
 
-    def pristine(self) -> None:
-        """Give this machine a kernel with nothing in it; every actor is gone.  Raises as boot."""
+    def pristine(self, cpus: int | None = None) -> None:
+        """Give this machine a kernel with nothing in it; every actor is gone.  Raises as boot.
+
+        It has as many processors as before, or ``cpus``.
+        """
         self._stop()
+        if cpus not in (None, self.spec.cpus):
+            self.spec = replace(self.spec, cpus=cpus or 1)
+            self._states = States(self.spec, self._snapshots)
         self._start()
         self.wait_ready(self.deadline(_BOOT, "agent after a reboot"))
 

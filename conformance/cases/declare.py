@@ -62,6 +62,8 @@ class Facility(StrEnum):
     EPROBES = "eprobes"
     HIST = "hist"
     SNAPSHOT = "snapshot"
+    # A guest of two processors.
+    SMP = "smp"
 
     @property
     def option(self) -> str:
@@ -78,6 +80,7 @@ _OPTION = {
     Facility.EPROBES: "CONFIG_PROBE_EVENTS",
     Facility.HIST: "CONFIG_HIST_TRIGGERS",
     Facility.SNAPSHOT: "CONFIG_TRACER_SNAPSHOT",
+    Facility.SMP: "CONFIG_SMP",
 }
 
 
@@ -111,6 +114,11 @@ class Case:
     def surface(self) -> str:
         """The first part of the id."""
         return self.id.partition(".")[0]
+
+    @property
+    def processors(self) -> int:
+        """How many processors its guest has."""
+        return 2 if Facility.SMP in self.facilities else 1
 
     def applies(self, profile: Profile) -> bool:
         """Whether kernels of a profile are judged by this case."""

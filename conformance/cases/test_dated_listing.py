@@ -39,7 +39,7 @@ def test_directories_of_any_name(ue: UserEvents) -> None:
     switch="listing_ends_with_einval",
 )
 def test_listing_ends_with_einval(ue: UserEvents) -> None:
-    """A listing ends at a name with a slash: EIO as everywhere, and EINVAL since 6.17."""
+    """A listing ends at a name with a slash: EIO as everywhere, and EINVAL since 7.1."""
     ue.open_data().register(ue.name() + "/")
     directory = Directory(ue.process, EVENTS, ue.prefix)
     assert directory.names() == []

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from conformance.program.operations import Observation
+from conformance.program.race import fits
 
 Memory = Mapping[tuple[str, int], bytes | None]
 
@@ -20,7 +21,8 @@ class Answer:
 
     ``value`` None means that the number is not compared.  ``memory`` is the content of
     the watched ranges afterwards; None stands for memory that cannot be read.
-    ``example`` is what the model as a kernel says where content is not compared.
+    ``example`` is what the model as a kernel says where content is not compared.  What was
+    ``counted`` in a race need only be among what ``data`` allows.
     """
 
     value: int | None
@@ -28,6 +30,7 @@ class Answer:
     data: bytes | None = None
     memory: Memory = field(default_factory=dict)
     example: bytes | None = None
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ def differences(answer: Answer, seen: Observation) -> list[Difference]:
         found.append(Difference("errno", answer.errno or "success", seen.errno or "success"))
     elif answer.value is not None and answer.value != seen.value:
         found.append(Difference("value", str(answer.value), str(seen.value)))
-    if answer.data is not None and not answer.errno and answer.data != (seen.data or b""):
+    if answer.data is not None and not answer.errno and not _fits(answer, seen.data or b""):
         found.append(Difference("data", _text(answer.data), _text(seen.data or b"")))
     for (actor, address), content in seen.watched:
         expected = answer.memory[actor, address]
@@ -54,6 +57,12 @@ def differences(answer: Answer, seen: Observation) -> list[Difference]:
             where = f"memory {actor} {address:#x}"
             found.append(Difference(where, _hex(expected), _hex(content)))
     return found
+
+
+def _fits(answer: Answer, data: bytes) -> bool:
+    if answer.counted and answer.data is not None:
+        return fits(answer.data.decode(), data.decode())
+    return answer.data == data
 
 
 def _text(data: bytes) -> str:

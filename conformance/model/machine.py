@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from conformance.abi.profiles import Profile
-from conformance.model import kernel_events, tracefs
+from conformance.model import kernel_events, racing, tracefs
 from conformance.model.bpf_syscalls import choices
 from conformance.model.envelope import Answer, Difference, differences
 from conformance.model.errors import Errno, TooManyStates
@@ -19,6 +19,7 @@ from conformance.model.syscalls import perform
 from conformance.model.world import FixUp, Release, Remove, Transition, World
 from conformance.program import operations as op
 from conformance.program import rights
+from conformance.program.race import Race
 
 # Pending work of one program, squared: programs settle long before.
 MOST_STATES = 256
@@ -121,16 +122,29 @@ def _candidates(
     before: Kinds = _ANYTHING if isinstance(operation, _ABOUT_EVENTS) else FixUp
     reachable = [each for world in _reachable(worlds, before) for each in choices(world, operation)]
     for world in reachable:
+        if isinstance(operation, Race):
+            for raced, end in racing.outcomes(world, operation, _step):
+                for after in _reachable([end], FixUp) if watches else [end]:
+                    candidates.append(_Candidate(_watching(raced, after, watches), after))
+            continue
         overtaken = _overtaken(world, operation)
         answer = perform(world, operation)
         if overtaken is not None:
-            memory = {(w.actor, w.address): _watched(overtaken, w) for w in watches}
-            candidates.append(_Candidate(Answer(-1, "ENODEV", None, memory), overtaken))
+            refused = Answer(-1, "ENODEV")
+            candidates.append(_Candidate(_watching(refused, overtaken, watches), overtaken))
         for after in _reachable([world], FixUp) if watches else [world]:
-            memory = {(w.actor, w.address): _watched(after, w) for w in watches}
-            complete = replace(answer, memory=memory)
-            candidates.append(_Candidate(complete, after))
+            candidates.append(_Candidate(_watching(answer, after, watches), after))
     return candidates
+
+
+def _step(world: World, operation: op.Operation) -> list[tuple[Answer, World]]:
+    """What one step of a race may be answered, and what becomes of the state."""
+    return [(each.answer, each.world) for each in _candidates([world], operation, ())]
+
+
+def _watching(answer: Answer, world: World, watches: Sequence[op.Watch]) -> Answer:
+    """An answer with the memory that is watched, as it is in a state."""
+    return replace(answer, memory={(w.actor, w.address): _watched(world, w) for w in watches})
 
 
 def _overtaken(world: World, operation: op.Operation) -> World | None:

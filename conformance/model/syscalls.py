@@ -18,6 +18,7 @@ from conformance.model import (
     listing,
     mapping,
     perf,
+    racing,
     registration,
     rfc,
     rights,
@@ -34,6 +35,7 @@ from conformance.model.world import World
 from conformance.program import operations as op
 from conformance.program import ring, views
 from conformance.program.operations import View
+from conformance.program.race import Add
 from conformance.program.tasks import Read32, Write32
 
 # An `id` as the model as a kernel has it: with few behind it.
@@ -343,6 +345,7 @@ _HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     # What 32-bit tasks do alike.
     Read32: _read,
     Write32: _write,
+    Add: racing.add,
     **tasks.HANDLERS,
     **mapping.HANDLERS,
     **rights.HANDLERS,

@@ -253,11 +253,11 @@ class MachineGuest:
         self._reported = start if any(each.after for each in reports) else None
         return reports
 
-    def pristine(self) -> None:
+    def pristine(self, processors: int = 1) -> None:
         """See conformance.runner.Guest."""
         self._keep_counters()
         with self._boots.counted():
-            self._machine.pristine()
+            self._machine.pristine(processors)
             self._check_kernel()
         self._looked = None
         self._marked = ""

@@ -66,20 +66,20 @@ def ordered(
 
     Suspects go last: were it chance that the run died in one, it is not chance twice.
     Cases that begin on a system without events come one after the other, so that the system
-    has to be emptied once.  Of the others the longest come first: guests side by side then end
-    at about the same time.
+    has to be emptied once; those that want two processors go last.  Of the others the longest
+    come first: guests side by side then end at about the same time.
     """
     found = list(items)
     if seed is not None:
         random.Random(seed).shuffle(found)
     gone, last = frozenset(earlier.ended), frozenset(earlier.suspects)
 
-    def key(item: Item) -> tuple[bool, bool, float]:
+    def key(item: Item) -> tuple[bool, int, bool, float]:
         case, case_id = case_of(item)
         suspected = case_id in last
         if seed is not None:
-            return suspected, False, 0.0
+            return suspected, 0, False, 0.0
         longest = -earlier.seconds.get(case_id, _UNKNOWN)
-        return suspected, case.isolation not in _SHARED, longest
+        return suspected, case.processors, case.isolation not in _SHARED, longest
 
     return sorted((item for item in found if case_of(item)[1] not in gone), key=key)

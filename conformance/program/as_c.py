@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 
-from conformance.program import mapping, rights_as_c, tasks, tasks_as_c, tracing
+from conformance.program import mapping, race, rights_as_c, tasks, tasks_as_c, tracing
 from conformance.program import operations as op
 
 _OPEN_FLAGS = ("O_WRONLY", "O_RDWR", "O_APPEND", "O_TRUNC", "O_CREAT", "O_NONBLOCK", "O_CLOEXEC")
@@ -44,6 +44,17 @@ def _call(operation: op.Operation) -> str:
             return f"memcpy(buffer, (void *){address:#x}, {length})"
         case op.Mmap() | op.Munmap() | op.Mprotect():
             return _memory(operation)
+        case race.Race(tracks=tracks):
+            first, *others = map(_track, tracks)
+            return " || ".join(
+                [
+                    first,
+                    *(f"{each.actor}: {one}" for each, one in zip(tracks[1:], others, strict=True)),
+                ]
+            )
+        case race.Add(address=address, amount=amount, times=times):
+            added = f"__atomic_fetch_add((int *){address:#x}, {amount}, __ATOMIC_SEQ_CST)"
+            return f"for (int n = 0; n < {times}; n++) {added}"
         case tasks.TaskOperation():
             return tasks_as_c.statement(operation)
         case mapping.MappingOperation():
@@ -56,6 +67,11 @@ def _call(operation: op.Operation) -> str:
             return f'stat("{path}", &st)'
         case _:
             return _descriptor(operation)
+
+
+def _track(track: race.Track) -> str:
+    steps = " ".join(f"{_call(step)};" for step in track.steps)
+    return f"for (int i = 0; i < {track.passes}; i++) {{ {steps} }}"
 
 
 def _descriptor(operation: op.Operation) -> str:

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any
 
 from conformance.program.operations import Operation
+from conformance.program.race import Race
 
 # Names that programs make up themselves look like t00012_name (see sut.user_events); the
 # tracepoint of a multi-format event has a number behind it that the whole system counts.
@@ -25,7 +26,16 @@ def encode(operation: Operation) -> dict[str, Any]:
     shown: dict[str, Any] = {"op": type(operation).__name__}
     for field in fields(operation):
         value = getattr(operation, field.name)
-        if isinstance(value, bytes):
+        if isinstance(operation, Race) and field.name == "tracks":
+            value = [
+                {
+                    "actor": track.actor,
+                    "passes": track.passes,
+                    "steps": list(map(encode, track.steps)),
+                }
+                for track in operation.tracks
+            ]
+        elif isinstance(value, bytes):
             value = {"hex": value.hex()}
         elif isinstance(value, Enum):
             value = value.value

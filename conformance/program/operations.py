@@ -28,7 +28,9 @@ class View(StrEnum):
     # The bodies of trace lines: what follows the time stamp.  Of a record that is dumped
     # its payload, as hexadecimal bytes.
     RECORDS = "records"
-    # The same of all trace lines, whoever's; the number of a type that is unknown is left out.
+    # The same, each once and sorted: who recorded first, and how often, is left open.
+    DISTINCT = "distinct"
+    # The bodies of all trace lines, whoever's; the number of a type that is unknown is left out.
     BODIES = "bodies"
     # The counts of per_cpu/cpuN/stats, without bytes and times.
     COUNTS = "counts"

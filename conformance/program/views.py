@@ -50,6 +50,9 @@ def read(operation: ReadFile, data: bytes) -> bytes:
             return _without_id(data)
         case View.RECORDS:
             return _records(data, (operation.prefix,), operation.sizes)
+        case View.DISTINCT:
+            records = _records(data, (operation.prefix,), operation.sizes)
+            return b"".join(sorted(set(records.splitlines(keepends=True))))
         case View.BODIES:
             bodies = _records(data, ("",), operation.sizes)
             return _UNKNOWN_TYPE.sub(b"Unknown type N", bodies)

@@ -15,7 +15,7 @@ import socket
 from collections.abc import Sequence
 
 from conformance.abi.perf import PERF_FLAG_FD_CLOEXEC
-from conformance.program import mapping, page, rights, tasks, tracing
+from conformance.program import mapping, page, race, rights, tasks, tracing
 from conformance.program import operations as op
 from conformance.sut import mapping_calls, rights_calls, task_calls
 
@@ -121,6 +121,8 @@ def calls_of(operation: op.Operation) -> list[Call]:
             return [["put_fd", address, slot]]
         case op.Mmap() | op.Munmap() | op.Mprotect():
             return [_memory_call(operation)]
+        case race.Race(tracks=tracks):
+            return [["race", [_track_call(track) for track in tracks]]]
         case tasks.TaskOperation():
             return task_calls.calls_of(operation)
         case mapping.MappingOperation():
@@ -129,6 +131,14 @@ def calls_of(operation: op.Operation) -> list[Call]:
             return list(rights_calls.calls_of(operation))
         case _:
             return _tracing_calls(operation) or [_descriptor_call(operation)]
+
+
+def _track_call(track: race.Track) -> Call:
+    """What one task does in a race: every step is one call.  Raises ValueError."""
+    calls = [call for step in track.steps for call in calls_of(step)]
+    if len(calls) != len(track.steps):
+        raise ValueError(f"a step of several calls in a race: {track.steps!r:.200}")
+    return [track.actor, track.passes, calls]
 
 
 def _tracing_calls(operation: op.Operation) -> list[Call]:

@@ -79,7 +79,7 @@ class ModelExecutor:
             self._model.settle()
         answer = self._model.step(operation, watches)[0]
         watched = tuple(answer.memory.items())
-        data = answer.example if answer.data is None else answer.data
+        data = answer.data if answer.example is None else answer.example
         seen = Observation(answer.value or 0, answer.errno, data, watched)
         self._model.narrow(operation, seen)
         return seen

@@ -6,6 +6,7 @@ user_events.
 
 from __future__ import annotations
 
+import json
 import stat
 from collections.abc import Mapping, Sequence
 from errno import errorcode
@@ -13,7 +14,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from conformance.program import operations as op
-from conformance.program import page, rights, ring, tasks, tracing, views
+from conformance.program import page, race, rights, ring, tasks, tracing, views
 from conformance.sut import rights_calls
 from conformance.sut.calls import STAT_MODE, Call, calls_of
 from conformance.sut.crew import Crew, Hand
@@ -79,7 +80,7 @@ class GuestExecutor:
     def _batch(
         self, hand: Hand, batch: list[op.Operation], watches: Sequence[op.Watch]
     ) -> list[op.Observation]:
-        for operation in batch:
+        for operation in (step for each in batch for step in race.steps_of(each)):
             if isinstance(operation, op.Fork):
                 self._hands[operation.child] = self._crew.child()
             elif isinstance(operation, tasks.Clone):
@@ -94,8 +95,9 @@ class GuestExecutor:
             mine = [next(results) for _ in calls]
             seen.append(_observation(operation, mine, watches))
             hand.note(operation, ok=seen[-1].ok)
-            if isinstance(operation, (op.Exit, tasks.ExitTask, tasks.Die)):
-                del self._hands[operation.actor]
+            for step in race.steps_of(operation):
+                if isinstance(step, (op.Exit, tasks.ExitTask, tasks.Die)):
+                    del self._hands[step.actor]
         return seen
 
     def _by_hand(self, operation: op.Operation) -> op.Operation:
@@ -105,6 +107,14 @@ class GuestExecutor:
         if isinstance(operation, tasks.Clone):
             child = self._name(operation.child)
             return tasks.Clone(self._name(operation.actor), child, operation.flags)
+        if isinstance(operation, race.Race):
+            tracks = [
+                race.Track(
+                    self._name(each.actor), tuple(map(self._by_hand, each.steps)), each.passes
+                )
+                for each in operation.tracks
+            ]
+            return race.Race(self._name(operation.actor), tuple(tracks))
         return operation
 
     def _name(self, actor: str) -> str:
@@ -162,6 +172,9 @@ def _observation(
         number, pid, _ = results
         type_ = _number(bytes.fromhex(number["data"] or ""))
         data = page.shown(data or b"", type_, pid["value"], operation.sizes).encode()
+    elif isinstance(operation, race.Race):
+        tallies = race.raw_tallies(json.loads(data or b"[]"))
+        value, data = 0, race.told(operation, tallies).encode()
     elif isinstance(operation, op.Stat):
         value = stat.S_IMODE(int.from_bytes((data or b"")[STAT_MODE], "little"))
         data = None

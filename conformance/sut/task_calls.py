@@ -9,7 +9,7 @@ import socket
 import struct
 from collections.abc import Sequence
 
-from conformance.program import tasks
+from conformance.program import race, tasks
 
 Call = Sequence[object]
 
@@ -29,6 +29,8 @@ _MSG_CMSG_CLOEXEC = 0x40000000
 def calls_of(operation: tasks.TaskOperation) -> list[Call]:
     """The generic calls that perform an operation."""
     match operation:
+        case race.Add(address=address, amount=amount, times=times):
+            return [["add", address, amount, times]]
         case tasks.Clone(actor=maker, child=child, flags=flags):
             # A name with a stroke in it is that of a task.
             return [["task", child, maker if "/" in maker else None, flags]]

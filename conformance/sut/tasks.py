@@ -7,7 +7,7 @@ import mmap
 from conformance.program import operations as op
 from conformance.program import tasks
 from conformance.program.operations import Observation
-from conformance.program.tasks import THREAD, VFORK
+from conformance.program.tasks import THREAD, VFORK, Clone
 from conformance.sut.data_file import DataFile
 from conformance.sut.lockstep import Lockstep
 from conformance.sut.places import PAGE, READ_WRITE
@@ -46,6 +46,18 @@ class Task(Process):
     def fork_task(self) -> Task:
         """fork(2)."""
         return self.make(0)
+
+    def cloning(self, flags: int = 0) -> Clone:
+        """clone(2), to be done in a race; ``adopt`` the child then."""
+        return Clone(self.actor, self._ue.next_actor(), flags)
+
+    def adopt(self, made: Clone) -> Task:
+        """The child that was made in a race."""
+        return _task(self._ue, self, made.child)
+
+    def unwatch(self, actor: str) -> None:
+        """Look at the memory of a task no more: it ends."""
+        self._lockstep.unwatch(actor)
 
     def execute(self, path: str = "") -> Observation:
         """execve(2) of a path, or of a program that goes on as this task, with fresh memory."""
@@ -138,8 +150,12 @@ def first_task(ue: UserEvents) -> Task:
 
 def _make(ue: UserEvents, maker: Process, flags: int) -> Task:
     child = ue.next_actor()
+    ue.lockstep.run(Clone(maker.actor, child, flags))
+    return _task(ue, maker, child)
+
+
+def _task(ue: UserEvents, maker: Process, child: str) -> Task:
     lockstep = ue.lockstep
-    lockstep.run(tasks.Clone(maker.actor, child, flags))
     for watch in lockstep.watches_of(maker.actor):
         lockstep.watch(child, watch.address, watch.length)
     return Task(ue, lockstep, child, maker)

@@ -154,6 +154,10 @@ class Tracefs:
         prefix = self.prefix if name is None else f"{name}:"
         return self._records(self.path("trace"), View.RECORDS, prefix, self.sizes)
 
+    def distinct_records(self) -> list[str]:
+        """The same, each once and in the order of the alphabet: of those who recorded at once."""
+        return self._records(self.path("trace"), View.DISTINCT, self.prefix, self.sizes)
+
     def records_and_stacks(self) -> list[str]:
         """The same, with "<stack trace>" where the stack of the kernel was recorded."""
         return self._records(self.path("trace"), View.STACKS, self.prefix, self.sizes)

@@ -9,13 +9,20 @@ import os
 import pytest
 from hypothesis import given
 
-from conformance.program import codec, mapping, rights, tasks, tracing
+from conformance.program import codec, mapping, race, rights, tasks, tracing
 from conformance.program import operations as op
 from conformance.program.as_c import literal, statement
 from conformance.program.operations import Operation, View
 from tests.conformance.generated import READ_WRITE, STEADY, programs
 from tests.conformance.variants import Outcome
 
+RACE = race.Race(
+    "p1",
+    (
+        race.Track("p1", (op.Close("p1", 4), race.Add("p1", 0x1000, 5, 2)), 3),
+        race.Track("p2", (op.Close("p2", 5),)),
+    ),
+)
 EXAMPLES: dict[str, Operation] = {
     "p1: /* new process */;": op.Spawn("p1"),
     "p1: p2 = fork();": op.Fork("p1", "p2"),
@@ -89,6 +96,11 @@ EXAMPLES: dict[str, Operation] = {
     "p1: fd5 = SCM_RIGHTS(recvmsg(fd4, &message, MSG_CMSG_CLOEXEC));": tasks.ReceiveDescriptor(
         "p1", 4, 5
     ),
+    "p1: for (int i = 0; i < 3; i++) { close(fd4); for (int n = 0; n < 2; n++) "
+    "__atomic_fetch_add((int *)0x1000, 5, __ATOMIC_SEQ_CST); } || "
+    "p2: for (int i = 0; i < 1; i++) { close(fd5); };": RACE,
+    "p1: for (int n = 0; n < 1; n++) "
+    "__atomic_fetch_add((int *)0x1000, 5, __ATOMIC_SEQ_CST);": race.Add("p1", 0x1000, 5),
     "p1: mremap((void *)0x1000, 0x1000, 0x1000, MREMAP_MAYMOVE | MREMAP_FIXED, 0x3000);": (
         mapping.Mremap("p1", 0x1000, 0x1000, 0x3000)
     ),
@@ -196,3 +208,37 @@ def test_the_course_of_a_program_begins_like_that_of_one_that_ended_early() -> N
     assert codec.identify(again)[1][2:] != whole[2:]
     storm = files_of(*["t00001_e"] * (codec.COURSE + 50))
     assert len(codec.identify(storm)[1]) == 2 * codec.COURSE
+
+
+# Races
+
+
+def test_what_a_race_told_is_read_again() -> None:
+    tallies = [[{"EBADF": 2, "8": 1, "10": 4}, {"0": 3}], [{race.OTHERS: 1}]]
+    text = race.told(RACE, tallies)
+    assert text == "p1.0: 8 *1, 10 *4, EBADF *2\np1.1: 0 *3\np2.0: others *1\n"
+    assert race.tallies(text) == tallies
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("p1.0: 0 *3\np1.1: 0 *3\np2.0: 0 *1\n", True),
+        ("p1.0: 0 *1, EBADF *2\np1.1: 0 *3\np2.0: 0 *1\n", True),
+        # Another answer, one too few, one track too few, another track.
+        ("p1.0: 0 *2, EIO *1\np1.1: 0 *3\np2.0: 0 *1\n", False),
+        ("p1.0: 0 *2\np1.1: 0 *3\np2.0: 0 *1\n", False),
+        ("p1.0: 0 *3\np1.1: 0 *3\n", False),
+        ("p1.0: 0 *3\np1.1: 0 *3\np3.0: 0 *1\n", False),
+    ],
+)
+def test_what_a_race_told_fits_what_is_allowed(text: str, fits: bool) -> None:
+    may = race.allowed(RACE, [[["EBADF", "0"], ["0"]], [["0"]]])
+    assert may == "p1.0: 0|EBADF *3\np1.1: 0 *3\np2.0: 0 *1\n"
+    assert race.fits(may, text) is fits
+
+
+def test_the_steps_of_a_race_are_in_its_digest() -> None:
+    other = race.Race("p1", (RACE.tracks[0], race.Track("p2", (op.Close("p2", 6),))))
+    assert codec.digest([RACE]) != codec.digest([other])
+    assert json.dumps(codec.encode(RACE)).count('"op"') == 4

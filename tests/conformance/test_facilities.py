@@ -15,6 +15,7 @@ from conformance.outcome import Outcome as Came
 from conformance.outcome import SkipReason
 from conformance.program import operations as op
 from conformance.program.operations import View
+from conformance.program.race import Race
 from conformance.program.tracing import SubmitWrite
 from conformance.runner import Runner
 from conformance.sut import tracefs
@@ -61,6 +62,8 @@ def used(program: Sequence[op.Operation]) -> Iterator[Facility]:
                     yield Facility.BPF_TRACING
             case op.WriteFile(path=tracefs.KPROBE_EVENTS):
                 yield Facility.KPROBES
+            case Race():
+                yield Facility.SMP
             case SubmitWrite():
                 yield Facility.IO_URING
             case op.WriteFile(path=tracefs.DYNAMIC_EVENTS, data=data) if data.startswith(b"e:"):
@@ -103,6 +106,7 @@ def test_what_another_implies_is_not_declared() -> None:
     assert twice == []
 
 
+LAST_PROCESSOR = "/sys/devices/system/cpu/kernel_max"
 # Files that are there with what a case may use, and nothing else is.
 MISSING = (
     [PARANOID],
@@ -119,6 +123,8 @@ class Full(Guest):
         result = super()._result(call)
         if call[:2] == ["sys", IO_URING_SETUP]:
             result["errno"] = EFAULT
+        if call[1:2] == [LAST_PROCESSOR]:
+            result["data"] = b"63\n".hex()
         return result
 
 
@@ -180,6 +186,6 @@ def test_a_configuration_promises() -> None:
     assert promised_by(lines) == {Facility.PERF, Facility.BPF}
     lines += ["CONFIG_HIST_TRIGGERS=y", "CONFIG_TRACER_SNAPSHOT=y"]
     assert promised_by([*lines, "CONFIG_IO_URING=y"]) >= {*promised_by(lines), Facility.IO_URING}
-    lines += ["CONFIG_IO_URING=y", "CONFIG_KPROBE_EVENTS=y"]
+    lines += ["CONFIG_IO_URING=y", "CONFIG_KPROBE_EVENTS=y", "CONFIG_SMP=y"]
     assert promised_by(lines) == set(Facility)
     assert promised_by([]) == set()

@@ -29,7 +29,7 @@ class Machine:
         self.trouble: VmError | None = None
         self.boots = 0
 
-    def pristine(self) -> None:
+    def pristine(self, processors: int = 1) -> None:
         self.boots += 1
         if self.trouble is not None:
             raise self.trouble

@@ -78,7 +78,7 @@ class Guest:
     def reports(self, since: int) -> list[Report]:
         return [Report("warn", line, f"warn:{line}") for line in self._console[self._from(since) :]]
 
-    def pristine(self) -> None:
+    def pristine(self, processors: int = 1) -> None:
         self._console.append("booting")
 
     @staticmethod
@@ -241,7 +241,7 @@ class Taintable(Guest):
             result["data"] = self.tainted.encode().hex()
         return result
 
-    def pristine(self) -> None:
+    def pristine(self, processors: int = 1) -> None:
         self.renewed += 1
 
 

@@ -96,7 +96,7 @@ class Guest:
         found = [line for line in self._console[since:] if line.startswith("WARNING: ")]
         return [Report("warn", line, f"warn:{line}") for line in found]
 
-    def pristine(self) -> None:
+    def pristine(self, processors: int = 1) -> None:
         self.boots += 1
 
 

@@ -22,14 +22,16 @@ import json, os, sys
 from vm.guest.driver import Driver
 driver = Driver({1: os.open("/dev/null", os.O_RDWR)}, os.dup(0))
 seen = []
-for name, *call in json.loads(sys.argv[1]):
-    seen.append(driver.make(name, *call[1:]) if call[0] == "task" else driver.via(name, call))
+own = {"task": driver.make, "race": lambda _, tracks: driver.race(tracks)}
+for name, form, *rest in json.loads(sys.argv[1]):
+    seen.append(own[form](name, *rest) if form in own else driver.via(name, [form, *rest]))
 driver.end()
 print(json.dumps([(value, errno, data and data.hex()) for value, errno, data in seen]))
 """
 THREAD = task.CLONE_VM | 0x200 | task.CLONE_FILES | 0x800 | task.CLONE_THREAD
 GETPID, GETTID = ["sys", 39, [], None], ["sys", 186, [], None]
 CLOSE, WRITE = ["sys", 3, [{"fd": 1}], None], ["sys", 1, [{"fd": 1}, {"in": "4142"}, 2], None]
+CLOSE_NOTHING = ["sys", 3, [800], None]
 BAD_DESCRIPTOR, MISSING = [-1, 9, None], [-1, 2, None]
 
 
@@ -70,6 +72,9 @@ def test_the_numbers_in_the_code_are_those_of_the_driver() -> None:
         (f"{task.CALL64}", "CALL64"),
         (f"{task.CALL32}", "CALL32"),
         (f"{task.CLONE}", "CLONE"),
+        (f"{task.RACE}", "RACE"),
+        (f"{task.TALLIED}", "TALLIED"),
+        (f"-{task.STEP}", "STEP"),
     ):
         (line,) = [each for each in text.splitlines() if each.endswith(f"# {name}")]
         assert line.partition("#")[0].rstrip().endswith(f", {value}")
@@ -138,3 +143,72 @@ def test_a_leader_ends_before_its_thread_and_all_end_together() -> None:
         ["c", "die"],
     )
     assert seen[3:] == [[0, 0, None], [2, 0, None], [0, 0, None]]
+
+
+MEMORY = 0x2000_0000
+MAP = ["sys", 9, [MEMORY, 4096, 3, 0x22, (1 << 64) - 1, 0], None]
+
+
+def raced(seen: list[Any]) -> Any:
+    """What a race told: how often which answer, by track and call."""
+    return json.loads(bytes.fromhex(seen[2]))
+
+
+def test_a_race_counts_answers_and_loses_no_addition() -> None:
+    *_, seen, memory = driven(
+        ["a", "task", None, 0],
+        ["a", *MAP],
+        ["b", "task", "a", THREAD],
+        [
+            "",
+            "race",
+            [
+                ["a", 5000, [["add", MEMORY, 1, 1], CLOSE_NOTHING]],
+                ["b", 3000, [["add", MEMORY, 65536, 2]]],
+            ],
+        ],
+        ["a", "peek", MEMORY, 8],
+    )
+    assert raced(seen) == [[[[5000, 0]], [[5000, -9]]], [[[3000, 0]]]]
+    assert memory[2] == (5000 + 6000 * 65536).to_bytes(8, "little").hex()
+
+
+def test_of_many_answers_four_are_told_apart() -> None:
+    # Descriptors that nobody closes have other numbers each time.
+    dup = ["sys", 32, [{"fd": 1}], None]
+    *_, seen = driven(["a", "task", None, 0], ["", "race", [["a", 9, [dup]]]])
+    ((tally,),) = raced(seen)
+    assert [count for count, _ in tally] == [1, 1, 1, 1, 5]
+    assert tally[-1][1] is None
+
+
+def test_a_descriptor_of_a_race_is_kept() -> None:
+    dup = ["sys", 32, [{"fd": 1}], 7]
+    *_, seen, written = driven(
+        ["a", "task", None, 0],
+        ["", "race", [["a", 1, [dup]]]],
+        ["a", "sys", 1, [{"fd": 7}, {"in": "4142"}, 2], None],
+    )
+    assert raced(seen) == [[[[1, 0]]]]
+    assert written == [2, 0, None]
+
+
+def test_children_of_a_race_are_tasks_and_who_ends_in_one_is_gone() -> None:
+    (first, *_), _, _, seen, (pid, *_), written = driven(
+        ["a", "task", None, 0],
+        ["a", *MAP],
+        ["b", "task", "a", THREAD],
+        [
+            "",
+            "race",
+            [
+                ["a", 1, [["task", "c", "a", 0], ["task", "d", "a", THREAD]]],
+                ["b", 1, [["add", MEMORY, 1, 1], ["exit_task", 0]]],
+            ],
+        ],
+        ["c", *GETPID],
+        ["d", *WRITE],
+    )
+    assert raced(seen) == [[[[1, 0]], [[1, 0]]], [[[1, 0]], [[1, 0]]]]
+    assert pid != first
+    assert written == [2, 0, None]

@@ -86,6 +86,7 @@ class Actor:
             "exit": self._exit,
             "task": self._task,
             "via": self._via,
+            "race": self._race,
             "end_tasks": self._end_tasks,
         }
 
@@ -280,6 +281,11 @@ class Actor:
         if self._driver is None:
             raise BadCall(f"no task named {name!r}")
         return self._driver.via(name, call)
+
+    def _race(self, tracks: list[list[Any]]) -> Outcome:
+        if self._driver is None:
+            raise BadCall("there are no tasks for a race")
+        return self._driver.race(tracks)
 
     def _end_tasks(self) -> Outcome:
         return self._driver.end() if self._driver else (0, 0, None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 from errno import EBADF, EFAULT
 
 from vm.guest import syscalls
 from vm.guest.actor import BadCall, NoSlot, numbers
+from vm.guest.race import Track
 from vm.guest.task import CALL32, COUNT, MAILBOXES_FD, Mailboxes, Task, shares_descriptors
 
 TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
@@ -46,18 +48,27 @@ class Driver:
 
     def make(self, name: str, maker: str | None, flags: int) -> Outcome:
         """A task, of another or of the actor itself: its id is the value."""
+        task = self.expect(name, maker, flags)
+        try:
+            task.make(None if maker is None else self._tasks[maker])
+        except OSError:
+            self.forget(name)
+            raise
+        if maker is None and not shares_descriptors(flags):
+            # A port can be opened once: who comes after us must find it closed.
+            task.call(_SYS_CLOSE, self._port)
+        return task.tid, 0, None
+
+    def expect(self, name: str, maker: str | None, flags: int) -> Task:
+        """Room for a task that is about to be made."""
         taken = {task.number for task in self._tasks.values()}
         free = [number for number in range(1, COUNT) if number not in taken]
         if name in self._tasks or not free:
             raise BadCall(f"no room for a task {name!r}")
-        task = Task(self._mailboxes, free[0], None if maker is None else self._tasks[maker], flags)
-        self._tasks[name] = task
+        task = self._tasks[name] = Task(self._mailboxes, free[0], flags)
         shared = shares_descriptors(flags)
         self._slots[name] = self._slots[maker] if shared else dict(self._slots[maker])
-        if maker is None and not shared:
-            # A port can be opened once: who comes after us must find it closed.
-            task.call(_SYS_CLOSE, self._port)
-        return task.tid, 0, None
+        return task
 
     def via(self, name: str, call: list[Any]) -> Outcome:
         """One call, performed by a task."""
@@ -66,6 +77,22 @@ class Driver:
         except (KeyError, IndexError, TypeError):
             raise BadCall(f"no such task or call: {name!r} {call!r:.200}") from None
         return form(task, name, *call[1:])
+
+    def race(self, tracks: list[list[Any]]) -> Outcome:
+        """Several tasks at once, each with its calls so many times over; all begin together.
+
+        The data says for every call of every track how often it had which answer.
+        """
+        begun = [Track(self, self._tasks[name], name, *rest) for name, *rest in tracks]
+        self._mailboxes.gate().value = len(begun)
+        for track in begun:
+            track.begin()
+        told = json.dumps([track.end() for track in begun]).encode()
+        return len(told), 0, told
+
+    def slots_of(self, name: str) -> dict[int, int]:
+        """The descriptors of a task, by slot."""
+        return self._slots[name]
 
     def end(self) -> Outcome:
         """End all tasks."""
@@ -135,23 +162,24 @@ class Driver:
     def _exit(self, task: Task, name: str, status: int) -> Outcome:
         task.leave(status & 0xFF, alone=False)
         self._await_threads(task)
-        return self._forget(name)
+        return self.forget(name)
 
     def _exit_task(self, task: Task, name: str, status: int) -> Outcome:
         task.leave(status & 0xFF, alone=True)
-        return self._forget(name)
+        return self.forget(name)
 
     def _die(self, task: Task, name: str) -> Outcome:
         task.kill()
         self._await_threads(task)
-        return self._forget(name)
+        return self.forget(name)
 
     def _await_threads(self, ended: Task) -> None:
         for task in self._tasks.values():
             if task.pid == ended.pid:
                 task.wait()
 
-    def _forget(self, name: str) -> Outcome:
+    def forget(self, name: str) -> Outcome:
+        """A task is gone."""
         del self._tasks[name], self._slots[name]
         return 0, 0, None
 

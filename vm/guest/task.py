@@ -37,30 +37,48 @@ STUB = bytes.fromhex(
     "488b1c24b809000000bf00000070be00000400ba0300000041ba1100000041b884030000"  # start
     "4531c90f0548c1e30e4c8d241831c0"
     "498944244041c70424000000004c89e7be01000000ba01000000b8ca0000000f05"  # answer
-    "418b042483f801744683f802741883f80374664c89e731f689c24531d2b8ca0000000f05ebda"  # serve
+    "418b042483f801744f83f802742183f803746f83f8040f848f000000"  # serve
+    "4c89e731f689c24531d2b8ca0000000f05ebd1"
     "418b442408418b5c2410418b4c2418418b542420418b742428418b7c2430418b6c2438"  # call32
-    "cd804898eb90"
-    "498b442408498b7c2410498b742418498b5424204d8b5424284d8b4424304d8b4c2438"  # call64
-    "0f05e966ffffff"
-    "498b7c241031f631d24531d24531c0b8380000000f054885c00f8547ffffff"  # clone
-    "4d8b642418e95effffff"
+    "cd804898eb87"
+    "498b442408498b7c2410498b742418498b5424204d8b5424284d8b4424304d8b4c24380f05"  # call64
+    "e95dffffff"
+    "498b7c241031f631d24531d24531c0b8380000000f054885c00f853effffff"  # clone
+    "4d8b642418e955ffffff"
+    "4d8b6c24104d8b742420f041ff0ef39041833e007ff8498b5c24184d8b7c2408"  # race
+    "488b03488b7b08488b7310488b53184c8b53204c8b43284c8b4b30"  # step
+    "4885c078160f054885c0751948833b3875134c8b6318e9fffeffff"
+    "f0013748ffca75f831c0"  # add
+    "4c8d7338b90400000049833e00741049394608740e4983c610ffc975eceb04"  # tell
+    "4989460849ff064883eb80"  # new
+    "49ffcf759149ffcd758231c0e999feffff"
 )
 # What a mailbox asks for; 0 is nothing, and the answer to what was asked before is there.
-CALL64, CALL32, CLONE = 1, 2, 3
+CALL64, CALL32, CLONE, RACE = 1, 2, 3, 4
 #: A mailbox: what is asked (4 bytes, 4 of padding), the number, six arguments, the answer.
 _REQUEST = struct.Struct("<8Q")
 _ANSWER = 64
 _SCRATCH = 128
+# A step of a race: a call, so many answers with how often each came, how often all others did.
+_STEP = struct.Struct("<7Q")
+TALLIED = 4
+_TALLY = struct.Struct(f"<{2 * TALLIED + 1}q")
+STEP = _STEP.size + _TALLY.size
+#: In the place of a number: add to four bytes of memory, locked.
+ADD = (1 << 64) - 1
+#: Mailbox 0 is nobody's: there is the gate of a race, the number of those that are not there yet.
+GATE = MAILBOXES
 
 CLONE_VM = 0x0000_0100
 CLONE_FILES = 0x0000_0400
 CLONE_VFORK = 0x0000_4000
 CLONE_THREAD = 0x0001_0000
 _SYS_GETPID = 39
-_SYS_EXIT = 60
+SYS_CLONE = 56
+SYS_EXIT = 60
 _SYS_GETTID = 186
 _SYS_FUTEX = 202
-_SYS_EXIT_GROUP = 231
+SYS_EXIT_GROUP = 231
 _SYS_EXECVEAT = 322
 _AT_EMPTY_PATH = 0x1000
 _AT_FDCWD = -100
@@ -93,6 +111,10 @@ class Mailboxes:
         self.memory = memoryview((ctypes.c_ubyte * length).from_address(MAILBOXES)).cast("B")
         self.enter = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint64, ctypes.c_uint64)(CODE)
 
+    def gate(self) -> ctypes.c_uint32:
+        """How many have still to come before a race begins."""
+        return ctypes.c_uint32.from_address(GATE)
+
     def _program(self) -> None:
         """The program that a task begins: the code, in a file that is in memory alone."""
         made = os.memfd_create("task")
@@ -121,29 +143,36 @@ def program() -> bytes:
 class Task:
     """One task, driven through its mailbox.  Raises TaskLost when it does not answer."""
 
-    def __init__(self, mailboxes: Mailboxes, number: int, maker: Task | None, flags: int) -> None:
-        """Make it: ``flags`` are those of clone(2); of ``maker``, or of ourselves."""
+    def __init__(self, mailboxes: Mailboxes, number: int, flags: int) -> None:
+        """``flags`` are those of clone(2); nobody has made it yet."""
         if not 0 < number < COUNT:
             raise ValueError(f"mailbox {number}: there are 1 to {COUNT - 1}")
         self._mailboxes = mailboxes
         self.number = number
         self._offset = number * MAILBOX
-        self._where = MAILBOXES + self._offset
+        self.where = MAILBOXES + self._offset
         self._used = _SCRATCH
         self.is_thread = bool(flags & CLONE_THREAD)
         # The parent of all is the supervisor, which reaps them.  Threads signal nobody.
-        flags |= 0 if self.is_thread else syscalls.CLONE_PARENT | syscalls.SIGCHLD
+        self.flags = flags | (0 if self.is_thread else syscalls.CLONE_PARENT | syscalls.SIGCHLD)
         self.tid = self.pid = 0
         self._word().value = 0
+
+    def make(self, maker: Task | None) -> None:
+        """Have it made, by another task or by ourselves.  Raises OSError."""
         if maker is None:
-            made = mailboxes.enter(flags, self._where)
+            made = self._mailboxes.enter(self.flags, self.where)
         else:
-            maker._finish()
-            maker._ask(CLONE, 0, flags, self._where)
+            maker.finish()
+            maker._ask(CLONE, 0, self.flags, self.where)
             # A parent of vfork has no answer before its child is gone.
-            made = 0 if flags & CLONE_VFORK else maker._answer()[0]
+            made = 0 if self.flags & CLONE_VFORK else maker._answer()[0]
         if made < 0:
             raise OSError(-made, os.strerror(-made))
+        self.greet()
+
+    def greet(self) -> None:
+        """Learn the ids of a task that has been made."""
         self.tid, _ = self.call(_SYS_GETTID)
         self.pid, _ = self.call(_SYS_GETPID)
 
@@ -152,9 +181,31 @@ class Task:
 
         ``kind`` CALL32 enters the kernel as 32-bit programs do, with their numbers.
         """
-        self._finish()
+        self.finish()
         self._ask(kind, number, *arguments)
         return self._answer()
+
+    def begin_race(self, steps: list[list[int]], passes: int) -> int:
+        """Have all steps, calls each, performed so many times once the gate is open.
+
+        Returns where they are; ``finish`` waits for their end.
+        """
+        packed = b"".join(
+            _STEP.pack(*call, *[0] * (7 - len(call))) + bytes(_TALLY.size) for call in steps
+        )
+        where = self.place(packed)
+        self.finish()
+        self._ask(RACE, len(steps), passes, where, GATE)
+        return where
+
+    def tally(self, where: int, step: int) -> list[tuple[int, int | None]]:
+        """How often one step of a race had which answer; the answer None is all others."""
+        raw = self.bytes_at(where + step * STEP + _STEP.size, _TALLY.size)
+        *told, others = _TALLY.unpack(raw)
+        found: list[tuple[int, int | None]] = [
+            (count, answer) for count, answer in zip(told[::2], told[1::2], strict=True) if count
+        ]
+        return found + [(others, None)] * bool(others)
 
     def place(self, content: bytes) -> int:
         """Put bytes into memory of the task's own, until clear(); where they are."""
@@ -163,7 +214,7 @@ class Task:
             raise ValueError(f"{len(content)} bytes have no room in a mailbox")
         base = self._offset + start
         self._mailboxes.memory[base : base + len(content)] = content
-        return self._where + start
+        return self.where + start
 
     def clear(self) -> None:
         """Forget what was placed."""
@@ -194,8 +245,8 @@ class Task:
 
     def leave(self, status: int, *, alone: bool) -> None:
         """exit(2) of this task ``alone``, or exit_group(2), and wait until it is gone."""
-        self._finish()
-        self._ask(CALL64, _SYS_EXIT if alone else _SYS_EXIT_GROUP, status)
+        self.finish()
+        self._ask(CALL64, SYS_EXIT if alone else SYS_EXIT_GROUP, status)
         self.wait()
 
     def kill(self) -> None:
@@ -230,7 +281,7 @@ class Task:
         return text.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
 
     def _word(self) -> ctypes.c_uint32:
-        return ctypes.c_uint32.from_address(self._where)
+        return ctypes.c_uint32.from_address(self.where)
 
     def _ask(self, kind: int, number: int, *arguments: int) -> None:
         filled = (*arguments, *(0,) * (6 - len(arguments)))
@@ -238,10 +289,10 @@ class Task:
         start = self._offset
         self._mailboxes.memory[start + 8 : start + 64] = request[8:]
         self._word().value = kind
-        syscalls.syscall(_SYS_FUTEX, self._where, _FUTEX_WAKE, 1)
+        syscalls.syscall(_SYS_FUTEX, self.where, _FUTEX_WAKE, 1)
 
-    def _finish(self) -> None:
-        """Wait for a call that had no answer when it was made: vfork."""
+    def finish(self) -> None:
+        """Wait for a call that had no answer when it was made: vfork, a race."""
         if self._word().value:
             self._answer()
 
@@ -252,8 +303,8 @@ class Task:
             if time.monotonic() > end:
                 raise TaskLost(f"task {self.tid} does not answer")
             limit = syscalls.place(_LOOK_AGAIN)
-            syscalls.syscall(_SYS_FUTEX, self._where, _FUTEX_WAIT, asked, limit)
-        value = ctypes.c_int64.from_address(self._where + _ANSWER).value
+            syscalls.syscall(_SYS_FUTEX, self.where, _FUTEX_WAIT, asked, limit)
+        value = ctypes.c_int64.from_address(self.where + _ANSWER).value
         return (-1, -value) if -4096 < value < 0 else (value, 0)
 
 

@@ -1,6 +1,9 @@
 # What a task runs: see task.py, which has it as bytes (tests/vm/test_task.py compares the two).
 # No stack is used: tasks that share memory share it too.  r12 is the task's mailbox:
 #   0 what is asked    8 number    16 to 56 six arguments    64 the answer
+# A race is asked for with how many steps there are, how often all of them, where they are, and
+# where the gate is: how many tasks have to be there before they go on.  A step has 128 bytes:
+#   0 number    8 to 48 six arguments    56 four times (how often, which answer)    120 how often others
 
 .intel_syntax noprefix
 .text
@@ -53,6 +56,8 @@ serve:
     je call32
     cmp eax, 3                  # CLONE
     je clone
+    cmp eax, 4                  # RACE
+    je race
     mov rdi, r12
     xor esi, esi                # FUTEX_WAIT
     mov edx, eax
@@ -97,3 +102,60 @@ clone:
     jnz answer
     mov r12, [r12+24]
     jmp serve
+
+race:
+    mov r13, [r12+16]
+    mov r14, [r12+32]
+    lock dec dword ptr [r14]
+gate:
+    pause
+    cmp dword ptr [r14], 0
+    jg gate
+pass:
+    mov rbx, [r12+24]
+    mov r15, [r12+8]
+step:
+    mov rax, [rbx]
+    mov rdi, [rbx+8]
+    mov rsi, [rbx+16]
+    mov rdx, [rbx+24]
+    mov r10, [rbx+32]
+    mov r8, [rbx+40]
+    mov r9, [rbx+48]
+    test rax, rax
+    js add
+    syscall
+    test rax, rax
+    jnz tell
+    cmp qword ptr [rbx], 56     # clone, which here tells the child its mailbox
+    jne tell
+    mov r12, [rbx+24]
+    jmp serve
+add:
+    lock add dword ptr [rdi], esi
+    dec rdx
+    jnz add
+    xor eax, eax
+tell:
+    lea r14, [rbx+56]
+    mov ecx, 4                  # TALLIED
+look:
+    cmp qword ptr [r14], 0
+    je new
+    cmp [r14+8], rax
+    je count
+    add r14, 16
+    dec ecx
+    jnz look
+    jmp count
+new:
+    mov [r14+8], rax
+count:
+    inc qword ptr [r14]
+    sub rbx, -128               # STEP
+    dec r15
+    jnz step
+    dec r13
+    jnz pass
+    xor eax, eax
+    jmp answer
