@@ -173,7 +173,7 @@ def read(world: World, process: Process, path: str) -> bytes | None:
             return b"%d\n" % settings.maximum(world)
         case _ if local == TRACE:
             return trace_text(world, instance)
-        case _ if path == hooking.SNAPSHOT:
+        case _ if local == hooking.SNAPSHOT:
             return trace_text(world, instance, instance.snapshot or [])
         case _ if path == foreign_probe.ATTACH:
             return _encode(foreign_probe.shown(world))
@@ -237,7 +237,7 @@ def _switch_text(world: World, file: OpenFile) -> bytes:
     name, local = instances.locate(world, file.path)
     if listening.is_enable(local):
         return listening.group_text(world, name, local)
-    return b"1\n" if name in _event_of(world, file).tracers else b"0\n"
+    return _encode(event_state.enable_text(world, _event_of(world, file).file_in(name)))
 
 
 def _event_of(world: World, file: OpenFile) -> Event:
@@ -326,16 +326,12 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
 def _event_text(world: World, event: Event, file: str, instance: str) -> bytes | None:
     match file:
         case "enable":
-            if instance == TOP:
-                return _encode(event_state.enable_text(world, event.serial))
-            return b"1\n" if instance in event.tracers else b"0\n"
+            return _encode(event_state.enable_text(world, event.file_in(instance)))
         case "format":
             return _encode(format_text.text(event, world.profile))
         case "id":
             return None
-    if instance != TOP:
-        raise NotModelled(f"reading {file} of an event in an instance")
-    hooked = hooking.event_text(event, file)
+    hooked = hooking.event_text(event.file_in(instance), file)
     if hooked is None:
         raise NotModelled(f"reading {file} of an event")
     return _encode(hooked)
@@ -344,9 +340,7 @@ def _event_text(world: World, event: Event, file: str, instance: str) -> bytes |
 def _write_event_file(world: World, event: Event, file: str, text: str, instance: str) -> None:
     if file == "enable":
         event_state.enable(world, event, instance, on=listening.switch(text))
-    elif instance != TOP:
-        raise NotModelled(f"writing {file} of an event in an instance")
-    elif not hooking.write_event(world, event, file, text):
+    elif not hooking.write_event(world, event, event.file_in(instance), file, text):
         raise NotModelled(f"writing {file} of an event")
 
 
