@@ -43,7 +43,8 @@ class EventFile:
     """struct trace_event_file: an event as one instance has it.
 
     ``soft`` counts who wants the event listened to unseen, ``shown`` is what the file `filter`
-    shows, which may be what was wrong with the last one; ``triggers`` are in the order in which they are asked, the newest first.
+    shows, which may be what was wrong with the last one; ``triggers`` are in the order in which
+    they are asked, the newest first.
     """
 
     place: Place

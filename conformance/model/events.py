@@ -117,6 +117,8 @@ class EventTable:
         self.profile = profile
         self.maximum = DEFAULT_MAX_EVENTS
         self.multi_id = 0
+        # Whether tracefs makes the directories of new events.
+        self.makes_directories = True
         # The id that the kernel gave to the only event there was, once it was looked at.
         self.first_id: int | None = None
         self._created = 0
@@ -220,7 +222,8 @@ class EventTable:
         if not self.profile.has("bpf_iter_ignored"):
             event.bpf_iter = "BPF_ITER" in (command.flags or "").split(",")
         # tracefs looks its directories up with the rights of whoever makes the event.
-        event.visible = capable or self.profile.has("events_made_as_root")
+        allowed = capable or self.profile.has("events_made_as_root")
+        event.visible = allowed and self.makes_directories
         self._add(event)
         return event
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from conformance.abi.grammar import TRACE_ENTRY_SIZE
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.places import CONFIDENTIALITY
 from conformance.program import tracing
 from conformance.program.operations import Operation
 
@@ -191,6 +192,9 @@ def make_directory(world: World, operation: tracing.MakeDirectory) -> Answer:
     name = _checked(world, operation)
     if name in world.instances:
         raise Errno("EEXIST")
+    if world.lockdown >= CONFIDENTIALITY:
+        # tracefs_create_dir() gives no reason, trace_array_create_dir() gives this one.
+        raise Errno("EINVAL")
     world.instances[name] = Instance(first_event=world.table.created)
     return Answer(0)
 

@@ -30,7 +30,7 @@ from conformance.model import (
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.instances import TOP, Instance
-from conformance.model.places import LOCKDOWN, TRACEFS
+from conformance.model.places import CONFIDENTIALITY, LOCKDOWN, TRACEFS
 from conformance.model.process import OpenFile, Process
 from conformance.model.world import World
 
@@ -111,24 +111,25 @@ def check_open(world: World, process: Process, path: str, flags: int) -> None:
     """What open(2) of a modelled path answers; O_TRUNC acts on dynamic_events."""
     _check_there(world, path)
     found = event_file(world, path)
+    _check_locked_down(world, path, found)
     if flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
         hooking.truncate(world, path, found)
     listening.check_open(world, path, flags)
-    _check_locked_down(world, path)
     if path == DYNAMIC_EVENTS and flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
         dynamic_events.release_all(world, process)
 
 
-def _check_locked_down(world: World, path: str) -> None:
+def _check_locked_down(world: World, path: str, found: tuple[Event, str] | None) -> None:
     """security_locked_down(LOCKDOWN_TRACEFS), which most files ask.
 
     Raises Errno("EPERM"), and NotModelled for files of which that is not known.
     """
-    if world.lockdown < settings.CONFIDENTIALITY or not path.startswith(TRACEFS):
+    if world.lockdown < CONFIDENTIALITY or not path.startswith(TRACEFS):
         return
-    if path in (DATA, STATUS, TRACEFS):
+    if path in (DATA, STATUS, TRACEFS) or (found is not None and found[1] in ("format", "id")):
         return
-    if path not in (DYNAMIC_EVENTS, TRACE, TRACING_ON) and not path.endswith("/enable"):
+    known = (DYNAMIC_EVENTS, TRACE, TRACING_ON, listening.SET_EVENT)
+    if found is None and path not in known and not path.endswith("/enable"):
         raise NotModelled(f"opening {path} under lockdown")
     raise Errno("EPERM")
 
