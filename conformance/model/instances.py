@@ -192,6 +192,8 @@ def make_directory(world: World, operation: tracing.MakeDirectory) -> Answer:
     name = _checked(world, operation)
     if name in world.instances:
         raise Errno("EEXIST")
+    if world.readonly:
+        raise Errno("EROFS")
     if world.lockdown >= CONFIDENTIALITY:
         # tracefs_create_dir() gives no reason, trace_array_create_dir() gives this one.
         raise Errno("EINVAL")
@@ -202,6 +204,8 @@ def make_directory(world: World, operation: tracing.MakeDirectory) -> Answer:
 def remove_directory(world: World, operation: tracing.RemoveDirectory) -> Answer:
     """rmdir(2) below tracefs: nobody listens for the instance any more."""
     name = _checked(world, operation)
+    if world.readonly:
+        raise Errno("EROFS")
     if name not in world.instances:
         raise Errno("ENOENT")
     if _is_open(world, name):

@@ -88,6 +88,8 @@ class World:
     made: list[str] = field(default_factory=list)
     namespace: Namespace = field(default_factory=Namespace)
     lockdown: int = 0
+    # Whether nothing is written to tracefs, through whichever mount (SB_RDONLY).
+    readonly: bool = False
     eprobes: list[Eprobe] = field(default_factory=list)
 
     @classmethod
