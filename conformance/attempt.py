@@ -123,7 +123,8 @@ class Attempt:
         world = self._model.world
         found = [f"instance {name}" for name in world.instances if name != TOP]
         found += ["set_event_pid"] * bool(world.top.pids)
-        return found + ["set_event_notrace_pid"] * bool(world.top.no_pids)
+        found += ["set_event_notrace_pid"] * bool(world.top.no_pids)
+        return found + ["tracefs is read-only"] * world.readonly
 
     def recorded(self) -> bool:
         """Whether the trace buffer may hold something."""

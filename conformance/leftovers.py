@@ -235,7 +235,8 @@ def _map_page() -> Call:
 
 
 def _open_data() -> Call:
-    return sys_call("openat", _AT_FDCWD, path_in(tracefs.DATA), os.O_RDWR, 0, slot=_SLOT)
+    # Not for writing, which would keep tracefs from being made read-only.
+    return sys_call("openat", _AT_FDCWD, path_in(tracefs.DATA), os.O_RDONLY, 0, slot=_SLOT)
 
 
 def _spill(path: str, text: str, flags: int = 0) -> Call:

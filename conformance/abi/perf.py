@@ -25,6 +25,9 @@ PERF_EVENT_ATTR = Layout(
         Member("config1", 56, 8),
     ),
 )
+# The structure of PERF_ATTR_SIZE_VER4, which ends with ``sample_regs_intr``, u64.
+ATTR_SIZE_WITH_REGISTERS = 104
+ATTR_REGISTERS = 96
 # The bits of ``flags``.
 ATTR_DISABLED = 1 << 0
 ATTR_INHERIT = 1 << 1
@@ -39,6 +42,7 @@ PERF_COUNT_SW_DUMMY = 9
 PERF_SAMPLE_TID = 1 << 1
 PERF_SAMPLE_PERIOD = 1 << 8
 PERF_SAMPLE_RAW = 1 << 10
+PERF_SAMPLE_REGS_INTR = 1 << 18
 
 # Every kind of record starts with struct perf_event_header: type (4), misc (2), size (2).
 PERF_RECORD_LOST = 2

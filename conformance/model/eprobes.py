@@ -87,10 +87,10 @@ class Eprobe:
         arguments = "".join(f" {each.name}={each.text}" for each in self.arguments)
         return f"e:{GROUP}/{self.name} {self.source_name}{arguments}\n"
 
-    def hit(self, world: World, event: Event, record: bytes) -> None:
+    def hit(self, world: World, record: bytes) -> None:
         """__eprobe_trace_func()"""
         shown = "".join(f" {each.shown(record, world.profile)}" for each in self.arguments)
-        world.record_text(f"{self.name}: ({self.source_name}){shown}\n")
+        world.top.record_text(f"{self.name}: ({self.source_name}){shown}\n")
 
 
 def find(world: World, name: str) -> Eprobe | None:
@@ -150,10 +150,10 @@ def switch(world: World, probe: Eprobe, *, on: bool) -> None:
     event = world.event(probe.source)
     if on:
         trigger = triggers.Trigger("eprobe", filter=probe.filter, eprobe=probe)
-        triggers.add(world, event, trigger, last=True)
+        triggers.add(world, event.file, trigger, last=True)
     else:
         found = next(each for each in event.file.triggers if each.eprobe is probe)
-        triggers.remove(world, event, found)
+        triggers.remove(world, event.file, found)
     probe.enabled = on
 
 

@@ -1,6 +1,6 @@
 """What tracers hang on an event in tracefs: filter, triggers, soft mode.
 
-Of the top instance, and of the events of user_events as of the few of the kernel's own.
+Of the events of user_events in every instance, of the few of the kernel's own at the top.
 Source: trace_events.c:__ftrace_event_enable_disable, event_enable_read;
 trace_events_filter.c:apply_event_filter.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from conformance.model import filters
 from conformance.model.definition import SPACES
-from conformance.model.errors import Errno
+from conformance.model.errors import Errno, NotModelled
 from conformance.model.filters import Filter, FilterError
 
 if TYPE_CHECKING:
@@ -40,12 +40,15 @@ Place = int | str
 
 @dataclass(slots=True, eq=False)
 class EventFile:
-    """struct trace_event_file.  ``soft`` counts who wants the event listened to unseen.
+    """struct trace_event_file: an event as one instance has it.
 
-    ``shown`` is what the file `filter` shows, which may be what was wrong with the last one;
-    ``triggers`` are in the order in which they are asked, the newest first.
+    ``soft`` counts who wants the event listened to unseen, ``shown`` is what the file `filter`
+    shows, which may be what was wrong with the last one; ``triggers`` are in the order in which
+    they are asked, the newest first.
     """
 
+    place: Place
+    instance: str = _TOP
     soft: int = 0
     soft_disabled: bool = False
     filter: Filter | None = None
@@ -63,29 +66,25 @@ class EventFile:
         return any(trigger.is_late for trigger in self.triggers)
 
 
-def file_at(world: World, place: Place) -> EventFile:
-    """The file of an event that is there."""
-    if isinstance(place, str):
-        return world.kernel_files.setdefault(place, EventFile())
-    return world.event(place).file
+def kernel_file(world: World, event: str, instance: str = _TOP) -> EventFile:
+    """The file of an event of the kernel's own, system:name."""
+    if instance != _TOP:
+        raise NotModelled(f"{event} in an instance")
+    return world.kernel_files.setdefault(event, EventFile(event))
 
 
 def enable(world: World, event: Event, instance: str, *, on: bool) -> None:
     """`enable` of an event is written, or that of all, or set_event."""
-    if instance == _TOP:
-        switch(world, event.serial, on=on)
-    else:
-        world.set_tracer(event, instance, on=on)
+    switch(world, event.file_in(instance), on=on)
 
 
-def switch(world: World, place: Place, *, on: bool, soft: bool = False) -> None:
+def switch(world: World, file: EventFile, *, on: bool, soft: bool = False) -> None:
     """The event is enabled or disabled; softly means that somebody needs it registered."""
-    file = file_at(world, place)
     if on and soft:
         file.soft += 1
         if file.soft > 1:
             return
-        file.soft_disabled = not _is_registered(world, place)
+        file.soft_disabled = not _is_registered(world, file)
     elif on:
         file.soft_disabled = False
     elif soft:
@@ -96,32 +95,31 @@ def switch(world: World, place: Place, *, on: bool, soft: bool = False) -> None:
     wanted = on or (not file.soft_disabled if soft else bool(file.soft))
     if not on:
         file.soft_disabled = bool(file.soft)
-    _register(world, place, on=wanted)
+    _register(world, file, on=wanted)
 
 
-def _is_registered(world: World, place: Place) -> bool:
-    if isinstance(place, str):
-        return place in world.kernel_enabled
-    return _TOP in world.event(place).tracers
+def _is_registered(world: World, file: EventFile) -> bool:
+    if isinstance(file.place, str):
+        return file.place in world.kernel_enabled
+    return file.instance in world.event(file.place).tracers
 
 
-def _register(world: World, place: Place, *, on: bool) -> None:
-    if isinstance(place, int):
-        world.set_tracer(world.event(place), _TOP, on=on)
+def _register(world: World, file: EventFile, *, on: bool) -> None:
+    if isinstance(file.place, int):
+        world.set_tracer(world.event(file.place), file.instance, on=on)
     elif on:
-        world.kernel_enabled.add(place)
+        world.kernel_enabled.add(file.place)
     else:
-        world.kernel_enabled.discard(place)
+        world.kernel_enabled.discard(file.place)
 
 
-def enable_text(world: World, place: Place) -> str:
+def enable_text(world: World, file: EventFile) -> str:
     """What `enable` shows: whether it records, and a star while it is wanted softly."""
-    file = file_at(world, place)
-    records = _is_registered(world, place) and not file.soft_disabled
+    records = _is_registered(world, file) and not file.soft_disabled
     return ("1" if records else "0") + ("*" if file.soft or file.soft_disabled else "") + "\n"
 
 
-def set_system_filter(world: World, system: str, text: str) -> None:
+def set_system_filter(world: World, instance: str, system: str, text: str) -> None:
     """apply_subsystem_event_filter(): all events of a system get it, or are told that they cannot.
 
     Raises Errno("ENOENT") for a system without events, which has no directory.
@@ -131,17 +129,18 @@ def set_system_filter(world: World, system: str, text: str) -> None:
         raise Errno("EINVAL")
     text = text.partition("\0")[0].rstrip(SPACES)
     for event in events:
-        event.file.filter = None
+        file = event.file_in(instance)
+        file.filter = None
         if text.lstrip(SPACES) == "0":
-            event.file.shown = _NO_FILTER
+            file.shown = _NO_FILTER
             continue
         try:
-            event.file.filter = filters.parse(text, event, world.profile)
-            event.file.shown = text
+            file.filter = filters.parse(text, event, world.profile)
+            file.shown = text
         except FilterError:
             refused = FilterError("EINVAL", _NOT_IN_ALL)
-            event.file.shown = refused.shown(text)
-            world.errors.append(refused.logged(text))
+            file.shown = refused.shown(text)
+            world.instances[instance].errors.append(refused.logged(text))
 
 
 def events_of(world: World, system: str) -> list[Event]:
@@ -152,12 +151,11 @@ def events_of(world: World, system: str) -> list[Event]:
     return found
 
 
-def set_filter(world: World, event: Event, text: str) -> None:
+def set_filter(world: World, event: Event, file: EventFile, text: str) -> None:
     """apply_event_filter(): one that is refused takes the one before away, and is shown.
 
     Raises FilterError.
     """
-    file = event.file
     if len(text) > LONGEST_TEXT:
         raise FilterError("EINVAL")
     # strstrip() cuts the end off in place, and only looks past the beginning.
@@ -170,6 +168,6 @@ def set_filter(world: World, event: Event, text: str) -> None:
         file.filter = filters.parse(text, event, world.profile)
     except FilterError as error:
         file.shown = error.shown(text)
-        world.errors.append(error.logged(text))
+        world.instances[file.instance].errors.append(error.logged(text))
         raise
     file.shown = text

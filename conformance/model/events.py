@@ -23,6 +23,8 @@ from conformance.model.jhash import bucket, bucket_bits
 
 DEFAULT_MAX_EVENTS = 32768
 _FIRST_ID = 1 << 32
+# The name of the top instance, as in ``world``.
+_TOP = ""
 # TRACE_EVENT_TYPE_MAX
 _LAST_ID = 65535
 
@@ -59,8 +61,17 @@ class Event:
     # How many eprobes there are on it.  The kernel's own count of them (trace_event_try_get_ref)
     # is a reference like others as the documentation has it.
     probes: int = 0
-    # What hangs on it in the top instance.
-    file: EventFile = field(default_factory=EventFile)
+    # What hangs on it, by instance.
+    files: dict[str, EventFile] = field(default_factory=dict)
+
+    def file_in(self, instance: str) -> EventFile:
+        """What hangs on it in an instance."""
+        return self.files.setdefault(instance, EventFile(self.serial, instance))
+
+    @property
+    def file(self) -> EventFile:
+        """What hangs on it at the top."""
+        return self.file_in(_TOP)
 
     @property
     def multi(self) -> bool:
@@ -106,6 +117,8 @@ class EventTable:
         self.profile = profile
         self.maximum = DEFAULT_MAX_EVENTS
         self.multi_id = 0
+        # Whether tracefs makes the directories of new events.
+        self.makes_directories = True
         # The id that the kernel gave to the only event there was, once it was looked at.
         self.first_id: int | None = None
         self._created = 0
@@ -209,7 +222,8 @@ class EventTable:
         if not self.profile.has("bpf_iter_ignored"):
             event.bpf_iter = "BPF_ITER" in (command.flags or "").split(",")
         # tracefs looks its directories up with the rights of whoever makes the event.
-        event.visible = capable or self.profile.has("events_made_as_root")
+        allowed = capable or self.profile.has("events_made_as_root")
+        event.visible = allowed and self.makes_directories
         self._add(event)
         return event
 

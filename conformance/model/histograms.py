@@ -16,6 +16,7 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.filters import Filter
 
 if TYPE_CHECKING:
+    from conformance.model.event_state import EventFile
     from conformance.model.events import Event
     from conformance.model.world import World
 
@@ -186,17 +187,17 @@ class Histogram:
         return f"{{ {keys} }}{' '.join(values)}\n"
 
 
-def shown(event: Event) -> str:
+def shown(file: EventFile) -> str:
     """The file `hist`."""
     texts = [
         trigger.histogram.shown(trigger.text)
-        for trigger in event.file.triggers
+        for trigger in file.triggers
         if trigger.histogram is not None
     ]
     return "\n\n".join(texts)
 
 
-def command(world: World, event: Event, text: str, *, removes: bool) -> None:
+def command(world: World, event: Event, file: EventFile, text: str, *, removes: bool) -> None:
     """event_hist_trigger_parse().  Raises Errno."""
     if not text:
         raise Errno("EINVAL")
@@ -206,10 +207,10 @@ def command(world: World, event: Event, text: str, *, removes: bool) -> None:
     wanted = triggers.Trigger("hist", histogram=_parsed(event, world, words))
     if condition:
         wanted.filter = triggers.condition_of(world, event, condition)
-    existing = next((each for each in event.file.triggers if _matches(each, wanted)), None)
+    existing = next((each for each in file.triggers if _matches(each, wanted)), None)
     if removes:
         if existing is not None:
-            triggers.remove(world, event, existing)
+            triggers.remove(world, file, existing)
         return
     action = next((word for word in words if word in ("pause", "cont", "continue", "clear")), "")
     if existing is not None:
@@ -218,7 +219,7 @@ def command(world: World, event: Event, text: str, *, removes: bool) -> None:
     if action and action != "pause":
         raise Errno("ENOENT")
     wanted.paused = action == "pause"
-    triggers.add(world, event, wanted, last=True)
+    triggers.add(world, file, wanted, last=True)
 
 
 def _matches(trigger: triggers.Trigger, other: triggers.Trigger) -> bool:

@@ -11,11 +11,13 @@ import re
 from typing import TYPE_CHECKING
 
 from conformance.abi import grammar
-from conformance.model import definition, eprobes, event_state, histograms, triggers
+from conformance.model import definition, eprobes, event_state, histograms, instances, triggers
 from conformance.model import trigger_commands as commands
 
 if TYPE_CHECKING:
+    from conformance.model.event_state import EventFile
     from conformance.model.events import Event
+    from conformance.model.instances import Instance
     from conformance.model.world import World
 
 _TRACEFS = "/sys/kernel/tracing"
@@ -28,38 +30,40 @@ _SYSTEM_FILTER = re.compile(rf"{_TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULT
 
 def truncate(world: World, path: str, found: tuple[Event, str] | None) -> None:
     """What opening a file for truncation does; ``found`` is the event it is of, and its name."""
+    instance, local = instances.locate(world, path)
     if found is not None and found[1] == "trigger":
-        commands.remove_all(world, found[0])
-    if path == ERROR_LOG:
-        world.errors.clear()
+        commands.remove_all(world, found[0].file_in(instance))
+    if local == ERROR_LOG:
+        world.instances[instance].errors.clear()
 
 
-def event_text(event: Event, file: str) -> str | None:
+def event_text(hooks: EventFile, file: str) -> str | None:
     """The text of a file of an event, None for one that is not of this module."""
     match file:
         case "filter":
-            return f"{event.file.shown}\n"
+            return f"{hooks.shown}\n"
         case "trigger":
-            return triggers.shown(event)
+            return triggers.shown(hooks)
         case "hist":
-            return histograms.shown(event)
+            return histograms.shown(hooks)
     return None
 
 
-def write_event(world: World, event: Event, file: str, text: str) -> bool:
+def write_event(world: World, event: Event, hooks: EventFile, file: str, text: str) -> bool:
     """Write a file of an event; False for one that is not of this module."""
     if file == "filter":
-        event_state.set_filter(world, event, text)
+        event_state.set_filter(world, event, hooks, text)
     elif file == "trigger":
-        commands.command(world, event, text)
+        commands.command(world, event, hooks, text)
     return file in ("filter", "trigger")
 
 
 def read(world: World, path: str) -> str | None:
     """The text of another file, None for one that is not of this module."""
-    if path == ERROR_LOG:
-        return "".join(world.errors[-_MOST_ERRORS:])
-    system = _SYSTEM_FILTER.fullmatch(path)
+    instance, local = instances.locate(world, path)
+    if local == ERROR_LOG:
+        return "".join(world.instances[instance].errors[-_MOST_ERRORS:])
+    system = _SYSTEM_FILTER.fullmatch(local)
     if system is not None:
         event_state.events_of(world, system[1])
         return event_state.SYSTEM_FILTER
@@ -71,25 +75,26 @@ def read(world: World, path: str) -> str | None:
 
 def write(world: World, path: str, text: str, flags: int) -> bool:
     """Write another file; False for one that is not of this module."""
-    system = _SYSTEM_FILTER.fullmatch(path)
+    instance, local = instances.locate(world, path)
+    system = _SYSTEM_FILTER.fullmatch(local)
     probe = eprobes.at(world, path)
     if system is not None:
-        event_state.set_system_filter(world, system[1], text)
+        event_state.set_system_filter(world, instance, system[1], text)
     elif probe is not None and probe[1] == "enable":
         eprobes.switch(world, probe[0], on=definition.parse_unsigned(text, 10) != 0)
-    elif path == SNAPSHOT:
-        _set_snapshot(world, definition.parse_unsigned(text, 10))
+    elif local == SNAPSHOT:
+        _set_snapshot(world.instances[instance], definition.parse_unsigned(text, 10))
     else:
         # What is written to error_log means nothing; opening it did.
-        return path == ERROR_LOG and bool(flags & os.O_TRUNC)
+        return local == ERROR_LOG and bool(flags & os.O_TRUNC)
     return True
 
 
-def _set_snapshot(world: World, wanted: int) -> None:
+def _set_snapshot(instance: Instance, wanted: int) -> None:
     """tracing_snapshot_write(): free the spare buffer, swap it with the other, or clear it."""
     if wanted == 0:
-        world.top.snapshot = None
+        instance.snapshot = None
     elif wanted == 1:
-        world.top.swap()
-    elif world.top.snapshot is not None:
-        world.top.snapshot.clear()
+        instance.swap()
+    elif instance.snapshot is not None:
+        instance.snapshot.clear()

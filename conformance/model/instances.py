@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from conformance.abi.grammar import TRACE_ENTRY_SIZE
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.places import CONFIDENTIALITY
 from conformance.program import tracing
 from conformance.program.operations import Operation
 
@@ -26,6 +27,8 @@ TOP = ""
 _TRACEFS = "/sys/kernel/tracing"
 _DIRECTORY = f"{_TRACEFS}/instances"
 _PATH = re.compile(rf"{_DIRECTORY}/([^/]+)(/.+)?")
+# The id of no event: of what is recorded as text alone.
+_NOBODYS = -1
 # Bytes of a page of a buffer beside its header.
 _PAGE_ROOM = 4080
 # What there is at the top only.
@@ -80,10 +83,17 @@ class Instance:
     overwrite: bool = True
     overrun: int = 0
     dropped: int = 0
+    # What `error_log` shows; the kernel keeps the last eight.
+    errors: list[str] = field(default_factory=list)
 
     def ignores(self, actor: str) -> bool:
         """Whether what a process writes is of no interest (trace_ignore_this_task)."""
         return actor in self.no_pids or (bool(self.pids) and actor not in self.pids)
+
+    def record_text(self, text: str) -> None:
+        """A record of somebody else than a user event."""
+        if self.tracing_on:
+            self.records.append(Record(_NOBODYS, b"", "", None, text))
 
     def swap(self) -> None:
         """update_max_tr(): what was recorded is in the spare buffer, and the other way round."""
@@ -182,6 +192,11 @@ def make_directory(world: World, operation: tracing.MakeDirectory) -> Answer:
     name = _checked(world, operation)
     if name in world.instances:
         raise Errno("EEXIST")
+    if world.readonly:
+        raise Errno("EROFS")
+    if world.lockdown >= CONFIDENTIALITY:
+        # tracefs_create_dir() gives no reason, trace_array_create_dir() gives this one.
+        raise Errno("EINVAL")
     world.instances[name] = Instance(first_event=world.table.created)
     return Answer(0)
 
@@ -189,11 +204,15 @@ def make_directory(world: World, operation: tracing.MakeDirectory) -> Answer:
 def remove_directory(world: World, operation: tracing.RemoveDirectory) -> Answer:
     """rmdir(2) below tracefs: nobody listens for the instance any more."""
     name = _checked(world, operation)
+    if world.readonly:
+        raise Errno("EROFS")
     if name not in world.instances:
         raise Errno("ENOENT")
     if _is_open(world, name):
         raise Errno("EBUSY")
     for event in world.table.events:
+        # clear_event_triggers(): what they are on, and what they aim at, is the instance's own.
+        event.files.pop(name, None)
         world.set_tracer(event, name, on=False)
         event.was_enabled.discard(name)
     del world.instances[name]

@@ -50,10 +50,10 @@ def is_opaque(path: str) -> bool:
 def read(world: World, path: str, event: str, file: str) -> bytes | None:
     """The text of a file of a kernel event, None before its first reading."""
     if file == "enable":
-        return event_state.enable_text(world, event).encode()
+        return event_state.enable_text(world, event_state.kernel_file(world, event)).encode()
     return world.opaque.get(path)
 
 
 def set_enabled(world: World, event: str, *, on: bool) -> None:
     """ftrace listens to a kernel event; what it records is not ours to judge."""
-    event_state.switch(world, event, on=on)
+    event_state.switch(world, event_state.kernel_file(world, event), on=on)

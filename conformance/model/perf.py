@@ -17,16 +17,24 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.kprobes import Kprobe
 from conformance.model.memory import PAGE_SIZE, Entry
 from conformance.model.perf_event import ANY_CPU, PerfEvent, Ring
+from conformance.model.places import CONFIDENTIALITY
 from conformance.model.process import OpenFile, Process
 from conformance.model.world import World
 from conformance.program import operations as op
 
 _ATTR = perf.PERF_EVENT_ATTR
 _FLAGS = perf.ATTR_DISABLED | perf.ATTR_INHERIT | perf.ATTR_EXCLUDE_KERNEL
-_SAMPLE_TYPES = perf.PERF_SAMPLE_TID | perf.PERF_SAMPLE_PERIOD | perf.PERF_SAMPLE_RAW
+_SAMPLE_TYPES = (
+    perf.PERF_SAMPLE_TID
+    | perf.PERF_SAMPLE_PERIOD
+    | perf.PERF_SAMPLE_RAW
+    | perf.PERF_SAMPLE_REGS_INTR
+)
 # Ids of events are 16 bits wide; of those that are no user event's nothing is known.
 _KERNEL_IDS = 1 << 16
 _COUNT_SIZE = 8
+# PERF_REG_X86_AX
+_FIRST_REGISTER = 1
 # No kernel has so many processors (CONFIG_NR_CPUS).
 _MOST_CPUS = 8192
 # strndup_user() of a filter.
@@ -40,6 +48,8 @@ def open_event(world: World, process: Process, operation: op.PerfEventOpen) -> O
     if not process.capable and not flags & perf.ATTR_EXCLUDE_KERNEL:
         # perf_allow_kernel(), kernel.perf_event_paranoid being 2.
         raise Errno("EACCES")
+    if sample_type & perf.PERF_SAMPLE_REGS_INTR and world.lockdown >= CONFIDENTIALITY:
+        raise Errno("EPERM")
     if operation.pid not in (0, -1):
         raise NotModelled(f"perf_event_open for process {operation.pid}")
     if operation.cpu >= _MOST_CPUS or (operation.pid == -1 and operation.cpu == ANY_CPU):
@@ -73,7 +83,7 @@ def open_event(world: World, process: Process, operation: op.PerfEventOpen) -> O
 def _attr(process: Process, address: int) -> dict[str, int]:
     """perf_copy_attr(), of a structure that asks for nothing unknown here."""
     size = int.from_bytes(process.memory.read(address + _ATTR.member("size").offset, 4), "little")
-    if size not in (0, _ATTR.size):
+    if size not in (0, _ATTR.size, perf.ATTR_SIZE_WITH_REGISTERS):
         raise NotModelled(f"a perf_event_attr of {size} bytes")
     attr = _ATTR.unpack(process.memory.read(address, _ATTR.size))
     if (attr["flags"] | attr["sample_type"]) & perf.ATTR_RESERVED:
@@ -81,7 +91,20 @@ def _attr(process: Process, address: int) -> dict[str, int]:
         raise Errno("EINVAL")
     if attr["flags"] & ~_FLAGS or attr["sample_type"] & ~_SAMPLE_TYPES or attr["read_format"]:
         raise NotModelled("a perf_event_attr with other wishes")
+    if attr["sample_type"] & perf.PERF_SAMPLE_REGS_INTR:
+        _check_registers(process, address, size)
     return attr
+
+
+def _check_registers(process: Process, address: int, size: int) -> None:
+    """perf_reg_validate(): some register has to be meant.  Raises Errno("EINVAL")."""
+    mask = 0
+    if size > perf.ATTR_REGISTERS:
+        mask = int.from_bytes(process.memory.read(address + perf.ATTR_REGISTERS, 8), "little")
+    if not mask:
+        raise Errno("EINVAL")
+    if mask != _FIRST_REGISTER:
+        raise NotModelled(f"the registers {mask:#x}")
 
 
 def _source(world: World, attr: dict[str, int]) -> tuple[int | None, Kprobe | None]:

@@ -16,6 +16,8 @@ TRACEFS = "/sys/kernel/tracing"
 # debugfs mounts tracefs there as soon as somebody looks.
 AUTOMOUNT = "/sys/kernel/debug/tracing"
 LOCKDOWN = "/sys/kernel/security/lockdown"
+# The level of lockdown that hides what the kernel traces.
+CONFIDENTIALITY = 2
 
 MAY_READ, MAY_WRITE, MAY_SEARCH = 4, 2, 1
 

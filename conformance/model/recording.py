@@ -12,7 +12,7 @@ from conformance.model import triggers
 from conformance.model.errors import NotModelled
 from conformance.model.event_state import EventFile
 from conformance.model.events import Event
-from conformance.model.instances import TOP, Instance, Record, actor_of
+from conformance.model.instances import Instance, Record, actor_of
 from conformance.model.process import Process
 from conformance.model.world import World
 
@@ -34,6 +34,7 @@ class Reservation:
     """
 
     instance: Instance
+    file: EventFile
     buffer: list[Record] | None
     waits: bool
     place: int = 0
@@ -45,27 +46,15 @@ def reserve(world: World, process: Process, event: Event, size: int) -> list[Res
     Triggers that need nothing of the record act here.
     """
     actor = actor_of(world, process)
-    found = []
-    for name in sorted(event.tracers):
-        instance = world.instances[name]
-        room = _at_the_top if name == TOP else _in_an_instance
-        found.append(room(world, instance, event, size, actor))
+    files = [event.file_in(name) for name in sorted(event.tracers)]
+    found = [_room_for(world, file, size, actor) for file in files]
     return [room for room in found if room is not None]
 
 
-def _in_an_instance(
-    world: World, instance: Instance, event: Event, size: int, actor: str
-) -> Reservation | None:
-    """Where neither filters nor triggers are modelled."""
-    if instance.ignores(actor) or not instance.tracing_on or not _fits(world, size):
-        return None
-    return _room(instance, size)
-
-
-def _room(instance: Instance, size: int) -> Reservation | None:
+def _room(instance: Instance, file: EventFile, size: int) -> Reservation | None:
     if not instance.reserve(size):
         return None
-    return Reservation(instance, instance.records, waits=False, place=len(instance.records))
+    return Reservation(instance, file, instance.records, waits=False, place=len(instance.records))
 
 
 def _fits(world: World, size: int) -> bool:
@@ -75,46 +64,42 @@ def _fits(world: World, size: int) -> bool:
     return size <= LONGEST_RECORD
 
 
-def _at_the_top(
-    world: World, instance: Instance, event: Event, size: int, actor: str
-) -> Reservation | None:
-    file = event.file
+def _room_for(world: World, file: EventFile, size: int, actor: str) -> Reservation | None:
+    instance = world.instances[file.instance]
     if file.triggers and not file.conditional:
         for trigger in list(file.triggers):
-            triggers.act(world, event, trigger, None)
+            triggers.act(world, file, trigger, None)
     if file.soft_disabled and not file.conditional:
         return None
     if instance.ignores(actor):
         return None
     if (file.soft_disabled or file.filter is not None) and size <= _LONGEST_WAITING:
-        return Reservation(instance, instance.records, waits=True)
+        return Reservation(instance, file, instance.records, waits=True)
     if instance.tracing_on:
-        return _room(instance, size) if _fits(world, size) else None
-    return Reservation(instance, None, waits=False) if file.conditional else None
+        return _room(instance, file, size) if _fits(world, size) else None
+    return Reservation(instance, file, None, waits=False) if file.conditional else None
 
 
-def commit(world: World, event: Event, room: Reservation, made: Record, *, stuck: bool) -> None:
+def commit(world: World, room: Reservation, made: Record, *, stuck: bool) -> None:
     """The record is there: triggers that want it act, it is kept or not, others act behind it."""
-    top = room.instance is world.top
-    late = _act(world, event, made.raw) if top and event.file.conditional else []
-    passes = _passes(event.file, made.raw) if top else True
-    if passes and _is_kept(room, len(made.raw)) and not stuck:
+    late = _act(world, room.file, made.raw) if room.file.conditional else []
+    if _passes(room.file, made.raw) and _is_kept(room, len(made.raw)) and not stuck:
         assert room.buffer is not None
         room.buffer.insert(len(room.buffer) if room.waits else room.place, made)
     for trigger in late:
-        triggers.act(world, event, trigger, None)
+        triggers.act(world, room.file, trigger, None)
 
 
-def _act(world: World, event: Event, raw: bytes) -> list[triggers.Trigger]:
+def _act(world: World, file: EventFile, raw: bytes) -> list[triggers.Trigger]:
     """event_triggers_call(); the triggers that are to act behind the record."""
     late = []
-    for trigger in list(event.file.triggers):
+    for trigger in list(file.triggers):
         if trigger.paused or not (trigger.filter is None or trigger.filter.matches(raw)):
             continue
         if trigger.is_post:
             late.append(trigger)
         else:
-            triggers.act(world, event, trigger, raw)
+            triggers.act(world, file, trigger, raw)
     return late
 
 

@@ -71,6 +71,9 @@ def seen(world: World, process: Process, path: str, wanted: int) -> str:
     if found.startswith(f"{TRACEFS}/") and TRACEFS.startswith(mount.root):
         # Somebody who is shown one file alone does not come by the root of tracefs.
         places.check(attributes(world, TRACEFS), who, MAY_SEARCH, directory=True)
+    if world.readonly and wanted & MAY_WRITE and found.startswith(f"{TRACEFS}/"):
+        # sb_permission(), which comes before the mode.
+        raise Errno("EROFS")
     if found == tracefs.MAXIMUM:
         places.check_sysctl(who, wanted)
     elif wanted and not who.has(Capability.DAC_OVERRIDE) and found.startswith("/sys/"):
@@ -172,10 +175,9 @@ def _mount(world: World, operation: rights.Mount) -> Answer:
     mounts = process.namespace.mounts
     if operation.flags & rights.MS_REMOUNT:
         place = max(n for n, each in enumerate(mounts) if each.target == operation.target)
-        if not operation.flags & rights.MS_BIND:
-            _apply_options(world, mounts[place].root, operation.options)
-            return Answer(0)
         readonly = bool(operation.flags & rights.MS_RDONLY)
+        if not operation.flags & rights.MS_BIND:
+            _reconfigure(world, process, mounts[place].root, operation.options, readonly=readonly)
         mounts[place] = replace(mounts[place], readonly=readonly)
         return Answer(0)
     if operation.flags & rights.MS_BIND:
@@ -203,6 +205,31 @@ def _new_root(world: World, process: Process, kind: str) -> str:
         case "securityfs":
             return _SECURITYFS
     raise NotModelled(f"mounting {kind}")
+
+
+def _reconfigure(
+    world: World, process: Process, root: str, options: str, *, readonly: bool
+) -> None:
+    """do_remount(), reconfigure_super(): of the file system, wherever it is mounted.
+
+    Raises Errno: EPERM, or EBUSY where something is open for writing.
+    """
+    if root != TRACEFS:
+        raise NotModelled(f"reconfiguring {root}")
+    if not process.credentials.has(Capability.SYS_ADMIN):
+        raise Errno("EPERM")
+    if readonly and not world.readonly and _is_written(world):
+        raise Errno("EBUSY")
+    _apply_options(world, root, options)
+    world.readonly = readonly
+
+
+def _is_written(world: World) -> bool:
+    """sb_prepare_remount_readonly(): whether a file of tracefs is open for writing."""
+    files = (file for each in world.processes.values() for file in each.slots.values())
+    return any(
+        file.path.startswith(TRACEFS) and file.flags & os.O_ACCMODE != os.O_RDONLY for file in files
+    )
 
 
 def _apply_options(world: World, root: str, options: str) -> None:
@@ -280,7 +307,8 @@ def _to_change(world: World, operation: rights.Chmod | rights.Chown) -> tuple[At
     """A file's attributes and path.  Raises Errno: EROFS, or EPERM for a sysctl."""
     process = world.process(operation.actor)
     path = seen(world, process, operation.path, 0)
-    if (process.namespace or world.namespace).find(process.root + operation.path)[1].readonly:
+    _, mount = (process.namespace or world.namespace).find(process.root + operation.path)
+    if mount.readonly or (world.readonly and path.startswith(TRACEFS)):
         raise Errno("EROFS")
     if path == tracefs.MAXIMUM:
         # proc_sys_setattr()

@@ -30,7 +30,7 @@ from conformance.model import (
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.instances import TOP, Instance
-from conformance.model.places import LOCKDOWN, TRACEFS
+from conformance.model.places import CONFIDENTIALITY, LOCKDOWN, TRACEFS
 from conformance.model.process import OpenFile, Process
 from conformance.model.world import World
 
@@ -111,24 +111,25 @@ def check_open(world: World, process: Process, path: str, flags: int) -> None:
     """What open(2) of a modelled path answers; O_TRUNC acts on dynamic_events."""
     _check_there(world, path)
     found = event_file(world, path)
+    _check_locked_down(world, path, found)
     if flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
         hooking.truncate(world, path, found)
     listening.check_open(world, path, flags)
-    _check_locked_down(world, path)
     if path == DYNAMIC_EVENTS and flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
         dynamic_events.release_all(world, process)
 
 
-def _check_locked_down(world: World, path: str) -> None:
+def _check_locked_down(world: World, path: str, found: tuple[Event, str] | None) -> None:
     """security_locked_down(LOCKDOWN_TRACEFS), which most files ask.
 
     Raises Errno("EPERM"), and NotModelled for files of which that is not known.
     """
-    if world.lockdown < settings.CONFIDENTIALITY or not path.startswith(TRACEFS):
+    if world.lockdown < CONFIDENTIALITY or not path.startswith(TRACEFS):
         return
-    if path in (DATA, STATUS, TRACEFS):
+    if path in (DATA, STATUS, TRACEFS) or (found is not None and found[1] in ("format", "id")):
         return
-    if path not in (DYNAMIC_EVENTS, TRACE, TRACING_ON) and not path.endswith("/enable"):
+    known = (DYNAMIC_EVENTS, TRACE, TRACING_ON, listening.SET_EVENT)
+    if found is None and path not in known and not path.endswith("/enable"):
         raise NotModelled(f"opening {path} under lockdown")
     raise Errno("EPERM")
 
@@ -173,7 +174,7 @@ def read(world: World, process: Process, path: str) -> bytes | None:
             return b"%d\n" % settings.maximum(world)
         case _ if local == TRACE:
             return trace_text(world, instance)
-        case _ if path == hooking.SNAPSHOT:
+        case _ if local == hooking.SNAPSHOT:
             return trace_text(world, instance, instance.snapshot or [])
         case _ if path == foreign_probe.ATTACH:
             return _encode(foreign_probe.shown(world))
@@ -237,7 +238,7 @@ def _switch_text(world: World, file: OpenFile) -> bytes:
     name, local = instances.locate(world, file.path)
     if listening.is_enable(local):
         return listening.group_text(world, name, local)
-    return b"1\n" if name in _event_of(world, file).tracers else b"0\n"
+    return _encode(event_state.enable_text(world, _event_of(world, file).file_in(name)))
 
 
 def _event_of(world: World, file: OpenFile) -> Event:
@@ -326,16 +327,12 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
 def _event_text(world: World, event: Event, file: str, instance: str) -> bytes | None:
     match file:
         case "enable":
-            if instance == TOP:
-                return _encode(event_state.enable_text(world, event.serial))
-            return b"1\n" if instance in event.tracers else b"0\n"
+            return _encode(event_state.enable_text(world, event.file_in(instance)))
         case "format":
             return _encode(format_text.text(event, world.profile))
         case "id":
             return None
-    if instance != TOP:
-        raise NotModelled(f"reading {file} of an event in an instance")
-    hooked = hooking.event_text(event, file)
+    hooked = hooking.event_text(event.file_in(instance), file)
     if hooked is None:
         raise NotModelled(f"reading {file} of an event")
     return _encode(hooked)
@@ -344,9 +341,7 @@ def _event_text(world: World, event: Event, file: str, instance: str) -> bytes |
 def _write_event_file(world: World, event: Event, file: str, text: str, instance: str) -> None:
     if file == "enable":
         event_state.enable(world, event, instance, on=listening.switch(text))
-    elif instance != TOP:
-        raise NotModelled(f"writing {file} of an event in an instance")
-    elif not hooking.write_event(world, event, file, text):
+    elif not hooking.write_event(world, event, event.file_in(instance), file, text):
         raise NotModelled(f"writing {file} of an event")
 
 

@@ -5,22 +5,22 @@ Source: trace_events_trigger.c, functions named where a rule is applied.
 
 from __future__ import annotations
 
-from conformance.model import filters, histograms, triggers
+from conformance.model import event_state, filters, histograms, triggers
 from conformance.model.definition import SPACES
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.event_state import LONGEST_TEXT
+from conformance.model.event_state import LONGEST_TEXT, EventFile
 from conformance.model.events import Event
 from conformance.model.kernel_events import KNOWN
 from conformance.model.world import World
 
 
-def remove_all(world: World, event: Event) -> None:
+def remove_all(world: World, file: EventFile) -> None:
     """Opening `trigger` for truncation: histograms go, others have no unreg_all."""
-    for trigger in [each for each in event.file.triggers if each.kind == "hist"]:
-        triggers.remove(world, event, trigger)
+    for trigger in [each for each in file.triggers if each.kind == "hist"]:
+        triggers.remove(world, file, trigger)
 
 
-def command(world: World, event: Event, text: str) -> None:
+def command(world: World, event: Event, file: EventFile, text: str) -> None:
     """event_trigger_regex_write(), trigger_process_regex().  Raises Errno."""
     if not text:
         return
@@ -36,24 +36,24 @@ def command(world: World, event: Event, text: str) -> None:
     if kind in triggers.HIST_ENABLING:
         raise NotModelled(f"the trigger {kind}")
     if kind == "hist":
-        histograms.command(world, event, rest, removes=removes)
+        histograms.command(world, event, file, rest, removes=removes)
         return
     wanted = triggers.Trigger(kind)
     parameter, condition = _separate(rest, needed=kind in triggers.ENABLING)
     if kind in triggers.ENABLING:
-        parameter = _aim(world, wanted, parameter)
+        parameter = _aim(world, file.instance, wanted, parameter)
     if removes:
-        found = next((each for each in event.file.triggers if each.is_like(wanted)), None)
+        found = next((each for each in file.triggers if each.is_like(wanted)), None)
         if found is not None:
-            triggers.remove(world, event, found)
+            triggers.remove(world, file, found)
         return
     if parameter is not None:
         wanted.count = _count(parameter)
     if condition:
         wanted.filter = triggers.condition_of(world, event, condition)
-    if any(each.is_like(wanted) for each in event.file.triggers):
+    if any(each.is_like(wanted) for each in file.triggers):
         raise Errno("EEXIST")
-    triggers.add(world, event, wanted)
+    triggers.add(world, file, wanted)
 
 
 def _separate(text: str, *, needed: bool) -> tuple[str | None, str]:
@@ -68,7 +68,9 @@ def _separate(text: str, *, needed: bool) -> tuple[str | None, str]:
     return text[:end], text[end:].lstrip(SPACES)
 
 
-def _aim(world: World, trigger: triggers.Trigger, parameter: str | None) -> str | None:
+def _aim(
+    world: World, instance: str, trigger: triggers.Trigger, parameter: str | None
+) -> str | None:
     """The event in front of the count; the count, if there is one (find_event_file)."""
     system, colon, rest = (parameter or "").partition(":")
     if not colon:
@@ -76,10 +78,10 @@ def _aim(world: World, trigger: triggers.Trigger, parameter: str | None) -> str 
     name, colon, count = rest.partition(":")
     trigger.target_name = f"{system}:{name}"
     if name in KNOWN.get(system, ()):
-        trigger.target = trigger.target_name
+        trigger.target = event_state.kernel_file(world, trigger.target_name, instance)
     else:
         try:
-            trigger.target = world.table.tracepoint(system, name).serial
+            trigger.target = world.table.tracepoint(system, name).file_in(instance)
         except Errno:
             raise Errno("EINVAL") from None
     return count if colon else None

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from conformance.model import filters
 from conformance.model.errors import Errno
-from conformance.model.event_state import Place, file_at, switch
+from conformance.model.event_state import EventFile, switch
 from conformance.model.filters import Filter
 
 if TYPE_CHECKING:
     from conformance.model.eprobes import Eprobe
     from conformance.model.events import Event
     from conformance.model.histograms import Histogram
+    from conformance.model.instances import Instance
     from conformance.model.world import World
 
 _ONOFF = ("traceon", "traceoff")
@@ -44,7 +45,7 @@ class Trigger:
     kind: str
     count: int | None = None
     filter: Filter | None = None
-    target: Place = ""
+    target: EventFile | None = None
     target_name: str = ""
     histogram: Histogram | None = None
     eprobe: Eprobe | None = None
@@ -64,7 +65,7 @@ class Trigger:
         """Whether an event has room for one of the two only (struct event_command.trigger_type)."""
         for family in (_ONOFF, ENABLING):
             if self.kind in family:
-                return other.kind in family and other.target == self.target
+                return other.kind in family and other.target is self.target
         return self.kind == other.kind
 
     @property
@@ -78,29 +79,30 @@ class Trigger:
         return f"{name}:{count}{condition}\n"
 
 
-def shown(event: Event) -> str:
+def shown(file: EventFile) -> str:
     """The file `trigger`: a line for each, newest first, or what there could be."""
-    lines = [trigger.text for trigger in event.file.triggers if trigger.kind != "eprobe"]
+    lines = [trigger.text for trigger in file.triggers if trigger.kind != "eprobe"]
     return "".join(lines) or f"# Available triggers:\n# {' '.join(KINDS)}\n"
 
 
-def add(world: World, event: Event, trigger: Trigger, *, last: bool = False) -> None:
+def add(world: World, file: EventFile, trigger: Trigger, *, last: bool = False) -> None:
     """register_trigger(), event_enable_register_trigger()."""
-    if trigger.target_name:
+    if trigger.target is not None:
         switch(world, trigger.target, on=True, soft=True)
-    if trigger.kind == "snapshot" and world.top.snapshot is None:
-        world.top.snapshot = []
-    event.file.triggers.insert(len(event.file.triggers) if last else 0, trigger)
-    if len(event.file.triggers) == 1:
-        switch(world, event.serial, on=True, soft=True)
+    instance = world.instances[file.instance]
+    if trigger.kind == "snapshot" and instance.snapshot is None:
+        instance.snapshot = []
+    file.triggers.insert(len(file.triggers) if last else 0, trigger)
+    if len(file.triggers) == 1:
+        switch(world, file, on=True, soft=True)
 
 
-def remove(world: World, event: Event, trigger: Trigger) -> None:
+def remove(world: World, file: EventFile, trigger: Trigger) -> None:
     """try_unregister_trigger(), event_enable_unregister_trigger()."""
-    event.file.triggers.remove(trigger)
-    if not event.file.triggers:
-        switch(world, event.serial, on=False, soft=True)
-    if trigger.target_name:
+    file.triggers.remove(trigger)
+    if not file.triggers:
+        switch(world, file, on=False, soft=True)
+    if trigger.target is not None:
         switch(world, trigger.target, on=False, soft=True)
 
 
@@ -112,38 +114,39 @@ def condition_of(world: World, event: Event, text: str) -> Filter:
     return filters.parse(text[len(word) + 1 :], event, world.profile)
 
 
-def act(world: World, event: Event, trigger: Trigger, record: bytes | None) -> None:
+def act(world: World, file: EventFile, trigger: Trigger, record: bytes | None) -> None:
     """data_ops_trigger()"""
-    if not _changes(world, trigger) or trigger.count == 0:
+    instance = world.instances[file.instance]
+    if not _changes(instance, trigger) or trigger.count == 0:
         return
     if trigger.count is not None:
         trigger.count -= 1
     match trigger.kind:
         case "traceon" | "traceoff":
-            world.top.tracing_on = trigger.kind == "traceon"
+            instance.tracing_on = trigger.kind == "traceon"
         case "snapshot":
-            assert world.top.snapshot is not None
-            world.top.swap()
+            assert instance.snapshot is not None
+            instance.swap()
         case "stacktrace":
-            world.record_text(STACK_TRACE)
+            instance.record_text(STACK_TRACE)
         case "enable_event" | "disable_event":
-            file = file_at(world, trigger.target)
-            file.soft_disabled = trigger.kind == "disable_event"
+            assert trigger.target is not None
+            trigger.target.soft_disabled = trigger.kind == "disable_event"
         case _ if trigger.histogram is not None:
             assert record is not None
             trigger.histogram.add(record)
         case _:
             assert trigger.eprobe is not None
             assert record is not None
-            trigger.eprobe.hit(world, event, record)
+            trigger.eprobe.hit(world, record)
 
 
-def _changes(world: World, trigger: Trigger) -> bool:
+def _changes(instance: Instance, trigger: Trigger) -> bool:
     """Whether it would change anything; one that would not is not counted."""
     match trigger.kind:
         case "traceon" | "traceoff":
-            return world.top.tracing_on != (trigger.kind == "traceon")
+            return instance.tracing_on != (trigger.kind == "traceon")
         case "enable_event" | "disable_event":
-            file = file_at(world, trigger.target)
-            return file.soft_disabled != (trigger.kind == "disable_event")
+            assert trigger.target is not None
+            return trigger.target.soft_disabled != (trigger.kind == "disable_event")
     return True

@@ -13,7 +13,7 @@ from conformance.abi.layouts import EVENT_BIT_FTRACE, EVENT_BIT_OTHER, EVENT_BIT
 from conformance.abi.profiles import Generation, Profile
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event, EventTable
-from conformance.model.instances import TOP, Instance, Record
+from conformance.model.instances import TOP, Instance
 from conformance.model.kprobes import Kprobe
 from conformance.model.memory import Page
 from conformance.model.perf_event import PerfEvent
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from conformance.model.eprobes import Eprobe
     from conformance.model.event_state import EventFile
 
-# The id of no event: of what is recorded as text alone.
-_NOBODYS = -1
 # EVENT_STATUS_*: what is attached to an event.
 STATUS_FTRACE = 1 << EVENT_BIT_FTRACE
 STATUS_PERF = 1 << EVENT_BIT_PERF
@@ -72,8 +70,6 @@ class World:
     instances: dict[str, Instance] = field(
         default_factory=lambda: {TOP: Instance(clear_trace=None)}
     )
-    # What `error_log` shows; the kernel keeps the last eight.
-    errors: list[str] = field(default_factory=list)
     # Processors on which a record for perf was begun that will never be submitted.
     perf_stuck: set[int] = field(default_factory=set)
     # Events of the kernel's own: the content of their files, fixed by the first reading,
@@ -92,6 +88,8 @@ class World:
     made: list[str] = field(default_factory=list)
     namespace: Namespace = field(default_factory=Namespace)
     lockdown: int = 0
+    # Whether nothing is written to tracefs, through whichever mount (SB_RDONLY).
+    readonly: bool = False
     eprobes: list[Eprobe] = field(default_factory=list)
 
     @classmethod
@@ -225,11 +223,6 @@ class World:
             event.tracers.remove(instance)
             self._tell(event)
             self.put(event.serial)
-
-    def record_text(self, text: str) -> None:
-        """A record of somebody else than a user event."""
-        if self.top.tracing_on:
-            self.top.records.append(Record(_NOBODYS, b"", "", None, text))
 
     def _tell(self, event: Event) -> None:
         """Look who is attached, and say so in page or words (update_enable_bit_for)."""

@@ -185,7 +185,7 @@ def record(world: World, process: Process, event: Event, payload: bytes) -> None
         _validate(event, raw)
     made = Record(event.id, raw, actor_of(world, process), process.cpu)
     for room in rooms:
-        recording.commit(world, event, room, made, stuck=_is_stuck(room.instance, process))
+        recording.commit(world, room, made, stuck=_is_stuck(room.instance, process))
     for taker in to_perf:
         taker.occur(raw)
 

@@ -19,6 +19,7 @@ from conformance.sut.tracefs import ROOT, SYSTEM
 RAW = perf.PERF_SAMPLE_RAW
 PERIOD = perf.PERF_SAMPLE_PERIOD
 TID = perf.PERF_SAMPLE_TID
+REGS = perf.PERF_SAMPLE_REGS_INTR
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Wish:
     disabled: bool = False
     inherit: bool = False
     exclude_kernel: bool = False
+    # Which registers of the kernel, as bits; with any the structure is a later, longer one.
+    registers: int = 0
 
     def packed(self, kind: int, config: int) -> bytes:
         """The structure."""
@@ -38,16 +41,19 @@ class Wish:
             | (perf.ATTR_INHERIT if self.inherit else 0)
             | (perf.ATTR_EXCLUDE_KERNEL if self.exclude_kernel else 0)
         )
-        return perf.PERF_EVENT_ATTR.pack(
+        size = perf.ATTR_SIZE_WITH_REGISTERS if self.registers else perf.PERF_EVENT_ATTR.size
+        attr = perf.PERF_EVENT_ATTR.pack(
             {
                 "type": kind,
-                "size": perf.PERF_EVENT_ATTR.size,
+                "size": size,
                 "config": config,
                 "sample_period": self.period,
                 "sample_type": self.sample_type,
                 "flags": flags,
             }
         )
+        behind = self.registers.to_bytes(8, "little").rjust(size - len(attr), b"\0")
+        return attr + behind if self.registers else attr
 
 
 # A tool that counts, without looking at any record.

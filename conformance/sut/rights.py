@@ -66,9 +66,9 @@ class Rights:
         """mount(2) of a file system."""
         return self._process.run(rights.Mount(self._actor, kind, target, kind, 0, options))
 
-    def remount(self, target: str, options: str) -> Observation:
-        """mount(2) of what is mounted there, with other options."""
-        flags = rights.MS_REMOUNT
+    def remount(self, target: str, options: str = "", *, read_only: bool = False) -> Observation:
+        """mount(2) of what is mounted there, with other options, or nothing to be written to it."""
+        flags = rights.MS_REMOUNT | (rights.MS_RDONLY if read_only else 0)
         return self._process.run(rights.Mount(self._actor, "none", target, "", flags, options))
 
     def bind(self, source: str, target: str) -> Observation:

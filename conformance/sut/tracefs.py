@@ -165,7 +165,7 @@ class Tracefs:
     def snapshot(self) -> list[str]:
         """Bodies of the lines of own events in the spare buffer; [] where there is none."""
         spare = self._lockstep.model.world.instances[self._name].snapshot or []
-        return self._records(SNAPSHOT, View.RECORDS, self.prefix, self._dumped(spare))
+        return self._records(self.path("snapshot"), View.RECORDS, self.prefix, self._dumped(spare))
 
     def _records(self, path: str, view: View, prefix: str, sizes: tuple[int, ...]) -> list[str]:
         operation = op.ReadFile(self._actor, path, view, prefix, sizes)
@@ -206,7 +206,7 @@ class Tracefs:
 
     def errors(self) -> str:
         """What `error_log` shows, without the times."""
-        return self.read(ERROR_LOG, View.ERRORS).text
+        return self.read(self.path("error_log"), View.ERRORS).text
 
     def directory(self, name: str, system: str = SYSTEM) -> EventDirectory:
         """What can be hung on an event."""
