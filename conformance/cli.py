@@ -22,7 +22,7 @@ from conformance import (
 from conformance.options import STDOUT, declare, make_absolute, open_ktap, settle
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, exit_code
-from conformance.report.ktap_stream import KtapRuns
+from conformance.report.export.ktap_stream import KtapRuns
 from conformance.resuming import recall
 from conformance.sessions import ROOT, become, decisive, session, settle_directories
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
@@ -183,7 +183,7 @@ def _resumed(arguments: argparse.Namespace) -> argparse.Namespace:
 def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> int:
     """A session, or two, for each kernel; Ctrl-C and SIGTERM end the whole."""
     from conformance.against import judge, require_patches
-    from conformance.report.github import share
+    from conformance.report.export.github import share
 
     style = ExitStyle(arguments.exit_style)
     # Before anything runs: what is wrong with the last kernel is said at once.

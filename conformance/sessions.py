@@ -15,7 +15,7 @@ from typing import IO
 
 from conformance.options import descriptors, words
 from conformance.report.exits import Ending, ExitStyle, exit_code, worst
-from conformance.report.ktap_stream import KtapRuns
+from conformance.report.export.ktap_stream import KtapRuns
 from kernels.flavours import flavour
 from vm.leash import __file__ as LEASH
 
@@ -155,7 +155,7 @@ def _command(arguments: Namespace, kernel: str | None, out: str | None) -> list[
     options = [sys.executable, "-m", "conformance.pytest_session", "conformance/cases"]
     # Nothing that lies about changes what is run.
     options += ["-c", "pyproject.toml", "--noconftest", "-p", "uevt", "-p", "xdist", "--tb=no"]
-    # What people see is ours alone: see conformance.report.live.
+    # What people see is ours alone: see conformance.report.screen.live.
     options += ["-p", "no:terminalreporter"]
     if arguments.quiet:
         options.append("-q")
