@@ -24,7 +24,7 @@ matrix: setup ## all cases on every default kernel that can be built here; a sum
 	@rm -rf results/matrix
 	@kernels=$$($(BIN)/uevt kernels list --buildable); \
 	$(BIN)/uevt run --tier full --out results/matrix $$(printf -- '--kernel %s ' $$kernels); code=$$?; \
-	$(BIN)/python -m conformance.report.summary $$(printf 'results/matrix/%s ' $$kernels) docs/results; \
+	$(BIN)/python -m conformance.report.run.summary $$(printf 'results/matrix/%s ' $$kernels) docs/results; \
 	exit $$code
 
 test: setup ## harness tests, model self-check and the run on Linux 6.12, in one pytest

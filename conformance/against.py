@@ -12,9 +12,9 @@ from typing import IO, Protocol
 from conformance.compare_command import compared, show, side
 from conformance.plugin.target import MODEL, Misplaced, check, kernel_id
 from conformance.report.exits import Ending, ExitStyle, exit_code
-from conformance.report.ktap_stream import KtapRuns
-from conformance.report.results import NAME
-from conformance.report.rundir import default_directory, link_latest, unused
+from conformance.report.export.ktap_stream import KtapRuns
+from conformance.report.run.results import NAME
+from conformance.report.run.rundir import default_directory, link_latest, unused
 
 
 class Session(Protocol):

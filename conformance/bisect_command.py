@@ -9,7 +9,7 @@ from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from conformance.report.rundir import claim, default_directory, link_latest, unused
+from conformance.report.run.rundir import claim, default_directory, link_latest, unused
 from conformance.sessions import ROOT, session, settle_directories
 from kernels.progress import StreamProgress
 from kernels.store import Store

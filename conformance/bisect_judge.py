@@ -16,8 +16,8 @@ from conformance.contract import case_modules
 from conformance.options import declare
 from conformance.outcome import CaseResult, Outcome, RunVerdict, SkipReason
 from conformance.report.exits import Ending, ExitStyle, exit_code
-from conformance.report.record import RunRecord
-from conformance.report.results import NAME, read_results
+from conformance.report.run.record import RunRecord
+from conformance.report.run.results import NAME, read_results
 from conformance.specification import surfaces
 from kernels.bisection import Answer
 from kernels.errors import HostTrouble, UserMistake

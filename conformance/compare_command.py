@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.report import configuration
-from conformance.report.brief import Brief, read_brief, same_kernel
-from conformance.report.compare import Comparison, Options, compare
+from conformance.report.comparison.compare import Comparison, Options, compare
+from conformance.report.comparison.markdown import render_markdown
+from conformance.report.comparison.page import render_page
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, exit_code
-from conformance.report.markdown import render_markdown
-from conformance.report.page import render_page
-from conformance.report.record import RunRecord
-from conformance.report.results import NAME, read_results
-from conformance.report.rundir import LATEST, find_run
-from conformance.report.stored import runs_below
+from conformance.report.history.stored import runs_below
+from conformance.report.run import configuration
+from conformance.report.run.brief import Brief, read_brief, same_kernel
+from conformance.report.run.record import RunRecord
+from conformance.report.run.results import NAME, read_results
+from conformance.report.run.rundir import LATEST, find_run
 from conformance.report.text import one_line, use_colour
 from kernels import config
 

@@ -15,14 +15,14 @@ from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectation, Expectations
 from conformance.expectations.proposal import Kernel, propose
 from conformance.expectations.review import Finding, pointless, unused
-from conformance.report.brief import same_kernel
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, exit_code
 from conformance.report.files import write_atomically
-from conformance.report.known import context_of, ran
-from conformance.report.record import KernelFacts, RunRecord
-from conformance.report.results import read_results
-from conformance.report.rundir import find_run
+from conformance.report.run.brief import same_kernel
+from conformance.report.run.known import context_of, ran
+from conformance.report.run.record import KernelFacts, RunRecord
+from conformance.report.run.results import read_results
+from conformance.report.run.rundir import find_run
 from conformance.report.text import one_line, wrapped
 from kernels.catalog import load_catalog
 from kernels.flavours import names as flavours

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, exit_code
 from conformance.report.files import write_atomically
-from conformance.report.record import RunRecord
-from conformance.report.results import read_results
-from conformance.report.rundir import find_run
+from conformance.report.run.record import RunRecord
+from conformance.report.run.results import read_results
+from conformance.report.run.rundir import find_run
 
 FORMATS = ("ktap", "kselftest", "junit", "kcidb", "github")
 """The forms there are."""
@@ -54,9 +54,9 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _rendered(form: str, records: Sequence[RunRecord]) -> str:
-    from conformance.report.junit import render_junit
-    from conformance.report.kselftest import render_kselftest
-    from conformance.report.ktap import render_ktap
+    from conformance.report.export.junit import render_junit
+    from conformance.report.export.kselftest import render_kselftest
+    from conformance.report.export.ktap import render_ktap
 
     forms = {"ktap": render_ktap, "kselftest": render_kselftest, "junit": render_junit}
     return forms[form](records)
@@ -73,7 +73,7 @@ def _read(runs: Sequence[Path]) -> list[RunRecord]:
 
 
 def _kcidb(arguments: argparse.Namespace) -> str:
-    from conformance.report.kcidb import ID, ORIGIN, Sender, render_kcidb
+    from conformance.report.export.kcidb import ID, ORIGIN, Sender, render_kcidb
 
     origin, files, build = (getattr(arguments, name) or "" for name in _SENDER)
     if not ORIGIN.fullmatch(origin):
@@ -103,7 +103,7 @@ def _is_address(text: str) -> bool:
 
 def _annotate(records: Sequence[RunRecord], out: Path | None) -> None:
     """Print the annotations, and append the summary where a workflow looks for it."""
-    from conformance.report import github
+    from conformance.report.export import github
 
     named = os.environ.get(github.SUMMARY_FILE)
     path = out or (Path(named) if named else None)

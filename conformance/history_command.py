@@ -11,9 +11,9 @@ from pathlib import Path
 
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, exit_code
-from conformance.report.history import SCHEMA, case_past, kernel_past
-from conformance.report.history_page import render_case, render_kernel, render_variants
-from conformance.report.store import Store, StoredRun
+from conformance.report.history.page import render_case, render_kernel, render_variants
+from conformance.report.history.past import SCHEMA, case_past, kernel_past
+from conformance.report.history.store import Store, StoredRun
 from conformance.report.text import one_line
 
 STORE = Path(__file__).parents[1] / "results"

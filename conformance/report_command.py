@@ -14,7 +14,7 @@ from conformance.report.exits import Ending, exit_code
 from conformance.report.files import write_atomically
 
 if TYPE_CHECKING:
-    from conformance.report.runs import Run
+    from conformance.report.matrix.runs import Run
 
 STDOUT = Path("-")
 
@@ -33,9 +33,9 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 def _report(arguments: argparse.Namespace) -> int:
     """Always 0: what the runs say about their kernels, their own exit codes have said."""
     from conformance.contract import all_cases
-    from conformance.report.findings import read_findings
-    from conformance.report.matrix import matrix
-    from conformance.report.runs import read_runs
+    from conformance.report.matrix.findings import read_findings
+    from conformance.report.matrix.runs import read_runs
+    from conformance.report.matrix.table import matrix
 
     if arguments.html == STDOUT == arguments.markdown:
         mend = "give one of them a file"
@@ -44,15 +44,15 @@ def _report(arguments: argparse.Namespace) -> int:
     found = matrix(runs, {case.id: case for case in all_cases()})
     findings = read_findings()
     if arguments.html is not None:
-        from conformance.report.html import render_html
+        from conformance.report.matrix.html import render_html
 
         _write(arguments.html, render_html(found, findings))
     if arguments.markdown is not None:
-        from conformance.report.matrix_markdown import render_markdown
+        from conformance.report.matrix.markdown import render_markdown
 
         _write(arguments.markdown, render_markdown(found, findings))
     if arguments.html is None and arguments.markdown is None:
-        from conformance.report.matrix_text import render_text
+        from conformance.report.matrix.text import render_text
         from conformance.report.text import use_colour
 
         colour = use_colour(sys.stdout, os.environ)

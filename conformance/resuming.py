@@ -9,10 +9,10 @@ from pathlib import Path
 
 from conformance.options import fill
 from conformance.outcome import Blame, CaseResult, Outcome
-from conformance.report import journal
 from conformance.report.errors import ReportError
-from conformance.report.record import KernelFacts, RunHead
-from conformance.report.replay import Journal, Running, read_head
+from conformance.report.run import journal
+from conformance.report.run.record import KernelFacts, RunHead
+from conformance.report.run.replay import Journal, Running, read_head
 
 # A case in which its run died so often is not tried once more.
 MOST_DEATHS = 2

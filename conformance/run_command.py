@@ -76,8 +76,8 @@ def _resumed(arguments: argparse.Namespace) -> argparse.Namespace:
 def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> int:
     """A session, or two, for each kernel; Ctrl-C and SIGTERM end the whole."""
     from conformance.against import judge, require_patches
-    from conformance.report.github import share
-    from conformance.report.ktap_stream import KtapRuns
+    from conformance.report.export.github import share
+    from conformance.report.export.ktap_stream import KtapRuns
 
     style = ExitStyle(arguments.exit_style)
     # Before anything runs: what is wrong with the last kernel is said at once.

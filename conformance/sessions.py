@@ -18,7 +18,7 @@ from conformance.report.exits import Ending, ExitStyle, exit_code, worst
 from vm.leash import __file__ as LEASH
 
 if TYPE_CHECKING:
-    from conformance.report.ktap_stream import KtapRuns
+    from conformance.report.export.ktap_stream import KtapRuns
 
 ROOT = Path(__file__).parents[1]
 
@@ -163,7 +163,7 @@ def _command(arguments: Namespace, kernel: str | None, out: str | None) -> list[
     options = [sys.executable, "-m", "conformance.pytest_session", "conformance/cases"]
     # Nothing that lies about changes what is run.
     options += ["-c", "pyproject.toml", "--noconftest", "-p", "uevt", "--tb=no"]
-    # What people see is ours alone: see conformance.report.live.
+    # What people see is ours alone: see conformance.report.screen.live.
     options += ["-p", "no:terminalreporter"]
     if arguments.quiet:
         options.append("-q")

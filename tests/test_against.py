@@ -12,11 +12,11 @@ import pytest
 from conformance import against, cli
 from conformance.outcome import Outcome
 from conformance.plugin.target import kernel_id
-from conformance.report.ktap_stream import KtapRuns
-from conformance.report.record import RunRecord
-from conformance.report.results import NAME, write_results
+from conformance.report.export.ktap_stream import KtapRuns
+from conformance.report.run.record import RunRecord
+from conformance.report.run.results import NAME, write_results
 from kernels.errors import UserMistake
-from tests.report.ktap_reader import read_ktap
+from tests.report.export.ktap_reader import read_ktap
 from tests.report.samples import case, run
 
 ROOT = Path(__file__).parents[1]

@@ -16,11 +16,16 @@ PACKAGES = ("conformance", "kernels", "vm")
 
 BELOW_CASES = {"conformance.abi", "conformance.program", "conformance.model", "conformance.sut"}
 JUDGING = {"conformance.expectations", "conformance.outcome", "conformance.schema"}
+# What all rooms of the report may use: what they share, and a run as data.
+RUN_AND_BELOW = {"conformance.outcome", "conformance.report", "conformance.report.run"}
+REPORTS = {"conformance.report.export", "conformance.report.matrix", "conformance.report.screen"}
 BELOW_PLUGIN = (
     BELOW_CASES
     | JUDGING
     | {"conformance.cases", "conformance.leftovers", "conformance.measured"}
-    | {"conformance.attempt", "conformance.runner", "conformance.report"}
+    | {"conformance.attempt", "conformance.runner"}
+    | RUN_AND_BELOW
+    | REPORTS
     | {"conformance.facilities", "conformance.surroundings"}
     | {"conformance.usermodules", "conformance.complaints"}
 )
@@ -53,35 +58,44 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.pages": set(),
     "conformance.specification": BELOW_CASES
     | {"conformance.cases", "conformance.contract", "conformance.pages"},
-    "conformance.report": BELOW_CASES | JUDGING | {"conformance.cases", "conformance.pages"},
-    "conformance.report_command": {"conformance.cases", "conformance.contract"}
-    | {"conformance.report", "kernels"},
+    "conformance.report": {"conformance.outcome"},
+    "conformance.report.run": JUDGING | {"conformance.abi", "conformance.report"},
+    "conformance.report.screen": RUN_AND_BELOW,
+    "conformance.report.export": RUN_AND_BELOW | {"conformance.schema"},
+    "conformance.report.history": RUN_AND_BELOW,
+    "conformance.report.comparison": RUN_AND_BELOW | JUDGING | {"conformance.report.history"},
+    "conformance.report.matrix": RUN_AND_BELOW
+    | {"conformance.abi", "conformance.cases", "conformance.pages", "conformance.schema"},
+    "conformance.report_command": {"conformance.contract", "conformance.report", "kernels"}
+    | {"conformance.report.matrix"},
     "conformance.options": {"conformance.report"},
-    "conformance.resuming": {"conformance.options", "conformance.outcome", "conformance.report"},
+    "conformance.resuming": RUN_AND_BELOW | {"conformance.options"},
     "conformance.plugin": BELOW_PLUGIN
     | {"conformance.options", "conformance.resuming", "kernels", "vm"},
-    "conformance.compare_command": {"conformance.outcome", "conformance.report", "kernels"},
-    "conformance.history_command": {"conformance.report"},
+    "conformance.compare_command": RUN_AND_BELOW
+    | {"conformance.report.comparison", "conformance.report.history", "kernels"},
+    "conformance.history_command": {"conformance.report", "conformance.report.history"},
     "conformance.expectations_command": {
         *("conformance.abi", "conformance.contract", "conformance.specification"),
-        *("conformance.expectations", "conformance.report", "kernels"),
+        *("conformance.expectations", "conformance.report", "conformance.report.run", "kernels"),
     },
-    "conformance.against": {
-        *("conformance.compare_command", "conformance.plugin", "conformance.report"),
-    },
-    "conformance.sessions": {"conformance.options", "conformance.report", "kernels", "vm"},
+    "conformance.against": RUN_AND_BELOW
+    | {"conformance.compare_command", "conformance.plugin", "conformance.report.export"},
+    "conformance.sessions": {"conformance.options", "conformance.report", "kernels", "vm"}
+    | {"conformance.report.export"},
     "conformance.pytest_session": {"conformance.plugin", "conformance.report"},
     "conformance.kernel_commands": {"conformance.report", "kernels"},
-    "conformance.export_command": {"conformance.report"},
+    "conformance.export_command": RUN_AND_BELOW | {"conformance.report.export"},
     "conformance.bisect_judge": {"conformance.abi", "conformance.cases", "conformance.contract"}
-    | {"conformance.options", "conformance.outcome", "conformance.report"}
-    | {"conformance.specification", "kernels"},
+    | {"conformance.options", "conformance.specification", "kernels"}
+    | RUN_AND_BELOW,
     "conformance.bisect_walk": {"conformance.bisect_judge", "conformance.report", "kernels"},
     "conformance.bisect_command": {"conformance.bisect_judge", "conformance.bisect_walk"}
-    | {"conformance.report", "conformance.sessions", "kernels"},
+    | {"conformance.report", "conformance.report.run", "conformance.sessions", "kernels"},
     "conformance.doctor_command": {"conformance.plugin", "conformance.report"},
     "conformance.run_command": {"conformance.against", "conformance.options", "conformance.report"}
-    | {"conformance.plugin", "conformance.resuming", "conformance.sessions", "kernels"},
+    | {"conformance.plugin", "conformance.resuming", "conformance.sessions", "kernels"}
+    | {"conformance.report.export"},
     # Commands are imported by their names, once they are asked for.
     "conformance.cli": {"conformance.report", "kernels"},
     "kernels": set(),
@@ -228,7 +242,12 @@ def test_every_package_says_what_lives_there() -> None:
         ("conformance.abi.layouts", "conformance.program.operations"),
         ("conformance.runner", "vm.machine"),
         ("conformance.cases.test_write", "conformance.plugin"),
-        ("conformance.report.terminal", "conformance.runner"),
+        ("conformance.report.screen.terminal", "conformance.runner"),
+        ("conformance.report.text", "conformance.report.run.record"),
+        ("conformance.report.run.rundir", "conformance.report.export.ktap"),
+        ("conformance.report.export.github", "conformance.report.screen.terminal"),
+        ("conformance.report.history.store", "conformance.report.comparison.compare"),
+        ("conformance.options", "conformance.report.matrix.html"),
         ("vm.guest.agent", "vm.machine"),
         ("conformance.unheard_of", "conformance.abi.layouts"),
     ],

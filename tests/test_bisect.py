@@ -18,8 +18,8 @@ from conformance import bisect_command, bisect_walk
 from conformance.bisect_judge import Chosen, NoVerdict, answer_of
 from conformance.cli import main
 from conformance.outcome import CaseResult, Outcome, SkipReason
-from conformance.report.record import RunRecord
-from conformance.report.results import NAME, write_results
+from conformance.report.run.record import RunRecord
+from conformance.report.run.results import NAME, write_results
 from kernels.bisection import Answer
 from kernels.errors import UserMistake
 from kernels.store import Store

@@ -14,12 +14,12 @@ import pytest
 from conformance.cli import main
 from conformance.export_command import FORMATS
 from conformance.outcome import Blame, Outcome, SkipReason
-from conformance.report import github
-from conformance.report.junit import render_junit
-from conformance.report.kcidb import Sender, render_kcidb
-from conformance.report.kselftest import render_kselftest
-from conformance.report.ktap import render_ktap
-from conformance.report.results import write_results
+from conformance.report.export import github
+from conformance.report.export.junit import render_junit
+from conformance.report.export.kcidb import Sender, render_kcidb
+from conformance.report.export.kselftest import render_kselftest
+from conformance.report.export.ktap import render_ktap
+from conformance.report.run.results import write_results
 from tests.report.samples import case, mixed, run
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.report import configuration
+from conformance.report.run import configuration
 from kernels.store import BuiltKernel
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -17,9 +17,9 @@ import pytest
 from kcidb_io.schema import V5_3
 
 from conformance.cli import main
-from conformance.report.results import read_results, write_results
-from tests.report.ktap_reader import read_ktap
-from tests.report.lkft_reader import read_kselftest
+from conformance.report.run.results import read_results, write_results
+from tests.report.export.ktap_reader import read_ktap
+from tests.report.export.lkft_reader import read_kselftest
 from tests.report.samples import case, head, mixed, run
 
 RECORDED = Path(__file__).resolve().parent.parent / "fixtures" / "report" / "ebusy.json"

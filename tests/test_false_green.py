@@ -24,10 +24,10 @@ from conformance.plugin import guests
 from conformance.plugin.guests import AnotherKernel, ConfigLost, MachineGuest
 from conformance.plugin.recorder import Recorder
 from conformance.plugin.target import Target, prove_accelerator
-from conformance.report import journal
 from conformance.report.errors import ReportError
-from conformance.report.record import RunRecord
-from conformance.report.results import NAME, read_results, write_results
+from conformance.report.run import journal
+from conformance.report.run.record import RunRecord
+from conformance.report.run.results import NAME, read_results, write_results
 from kernels.store import BuiltKernel
 from tests.report.samples import case, run
 from vm.accelerator import TCG

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.plugin.open_files import require_files
-from conformance.report.replay import read_journal
+from conformance.report.run.replay import read_journal
 from kernels.errors import HostTrouble
 from tests.bench.kills import ROOT, UEVT, Place
 

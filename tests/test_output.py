@@ -10,7 +10,7 @@ import pexpect
 import pytest
 
 from kernels.store import BuiltKernel
-from tests.report.ktap_reader import read_ktap
+from tests.report.export.ktap_reader import read_ktap
 
 ROOT = Path(__file__).resolve().parent.parent
 UEVT = ROOT / ".venv" / "bin" / "uevt"

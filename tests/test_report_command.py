@@ -8,8 +8,8 @@ import pytest
 
 from conformance.cli import main
 from conformance.outcome import Outcome
-from conformance.report.record import RunRecord
-from conformance.report.results import NAME, write_results
+from conformance.report.run.record import RunRecord
+from conformance.report.run.results import NAME, write_results
 from tests.report.samples import case, kernel
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.report.summary import Summary
+from conformance.report.run.summary import Summary
 from tests.conformance.variants import all_variants
 
 ROOT = Path(__file__).resolve().parents[1]

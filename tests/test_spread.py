@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.report.results import NAME
+from conformance.report.run.results import NAME
 from tests.test_false_green import DRILLS, command, drill, outcomes
 
 CASES = {"drill.dies": "PASS", **{f"drill.length.{length}": "PASS" for length in range(1, 9)}}

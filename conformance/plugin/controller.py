@@ -18,12 +18,12 @@ from conformance.plugin.order import Durations, Earlier
 from conformance.plugin.recorder import Recorder
 from conformance.plugin.target import Target
 from conformance.plugin.views import views
-from conformance.report import journal
 from conformance.report.errors import ReportError
 from conformance.report.exits import Ending, ExitStyle, ending_of, exit_code
-from conformance.report.record import RunRecord
-from conformance.report.replay import INTERRUPTED, Running
-from conformance.report.rundir import claim, default_directory, link_latest, reserved
+from conformance.report.run import journal
+from conformance.report.run.record import RunRecord
+from conformance.report.run.replay import INTERRUPTED, Running
+from conformance.report.run.rundir import claim, default_directory, link_latest, reserved
 from conformance.resuming import MOST_DEATHS, died, given_up, no_verdict
 from conformance.schema import decode
 from kernels.store import default_root

@@ -16,13 +16,15 @@ from pathlib import Path
 from conformance.outcome import CaseResult, Contradiction, Outcome
 from conformance.plugin.coverage import COUNTERS, Counted, Coverage, NoCoverage, coverage
 from conformance.plugin.target import Target
-from conformance.report import configuration, journal, junit, ktap, results
 from conformance.report.errors import ReportError
+from conformance.report.export.junit import write_junit
+from conformance.report.export.ktap import write_ktap
 from conformance.report.files import TEMPORARY, sweep, write_atomically
-from conformance.report.journal import JournalWriter
-from conformance.report.record import KernelFacts, RunHead, RunRecord
-from conformance.report.replay import read_journal
-from conformance.report.runs import COVERAGE
+from conformance.report.run import configuration, journal, results
+from conformance.report.run.journal import JournalWriter
+from conformance.report.run.record import KernelFacts, RunHead, RunRecord
+from conformance.report.run.replay import read_journal
+from conformance.report.run.rundir import COVERAGE, JUNIT, KTAP, REPORT
 from conformance.resuming import require_same
 from vm.states import BOOTED, RESTORED
 
@@ -184,14 +186,14 @@ class Recorder:
     def show(self, record: RunRecord) -> None:
         """Write the page of this run, which says what coverage.json says as well."""
         # Processes that run cases wait for their imports, and write no page.
-        from conformance.report import html
-        from conformance.report.findings import read_findings
-        from conformance.report.matrix import matrix
-        from conformance.report.runs import Run, read_covered
+        from conformance.report.matrix.findings import read_findings
+        from conformance.report.matrix.html import render_html
+        from conformance.report.matrix.runs import Run, read_covered
+        from conformance.report.matrix.table import matrix
 
         run = Run(record, covered=read_covered(self.directory))
-        page = html.render_html(matrix([run]), read_findings())
-        write_atomically(self.directory / html.NAME, page)
+        page = render_html(matrix([run]), read_findings())
+        write_atomically(self.directory / REPORT, page)
 
     def join_consoles(self) -> None:
         """Put the consoles of guests side by side into one console.log, one after the other.
@@ -239,8 +241,8 @@ class Recorder:
             configuration.keep(self._config, self.directory)
         # Until the last of them is there nobody else goes on with this run.
         results.write_results(record, self.directory / results.NAME)
-        junit.write_junit(record, self.directory / junit.NAME)
-        ktap.write_ktap(record, self.directory / ktap.NAME)
+        write_junit(record, self.directory / JUNIT)
+        write_ktap(record, self.directory / KTAP)
         self._journal.close()
         return record
 

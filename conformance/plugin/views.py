@@ -13,12 +13,12 @@ import pytest
 from conformance.cases.declare import Tier
 from conformance.expectations.loader import Expectations
 from conformance.outcome import CaseResult
-from conformance.report import github
-from conformance.report.known import stale
-from conformance.report.ktap_stream import KtapStream
-from conformance.report.live import Live
-from conformance.report.record import RunHead, RunRecord
-from conformance.report.terminal import render_summary
+from conformance.report.export import github
+from conformance.report.export.ktap_stream import KtapStream
+from conformance.report.run.known import stale
+from conformance.report.run.record import RunHead, RunRecord
+from conformance.report.screen.live import Live
+from conformance.report.screen.terminal import render_summary
 from conformance.report.text import Outlet, is_terminal, use_colour
 
 

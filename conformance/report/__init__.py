@@ -1,10 +1,10 @@
 """Keeping and rendering results: from ``RunRecord`` to files, text and exit codes.
 
-``record`` is a run as data, ``journal`` keeps cases as they end, ``results``, ``junit``
-and ``ktap`` write the files other programs read, ``kselftest``, ``kcidb`` and ``github`` render
-what others ask for, ``failure`` and ``terminal`` are for people, ``exits`` is the table of exit
-codes.  ``compare`` tells two runs apart (``page`` and ``markdown`` show it), ``history`` many of
-them, which ``store`` knows.  ``matrix`` puts runs of several kernels side by side, ``story`` is
-what there is to tell of them, and ``html``, ``matrix_markdown`` and ``matrix_text`` tell it.
+Here is what all share: ``text`` and ``markup`` for what is printed, ``files`` for what is written,
+``failure`` for one unexpected result, ``exits`` and ``errors`` for how a command ends.  ``run`` is
+a run as data, and its directory.  Above it, each for itself: ``screen`` shows a run to who
+waits for it, ``export`` writes it for other programs, ``matrix`` puts runs of several kernels
+side by side, ``history`` asks many of one kernel, and ``comparison``, which asks the history
+what is flaky, tells two apart.
 Nothing here knows how a guest boots or how a case is run.
 """

@@ -17,7 +17,7 @@ from pathlib import Path
 from conformance.options import declare
 from conformance.plugin.coverage import COUNTERS, Counted, Coverage, coverage
 from conformance.plugin.target import Target, resolve
-from conformance.report.runs import COVERAGE
+from conformance.report.run.rundir import COVERAGE
 from tests.bench import guests
 from tests.bench.__main__ import tree_of
 

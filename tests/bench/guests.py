@@ -19,7 +19,7 @@ from conformance.leftovers import ACTOR, Janitor
 from conformance.model.machine import Model
 from conformance.plugin.guests import MachineGuest
 from conformance.plugin.target import Target
-from conformance.report import journal
+from conformance.report.run import journal
 from conformance.sut.crew import Crew
 from conformance.sut.guest import GuestExecutor
 from conformance.sut.lockstep import Lockstep

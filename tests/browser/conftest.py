@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Request
 
-from conformance.report.findings import Finding
-from conformance.report.html import render_html
-from conformance.report.matrix import matrix
+from conformance.report.matrix.findings import Finding
+from conformance.report.matrix.html import render_html
+from conformance.report.matrix.table import matrix
 from tests.browser.chromium import chromium
 from tests.browser.pages import FINDING, hostile, kernels, many
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conformance.outcome import CaseResult, Evidence, Mismatch, Outcome
-from conformance.report.findings import Finding
-from conformance.report.runs import Run
-from tests.report import test_html
+from conformance.report.matrix.findings import Finding
+from conformance.report.matrix.runs import Run
+from tests.report.matrix import test_html
 from tests.report.samples import case, failure, kernel, mixed
 
 FINDING = Finding(

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.abi.profiles import profile_for
 from conformance.program.codec import digest
-from conformance.report.summary import Summary, brief
+from conformance.report.run.summary import Summary, brief
 from tests.conformance.variants import all_variants, honest
 
 DIRECTORY = Path(__file__).resolve().parents[2] / "docs" / "results"

@@ -11,8 +11,8 @@ import pytest
 from conformance.options import asked, fill, settle
 from conformance.outcome import Blame, Outcome
 from conformance.report.errors import ReportError
-from conformance.report.journal import JournalWriter
-from conformance.report.replay import Journal, Running
+from conformance.report.run.journal import JournalWriter
+from conformance.report.run.replay import Journal, Running
 from conformance.resuming import given_up, recall, require_same
 from tests.report.samples import case, head
 

@@ -17,9 +17,9 @@ from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
 from conformance.expectations.proposal import pattern_of
 from conformance.outcome import Blame, CaseResult, Mismatch, Outcome, Rerun, Which
-from conformance.report.known import stale
-from conformance.report.record import KernelFacts, RunRecord
-from conformance.report.results import NAME, write_results
+from conformance.report.run.known import stale
+from conformance.report.run.record import KernelFacts, RunRecord
+from conformance.report.run.results import NAME, write_results
 from tests.report.samples import case, contradiction, head, run
 
 P, F, XF, XP = Outcome.PASS, Outcome.FAIL, Outcome.XFAIL, Outcome.XPASS

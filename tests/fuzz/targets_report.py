@@ -7,16 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from conformance.plugin.order import Durations
-from conformance.report.compare import compare
+from conformance.report.comparison.compare import compare
+from conformance.report.comparison.page import render_page
 from conformance.report.errors import ReportError
-from conformance.report.journal import CHECK, JournalWriter, sealed
-from conformance.report.junit import render_junit
-from conformance.report.ktap import render_ktap
-from conformance.report.page import render_page
-from conformance.report.record import RunRecord
-from conformance.report.replay import read_head, read_journal
-from conformance.report.results import read_results
-from conformance.report.terminal import render_summary
+from conformance.report.export.junit import render_junit
+from conformance.report.export.ktap import render_ktap
+from conformance.report.run.journal import CHECK, JournalWriter, sealed
+from conformance.report.run.record import RunRecord
+from conformance.report.run.replay import read_head, read_journal
+from conformance.report.run.results import read_results
+from conformance.report.screen.terminal import render_summary
 from tests.fuzz.target import Target
 from tests.report.samples import contradicted, head, mixed
 

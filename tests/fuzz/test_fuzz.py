@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.outcome import CaseResult
-from conformance.report.journal import JournalWriter
-from conformance.report.replay import read_journal
+from conformance.report.run.journal import JournalWriter
+from conformance.report.run.replay import read_journal
 from kernels.diff import Diff
 from tests.conformance.generated import STEADY
 from tests.fuzz.driver import KEPT, Finding, Fuzzer, keep, kept, smaller

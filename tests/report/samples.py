@@ -19,7 +19,7 @@ from conformance.outcome import (
     Which,
     settle,
 )
-from conformance.report.record import KernelFacts, RunHead, RunRecord
+from conformance.report.run.record import KernelFacts, RunHead, RunRecord
 
 # A deadline for a single example measures the host, not the code.
 UNHURRIED = settings(deadline=None, max_examples=60)

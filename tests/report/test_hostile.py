@@ -25,15 +25,15 @@ from conformance.outcome import (
     Rerun,
     Which,
 )
-from conformance.report.compare import compare
-from conformance.report.junit import render_junit
-from conformance.report.ktap import render_ktap
-from conformance.report.ktap_stream import KtapRuns, KtapStream
-from conformance.report.live import Live
-from conformance.report.page import render_page
-from conformance.report.record import KernelFacts, RunRecord
-from conformance.report.terminal import render_summary
-from tests.report.ktap_reader import read_ktap
+from conformance.report.comparison.compare import compare
+from conformance.report.comparison.page import render_page
+from conformance.report.export.junit import render_junit
+from conformance.report.export.ktap import render_ktap
+from conformance.report.export.ktap_stream import KtapRuns, KtapStream
+from conformance.report.run.record import KernelFacts, RunRecord
+from conformance.report.screen.live import Live
+from conformance.report.screen.terminal import render_summary
+from tests.report.export.ktap_reader import read_ktap
 from tests.report.samples import case, head, run
 
 # Shrinking takes longer than all the rest, and every token is plain enough.

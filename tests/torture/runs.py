@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from conformance.outcome import Blame, Outcome
-from conformance.report.replay import read_journal
+from conformance.report.run.replay import read_journal
 from tests.drills import provoke
 from tests.torture.faults import Fault, Verdict
 from tests.torture.place import Place

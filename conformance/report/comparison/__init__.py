@@ -1,0 +1,1 @@
+"""Two runs told apart: ``compare`` finds what changed, ``page`` and ``markdown`` show it."""

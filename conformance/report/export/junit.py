@@ -1,0 +1,123 @@
+"""junit.xml: runs in JUnit's xunit2 form, as Jenkins, GitLab and others read it.
+
+The shape is that of Jenkins' xunit plugin (junit-10.xsd), pytest's ``xunit2``.  pytest's
+own ``--junitxml`` knows neither case ids nor the difference between CRASH and ERROR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+from conformance.outcome import UNEXPECTED, CaseResult, Outcome, Rerun, SkipReason
+from conformance.report.failure import adapted_line, render_failure
+from conformance.report.files import write_atomically
+from conformance.report.run.record import RunRecord, named
+from conformance.report.text import one_line
+from conformance.schema import encode
+
+RUN_CLASS = "uevt"
+RUN_NAME = "uevt.run"
+"""Class and name of the entry for what no case tells."""
+
+_TAGS = {
+    **dict.fromkeys(UNEXPECTED, "failure"),
+    Outcome.ERROR: "error",
+    Outcome.XFAIL: "skipped",
+    Outcome.SKIP: "skipped",
+}
+_COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+def write_junit(record: RunRecord, path: Path) -> None:
+    """Replace ``path`` by the run in JUnit XML.  Raises OSError."""
+    write_atomically(path, render_junit([record]))
+
+
+def render_junit(records: Iterable[RunRecord]) -> str:
+    """Runs as ``testsuite`` elements in ``testsuites``, ending with a newline.
+
+    Of several, the class names begin with that of the kernel, by which readers tell entries apart.
+    """
+    runs = named(records)
+    root = Element("testsuites", {"name": "uevt"})
+    for name, record in runs:
+        _add_suite(root, record, name, f"{one_line(name)}." if len(runs) > 1 else "")
+    root.set("time", f"{sum(record.duration_s for _, record in runs):.3f}")
+    root.set("tests", str(len(root.findall(".//testcase"))))
+    # The schema has no "skipped" here.
+    for attribute in ("failures", "errors"):
+        root.set(attribute, str(len(root.findall(f".//{_COUNTED[attribute]}"))))
+    ElementTree.indent(root, " ")
+    document: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return document.decode("utf-8") + "\n"
+
+
+def _add_suite(root: Element, record: RunRecord, name: str, prefix: str) -> None:
+    suite = SubElement(root, "testsuite", {"name": f"uevt {one_line(name)}"})
+    properties = SubElement(suite, "properties")
+    for key, value in _properties(record).items():
+        SubElement(properties, "property", {"name": one_line(key), "value": one_line(value)})
+    for case in record.cases:
+        _add_case(suite, case, prefix)
+    if record.not_built and not record.cases:
+        entry = _entry(suite, prefix + RUN_CLASS, RUN_NAME, 0.0)
+        said = one_line(record.note) or SkipReason.NOT_BUILT.sentence
+        SubElement(entry, "skipped", {"type": record.verdict.value, "message": said})
+    elif record.trouble:
+        entry = _entry(suite, prefix + RUN_CLASS, RUN_NAME, 0.0)
+        SubElement(entry, "error", {"type": "ERROR", "message": one_line(record.trouble)})
+    suite.set("tests", str(len(suite.findall("testcase"))))
+    for attribute, tag in _COUNTED.items():
+        suite.set(attribute, str(len(suite.findall(f"testcase/{tag}"))))
+    suite.set("time", f"{record.duration_s:.3f}")
+    suite.set("timestamp", one_line(record.head.started))
+
+
+def _properties(record: RunRecord) -> dict[str, str]:
+    kernel = {f"kernel.{key}": value for key, value in encode(record.head.kernel).items()}
+    host = {f"host.{key}": value for key, value in record.head.host.items()}
+    run = {
+        "suite": record.head.suite,
+        "verdict": record.verdict.value,
+        "note": record.note,
+        "contradicted": " ".join(each.override for each in record.contradictions),
+    }
+    return {key: str(value) for key, value in {**kernel, **host, **run}.items() if value}
+
+
+def _add_case(suite: Element, case: CaseResult, prefix: str) -> None:
+    entry = _entry(suite, prefix + case.surface, case.id, case.duration_s)
+    tag = _TAGS.get(case.outcome)
+    if tag:
+        message = one_line(case.reason or "; ".join(str(each) for each in case.mismatches))
+        if case.outcome is Outcome.SKIP:
+            message = f"{message}: {SkipReason(case.reason).sentence}"
+        told = SubElement(entry, tag, {"type": case.outcome.value, "message": message})
+        if tag != "skipped":
+            told.text = "\n".join(render_failure(case))
+    if case.adapted:
+        SubElement(entry, "system-out").text = one_line(adapted_line(case))
+    if case.rerun and (other := _tag_of_rerun(case, case.rerun)):
+        said = {"type": case.rerun.outcome.value, "message": one_line(case.rerun.reason)}
+        SubElement(entry, other, said)
+
+
+def _tag_of_rerun(case: CaseResult, rerun: Rerun) -> str:
+    """What the other run of a case is, as Surefire has it; "" for one that went well.
+
+    "flaky" is for cases that are right in the end; others have a failure or an error of their
+    own, beside which each further one is a "rerun".
+    """
+    error = rerun.outcome is Outcome.ERROR
+    if not error and rerun.outcome not in UNEXPECTED:
+        return ""
+    wrong = _TAGS.get(case.outcome) in ("failure", "error")
+    return f"{'rerun' if wrong else 'flaky'}{'Error' if error else 'Failure'}"
+
+
+def _entry(suite: Element, surface: str, name: str, time: float) -> Element:
+    attributes = {"classname": surface, "name": name, "time": f"{time:.3f}"}
+    return SubElement(suite, "testcase", attributes)

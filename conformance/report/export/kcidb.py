@@ -1,0 +1,279 @@
+"""Runs as a document of KCIDB, the kernel community's database of results: its schema 5.3.
+
+What a status means there is written in kcidb-io's schema, and decides what ours become:
+
+- FAIL: the test says that the tested code is faulty.  FAIL, CRASH and TIMEOUT; XFAIL too, for the
+  kernel does contradict its documentation.  That this is known, and no news, is what KCIDB has
+  issues for: such a test has an incident of an issue.
+- ERROR: the fault is the test's own.  A FAIL that is blamed on the suite, an ERROR of a case; and
+  XPASS, which is right as far as the kernel goes, and an expectation of ours that has to go: with
+  an incident that says that the issue is not present.
+- MISS: the harness did not get as far as the test.  An ERROR of host or guest, a run cut off.
+- SKIP: does not apply.  SKIP, and a kernel without user_events.  Nothing becomes DONE.
+
+Beside its cases a run is a test of its own, `user_events`: of each status the gravest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+from urllib.parse import quote
+
+from conformance.outcome import Blame, CaseResult, Outcome, RunVerdict, SkipReason
+from conformance.report.export.ktap import BAD
+from conformance.report.failure import render_failure
+from conformance.report.run.record import RunRecord, named
+from conformance.report.run.verdict import verdict_line
+from conformance.report.text import printable
+from conformance.schema import encode
+
+MAJOR, MINOR = 5, 3
+SUITE = "user_events"
+"""First part of every test's path."""
+ORIGIN = re.compile(r"[a-z0-9_]+")
+"""What the name of a CI system may be."""
+ID = re.compile(rf"{ORIGIN.pattern}:[^\0]+")
+"""What the id of an object may be."""
+EXCERPT = 16384
+"""Characters of an excerpt, by the schema; also of each part of the evidence, by us."""
+
+_DIGITS = 24
+# Files of a run, the one with the overview first.
+_FILES = ("results.ktap", "results.json", "junit.xml", "console.log")
+_LEFT_OUT = "\n[{} characters left out; results.json has them]\n"
+# NUL, and halves of surrogate pairs.
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+# Who answers for a test that is wrong, and not the kernel.
+_OURS = {Blame.MODEL, Blame.CASE, Blame.HARNESS}
+# A kernel that a patch, a tree or an image of the user's went into: results.json has no digest.
+_OWN = re.compile(r"\+|^(tree|image)-")
+
+
+class Status(StrEnum):
+    """Those of the schema, the gravest first."""
+
+    FAIL = "FAIL"
+    ERROR = "ERROR"
+    MISS = "MISS"
+    PASS = "PASS"
+    DONE = "DONE"
+    SKIP = "SKIP"
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who sends a document: ``origin`` is the name KCIDB knows the CI system by.
+
+    ``files`` is the address below which that keeps each run's files, "" for nowhere.
+    ``build`` is the id of a build that KCIDB knows already, which was judged.
+    """
+
+    origin: str
+    files: str = ""
+    build: str = ""
+
+
+def render_kcidb(records: Iterable[RunRecord], sender: Sender) -> str:
+    """Runs as a document to submit, ending with a newline.
+
+    The same run has the same ids whenever it is rendered.
+    """
+    runs = named(records)
+    found: dict[str, dict[str, Any]] = {}
+    for name, record in runs:
+        below = f"{sender.files.rstrip('/')}/{quote(name)}" if sender.files else ""
+        own = replace(sender, files=below) if len(runs) > 1 else sender
+        for kind, objects in _Run(record, own).objects().items():
+            # Builds and issues are those of several runs.
+            found.setdefault(kind, {}).update({each["id"]: each for each in objects})
+    document: dict[str, Any] = {"version": {"major": MAJOR, "minor": MINOR}}
+    document |= {kind: list(objects.values()) for kind, objects in found.items()}
+    return json.dumps(_clean(document), indent=1, allow_nan=False) + "\n"
+
+
+def status_of(case: CaseResult) -> Status:
+    """What a case's result is in the schema's words; see above."""
+    match case.outcome:
+        case Outcome.PASS:
+            return Status.PASS
+        case Outcome.SKIP:
+            return Status.SKIP
+        case Outcome.XPASS:
+            return Status.ERROR
+        case Outcome.ERROR:
+            return Status.MISS if case.blame in {Blame.HOST, Blame.GUEST} else Status.ERROR
+        case _:
+            return Status.ERROR if case.blame in _OURS else Status.FAIL
+
+
+def status_of_run(record: RunRecord) -> Status:
+    """The gravest of its cases' that are no known deviations, and of its own trouble."""
+    if record.not_built:
+        return Status.SKIP
+    found = {status_of(case) for case in record.cases if case.outcome is not Outcome.XFAIL}
+    if record.trouble:
+        found.add(Status.FAIL if record.verdict is RunVerdict.FAIL else Status.MISS)
+    order = list(Status)
+    return min(found | {Status.PASS}, key=order.index)
+
+
+class _Run:
+    """The objects of one run."""
+
+    def __init__(self, record: RunRecord, sender: Sender) -> None:
+        self._record = record
+        self._sender = sender
+        self._origin = sender.origin
+        head, kernel = record.head, record.head.kernel
+        shown = [[case.id, case.outcome, case.duration_s, case.adapted] for case in record.cases]
+        # Of what never changes: later versions of schema 1 may have more to tell of the same run.
+        run = [head.started, head.suite, record.selected, record.duration_s, record.note]
+        self._id = _digest([kernel.id, *run, shown])
+        facts = [kernel.id, kernel.release, kernel.source, kernel.config_sha256]
+        if kernel.config_sha256 is None or _OWN.search(kernel.id):
+            facts.append(self._id)
+        self._build = sender.build or f"{self._origin}:{_digest(facts)}"
+
+    def objects(self) -> dict[str, list[dict[str, Any]]]:
+        """What there is, by the schema's names."""
+        told = [case for case in self._record.cases if not self._record.not_built]
+        known = [case for case in told if case.outcome in (Outcome.XFAIL, Outcome.XPASS)]
+        found = {"tests": [self._whole(), *map(self._test, told)]}
+        if not self._sender.build:
+            found = {"checkouts": [self._checkout()], "builds": [self._built()], **found}
+        if known:
+            found["issues"] = [self._issue(case) for case in known]
+            found["incidents"] = [self._incident(case) for case in known]
+        return found
+
+    def _checkout(self) -> dict[str, Any]:
+        kernel = self._record.head.kernel
+        return {
+            "id": self._build,
+            "origin": self._origin,
+            "comment": kernel.source or f"unknown source of {kernel.id}",
+            "valid": True,
+        }
+
+    def _built(self) -> dict[str, Any]:
+        kernel = self._record.head.kernel
+        # By which contract it was judged is the run's.
+        facts = {name: value for name, value in encode(kernel).items() if name != "profile"}
+        return {
+            "id": self._build,
+            "checkout_id": self._build,
+            "origin": self._origin,
+            "comment": f"{kernel.id} ({kernel.release})" if kernel.release else kernel.id,
+            "architecture": "x86_64",
+            "status": Status.PASS.value,
+            "misc": {"uevt": facts},
+        }
+
+    def _whole(self) -> dict[str, Any]:
+        record = self._record
+        test = self._common(SUITE, status_of_run(record), record.duration_s)
+        test["comment"] = verdict_line(record)
+        test["environment"]["misc"] = {"host": dict(record.head.host)}
+        if record.trouble:
+            test["log_excerpt"] = _excerpt(record.trouble)
+        if self._sender.files:
+            test["output_files"] = [
+                {"name": name, "url": self._address(name)} for name in _FILES[1:]
+            ]
+        test["misc"] = {
+            "uevt": {
+                "suite": record.head.suite,
+                "profile": record.head.kernel.profile,
+                "verdict": record.verdict.value,
+                "note": record.note,
+                "contradictions": encode(record.contradictions),
+            }
+        }
+        return test
+
+    def _test(self, case: CaseResult) -> dict[str, Any]:
+        test = self._common(f"{SUITE}.{case.id}", status_of(case), case.duration_s)
+        facts = {key: value for key, value in case.to_json().items() if key != "evidence" and value}
+        if case.outcome is Outcome.SKIP:
+            test["comment"] = SkipReason(case.reason).sentence
+        elif case.reason:
+            test["comment"] = case.reason
+        if case.outcome in BAD or case.outcome is Outcome.XFAIL:
+            test["log_excerpt"] = _excerpt(printable("\n".join(render_failure(case))))
+            parts = {**encode(case.evidence), "steps": "\n".join(case.evidence.steps)}
+            facts["evidence"] = {name: _excerpt(text) for name, text in parts.items() if text}
+        test["misc"] = {"uevt": facts}
+        return test
+
+    def _common(self, path: str, status: Status, duration_s: float) -> dict[str, Any]:
+        """What every test has; that it started with its run is all that is known of a case."""
+        test: dict[str, Any] = {
+            "id": self._test_id(path),
+            "build_id": self._build,
+            "origin": self._origin,
+            "path": path,
+            "status": status.value,
+            "start_time": self._record.head.started,
+            "duration": duration_s,
+            "environment": {"comment": f"QEMU ({self._record.head.host['accel']}), one CPU"},
+        }
+        if self._sender.files:
+            test["log_url"] = self._address(_FILES[0])
+        return test
+
+    def _issue(self, case: CaseResult) -> dict[str, Any]:
+        return {
+            "id": self._issue_id(case),
+            "version": 1,
+            "origin": self._origin,
+            "comment": f"a known deviation from the ABI's documentation: {case.id}",
+            "culprit": {"code": True, "tool": False, "harness": False},
+        }
+
+    def _incident(self, case: CaseResult) -> dict[str, Any]:
+        test = self._test_id(f"{SUITE}.{case.id}")
+        return {
+            "id": test,
+            "origin": self._origin,
+            "issue_id": self._issue_id(case),
+            "issue_version": 1,
+            "test_id": test,
+            "present": case.outcome is Outcome.XFAIL,
+            "comment": case.reason,
+        }
+
+    def _issue_id(self, case: CaseResult) -> str:
+        return f"{self._origin}:{SUITE}.{case.id}"
+
+    def _test_id(self, path: str) -> str:
+        return f"{self._origin}:{self._id}.{path}"
+
+    def _address(self, name: str) -> str:
+        return f"{self._sender.files.rstrip('/')}/{name}"
+
+
+def _digest(data: object) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode("ascii")).hexdigest()[:_DIGITS]
+
+
+def _excerpt(text: str) -> str:
+    """Both ends of a text that is too long."""
+    if len(text) <= EXCERPT:
+        return text
+    kept = (EXCERPT - len(_LEFT_OUT) - len(str(len(text)))) // 2
+    return f"{text[:kept]}{_LEFT_OUT.format(len(text) - 2 * kept)}{text[-kept:]}"
+
+
+def _clean(value: Any) -> Any:
+    """Without what a database of text refuses."""
+    if isinstance(value, str):
+        return _NO_TEXT.sub(lambda found: printable(found[0]), value)
+    if isinstance(value, dict):
+        return {_clean(key): _clean(each) for key, each in value.items()}
+    return [_clean(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,102 @@
+"""Runs as `run_kselftest.sh` prints them: each surface as if it were a program of user_events.
+
+tools/testing/selftests/kselftest/runner.sh names each program, has what it says behind "# ", and
+judges it by its exit code; what a program says is TAP again, as kselftest.h prints it.  Readers of
+that (LAVA's and LKFT's, openQA, NIPA) take each comment for TAP of a level deeper, and what follows
+SKIP for a part of the name: so evidence stands behind a "|", and reasons are not on result lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from conformance.outcome import CaseResult, Outcome, SkipReason
+from conformance.report.export.ktap import BAD, RUN_ID, by_surface, head_lines, not_built_reason
+from conformance.report.failure import adapted_line, render_failure
+from conformance.report.run.record import RunRecord, named
+from conformance.report.text import one_line
+
+VERSION = "TAP version 13"
+COLLECTION = "user_events"
+
+# The words of kselftest.h's last line, and what it counts there.
+_TOTALS = {
+    "pass": {Outcome.PASS},
+    "fail": {Outcome.FAIL, Outcome.CRASH, Outcome.TIMEOUT},
+    "xfail": {Outcome.XFAIL},
+    "xpass": {Outcome.XPASS},
+    "skip": {Outcome.SKIP},
+    "error": {Outcome.ERROR},
+}
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._+~@-]+")
+_FAILED = "exit=1"
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """What the runner would have started: its lines, and what stands behind its result's "#"."""
+
+    name: str
+    said: Sequence[str]
+    ended: str = ""
+
+
+def render_kselftest(records: Iterable[RunRecord]) -> str:
+    """Runs in the runner's words, ending with a newline.
+
+    Of several, each is a collection of its own, below the name of its kernel.
+    """
+    runs = named(records)
+    lines: list[str] = []
+    planned = 0
+    for name, record in runs:
+        below = f"/{_NOT_IN_NAMES.sub('-', name)}" if len(runs) > 1 else ""
+        lines += head_lines(record.head)
+        for program in _programs(record):
+            planned += 1
+            header = f"selftests: {COLLECTION}{below}: {program.name}"
+            lines += [f"# {header}", *(f"# {line}" for line in program.said)]
+            word = "not ok" if program.ended == _FAILED else "ok"
+            ended = f" # {program.ended}" if program.ended else ""
+            lines.append(f"{word} {planned} {header}{ended}")
+    return "\n".join([VERSION, f"1..{planned}", *lines]) + "\n"
+
+
+def _programs(record: RunRecord) -> Iterator[_Program]:
+    for surface, cases in by_surface(record).items():
+        outcomes = {case.outcome for case in cases}
+        ended = _FAILED if outcomes & BAD else "SKIP" if outcomes == {Outcome.SKIP} else ""
+        yield _Program(surface, list(_said(cases)), ended)
+    if record.not_built:
+        skipped = f"1..0 # SKIP {one_line(not_built_reason(record))}"
+        yield _Program(RUN_ID, [VERSION, skipped], "SKIP")
+    elif record.trouble:
+        yield _Program(RUN_ID, [f"Bail out! {one_line(record.trouble)}"], _FAILED)
+
+
+def _said(cases: Sequence[CaseResult]) -> Iterator[str]:
+    """What kselftest.h would print for these cases."""
+    yield VERSION
+    yield f"1..{len(cases)}"
+    for number, case in enumerate(cases, start=1):
+        for line in _evidence(case):
+            yield f"# | {line}"
+        word = "not ok" if case.outcome in BAD else "ok"
+        plain = case.outcome in {Outcome.PASS, Outcome.FAIL}
+        yield f"{word} {number} {case.id}" + ("" if plain else f" # {case.outcome}")
+    counts = (
+        f"{word}:{sum(case.outcome in outcomes for case in cases)}"
+        for word, outcomes in _TOTALS.items()
+    )
+    yield f"# Totals: {' '.join(counts)}"
+
+
+def _evidence(case: CaseResult) -> list[str]:
+    if case.outcome in BAD:
+        return render_failure(case)
+    lines = [one_line(case.reason)] if case.reason else []
+    if case.outcome is Outcome.SKIP:
+        lines = [f"{case.reason}: {SkipReason(case.reason).sentence}"]
+    return lines + ([one_line(adapted_line(case))] if case.adapted else [])

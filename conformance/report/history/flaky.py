@@ -1,0 +1,100 @@
+"""Cases that one kernel answers now so and now otherwise: told by runs of it, not by a guess."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from conformance.outcome import Outcome
+from conformance.report.run.brief import Shown
+
+# What outcomes say of a kernel; what an expectation explains deviates all the same.
+_SAYS = {
+    Outcome.PASS: "right",
+    Outcome.XPASS: "right",
+    Outcome.FAIL: "wrong",
+    Outcome.XFAIL: "wrong",
+    Outcome.TIMEOUT: "hangs",
+    Outcome.CRASH: "crashes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How often one kernel showed what in one case; runs without a statement do not count."""
+
+    outcomes: Mapping[Outcome, int]
+
+    @classmethod
+    def of(cls, seen: Iterable[Shown]) -> Tally:
+        """Count those that ran the program of the first of them."""
+        counted: Counter[Outcome] = Counter()
+        first: Shown | None = None
+        for each in seen:
+            first = first or each
+            if each.outcome in _SAYS and not each.program.changed(first.program):
+                counted[each.outcome] += 1
+        return cls(counted)
+
+    @property
+    def runs(self) -> int:
+        """How many runs said something."""
+        return sum(self.outcomes.values())
+
+    @property
+    def unsteady(self) -> bool:
+        """Whether they disagree about the kernel."""
+        return len({_SAYS[outcome] for outcome in self.outcomes}) > 1
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the case took a guest with it at least once."""
+        return Outcome.CRASH in self.outcomes
+
+    def __str__(self) -> str:
+        if not self.outcomes:
+            return "no statement"
+        ordered = sorted(self.outcomes.items(), key=lambda item: list(Outcome).index(item[0]))
+        parts = [f"{outcome} in {number}" for outcome, number in ordered]
+        return f"{', '.join(parts)} of {self.runs}"
+
+
+@dataclass(frozen=True, slots=True)
+class Flaky:
+    """A case whose outcome differs among runs of the same kernel.
+
+    ``one_kernel`` says that both sides are runs of one and the same.
+    """
+
+    id: str
+    base: Tally
+    new: Tally
+    one_kernel: bool = False
+
+    @property
+    def regression(self) -> bool:
+        """A kernel that panics now and then is no better than one that always does."""
+        return self.new.crashed and not self.base.crashed and not self.one_kernel
+
+
+def flaky_cases(
+    base: Iterable[Mapping[str, Shown]],
+    new: Iterable[Mapping[str, Shown]],
+    *,
+    one_kernel: bool = False,
+) -> tuple[Flaky, ...]:
+    """The cases on which the runs of one kernel disagree; those that count come first.
+
+    There are two kernels, unless both sides are runs of ``one_kernel``.
+    """
+    sides = [list(base), list(new)]
+    found = []
+    for case in sorted({case for side in sides for run in side for case in run}):
+        seen = [[run[case] for run in side if case in run] for side in sides]
+        before, after = map(Tally.of, seen)
+        together = [Tally.of(itertools.chain(*seen))] if one_kernel else [before, after]
+        if any(tally.unsteady for tally in together):
+            found.append(Flaky(case, before, after, one_kernel))
+    return tuple(sorted(found, key=lambda each: not each.regression))

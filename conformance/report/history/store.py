@@ -1,0 +1,172 @@
+"""Many runs in a directory, and what can be asked of them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from conformance.outcome import Outcome, RunVerdict
+from conformance.report.errors import ReportError
+from conformance.report.history import index
+from conformance.report.run.brief import Program, Shown
+from conformance.report.run.record import KernelFacts
+
+_FACTS = "run, path, started, suite, accel, verdict"
+_KERNEL = "kernel, release, profile, variant, config, source, build"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """What is known of a run beside its cases; ``path`` is that of its directory in the store."""
+
+    number: int
+    path: str
+    started: str
+    suite: str
+    accel: str
+    verdict: RunVerdict
+    kernel: KernelFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The cases of a run by numbers: programs of those that passed, and all others."""
+
+    passed: Mapping[int, int]
+    other: Mapping[int, tuple[str, int, str]]
+
+    @property
+    def all(self) -> set[int]:
+        """The numbers of all cases."""
+        return self.passed.keys() | self.other.keys()
+
+
+class Store:
+    """A directory of runs; use it as a context manager."""
+
+    def __init__(
+        self, directory: Path, progress: Callable[[int], None] = lambda number: None
+    ) -> None:
+        """Open a directory, and read what is new; ``progress`` is told how many runs that are.
+
+        Raises ReportError without a directory.
+        """
+        if not directory.is_dir():
+            raise ReportError(directory, "is no directory", "name a directory of runs: --store DIR")
+        self._connection = index.opened(directory)
+        try:
+            index.refresh(self._connection, directory, progress)
+        except sqlite3.DatabaseError:
+            # Locked for too long, read-only, full or damaged: what is on the disk is for others.
+            self._connection.close()
+            self._connection = index.copied(directory)
+            index.refresh(self._connection, directory, progress)
+        self._sets: dict[int, Mapping[int, int]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._connection.close()
+
+    @property
+    def troubles(self) -> list[tuple[str, str]]:
+        """The results.json that cannot be read, and why."""
+        return list(self._rows("SELECT path, trouble FROM runs WHERE trouble <> '' ORDER BY path"))
+
+    def kernels(self) -> list[str]:
+        """The ids of all kernels, and their releases."""
+        rows = self._rows("SELECT DISTINCT kernel, release FROM runs WHERE verdict <> ''")
+        return sorted({name for row in rows for name in row if name})
+
+    def cases(self) -> list[str]:
+        """The ids of all cases."""
+        return [name for (name,) in self._rows("SELECT name FROM cases ORDER BY name")]
+
+    def runs(self) -> list[StoredRun]:
+        """All runs of kernels by the time they started; self-checks are none."""
+        rows = self._rows(
+            f"SELECT {_FACTS}, {_KERNEL} FROM runs WHERE verdict <> '' ORDER BY started, path"
+        )
+        return [_run(row) for row in rows]
+
+    def shown_in(self, case: str) -> dict[int, Shown]:
+        """What a case came to, by the numbers of runs."""
+        row = next(self._rows("SELECT id FROM cases WHERE name = ?", case), None)
+        if row is None:
+            return {}
+        found = {}
+        for run, number in self._rows("SELECT run, passed FROM runs WHERE passed IS NOT NULL"):
+            if (program := self._passed(number).get(row[0])) is not None:
+                found[run] = Shown(Outcome.PASS, self._program(program))
+        for run, *other in self._rows(
+            "SELECT run, outcome, program, reason FROM shown WHERE name = ?", row[0]
+        ):
+            found[run] = self._shown(*other)
+        return found
+
+    def contents(self, run: StoredRun) -> Contents:
+        """The cases of a run."""
+        rows = self._rows(
+            "SELECT name, outcome, program, reason FROM shown WHERE run = ?", run.number
+        )
+        other = {name: (outcome, program, reason) for name, outcome, program, reason in rows}
+        (number,) = next(self._rows("SELECT passed FROM runs WHERE run = ?", run.number))
+        return Contents(self._passed(number), other)
+
+    def shown(self, contents: Contents, case: int) -> Shown:
+        """What a case of a run came to, by its number."""
+        if case in contents.passed:
+            return Shown(Outcome.PASS, self._program(contents.passed[case]))
+        return self._shown(*contents.other[case])
+
+    def name(self, case: int) -> str:
+        """The id of a case by its number."""
+        (name,) = next(self._rows("SELECT name FROM cases WHERE id = ?", case))
+        return str(name)
+
+    def _rows(self, query: str, *values: object) -> sqlite3.Cursor:
+        return self._connection.execute(query, values)
+
+    def _passed(self, number: int) -> Mapping[int, int]:
+        if number not in self._sets:
+            (content,) = next(self._rows("SELECT content FROM passed WHERE id = ?", number))
+            self._sets[number] = index.programs_of(content)
+        return self._sets[number]
+
+    def _shown(self, outcome: str, program: int, reason: str) -> Shown:
+        return Shown(Outcome(outcome), self._program(program), reason)
+
+    def _program(self, number: int) -> Program:
+        return Program(
+            *next(self._rows("SELECT digest, course FROM programs WHERE id = ?", number))
+        )
+
+
+def count(contents: Contents) -> dict[Outcome, int]:
+    """How many cases came to what."""
+    counted = Counter(Outcome(outcome) for outcome, _, _ in contents.other.values())
+    return {Outcome.PASS: len(contents.passed), **counted}
+
+
+def _run(row: Sequence[str]) -> StoredRun:
+    number, path, started, suite, accel, verdict, *kernel = row
+    return StoredRun(
+        int(number),
+        str(Path(path).parent),
+        started,
+        suite,
+        accel,
+        RunVerdict(verdict),
+        KernelFacts(*kernel),
+    )

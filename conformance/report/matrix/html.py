@@ -1,0 +1,211 @@
+"""The report as one page of HTML: the story as text, and the matrix as data for a script.
+
+The data are compact, for there may be many kernels and thousands of cases: what every result has
+is a letter and a number, evidence is there once however many results share it, and lines of
+operations are numbers of a table of lines.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from conformance.cases.declare import Case
+from conformance.outcome import Blame, CaseResult, Outcome
+from conformance.pages import render_page
+from conformance.report.failure import rerun_line
+from conformance.report.matrix.findings import Finding
+from conformance.report.matrix.story import (
+    contradictions,
+    counted,
+    facts,
+    nothing_unexpected,
+    options,
+    run_trouble,
+    slowest,
+    steps,
+    time_of,
+    told,
+)
+from conformance.report.matrix.table import TROUBLE, Absence, Cell, Matrix, Row
+from conformance.report.run.summary import brief
+from conformance.schema import encode
+
+# A cell in the data, and what it shows where there is no room for the word.
+_CODES = {
+    Outcome.PASS: ("P", "✓"),
+    Outcome.FAIL: ("F", "F"),
+    Outcome.XFAIL: ("x", "x"),
+    Outcome.XPASS: ("X", "!"),
+    Outcome.SKIP: ("s", "s"),
+    Outcome.CRASH: ("C", "C"),
+    Outcome.TIMEOUT: ("T", "T"),
+    Outcome.ERROR: ("E", "E"),
+}
+_ABSENT = {Absence.NOT_FOR_IT: (".", "·"), Absence.NOT_RUN: ("-", "-")}
+_SLOWEST = 20
+# Of one kind so many are told on top; the matrix has all.
+_MOST = 40
+
+
+def render_html(matrix: Matrix, findings: Sequence[Finding]) -> str:
+    """The page."""
+    known = [each for each in findings if any(each.names(row.id) for row in matrix.rows)]
+    by_surface = matrix.surfaces.items()
+    return render_page(
+        "report.html",
+        styles=("report.css",),
+        scripts=("matrix.js", "rows.js", "evidence.js", "report.js"),
+        matrix=matrix,
+        data=payload(matrix, known),
+        title=title(matrix),
+        trouble=told(matrix, TROUBLE),
+        deviations=told(matrix, {Outcome.XFAIL}),
+        steps=steps(matrix),
+        contradictions=contradictions(matrix),
+        facts=facts(matrix),
+        options=options(matrix),
+        findings=list(_shown(known)),
+        slowest=slowest(matrix, _SLOWEST),
+        times=[
+            (surface, len(rows), [time_of(rows, place) for place in range(len(matrix.columns))])
+            for surface, rows in by_surface
+        ],
+        run_trouble=run_trouble,
+        counted=counted(matrix),
+        nothing_unexpected=nothing_unexpected(matrix),
+        most=_MOST,
+    )
+
+
+def title(matrix: Matrix) -> str:
+    """What the report is about."""
+    labels = [column.label for column in matrix.columns]
+    if len(labels) <= 4:
+        return f"user_events on {', '.join(labels)}"
+    return f"user_events on {len(labels)} kernels, {labels[0]} to {labels[-1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A finding as HTML, and the number it is referred to by."""
+
+    number: int
+    title: Markup
+    text: Markup
+    names: Callable[[str], bool]
+
+
+def _shown(findings: Sequence[Finding]) -> Iterator[_Shown]:
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    for number, each in enumerate(findings):
+        title = Markup(markdown.renderInline(each.title))
+        yield _Shown(number, title, Markup(markdown.render(each.text)), each.names)
+
+
+def payload(matrix: Matrix, findings: Sequence[Finding]) -> dict[str, Any]:
+    """What the script is given; see report.js for who reads what."""
+    tables = _Tables(findings)
+    surfaces = list(matrix.surfaces)
+    rows = [_row(row, surfaces.index(row.surface), tables) for row in matrix.rows]
+    return {
+        "columns": [
+            {"label": column.label, "release": column.record.head.kernel.release}
+            for column in matrix.columns
+        ],
+        "outcomes": [[*_CODES[each], each.value, each in TROUBLE] for each in Outcome],
+        "absent": [[*codes, absence.value] for absence, codes in _ABSENT.items()],
+        "surfaces": surfaces,
+        "functions": tables.functions.values,
+        "lines": tables.lines.values,
+        "details": tables.details.values,
+        "rows": rows,
+    }
+
+
+class _Table:
+    """Things numbered in the order in which they come; the same thing has one number."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, value: Any) -> int:
+        """The number of something that JSON can say."""
+        key = value if isinstance(value, str) else json.dumps(value)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.values)
+            self.values.append(value)
+        return self._numbers[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    findings: Sequence[Finding]
+    functions: _Table = field(default_factory=_Table)
+    lines: _Table = field(default_factory=_Table)
+    details: _Table = field(default_factory=_Table)
+
+
+def _row(row: Row, surface: int, tables: _Tables) -> list[Any]:
+    """Surface, function, id, tier, letters, milliseconds, digests, and what there is to tell."""
+    named = [place for place, each in enumerate(tables.findings) if each.names(row.id)]
+    function = [row.sentence, row.docs, _conditions(row.case), named]
+    digests = [brief(each.digest or "") for each in row.results]
+    return [
+        surface,
+        tables.functions.number(function),
+        row.id,
+        row.tier,
+        "".join(map(_letter, row.cells)),
+        [round(each.duration_s * 1000) for each in row.results],
+        digests[0] if len(set(digests)) == 1 else digests,
+        {
+            place: tables.details.number(_detail(cell.result, tables))
+            for place, cell in enumerate(row.cells)
+            if cell.result is not None and (cell.result.outcome is not Outcome.PASS or _told(cell))
+        },
+    ]
+
+
+def _letter(cell: Cell) -> str:
+    if cell.result is not None:
+        return _CODES[cell.result.outcome][0]
+    return _ABSENT[cell.absence or Absence.NOT_RUN][0]
+
+
+def _told(cell: Cell) -> bool:
+    """Whether a result that passed has more to tell than that."""
+    result = cell.result
+    return result is not None and bool(result.adapted or result.rerun or result.reason)
+
+
+def _detail(result: CaseResult, tables: _Tables) -> dict[str, Any]:
+    """What explains a result; what is empty is left out."""
+    evidence = result.evidence
+    found = {
+        "blame": "" if result.blame is Blame.NONE else result.blame.value,
+        "reason": result.reason,
+        "mismatches": encode(result.mismatches),
+        "steps": [tables.lines.number(line) for line in evidence.steps],
+        "model": evidence.model,
+        "kernel": evidence.kernel,
+        "docs": evidence.docs if result.outcome is Outcome.SKIP else "",
+        "console": evidence.console,
+        "rerun": rerun_line(result.rerun) if result.rerun else "",
+        "adapted": list(result.adapted),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _conditions(case: Case | None) -> str:
+    """For which kernels a case holds, in words."""
+    if case is None:
+        return ""
+    parts = [case.profiles, *(f"with {name}" for name in case.needs)]
+    return ", ".join([*parts, *(f"without {name}" for name in case.without)])

@@ -1,0 +1,117 @@
+"""The report in Markdown, as GitHub and GitLab show it in a summary or a comment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from conformance.outcome import Outcome
+from conformance.report.markup import escaped
+from conformance.report.matrix.findings import Finding
+from conformance.report.matrix.story import (
+    Step,
+    Told,
+    contradictions,
+    counted,
+    nothing_unexpected,
+    run_trouble,
+    steps,
+    told,
+)
+from conformance.report.matrix.table import TROUBLE, Matrix
+from conformance.report.text import one_line
+
+# A step summary of GitHub's holds 1 MiB, and nobody reads that much.
+_MOST = 30
+_REASON = 300
+_HEAD = ("kernel", "release", "judged as", "verdict")
+
+
+def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
+    """The report: kernels, what is unexpected, what changed, what is known."""
+    lines = ["# user_events", "", *_kernels(matrix), ""]
+    for column in matrix.columns:
+        if trouble := run_trouble(column):
+            lines += [f"**{escaped(column.label)}**: {escaped(trouble)}", ""]
+        for covered in column.run.covered:
+            lines += [f"{escaped(column.label)} executed of {escaped(str(covered))}", ""]
+    unexpected = told(matrix, TROUBLE)
+    lines += _section("Unexpected", unexpected, findings)
+    if not unexpected:
+        lines += [f"{nothing_unexpected(matrix).capitalize()}.", ""]
+    if contradicted := contradictions(matrix):
+        lines += ["## Contradicted switches", ""]
+        for column, found in contradicted:
+            lines.append(
+                f"- {_code(found.switch)} on {escaped(column.label)}: {escaped(found.says)}"
+            )
+        lines.append("")
+    changes = steps(matrix)
+    lines += ["## What changed", ""] if changes else []
+    for step in reversed(changes):
+        lines += _step(step, findings)
+    lines += _section("Known deviations", told(matrix, {Outcome.XFAIL}), findings)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _kernels(matrix: Matrix) -> Iterator[str]:
+    counts = counted(matrix)
+    head = [*_HEAD, *(name for name, _ in counts)]
+    yield _row(head)
+    yield _row(["---"] * len(head))
+    for place, column in enumerate(matrix.columns):
+        kernel = column.record.head.kernel
+        facts = [escaped(column.label), escaped(kernel.release), escaped(kernel.profile)]
+        yield _row([*facts, f"**{column.said}**", *(str(each[place]) for _, each in counts)])
+
+
+def _step(step: Step, findings: Sequence[Finding]) -> list[str]:
+    lines = [f"### {escaped(step.earlier.label)} → {escaped(step.later.label)}", ""]
+    lines += [f"{step.summary.capitalize()}.", "", *_list(step.changes, findings)]
+    if step.turned:
+        lines += ["<details><summary>dated changes of the ABI</summary>", ""]
+        for turned in step.turned:
+            no = "" if turned.on else "no longer: "
+            since = f" (since {turned.since})" if turned.since and turned.on else ""
+            commit = f" (“{escaped(turned.switch.commit)}”)"
+            lines.append(f"- {_code(turned.switch.name)}{since}: {no}{turned.switch.says}{commit}")
+        lines += ["", "</details>", ""]
+    return lines
+
+
+def _section(title: str, found: Sequence[Told], findings: Sequence[Finding]) -> list[str]:
+    return [f"## {title}", "", *_list(found, findings)] if found else []
+
+
+def _list(found: Sequence[Told], findings: Sequence[Finding]) -> list[str]:
+    lines = [line for each in found[:_MOST] for line in _item(each, findings)]
+    if len(found) > _MOST:
+        lines.append(f"- and {len(found) - _MOST} more")
+    return [*lines, ""] if lines else []
+
+
+def _item(each: Told, findings: Sequence[Finding]) -> Iterator[str]:
+    outcome, where = str(each.outcome), f"on {', '.join(one.label for one in each.columns)}"
+    if each.before is not None:
+        outcome = f"{each.before} → {each.outcome}"
+        where = f"({each.before} on {each.elsewhere})" if each.elsewhere else ""
+    often = f"({number} variants)" if (number := len(each.group.rows)) > 1 else ""
+    reason = one_line(each.reason)
+    if len(reason) > _REASON:
+        reason = f"{reason[: _REASON - 1]}…"
+    parts = [f"- **{outcome}**", _code(each.group.name), often, escaped(where)]
+    yield " ".join(filter(None, parts)) + (f": {escaped(reason)}" if reason else "")
+    row = each.group.rows[0]
+    if row.sentence:
+        yield f"  <br>{escaped(row.sentence)}"
+    for finding in findings:
+        if finding.names(row.id):
+            yield f"  <br>finding: {finding.title}"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _code(name: str) -> str:
+    """A name that cannot hold a backtick."""
+    return f"`{one_line(name)}`"

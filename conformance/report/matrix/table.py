@@ -1,0 +1,239 @@
+"""Kernels by cases: what every case showed on every kernel, as data for all forms of the report.
+
+Columns are runs, ordered by the release that was booted, then by the ABI it is judged by.  Rows
+are cases by surface.  A cell without a result says why, as far as the suite knows: its case does
+not hold for that kernel, or was not run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+
+from conformance.abi.profiles import Profile, ProfileError, Release, profile_for
+from conformance.abi.switches import Kind
+from conformance.cases.declare import Case
+from conformance.cases.surfaces import place
+from conformance.outcome import CaseResult, Outcome
+from conformance.report.matrix.runs import Run
+from conformance.report.run.record import KernelFacts, RunRecord, self_check_of
+
+TROUBLE = frozenset(Outcome) - {Outcome.PASS, Outcome.XFAIL, Outcome.SKIP}
+"""Outcomes that somebody has to look at: something unexpected, or no verdict."""
+
+# A kernel whose release says nothing is told last.
+_UNKNOWN = Release(1 << 16, 0)
+
+
+class Absence(StrEnum):
+    """Why a kernel has no result of a case."""
+
+    NOT_FOR_IT = "not for this kernel"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One run; ``label`` is its kernel, with its time where several runs are of one kernel.
+
+    ``profile`` is None where its name says nothing to this suite.
+    """
+
+    label: str
+    run: Run
+    profile: Profile | None
+
+    @property
+    def record(self) -> RunRecord:
+        """What the run showed."""
+        return self.run.record
+
+    def series(self, kind: Kind) -> tuple[int, int]:
+        """The stable series whose switches of a kind it has: see `profile_for`."""
+        release, abi, *_ = _age(self)
+        return (abi if kind is Kind.USER_EVENTS else release).series
+
+    @property
+    def said(self) -> str:
+        """The verdict in a word; of a self-check, which is none, how it ended."""
+        record = self.record
+        if record.head.self_check:
+            return f"self-check {self_check_of(record)}"
+        return record.verdict.value
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The outcome on the nearest earlier kernel with a result, and which kernel that was."""
+
+    outcome: Outcome
+    column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A case on a kernel: a result, or why there is none.
+
+    ``before`` is there where the kernel before showed another outcome.
+    """
+
+    result: CaseResult | None
+    absence: Absence | None = None
+    before: Before | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A case on all kernels; ``case`` is what this suite knows of its function, if anything."""
+
+    id: str
+    case: Case | None
+    cells: tuple[Cell, ...]
+
+    @property
+    def results(self) -> list[CaseResult]:
+        """Those that there are."""
+        return [cell.result for cell in self.cells if cell.result is not None]
+
+    @property
+    def surface(self) -> str:
+        """The first part of the id."""
+        return self.id.partition(".")[0]
+
+    @property
+    def tier(self) -> str:
+        """Its tier on the newest kernel that ran it."""
+        return self.results[-1].tier
+
+    @property
+    def sentence(self) -> str:
+        """What it proves, as the newest run has it."""
+        told = [each.sentence for each in self.results if each.sentence]
+        return told[-1] if told else self.case.sentence if self.case else ""
+
+    @property
+    def docs(self) -> str:
+        """What the kernel's documentation says, as the newest run that judged it has it."""
+        judged = [each for each in self.results if each.outcome is not Outcome.SKIP]
+        told = [each.evidence.docs for each in judged if each.evidence.docs]
+        return told[-1] if told else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """The whole of it."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def surfaces(self) -> dict[str, list[Row]]:
+        """The rows by surface, in the order of telling."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(row.surface, []).append(row)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Variants of one function that say the same; ``name`` is what their ids have in common."""
+
+    name: str
+    rows: tuple[Row, ...]
+
+
+def matrix(runs: Iterable[Run], cases: Mapping[str, Case] | None = None) -> Matrix:
+    """What these runs showed; ``cases`` are the functions this suite has, by id."""
+    columns = tuple(sorted(_columns(list(runs)), key=_age))
+    results = [{case.id: case for case in column.record.cases} for column in columns]
+    ids = sorted({id for each in results for id in each}, key=lambda id: (place(_surface(id)), id))
+    rows = []
+    for id in ids:
+        case = _case(id, cases or {})
+        rows.append(Row(id, case, tuple(_cells(columns, [each.get(id) for each in results], case))))
+    return Matrix(columns, tuple(rows))
+
+
+def grouped(rows: Iterable[Row]) -> list[Group]:
+    """Rows put together by the sentence that they prove, in their order."""
+    found: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        sentence = row.sentence
+        found.setdefault((row.surface, sentence, "" if sentence else row.id), []).append(row)
+    return [Group(_common([row.id for row in group]), tuple(group)) for group in found.values()]
+
+
+def _common(ids: Sequence[str]) -> str:
+    """The parts that all ids begin with; the first id where that is a surface alone."""
+    shared = []
+    for parts in zip(*(id.split(".") for id in ids), strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared.append(parts[0])
+    return ".".join(shared) if len(shared) > 1 else ids[0]
+
+
+def _columns(runs: Sequence[Run]) -> Iterator[Column]:
+    often = Counter(run.record.head.kernel.id for run in runs)
+    labels: Counter[str] = Counter()
+    for run in runs:
+        head = run.record.head
+        label = head.kernel.id if often[head.kernel.id] == 1 else f"{head.kernel.id} {head.started}"
+        labels[label] += 1
+        # Two that began within one second.
+        numbered = label if labels[label] == 1 else f"{label} ({labels[label]})"
+        yield Column(numbered, run, _profile(head.kernel))
+
+
+def _profile(kernel: KernelFacts) -> Profile | None:
+    # An image may call its release whatever it likes.
+    for base in (kernel.release, None):
+        with suppress(ProfileError):
+            return profile_for(kernel.profile, base=base)
+    return None
+
+
+def _age(column: Column) -> tuple[Release, Release, str, str]:
+    head = column.record.head
+    abi = column.profile.release if column.profile else _UNKNOWN
+    try:
+        release = Release.parse(head.kernel.release)
+    except ProfileError:
+        release = abi
+    return release, abi, head.kernel.id, head.started
+
+
+def _cells(
+    columns: Sequence[Column], results: Sequence[CaseResult | None], case: Case | None
+) -> Iterator[Cell]:
+    before: Before | None = None
+    for column, result in zip(columns, results, strict=True):
+        if result is None:
+            yield Cell(None, _absence(column.profile, case))
+        else:
+            differs = before is not None and before.outcome is not result.outcome
+            yield Cell(result, before=before if differs else None)
+            before = Before(result.outcome, column)
+
+
+def _absence(profile: Profile | None, case: Case | None) -> Absence:
+    if profile is None or case is None or case.applies(profile):
+        return Absence.NOT_RUN
+    return Absence.NOT_FOR_IT
+
+
+def _case(id: str, cases: Mapping[str, Case]) -> Case | None:
+    """The function that a case is, or is a variant of."""
+    while id:
+        if id in cases:
+            return cases[id]
+        id = id.rpartition(".")[0]
+    return None
+
+
+def _surface(id: str) -> str:
+    return id.partition(".")[0]

@@ -1,0 +1,296 @@
+"""What a workflow of GitHub is told: read back as its runner does."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.outcome import Evidence, Outcome
+from conformance.plugin.views import Workflow
+from conformance.report.export import github
+from conformance.report.export.ktap_stream import KtapStream
+from conformance.report.run.record import RunRecord
+from conformance.report.screen.live import Live
+from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
+
+BAD = {Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR}
+
+
+def read(line: str) -> tuple[str, str, str]:
+    """Kind, title and message of a command, as the runner takes them apart."""
+    _, command, data = line.split("::", 2)
+    kind, _, properties = command.partition(" ")
+    (title,) = [each.removeprefix("title=") for each in properties.split(",")]
+    return kind, plain(title, ":,"), plain(data)
+
+
+def plain(text: str, marks: str = "") -> str:
+    for mark in (*marks, "\r", "\n", "%"):
+        text = text.replace(f"%{ord(mark):02X}", mark)
+    return text
+
+
+def kinds(records: Sequence[RunRecord]) -> list[str]:
+    return [read(line)[0] for line in github.annotate(records)]
+
+
+@UNHURRIED
+@given(runs())
+def test_each_unexpected_result_is_one_line_and_one_error(record: RunRecord) -> None:
+    lines = github.annotate([record])
+    assert not any(set("\r\n") & set(line) for line in lines)
+    bad = [each.id for each in record.cases if each.outcome in BAD]
+    titles = [read(line)[1].split(" ")[1] for line in lines]
+    assert titles == bad + ["uevt.run"] * bool(record.trouble)
+
+
+def test_texts_come_through_as_they_are() -> None:
+    reason = "50% of a:b, ::error:: and %0A"
+    (line,) = github.annotate([run(case("write.a", Outcome.CRASH, reason=reason))])
+    assert read(line) == ("error", "CRASH write.a on 6.12", reason)
+
+
+def test_what_differs_is_told() -> None:
+    told = {read(line)[1]: read(line)[2] for line in github.annotate([mixed()])}
+    assert list(told) == [
+        "FAIL registration.size_short on 6.12",
+        "CRASH delete.busy on 6.12",
+        "TIMEOUT write.storm on 6.12",
+        "XPASS status.text on 6.12",
+        "ERROR lifetime.fork on 6.12",
+    ]
+    lines = told["FAIL registration.size_short on 6.12"].splitlines()
+    assert lines[0] == "a structure of four bytes is accepted"
+    assert lines[1] == "step 2, errno: allowed EINVAL (22), observed 0"
+    assert "the re-run on a new guest gave PASS" in told["CRASH delete.busy on 6.12"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "most", "shown", "left_out"), [(10, 10, 10, 0), (11, 10, 10, 2), (3, 1, 1, 3)]
+)
+def test_more_errors_than_are_shown_are_counted(
+    bad: int, most: int, shown: int, left_out: int
+) -> None:
+    record = run(*(case(f"write.c{number}", Outcome.FAIL) for number in range(bad)))
+    lines = github.annotate([record], most)
+    assert len(lines) == shown
+    last = f"{left_out} more unexpected results" if left_out else f"FAIL write.c{bad - 1} on 6.12"
+    assert read(lines[-1])[1] == last
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        (run(case("write.a")), []),
+        (run(case("write.a"), case("format.a", Outcome.XFAIL)), []),
+        (run(not_built=True), ["notice"]),
+        (run(case("write.a"), selected=2), ["error"]),
+        (run(case("write.a", adapted=("persist",))), ["error"]),
+        (contradicted(), ["error"]),
+    ],
+)
+def test_what_needs_no_annotation_has_none(record: RunRecord, found: list[str]) -> None:
+    assert kinds([record]) == found
+
+
+def test_a_kernel_that_has_to_have_them_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    Workflow(require=True).end(run(not_built=True))
+    assert read(capsys.readouterr().out.rstrip("\n")) == (
+        *("error", "NOT_BUILT 6.12", "the kernel was built without user_events"),
+    )
+
+
+def test_a_message_is_no_longer_than_the_runner_takes() -> None:
+    (line,) = github.annotate([run(case("write.a", Outcome.FAIL, reason="%" * 5000))])
+    assert len(read(line)[2]) == 4096
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("    ::stop-commands::x\n::add-mask::y", "    \\x3a:stop-commands::x\n\\x3a:add-mask::y"),
+        ("[1.0] ##[error]x ###[a]", "[1.0] \\x23#[error]x #\\x23#[a]"),
+        ("a::b: c\n\n: x\n## y\n", "a::b: c\n\n: x\n## y\n"),
+    ],
+)
+def test_what_a_kernel_prints_is_no_command(text: str, printed: str) -> None:
+    assert github.harmless(text) == printed
+
+
+@given(st.text(alphabet=":#[ \t\nab", max_size=40))
+def test_no_line_is_a_command_after_that(text: str) -> None:
+    for line in github.harmless(text).split("\n"):
+        assert not line.lstrip().startswith("::")
+        assert "##[" not in line
+
+
+def test_only_a_workflow_is_one() -> None:
+    assert github.in_workflow({"GITHUB_ACTIONS": "true"})
+    assert not github.in_workflow({})
+
+
+@pytest.mark.parametrize(("runs_", "each"), [(1, 10), (3, 3), (20, 1)])
+def test_runs_of_one_step_share_its_annotations(runs_: int, each: int) -> None:
+    environment: dict[str, str] = {}
+    assert github.shared(environment) == 10
+    github.share(environment, runs_)
+    assert github.shared(environment) == each
+
+
+# The summary
+
+
+class Elements(HTMLParser):
+    """Which elements there are, and that each is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        assert not attrs
+        assert tag in {"h3", "p", "b", "details", "summary", "code", "pre"}
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        # Outside of elements there would be Markdown.
+        assert self.open or not data.strip()
+        self.texts.append(data)
+
+
+def texts(markdown: str) -> str:
+    reader = Elements()
+    reader.feed(markdown)
+    reader.close()
+    assert reader.open == []
+    return "".join(reader.texts)
+
+
+@UNHURRIED
+@given(runs())
+def test_all_text_is_in_elements(record: RunRecord) -> None:
+    markdown = github.render_summary(record)
+    said = texts(markdown)
+    for each in record.cases:
+        assert (each.outcome not in BAD | {Outcome.XFAIL}) or each.id in said
+    # An element of several lines ends at the first empty one, but for <pre> that begins a line.
+    for block in re.split(r"(?ms)^<pre>.*?^</pre>$", markdown):
+        for part in block.split("\n\n"):
+            assert part.strip("\n").count("\n") == 0
+
+
+def test_what_a_kernel_prints_is_no_markup() -> None:
+    text = "</pre></details><script>alert(1)</script>\n\n# x\n```\n[a](b) @you"
+    record = run(
+        case("write.a", Outcome.CRASH, reason=text, evidence=Evidence(console=text)),
+        case("write.b", Outcome.XFAIL, reason=text),
+        selected=3,
+        note=text,
+    )
+    assert texts(github.render_summary(record)).count("<script>") == 5
+
+
+def many(count: int) -> RunRecord:
+    console = "\n".join(f"é{'x' * 90}" for _ in range(48))
+    evidence = Evidence(console=console)
+    return run(*(case(f"write.c{n}", Outcome.FAIL, evidence=evidence) for n in range(count)))
+
+
+@pytest.mark.parametrize("room", [500, 5000, 100_000, 1 << 20])
+def test_it_has_the_room_that_there_is(room: int) -> None:
+    record = many(300)
+    markdown = github.render_summary(record, room)
+    assert room - 6000 < len(markdown.encode()) <= room
+    shown = len(re.findall("<details>", markdown))
+    assert f"{300 - shown} more had no room: see results.json." in texts(markdown)
+
+
+def test_summaries_are_added_to_what_is_there(tmp_path: Path) -> None:
+    file = tmp_path / "summary.md"
+    file.write_text("# mine\n")
+    assert github.append_summary(file, [mixed(), run(case("write.a"))]) == []
+    said = file.read_text()
+    assert said.startswith("# mine\n<h3>uevt: 6.12 (6.12.117) ERROR: ")
+    assert said.count("<h3>") == 2
+
+
+def test_a_file_that_is_full_stays_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "summary.md"
+    file.write_bytes(b"x" * ((1 << 20) - 20))
+    record = mixed()
+    assert github.append_summary(file, [record]) == [record]
+    assert file.stat().st_size == (1 << 20) - 20
+
+
+def test_many_runs_stay_below_the_limit(tmp_path: Path) -> None:
+    file = tmp_path / "summary.md"
+    github.append_summary(file, [many(200)] * 3)
+    assert (1 << 20) - 20000 < file.stat().st_size <= 1 << 20
+    assert file.read_text().count("more had no room") == 2
+
+
+# A run in a workflow
+
+
+def test_a_run_annotates_and_adds_its_summary(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(file))
+    monkeypatch.setenv("UEVT_ANNOTATIONS", "2")
+    workflow = Workflow()
+    workflow.begin(9)
+    workflow.case(case("write.a", Outcome.FAIL))
+    workflow.end(mixed())
+    lines = capsys.readouterr().out.splitlines()
+    assert [read(line)[1] for line in lines] == [
+        "FAIL registration.size_short on 6.12",
+        "4 more unexpected results",
+    ]
+    assert file.read_text() == github.render_summary(mixed())
+
+
+@pytest.mark.parametrize("path", [None, "", "/nowhere/summary.md", "full"])
+def test_a_summary_that_cannot_be_ends_nothing(
+    path: str | None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "full").write_bytes(b"x" * (1 << 20))
+    monkeypatch.chdir(tmp_path)
+    if path is not None:
+        monkeypatch.setenv("GITHUB_STEP_SUMMARY", path)
+    Workflow().end(mixed())
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == 5
+    assert said.err.startswith("uevt: no summary of the step: ") is bool(path)
+
+
+def test_a_run_without_a_result_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    Workflow().end(None)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_console_gives_the_runner_no_commands() -> None:
+    console = "::stop-commands::x\n[1.0] ##[add-mask]y"
+    told = case("write.a", Outcome.CRASH, evidence=Evidence(console=console))
+    screen, ktap = io.StringIO(), io.StringIO()
+    live = Live(screen, "6.12", Path("out"), escape=github.harmless)
+    live.case(told)
+    KtapStream(ktap, head(), escape=github.harmless).case(told)
+    for said in (screen.getvalue(), ktap.getvalue()):
+        assert "stop-commands" in said
+        assert "##[" not in said
+        assert not re.search(r"(?m)^\s*::", said)

@@ -1,0 +1,205 @@
+"""junit.xml: read by a foreign parser, and of the shape that Jenkins validates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import xmlschema
+from hypothesis import given
+from hypothesis import strategies as st
+from junitparser import xunit2
+
+from conformance.outcome import (
+    Blame,
+    CaseResult,
+    Evidence,
+    Mismatch,
+    Outcome,
+    Rerun,
+    SkipReason,
+    Which,
+    settle,
+)
+from conformance.report.export.junit import render_junit, write_junit
+from conformance.report.run.record import KernelFacts, RunRecord
+from tests.report.conftest import GOLDEN
+from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
+
+COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+SCHEMA = xmlschema.XMLSchema(GOLDEN / "junit-10.xsd")
+"""That of Jenkins' xunit plugin, as pytest tests its own reports with it; licence in the file."""
+
+
+@UNHURRIED
+@given(st.lists(runs(), min_size=1, max_size=2))
+def test_any_runs_are_valid_and_counted_right(records: list[RunRecord]) -> None:
+    text = render_junit(records)
+    SCHEMA.validate(text)
+    root = ElementTree.fromstring(text)
+    for suite, record in zip(root.findall("testsuite"), records, strict=True):
+        entries = suite.findall("testcase")
+        assert [each.get("name") for each in entries][: len(record.cases)] == [
+            each.id for each in record.cases
+        ]
+        for attribute, tag in COUNTED.items():
+            assert int(suite.attrib[attribute]) == len(suite.findall(f"testcase/{tag}"))
+        assert int(suite.attrib["tests"]) == len(entries)
+    for attribute in ("tests", "failures", "errors"):
+        counts = [int(suite.attrib[attribute]) for suite in root]
+        assert int(root.attrib[attribute]) == sum(counts)
+
+
+@pytest.mark.parametrize(
+    "text", ["\x00\x0b\x1b[31m\x85", "]]> <![CDATA[ &amp;", "\ud800\udcff\ufffe"]
+)
+def test_whatever_a_kernel_prints_is_xml(text: str) -> None:
+    bad = case(
+        "write.a",
+        Outcome.CRASH,
+        reason=text,
+        adapted=(text,),
+        mismatches=(Mismatch(1, "data", text, text),),
+        evidence=Evidence((text,), text, text, text, text),
+        rerun=Rerun(Outcome.ERROR, Blame.HOST, text, Which.SECOND),
+    )
+    facts = KernelFacts(text, text, text)
+    record = run(bad, head=head(kernel=facts, host={"accel": text, text: text}, started=text))
+    document = render_junit([record, record])
+    SCHEMA.validate(document)
+    ElementTree.fromstring(document.encode())
+
+
+def test_a_foreign_parser_finds_ids_and_outcomes(tmp_path: Path) -> None:
+    path = tmp_path / "junit.xml"
+    write_junit(mixed(), path)
+    (suite,) = xunit2.JUnitXml.fromfile(str(path))
+    found = {each.name: each for each in suite}
+    kinds = {
+        name: [type(result).__name__ for result in each.result] for name, each in found.items()
+    }
+    assert kinds == {
+        "registration.empty_name": [],
+        "registration.size_short": ["Failure"],
+        "enable.bit_63": [],
+        "delete.busy": ["Failure"],
+        "write.storm": ["Failure"],
+        "status.text": ["Failure"],
+        "format.array_length": ["Skipped"],
+        "layouts.compat": ["Skipped"],
+        "lifetime.fork": ["Error"],
+    }
+    assert found["delete.busy"].result[0].type == "CRASH"
+    assert found["delete.busy"].classname == "delete"
+    assert found["enable.bit_63"].is_passed
+    assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (9, 4, 1, 2)
+    release = ElementTree.parse(path).find(".//property[@name='kernel.release']")
+    assert release is not None
+    assert release.get("value") == "6.12.117"
+
+
+def test_the_text_of_a_failure_is_its_evidence() -> None:
+    root = ElementTree.fromstring(render_junit([mixed()]))
+    text = root.findtext(".//testcase[@name='registration.size_short']/failure") or ""
+    assert "ioctl(fd 0, DIAG_IOCSREG, size=4" in text
+    assert "\\x1b[31mwrite_index 0\\x00\xff" in text
+
+
+def test_a_first_run_lost_to_the_host_is_kept_as_flaky() -> None:
+    root = ElementTree.fromstring(render_junit([mixed()]))
+    (flaky,) = root.findall(".//testcase[@name='enable.bit_63']/flakyError")
+    assert flaky.attrib == {"type": "ERROR", "message": "QEMU was ended by signal 9 (SIGKILL)"}
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        pytest.param(
+            run(case("write.a"), selected=3, note="interrupted"),
+            "1 of 3 cases ended: interrupted",
+            id="incomplete",
+        ),
+        pytest.param(
+            run(case("write.a", adapted=("nonspaced_match",))),
+            "judged with measured switches, not the profile's: nonspaced_match",
+            id="adapted",
+        ),
+    ],
+)
+def test_trouble_of_the_run_is_an_error_of_its_own(record: RunRecord, message: str) -> None:
+    root = ElementTree.fromstring(render_junit([record]))
+    error = root.find(".//testcase[@name='uevt.run']/error")
+    assert error is not None
+    assert error.get("message") == message
+
+
+def test_measured_switches_are_told_of_run_and_case() -> None:
+    root = ElementTree.fromstring(render_junit([contradicted()]))
+    found = root.find(".//property[@name='contradicted']")
+    assert found is not None
+    assert found.get("value") == "ebadf_when_disabled=no persist=yes"
+    said = root.findtext(".//testcase[@name='write.a']/system-out")
+    assert said == "judged with measured switches: ebadf_when_disabled, persist"
+
+
+def test_a_kernel_without_user_events_is_skipped() -> None:
+    unbuilt = case("write.a", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
+    for record, name in (
+        (run(not_built=True), "uevt.run"),
+        (run(unbuilt, not_built=True), "write.a"),
+    ):
+        root = ElementTree.fromstring(render_junit([record]))
+        (entry,) = root.findall(".//testcase")
+        assert (entry.get("name"), [each.tag for each in entry]) == (name, ["skipped"])
+        verdict = root.find(".//property[@name='verdict']")
+        assert verdict is not None
+        assert verdict.get("value") == "NOT_BUILT"
+
+
+def test_classes_of_several_kernels_are_told_apart() -> None:
+    root = ElementTree.fromstring(render_junit([run(case("write.a")), run(case("write.a"))]))
+    entries = [(each.get("classname"), each.get("name")) for each in root.findall(".//testcase")]
+    assert entries == [("6.12.write", "write.a"), ("6.12-2.write", "write.a")]
+    assert [each.get("name") for each in root] == ["uevt 6.12", "uevt 6.12-2"]
+
+
+LOST = case("write.a", Outcome.ERROR, reason="QEMU died")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "tags"),
+    [
+        (LOST, Outcome.PASS, ["flakyError"]),
+        (LOST, Outcome.XFAIL, ["skipped", "flakyError"]),
+        (LOST, Outcome.FAIL, ["failure", "rerunError"]),
+        (LOST, Outcome.ERROR, ["error", "rerunError"]),
+        (case("write.a", Outcome.CRASH), Outcome.CRASH, ["failure", "rerunFailure"]),
+        (case("write.a", Outcome.CRASH), Outcome.ERROR, ["failure", "rerunError"]),
+        (case("write.a", Outcome.CRASH), Outcome.PASS, ["failure"]),
+    ],
+)
+def test_the_other_run_of_a_case_is_in_its_place(
+    first: CaseResult, second: Outcome, tags: list[str]
+) -> None:
+    document = render_junit([run(settle(first, case("write.a", second)))])
+    SCHEMA.validate(document)
+    (entry,) = ElementTree.fromstring(document).findall(".//testcase")
+    assert [each.tag for each in entry] == tags
+
+
+def test_a_skipped_case_says_why() -> None:
+    root = ElementTree.fromstring(render_junit([run(case("write.a", Outcome.SKIP))]))
+    skipped = root.find(".//skipped")
+    assert skipped is not None
+    assert skipped.get("message") == (
+        "host_tool: a program that these cases need is missing on the host"
+    )
+
+
+def test_xfail_is_told_with_its_reason() -> None:
+    record = run(case("format.length", Outcome.XFAIL, reason="the length is garbage"))
+    skipped = ElementTree.fromstring(render_junit([record])).find(".//skipped")
+    assert skipped is not None
+    assert skipped.attrib == {"type": "XFAIL", "message": "the length is garbage"}

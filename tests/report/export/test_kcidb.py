@@ -1,0 +1,185 @@
+"""KCIDB's document, validated by kcidb-io."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kcidb_io.schema import V5_3
+
+from conformance.outcome import Blame, Evidence, Outcome, SkipReason
+from conformance.report.export.kcidb import Sender, Status, render_kcidb, status_of
+from conformance.report.run.record import KernelFacts, RunRecord
+from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
+
+SENDER = Sender("mine")
+
+
+def document(*records: RunRecord, sender: Sender = SENDER) -> Any:
+    """What is sent, found valid and complete."""
+    data = json.loads(render_kcidb(records, sender))
+    V5_3.validate_exactly(data)
+    for kind, parent in (("builds", "checkouts"), ("tests", "builds"), ("incidents", "tests")):
+        ids = [each["id"] for each in data.get(kind, [])]
+        assert len(set(ids)) == len(ids)
+        parents = {each["id"] for each in data.get(parent, [])} or {sender.build}
+        assert {each[f"{parent.removesuffix('s')}_id"] for each in data.get(kind, [])} <= parents
+    return data
+
+
+def statuses(data: Any) -> dict[str, str]:
+    return {each["path"].removeprefix("user_events."): each["status"] for each in data["tests"]}
+
+
+@UNHURRIED
+@given(st.lists(runs(), min_size=1, max_size=2, unique_by=lambda each: repr(each.cases)))
+def test_any_runs_are_valid(records: list[RunRecord]) -> None:
+    data = document(*records, sender=replace(SENDER, files="https://ci.example.com/x"))
+    assert len(data["tests"]) == sum(len(each.cases) + 1 for each in records)
+
+
+def test_statuses_are_by_the_meaning_of_the_schema() -> None:
+    assert statuses(document(mixed())) == {
+        "user_events": "FAIL",
+        "registration.empty_name": "PASS",
+        "registration.size_short": "FAIL",
+        "enable.bit_63": "PASS",
+        "delete.busy": "FAIL",
+        "write.storm": "FAIL",
+        "status.text": "ERROR",
+        "format.array_length": "FAIL",
+        "layouts.compat": "SKIP",
+        "lifetime.fork": "MISS",
+    }
+
+
+@pytest.mark.parametrize(
+    ("outcome", "blame", "status"),
+    [
+        (Outcome.FAIL, Blame.MODEL, Status.ERROR),
+        (Outcome.FAIL, Blame.MODULE, Status.FAIL),
+        (Outcome.ERROR, Blame.CASE, Status.ERROR),
+        (Outcome.ERROR, Blame.HARNESS, Status.ERROR),
+        (Outcome.ERROR, Blame.KERNEL, Status.ERROR),
+        (Outcome.ERROR, Blame.HOST, Status.MISS),
+        (Outcome.ERROR, Blame.GUEST, Status.MISS),
+    ],
+)
+def test_who_is_to_blame_decides(outcome: Outcome, blame: Blame, status: Status) -> None:
+    assert status_of(case("write.a", outcome, blame=blame)) is status
+
+
+def test_a_known_deviation_is_an_issue_that_is_there() -> None:
+    known = case("format.length", Outcome.XFAIL, reason="the length is garbage")
+    data = document(run(case("write.a"), known))
+    assert statuses(data) == {"user_events": "PASS", "write.a": "PASS", "format.length": "FAIL"}
+    (incident,) = data["incidents"]
+    assert (incident["present"], incident["comment"]) == (True, "the length is garbage")
+    (issue,) = data["issues"]
+    assert incident["issue_id"] == issue["id"] == "mine:user_events.format.length"
+    assert issue["culprit"] == {"code": True, "tool": False, "harness": False}
+
+
+def test_a_deviation_that_is_gone_is_an_issue_that_is_not_there() -> None:
+    gone = case("format.length", Outcome.XPASS, reason="expected and not seen")
+    data = document(run(case("write.a"), gone))
+    assert statuses(data)["format.length"] == statuses(data)["user_events"] == "ERROR"
+    assert [each["present"] for each in data["incidents"]] == [False]
+
+
+def test_two_kernels_with_one_deviation_have_one_issue() -> None:
+    known = case("format.length", Outcome.XFAIL)
+    other = head(kernel=KernelFacts("6.1", "6.1.192", "6.1", config_sha256="0" * 64))
+    data = document(run(known), run(known, head=other))
+    assert [len(data[kind]) for kind in ("issues", "incidents", "builds")] == [1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("record", "status"),
+    [
+        (run(case("write.a"), selected=2, note="interrupted"), "MISS"),
+        (run(selected=3), "MISS"),
+        (run(case("write.a", Outcome.FAIL), selected=2), "FAIL"),
+        (run(case("write.a", adapted=("persist",))), "FAIL"),
+        (contradicted(), "FAIL"),
+        (run(case("write.a", Outcome.SKIP)), "MISS"),
+        (run(not_built=True), "SKIP"),
+        (run(case("write.a"), case("write.b", Outcome.SKIP)), "PASS"),
+    ],
+)
+def test_the_run_as_a_whole_is_a_test(record: RunRecord, status: str) -> None:
+    (whole,) = [each for each in document(record)["tests"] if each["path"] == "user_events"]
+    assert whole["status"] == status
+    assert whole.get("log_excerpt", "") == record.trouble
+    assert (whole["start_time"], whole["duration"]) == ("2026-11-20T17:44:00Z", 14.23)
+
+
+def test_no_case_of_a_kernel_without_user_events_is_told() -> None:
+    unbuilt = case("write.a", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
+    assert statuses(document(run(unbuilt, not_built=True))) == {"user_events": "SKIP"}
+
+
+def test_ids_stay_and_runs_are_told_apart() -> None:
+    first, other = mixed(), replace(mixed(), duration_s=15.0)
+    assert render_kcidb([first], SENDER) == render_kcidb([mixed()], SENDER)
+    both = document(first, other)
+    assert len(both["tests"]) == 20
+    # The same sources with the same configuration are one build.
+    assert len(both["builds"]) == 1
+
+
+@pytest.mark.parametrize("kernel", ["6.12+fix", "tree-6.13", "image-6.12"])
+def test_what_a_kernel_was_made_of_may_not_be_known(kernel: str) -> None:
+    facts = replace(mixed().head.kernel, id=kernel)
+    records = [
+        run(case("write.a"), head=head(kernel=facts), duration_s=each) for each in (1.0, 2.0)
+    ]
+    assert len(document(*records)["builds"]) == 2
+
+
+def test_a_build_that_is_known_is_not_told_again() -> None:
+    data = document(mixed(), sender=replace(SENDER, build="maestro:6565c0ffee"))
+    assert "builds" not in data
+    assert "checkouts" not in data
+    assert {each["build_id"] for each in data["tests"]} == {"maestro:6565c0ffee"}
+
+
+def test_files_of_several_runs_are_in_directories_of_their_kernels() -> None:
+    facts = replace(mixed().head.kernel, id="6.12+a b")
+    sender = replace(SENDER, files="https://ci.example.com/77/")
+    data = document(mixed(), run(case("write.a"), head=head(kernel=facts)), sender=sender)
+    wholes = [each for each in data["tests"] if each["path"] == "user_events"]
+    assert [each["log_url"] for each in wholes] == [
+        "https://ci.example.com/77/6.12/results.ktap",
+        "https://ci.example.com/77/6.12%2Ba%20b/results.ktap",
+    ]
+    assert wholes[0]["output_files"][0] == {
+        "name": "results.json",
+        "url": "https://ci.example.com/77/6.12/results.json",
+    }
+
+
+def test_evidence_is_bounded_and_says_what_is_left_out() -> None:
+    console = "".join(f"[{second:5}.0] {'x' * 900}\n" for second in range(60))
+    crash = case("write.a", Outcome.CRASH, evidence=Evidence(console=console))
+    *_, test = document(run(crash))["tests"]
+    told = test["misc"]["uevt"]["evidence"]["console"]
+    assert len(told) <= 16384
+    assert "characters left out; results.json has them" in told
+    assert told.startswith("[    0.0]")
+    assert len(test["log_excerpt"]) <= 16384
+    assert test["log_excerpt"].startswith("CRASH write.a (blame kernel, 0.00 s)\n")
+
+
+def test_no_text_is_one_that_a_database_refuses() -> None:
+    text = "\x00\ud800\udcff\t\x1b"
+    bad = case("write.a", Outcome.FAIL, reason=text, evidence=Evidence((text,), text, text))
+    facts = KernelFacts(text, text, text, config_sha256="0" * 64)
+    record = run(bad, head=head(kernel=facts, host={"accel": text, text: text}))
+    rendered = json.dumps(document(record), ensure_ascii=False)
+    assert rendered.encode("utf-8")
+    assert "\\u0000" not in rendered

@@ -1,0 +1,167 @@
+"""The words of kselftest's runner, read as LKFT and LAVA read them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from conformance.outcome import Blame, Evidence, Outcome, SkipReason
+from conformance.report.export.kselftest import render_kselftest
+from conformance.report.run.record import RunRecord
+from tests.report.export.lkft_reader import read_kselftest, slug
+from tests.report.samples import UNHURRIED, case, contradicted, mixed, run, runs
+
+SUMMARIES = Path(__file__).resolve().parents[3] / "docs" / "results"
+RESULTS = {Outcome.PASS: "pass", Outcome.XFAIL: "pass", Outcome.SKIP: "skip"}
+
+
+@UNHURRIED
+@given(runs())
+def test_a_reader_finds_each_case_and_nothing_else(record: RunRecord) -> None:
+    found = read_kselftest(render_kselftest([record]), shorten=str)
+    told = {
+        f"user_events: {each.surface}_{each.id}": RESULTS.get(each.outcome, "fail")
+        for each in record.cases
+    }
+    assert told.items() <= found.items()
+    programs = {f"user_events: {each.surface}" for each in record.cases}
+    whole = {"user_events: uevt.run"} if record.trouble else set()
+    assert found.keys() - told.keys() == programs | whole
+
+
+def test_it_looks_as_agreed(golden: Callable[[str, str], None]) -> None:
+    golden("mixed.kselftest", render_kselftest([mixed()]))
+
+
+def test_names_are_the_ids_and_stay_the_same_when_skipped() -> None:
+    found = read_kselftest(render_kselftest([mixed()]))
+    assert found == {
+        "user_events_registration_registration_empty_name": "pass",
+        "user_events_registration_registration_size_short": "fail",
+        "user_events_registration": "fail",
+        "user_events_enable_enable_bit_63": "pass",
+        "user_events_enable": "pass",
+        "user_events_delete_delete_busy": "fail",
+        "user_events_delete": "fail",
+        "user_events_write_write_storm": "fail",
+        "user_events_write": "fail",
+        "user_events_status_status_text": "fail",
+        "user_events_status": "fail",
+        "user_events_format_format_array_length": "pass",
+        "user_events_format": "pass",
+        "user_events_layouts_layouts_compat": "skip",
+        "user_events_layouts": "skip",
+        "user_events_lifetime_lifetime_fork": "fail",
+        "user_events_lifetime": "fail",
+    }
+
+
+def test_no_two_cases_of_the_suite_have_one_name_in_the_end() -> None:
+    ids = {
+        case for file in SUMMARIES.glob("*.json") for case in json.loads(file.read_text())["cases"]
+    }
+    surfaces = {id.partition(".")[0] for id in ids}
+    assert len(ids) > 3000
+    names = surfaces | {f"{id.partition('.')[0]}_{slug(id)}" for id in ids}
+    assert len(names) == len(ids) + len(surfaces)
+    # Where names are cut to letters and digits, as in variables of a shell.
+    assert len({re.sub("[^a-z0-9]+", "_", id) for id in ids}) == len(ids)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["ok 7 evil", "not ok 7 evil # SKIP", "# ok 7 evil", "TAP version 12", "  # # ok 7 evil"],
+)
+def test_what_a_kernel_prints_is_no_result(line: str) -> None:
+    crash = case("write.a", Outcome.CRASH, reason=line, evidence=evidence(line))
+    skipped = case("write.b", Outcome.SKIP)
+    assert read_kselftest(render_kselftest([run(crash, skipped)])) == {
+        "user_events_write_write_a": "fail",
+        "user_events_write_write_b": "skip",
+        "user_events_write": "fail",
+    }
+
+
+def evidence(text: str) -> Evidence:
+    return Evidence((text,), text, text, text, text)
+
+
+def test_several_kernels_are_collections_of_their_own() -> None:
+    text = render_kselftest([run(case("write.a")), run(case("write.a", Outcome.FAIL))])
+    assert "# selftests: user_events/6.12: write\n" in text
+    assert "not ok 2 selftests: user_events/6.12-2: write # exit=1\n" in text
+    assert read_kselftest(text) == {
+        "user_events_6_12_write_write_a": "pass",
+        "user_events_6_12_write": "pass",
+        "user_events_6_12-2_write_write_a": "fail",
+        "user_events_6_12-2_write": "fail",
+    }
+
+
+def test_a_run_that_was_cut_off_is_a_program_that_failed() -> None:
+    text = render_kselftest([run(case("write.a"), selected=2, note="interrupted")])
+    assert text.startswith("TAP version 13\n1..2\n")
+    assert text.endswith(
+        "# selftests: user_events: uevt.run\n"
+        "# Bail out! 1 of 2 cases ended: interrupted\n"
+        "not ok 2 selftests: user_events: uevt.run # exit=1\n"
+    )
+
+
+def test_a_kernel_without_user_events_is_skipped() -> None:
+    unbuilt = case("write.a", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
+    text = render_kselftest([run(unbuilt, not_built=True)])
+    assert read_kselftest(text) == {"user_events_uevt_run": "skip"}
+    assert "# 1..0 # SKIP the kernel was built without user_events\n" in text
+
+
+def test_measured_switches_are_told() -> None:
+    lines = render_kselftest([contradicted()]).splitlines()
+    told = lines.index("# # | judged with measured switches: ebadf_when_disabled, persist")
+    assert lines[told + 1] == "# ok 1 write.a"
+
+
+RUNNER = """\
+BASE_DIR=$PWD
+. ./kselftest/runner.sh
+cd user_events
+run_many *
+"""
+PROGRAM = "#!/bin/sh\ncat <<'END'\n{}END\nexit {}\n"
+BLOCK = (
+    r"(?ms)^# selftests: user_events: (\S+)\n(.*?)"
+    r"^(?:not )?ok \d+ selftests: [^#\n]*(?:# )?(.*?)$"
+)
+PATIENCE = 60
+
+
+def test_the_runner_of_the_kernel_says_the_same(kernel_testing: Path, tmp_path: Path) -> None:
+    lost = case("a.lost", Outcome.ERROR, blame=Blame.HOST, reason="gone")
+    record = run(*mixed().cases, lost, case("z.skipped", Outcome.SKIP))
+    record = replace(record, cases=tuple(sorted(record.cases, key=lambda each: each.id)))
+    text = render_kselftest([record])
+    ours = text[text.index("# selftests:") :]
+    (tmp_path / "kselftest").symlink_to(kernel_testing / "selftests" / "kselftest")
+    (tmp_path / "user_events").mkdir()
+    for name, said, ended in re.findall(BLOCK, ours):
+        program = tmp_path / "user_events" / name
+        lines = re.sub("(?m)^# ", "", said)
+        program.write_text(PROGRAM.format(lines, {"exit=1": 1, "SKIP": 4, "": 0}[ended]))
+        program.chmod(0o755)
+    done = subprocess.run(
+        ["sh", "-c", RUNNER],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
+    )
+    theirs = re.sub(r"(?m)^(TAP version 13|1\.\.\d+|# timeout set to \d+)\n", "", done.stdout)
+    assert theirs.splitlines() == ours.splitlines()

@@ -1,0 +1,146 @@
+"""results.ktap, read back by a strict reader that knows only the kernel's document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from conformance.outcome import Outcome, SkipReason
+from conformance.report.export.ktap import render_ktap, write_ktap
+from conformance.report.run.record import KernelFacts, RunRecord
+from tests.report.export.ktap_reader import KtapError, read_ktap
+from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
+
+BAD = {Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR}
+
+
+@UNHURRIED
+@given(runs())
+def test_any_run_is_valid_and_tells_every_case(record: RunRecord) -> None:
+    top = read_ktap(render_ktap([record]))
+    told = {each.name: each.ok for each in top.leaves() if each.name}
+    trouble = {"uevt.run": False} if record.trouble else {}
+    assert told == {each.id: each.outcome not in BAD for each in record.cases} | trouble
+
+
+def test_ids_survive_what_readers_do_to_names() -> None:
+    # LAVA's and LKFT's readers keep these characters and drop or replace the others.
+    names = [each.name for each in read_ktap(render_ktap([mixed()])).leaves()]
+    assert [re.sub(r"[^A-Za-z0-9_.-]", "", name) for name in names] == names
+
+
+def test_directives_are_those_of_the_document() -> None:
+    leaves = {each.name: each for each in read_ktap(render_ktap([mixed()])).leaves()}
+    told = {name: (each.ok, each.directive) for name, each in leaves.items()}
+    assert told == {
+        "registration.empty_name": (True, ""),
+        "registration.size_short": (False, ""),
+        "enable.bit_63": (True, ""),
+        "delete.busy": (False, "CRASH"),
+        "write.storm": (False, "TIMEOUT"),
+        "status.text": (False, "XPASS"),
+        "format.array_length": (True, "XFAIL"),
+        "layouts.compat": (True, "SKIP"),
+        "lifetime.fork": (False, "ERROR"),
+    }
+    assert leaves["layouts.compat"].detail == (
+        "host_tool: a program that these cases need is missing on the host"
+    )
+    assert "# FAIL registration.size_short (blame kernel, 0.12 s)" in (
+        leaves["registration.size_short"].diagnostics
+    )
+
+
+def test_a_surface_is_as_bad_as_its_worst_case() -> None:
+    record = run(
+        case("write.a"),
+        case("write.b", Outcome.CRASH),
+        case("status.a", Outcome.XFAIL, reason="known"),
+        case("layouts.a", Outcome.SKIP),
+    )
+    surfaces = read_ktap(render_ktap([record])).subtests
+    assert [(each.name, each.ok, each.directive) for each in surfaces] == [
+        ("write", False, ""),
+        ("status", True, ""),
+        ("layouts", True, "SKIP"),
+    ]
+
+
+def test_a_kernel_without_user_events_is_skipped() -> None:
+    unbuilt = case("write.a", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
+    for record in (run(not_built=True), run(unbuilt, not_built=True)):
+        (entry,) = read_ktap(render_ktap([record])).subtests
+        assert (entry.name, entry.ok, entry.directive) == ("uevt.run", True, "SKIP")
+        assert entry.detail == "the kernel was built without user_events"
+
+
+def test_an_interrupted_run_is_not_ok() -> None:
+    top = read_ktap(render_ktap([run(case("write.a"), selected=2, note="interrupted")]))
+    last = top.subtests[-1]
+    assert (last.name, last.ok, last.directive) == ("uevt.run", False, "ERROR")
+    assert last.detail == "1 of 2 cases ended: interrupted"
+
+
+def test_several_kernels_are_subtests() -> None:
+    good, bad = run(case("write.a")), run(case("write.a", Outcome.FAIL))
+    cut = run(case("write.a"), selected=2, head=head(kernel=KernelFacts("a #1", "", "6.12")))
+    top = read_ktap(render_ktap([good, bad, cut, run(not_built=True)]))
+    assert [(each.name, each.ok, each.directive) for each in top.subtests] == [
+        ("6.12", True, ""),
+        ("6.12-2", False, ""),
+        (r"a \x231", False, ""),
+        ("6.12-3", True, "SKIP"),
+    ]
+    assert [leaf.name for leaf in top.leaves()] == [
+        *("write.a", "write.a", "write.a", "uevt.run", "uevt.run")
+    ]
+
+
+@pytest.mark.parametrize("text", ["x # SKIP y", "x #skip y", "x #\tTODO", "# # SKIP"])
+def test_no_text_of_a_kernel_is_a_directive(text: str) -> None:
+    record = run(case("write.a", Outcome.CRASH, reason=text), selected=2, note=text)
+    for line in render_ktap([record]).splitlines():
+        if "ok " in line:
+            assert line.count("#") <= 1 + ("# #" in text)
+            assert not re.search(r"#\s*(skip|todo)", line, re.IGNORECASE)
+
+
+def test_what_a_kernel_prints_of_an_oops_stays_as_it_is() -> None:
+    reason = "Oops: 0002 [#1] PREEMPT SMP"
+    assert reason in render_ktap([run(case("write.a", Outcome.CRASH, reason=reason))])
+
+
+def test_it_looks_as_agreed(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    path = tmp_path / "results.ktap"
+    write_ktap(mixed(), path)
+    golden("mixed.ktap", path.read_text(encoding="utf-8"))
+
+
+def test_measured_switches_are_comments() -> None:
+    lines = [line.strip() for line in render_ktap([contradicted()]).splitlines()]
+    assert "# contradicted: ebadf_when_disabled=no persist=yes" in lines
+    told = lines.index("# judged with measured switches: ebadf_when_disabled, persist")
+    assert lines[told + 1] == "ok 1 write.a"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "KTAP version 1\n1..1\n",
+        "KTAP version 1\n1..1\nok 2 a\n",
+        "KTAP version 1\n1..1\nok 1 a # CRASH it\n",
+        "KTAP version 1\n1..1\nok 1 a # ERROR it\n",
+        "KTAP version 1\n1..1\nok 1 a\nnoise\n",
+        "KTAP version 1\n1..1\n  KTAP version 1\n  1..1\n  not ok 1 b\nok 1 a\n",
+        "1..1\nok 1 a\n",
+        "KTAP version 1\n1..1\nok 1 a",
+    ],
+    ids=range(8),
+)
+def test_the_reader_refuses_what_is_wrong(text: str) -> None:
+    with pytest.raises(KtapError):
+        read_ktap(text)

@@ -1,0 +1,198 @@
+"""KTAP while a run runs: valid wherever it stops, and true as a whole."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+
+from conformance.outcome import Outcome, SkipReason
+from conformance.report.export.ktap_stream import KtapRuns, KtapStream
+from conformance.report.run.record import RunRecord
+from tests.report.conftest import Kunit
+from tests.report.export.ktap_reader import Ktap, read_ktap
+from tests.report.samples import UNHURRIED, case, contradiction, head, mixed, run, runs
+
+BAD = {Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR}
+
+
+def streamed(record: RunRecord, *, require: bool = False) -> str:
+    """What a run says that ends with this record."""
+    stream = io.StringIO()
+    view = KtapStream(stream, record.head, require=require)
+    view.begin(record.selected)
+    for each in record.cases:
+        view.case(each)
+    view.end(record)
+    return stream.getvalue()
+
+
+def last(text: str) -> Ktap:
+    """The entry about the run as a whole."""
+    entry = read_ktap(text).subtests[-1]
+    assert entry.name == "uevt.run"
+    return entry
+
+
+@UNHURRIED
+@given(runs())
+def test_any_run_is_valid_and_tells_every_case(record: RunRecord) -> None:
+    top = read_ktap(streamed(record))
+    told = {each.name: each.ok for each in top.subtests}
+    whole = {"uevt.run": not record.trouble}
+    assert told == {each.id: each.outcome not in BAD for each in record.cases} | whole
+
+
+def test_it_looks_as_agreed(golden: Callable[[str, str], None]) -> None:
+    golden("stream.ktap", streamed(mixed()))
+
+
+def test_every_line_is_out_when_its_case_has_ended() -> None:
+    stream = io.StringIO()
+    view = KtapStream(stream, head())
+    view.begin(2)
+    assert stream.getvalue().startswith("KTAP version 1\n1..3\n# kernel: 6.12\n")
+    view.case(case("write.a"))
+    assert stream.getvalue().endswith("\n# accel: tcg\nok 1 write.a\n")
+
+
+def test_an_interrupted_run_bails_out() -> None:
+    text = streamed(run(case("write.a"), selected=3, note="interrupted"))
+    top = read_ktap(text)
+    assert top.bailed_out == "1 of 3 cases ended: interrupted"
+    assert (last(text).ok, last(text).directive) == (False, "ERROR")
+
+
+def test_a_run_without_a_result_bails_out() -> None:
+    stream = io.StringIO()
+    view = KtapStream(stream, head())
+    view.begin(2)
+    view.case(case("write.a"))
+    view.end(None)
+    top = read_ktap(stream.getvalue())
+    assert ([each.name for each in top.subtests], bool(top.bailed_out)) == (["write.a"], True)
+
+
+def test_a_run_that_never_began_says_nothing() -> None:
+    stream = io.StringIO()
+    KtapStream(stream, head()).end(None)
+    assert stream.getvalue() == ""
+
+
+def test_what_no_case_tells_is_told_of_the_run() -> None:
+    assert last(streamed(run(case("write.a")))).ok
+    assert last(streamed(run(case("write.a", Outcome.FAIL)))).ok, "the case tells it"
+    found = last(streamed(run(case("write.a"), contradictions=(contradiction(),))))
+    assert (found.ok, found.directive) == (False, "ERROR")
+    assert "ebadf_when_disabled" in found.detail
+
+
+def test_a_probe_that_lost_its_guest_is_told_of_the_run() -> None:
+    stream = io.StringIO()
+    probe = case("dated.persist.probe", Outcome.CRASH, reason="Kernel panic")
+    view = KtapStream(stream, head())
+    view.begin(1)
+    view.remark(probe)
+    view.case(case("write.a"))
+    view.end(run(probe, case("write.a")))
+    assert last(stream.getvalue()).detail == "dated.persist.probe CRASH"
+    assert "# CRASH dated.persist.probe (blame kernel, 0.00 s)" in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("require", "ok", "directive"), [(False, True, "SKIP"), (True, False, "ERROR")]
+)
+def test_a_kernel_without_user_events(require: bool, ok: bool, directive: str) -> None:
+    unbuilt = case("write.a", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
+    text = streamed(run(unbuilt, not_built=True, note="it has none"), require=require)
+    assert (last(text).ok, last(text).directive, last(text).detail) == (
+        ok,
+        directive,
+        "it has none",
+    )
+    first = read_ktap(text).subtests[0]
+    assert (first.ok, first.directive) == (True, "SKIP")
+    assert first.detail == "not_built: the kernel was built without user_events"
+
+
+def test_a_reader_that_goes_away_does_not_end_the_run() -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    view = KtapStream(Gone(), head())
+    view.begin(1)
+    view.case(case("write.a"))
+    view.end(run(case("write.a")))
+
+
+def several(*texts: str, planned: int | None = None, bail_out: str = "") -> str:
+    """What several runs say together."""
+    stream = io.StringIO()
+    sections = KtapRuns(stream, planned or len(texts))
+    for number, text in enumerate(texts, start=1):
+        sections.run(f"kernel-{number}", text.splitlines(keepends=True))
+    if bail_out:
+        sections.bail_out(bail_out)
+    return stream.getvalue()
+
+
+def test_several_kernels_are_subtests() -> None:
+    good = streamed(run(case("write.a"), case("write.b", Outcome.XFAIL, reason="known")))
+    bad = streamed(run(case("write.a", Outcome.FAIL)))
+    unbuilt = streamed(
+        run(case("write.a", Outcome.SKIP, reason=SkipReason.NOT_BUILT), not_built=True, note="none")
+    )
+    top = read_ktap(several(good, bad, unbuilt))
+    assert [(each.name, each.ok, each.directive) for each in top.subtests] == [
+        ("kernel-1", True, ""),
+        ("kernel-2", False, ""),
+        ("kernel-3", True, "SKIP"),
+    ]
+    assert [each.name for each in top.subtests[0].subtests] == ["write.a", "write.b", "uevt.run"]
+
+
+@pytest.mark.parametrize("lines", [2, 6, 7, 8])
+def test_a_kernel_that_was_cut_off_is_not_ok(lines: int) -> None:
+    whole = streamed(run(case("write.a"), case("write.b"))).splitlines(keepends=True)
+    assert len(whole) == 9
+    text = several("".join(whole[:lines]))
+    assert text.splitlines()[-1].startswith("not ok 1 kernel-1")
+
+
+def test_a_kernel_that_never_began_is_told() -> None:
+    (entry,) = read_ktap(several("")).subtests
+    assert (entry.ok, entry.directive, entry.detail) == (False, "ERROR", "it did not begin")
+
+
+def test_kernels_that_will_not_come_are_bailed_out() -> None:
+    cut = streamed(run(case("write.a"), selected=3, note="interrupted"))
+    top = read_ktap(several(cut, planned=3, bail_out="interrupted"))
+    assert (len(top.subtests), top.bailed_out) == (1, "interrupted")
+
+
+# The kernel's own reader
+
+
+def counted(kunit: Kunit, text: str) -> tuple[int, int, int, int]:
+    """Passed, failed, skipped, errors, as kunit counts them."""
+    counts = kunit(text).counts
+    return counts.passed, counts.failed, counts.skipped, counts.errors
+
+
+def test_kunit_reads_a_run(kunit: Kunit) -> None:
+    # kunit takes ERROR, TIMEOUT, CRASH and XFAIL for plain results.
+    assert counted(kunit, streamed(mixed())) == (4, 5, 1, 0)
+    assert counted(kunit, streamed(run(case("write.a"), case("write.b")))) == (3, 0, 0, 0)
+
+
+def test_kunit_reads_several_runs(kunit: Kunit) -> None:
+    good, bad = run(case("write.a")), run(case("write.a", Outcome.FAIL))
+    assert counted(kunit, several(streamed(good), streamed(bad))) == (3, 1, 0, 0)
+
+
+def test_kunit_notices_a_run_that_was_cut_off(kunit: Kunit) -> None:
+    text = streamed(run(case("write.a"), selected=3, note="interrupted"))
+    assert counted(kunit, text)[3] > 0

@@ -1,0 +1,187 @@
+"""Whatever becomes of a run, no foreign reader takes it for a better one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from junitparser import xunit2
+from tap.parser import Parser
+
+from conformance.outcome import Blame, Evidence, Outcome, SkipReason
+from conformance.report.export import github
+from conformance.report.export.junit import render_junit
+from conformance.report.export.kcidb import Sender, render_kcidb
+from conformance.report.export.kselftest import render_kselftest
+from conformance.report.export.ktap import render_ktap
+from conformance.report.run.record import RunRecord
+from tests.report.conftest import Kunit
+from tests.report.export.lkft_reader import read_kselftest
+from tests.report.samples import case, contradicted, head, run
+
+GREEN, GREY, RED = "green", "grey", "red"
+COLOURS = {
+    **dict.fromkeys((Outcome.PASS, Outcome.XFAIL), GREEN),
+    **dict.fromkeys((Outcome.SKIP,), GREY),
+}
+
+
+def of(outcome: Outcome, blame: Blame = Blame.KERNEL) -> RunRecord:
+    """A run in which one of three surfaces shows this."""
+    reason = SkipReason.CONFIG if outcome is Outcome.SKIP else "because # SKIP it"
+    odd = case("write.b", outcome, blame=blame, reason=reason)
+    return run(case("status.a"), case("write.a"), odd, case("perf.a"))
+
+
+UNBUILT = case("write.z", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
+RUNS = {
+    **{outcome.value: (of(outcome), COLOURS.get(outcome, RED)) for outcome in Outcome},
+    "SKIP": (of(Outcome.SKIP), GREEN),
+    "model to blame": (of(Outcome.FAIL, Blame.MODEL), RED),
+    "host to blame": (of(Outcome.ERROR, Blame.HOST), RED),
+    "cut off": (run(case("write.a"), selected=3, note="interrupted"), RED),
+    "cut off before the first case": (run(selected=3), RED),
+    "nothing judged": (run(case("write.a", Outcome.SKIP)), RED),
+    "some guests without": (run(case("write.a"), UNBUILT), RED),
+    "adapted": (run(case("write.a", adapted=("persist",))), RED),
+    "contradicted": (contradicted(), RED),
+    "not built": (run(UNBUILT, not_built=True), GREY),
+    "not built, no case": (run(not_built=True), GREY),
+    "self-check failed": (run(case("write.a", Outcome.FAIL), head=head(self_check=True)), RED),
+}
+each_run = pytest.mark.parametrize(("record", "colour"), RUNS.values(), ids=RUNS.keys())
+
+
+def worst(colours: Iterable[str]) -> str:
+    """Red before green before grey, which is all that says nothing."""
+    found = set(colours)
+    return RED if RED in found else GREEN if GREEN in found else GREY
+
+
+def by_kunit(kunit: Kunit, records: list[RunRecord]) -> str:
+    test = kunit(render_ktap(records))
+    if test.counts.errors:
+        return RED
+    return {"SUCCESS": GREEN, "SKIPPED": GREY}.get(test.status.name, RED)
+
+
+def by_tap(text: str) -> str:
+    """TAP without nesting: its reader sees the outermost tests alone."""
+    lines = [line for line in Parser().parse_text(text) if line.category == "test"]
+    return worst(RED if not each.ok else GREY if each.skip else GREEN for each in lines)
+
+
+def by_lkft(records: list[RunRecord]) -> str:
+    colours = {"pass": GREEN, "skip": GREY, "fail": RED}
+    return worst(colours[each] for each in read_kselftest(render_kselftest(records)).values())
+
+
+def by_junit(records: list[RunRecord]) -> str:
+    suites = xunit2.JUnitXml.fromstring(render_junit(records).encode())
+    entries = [entry for suite in suites for entry in suite]
+    return worst(GREY if each.is_skipped else GREEN if each.is_passed else RED for each in entries)
+
+
+def by_kcidb(records: list[RunRecord]) -> str:
+    tests = json.loads(render_kcidb(records, Sender("mine")))["tests"]
+    wholes = [each["status"] for each in tests if each["path"] == "user_events"]
+    return worst({"PASS": GREEN, "SKIP": GREY}.get(each, RED) for each in wholes)
+
+
+def by_github(records: list[RunRecord]) -> str:
+    kinds = {line[2:].partition(" ")[0] for line in github.annotate(records)}
+    return RED if "error" in kinds else GREY if "notice" in kinds else GREEN
+
+
+def by_all(records: list[RunRecord]) -> dict[str, str]:
+    return {
+        "tap, ktap": by_tap(render_ktap(records)),
+        "tap, kselftest": by_tap(render_kselftest(records)),
+        "lkft": by_lkft(records),
+        "junit": by_junit(records),
+        "kcidb": by_kcidb(records),
+        "github": by_github(records),
+    }
+
+
+@each_run
+def test_a_run_keeps_its_colour(record: RunRecord, colour: str) -> None:
+    found = by_all([record])
+    assert found == dict.fromkeys(found, colour)
+
+
+@each_run
+def test_a_run_keeps_its_colour_in_kunit(kunit: Kunit, record: RunRecord, colour: str) -> None:
+    assert by_kunit(kunit, [record]) == colour
+
+
+@each_run
+def test_beside_a_good_run_a_bad_one_is_still_seen(
+    kunit: Kunit, record: RunRecord, colour: str
+) -> None:
+    good = run(case("write.a"))
+    expected = RED if colour is RED else GREEN
+    for records in ([good, record], [record, good]):
+        found = {**by_all(records), "kunit": by_kunit(kunit, records)}
+        if colour is GREY:
+            del found["github"]  # which has no word for what went well
+        assert found == dict.fromkeys(found, expected)
+
+
+def leaves(test: Any) -> dict[str, str]:
+    if not test.subtests:
+        return {test.name: test.status.name}
+    return {name: found for each in test.subtests for name, found in leaves(each).items()}
+
+
+HOSTILE = [
+    "ok 1 evil",
+    "not ok 1 evil # SKIP",
+    "x # SKIP y",
+    "x #SKIP",
+    "    # Subtest: evil",
+    "KTAP version 1",
+    "1..0 # SKIP",
+    "Bail out! # SKIP",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_a_kernel_prints_turns_nothing_green(kunit: Kunit, text: str) -> None:
+    told = {"reason": text, "evidence": Evidence((text,), text, text, text, text)}
+    record = run(
+        case("write.a"),
+        case("write.b", Outcome.CRASH, **told),
+        case("write.c", Outcome.XFAIL, **told),
+        selected=5,
+        note=text,
+    )
+    for records in ([record], [record, record]):
+        found = {**by_all(records), "kunit": by_kunit(kunit, records)}
+        assert found == dict.fromkeys(found, RED)
+    assert leaves(kunit(render_ktap([record]))) == {
+        "write.a": "SUCCESS",
+        "write.b": "FAILURE",
+        "write.c": "SUCCESS",
+        "uevt.run": "FAILURE",
+    }
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_words_at_which_kunit_stops_reading_cost_no_failure(kunit: Kunit, last: bool) -> None:
+    # It takes them for the end of a boot, wherever they stand in a line.
+    halted = case(
+        "write.b", Outcome.CRASH, evidence=Evidence(console="[9.0] reboot: System halted\n")
+    )
+    cases = [case("write.a"), halted] if last else [halted, case("write.a")]
+    assert by_kunit(kunit, [run(*cases)]) == RED
+
+
+def test_junit_is_read_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "junit.xml"
+    file.write_text(render_junit([record for record, _ in RUNS.values()]), encoding="utf-8")
+    suites = xunit2.JUnitXml.fromfile(str(file))
+    assert len({suite.name for suite in suites}) == len(RUNS)

@@ -1,0 +1,376 @@
+"""When an outcome changed, asked of a directory of runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance import cli
+from conformance.outcome import Outcome
+from conformance.report.history import index
+from conformance.report.history.past import release_key
+from conformance.report.history.store import Store
+from conformance.report.run.record import KernelFacts, RunRecord
+from conformance.report.run.results import NAME, write_results
+from conformance.report.run.rundir import link_latest
+from tests.report.samples import case, head, run
+
+P, F, XF, S, E = Outcome.PASS, Outcome.FAIL, Outcome.XFAIL, Outcome.SKIP, Outcome.ERROR
+
+
+def record(
+    kernel: str, day: int, *outcomes: Outcome, release: str = "", suite: str = "0.1.0", **facts: str
+) -> RunRecord:
+    """A run on a day of a month: cases a.a, a.b and so on."""
+    release = release or kernel
+    told = KernelFacts(
+        **{"id": kernel, "release": release, "profile": release, "build": release, **facts}
+    )
+    cases = [
+        case(f"a.{letter}", outcome, digest="aa", course="0a")
+        for letter, outcome in zip("abcdef", outcomes, strict=False)
+    ]
+    started = f"2026-11-{day:02}T12:00:00Z"
+    return run(*cases, head=head(kernel=told, started=started, suite=suite))
+
+
+def keep(store: Path, *records: RunRecord) -> None:
+    """Write runs as `uevt run` does."""
+    for each in records:
+        stamp = each.head.started.replace("-", "").replace(":", "")
+        directory = store / each.head.kernel.id / stamp
+        directory.mkdir(parents=True, exist_ok=True)
+        write_results(each, directory / NAME)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Four kernels, one of them with a patch."""
+    keep(
+        tmp_path,
+        # The order of dates is not that of releases.
+        record("7.3", 1, F, P, release="7.3.4"),
+        record("6.12", 5, F, P, release="6.12.117"),
+        record("6.12", 7, F, F, release="6.12.117"),
+        record("6.9", 6, P, P, release="6.9.7"),
+        record("6.1", 9, P, P, release="6.1.192"),
+        record("6.12+fix", 8, P, P, release="6.12.117"),
+    )
+    link_latest(tmp_path / "6.12" / "20261107T120000Z")
+    return tmp_path
+
+
+def history(store: Path, subject: str, *more: str) -> int:
+    return cli.main(["history", subject, "--store", str(store), *more])
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [("6.9.7", "6.12"), ("6.12", "6.12.1"), ("6.13.0-rc2", "6.13"), ("6.13-rc2", "6.13-rc10")],
+)
+def test_releases_are_ordered_as_versions(older: str, newer: str) -> None:
+    assert release_key(older) < release_key(newer)
+    assert release_key("next-20261120") < release_key(older)
+
+
+def test_the_release_range_is_named(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert history(store, "a.a") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "uevt: a.a: PASS up to 6.9.7, FAIL from 6.12.117"
+    assert [line.split()[0] for line in lines[:4]] == ["6.1.192", "6.9.7", "6.12.117", "7.3.4"]
+    # What a patch mends says nothing of the release.
+    assert any(line.split()[:3] == ["6.12.117", "6.12+fix", "PASS"] for line in lines[5:])
+
+
+def test_two_revisions_of_the_suite_are_no_proof(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(tmp_path, record("6.1", 1, P, suite="0.1.0"), record("6.2", 1, F, suite="0.2.0"))
+    assert history(tmp_path, "a.a") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "judged by two revisions of the suite: 6.1 by suite 0.1.0, 6.2 by suite 0.2.0" in said
+
+
+@pytest.mark.parametrize("changed", ["6.2+", "6.2.0-dirty"])
+def test_a_changed_tree_makes_no_range(
+    changed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(tmp_path, record("6.1", 1, P), record("tree-6.2", 1, F, release=changed))
+    assert history(tmp_path, "a.a") == 0
+    assert capsys.readouterr().out.endswith("uevt: a.a: PASS in 6.1\n")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "sentence"),
+    [
+        ([P, P, P], "PASS from 6.1.1 to 6.3.1"),
+        ([P, F, P], "PASS up to 6.1.1, FAIL in 6.2.1, PASS from 6.3.1"),
+        ([P, S, F], "PASS up to 6.1.1, FAIL from 6.3.1"),
+        ([S, E, S], "no statement of an unchanged kernel"),
+        ([S, XF, S], "XFAIL in 6.2.1"),
+    ],
+)
+def test_sentences(
+    outcomes: list[Outcome], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, outcome in enumerate(outcomes, 1):
+        keep(tmp_path, record(f"6.{number}", 1, outcome, release=f"6.{number}.1"))
+    assert history(tmp_path, "a.a") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"uevt: a.a: {sentence}"
+
+
+def test_kernels_of_one_release_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(tmp_path, record("6.12", 1, P, release="6.12.117"))
+    keep(tmp_path, record("tree-6.12", 2, F, release="6.12.117"))
+    assert history(tmp_path, "a.a") == 0
+    said = capsys.readouterr().out
+    assert said.endswith("PASS up to 6.12.117 (6.12), FAIL from 6.12.117 (tree-6.12)\n")
+
+
+def test_what_one_build_answers_now_so_and_now_otherwise_is_flaky(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert history(store, "a.b") == 0
+    said = capsys.readouterr().out
+    assert "flaky: PASS in 1, FAIL in 1 of 2 runs of one build" in said
+    assert said.endswith("PASS up to 6.9.7, flaky in 6.12.117, PASS from 7.3.4\n")
+
+
+@pytest.mark.parametrize("changed", [{"build": "edited"}, {"suite": "0.2.0"}])
+def test_another_build_or_suite_is_a_change_and_no_flake(
+    changed: dict[str, str], store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(store, record("6.12", 8, F, P, release="6.12.117", **changed))
+    assert history(store, "a.b") == 0
+    assert "PASS in 1 run since 2026-11-08, FAIL before" in capsys.readouterr().out
+
+
+def test_a_kernel_tells_its_runs(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # A run of few cases in between hides nothing.
+    keep(store, record("6.12", 6, P, release="6.12.117"))
+    assert history(store, "6.12") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "2026-11-05 12:00  6.12.117 FAIL: 1 PASS, 1 FAIL",
+        "    in 6.12/20261105T120000Z, suite 0.1.0, tcg",
+        "    2 cases for the first time",
+        "2026-11-06 12:00  6.12.117 PASS: 1 PASS",
+        "    in 6.12/20261106T120000Z, suite 0.1.0, tcg",
+        "    FAIL -> PASS (flaky: the same build and suite): a.a",
+        "2026-11-07 12:00  6.12.117 FAIL: 0 PASS, 2 FAIL".replace("0 PASS, ", ""),
+        "    in 6.12/20261107T120000Z, suite 0.1.0, tcg",
+        "    PASS -> FAIL (flaky: the same build and suite): a.a, a.b",
+        "",
+        "uevt: 6.12: 3 runs, outcomes changed in 2, 2 cases flaky",
+    ]
+    assert history(store, "6.12.117") == 0
+    assert capsys.readouterr().out.endswith(
+        "uevt: 6.12.117: 4 runs, outcomes changed in 3, 2 cases flaky\n"
+    )
+
+
+def test_for_programs(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert history(store, "a.a", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["sentence"] == "PASS up to 6.9.7, FAIL from 6.12.117"
+    assert [each["state"] for each in document["kernels"]] == [
+        "PASS",
+        "PASS",
+        "FAIL",
+        "PASS",
+        "FAIL",
+    ]
+    assert history(store, "6.12", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [each["verdict"] for each in document["runs"]] == ["FAIL", "FAIL"]
+    assert document["runs"][1]["changed"] == [
+        {"case": "a.b", "was": "PASS", "now": "FAIL", "flaky": True}
+    ]
+
+
+def test_a_function_stands_for_its_variants(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases = [case("write.parts.one"), case("write.parts.two"), case("write.parts.three", F)]
+    keep(tmp_path, replace(record("6.12", 1), cases=tuple(cases), selected=3))
+    assert history(tmp_path, "write.parts") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "FAIL in 6.12 (1)",
+        "  write.parts.three",
+        "PASS in 6.12 (2)",
+        "  write.parts.one, write.parts.two",
+    ]
+
+
+def test_what_is_unknown_is_told_with_what_is_meant(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert history(store, "6.1.193") == 2
+    assert "did you mean 6.1.192" in capsys.readouterr().err
+    assert history(store / "none", "6.12") == 2
+    assert "is no directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "is not JSON"),
+        (b'{"schema": 1, "kernel": {', "is not JSON"),
+        (b"\xff\xfe\x00", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
+        (b"[]", "expected an object"),
+        (b'{"schema": 2}', "is missing"),
+        (b'{"name": "package"}', "is missing"),
+    ],
+)
+def test_what_is_no_run_is_named_and_left_out(
+    content: bytes, why: str, store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    foreign = store / "6.12" / "half-\x1b[2Jwritten"
+    foreign.mkdir()
+    (foreign / NAME).write_bytes(content)
+    for _ in range(2):
+        assert history(store, "a.a") == 0
+        told = capsys.readouterr()
+        assert told.out.endswith("FAIL from 6.12.117\n")
+        assert "left out: 6.12/half-\\x1b[2Jwritten/results.json: " in told.err
+        assert why in told.err
+    (foreign / NAME).unlink()
+    assert history(store, "a.a") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_halves_of_characters_are_no_trouble(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strange = record("6.12", 9, F, F, release="6.12.117", suite="\udcff")
+    file = store / "6.12" / "20261107T120000Z" / NAME
+    for name in (b"\xff-run", b"\xff-broken"):
+        (store / os.fsdecode(name)).mkdir()
+    write_results(strange, store / os.fsdecode(b"\xff-run") / NAME)
+    (store / os.fsdecode(b"\xff-broken") / NAME).write_text(
+        file.read_text().replace('"a.a"', '"a.\\ud800"')
+    )
+    for _ in range(2):
+        assert history(store, "6.12") == 0
+        told = capsys.readouterr()
+        assert "is no result of a case" in told.err
+        assert "suite \\udcff" in told.out
+
+
+def test_a_self_check_is_no_run(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    check = record("model", 1, F, F)
+    keep(store, replace(check, head=replace(check.head, self_check=True)))
+    assert history(store, "a.a") == 0
+    assert "model" not in capsys.readouterr().out
+
+
+def sentence(store: Path) -> str:
+    with Store(store) as opened:
+        return opened.shown_in("a.a")[opened.runs()[-1].number].outcome
+
+
+def test_the_index_follows_the_files(store: Path) -> None:
+    assert sentence(store) == P
+    file = store / "6.1" / "20261109T120000Z" / NAME
+    write_results(record("6.1", 9, F, P, release="6.1.192"), file)
+    assert sentence(store) == F
+    file.unlink()
+    with Store(store) as opened:
+        assert {each.kernel.id for each in opened.runs()} == {"6.9", "6.12", "6.12+fix", "7.3"}
+
+
+def test_only_what_is_new_is_read(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    with Store(store, read.append):
+        pass
+    keep(store, record("6.1", 10, P))
+    with Store(store, read.append):
+        pass
+    with Store(store, read.append):
+        pass
+    assert read == [6, 1]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda file: file.write_bytes(b"not a database, and long enough to be looked at" * 40),
+        lambda file: file.write_bytes(file.read_bytes()[:5000]),
+        lambda file: sqlite3.connect(file).execute("PRAGMA user_version = 99"),
+        lambda file: sqlite3.connect(file).executescript("DROP TABLE shown"),
+        lambda file: (file.unlink(), file.mkdir()),
+    ],
+    ids=["foreign", "cut", "another-layout", "another-table", "directory"],
+)
+def test_a_damaged_index_costs_time_and_no_answer(
+    damage: Callable[[Path], object], store: Path
+) -> None:
+    assert sentence(store) == P
+    damage(store / index.NAME)
+    assert sentence(store) == P
+    keep(store, record("6.1", 10, F))
+    assert sentence(store) == F
+
+
+def test_a_directory_that_may_only_be_read_is_answered_from_memory(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = sqlite3.connect
+
+    def refuse(file: object, *given: object, **named: object) -> sqlite3.Connection:
+        if str(file).endswith(index.NAME):
+            raise sqlite3.OperationalError("unable to open database file")
+        opened: sqlite3.Connection = connect(file, *given, **named)  # type: ignore[call-overload]
+        return opened
+
+    monkeypatch.setattr(sqlite3, "connect", refuse)
+    assert sentence(store) == P
+    assert not (store / index.NAME).exists()
+
+
+def test_who_waits_too_long_for_the_index_does_without(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sentence(store) == P
+    monkeypatch.setattr(index, "_PATIENCE_S", 0.1)
+    keep(store, record("6.1", 10, F))
+    holder = sqlite3.connect(store / index.NAME, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    assert sentence(store) == F
+    holder.execute("ROLLBACK")
+    holder.close()
+
+
+def test_several_processes_at_once_agree(tmp_path: Path) -> None:
+    for day in range(1, 29):
+        keep(tmp_path, record("6.12", day, P, F), record("6.1", day, P, P))
+    answers: list[int] = []
+
+    def ask() -> None:
+        with Store(tmp_path) as opened:
+            answers.append(len(opened.shown_in("a.b")))
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert answers == [56] * 6
+    with sqlite3.connect(tmp_path / index.NAME) as connection:
+        assert connection.execute("SELECT count(*) FROM runs").fetchone() == (56,)
+
+
+def test_links_are_not_followed(store: Path) -> None:
+    (store / "loop").symlink_to(store)
+    (store / "elsewhere").symlink_to(os.fspath(store / "6.12"))
+    with Store(store) as opened:
+        assert len(opened.runs()) == 6

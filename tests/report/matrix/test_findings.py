@@ -1,0 +1,54 @@
+"""docs/findings.md: which cases a section names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.contract import all_cases
+from conformance.report.matrix.findings import Finding, read_findings
+
+TEXT = """\
+# Findings
+
+Of `a.nothing`.
+
+## First, with `code`
+
+Cases `write.one`, `write.some…` (modelled). `trace_events.c:f` is none.
+
+## Second
+
+Nothing.
+"""
+
+
+def test_sections_and_the_cases_that_they_name(tmp_path: Path) -> None:
+    (tmp_path / "findings.md").write_text(TEXT)
+    first, second = read_findings(tmp_path / "findings.md")
+    assert (first.title, second.title) == ("First, with `code`", "Second")
+    assert second.text == "Nothing."
+    for id, named in {
+        "write.one": True,
+        "write.one.variant-1": True,
+        "write.one_more": False,
+        "write.something.x": True,
+        "write.other": False,
+    }.items():
+        assert first.names(id) is named, id
+        assert not second.names(id)
+
+
+def test_without_documentation_there_are_none(tmp_path: Path) -> None:
+    assert read_findings(tmp_path / "findings.md") == []
+
+
+@pytest.mark.parametrize("finding", read_findings(), ids=lambda finding: finding.title)
+def test_a_finding_is_about_cases_that_there_are(finding: Finding) -> None:
+    ids = [each.id for each in all_cases()]
+    if not finding.text.startswith(("Case `", "Cases `")):
+        return
+    variants = tuple(f"{id}." for id in ids)
+    named = [name for name in (*finding.cases, *finding.beginnings) if name.startswith(variants)]
+    assert named or any(map(finding.names, ids))

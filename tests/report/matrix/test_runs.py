@@ -1,0 +1,97 @@
+"""Which runs a report is about."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conformance.report.errors import ReportError
+from conformance.report.matrix.runs import find_runs, read_runs
+from conformance.report.run.record import RunRecord
+from conformance.report.run.results import NAME, write_results
+from conformance.report.run.rundir import COVERAGE, link_latest
+from tests.report.samples import case, head, kernel, run
+
+COVERED = {
+    "source": "kernel/trace/trace_events_user.c",
+    "lines": 950,
+    "lines_percent": 95.2,
+    "branches": 600,
+    "branches_percent": 81.0,
+    "missed_lines": [1, 2],
+}
+
+
+def keep(directory: Path, record: RunRecord | None = None) -> Path:
+    directory.mkdir(parents=True)
+    write_results(record or run(case("a.b")), directory / NAME)
+    return directory
+
+
+def test_what_is_no_run_is_named(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("text")
+    for name, what in (
+        ("empty", "has no results.json"),
+        ("nowhere", "is not there"),
+        ("file", "is not JSON"),
+    ):
+        with pytest.raises(ReportError, match=what) as caught:
+            read_runs([tmp_path / name])
+        assert caught.value.mend
+
+
+def test_a_self_check_is_refused_when_it_was_named(tmp_path: Path) -> None:
+    check = keep(tmp_path / "model", run(case("a.b"), head=head(self_check=True)))
+    with pytest.raises(ReportError, match="self-check, which is about no kernel"):
+        read_runs([check])
+
+
+def test_a_self_check_beside_kernels_is_left_out(tmp_path: Path) -> None:
+    keep(tmp_path / "model", run(case("a.b"), head=head(self_check=True)))
+    keep(tmp_path / "6.1", kernel("6.1"))
+    keep(tmp_path / "6.12", kernel("6.12"))
+    assert [each.record.head.kernel.id for each in read_runs([tmp_path])] == ["6.1", "6.12"]
+
+
+def test_a_parent_of_kernels_has_the_latest_run_of_each(tmp_path: Path) -> None:
+    for kernel_id, stamps in (("6.1", "AB"), ("6.12", "C")):
+        for stamp in stamps:
+            link_latest(keep(tmp_path / kernel_id / stamp))
+    keep(tmp_path / "7.3")
+    (tmp_path / "notes").write_text("no run")
+    found = [str(each.relative_to(tmp_path)) for each in find_runs(tmp_path)]
+    assert found == [f"6.1/latest/{NAME}", f"6.12/latest/{NAME}", f"7.3/{NAME}"]
+    assert find_runs(tmp_path / "6.1") == [tmp_path / "6.1" / "latest" / NAME]
+
+
+def test_a_run_named_twice_is_told_once(tmp_path: Path) -> None:
+    directory = keep(tmp_path / "6.12" / "stamp")
+    link_latest(directory)
+    assert len(read_runs([directory, tmp_path / "6.12", directory / NAME])) == 1
+
+
+def test_coverage_lies_beside(tmp_path: Path) -> None:
+    directory = keep(tmp_path / "run")
+    (directory / COVERAGE).write_text(json.dumps([COVERED]))
+    (covered,) = read_runs([directory])[0].covered
+    assert str(covered) == (
+        "kernel/trace/trace_events_user.c: 95.2 % of 950 lines, 81.0 % of 600 branches"
+    )
+
+
+@pytest.mark.parametrize("text", ["", "{", "[{}]", "3", '["a"]'])
+def test_a_broken_coverage_is_named(tmp_path: Path, text: str) -> None:
+    directory = keep(tmp_path / "run")
+    (directory / COVERAGE).write_text(text)
+    with pytest.raises(ReportError, match=r"coverage\.json: is no coverage"):
+        read_runs([directory])
+
+
+def test_only_self_checks_are_refused_too(tmp_path: Path) -> None:
+    for name in ("model", "model-2"):
+        keep(tmp_path / name, run(case("a.b"), head=head(self_check=True)))
+    with pytest.raises(ReportError, match="self-check"):
+        read_runs([tmp_path])
