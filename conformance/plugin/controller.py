@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from collections import Counter
@@ -41,9 +42,22 @@ EXPECTED = "uevt_expected"
 
 
 class Witness:
-    """A plugin that is told the exit code of a run that has ended with a result."""
+    """A plugin that is told the exit code of a run that has ended with a result.
+
+    Garbage is collected from when cases begin, of what comes after.
+    """
 
     code: int | None = None
+
+    def pytest_collection_finish(self) -> None:
+        """In the process that has collected."""
+        self.pytest_runtestloop()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self) -> None:
+        """In that which records."""
+        gc.freeze()
+        gc.enable()
 
 
 def refuse(config: pytest.Config, why: str, ending: Ending = Ending.USAGE) -> NoReturn:
