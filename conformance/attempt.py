@@ -118,6 +118,10 @@ class Attempt:
         others = probes or world.top.snapshot is not None or self.forgotten()
         return lasting or shared or filtered or bool(others)
 
+    def left_triggers(self) -> bool:
+        """Whether events that stay behind have triggers."""
+        return any(event.file.triggers for event in self._model.world.table.events)
+
     def forgotten(self) -> list[str]:
         """What a case has to put back itself, and did not."""
         world = self._model.world

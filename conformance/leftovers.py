@@ -57,12 +57,18 @@ class Janitor:
         if actors:
             self._channel.call("", [["kill", actor, _SIGKILL] for actor in actors])
 
-    def clear_trace(self) -> None:
-        """Empty the trace buffer: the next event may get an id that is found in it."""
-        self._channel.call(ACTOR, [_spill(tracefs.TRACE, "", os.O_TRUNC)])
-
     def tidy(self) -> bool:
         """Undo what programs left behind; whether the system was as new already."""
+        repairs = self.repairs()
+        if repairs:
+            self._channel.call(ACTOR, repairs)
+        return not repairs
+
+    def repairs(self, *, triggers: bool = True) -> list[Call]:
+        """What undoes what programs left behind, for ``ACTOR``; nothing of a system that is as new.
+
+        Where nobody has left ``triggers`` it is not looked for them.
+        """
         status, definitions, tracing_on, maximum, probed, snapshot, *more = self._look()
         instances, *filters = more
         repairs: list[Call] = [
@@ -78,7 +84,8 @@ class Janitor:
             repairs.append(_spill(tracefs.SNAPSHOT, "0"))
         # A probe is a trigger on its event, and triggers keep events in use.
         repairs += [_spill(f"{_EVENTS}/{name}/enable", "0") for name in _eprobes_in(definitions)]
-        repairs += self._without_triggers(_used_in(status))
+        if triggers:
+            repairs += self._without_triggers(_used_in(status))
         if probed.strip():
             repairs.append(_spill(tracefs.PROBE_DETACH, "\n"))
         if tracing_on != "1\n":
@@ -103,9 +110,7 @@ class Janitor:
             name = _name_in(line)
             repairs.append(["poke", _MEMORY, (name.encode("latin-1") + b"\0").hex()])
             repairs.append(sys_call("ioctl", fd(_SLOT), layouts.DIAG_IOCSDEL, _MEMORY))
-        if repairs:
-            self._channel.call(ACTOR, repairs)
-        return not repairs
+        return repairs
 
     def _without_triggers(self, names: list[str]) -> list[Call]:
         """What takes the triggers of events away, histograms by truncation."""
@@ -199,6 +204,11 @@ class Janitor:
         calls.append(["list", _INSTANCES])
         calls += [["slurp", path, _LIMIT] for path in _FILTERS]
         return list(map(_text, self._channel.call(ACTOR, calls)))
+
+
+def clearing() -> Call:
+    """What empties the trace buffer: the next event may get an id that is found in it."""
+    return _spill(tracefs.TRACE, "", os.O_TRUNC)
 
 
 def _eprobes_in(definitions: str) -> list[str]:

@@ -17,7 +17,7 @@ from conformance.attempt import Attempt, Explain, ModuleRefused, NotJudged
 from conformance.cases.declare import Case, Facility, Isolation
 from conformance.complaints import complained, of_others
 from conformance.facilities import facilities_of
-from conformance.leftovers import ACTOR, Janitor
+from conformance.leftovers import ACTOR, Janitor, clearing
 from conformance.measured import Measured, Probe
 from conformance.model.machine import Model
 from conformance.outcome import (
@@ -30,6 +30,7 @@ from conformance.outcome import (
     lost,
 )
 from conformance.surroundings import Surroundings
+from conformance.sut.calls import Call
 from conformance.sut.crew import Crew
 from conformance.sut.executor import ModelExecutor
 from conformance.sut.guest import Channel, GuestExecutor
@@ -336,60 +337,64 @@ class Runner:
 
     def _tidied(self, guest: Guest, attempt: Attempt, judged: CaseResult) -> CaseResult:
         """Put the guest in order if it is used again, and look at what the kernel said."""
-        if not self._lost:
-            self._put_in_order(guest, attempt, judged)
+        changed = [] if self._lost else self._put_in_order(guest, attempt, judged)
         if attempt.mark < 0:
             # It never began: nothing on the console is about it.
             return judged
+        # Behind the last look: what changed the guest may have been reported then.
         reports = self._excuse(judged.id, guest.reports(attempt.mark))
         if not reports:
-            result = self._undisturbed(attempt, judged)
-            if result is judged:
-                return judged
-            # What changed the guest may have been reported while it was looked at.
-            reports = self._excuse(judged.id, guest.reports(attempt.mark))
-            if not reports:
-                return result
+            return self._undisturbed(attempt, judged, changed)
         # A kernel that reported something is another: what checks it may be silent from then on.
         self._lost = True
         console = guest.console(attempt.mark)
         self._tell_others(reports, judged.id, console)
         return complained(judged, [each for each in reports if not each.after], console)
 
-    def _undisturbed(self, attempt: Attempt, judged: CaseResult) -> CaseResult:
+    def _undisturbed(
+        self, attempt: Attempt, judged: CaseResult, changed: Sequence[str]
+    ) -> CaseResult:
         """A case that has changed what the next one finds did more than it declares."""
-        forgotten = attempt.forgotten() if judged.outcome is Outcome.PASS else []
-        if forgotten:
+        self._lost = self._lost or bool(changed)
+        if judged.outcome is not Outcome.PASS:
+            return judged
+        if forgotten := attempt.forgotten():
             why = f"it left behind: {', '.join(forgotten)}"
-            return replace(judged, outcome=Outcome.ERROR, blame=Blame.CASE, reason=why)
-        if self._lost or self._surroundings is None:
+        elif changed:
+            why = f"it left its guest changed: {changed[0]}"
+        else:
             return judged
-        passed = judged.outcome is Outcome.PASS
-        changed = self._surroundings.changed(attempt.program, passed=passed)
-        self._lost = bool(changed)
-        if not changed or not passed:
-            return judged
-        why = f"it left its guest changed: {changed[0]}"
         return replace(judged, outcome=Outcome.ERROR, blame=Blame.CASE, reason=why)
 
-    def _put_in_order(self, guest: Guest, attempt: Attempt, judged: CaseResult) -> None:
-        if judged.outcome is Outcome.PASS:
+    def _put_in_order(self, guest: Guest, attempt: Attempt, judged: CaseResult) -> list[str]:
+        """Undo what a case did; what it has changed beside, if it began.
+
+        In as few requests as can be: each takes as long as what most of them ask for.
+        """
+        passed = judged.outcome is Outcome.PASS
+        if passed:
             attempt.dismiss()
             if self._multi_id is not None:
                 self._multi_id = attempt.multi_id
-            clean, cleared = not attempt.left_things(), not attempt.recorded()
         else:
             # Where the kernel left the model's path nobody knows what there is.
             guest.call("", [["reset"]])
             self._janitor = Janitor(guest)
             self._crew = Crew(guest, standing=ACTOR)
             self._multi_id = None
-            clean = cleared = False
         assert self._janitor is not None
-        if not clean:
-            self._janitor.tidy()
-        if not cleared:
-            self._janitor.clear_trace()
+        calls: list[Call] = []
+        if not passed or attempt.left_things():
+            calls += self._janitor.repairs(triggers=not passed or attempt.left_triggers())
+        if not passed or attempt.recorded():
+            calls.append(clearing())
+        undoing = len(calls)
+        if attempt.mark >= 0 and self._surroundings is not None:
+            calls += self._surroundings.calls(attempt.program, passed=passed)
+        if not calls:
+            return []
+        seen = guest.call(ACTOR, calls)[undoing:]
+        return self._surroundings.changed(seen) if self._surroundings is not None else []
 
     # Probes
 

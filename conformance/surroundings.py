@@ -48,10 +48,13 @@ _GUARDED = (
 )
 # What is told of them is no text of a file.
 _NAMES = (*_FILES, _INSTANCES, *(f"the mode of {path}" for path in _GUARDED))
-
-
-# What the kernel may change by itself, whatever a program does.
-_ALWAYS = ("/proc/sys/kernel/tainted",)
+_CALLS: tuple[Call, ...] = (
+    *(["slurp", path, _LIMIT] for path in _FILES),
+    ["list", _INSTANCES],
+    *(["status", path] for path in _GUARDED),
+)
+# The first of them are what the kernel may change by itself, whatever a program does.
+_ALWAYS = 1
 # What programs may open for writing without reaching what other programs share.
 _OWN = re.compile(
     rf"{tracefs.ROOT}/(?:events/(?:{tracefs.SYSTEM}|{tracefs.MULTI_SYSTEM})/.*"
@@ -70,29 +73,34 @@ class Surroundings:
         """From now on it may be as it is."""
         self._before = self._look()
 
-    def changed(self, program: Iterable[op.Operation], *, passed: bool) -> list[str]:
-        """What is not as it was, a line each; such a guest serves no other case.
+    def calls(self, program: Iterable[op.Operation], *, passed: bool) -> list[Call]:
+        """What to ask of ``ACTOR`` after a program, for ``changed``.
 
         Looking takes as long as a small case: of a program that ``passed``, and nothing of which
         reaches out, it is enough that the kernel says nothing.
         """
-        now = self._look() if not passed or any(map(_reaches_out, program)) else self._glance()
+        if passed and not any(map(_reaches_out, program)):
+            return list(_CALLS[:_ALWAYS])
+        return list(_CALLS)
+
+    def changed(self, results: Iterable[dict[str, Any]]) -> list[str]:
+        """What is not as it was, a line each; such a guest serves no other case."""
         return [
             f"{what} was {_shown(self._before[what])} and is {_shown(after)}"
-            for what, after in now.items()
+            for what, after in _told(results).items()
             if self._before[what] != after
         ]
 
-    def _glance(self) -> dict[str, str]:
-        calls: list[Call] = [["slurp", path, _LIMIT] for path in _ALWAYS]
-        return dict(zip(_ALWAYS, map(_text, self._channel.call(ACTOR, calls)), strict=True))
-
     def _look(self) -> dict[str, str]:
-        """The files' texts, and modes; of what is not there, or cannot be read, the error."""
-        calls: list[Call] = [["slurp", path, _LIMIT] for path in _FILES]
-        calls.append(["list", _INSTANCES])
-        calls += [["status", path] for path in _GUARDED]
-        return dict(zip(_NAMES, map(_text, self._channel.call(ACTOR, calls)), strict=True))
+        return _told(self._channel.call(ACTOR, _CALLS))
+
+
+def _told(results: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """The files' texts, and modes; of what is not there, or cannot be read, the error.
+
+    There may be fewer results than calls.
+    """
+    return dict(zip(_NAMES, map(_text, results), strict=False))
 
 
 def _reaches_out(operation: op.Operation) -> bool:

@@ -101,8 +101,9 @@ class Decoder:
         if len(self._buffer) < HEADER.size:
             self._check_magic()
             return None
-        _, length, checksum = HEADER.unpack_from(self._buffer)
-        self._check_magic()
+        magic, length, checksum = HEADER.unpack_from(self._buffer)
+        if magic != MAGIC:
+            self._check_magic()
         if length > LIMIT:
             raise FrameError("length", f"{length} bytes announced, limit {LIMIT}")
         end = HEADER.size + length

@@ -1,5 +1,7 @@
 """In which order cases run: what needs a new system first, then the longest; or by chance.
 
+Cases that end their guest go last: nobody needs another one behind the last of them.
+
 How long a case took is remembered per kernel, in the cache directory: a guess for the next run.
 """
 
@@ -20,6 +22,8 @@ Item = TypeVar("Item")
 
 # What a case is thought to take that has never run, in seconds.
 _UNKNOWN = 0.05
+# What another guest takes, roughly, in seconds.  Longer cases would keep the others waiting.
+_RENEWAL = 1.0
 _SHARED = (Isolation.GLOBAL, Isolation.FATAL)
 
 
@@ -67,19 +71,21 @@ def ordered(
     Suspects go last: were it chance that the run died in one, it is not chance twice.
     Cases that begin on a system without events come one after the other, so that the system
     has to be emptied once; those that want two processors go last.  Of the others the longest
-    come first: guests side by side then end at about the same time.
+    come first: guests side by side then end at about the same time.  Those that take a guest with
+    them and do not take long come behind.
     """
     found = list(items)
     if seed is not None:
         random.Random(seed).shuffle(found)
     gone, last = frozenset(earlier.ended), frozenset(earlier.suspects)
 
-    def key(item: Item) -> tuple[bool, int, bool, float]:
+    def key(item: Item) -> tuple[bool, int, bool, bool, float]:
         case, case_id = case_of(item)
         suspected = case_id in last
         if seed is not None:
-            return suspected, 0, False, 0.0
-        longest = -earlier.seconds.get(case_id, _UNKNOWN)
-        return suspected, case.processors, case.isolation not in _SHARED, longest
+            return suspected, 0, False, False, 0.0
+        seconds = earlier.seconds.get(case_id, _UNKNOWN)
+        ending = case.isolation is Isolation.FATAL and seconds < _RENEWAL
+        return suspected, case.processors, ending, case.isolation not in _SHARED, -seconds
 
     return sorted((item for item in found if case_of(item)[1] not in gone), key=key)

@@ -115,5 +115,15 @@ def test_lists_of_processes_are_emptied(file: str) -> None:
     assert repairs({path: "77\n"}) == [["spill", path, "0a", os.O_WRONLY | os.O_TRUNC]]
 
 
+@pytest.mark.parametrize("left", [True, False])
+def test_triggers_are_looked_for_where_some_were_left(left: bool) -> None:
+    guest = Left({tracefs.STATUS: "e # Used by ftrace\n"})
+    janitor = Janitor(guest)
+    guest.calls.clear()
+    janitor.repairs(triggers=left)
+    trigger = f"{tracefs.ROOT}/events/user_events/e/trigger"
+    assert any(call[1] == trigger for call in guest.calls) is left
+
+
 def test_a_guest_in_order_is_left_alone() -> None:
     assert Janitor(Left({})).tidy() is True

@@ -30,16 +30,18 @@ CASES = [
     _case("a.long"),
     _case("a.new"),
     _case("a.fatal", Isolation.FATAL),
+    _case("a.fatal_and_long", Isolation.FATAL),
 ]
-SECONDS = {"a.short": 0.01, "a.shared": 0.02, "a.long": 2.0, "a.fatal": 0.3}
+SECONDS = {"a.short": 0.01, "a.shared": 0.02, "a.long": 2.0, "a.fatal": 0.3, "a.fatal_and_long": 9}
 
 
 def _names(seed: int | None = None) -> list[str]:
     return [name for _, name in ordered(CASES, lambda item: item, Earlier(SECONDS), seed)]
 
 
-def test_a_new_system_first_then_the_longest() -> None:
-    assert _names() == ["a.fatal", "a.shared", "a.long", "a.new", "a.short"]
+def test_a_new_system_first_then_the_longest_and_last_what_ends_its_guest() -> None:
+    in_order = ["a.fatal_and_long", "a.shared", "a.long", "a.new", "a.short", "a.fatal"]
+    assert _names() == in_order
 
 
 @pytest.mark.parametrize("seed", [None, 7])

@@ -277,6 +277,23 @@ def test_a_warning_while_the_guest_is_looked_at_is_the_kernels() -> None:
     assert result.reason == "the kernel complained: WARNING: late"
 
 
+def test_the_end_of_a_case_that_leaves_nothing_is_one_request() -> None:
+    class Counting(Guest):
+        requests = 0
+
+        def call(self, *arguments: Any, **more: Any) -> list[dict[str, Any]]:
+            self.requests += 1
+            return super().call(*arguments, **more)
+
+    guest = Counting({})
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    case = needing("")
+    runner.begin(case, case.id)
+    before = guest.requests
+    assert runner.end(case, case.id, None).outcome is Outcome.PASS
+    assert guest.requests == before + 1
+
+
 def test_a_failure_stays_what_it_is_on_a_changed_guest() -> None:
     guest = Taintable({})
     runner = Runner(PROFILE, lambda: guest, lambda error, before: None)

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: fork, vfork, clone and clone3 answer twice; only ["fork", PORT] knows what to do with that.
 _FORKING = frozenset((56, 57, 58, 435))
 _MASK = (1 << 64) - 1
+#: What is asked of a file at first, and while there is much in it, bytes.  For what is asked some
+#: files have the kernel clear as much memory, whatever they hold (proc_sys_call_handler).
+_LITTLE, _MUCH = 1 << 12, 1 << 16
 #: Bytes of a file that shows a number of 64 bits.
 _NUMBER_LIMIT = 32
 #: In the place of memory that this process may not look at.
@@ -207,13 +210,16 @@ class Actor:
 
     def _slurp(self, path: str, limit: int) -> Outcome:
         content = bytearray()
+        size = _LITTLE
         try:
             descriptor = os.open(path, os.O_RDONLY)
             try:
                 while len(content) < limit:
-                    piece = os.read(descriptor, min(limit - len(content), 1 << 16))
+                    piece = os.read(descriptor, min(limit - len(content), size))
                     if not piece:
                         break
+                    if len(piece) == size:
+                        size = _MUCH
                     content += piece
             finally:
                 os.close(descriptor)

@@ -8,6 +8,8 @@ import time
 from vm import wire
 
 PORTS = "/sys/class/virtio-ports"
+#: The devices that were found, by the names of their ports; who is forked need not search again.
+_found: dict[str, str] = {}
 _SECONDS = 10.0
 _CHUNK = 65536
 
@@ -68,19 +70,27 @@ class Port:
 def find(name: str) -> str:
     """The device of a port, by its name in sysfs (there is no udev).  Raises PortMissing."""
     end = time.monotonic() + _SECONDS
-    while time.monotonic() < end:
-        for port in _listing():
-            if _name(port) == name:
-                return f"/dev/{port}"
-        # Ports are announced one by one, after their driver has probed.
-        time.sleep(0.002)
-    raise PortMissing(f"no virtio port named {name!r} among {_listing()}")
+    while name not in _found:
+        if time.monotonic() > end:
+            raise PortMissing(f"no virtio port named {name!r} among {_listing()}")
+        _search()
+        if name not in _found:
+            # Ports are announced one by one, after their driver has probed.
+            time.sleep(0.002)
+    return _found[name]
 
 
 def allow_everybody() -> None:
     """Let actors that are no longer root open the ports of their children."""
+    _search()
+    for device in _found.values():
+        os.chmod(device, 0o666)
+
+
+def _search() -> None:
     for port in _listing():
-        os.chmod(f"/dev/{port}", 0o666)
+        if name := _name(port):
+            _found[name] = f"/dev/{port}"
 
 
 def _listing() -> list[str]:

@@ -35,6 +35,8 @@ class Supervisor:
     def __init__(self, port: Port) -> None:
         self._port = port
         self._woken, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        # Opened when it is needed.
+        self._log: int | None = None
         self._poll = select.poll()
         self._poll.register(port.fileno(), select.POLLIN)
         self._poll.register(self._woken, select.POLLIN)
@@ -106,8 +108,9 @@ class Supervisor:
         try:
             _signal.set_wakeup_fd(-1)
             _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-            for descriptor in (self._woken, self._waker):
-                os.close(descriptor)
+            for descriptor in (self._woken, self._waker, self._log):
+                if descriptor is not None:
+                    os.close(descriptor)
             self._port.close()
             Actor(Port(port)).serve()
         except HostGone:
@@ -163,11 +166,9 @@ class Supervisor:
     def _mark(self, text: str) -> Outcome:
         # Without its newline a record is held back until the next one (printk.c, vprintk_store).
         line = b"<5>" + text.encode("utf-8", "replace") + b"\n"
-        descriptor = os.open("/dev/kmsg", os.O_WRONLY)
-        try:
-            return os.write(descriptor, line), 0, None
-        finally:
-            os.close(descriptor)
+        if self._log is None:
+            self._log = os.open("/dev/kmsg", os.O_WRONLY | os.O_CLOEXEC)
+        return os.write(self._log, line), 0, None
 
     def _info(self) -> Outcome:
         described = facts.describe()
