@@ -41,6 +41,7 @@ class Driver:
             "put_fd": self._put_fd,
             "take_fd": self._take_fd,
             "exec": self._exec,
+            "tid": self._tid,
             "exit": self._exit,
             "exit_task": self._exit_task,
             "die": self._die,
@@ -158,6 +159,9 @@ class Driver:
             self._slots[name] = dict(self._slots[name])
             value = task.tid
         return value, errno, None
+
+    def _tid(self, task: Task, name: str) -> Outcome:
+        return task.tid, 0, None
 
     def _exit(self, task: Task, name: str, status: int) -> Outcome:
         task.leave(status & 0xFF, alone=False)
