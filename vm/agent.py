@@ -33,10 +33,10 @@ A call is a list; integers are the kernel's, bytes are in hexadecimal.  To an ac
 ["task", NAME, MAKER, FLAGS], ["via", NAME, CALL] and ["end_tasks"]
     A task that runs no interpreter, made with the flags of clone(2) by the task MAKER (null: by the
     actor), its id is the value; a call performed by it; the end of all of them.  A task knows "sys"
-    to "take_fd" of these calls, and ["int80", ...], which is "sys" through the entry of 32-bit
-    programs with their numbers, "number" and "spill", ["exec", PATH] (an empty path is a program that goes on as the same
-    task; the value is its id), ["exit", STATUS] of its process, ["exit_task", STATUS] of itself
-    alone, ["die"], by SIGKILL, and ["tid"], its id.
+    to "take_fd" of these calls, "number" and "spill", and ["int80", ...], which is "sys" through
+    the entry of 32-bit programs with their numbers, ["exec", PATH] (an empty path is a program that
+    goes on as the same task; the value is its id), ["exit", STATUS] of its process, ["exit_task",
+    STATUS] of itself alone, ["die"], by SIGKILL, and ["tid"], its id.
 ["race", TRACKS]
     Tasks at once: a track is [NAME, PASSES, CALLS], and all begin at one moment.  The calls are
     "sys", ["add", ADDRESS, AMOUNT, TIMES] to four bytes of memory, "task" (whose "tid" is to be
