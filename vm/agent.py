@@ -33,10 +33,15 @@ A call is a list; integers are the kernel's, bytes are in hexadecimal.  To an ac
 ["task", NAME, MAKER, FLAGS], ["via", NAME, CALL] and ["end_tasks"]
     A task that runs no interpreter, made with the flags of clone(2) by the task MAKER (null: by the
     actor), its id is the value; a call performed by it; the end of all of them.  A task knows "sys"
-    to "take_fd" of these calls, and ["int80", ...], which is "sys" through the entry of 32-bit
-    programs with their numbers, ["exec", PATH] (an empty path is a program that goes on as the same
-    task; the value is its id), ["exit", STATUS] of its process, ["exit_task", STATUS] of itself
-    alone, and ["die"], by SIGKILL.
+    to "take_fd" of these calls, "number" and "spill", and ["int80", ...], which is "sys" through
+    the entry of 32-bit programs with their numbers, ["exec", PATH] (an empty path is a program that
+    goes on as the same task; the value is its id), ["exit", STATUS] of its process, ["exit_task",
+    STATUS] of itself alone, ["die"], by SIGKILL, and ["tid"], its id.
+["race", TRACKS]
+    Tasks at once: a track is [NAME, PASSES, CALLS], and all begin at one moment.  The calls are
+    "sys", ["add", ADDRESS, AMOUNT, TIMES] to four bytes of memory, "task" (whose "tid" is to be
+    asked for then), "exit" and "exit_task".  The data says, as JSON, how often which answer each
+    call of each track had: four answers each, and null for all others.
 
 ["unseen", CALL]
     Any of these up to "take_fd", without a look at the watched memory behind it.
@@ -192,7 +197,7 @@ class Agent:
     def _note_task(self, actor: _Actor, call: Call, result: Result) -> None:
         """Remember which id a task has, which changes when a thread becomes another program."""
         match list(call):
-            case ["task", name, *_] | ["via", name, ["exec", *_]] if result["errno"] == 0:
+            case ["task", name, *_] | ["via", name, ["exec" | "tid", *_]] if result["errno"] == 0:
                 self._tasks.setdefault(actor.name, {})[name] = result["value"]
 
     def _leave(self, actor: _Actor, call: Call, deadline: Deadline) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from conformance.cases.declare import case, variants
 from conformance.cases.racers import Racers, enable_file
+from conformance.cases.status_page import map_page
 from conformance.program.race import Add
+from conformance.program.tasks import THREAD
 from conformance.sut.racing import race, track
 from conformance.sut.user_events import UserEvents
 
@@ -63,6 +65,31 @@ def test_two_bits_of_a_word(ue: UserEvents) -> None:
     )
     assert told == [[{"1": 20}, {"1": 20}], [{"1": 20}, {"1": 20}]]
     assert word.value == 0x81
+
+
+@case(
+    "smp.two_places_of_a_page",
+    spec="trace_events_user.c:update_reg_page_for: under event_mutex",
+    doc="Documentation/trace/user_events.rst@v6.1: Status: each event has its own place",
+    profiles="5.18..6.3",
+    tier="full",
+    facilities=("smp",),
+)
+@variants("flags", {"threads": THREAD, "processes": 0})
+def test_two_places_of_a_page(ue: UserEvents, flags: int) -> None:
+    """Two events with neighbouring places are enabled and disabled at once: each shows its own."""
+    both = Racers(ue, flags)
+    page = map_page(both.left)
+    data = both.left.open_data()
+    first = data.register(ue.name("a"))
+    second = data.register(ue.name("b"))
+    told = race(
+        both.left,
+        track(both.left, *reversed(both.prepared_left.switch(enable_file(ue, "a"))), passes=20),
+        track(both.right, *both.prepared_right.switch(enable_file(ue, "b")), passes=20),
+    )
+    assert told == [[{"1": 20}, {"1": 20}], [{"1": 20}, {"1": 20}]]
+    assert (page.shows(first.place), page.shows(second.place)) == (1, 0)
 
 
 @case(

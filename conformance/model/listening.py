@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from conformance.model.events import Event
+    from conformance.model.instances import Instance
     from conformance.model.world import World
     from conformance.program.operations import Operation
 
@@ -28,6 +29,8 @@ _TRACEFS = "/sys/kernel/tracing"
 SET_EVENT = f"{_TRACEFS}/set_event"
 _PIDS = f"{_TRACEFS}/set_event_pid"
 _NO_PIDS = f"{_TRACEFS}/set_event_notrace_pid"
+# Process 1 of the system, which is no program's.
+_INIT = "1"
 _SYSTEMS = (grammar.SYSTEM, grammar.MULTI_SYSTEM)
 _ENABLE = re.compile(rf"{_TRACEFS}/events/(?:({'|'.join(_SYSTEMS)})/)?enable")
 _NUMBER = re.compile(r"\+?\d\w*")
@@ -137,13 +140,18 @@ def write(world: World, path: str, text: str) -> int:
     if local == SET_EVENT:
         return _set_event(world, name, text)
     if not is_enable(local):
-        return _list_processes(text)
+        return _list_processes(world.instances[name], local, text)
     return set_group(world, name, local, on=switch(text), count=len(text))
 
 
-def _list_processes(text: str) -> int:
-    """trace_pid_write(), of anything but numbers."""
+def _list_processes(instance: Instance, local: str, text: str) -> int:
+    """trace_pid_write(), of anything but the numbers of programs' processes."""
     for word in definition.split_arguments(text):
+        if word == _INIT:
+            # Of all processes, whatever namespace the writer is in.
+            instance.pids += (_INIT,) * (local == _PIDS)
+            instance.no_pids += (_INIT,) * (local == _NO_PIDS)
+            continue
         if _NUMBER.fullmatch(word):
             raise NotModelled("the number of a process that is not the writer's own")
         raise Errno("EINVAL")

@@ -38,8 +38,7 @@ _ABOUT_EVENTS = (
     rights.Getdents,
 )
 
-Kinds = type[Transition] | tuple[type[Transition], ...]
-_ANYTHING = (Release, Remove, FixUp)
+Kinds = tuple[type[Transition], ...]
 
 
 @dataclass(slots=True)
@@ -115,16 +114,24 @@ class Model:
 
 
 def _candidates(
-    worlds: Sequence[World], operation: op.Operation, watches: Sequence[op.Watch]
+    worlds: Sequence[World],
+    operation: op.Operation,
+    watches: Sequence[op.Watch],
+    *,
+    fixing: bool = True,
 ) -> list[_Candidate]:
-    """Apply an operation to all states that may be: their answers, and what they become."""
+    """Apply an operation to all states that may be: their answers, and what they become.
+
+    Unless ``fixing``, pages that are awaited stay so.
+    """
     candidates = []
-    before: Kinds = _ANYTHING if isinstance(operation, _ABOUT_EVENTS) else FixUp
+    before: Kinds = (Release, Remove) if isinstance(operation, _ABOUT_EVENTS) else ()
+    before = (*before, FixUp) if fixing else before
     reachable = [each for world in _reachable(worlds, before) for each in choices(world, operation)]
     for world in reachable:
         if isinstance(operation, Race):
             for raced, end in racing.outcomes(world, operation, _step):
-                for after in _reachable([end], FixUp) if watches else [end]:
+                for after in _reachable([end], (FixUp,)) if watches else [end]:
                     candidates.append(_Candidate(_watching(raced, after, watches), after))
             continue
         overtaken = _overtaken(world, operation)
@@ -132,14 +139,15 @@ def _candidates(
         if overtaken is not None:
             refused = Answer(-1, "ENODEV")
             candidates.append(_Candidate(_watching(refused, overtaken, watches), overtaken))
-        for after in _reachable([world], FixUp) if watches else [world]:
+        for after in _reachable([world], (FixUp,)) if watches else [world]:
             candidates.append(_Candidate(_watching(answer, after, watches), after))
     return candidates
 
 
-def _step(world: World, operation: op.Operation) -> list[tuple[Answer, World]]:
+def _step(world: World, operation: op.Operation, fixing: bool) -> list[tuple[Answer, World]]:
     """What one step of a race may be answered, and what becomes of the state."""
-    return [(each.answer, each.world) for each in _candidates([world], operation, ())]
+    found = _candidates([world], operation, (), fixing=fixing)
+    return [(each.answer, each.world) for each in found]
 
 
 def _watching(answer: Answer, world: World, watches: Sequence[op.Watch]) -> Answer:

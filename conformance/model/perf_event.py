@@ -112,6 +112,11 @@ class PerfEvent:
     def __post_init__(self) -> None:
         self.left = self.period
 
+    @property
+    def _of_first(self) -> bool:
+        """Whether it follows process 1 of a namespace, which opened it itself."""
+        return bool(self.tasks) and self.tasks[0].is_first
+
     def counts(self, process: Process) -> bool:
         """Whether it follows what a process does now."""
         if not self.enabled or (self.tasks and process not in self.tasks):
@@ -141,7 +146,8 @@ class PerfEvent:
             return
         body, padding = b"", 0
         if self.sample_type & perf.PERF_SAMPLE_TID:
-            body += bytes(8)
+            # The number that the process has where the event was opened, unless that is unknown.
+            body += (1 if self._of_first else 0).to_bytes(4, "little") * 2
         if self.sample_type & perf.PERF_SAMPLE_PERIOD:
             body += (1).to_bytes(8, "little")
         if self.sample_type & perf.PERF_SAMPLE_RAW:

@@ -53,6 +53,13 @@ class Enabler:
 
 
 @dataclass(slots=True, eq=False)
+class Numbers:
+    """A namespace of process ids, and who was born into it; its first is process 1 there."""
+
+    members: list[Process] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
 class Process:
     """An actor.  ``enablers`` is None until it registers (no struct user_event_mm).
 
@@ -79,6 +86,9 @@ class Process:
     namespace: Namespace | None = None
     root: str = ""
     filtered: dict[str, str] = field(default_factory=dict)
+    # Its namespace of process ids, None for the first of all, and that of its children.
+    numbers: Numbers | None = None
+    numbers_of_children: Numbers | None = None
 
     def task_with(self, memory: AddressSpace, slots: dict[int, OpenFile]) -> Process:
         """A new task of this one with such memory and descriptors: what else it inherits."""
@@ -93,7 +103,14 @@ class Process:
             namespace=self.namespace,
             root=self.root,
             filtered=dict(self.filtered),
+            numbers=self.numbers,
+            numbers_of_children=self.numbers,
         )
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is process 1 of a namespace."""
+        return self.numbers is not None and self.numbers.members[0] is self
 
     @property
     def uid(self) -> int:

@@ -22,8 +22,9 @@ from conformance.program import race as races
 from conformance.program.operations import Operation
 from conformance.program.race import Add, Race
 
-# What an operation makes of a state: the answers, each with the state that follows.
-Step = Callable[[World, Operation], Iterable[tuple[Answer, World]]]
+# What an operation makes of a state: the answers, each with the state that follows.  Pages that
+# are awaited may have come before, if the last word says so.
+Step = Callable[[World, Operation, bool], Iterable[tuple[Answer, World]]]
 
 # What more passes would bring was seen in these.
 _PASSES = 2
@@ -84,6 +85,7 @@ def _every_order(
     """All ends of a few passes: what was answered on the way, and the state.
 
     ``together`` forgets which answers belong to which state: each comes with those on any way.
+    Pages that are awaited do not come then: no answer depends on it.
     """
     tracks = races.unrolled(race, _PASSES)
     start = (0,) * len(tracks)
@@ -99,7 +101,7 @@ def _every_order(
                     continue
                 index, operation = track[positions[number]]
                 moved = tuple(p + (n == number) for n, p in enumerate(positions))
-                for answer, after in step(pickle.loads(frozen), operation):
+                for answer, after in step(pickle.loads(frozen), operation, not together):
                     said = (number, index, answer.errno or str(answer.value or 0))
                     seen.add(said)
                     way = () if together else tuple(sorted((*answers, said)))
@@ -134,7 +136,7 @@ def _run(
     answers: list[tuple[int, int, str]] = []
     for number, one in enumerate(order):
         for track, index, operation in one:
-            ways = list(step(after, operation))
+            ways = list(step(after, operation, False))
             if not ways:
                 raise NotModelled(f"{operation!r} in a race")
             answer, after = ways[0]

@@ -11,7 +11,7 @@ from conformance.model import places, tracefs
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.places import MAY_READ, MAY_SEARCH, MAY_WRITE, TRACEFS, Attributes, Mount
-from conformance.model.process import Process
+from conformance.model.process import Numbers, Process
 from conformance.model.world import World
 from conformance.program import operations as op
 from conformance.program import rights
@@ -137,6 +137,10 @@ def _unshare(world: World, operation: rights.Unshare) -> Answer:
             raise Errno("EPERM")
         before = process.namespace or world.namespace
         process.namespace = before.copy(apart=process.credentials.apart)
+    if operation.flags & rights.CLONE_NEWPID:
+        if not process.credentials.has_somewhere(Capability.SYS_ADMIN):
+            raise Errno("EPERM")
+        process.numbers_of_children = Numbers()
     return Answer(0)
 
 

@@ -73,6 +73,8 @@ def _spawn(world: World, operation: op.Spawn) -> Answer:
 
 def _fork(world: World, operation: op.Fork) -> Answer:
     parent = world.process(operation.actor)
+    if parent.numbers_of_children is not parent.numbers:
+        raise NotModelled("a fork into a namespace of ids")
     child = parent.task_with(parent.memory.fork(), dict(parent.slots))
     if parent.enablers is not None:
         # user_event_mm_dup(): bit and address are copied, each with a reference.

@@ -45,6 +45,14 @@ def clone(world: World, operation: tasks.Clone) -> Answer:
     maker.waits_for = child if flags & tasks.CLONE_VFORK else None
     if flags & tasks.CLONE_THREAD:
         child.leader = maker.leader or maker
+    if maker.numbers_of_children is not maker.numbers:
+        if flags & (tasks.CLONE_THREAD | tasks.CLONE_VFORK):
+            raise NotModelled("a thread or a vfork of who has left its namespace of ids")
+        child.numbers = child.numbers_of_children = maker.numbers_of_children
+        assert child.numbers is not None
+        child.numbers.members.append(child)
+    elif maker.numbers is not None:
+        raise NotModelled("a task of one in a namespace of ids, where its number is another")
     if any(event.inherit and maker in event.tasks for event in world.perf_events):
         raise NotModelled("a task of a process that perf follows")
     if maker.enablers is not None and flags & tasks.CLONE_VM:
@@ -80,7 +88,16 @@ def execute(world: World, operation: tasks.Exec) -> Answer:
 
 
 def exit_group(world: World, operation: op.Exit | tasks.Die) -> Answer:
-    """exit_group(2), or SIGKILL: all threads of a process end."""
+    """exit_group(2), or SIGKILL: all threads of a process end.
+
+    With process 1 of a namespace everybody there ends (pid_namespace.c:zap_pid_ns_processes).
+    """
+    process = world.process(operation.actor)
+    if process.is_first:
+        others = [name for name, each in world.processes.items() if each.numbers is process.numbers]
+        for actor in others:
+            _end(world, actor)
+        return Answer(0)
     for actor in _threads(world, operation.actor):
         _end(world, actor)
     return Answer(0)

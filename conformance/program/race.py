@@ -6,7 +6,8 @@ answered in which way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from errno import errorcode
 from itertools import count
@@ -67,7 +68,7 @@ def told(race: Race, tallies: Iterable[Iterable[Tally]]) -> str:
     return "".join(
         f"{track.actor}.{number}: {_shown(tally)}\n"
         for track, steps in zip(race.tracks, tallies, strict=True)
-        for number, tally in enumerate(steps)
+        for number, (tally, _) in enumerate(zip(steps, track.steps, strict=True))
     )
 
 
@@ -108,14 +109,28 @@ def fits(may: str, text: str) -> bool:
     return True
 
 
-def raw_tallies(found: Sequence[Sequence[Sequence[tuple[int, int | None]]]]) -> list[list[Tally]]:
-    """Tallies of what the kernel returned: (how often, value), None for all others."""
-    return [[{_answer(value): times for times, value in step} for step in steps] for steps in found]
+def shown(race: Race, raw: bytes) -> str:
+    """What a guest told, JSON of (how often, value) with None for all others, as text.
+
+    "" where it is anything else.
+    """
+    try:
+        return told(
+            race,
+            [
+                [{_answer(value): int(n) for n, value in step} for step in each]
+                for each in json.loads(raw)
+            ],
+        )
+    except (ValueError, TypeError, RecursionError):
+        return ""
 
 
-def _answer(value: int | None) -> str:
+def _answer(value: object) -> str:
     if value is None:
         return OTHERS
+    if not isinstance(value, int):
+        raise ValueError(f"no answer of a system call: {value!r:.40}")
     return errorcode.get(-value, str(value)) if -4096 < value < 0 else str(value)
 
 

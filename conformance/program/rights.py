@@ -13,6 +13,7 @@ from conformance.program.operations import Operation
 
 CLONE_NEWNS = 0x0002_0000
 CLONE_NEWUSER = 0x1000_0000
+CLONE_NEWPID = 0x2000_0000
 MS_RDONLY = 1
 MS_REMOUNT = 32
 MS_BIND = 4096
@@ -124,7 +125,7 @@ class Seccomp(Lasting):
 
 @dataclass(frozen=True, slots=True)
 class Unshare(Lasting):
-    """unshare(2) of namespaces: CLONE_NEWNS, CLONE_NEWUSER."""
+    """unshare(2) of namespaces: CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID (of children to come)."""
 
     flags: int
 

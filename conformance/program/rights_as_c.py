@@ -6,7 +6,11 @@ from conformance.program import rights
 from conformance.program.operations import Operation
 from conformance.program.rights import Capability
 
-_CLONES = {rights.CLONE_NEWNS: "CLONE_NEWNS", rights.CLONE_NEWUSER: "CLONE_NEWUSER"}
+_CLONES = {
+    rights.CLONE_NEWNS: "CLONE_NEWNS",
+    rights.CLONE_NEWUSER: "CLONE_NEWUSER",
+    rights.CLONE_NEWPID: "CLONE_NEWPID",
+}
 _MOUNTS = {
     rights.MS_RDONLY: "MS_RDONLY",
     rights.MS_REMOUNT: "MS_REMOUNT",

@@ -90,4 +90,7 @@ def _raw(body: bytes, thread: int | None) -> str:
     entry, payload = record[:TRACE_ENTRY_SIZE], record[TRACE_ENTRY_SIZE:]
     common = int.from_bytes(entry[4:8], "little")
     stranger = "" if thread in (None, common) else f" common_pid {common} of {thread}"
+    if thread == 1 and stranger:
+        # In a namespace; its number in the system is anything.
+        stranger = " of process 1"
     return f" raw {size}{stranger}: {payload.hex(' ')}"

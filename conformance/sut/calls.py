@@ -122,7 +122,11 @@ def calls_of(operation: op.Operation) -> list[Call]:
         case op.Mmap() | op.Munmap() | op.Mprotect():
             return [_memory_call(operation)]
         case race.Race(tracks=tracks):
-            return [["race", [_track_call(track) for track in tracks]]]
+            made = [
+                step.child for step in race.steps_of(operation) if isinstance(step, tasks.Clone)
+            ]
+            ids: list[Call] = [["via", child, ["tid"]] for child in made]
+            return [["race", [_track_call(track) for track in tracks]], *ids]
         case tasks.TaskOperation():
             return task_calls.calls_of(operation)
         case mapping.MappingOperation():

@@ -48,7 +48,7 @@ class Hand:
         """Calls as the process performs them that drives this task, if it is one."""
         if self.driver is None:
             return list(calls)
-        own = ("task", "race")
+        own = ("task", "race", "via")
         return [call if call[0] in own else ["via", self.name, call] for call in calls]
 
     def note(self, operation: op.Operation, *, ok: bool) -> None:

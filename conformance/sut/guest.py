@@ -6,7 +6,6 @@ user_events.
 
 from __future__ import annotations
 
-import json
 import stat
 from collections.abc import Mapping, Sequence
 from errno import errorcode
@@ -173,8 +172,8 @@ def _observation(
         type_ = _number(bytes.fromhex(number["data"] or ""))
         data = page.shown(data or b"", type_, pid["value"], operation.sizes).encode()
     elif isinstance(operation, race.Race):
-        tallies = race.raw_tallies(json.loads(data or b"[]"))
-        value, data = 0, race.told(operation, tallies).encode()
+        raw = bytes.fromhex(results[0]["data"] or "")
+        value, data = 0, race.shown(operation, raw).encode()
     elif isinstance(operation, op.Stat):
         value = stat.S_IMODE(int.from_bytes((data or b"")[STAT_MODE], "little"))
         data = None

@@ -242,3 +242,24 @@ def test_the_steps_of_a_race_are_in_its_digest() -> None:
     other = race.Race("p1", (RACE.tracks[0], race.Track("p2", (op.Close("p2", 6),))))
     assert codec.digest([RACE]) != codec.digest([other])
     assert json.dumps(codec.encode(RACE)).count('"op"') == 4
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (b"[[[[2, 8], [1, -9]], [[3, 0]]], [[[1, null]]]]", "p1.0: 8 *2, EBADF *1\n"),
+        (b"[[[[3, -4000]], [[3, -5000]]], [[[1, 0]]]]", "p1.0: -4000 *3\n"),
+        (b"[[[[3, 0]]], [[[1, 0]]]]", ""),
+        (b"[[[[3, 0]], [[3, 0]]]]", ""),
+        (b'[[[["x", 0]], [[3, 0]]], [[[1, 0]]]]', ""),
+        (b"[[[[3, [0]]], [[3, 0]]], [[[1, 0]]]]", ""),
+        (b"[[[7], [[3, 0]]], [[[1, 0]]]]", ""),
+        (b"[" * 100_000, ""),
+        (b"{", ""),
+        (b"\xff", ""),
+        (b"", ""),
+    ],
+)
+def test_what_a_guest_tells_of_a_race_may_be_anything(raw: bytes, text: str) -> None:
+    shown = race.shown(RACE, raw)
+    assert shown.splitlines(keepends=True)[:1] == [text] * bool(text)

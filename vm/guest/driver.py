@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
-from errno import EBADF, EFAULT
+from errno import EBADF, EFAULT, EINVAL
 
 from vm.guest import syscalls
 from vm.guest.actor import BadCall, NoSlot, numbers
@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from vm.guest.actor import Outcome
 
 _SYS_CLOSE = 3
+_SYS_OPENAT = 257
+_AT_FDCWD = -100 & (1 << 64) - 1
 #: What a pipe takes at once, and a mailbox has room for, bytes.
 _PIECE = 4096
+#: A number of 64 bits has no more.
+_DIGITS = 19
 
 
 class Driver:
@@ -40,7 +44,10 @@ class Driver:
             "poke": self._poke,
             "put_fd": self._put_fd,
             "take_fd": self._take_fd,
+            "number": self._number,
+            "spill": self._spill,
             "exec": self._exec,
+            "tid": self._tid,
             "exit": self._exit,
             "exit_task": self._exit_task,
             "die": self._die,
@@ -150,6 +157,30 @@ class Driver:
             value = 0
         return value, errno, None
 
+    def _number(self, task: Task, name: str, path: str, where: int) -> Outcome:
+        """Store the decimal number that a file shows, read by ourselves, in eight bytes."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except OSError as error:
+            return -1, error.errno or 0, None
+        digits = os.read(descriptor, _DIGITS).strip()
+        os.close(descriptor)
+        if not digits.isdigit():
+            return -1, EINVAL, None
+        return self._poke(task, name, where, int(digits).to_bytes(8, "little").hex())
+
+    def _spill(self, task: Task, name: str, path: str, content: str, flags: int) -> Outcome:
+        """Open a file, write once and close."""
+        task.clear()
+        where = task.place(os.fsencode(path) + b"\0")
+        opened, errno = task.call(_SYS_OPENAT, _AT_FDCWD, where, flags | os.O_CLOEXEC, 0o644)
+        if errno:
+            return -1, errno, None
+        data = bytes.fromhex(content)
+        value, errno = task.call(syscalls.SYS_WRITE, opened, task.place(data), len(data))
+        task.call(_SYS_CLOSE, opened)
+        return value, errno, None
+
     def _exec(self, task: Task, name: str, path: str) -> Outcome:
         """The value is the task's new id, which is that of its process."""
         value, errno = task.execute(path)
@@ -158,6 +189,9 @@ class Driver:
             self._slots[name] = dict(self._slots[name])
             value = task.tid
         return value, errno, None
+
+    def _tid(self, task: Task, name: str) -> Outcome:
+        return task.tid, 0, None
 
     def _exit(self, task: Task, name: str, status: int) -> Outcome:
         task.leave(status & 0xFF, alone=False)

@@ -62,10 +62,11 @@ class Track:
         else:
             self._task.finish()
         told = [self._task.tally(self._where, step) for step in range(len(self._steps))]
+        children = iter(self._children)
         for call, tally in zip(self._calls, told, strict=True):
+            if call[0] == "task":
+                next(children).greet(tally[0][1] or 0)
             self._keep(call, tally)
-        for child in self._children:
-            child.greet()
         if leaving:
             # Who is gone has answered.
             told[-1] = [(1, 0)]

@@ -166,15 +166,23 @@ class Task:
             maker.finish()
             maker._ask(CLONE, 0, self.flags, self.where)
             # A parent of vfork has no answer before its child is gone.
-            made = 0 if self.flags & CLONE_VFORK else maker._answer()[0]
+            made = 0 if self.flags & CLONE_VFORK else self._made(*maker._answer())
         if made < 0:
             raise OSError(-made, os.strerror(-made))
-        self.greet()
+        self.greet(made)
 
-    def greet(self) -> None:
-        """Learn the ids of a task that has been made."""
-        self.tid, _ = self.call(_SYS_GETTID)
-        self.pid, _ = self.call(_SYS_GETPID)
+    @staticmethod
+    def _made(value: int, errno: int) -> int:
+        return -errno if errno else value
+
+    def greet(self, made: int = 0) -> None:
+        """Learn the ids of a task that has been made, by the id that its maker was told.
+
+        Its own id may be that of a namespace.
+        """
+        tid, _ = self.call(_SYS_GETTID)
+        pid, _ = self.call(_SYS_GETPID)
+        self.tid, self.pid = made or tid, made if made and pid == tid else pid
 
     def call(self, number: int, *arguments: int, kind: int = CALL64) -> tuple[int, int]:
         """A system call: (value, errno), as syscalls.syscall() returns them.
