@@ -128,6 +128,7 @@ class Attempt:
         found = [f"instance {name}" for name in world.instances if name != TOP]
         found += ["set_event_pid"] * bool(world.top.pids)
         found += ["set_event_notrace_pid"] * bool(world.top.no_pids)
+        found += ["tracing_cpumask"] * (not world.top.on_processor)
         return found + ["tracefs is read-only"] * world.readonly
 
     def recorded(self) -> bool:

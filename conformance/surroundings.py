@@ -31,6 +31,7 @@ _FILES = (
     f"{tracefs.ROOT}/kprobe_events",
     f"{tracefs.ROOT}/set_event_notrace_pid",
     f"{tracefs.ROOT}/set_event_pid",
+    f"{tracefs.ROOT}/tracing_cpumask",
     f"{tracefs.ROOT}/uprobe_events",
     # Of events of the kernel's own cases enable few, and none for good.
     *(f"{tracefs.ROOT}/events/{system}/enable" for system in ("sched", "signal", "task")),

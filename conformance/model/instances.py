@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from conformance.abi.grammar import TRACE_ENTRY_SIZE
+from conformance.model.definition import SPACES
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.places import CONFIDENTIALITY
@@ -29,6 +30,10 @@ _DIRECTORY = f"{_TRACEFS}/instances"
 _PATH = re.compile(rf"{_DIRECTORY}/([^/]+)(/.+)?")
 # The id of no event: of what is recorded as text alone.
 _NOBODYS = -1
+# What a mask of processors consists of: groups of eight digits, more than any kernel has
+# processors for.
+_HEXADECIMAL = "0123456789abcdefABCDEF,"
+_MOST_GROUPS = 1024
 # Bytes of a page of a buffer beside its header.
 _PAGE_ROOM = 4080
 # What there is at the top only.
@@ -63,6 +68,8 @@ class Instance:
     # What the spare buffer holds, once there is one (snapshot).
     snapshot: list[Record] | None = None
     tracing_on: bool = True
+    # Whether anything is recorded on the only processor of a guest (tracing_cpumask).
+    on_processor: bool = True
     # Why the content of the buffer is not known, if it is not.
     unknown: str = ""
     # Processors on which a record was reserved that will never be committed: those behind it
@@ -86,13 +93,29 @@ class Instance:
     # What `error_log` shows; the kernel keeps the last eight.
     errors: list[str] = field(default_factory=list)
 
+    @property
+    def records_now(self) -> bool:
+        """Whether a buffer gives room to a record (ring_buffer_lock_reserve)."""
+        return self.tracing_on and self.on_processor
+
+    def set_processors(self, text: str) -> None:
+        """tracing_cpumask_write(), of a machine with one processor.  Raises Errno."""
+        mask = text.strip(SPACES)
+        if not text or mask.strip(_HEXADECIMAL):
+            raise Errno("EINVAL")
+        if mask.count(",") >= _MOST_GROUPS:
+            raise Errno("EOVERFLOW")
+        if mask not in ("", "0", "1"):
+            raise NotModelled(f"the processors {mask}")
+        self.on_processor = mask == "1"
+
     def ignores(self, actor: str) -> bool:
         """Whether what a process writes is of no interest (trace_ignore_this_task)."""
         return actor in self.no_pids or (bool(self.pids) and actor not in self.pids)
 
     def record_text(self, text: str) -> None:
         """A record of somebody else than a user event."""
-        if self.tracing_on:
+        if self.records_now:
             self.records.append(Record(_NOBODYS, b"", "", None, text))
 
     def swap(self) -> None:

@@ -75,7 +75,7 @@ def _room_for(world: World, file: EventFile, size: int, actor: str) -> Reservati
         return None
     if (file.soft_disabled or file.filter is not None) and size <= _LONGEST_WAITING:
         return Reservation(instance, file, instance.records, waits=True)
-    if instance.tracing_on:
+    if instance.records_now:
         return _room(instance, file, size) if _fits(world, size) else None
     return Reservation(instance, file, None, waits=False) if file.conditional else None
 
@@ -110,6 +110,6 @@ def _passes(file: EventFile, raw: bytes) -> bool:
 def _is_kept(room: Reservation, size: int) -> bool:
     """What has waited still has to find room, and a buffer that takes something."""
     if room.waits:
-        taken = size <= LONGEST_RECORD and room.instance.tracing_on
+        taken = size <= LONGEST_RECORD and room.instance.records_now
         return taken and room.instance.reserve(size)
     return room.buffer is not None

@@ -41,6 +41,7 @@ MMAP = f"{TRACEFS}/user_events_mmap"
 DYNAMIC_EVENTS = f"{TRACEFS}/dynamic_events"
 TRACE = f"{TRACEFS}/trace"
 TRACING_ON = f"{TRACEFS}/tracing_on"
+PROCESSORS = f"{TRACEFS}/tracing_cpumask"
 BUFFER_SIZE = f"{TRACEFS}/buffer_size_kb"
 OVERWRITE = f"{TRACEFS}/options/overwrite"
 MAXIMUM = "/proc/sys/kernel/user_events_max"
@@ -53,6 +54,7 @@ MODES = {
     DYNAMIC_EVENTS: 0o640,
     TRACE: 0o640,
     TRACING_ON: 0o640,
+    PROCESSORS: 0o640,
     MAXIMUM: 0o644,
     TRACEFS: 0o700,
 }
@@ -170,6 +172,8 @@ def read(world: World, process: Process, path: str) -> bytes | None:
             return _encode(dynamic_events.text(world))
         case _ if local == TRACING_ON:
             return b"1\n" if instance.tracing_on else b"0\n"
+        case _ if local == PROCESSORS:
+            return b"1\n" if instance.on_processor else b"0\n"
         case _ if path == MAXIMUM:
             return b"%d\n" % settings.maximum(world)
         case _ if local == TRACE:
@@ -302,6 +306,8 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
             kprobes.command(world, text)
         case _ if local == TRACING_ON:
             instance.tracing_on = definition.parse_unsigned(text, 10) != 0
+        case _ if local == PROCESSORS:
+            instance.set_processors(text)
         case _ if path == MAXIMUM:
             settings.set_maximum(world, text)
         case _ if local == BUFFER_SIZE and name != TOP:

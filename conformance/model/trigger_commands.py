@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from conformance.model import event_state, filters, histograms, triggers
 from conformance.model.definition import SPACES
-from conformance.model.errors import Errno, NotModelled
+from conformance.model.errors import Errno
 from conformance.model.event_state import LONGEST_TEXT, EventFile
 from conformance.model.events import Event
 from conformance.model.kernel_events import KNOWN
@@ -15,8 +15,9 @@ from conformance.model.world import World
 
 
 def remove_all(world: World, file: EventFile) -> None:
-    """Opening `trigger` for truncation: histograms go, others have no unreg_all."""
-    for trigger in [each for each in file.triggers if each.kind == "hist"]:
+    """Opening `trigger` for truncation: what is about histograms goes, others have no unreg_all."""
+    kinds = ("hist", *triggers.HIST_ENABLING)
+    for trigger in [each for each in file.triggers if each.kind in kinds]:
         triggers.remove(world, file, trigger)
 
 
@@ -33,14 +34,13 @@ def command(world: World, event: Event, file: EventFile, text: str) -> None:
     kind = kind.removeprefix("!")
     if kind not in triggers.KINDS:
         raise Errno("EINVAL")
-    if kind in triggers.HIST_ENABLING:
-        raise NotModelled(f"the trigger {kind}")
     if kind == "hist":
         histograms.command(world, event, file, rest, removes=removes)
         return
     wanted = triggers.Trigger(kind)
-    parameter, condition = _separate(rest, needed=kind in triggers.ENABLING)
-    if kind in triggers.ENABLING:
+    aims = kind in (*triggers.ENABLING, *triggers.HIST_ENABLING)
+    parameter, condition = _separate(rest, needed=aims)
+    if aims:
         parameter = _aim(world, file.instance, wanted, parameter)
     if removes:
         found = next((each for each in file.triggers if each.is_like(wanted)), None)

@@ -63,7 +63,7 @@ class Trigger:
 
     def is_like(self, other: Trigger) -> bool:
         """Whether an event has room for one of the two only (struct event_command.trigger_type)."""
-        for family in (_ONOFF, ENABLING):
+        for family in (_ONOFF, ENABLING, HIST_ENABLING):
             if self.kind in family:
                 return other.kind in family and other.target is self.target
         return self.kind == other.kind
@@ -132,6 +132,11 @@ def act(world: World, file: EventFile, trigger: Trigger, record: bytes | None) -
         case "enable_event" | "disable_event":
             assert trigger.target is not None
             trigger.target.soft_disabled = trigger.kind == "disable_event"
+        case "enable_hist" | "disable_hist":
+            assert trigger.target is not None
+            for each in trigger.target.triggers:
+                if each.histogram is not None:
+                    each.paused = trigger.kind == "disable_hist"
         case _ if trigger.histogram is not None:
             assert record is not None
             trigger.histogram.add(record)

@@ -208,6 +208,15 @@ class Tracefs:
         """What `error_log` shows, without the times."""
         return self.read(self.path("error_log"), View.ERRORS).text
 
+    def set_processors(self, mask: str) -> Observation:
+        """Write `tracing_cpumask`: on which processors anything is recorded."""
+        return self.write(self.path("tracing_cpumask"), f"{mask}\n")
+
+    @property
+    def processors(self) -> str:
+        """What `tracing_cpumask` shows."""
+        return self.read(self.path("tracing_cpumask")).text
+
     def directory(self, name: str, system: str = SYSTEM) -> EventDirectory:
         """What can be hung on an event."""
         return EventDirectory(self, name, system)
