@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 
 from conformance.cases.declare import case, variants
+from conformance.sut.files import File
 from conformance.sut.places import PAGE, SCRATCH
+from conformance.sut.tracefs import DATA
 from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
@@ -245,7 +247,40 @@ def test_untouched_memory(ue: UserEvents) -> None:
     ]
 
 
+@case(
+    "write.untouched_segment",
+    spec=f"{CORE}: fault_in_iov_iter_readable",
+    doc=f"{DOC}: silent about pages that are not resident",
+    profiles="5.18..",
+)
+def test_untouched_segment(ue: UserEvents) -> None:
+    """A later segment from a page that was never touched reads as zero and is recorded."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a; u32 b")
+    pages = ue.process.map(2)
+    ue.process.store(pages, b"\0\0\0\0\7\0\0\0")
+    ue.tracefs.enable(ue.name())
+    assert data.writev_at([(pages, 8), (pages + PAGE, 4)]).value == 12
+    assert ue.tracefs.records() == [
+        ue.line("a=0x7 (7)", "b=0x0 (0)", dump="07 00 00 00 00 00 00 00")
+    ]
+
+
 # Descriptors and positions
+
+
+@case(
+    "write.no_position",
+    spec="trace_events_user.c:user_data_fops; fs/read_write.c:vfs_llseek",
+    doc=f"{DOC}: the file is for ioctl and write",
+    profiles="5.18..",
+)
+def test_no_position(ue: UserEvents) -> None:
+    """The data file has no position to be set, ESPIPE, and nothing to be read, EINVAL."""
+    file = File(ue.process, DATA, os.O_RDWR)
+    assert file.lseek(0).errno == "ESPIPE"
+    assert file.lseek(0, os.SEEK_END).errno == "ESPIPE"
+    assert file.read(4).errno == "EINVAL"
 
 
 @case(

@@ -23,7 +23,9 @@ from conformance.program import operations as op
 
 _ATTR = perf.PERF_EVENT_ATTR
 _FLAGS = perf.ATTR_DISABLED | perf.ATTR_INHERIT | perf.ATTR_EXCLUDE_KERNEL
-_SAMPLE_TYPES = perf.PERF_SAMPLE_TID | perf.PERF_SAMPLE_PERIOD | perf.PERF_SAMPLE_RAW
+_SAMPLE_TYPES = (
+    perf.PERF_SAMPLE_IP | perf.PERF_SAMPLE_TID | perf.PERF_SAMPLE_PERIOD | perf.PERF_SAMPLE_RAW
+)
 # Ids of events are 16 bits wide; of those that are no user event's nothing is known.
 _KERNEL_IDS = 1 << 16
 _COUNT_SIZE = 8

@@ -140,6 +140,9 @@ class PerfEvent:
         if self.ring is None:
             return
         body, padding = b"", 0
+        if self.sample_type & perf.PERF_SAMPLE_IP:
+            # perf_fetch_caller_regs(): somewhere in the kernel.
+            body += b"\xff" * 8
         if self.sample_type & perf.PERF_SAMPLE_TID:
             body += bytes(8)
         if self.sample_type & perf.PERF_SAMPLE_PERIOD:
