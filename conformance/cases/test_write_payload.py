@@ -9,6 +9,7 @@ import os
 
 from conformance.cases.declare import case, variants
 from conformance.sut.files import File
+from conformance.sut.mapping import memory_file
 from conformance.sut.places import PAGE, SCRATCH
 from conformance.sut.tracefs import DATA
 from conformance.sut.user_events import UserEvents
@@ -254,16 +255,15 @@ def test_untouched_memory(ue: UserEvents) -> None:
     profiles="5.18..",
 )
 def test_untouched_segment(ue: UserEvents) -> None:
-    """A later segment from a page that was never touched reads as zero and is recorded."""
-    data = ue.open_data()
+    """A later segment is recorded from a page of a file that this mapping never touched."""
+    data, file = ue.open_data(), memory_file(ue.process)
     data.register(ue.name() + " u32 a; u32 b")
-    pages = ue.process.map(2)
-    ue.process.store(pages, b"\0\0\0\0\7\0\0\0")
+    ue.process.store(file.map(), b"\x08\0\0\0")
+    near, far = ue.process.place(b"\0\0\0\0\7\0\0\0"), file.map()
     ue.tracefs.enable(ue.name())
-    assert data.writev_at([(pages, 8), (pages + PAGE, 4)]).value == 12
-    assert ue.tracefs.records() == [
-        ue.line("a=0x7 (7)", "b=0x0 (0)", dump="07 00 00 00 00 00 00 00")
-    ]
+    assert data.writev_at([(near, 8), (far, 4)]).value == 12
+    line = ue.line("a=0x7 (7)", "b=0x8 (8)", dump="07 00 00 00 08 00 00 00")
+    assert ue.tracefs.records() == [line]
 
 
 # Descriptors and positions
