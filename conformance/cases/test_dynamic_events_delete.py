@@ -60,6 +60,7 @@ def test_delete(ue: UserEvents, fields: str, command: str) -> None:
     "command, errno",
     {
         "other_name": ("-:{}x u32 a; u64 b\n", "ENOENT"),
+        "shorter_name": ("-:{:.7} u32 a; u64 b\n", "ENOENT"),
         "other_system": ("-:syscalls/{} u32 a; u64 b\n", "ENOENT"),
         "no_system": ("-:/{} u32 a; u64 b\n", "ENOENT"),
         "system_alone": ("-:user_events/ u32 a; u64 b\n", "ENOENT"),

@@ -6,6 +6,7 @@ Several processes, fork and changing memory are in test_enable_memory.
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
+from conformance.sut.perf import listen
 from conformance.sut.places import PAGE
 from conformance.sut.user_events import UserEvents
 
@@ -269,6 +270,44 @@ def test_not_restored(ue: UserEvents) -> None:
     assert word.value == 0xFFFFFFF0
     ue.tracefs.enable(ue.name())
     assert word.value == 0xFFFFFFF1
+
+
+@case(
+    "enable.not_restored_by_others",
+    spec=f"{UPDATE}: words of the event alone",
+    doc=f"{DOC}: the word is ordinary memory of the program",
+    tier="full",
+)
+def test_not_restored_by_others(ue: UserEvents) -> None:
+    """What the process stores in its word stays whatever becomes of its other events."""
+    data = ue.open_data()
+    word = data.register(ue.name()).word
+    other = data.register(ue.name("other")).word
+    ue.tracefs.enable(ue.name())
+    ue.process.store(word.address, b"\0\0\0\0")
+    ue.tracefs.enable(ue.name("other"))
+    assert (word.value, other.value) == (0, 1)
+    ue.tracefs.disable(ue.name("other"))
+    assert (word.value, other.value) == (0, 0)
+
+
+@case(
+    "enable.restored_by_each_listener",
+    spec=f"{UPDATE} runs whenever a listener comes or goes",
+    doc=f"{DOC}: says nothing of a second listener",
+    facilities=("perf",),
+    tier="full",
+)
+def test_restored_by_each_listener(ue: UserEvents) -> None:
+    """The bit is set anew when a second listener comes, and when one of two goes."""
+    word = ue.open_data().register(ue.name(), bit=3).word
+    ue.tracefs.enable(ue.name())
+    ue.process.store(word.address, b"\1\0\0\0")
+    event = listen(ue.process, ue.name())
+    assert word.value == 9
+    ue.process.store(word.address, b"\2\0\0\0")
+    event.close()
+    assert word.value == 10
 
 
 @case(

@@ -72,6 +72,27 @@ def test_fork_follows(ue: UserEvents, size: int, bit: int, enabled: int) -> None
 
 
 @case(
+    "enable.fork_of_several_words",
+    spec="trace_events_user.c:user_event_mm_dup",
+    doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",
+)
+def test_fork_of_several_words(ue: UserEvents) -> None:
+    """A child gets every word of its parent, each with its size, place, bit and event."""
+    data, word = ue.open_data(), ue.process.word(8)
+    data.register(ue.name("one"), word=word, bit=5)
+    data.register(ue.name("one"), word=word, bit=63)
+    other = ue.process.word(offset=4)
+    data.register(ue.name("two"), word=other, bit=31)
+    child = ue.fork(ue.process)
+    copies = child.word_at(word.address, 8, value=None), child.word_at(other.address, value=None)
+    ue.tracefs.enable(ue.name("one"))
+    assert copies[0].wait() == 0x8000_0000_0000_0020
+    assert copies[1].value == 0
+    ue.tracefs.enable(ue.name("two"))
+    assert copies[1].wait() == 0x8000_0000
+
+
+@case(
     "enable.fork_touched",
     spec=f"{WRITE}: a page that is there is written at once",
     doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",

@@ -139,3 +139,21 @@ def test_deleted_by_name_alone(ue: UserEvents) -> None:
     left = "u:a u32 x\nu:b struct s x 8; u8 y\nu:c char[4] x\n"
     shown = ue.tracefs.dynamic_events().replace(ue.prefix, "")
     assert shown == ue.dated("null_arguments_matched", since=left, before="")
+
+
+@case(
+    "grammar.same_bucket",
+    spec="trace_events_user.c:delete_user_event: strcmp behind the hash",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event is deleted by its name",
+    needs=("lasting_events",),
+    isolation="global",
+    profiles="5.18..",
+)
+def test_same_bucket(ue: UserEvents) -> None:
+    """Of names that share a bucket of the hash table each is found, and deleted, by itself."""
+    ue.tracefs.command("u:test\nu:testqw\n")
+    data = ue.open_data()
+    assert data.delete("testnl").errno == "ENOENT"
+    assert data.delete("test").value == 0
+    assert ue.tracefs.dynamic_events(whole=True) == "u:testqw\n"
+    assert data.delete("testqw").value == 0

@@ -156,6 +156,23 @@ def test_command_deletes_both_kinds(ue: UserEvents, target: str) -> None:
 
 
 @case(
+    "multi_format.command_stops_at_busy",
+    spec="trace_dynevent.c:dyn_event_release",
+    doc=DELETING,
+    needs=NEEDS,
+    tier="full",
+)
+@variants("held, left", {"older": (MULTI, 2), "newer": (0, 1)})
+def test_command_stops_at_busy(ue: UserEvents, held: int, left: int) -> None:
+    """A deletion of both kinds takes the older first, up to the one in use: EBUSY."""
+    _left_behind(ue, (" u32 a",), PERSIST | MULTI)
+    _left_behind(ue, (" u32 a",), PERSIST)
+    ue.open_data().register(ue.name() + " u32 a", flags=held)
+    assert ue.tracefs.command("-:" + ue.name() + " u32 a\n").errno == "EBUSY"
+    assert ue.tracefs.dynamic_events() == ("u:" + ue.name() + " u32 a\n") * left
+
+
+@case(
     "multi_format.command_makes_single",
     spec="trace_events_user.c:user_event_create",
     doc=DELETING,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
-from conformance.sut.perf import PERIOD, RAW, TID, Wish, listen
+from conformance.sut.perf import IP, PERIOD, RAW, TID, Wish, listen
 from conformance.sut.user_events import UserEvents
 
 RST = "Documentation/trace/user_events.rst@v6.12"
@@ -135,7 +135,12 @@ def test_raw_in_pieces(ue: UserEvents) -> None:
         "tid": (TID | RAW, "size 32 one thread raw 12: 41 00 00 00"),
         "period": (PERIOD, "size 16 period 1"),
         "nothing": (0, "size 8"),
+        "ip": (IP, "size 16 in the kernel"),
         "all": (TID | PERIOD | RAW, "size 40 one thread period 1 raw 12: 41 00 00 00"),
+        "all_and_ip": (
+            IP | TID | PERIOD | RAW,
+            "size 48 in the kernel one thread period 1 raw 12: 41 00 00 00",
+        ),
     },
 )
 def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:

@@ -8,7 +8,10 @@ from __future__ import annotations
 import os
 
 from conformance.cases.declare import case, variants
+from conformance.sut.files import File
+from conformance.sut.mapping import memory_file
 from conformance.sut.places import PAGE, SCRATCH
+from conformance.sut.tracefs import DATA
 from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
@@ -247,7 +250,39 @@ def test_untouched_memory(ue: UserEvents) -> None:
     ]
 
 
+@case(
+    "write.untouched_segment",
+    spec=f"{CORE}: fault_in_iov_iter_readable",
+    doc=f"{DOC}: silent about pages that are not resident",
+    profiles="5.18..",
+)
+def test_untouched_segment(ue: UserEvents) -> None:
+    """A later segment is recorded from a page of a file that this mapping never touched."""
+    data, file = ue.open_data(), memory_file(ue.process)
+    data.register(ue.name() + " u32 a; u32 b")
+    ue.process.store(file.map(), b"\x08\0\0\0")
+    near, far = ue.process.place(b"\0\0\0\0\7\0\0\0"), file.map()
+    ue.tracefs.enable(ue.name())
+    assert data.writev_at([(near, 8), (far, 4)]).value == 12
+    line = ue.line("a=0x7 (7)", "b=0x8 (8)", dump="07 00 00 00 08 00 00 00")
+    assert ue.tracefs.records() == [line]
+
+
 # Descriptors and positions
+
+
+@case(
+    "write.no_position",
+    spec="trace_events_user.c:user_data_fops; fs/read_write.c:vfs_llseek",
+    doc=f"{DOC}: the file is for ioctl and write",
+    profiles="5.18..",
+)
+def test_no_position(ue: UserEvents) -> None:
+    """The data file has no position to be set, ESPIPE, and nothing to be read, EINVAL."""
+    file = File(ue.process, DATA, os.O_RDWR)
+    assert file.lseek(0).errno == "ESPIPE"
+    assert file.lseek(0, os.SEEK_END).errno == "ESPIPE"
+    assert file.read(4).errno == "EINVAL"
 
 
 @case(

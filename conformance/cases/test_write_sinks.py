@@ -161,6 +161,30 @@ def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int)
 
 
 @case(
+    "write.refused_and_acted_on",
+    spec=f"{CORE}; trace_events.h:trace_trigger_soft_disabled",
+    doc=DOC,
+    needs=("dynamic_fields_validated",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants("asked_first", {"refusing": "refusing", "acting": "acting"})
+def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
+    """What an instance refuses a trigger at the top, which looks at nothing, acts on."""
+    instance = ue.instance()
+    instance.make()
+    data = listening(ue, *([instance] if asked_first == "refusing" else []))
+    turn(ue.tracefs, "0")
+    assert ue.tracefs.directory(ue.name()).trigger("traceon").errno == ""
+    instance.enable(ue.name())
+    assert data.write_event(0, INVALID).errno == "EFAULT"
+    assert ue.tracefs.read(ue.tracefs.path("tracing_on")).text == "1\n"
+    assert instance.records() == []
+    instance.remove()
+
+
+@case(
     "write.perf_while_turned_off",
     spec=f"{CORE}; trace_events_user.c:user_event_perf",
     doc=DOC,

@@ -100,6 +100,31 @@ def test_rel_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | No
 
 
 @case(
+    "write.location_bits",
+    spec=VALIDATE,
+    doc=DOC,
+    needs=(CHECKED,),
+    profiles="5.18..",
+)
+@variants(
+    "field, offset",
+    {"data_loc": (" __data_loc char[] m", 12), "rel_loc": (" __rel_loc char[] m", 0)},
+)
+def test_location_bits(ue: UserEvents, field: str, offset: int) -> None:
+    """Each of the 16 bits of offset and of length counts: with one more it is EFAULT."""
+    data = ue.open_data()
+    data.register(ue.name() + field)
+    ue.tracefs.enable(ue.name())
+    for bit in range(16):
+        for wrong in ((offset | 1 << bit, 3), (offset, 3 | 1 << bit)):
+            if wrong != (offset, 3):
+                assert data.write_event(0, located(*wrong) + b"ab\0").errno == "EFAULT"
+    payload = located(offset, 3) + b"ab\0"
+    assert data.write_event(0, payload).value == 11
+    assert ue.tracefs.records() == [ue.line("m=ab", dump=payload.hex(" "))]
+
+
+@case(
     "write.bounds_are_those_of_the_write",
     spec=VALIDATE,
     doc=NO_DOC,

@@ -25,7 +25,8 @@ from conformance.program import operations as op
 _ATTR = perf.PERF_EVENT_ATTR
 _FLAGS = perf.ATTR_DISABLED | perf.ATTR_INHERIT | perf.ATTR_EXCLUDE_KERNEL
 _SAMPLE_TYPES = (
-    perf.PERF_SAMPLE_TID
+    perf.PERF_SAMPLE_IP
+    | perf.PERF_SAMPLE_TID
     | perf.PERF_SAMPLE_PERIOD
     | perf.PERF_SAMPLE_RAW
     | perf.PERF_SAMPLE_REGS_INTR

@@ -145,6 +145,9 @@ class PerfEvent:
         if self.ring is None:
             return
         body, padding = b"", 0
+        if self.sample_type & perf.PERF_SAMPLE_IP:
+            # perf_fetch_caller_regs(): somewhere in the kernel.
+            body += b"\xff" * 8
         if self.sample_type & perf.PERF_SAMPLE_TID:
             # The number that the process has where the event was opened, unless that is unknown.
             body += (1 if self._of_first else 0).to_bytes(4, "little") * 2

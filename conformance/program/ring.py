@@ -21,7 +21,7 @@ _WORDS = struct.Struct("<II")
 def shown(mapping: bytes, sample_type: int) -> str:
     """The mapping's first line is how far it was written and read, then its records.
 
-    ``sample_type`` says what the samples hold, of it RAW, PERIOD and TID are understood.
+    ``sample_type`` says what the samples hold, of it RAW, PERIOD, TID and IP are understood.
     A buffer that its reader has not kept pace with shows no more than what is left of it.
     """
     data = mapping[PAGE_SIZE:]
@@ -70,6 +70,10 @@ def _body(kind: int, body: bytes, sample_type: int) -> str:
         return f" {body.hex(' ')}"
     text = ""
     thread = None
+    if sample_type & perf.PERF_SAMPLE_IP:
+        address = int.from_bytes(body[:8], "little")
+        text += " in the kernel" if address >> 63 else f" at {address:#x}"
+        body = body[8:]
     if sample_type & perf.PERF_SAMPLE_TID:
         process, thread = _WORDS.unpack_from(body)
         text += " one thread" if process == thread else f" process {process} thread {thread}"

@@ -16,6 +16,7 @@ from conformance.sut.places import ATTR, PAGE, READ_WRITE, STRING
 from conformance.sut.process import Process
 from conformance.sut.tracefs import ROOT, SYSTEM
 
+IP = perf.PERF_SAMPLE_IP
 RAW = perf.PERF_SAMPLE_RAW
 PERIOD = perf.PERF_SAMPLE_PERIOD
 TID = perf.PERF_SAMPLE_TID
