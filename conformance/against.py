@@ -7,7 +7,6 @@ import tempfile
 from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Protocol
 
 from conformance.compare_command import compared, show, side
 from conformance.plugin.target import MODEL, Misplaced, check, kernel_id
@@ -15,21 +14,7 @@ from conformance.report.exits import Ending, ExitStyle, exit_code
 from conformance.report.export.ktap_stream import KtapRuns
 from conformance.report.run.results import NAME
 from conformance.report.run.rundir import default_directory, link_latest, unused
-
-
-class Session(Protocol):
-    """Runs a session of these options on a kernel into a directory; see `conformance.sessions`."""
-
-    def __call__(
-        self,
-        arguments: Namespace,
-        kernel: str | None,
-        out: str,
-        /,
-        said: IO[str] | None = None,
-        runs: KtapRuns | None = None,
-    ) -> int:
-        """Its exit code."""
+from conformance.sessions import Session
 
 
 def require_patches(options: Namespace, kernel: str | None) -> None:

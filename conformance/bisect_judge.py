@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, Protocol
 
 from conformance.abi.profiles import Profile, ProfileError, profile_for
 from conformance.cases.declare import Case
@@ -18,6 +17,7 @@ from conformance.outcome import CaseResult, Outcome, RunVerdict, SkipReason
 from conformance.report.exits import Ending, ExitStyle, exit_code
 from conformance.report.run.record import RunRecord
 from conformance.report.run.results import NAME, read_results
+from conformance.sessions import Session
 from conformance.specification import surfaces
 from kernels.bisection import Answer
 from kernels.errors import HostTrouble, UserMistake
@@ -31,22 +31,6 @@ _BAD = frozenset({Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT})
 _GOOD = frozenset({Outcome.PASS, Outcome.XFAIL})
 _DIGITS = 12
 _LINES = 3
-
-
-class Session(Protocol):
-    """Runs a session of these options into a directory; see `conformance.sessions`."""
-
-    def __call__(
-        self,
-        arguments: Namespace,
-        kernel: str | None,
-        out: str,
-        /,
-        said: IO[str] | None = None,
-        *,
-        remarks: IO[str] | None = None,
-    ) -> int:
-        """Its exit code."""
 
 
 class UnknownCase(UserMistake):

@@ -11,7 +11,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Protocol
 
 from conformance.options import descriptors, words
 from conformance.report.exits import Ending, ExitStyle, exit_code, worst
@@ -40,6 +40,22 @@ _NOT_HANDED_ON = frozenset(
 )
 # Variables that name a directory, from where the user is.
 _DIRECTORIES = ("UEVT_CACHE", "UEVT_TARBALLS")
+
+
+class Session(Protocol):
+    """What `session` does for who asks for a run and is told where to put it."""
+
+    def __call__(
+        self,
+        arguments: Namespace,
+        kernel: str | None,
+        out: str,
+        /,
+        said: IO[str] | None = None,
+        runs: KtapRuns | None = None,
+        remarks: IO[str] | None = None,
+    ) -> int:
+        """Its exit code."""
 
 
 def settle_directories() -> None:

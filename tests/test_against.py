@@ -40,6 +40,7 @@ class FakeSession:
         /,
         said: IO[str] | None = None,
         runs: KtapRuns | None = None,
+        remarks: IO[str] | None = None,
     ) -> int:
         self.calls.append((options.patch, kernel, out))
         record = self._records.pop(0)

@@ -80,14 +80,15 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("conformance.expectations", "conformance.report", "conformance.report.run", "kernels"),
     },
     "conformance.against": RUN_AND_BELOW
-    | {"conformance.compare_command", "conformance.plugin", "conformance.report.export"},
+    | {"conformance.compare_command", "conformance.plugin", "conformance.report.export"}
+    | {"conformance.sessions"},
     "conformance.sessions": {"conformance.options", "conformance.report", "kernels", "vm"}
     | {"conformance.report.export"},
     "conformance.pytest_session": {"conformance.plugin", "conformance.report"},
     "conformance.kernel_commands": {"conformance.report", "kernels"},
     "conformance.export_command": RUN_AND_BELOW | {"conformance.report.export"},
     "conformance.bisect_judge": {"conformance.abi", "conformance.cases", "conformance.contract"}
-    | {"conformance.options", "conformance.specification", "kernels"}
+    | {"conformance.options", "conformance.sessions", "conformance.specification", "kernels"}
     | RUN_AND_BELOW,
     "conformance.bisect_walk": {"conformance.bisect_judge", "conformance.report", "kernels"},
     "conformance.bisect_command": {"conformance.bisect_judge", "conformance.bisect_walk"}

@@ -47,7 +47,7 @@ class Session:
         out: str,
         /,
         said: IO[str] | None = None,
-        *,
+        runs: object = None,
         remarks: IO[str] | None = None,
     ) -> int:
         assert kernel is None

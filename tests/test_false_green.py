@@ -29,12 +29,11 @@ from conformance.report.run import journal
 from conformance.report.run.record import RunRecord
 from conformance.report.run.results import NAME, read_results, write_results
 from kernels.store import BuiltKernel
+from tests.enclosure import ROOT, UEVT
 from tests.report.samples import case, run
 from vm.accelerator import TCG
 
-ROOT = Path(__file__).resolve().parent.parent
 DRILLS = Path(__file__).parent / "drills"
-UEVT = [sys.executable, "-c", "import sys; from conformance.cli import main; sys.exit(main())"]
 PATIENCE = 300
 ONE = ("--kernel", "model", "-k", "unregister.twice")
 

@@ -1,16 +1,30 @@
-"""Writing files so that a reader never sees half of one."""
+"""Writing files so that a reader never sees half of one, and reading what may be damaged."""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+from conformance.report.errors import ReportError
 
 # How the names begin of what is there for a moment, and is nobody's if its writer was killed.
 TEMPORARY = ".uevt-"
+
+
+def read_json(path: Path) -> Any:
+    """What a file of JSON holds.  Raises ReportError where it cannot be read, or is none."""
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise ReportError.unreadable(path, error) from error
+    except (ValueError, RecursionError) as error:
+        raise ReportError.malformed(path, f"is not JSON: {error}") from error
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -23,16 +23,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kernels.store import Store
+from tests.enclosure import ROOT, UEVT, Enclosure
 from vm.leash import __file__ as LEASH
 
-ROOT = Path(__file__).resolve().parents[2]
-UEVT = (sys.executable, "-c", "import sys; from conformance.cli import main; sys.exit(main())")
-# Every process of a run has it in its environment, whoever started it.
-_TAG = "UEVT_KILLS"
 _PATIENCE_S = 600.0
-# What is killed by the kernel with its parent is gone within so many seconds.
-_GONE_S = 20.0
 VICTIMS = ("group", "controller", "worker", "qemu")
 
 
@@ -51,38 +45,21 @@ class Tally:
         return f"{what:<9} {victim:<11} {found}"
 
 
-class Place:
-    """Directories that nobody else writes into: a run leaves things there or nowhere."""
+class Place(Enclosure):
+    """Runs of a kernel in a place of their own, which are killed."""
 
     def __init__(self, directory: Path, kernel: str) -> None:
-        self.directory = directory
-        self.cache, self.temporary, self.runtime = (
-            directory / name for name in ("cache", "tmp", "runtime")
-        )
-        for each in (self.cache, self.temporary, self.runtime):
-            each.mkdir()
+        super().__init__(directory)
         if kernel != "model":
-            store = Store()
-            for name in ("names", "kernels", "modules"):
-                # Hard links: a kernel takes no space twice.
-                copy = ["cp", "-al", str(store.root / name), str(self.cache / name)]
-                subprocess.run(copy, check=True, timeout=_PATIENCE_S)
-        self.tag = f"{os.getpid()}-{random.getrandbits(64):x}"
+            self.take_kernels()
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """A run in a session of its own."""
-        places = {
-            "UEVT_CACHE": str(self.cache),
-            "TMPDIR": str(self.temporary),
-            "XDG_RUNTIME_DIR": str(self.runtime),
-            "PYTHONPATH": str(ROOT),
-            _TAG: self.tag,
-        }
         leash = (sys.executable, "-I", "-S", LEASH, str(os.getpid()))
         return subprocess.Popen(
             [*leash, *UEVT, "run", *arguments],
             cwd=ROOT,
-            env={**os.environ, **places},
+            env=self.environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -93,31 +70,6 @@ class Place:
         with self.start(*arguments) as process:
             _, said = process.communicate(timeout=_PATIENCE_S)
         return process.returncode, said.decode()
-
-    def processes(self) -> dict[int, str]:
-        """The processes of our runs, with their commands."""
-        mark = f"{_TAG}={self.tag}".encode()
-        found = {}
-        for entry in Path("/proc").glob("[0-9]*"):
-            try:
-                if mark in (entry / "environ").read_bytes().split(b"\0"):
-                    command = (entry / "cmdline").read_bytes().split(b"\0")
-                    found[int(entry.name)] = b" ".join(command).decode("utf-8", "replace")
-            except OSError:
-                continue
-        return found
-
-    def left(self) -> list[str]:
-        """What is there that should not be, once nobody runs."""
-        end = time.monotonic() + _GONE_S
-        while (alive := self.processes()) and time.monotonic() < end:
-            time.sleep(0.02)
-        found = [f"process {command[:60]}" for command in alive.values()]
-        for directory in (self.temporary, self.runtime):
-            found += [f"{directory.name}/{each.name}" for each in directory.iterdir()]
-        for pattern in (".*", "*/.*", "*/*.new", "work/*", "snapshots/*.*/", "initramfs/tmp*"):
-            found += [str(each.relative_to(self.cache)) for each in self.cache.glob(pattern)]
-        return found
 
 
 def shown(directory: Path) -> dict[str, Any]:

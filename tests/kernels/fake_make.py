@@ -1,8 +1,24 @@
-"""A make that makes files of a few bytes, and an apt that offers one source package."""
+"""A kernel that no package source has, a make that makes files of a few bytes of it, and an apt."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+
+from kernels.catalog import KernelEntry, Needs, Source
+from kernels.progress import silent
+from kernels.store import Recipe, Store
+
+ENTRY = KernelEntry(
+    name="9.9",
+    abi="release",
+    source=Source("debian-source", "linux-source-9.9"),
+    fragments=("guest",),
+    wanted=("CONFIG_A=y", "# CONFIG_B is not set"),
+    patches=(),
+    needs=Needs(tools=("gcc",), tree_mib=1, objects_mib=1, objects=4),
+    default=True,
+)
 
 # "olddefconfig" keeps what was appended, less what `drop` names; "bzImage" compiles two objects.
 MAKE = """\
@@ -61,3 +77,13 @@ class FakeMake:
         """The calls."""
         file = self.directory / "diary"
         return file.read_text().splitlines() if file.exists() else []
+
+
+def keep_source(store: Store) -> None:
+    """Let a store have the source tree of the entry, as if it had been built before."""
+    tree = store.sources / "linux-source-9.9_9.9.3-1"
+    tree.mkdir(parents=True)
+    (tree / "Makefile").write_text("VERSION = 9\n")
+    os.utime(tree / "Makefile", (0, 0))
+    with store.locked("a test", silent):
+        store.remember(ENTRY, Recipe("linux-source-9.9", "9.9.3-1", (), "", "gcc 0"), "")

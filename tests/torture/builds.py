@@ -12,10 +12,8 @@ from pathlib import Path
 from random import Random
 
 from kernels.build import ensure
-from kernels.catalog import KernelEntry, Needs, Source
-from kernels.progress import silent
-from kernels.store import Recipe, Store
-from tests.kernels.fake_make import FakeMake
+from kernels.store import Store
+from tests.kernels.fake_make import ENTRY, FakeMake, keep_source
 from tests.torture.faults import Fault
 from tests.torture.place import Place
 from tests.torture.runs import Report
@@ -23,16 +21,6 @@ from tests.torture.runs import Report
 _LIMIT_S = 60.0
 # Seconds that the fake make takes, so that there is something to kill.
 _TAKES_S = 0.5
-ENTRY = KernelEntry(
-    name="9.9",
-    abi="release",
-    source=Source("debian-source", "linux-source-9.9"),
-    fragments=("guest",),
-    wanted=("CONFIG_A=y", "# CONFIG_B is not set"),
-    patches=(),
-    needs=Needs(tools=("gcc",), tree_mib=1, objects_mib=1, objects=4),
-    default=True,
-)
 
 
 def disturbed_build(fault: Fault, place: Place, random: Random) -> Report:
@@ -71,12 +59,7 @@ def disturbed_build(fault: Fault, place: Place, random: Random) -> Report:
 
 def prepare(root: Path) -> None:
     """A store with a source tree, and a make that takes its time."""
-    tree = root / "store/sources/linux-source-9.9_9.9.3-1"
-    tree.mkdir(parents=True)
-    (tree / "Makefile").write_text("VERSION = 9\n")
-    store = Store(root / "store")
-    with store.locked("preparation", silent):
-        store.remember(ENTRY, Recipe("linux-source-9.9", "9.9.3-1", (), "", "gcc 0"), "")
+    keep_source(Store(root / "store"))
     fake = FakeMake(root / "make")
     program = fake.directory / "make"
     program.write_text(program.read_text().replace("#!/bin/sh\n", f"#!/bin/sh\nsleep {_TAKES_S}\n"))

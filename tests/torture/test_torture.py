@@ -14,12 +14,13 @@ from random import Random
 import pytest
 
 from conformance.outcome import Outcome
+from tests.enclosure import TAG
 from tests.report.samples import case
 from tests.torture import runs as torture_runs
 from tests.torture.__main__ import chosen, table, together, torture
 from tests.torture.builds import disturbed_build
 from tests.torture.faults import BY_NAME, CRASH, FAULTS, GUEST, HOST, PASS, Verdict
-from tests.torture.place import TAG, Place
+from tests.torture.place import Place
 from tests.torture.runs import Report, Runs, Undisturbed
 
 CASES = {"write.a": PASS, "write.b": PASS, "write.c": PASS}
@@ -108,7 +109,7 @@ def test_a_wrong_result_is_noticed(
 
 
 def test_what_is_left_is_noticed(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.torture.place._GONE_S", 0.1)
+    monkeypatch.setattr("tests.enclosure._GONE_S", 0.1)
     assert place.left() == []
     (place.temporary / "forgotten").touch()
     (place.cache / "work").mkdir()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from conformance.report.errors import ReportError
+from conformance.report.files import read_json
 from conformance.report.run import results
 from conformance.report.run.record import RunRecord
 from conformance.report.run.rundir import COVERAGE, LATEST, find_run
+from conformance.schema import SchemaError, decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +89,12 @@ def read_run(file: Path) -> Run:
 def read_covered(directory: Path) -> tuple[Covered, ...]:
     """What coverage.json of a run says; nothing where there is none.  Raises ReportError."""
     path = directory / COVERAGE
-    try:
-        data: list[dict[str, Any]] = json.loads(path.read_bytes())
-        names = Covered.__slots__
-        return tuple(Covered(**{name: each[name] for name in names}) for each in data)
-    except FileNotFoundError:
+    if not path.exists():
         return ()
-    except OSError as error:
-        raise ReportError.unreadable(path, error) from error
-    except (ValueError, TypeError, KeyError) as error:
+    data = read_json(path)
+    if not isinstance(data, list):
+        raise ReportError.malformed(path, "is no coverage: expected a list")
+    try:
+        return tuple(decode(Covered, each, f"file {n}") for n, each in enumerate(data, 1))
+    except SchemaError as error:
         raise ReportError.malformed(path, f"is no coverage: {error}") from error

@@ -5,7 +5,6 @@ Reading one takes a tenth of what `results.read_results` takes: of many runs nob
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 
 from conformance.outcome import Outcome, RunVerdict
 from conformance.report.errors import ReportError
+from conformance.report.files import read_json
 from conformance.report.run.record import KernelFacts, RunHead
 from conformance.schema import SchemaError, decode
 
@@ -82,12 +82,7 @@ def read_brief(path: Path) -> Brief:
 
     Raises ReportError for a file that cannot be read, is not JSON, or is of another schema.
     """
-    try:
-        data = json.loads(path.read_bytes())
-    except OSError as error:
-        raise ReportError.unreadable(path, error) from error
-    except (ValueError, RecursionError) as error:
-        raise ReportError.malformed(path, f"is not JSON: {error}") from error
+    data = read_json(path)
     try:
         head = decode(RunHead, data, "run")
         return Brief(path, head, _verdict(data, head), dict(_cases(data)))

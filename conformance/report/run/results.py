@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from conformance.report.errors import ReportError
-from conformance.report.files import write_atomically
+from conformance.report.files import read_json, write_atomically
 from conformance.report.run.record import RunRecord
 from conformance.schema import SchemaError
 
@@ -27,12 +27,7 @@ def read_results(path: Path) -> RunRecord:
     Raises ReportError for a file that cannot be read, is not JSON, or does not follow the
     schema; it names the place inside the document.
     """
-    try:
-        data = json.loads(path.read_bytes())
-    except OSError as error:
-        raise ReportError.unreadable(path, error) from error
-    except (ValueError, RecursionError) as error:
-        raise ReportError.malformed(path, f"is not JSON: {error}") from error
+    data = read_json(path)
     try:
         return RunRecord.from_json(data)
     except SchemaError as error:

@@ -15,7 +15,7 @@ from typing import Any
 
 from conformance.outcome import RunVerdict
 from conformance.report.errors import ReportError
-from conformance.report.files import write_atomically
+from conformance.report.files import read_json, write_atomically
 from conformance.report.run.record import RunRecord
 from conformance.report.run.results import NAME, read_results
 
@@ -76,12 +76,10 @@ class Summary:
     @classmethod
     def read(cls, path: Path) -> Summary:
         """Read what ``to_text`` wrote.  Raises ReportError."""
+        data = read_json(path)
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
             cases = {id: Shown(*shown) for id, shown in data.pop("cases").items()}
             return cls(**data, cases=cases)
-        except OSError as error:
-            raise ReportError.unreadable(path, error) from error
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise ReportError.malformed(path, f"is no summary: {error}") from error
 

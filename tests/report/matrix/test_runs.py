@@ -22,6 +22,7 @@ COVERED = {
     "branches_percent": 81.0,
     "missed_lines": [1, 2],
 }
+PERCENT = json.dumps([COVERED | {"lines_percent": "all"}])
 
 
 def keep(directory: Path, record: RunRecord | None = None) -> Path:
@@ -82,11 +83,13 @@ def test_coverage_lies_beside(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["", "{", "[{}]", "3", '["a"]'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[" * 100_000, "[{}]", "3", '["a"]', PERCENT], ids=lambda text: text[:30]
+)
 def test_a_broken_coverage_is_named(tmp_path: Path, text: str) -> None:
     directory = keep(tmp_path / "run")
     (directory / COVERAGE).write_text(text)
-    with pytest.raises(ReportError, match=r"coverage\.json: is no coverage"):
+    with pytest.raises(ReportError, match=r"coverage\.json: is (no coverage|not JSON): "):
         read_runs([directory])
 
 
