@@ -41,7 +41,10 @@ def power_off() -> None:
     import ctypes
 
     linux_reboot_cmd_power_off = 0x4321FEDC
-    ctypes.CDLL(None).reboot(linux_reboot_cmd_power_off)
+    libc = ctypes.CDLL(None)
+    # What was said last may still be on its way through the serial line.
+    libc.tcdrain(2)
+    libc.reboot(linux_reboot_cmd_power_off)
 
 
 def main(directory: str, port_name: str) -> None:
