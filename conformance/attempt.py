@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from conformance.abi.profiles import Profile
 from conformance.cases.declare import Case
@@ -24,6 +25,7 @@ from conformance.outcome import (
 )
 from conformance.program import operations as op
 from conformance.program.codec import identify
+from conformance.sut.calls import Call
 from conformance.sut.executor import Executor
 from conformance.sut.guest import GuestExecutor
 from conformance.sut.lockstep import Lockstep, Step, shown
@@ -97,16 +99,19 @@ class Attempt:
         """The number the next multi-format event will get."""
         return self._model.world.table.multi_id
 
-    def dismiss(self) -> None:
-        """Give back the processes of a program that went as it should."""
-        if isinstance(self._executor, GuestExecutor):
-            processes = self._model.world.processes
-            self._executor.dismiss(
-                {
-                    actor: [(enabler.address, enabler.bit) for enabler in process.enablers or []]
-                    for actor, process in processes.items()
-                }
-            )
+    def dismiss(self, then: Sequence[Call]) -> list[dict[str, Any]]:
+        """Give back the processes of a program that went as it should.
+
+        One of them performs what is to be done ``then``; the results, none where none could.
+        """
+        if not isinstance(self._executor, GuestExecutor):
+            return []
+        processes = self._model.world.processes
+        enablers = {
+            actor: [(enabler.address, enabler.bit) for enabler in process.enablers or []]
+            for actor, process in processes.items()
+        }
+        return self._executor.dismiss(enablers, then)
 
     def left_things(self) -> bool:
         """Whether anything stays behind that does not go away by itself."""

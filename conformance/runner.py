@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from conformance.abi.profiles import Profile
 from conformance.attempt import Attempt, Explain, ModuleRefused, NotJudged
@@ -372,8 +372,13 @@ class Runner:
         In as few requests as can be: each takes as long as what most of them ask for.
         """
         passed = judged.outcome is Outcome.PASS
+        undone = passed and not (attempt.left_things() or attempt.recorded())
+        look: list[Call] = []
+        if attempt.mark >= 0 and self._surroundings is not None:
+            look = self._surroundings.calls(attempt.program, passed=passed)
+        seen: list[dict[str, Any]] = []
         if passed:
-            attempt.dismiss()
+            seen = attempt.dismiss(look if undone else ())
             if self._multi_id is not None:
                 self._multi_id = attempt.multi_id
         else:
@@ -382,19 +387,20 @@ class Runner:
             self._janitor = Janitor(guest)
             self._crew = Crew(guest, standing=ACTOR)
             self._multi_id = None
+        if not seen:
+            calls = ([] if undone else self._undoing(attempt, passed=passed)) + look
+            seen = guest.call(ACTOR, calls)[len(calls) - len(look) :] if calls else []
+        return self._surroundings.changed(seen) if self._surroundings is not None else []
+
+    def _undoing(self, attempt: Attempt, *, passed: bool) -> list[Call]:
+        """What undoes what a case left; of one that did not pass it may be anything."""
         assert self._janitor is not None
         calls: list[Call] = []
         if not passed or attempt.left_things():
             calls += self._janitor.repairs(triggers=not passed or attempt.left_triggers())
         if not passed or attempt.recorded():
             calls.append(clearing())
-        undoing = len(calls)
-        if attempt.mark >= 0 and self._surroundings is not None:
-            calls += self._surroundings.calls(attempt.program, passed=passed)
-        if not calls:
-            return []
-        seen = guest.call(ACTOR, calls)[undoing:]
-        return self._surroundings.changed(seen) if self._surroundings is not None else []
+        return calls
 
     # Probes
 

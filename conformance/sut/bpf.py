@@ -152,7 +152,7 @@ class Bpf:
     def pair(self) -> Pair:
         """Two connected datagram sockets."""
         slot, other = self.process.free_slot(), self.process.free_slot()
-        self.process.run(op.Socketpair(self.actor, slot, other))
+        self.process.queue(op.Socketpair(self.actor, slot, other))
         return Pair(self.process, slot, other)
 
     def close(self, program: Program) -> Observation:

@@ -7,7 +7,7 @@ forked, pinned to a processor, or gave up its rights) is killed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -22,6 +22,9 @@ _O_RDONLY = 0
 _SIGKILL = 9
 # The descriptor of this module's own use.
 _OWN_SLOT = 1000
+
+# The (address, bit) pairs that a process still follows.
+Enablers = Sequence[tuple[int, int]]
 
 
 class Caller(Protocol):
@@ -110,32 +113,48 @@ class Crew:
         self._made += 1
         return f"w{self._made}"
 
-    def dismiss(self, hand: Hand, enablers: Sequence[tuple[int, int]]) -> None:
-        """Take a process back, put in order or killed."""
-        if hand.name == self._standing or hand.driver is not None:
-            return
+    def dismiss(
+        self, used: Iterable[tuple[Hand, Enablers]], then: Sequence[Call] = ()
+    ) -> list[dict[str, Any]]:
+        """Take processes back, put in order or killed.
+
+        The last that lives performs what is to be done ``then``; the results, none without one.
+        """
+        ours = [each for each in used if each[0].name != self._standing and not each[0].driver]
+        ours.sort(key=lambda each: each[0].reusable)
+        results: list[dict[str, Any]] = []
+        for position, (hand, enablers) in enumerate(ours, start=1):
+            results = self._take_back(hand, enablers, then if position == len(ours) else ())
+        return results
+
+    def _take_back(
+        self, hand: Hand, enablers: Enablers, then: Sequence[Call]
+    ) -> list[dict[str, Any]]:
         if hand.tasks:
             self._channel.call(hand.name, [["end_tasks"]])
-        if hand.reusable and self._put_in_order(hand, enablers):
-            self._idle.append(hand.name)
-        else:
-            self._channel.call("", [["kill", hand.name, _SIGKILL]])
+        if hand.reusable:
+            calls, needed = _putting_in_order(hand, enablers)
+            results = self._channel.call(hand.name, [*calls, *then]) if calls or then else []
+            # An unregistration may say EFAULT where a program unmapped its word: it is done.
+            if all(result["errno"] == 0 for result in results[needed : len(calls)]):
+                self._idle.append(hand.name)
+                return results[len(calls) :]
+        self._channel.call("", [["kill", hand.name, _SIGKILL]])
+        return []
 
-    def _put_in_order(self, hand: Hand, enablers: Sequence[tuple[int, int]]) -> bool:
-        calls: list[Call] = []
-        if enablers:
-            path = path_in(DATA)
-            calls.append(sys_call("openat", _AT_FDCWD, path, _O_RDONLY, 0, slot=_OWN_SLOT))
-            calls += [_unregister(address, bit) for address, bit in enablers]
-            calls.append(sys_call("close", fd(_OWN_SLOT)))
-        needed = len(calls)
-        calls += [sys_call("close", fd(slot)) for slot in sorted(hand.slots)]
-        calls += [sys_call("munmap", address, length) for address, length in hand.ranges]
-        if not calls:
-            return True
-        results = self._channel.call(hand.name, calls)
-        # An unregistration may say EFAULT where a program unmapped its word: it is done.
-        return all(result["errno"] == 0 for result in results[needed:])
+
+def _putting_in_order(hand: Hand, enablers: Enablers) -> tuple[list[Call], int]:
+    """Calls that leave nothing in a process, and from which on none may fail."""
+    calls: list[Call] = []
+    if enablers:
+        path = path_in(DATA)
+        calls.append(sys_call("openat", _AT_FDCWD, path, _O_RDONLY, 0, slot=_OWN_SLOT))
+        calls += [_unregister(address, bit) for address, bit in enablers]
+        calls.append(sys_call("close", fd(_OWN_SLOT)))
+    needed = len(calls)
+    calls += [sys_call("close", fd(slot)) for slot in sorted(hand.slots)]
+    calls += [sys_call("munmap", address, length) for address, length in hand.ranges]
+    return calls, needed
 
 
 def _unregister(address: int, bit: int) -> Call:

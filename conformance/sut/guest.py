@@ -16,7 +16,7 @@ from conformance.program import operations as op
 from conformance.program import page, race, rights, ring, tasks, tracing, views
 from conformance.sut import rights_calls
 from conformance.sut.calls import STAT_MODE, Call, calls_of
-from conformance.sut.crew import Crew, Hand
+from conformance.sut.crew import Crew, Enablers, Hand
 from conformance.sut.executor import Deadline
 
 _NOT_LOOKED_AT = "-"
@@ -121,14 +121,16 @@ class GuestExecutor:
         # Nobody has this name: memory of an actor that is gone is not readable.
         return "" if hand is None else hand.name
 
-    def dismiss(self, enablers: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+    def dismiss(
+        self, enablers: Mapping[str, Enablers], then: Sequence[Call] = ()
+    ) -> list[dict[str, Any]]:
         """Give the processes of a program that went as it should back to the crew.
 
-        ``enablers`` are the (address, bit) pairs every actor still follows.
+        ``enablers`` are what every actor still follows; see Crew.dismiss.
         """
-        for actor, hand in self._hands.items():
-            self._crew.dismiss(hand, enablers.get(actor, ()))
+        used = [(hand, enablers.get(actor, ())) for actor, hand in self._hands.items()]
         self._hands.clear()
+        return self._crew.dismiss(used, then)
 
     def deadline(self, seconds: float, what: str) -> Deadline:
         """A deadline scaled to the speed of the guest."""

@@ -168,11 +168,14 @@ def id_path(name: str, system: str = SYSTEM) -> str:
 
 def store_id(process: Caller, name: str, wish: Wish, system: str = SYSTEM) -> Observation:
     """Have a perf_event_attr ready for an event; what reading its id gave."""
-    attr = wish.packed(perf.PERF_TYPE_TRACEPOINT, 0)
+    return process.run(*_storing_id(process.actor, name, wish, system))
+
+
+def _storing_id(actor: str, name: str, wish: Wish, system: str) -> tuple[op.Operation, ...]:
     config = ATTR + perf.PERF_EVENT_ATTR.member("config").offset
-    return process.run(
-        op.Store(process.actor, ATTR, attr),
-        op.StoreNumber(process.actor, config, id_path(name, system)),
+    return (
+        op.Store(actor, ATTR, wish.packed(perf.PERF_TYPE_TRACEPOINT, 0)),
+        op.StoreNumber(actor, config, id_path(name, system)),
     )
 
 
@@ -193,7 +196,7 @@ def listen(
     cpu: int = -1,
 ) -> PerfEvent:
     """Listen to an event: in the calling process, or on a processor."""
-    store_id(process, name, wish, system)
+    process.queue(*_storing_id(process.actor, name, wish, system))
     return open_stored(process, wish, pid=pid, cpu=cpu)
 
 

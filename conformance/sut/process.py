@@ -119,7 +119,7 @@ class Process:
         """Anonymous memory, not touched yet; its address.  A free page follows it."""
         address = self.room(pages)
         flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
-        self.run(op.Mmap(self.actor, address, pages * PAGE, protection, flags))
+        self.queue(op.Mmap(self.actor, address, pages * PAGE, protection, flags))
         return address
 
     def map_again(self, address: int, pages: int = 1, *, shared: bool = False) -> Observation:
@@ -161,7 +161,7 @@ class Process:
         """Store bytes at the end of fresh memory with nothing behind; their address."""
         pages = (len(data) + PAGE - 1) // PAGE or 1
         address = self.map(pages) + pages * PAGE - len(data)
-        self.store(address, data)
+        self.queue(op.Store(self.actor, address, data))
         return address
 
     def unmap(self, address: int, pages: int = 1) -> Observation:
