@@ -136,9 +136,15 @@ class Driver:
 
     def _peek(self, task: Task, name: str, where: int, length: int) -> Outcome:
         data, errno = syscalls.read_memory(task.tid, where, length)
-        if errno == EFAULT and length <= _PIECE:
-            data, errno = _load(task, where, length)
-        return (-1, errno, None) if errno else (length, 0, data)
+        if errno != EFAULT:
+            return (-1, errno, None) if errno else (length, 0, data)
+        data = b""
+        while len(data) < length:
+            piece, errno = _load(task, where + len(data), min(_PIECE, length - len(data)))
+            if errno:
+                return -1, errno, None
+            data += piece
+        return length, 0, data
 
     def _poke(self, task: Task, name: str, where: int, content: str) -> Outcome:
         value, errno = syscalls.write_memory(task.tid, where, bytes.fromhex(content))
