@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SYS_CLOSE = 3
 _SYS_OPENAT = 257
 _AT_FDCWD = -100 & (1 << 64) - 1
-#: What a pipe takes at once, and a mailbox has room for, bytes.
+#: What a pipe takes at once, and a mailbox has room for; bytes.
 _PIECE = 4096
 #: A number of 64 bits has no more.
 _DIGITS = 19
