@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from conformance.cases.declare import case, variants
-from conformance.cases.racers import Racers
+from conformance.cases.racers import Racers, enable_file
 from conformance.program.tasks import CLONE_VM, THREAD
+from conformance.sut.data_file import DataFile
 from conformance.sut.racing import race, track
 from conformance.sut.user_events import UserEvents
 
@@ -149,6 +152,31 @@ def test_deleted_while_registered(ue: UserEvents) -> None:
         ue.tracefs.enable(ue.name(name))
         assert other.write_event(index, b"\1\0\0\0").value == 8
         ue.tracefs.disable(ue.name(name))
+
+
+@case(
+    "smp.deleted_while_opened",
+    spec="trace_events_user.c:delete_user_event; trace.c:tracing_open_file_tr",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an open file is no reference",
+    profiles="5.18..",
+    tier="full",
+    facilities=("smp",),
+)
+def test_deleted_while_opened(ue: UserEvents) -> None:
+    """An event is deleted while its file is opened: whoever has it open can do nothing with it."""
+    both = Racers(ue)
+    for name in NAMES:
+        ue.tracefs.command(f"u:{ue.name(name)} u32 v")
+    data = both.left.open_data()
+    gone = [both.prepared_left.delete(data, ue.name(name)) for name in NAMES]
+    opened = [both.prepared_right.open(enable_file(ue, name), os.O_WRONLY) for name in NAMES]
+    deleted, answers = race(both.left, track(both.left, *gone), track(both.right, *opened))
+    assert deleted == [{"0": 1}] * 3
+    assert {answer for tally in answers for answer in tally} <= {"0", "ENOENT", "ENODEV"}
+    for call, tally in zip(opened, answers, strict=True):
+        if "0" in tally:
+            assert DataFile(both.right, call.slot).write(b"1").errno == "ENODEV"
+    assert ue.tracefs.dynamic_events() == ""
 
 
 @case(

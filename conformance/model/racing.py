@@ -15,11 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 
+from conformance.model import tracefs
 from conformance.model.envelope import Answer
 from conformance.model.errors import NotModelled, TooManyStates
 from conformance.model.world import World
 from conformance.program import race as races
-from conformance.program.operations import Operation
+from conformance.program.operations import Open, Operation
 from conformance.program.race import Add, Race
 
 # What an operation makes of a state: the answers, each with the state that follows.  Pages that
@@ -102,6 +103,11 @@ def _every_order(
                 index, operation = track[positions[number]]
                 moved = tuple(p + (n == number) for n, p in enumerate(positions))
                 for answer, after in step(pickle.loads(frozen), operation, not together):
+                    if _removed_meanwhile(world, operation, answer):
+                        late = (number, index, "ENODEV")
+                        seen.add(late)
+                        way = () if together else tuple(sorted((*answers, late)))
+                        following[moved, way, pickle.dumps(after)] = None
                     said = (number, index, answer.errno or str(answer.value or 0))
                     seen.add(said)
                     way = () if together else tuple(sorted((*answers, said)))
@@ -112,6 +118,18 @@ def _every_order(
     if together:
         return [(tuple(seen), world)]
     return [(answers, pickle.loads(frozen)) for _, answers, frozen in level]
+
+
+def _removed_meanwhile(before: World, operation: Operation, answer: Answer) -> bool:
+    """Whether a file that is gone could be found as a race began, and its event no more then.
+
+    See ``machine._overtaken``: the one call that does not happen at one moment.
+    """
+    return (
+        isinstance(operation, Open)
+        and answer.errno == "ENOENT"
+        and tracefs.event_at(before, operation.path) is not None
+    )
 
 
 def _orders(race: Race) -> Iterator[list[list[tuple[int, int, Operation]]]]:

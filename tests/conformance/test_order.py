@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from conformance.cases.declare import Case, Isolation, Tier
+from conformance.cases.declare import Case, Facility, Isolation, Tier
 from conformance.plugin.order import Durations, Earlier, ordered
 
 
@@ -42,6 +43,13 @@ def _names(seed: int | None = None) -> list[str]:
 def test_a_new_system_first_then_the_longest_and_last_what_ends_its_guest() -> None:
     in_order = ["a.fatal_and_long", "a.shared", "a.long", "a.new", "a.short", "a.fatal"]
     assert _names() == in_order
+
+
+def test_what_wants_two_processors_goes_last() -> None:
+    case, name = _case("a.both", Isolation.GLOBAL)
+    both = (replace(case, facilities=(Facility.SMP,)), name)
+    found = ordered([both, *CASES], lambda item: item, Earlier(SECONDS))
+    assert [name for _, name in found] == [*_names(), "a.both"]
 
 
 @pytest.mark.parametrize("seed", [None, 7])

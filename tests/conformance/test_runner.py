@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from conformance.abi.profiles import profile_for
-from conformance.cases.declare import Case, Isolation, Tier
+from conformance.attempt import NotJudged
+from conformance.cases.declare import Case, Facility, Isolation, Tier
 from conformance.expectations.loader import Expectations
 from conformance.leftovers import Janitor
 from conformance.outcome import Blame, CaseResult, Outcome, Report, RunVerdict, SkipReason
@@ -313,3 +314,37 @@ def test_a_case_that_forgets_an_instance_has_not_passed() -> None:
     assert result.reason == "it left behind: instance t00001_i"
     runner.begin(case, case.id)
     assert runner.end(case, case.id, None).outcome is Outcome.PASS
+
+
+class Counting(Guest):
+    """A guest that remembers how many processors it was given."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.given: list[int] = []
+
+    def pristine(self, processors: int = 1) -> None:
+        self.given.append(processors)
+
+
+def test_a_case_has_the_processors_that_it_wants() -> None:
+    guest = Counting()
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    plain = needing("")
+    both = replace(plain, facilities=(Facility.SMP,))
+    alone = replace(both, isolation=Isolation.FATAL)
+    for case in (plain, both, both, plain, alone, both):
+        runner.begin(case, case.id)
+        assert runner.end(case, case.id, None).outcome is Outcome.PASS
+    # The last one follows on one that took its guest along.
+    assert guest.given == [2, 1, 2, 2]
+
+
+def test_a_kernel_for_one_processor_is_not_started_with_two() -> None:
+    guest = Counting()
+    nothing: frozenset[Facility] = frozenset()
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None, promised=nothing)
+    case = replace(needing(""), facilities=(Facility.SMP,))
+    with pytest.raises(NotJudged, match="the kernel has no CONFIG_SMP"):
+        runner.begin(case, case.id)
+    assert guest.given == []

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SYS_CLOSE = 3
 _SYS_OPENAT = 257
 _AT_FDCWD = -100 & (1 << 64) - 1
-#: What a pipe takes at once, and a mailbox has room for, bytes.
+#: What a pipe takes at once, and a mailbox has room for; bytes.
 _PIECE = 4096
 #: A number of 64 bits has no more.
 _DIGITS = 19
@@ -136,9 +136,15 @@ class Driver:
 
     def _peek(self, task: Task, name: str, where: int, length: int) -> Outcome:
         data, errno = syscalls.read_memory(task.tid, where, length)
-        if errno == EFAULT and length <= _PIECE:
-            data, errno = _load(task, where, length)
-        return (-1, errno, None) if errno else (length, 0, data)
+        if errno != EFAULT:
+            return (-1, errno, None) if errno else (length, 0, data)
+        data = b""
+        while len(data) < length:
+            piece, errno = _load(task, where + len(data), min(_PIECE, length - len(data)))
+            if errno:
+                return -1, errno, None
+            data += piece
+        return length, 0, data
 
     def _poke(self, task: Task, name: str, where: int, content: str) -> Outcome:
         value, errno = syscalls.write_memory(task.tid, where, bytes.fromhex(content))

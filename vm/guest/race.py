@@ -8,7 +8,7 @@ descriptor.
 from __future__ import annotations
 
 from vm.guest.actor import BadCall, numbers
-from vm.guest.task import ADD, SYS_CLONE, SYS_EXIT, SYS_EXIT_GROUP
+from vm.guest.task import ADD, RACE_SECONDS, SYS_CLONE, SYS_EXIT, SYS_EXIT_GROUP
 
 TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ class Track:
         """Wait until all is done; how often which call had which answer."""
         leaving = self._calls[-1][0] in ("exit", "exit_task")
         if leaving:
-            self._task.wait()
+            self._task.wait(RACE_SECONDS)
         else:
-            self._task.finish()
+            self._task.finish(RACE_SECONDS)
         told = [self._task.tally(self._where, step) for step in range(len(self._steps))]
         children = iter(self._children)
         for call, tally in zip(self._calls, told, strict=True):

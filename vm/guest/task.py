@@ -86,6 +86,8 @@ _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 _SIGKILL = 9
 #: How long a call may take, seconds; those of tasks do not wait.
 _SECONDS = 20.0
+#: The same of a race; whoever asked for it gives up before.
+RACE_SECONDS = 600.0
 _LOOK_AGAIN = struct.pack("<qq", 0, 50_000_000)
 
 
@@ -266,9 +268,9 @@ class Task:
                 return
             self.wait()
 
-    def wait(self) -> None:
+    def wait(self, seconds: float = _SECONDS) -> None:
         """Until the task is gone, or waits for nothing but to be reaped."""
-        end = time.monotonic() + _SECONDS
+        end = time.monotonic() + seconds
         while self._lives():
             if time.monotonic() > end:
                 raise TaskLost(f"task {self.tid} did not end")
@@ -299,14 +301,14 @@ class Task:
         self._word().value = kind
         syscalls.syscall(_SYS_FUTEX, self.where, _FUTEX_WAKE, 1)
 
-    def finish(self) -> None:
+    def finish(self, seconds: float = _SECONDS) -> None:
         """Wait for a call that had no answer when it was made: vfork, a race."""
         if self._word().value:
-            self._answer()
+            self._answer(seconds)
 
-    def _answer(self) -> tuple[int, int]:
+    def _answer(self, seconds: float = _SECONDS) -> tuple[int, int]:
         word = self._word()
-        end = time.monotonic() + _SECONDS
+        end = time.monotonic() + seconds
         while (asked := word.value) != 0:
             if time.monotonic() > end:
                 raise TaskLost(f"task {self.tid} does not answer")
