@@ -134,7 +134,7 @@ def test_denied_before_lockdown(ue: UserEvents) -> None:
     doc=f"{LOCKED}, nor does trace_events.c know whether formats are to be hidden",
     profiles="5.18..",
     isolation="fatal",
-    facilities=("hist",),
+    facilities=("hist", "snapshot"),
     tier="full",
 )
 @variants("level, errno", LEVELS)

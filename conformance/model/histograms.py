@@ -1,7 +1,7 @@
 """Histograms of the fields of an event: the trigger `hist` and the file of that name.
 
-Of keys that are numbers or strings and values that are numbers; no variables, expressions,
-actions or names.  Source: trace_events_hist.c, functions named where a rule is applied.
+Of keys that are numbers or strings and values that are numbers; no names and no times.
+Source: trace_events_hist.c, functions named where a rule is applied.
 """
 
 from __future__ import annotations
@@ -11,95 +11,45 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conformance.model import filters, triggers
-from conformance.model.definition import SPACES, Field
+from conformance.model.definition import SPACES
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.filters import Filter
+from conformance.model.hist_parser import Parser
+from conformance.model.hist_values import (
+    HITCOUNT,
+    Expression,
+    Part,
+    Reference,
+    Value,
+    Variable,
+    alike,
+    evaluate,
+)
 
 if TYPE_CHECKING:
     from conformance.model.event_state import EventFile
     from conformance.model.events import Event
     from conformance.model.world import World
 
-# The first value of every histogram.
-HITCOUNT = "hitcount"
 _DEFAULT_BITS = 11
 _BITS = range(7, 18)
 _MOST_KEYS = 3
+_MOST_VALUES = 2
 _MOST_SORT_KEYS = 2
-_MODIFIERS = ("", "hex", "sym", "log2")
-_KEY_UNIT = 8
-_DYNAMIC_KEY = 256
-# What is no symbol of the kernel however it was built.
-_NO_SYMBOL = 4096
+# How long the bar of a value is that is shown as one.
+_BAR = 20
 # " if " in front of a filter, which needs something behind it.
 _CONDITION = re.compile(r"[ \t]if[ \t]")
-_UNMODELLED = ("name=", "clock=", "onmatch(", "onmax(", "onchange(")
+_UNMODELLED = ("name=", "clock=", "onmatch(", "onmax(", "onchange(", "nohitcount", "NOHC")
 
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A key or value: a field and how it is shown; ``field`` None is the hitcount."""
-
-    field: Field | None
-    modifier: str = ""
-    buckets: int = 0
-
-    @property
-    def name(self) -> str:
-        """hist_field_name()"""
-        return HITCOUNT if self.field is None else self.field.name
-
-    @property
-    def text(self) -> str:
-        """hist_field_print()"""
-        if self.buckets:
-            return f"{self.name}.buckets={self.buckets}"
-        return f"{self.name}.{self.modifier}" if self.modifier else self.name
-
-    def value(self, record: bytes) -> int | bytes:
-        """What of a record is counted, added up or looked up."""
-        if self.field is None:
-            return 1
-        raw = record[self.field.offset : self.field.offset + self.field.size]
-        if filters.is_string(self.field):
-            return self._string(filters.string_of(self.field, record))
-        value = int.from_bytes(raw, "little", signed=self.field.signed)
-        if self.modifier == "log2":
-            if value <= 0:
-                raise NotModelled("the logarithm of what is not positive")
-            return (value - 1).bit_length()
-        return value // self.buckets * self.buckets if self.buckets else value
-
-    def _string(self, raw: bytes) -> bytes:
-        """add_to_key(): what has room in the key, with a NUL behind it."""
-        assert self.field is not None
-        size = _DYNAMIC_KEY if self.field.is_location else -(-self.field.size // _KEY_UNIT) * 8
-        return raw[: size - 1].partition(b"\0")[0]
-
-    def shown(self, value: int | bytes) -> str:
-        """hist_trigger_print_key()"""
-        if isinstance(value, bytes):
-            return f"{self.name}: {value.decode('latin-1'):<50}"
-        value %= 1 << 64
-        if self.buckets:
-            return f"{self.name}: ~ {value}-{value + self.buckets - 1}"
-        match self.modifier:
-            case "hex":
-                return f"{self.name}: {value:x}"
-            case "log2":
-                return f"{self.name}: ~ 2^{value:<2}"
-            case "sym":
-                if value >= _NO_SYMBOL:
-                    raise NotModelled("a value that may be a symbol")
-                return f"{self.name}: [{value:x}] {f'{value:#x}':<45}"
-        return f"{self.name}: {value:>10}"
+Key = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """A sort key: a part of the entry, and the direction."""
 
-    part: Part
+    part: Part | Reference
     descending: bool
 
     @property
@@ -110,46 +60,83 @@ class Order:
 
 @dataclass(slots=True, eq=False)
 class Histogram:
-    """struct hist_trigger_data and its map.  ``entries`` are the sums by key."""
+    """struct hist_trigger_data and its map.
+
+    ``entries`` are the sums by key, ``kept`` the values of its variables, ``references`` those of
+    others that it reads.
+    """
 
     keys: tuple[Part, ...]
-    values: tuple[Part, ...]
+    values: tuple[Expression, ...]
     orders: tuple[Order, ...]
     bits: int
-    entries: dict[tuple[int | bytes, ...], list[int]] = field(default_factory=dict)
+    variables: tuple[Variable, ...] = ()
+    references: list[Reference] = field(default_factory=list)
+    entries: dict[Key, list[int]] = field(default_factory=dict)
+    kept: dict[Key, dict[str, Value]] = field(default_factory=dict)
     hits: int = 0
     drops: int = 0
 
+    def variable(self, name: str) -> Variable:
+        """A variable that it defines."""
+        return next(each for each in self.variables if each.name == name)
+
     def is_like(self, other: Histogram) -> bool:
         """hist_trigger_match(), which does not compare the size."""
-        mine = (self.keys, self.values, self.orders)
-        return mine == (other.keys, other.values, other.orders)
+        values = len(self.values) == len(other.values) and all(
+            map(alike, self.values, other.values)
+        )
+        variables = len(self.variables) == len(other.variables) and all(
+            map(Variable.is_like, self.variables, other.variables)
+        )
+        return values and variables and (self.keys, self.orders) == (other.keys, other.orders)
 
     def definition(self, condition: Filter | None, *, paused: bool) -> str:
         """event_hist_trigger_print()"""
         keys, values, orders = (
             ",".join(part.text for part in parts) for parts in (self.keys, self.values, self.orders)
         )
-        text = f"hist:keys={keys}:vals={values}:sort={orders}:size={1 << self.bits}"
+        variables = ":" + ",".join(each.text for each in self.variables) if self.variables else ""
+        text = f"hist:keys={keys}:vals={values}{variables}:sort={orders}:size={1 << self.bits}"
         text += f" if {condition.text}" if condition else ""
         return f"{text} [{'paused' if paused else 'active'}]\n"
 
     def add(self, record: bytes) -> None:
         """event_hist_trigger()"""
         key = tuple(part.value(record) for part in self.keys)
+        read = self._read(key)
+        if read is None:
+            return
         if key not in self.entries and len(self.entries) == 1 << self.bits:
             self.drops += 1
             return
         self.hits += 1
         sums = self.entries.setdefault(key, [0] * len(self.values))
         for index, part in enumerate(self.values):
-            value = part.value(record)
-            assert isinstance(value, int)
+            value = evaluate(part, record, read)
+            if isinstance(value, bytes):
+                raise NotModelled("where the text of a variable lies")
             sums[index] += value
+        kept = self.kept.setdefault(key, {})
+        for variable in self.variables:
+            kept[variable.name] = evaluate(variable.value, record, read)
+
+    def _read(self, key: Key) -> dict[Reference, Value] | None:
+        """resolve_var_refs(): None where a variable has no value for the key."""
+        read: dict[Reference, Value] = {}
+        for reference in self.references:
+            kept = reference.histogram.kept.get(key, {})
+            if reference.name not in kept:
+                return None
+            read[reference] = kept[reference.name]
+            if reference.once:
+                del kept[reference.name]
+        return read
 
     def clear(self) -> None:
         """hist_clear()"""
         self.entries.clear()
+        self.kept.clear()
         self.hits = self.drops = 0
 
     def shown(self, definition: str) -> str:
@@ -161,7 +148,7 @@ class Histogram:
             f"    Dropped: {self.drops}\n"
         )
 
-    def _sorted(self) -> list[tuple[int | bytes, ...]]:
+    def _sorted(self) -> list[Key]:
         """tracing_map_sort_entries(), of entries that no two of are equal to."""
         found = list(self.entries)
         ranks = {key: [self._rank(order.part, key) for order in self.orders] for key in found}
@@ -172,19 +159,34 @@ class Histogram:
             found.sort(key=column.__getitem__, reverse=order.descending)
         return found
 
-    def _rank(self, part: Part, key: tuple[int | bytes, ...]) -> int | bytes:
+    def _rank(self, part: Part | Reference, key: Key) -> Value:
         if part in self.values:
             return self.entries[key][self.values.index(part)]
+        assert isinstance(part, Part)
         return key[self.keys.index(part)]
 
-    def _line(self, key: tuple[int | bytes, ...]) -> str:
+    def _line(self, key: Key) -> str:
         keys = ", ".join(part.shown(each) for part, each in zip(self.keys, key, strict=True))
-        sums = self.entries[key]
         values = [
-            f" {part.name}: {value % (1 << 64):>10{'x' if part.modifier == 'hex' else ''}}"
-            for part, value in zip(self.values, sums, strict=True)
+            f" {self._sum(part, index, sums)}"
+            for index, (part, sums) in enumerate(zip(self.values, self.entries[key], strict=True))
+            # Sums of several things are kept, and never shown.
+            if isinstance(part, Part | Reference)
         ]
         return f"{{ {keys} }}{' '.join(values)}\n"
+
+    def _sum(self, part: Part | Reference, index: int, value: int) -> str:
+        """hist_trigger_print_val()"""
+        column = [sums[index] for sums in self.entries.values()]
+        modifier = part.modifier if isinstance(part, Part) else ""
+        match modifier:
+            case "percent":
+                hundredths = value * 10000 // sum(column) if sum(column) else 0
+                return f"{part.name} (%): {hundredths // 100:>3}.{hundredths % 100:02}"
+            case "graph":
+                length = value * 10000 // max(column) * _BAR // 10000 if max(column) else 0
+                return f"{part.name}: {'#' * length:<20}"
+        return f"{part.name}: {value % (1 << 64):>10{'x' if modifier == 'hex' else ''}}"
 
 
 def shown(file: EventFile) -> str:
@@ -199,27 +201,53 @@ def shown(file: EventFile) -> str:
 
 def command(world: World, event: Event, file: EventFile, text: str, *, removes: bool) -> None:
     """event_hist_trigger_parse().  Raises Errno."""
+    parser = Parser(world, event, file, text)
     if not text:
         raise Errno("EINVAL")
     found = _CONDITION.search(text)
     condition = text[found.start() + 1 :].strip(SPACES) if found else ""
     words = (text[: found.start()] if found else text).strip(SPACES).split(":")
-    wanted = triggers.Trigger("hist", histogram=_parsed(event, world, words))
+    wanted = triggers.Trigger("hist", histogram=_parsed(parser, words, removes=removes))
     if condition:
-        wanted.filter = triggers.condition_of(world, event, condition)
+        wanted.filter = triggers.condition_of(world, event, file, condition)
     existing = next((each for each in file.triggers if _matches(each, wanted)), None)
     if removes:
         if existing is not None:
+            if is_referenced(world, file, existing):
+                raise Errno("EBUSY")
             triggers.remove(world, file, existing)
         return
     action = next((word for word in words if word in ("pause", "cont", "continue", "clear")), "")
     if existing is not None:
+        if not action:
+            parser.refuse("Hist trigger already exists", errno="EEXIST")
         _update(existing, action)
         return
     if action and action != "pause":
-        raise Errno("ENOENT")
+        parser.refuse("Can't clear or continue a nonexistent hist trigger", errno="ENOENT")
     wanted.paused = action == "pause"
     triggers.add(world, file, wanted, last=True)
+
+
+def is_referenced(world: World, file: EventFile, trigger: triggers.Trigger) -> bool:
+    """check_var_refs(): whether another histogram of the instance reads one of its variables."""
+    files = [event.files.get(file.instance) for event in world.table.events]
+    others = [each.histogram for each_file in files if each_file for each in each_file.triggers]
+    return any(
+        reference.histogram is trigger.histogram
+        for other in others
+        if other is not None and other is not trigger.histogram
+        for reference in other.references
+    )
+
+
+def remove_all(world: World, file: EventFile) -> None:
+    """hist_unreg_all(): all histograms of an event, or none where one is referred to."""
+    found = [each for each in file.triggers if each.histogram is not None]
+    if any(is_referenced(world, file, each) for each in found):
+        return
+    for each in found:
+        triggers.remove(world, file, each)
 
 
 def _matches(trigger: triggers.Trigger, other: triggers.Trigger) -> bool:
@@ -232,26 +260,25 @@ def _matches(trigger: triggers.Trigger, other: triggers.Trigger) -> bool:
 def _update(trigger: triggers.Trigger, action: str) -> None:
     """existing_hist_update_only()"""
     assert trigger.histogram is not None
-    if not action:
-        raise Errno("EEXIST")
     if action == "clear":
         trigger.histogram.clear()
     else:
         trigger.paused = action == "pause"
 
 
-def _parsed(event: Event, world: World, words: list[str]) -> Histogram:
+def _parsed(parser: Parser, words: list[str], *, removes: bool) -> Histogram:
     """parse_hist_trigger_attrs(), create_hist_data()."""
     keys: list[str] = []
     values: list[str] = []
-    orders: list[str] = []
+    orders: list[str] | None = None
+    assignments: list[str] = []
     bits = _DEFAULT_BITS
     for word in words:
         name, sign, text = word.partition("=")
         if word.startswith(_UNMODELLED):
             raise NotModelled(f"{word!r} of a histogram")
         if sign and not text:
-            raise Errno("EINVAL")
+            parser.refuse("Empty assignment", word)
         match name:
             case "key" | "keys" if sign:
                 keys = text.split(",")
@@ -264,16 +291,26 @@ def _parsed(event: Event, world: World, words: list[str]) -> Histogram:
             case "pause" | "cont" | "continue" | "clear" if not sign:
                 pass
             case _ if sign:
-                raise NotModelled(f"the variable {name!r} of a histogram")
+                assignments.append(word)
+                parser.check_number(assignments)
             case _:
                 raise Errno("EINVAL")
-    if not keys or len(keys) > _MOST_KEYS:
+    if not keys:
         raise Errno("EINVAL")
-    summed = [_part(event, world, each) for each in values if each != HITCOUNT]
-    if any(each.field is None or filters.is_string(each.field) for each in summed):
+    parser.define(assignments)
+    summed = [each for each in values if each != HITCOUNT]
+    parsed = tuple(parser.value(each) for each in summed[:_MOST_VALUES])
+    if len(summed) > _MOST_VALUES or len(values) - len(summed) > 1:
+        raise NotModelled("more values than two")
+    if any(isinstance(each, Part) and each.is_string for each in parsed):
         raise NotModelled("a string that is added up")
-    parts = (Part(None), *summed), tuple(_part(event, world, each) for each in keys)
-    return Histogram(parts[1], parts[0], _orders(orders, parts[0] + parts[1]), bits)
+    variables = parser.variables(removes=removes)
+    parts = tuple(parser.key(each) for each in keys[:_MOST_KEYS])
+    if len(keys) > _MOST_KEYS:
+        raise Errno("EINVAL")
+    sums: tuple[Expression, ...] = (Part(None), *parsed)
+    found = _orders(parser, orders, (*sums, *parts))
+    return Histogram(parts, sums, found, bits, variables, parser.references)
 
 
 def _bits(text: str) -> int:
@@ -284,37 +321,24 @@ def _bits(text: str) -> int:
     return (size - 1).bit_length()
 
 
-def _part(event: Event, world: World, text: str) -> Part:
-    """parse_field(), create_hist_field().  Raises Errno("EINVAL")."""
-    name, dot, modifier = text.partition(".")
-    if any(character in "$+-*/()" for character in text) or name.startswith("common_"):
-        raise NotModelled(f"{text!r} in a histogram")
-    buckets = 0
-    if modifier.startswith(("buckets=", "bucket=")):
-        buckets = filters.number_in(modifier.partition("=")[2]) or 0
-        modifier = "" if buckets > 0 else modifier
-    if modifier not in _MODIFIERS or (dot and not modifier and not buckets):
-        raise Errno("EINVAL")
-    found = filters.find_field(event, name)
-    if found is None:
-        raise Errno("EINVAL")
-    if filters.is_string(found):
-        if not world.profile.has("remote_enable") or modifier or buckets:
-            raise NotModelled("a string that is shown otherwise, or not known to be one")
-    elif found.size not in filters.INTEGER_SIZES:
-        raise NotModelled(f"a field of {found.size} bytes in a histogram")
-    return Part(found, modifier, buckets)
-
-
-def _orders(texts: list[str], parts: tuple[Part, ...]) -> tuple[Order, ...]:
+def _orders(
+    parser: Parser, texts: list[str] | None, parts: tuple[Expression, ...]
+) -> tuple[Order, ...]:
     """create_sort_keys()"""
-    if len(texts) > _MOST_SORT_KEYS:
-        raise Errno("EINVAL")
     found = []
-    for text in texts or [HITCOUNT]:
-        name, _, direction = text.partition(".")
-        part = next((part for part in parts if part.name == name), None)
-        if part is None or direction not in ("", "ascending", "descending"):
-            raise Errno("EINVAL")
+    for index, text in enumerate([HITCOUNT] if texts is None else texts):
+        if not text:
+            parser.refuse("Empty sort field", "sort=")
+        if index == _MOST_SORT_KEYS - 1 and texts and len(texts) > _MOST_SORT_KEYS:
+            parser.refuse("Too many sort fields (Max = 2)", "sort=")
+        name, dot, direction = text.partition(".")
+        if not name:
+            parser.refuse("Empty sort field", "sort=")
+        known = (part for part in parts if isinstance(part, Part | Reference))
+        part = next((part for part in known if part.name == name), None)
+        if part is None:
+            parser.refuse("Sort field must be a key or a val", name)
+        if dot and direction not in ("ascending", "descending"):
+            parser.refuse("Invalid sort modifier", direction)
         found.append(Order(part, direction == "descending"))
     return tuple(found)

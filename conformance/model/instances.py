@@ -231,7 +231,7 @@ def remove_directory(world: World, operation: tracing.RemoveDirectory) -> Answer
         raise Errno("EROFS")
     if name not in world.instances:
         raise Errno("ENOENT")
-    if _is_open(world, name):
+    if _is_open(world, name) or _keeps_variables(world, name):
         raise Errno("EBUSY")
     for event in world.table.events:
         # clear_event_triggers(): what they are on, and what they aim at, is the instance's own.
@@ -260,6 +260,13 @@ def _is_open(world: World, name: str) -> bool:
     start = f"{_DIRECTORY}/{name}/"
     files = (file for each in world.processes.values() for file in each.slots.values())
     return any(file.path.startswith(start) for file in files)
+
+
+def _keeps_variables(world: World, name: str) -> bool:
+    """Whether a histogram of an instance has variables, or reads one (save_hist_vars)."""
+    files = (event.files.get(name) for event in world.table.events)
+    found = [trigger.histogram for file in files if file is not None for trigger in file.triggers]
+    return any(each is not None and (each.variables or each.references) for each in found)
 
 
 def actor_of(world: World, process: Process) -> str:

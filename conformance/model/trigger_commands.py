@@ -16,8 +16,8 @@ from conformance.model.world import World
 
 def remove_all(world: World, file: EventFile) -> None:
     """Opening `trigger` for truncation: what is about histograms goes, others have no unreg_all."""
-    kinds = ("hist", *triggers.HIST_ENABLING)
-    for trigger in [each for each in file.triggers if each.kind in kinds]:
+    histograms.remove_all(world, file)
+    for trigger in [each for each in file.triggers if each.kind in triggers.HIST_ENABLING]:
         triggers.remove(world, file, trigger)
 
 
@@ -50,7 +50,7 @@ def command(world: World, event: Event, file: EventFile, text: str) -> None:
     if parameter is not None:
         wanted.count = _count(parameter)
     if condition:
-        wanted.filter = triggers.condition_of(world, event, condition)
+        wanted.filter = triggers.condition_of(world, event, file, condition)
     if any(each.is_like(wanted) for each in file.triggers):
         raise Errno("EEXIST")
     triggers.add(world, file, wanted)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from conformance.model import filters
 from conformance.model.errors import Errno
 from conformance.model.event_state import EventFile, switch
-from conformance.model.filters import Filter
+from conformance.model.filters import Filter, FilterError
 
 if TYPE_CHECKING:
     from conformance.model.eprobes import Eprobe
@@ -106,12 +106,17 @@ def remove(world: World, file: EventFile, trigger: Trigger) -> None:
         switch(world, trigger.target, on=False, soft=True)
 
 
-def condition_of(world: World, event: Event, text: str) -> Filter:
+def condition_of(world: World, event: Event, file: EventFile, text: str) -> Filter:
     """set_trigger_filter(): "if", and a filter.  Raises Errno."""
     word, _, rest = text.replace("\t", " ").partition(" ")
     if word != "if" or not rest:
         raise Errno("EINVAL")
-    return filters.parse(text[len(word) + 1 :], event, world.profile)
+    condition = text[len(word) + 1 :]
+    try:
+        return filters.parse(condition, event, world.profile)
+    except FilterError as error:
+        world.instances[file.instance].errors.append(error.logged(condition))
+        raise
 
 
 def act(world: World, file: EventFile, trigger: Trigger, record: bytes | None) -> None:

@@ -73,7 +73,8 @@ def used(program: Sequence[op.Operation]) -> Iterator[Facility]:
             case op.WriteFile(path=path, data=data) if path.endswith("/trigger"):
                 # What takes something away is refused as well where it is not known.
                 for facility in (Facility.HIST, Facility.SNAPSHOT):
-                    if data.startswith(facility.value.encode()):
+                    name = facility.value.encode()
+                    if data.startswith((name, b"enable_" + name, b"disable_" + name)):
                         yield facility
             case op.ReadFile(path=path) if path.endswith("/hist"):
                 yield Facility.HIST
