@@ -1,4 +1,4 @@
-"""Descriptors of an event's `enable`: they are no reference to it, and outlive it in vain."""
+"""Descriptors of files of an event: they are no reference to it, and outlive it in vain."""
 
 from __future__ import annotations
 
@@ -74,6 +74,25 @@ def test_descriptor_is_no_reference(ue: UserEvents, way: str) -> None:
     assert file.write(b"1").errno == "ENODEV"
     assert file.write(b"2").errno == "EINVAL"
     assert ue.tracefs.status() == ""
+
+
+@case(
+    "event_files.nothing_left_to_read",
+    spec="trace_events.c:f_start, event_filter_read; trace_events_trigger.c:trigger_start",
+    doc=f"{DELETING}: what is in use are registrations and listeners",
+    needs=("lasting_events",),
+    profiles="6.12..",
+    tier="full",
+)
+@variants("file", {"format": "format", "filter": "filter", "trigger": "trigger"})
+def test_nothing_left_to_read(ue: UserEvents, file: str) -> None:
+    """An open `format`, `filter` or `trigger` keeps no event either, and shows none: ENODEV."""
+    ue.tracefs.command(f"u:{ue.name()} u32 a\n")
+    opened = File(ue.process, ue.tracefs.event_path(ue.name(), file))
+    assert ue.open_data().delete(ue.name()).value == 0
+    assert opened.read().errno == "ENODEV"
+    ue.tracefs.command(f"u:{ue.name()} u64 b\n")
+    assert opened.read().errno == "ENODEV"
 
 
 @case(

@@ -218,6 +218,10 @@ def read_open(world: World, file: OpenFile, count: int) -> bytes:
         data = _switch_text(world, file)[file.position : file.position + count]
         file.position += len(data)
         return data
+    found = _EVENT_FILE.fullmatch(file.path)
+    if found is not None and found[3] in ("format", "filter", "trigger"):
+        # f_start(), event_filter_read(), trigger_start(): ENODEV for an event gone.
+        _event_of(world, file)
     if file.path != STATUS:
         raise NotModelled(f"read(2) of {file.path}")
     if file.position == 0:

@@ -1,0 +1,44 @@
+"""Wrong kernels that were not noticed once: each has a case that notices it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from kernels import series
+from kernels.store import BuiltKernel
+from tests.conformance.variants import all_variants
+from tests.test_end_to_end import uevt
+
+MUTANTS = sorted((Path(__file__).resolve().parent.parent / "fixtures" / "mutants").glob("*.patch"))
+
+
+def noticed_by(patch: Path) -> str:
+    found = re.search(r"^Noticed by: (\S+)$", patch.read_text(), re.MULTILINE)
+    assert found, f"{patch.name}: say the case that notices it: Noticed by: surface.name"
+    return found[1]
+
+
+@pytest.mark.parametrize("patch", MUTANTS, ids=lambda patch: patch.stem)
+def test_case_is_there(patch: Path) -> None:
+    """The id is that of a case, and the patch is one."""
+    assert len(series.read(patch).patches) == 1
+    assert noticed_by(patch) in {variant.id for variant in all_variants()}
+
+
+def test_all_are_noticed(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """Of a kernel with all the mistakes at once every case that is named notices its own."""
+    together = tmp_path / "mutants.patch"
+    together.write_text("\n".join(patch.read_text() for patch in MUTANTS))
+    cases = {noticed_by(patch) for patch in MUTANTS}
+    done = uevt(
+        "run", "--kernel", "6.12", "--patch", str(together), "--tier", "full",
+        "-k", " or ".join(sorted(cases)), "--out", str(tmp_path / "out"),
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    outcomes = {case["id"]: case["outcome"] for case in results["cases"]}
+    assert {case: outcomes[case] for case in cases} == dict.fromkeys(cases, "FAIL")
