@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.cases.declare import case, variants
 from conformance.cases.racers import Racers, enable_file
-from conformance.program.mapping import Discard
+from conformance.program.mapping import Discard, Mremap
 from conformance.program.operations import Exit, Mprotect, Munmap
 from conformance.program.tasks import CLONE_VM, THREAD, ExitTask
 from conformance.sut.data_file import Word
@@ -109,7 +109,9 @@ def test_fork_while_a_fault_waits(ue: UserEvents, discarded: bool) -> None:
 
 
 @case("smp.page_goes_while_switched", spec=FIX_UP, doc=LATER, tier="full", facilities=("smp",))
-@variants("way", {"discarded": "discard", "unmapped": "unmap", "protected": "protect"})
+@variants(
+    "way", {"discarded": "discard", "unmapped": "unmap", "protected": "protect", "moved": "move"}
+)
 def test_page_goes_while_switched(ue: UserEvents, way: str) -> None:
     """A page that goes while its word is written does no harm, and is written once it is back."""
     both = Racers(ue)
@@ -117,14 +119,17 @@ def test_page_goes_while_switched(ue: UserEvents, way: str) -> None:
     word = Word(both.left, address)
     both.left.open_data().register(ue.name(), bit=0, word=word)
     on, off = both.prepared_right.switch(enable_file(ue))
+    elsewhere = both.left.room(1)
     goes = {
         "discard": Discard(actor, address, PAGE),
         "unmap": Munmap(actor, address, PAGE),
         "protect": Mprotect(actor, address, PAGE, 0),
+        "move": Mremap(actor, address, PAGE, elsewhere),
     }[way]
     told = race(both.left, track(both.left, goes), track(both.right, on, off, passes=4))
-    assert told == [[{"0": 1}], [{"1": 4}, {"1": 4}]]
-    if way == "unmap":
+    answer = f"{elsewhere}" if way == "move" else "0"
+    assert told == [[{answer: 1}], [{"1": 4}, {"1": 4}]]
+    if way in ("unmap", "move"):
         assert both.left.map_again(address).errno == ""
     elif way == "protect":
         assert both.left.protect(address, 3).value == 0

@@ -318,6 +318,15 @@ def test_marks_frame_the_console_of_a_case(machine: Machine) -> None:
     assert machine.console.findings(since) == ()
 
 
+def test_pristine_may_have_another_number_of_processors(machine: Machine) -> None:
+    machine.pristine(2)
+    assert machine.info["nproc"] == 2
+    machine.pristine()
+    assert machine.info["nproc"] == 2
+    machine.pristine(1)
+    assert machine.info["nproc"] == 1
+
+
 def test_pristine_has_nothing_in_it(machine: Machine) -> None:
     machine.call("a", [["spill", "/tmp/trace", "00", os.O_WRONLY | os.O_CREAT]])
     before = machine.pid

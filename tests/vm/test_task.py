@@ -186,10 +186,11 @@ def test_a_descriptor_of_a_race_is_kept() -> None:
     dup = ["sys", 32, [{"fd": 1}], 7]
     *_, seen, written = driven(
         ["a", "task", None, 0],
-        ["", "race", [["a", 1, [dup]]]],
+        ["", "race", [["a", 1, [dup, ["sys", 3, [{"fd": 9}], None]]]]],
         ["a", "sys", 1, [{"fd": 7}, {"in": "4142"}, 2], None],
     )
-    assert raced(seen) == [[[[1, 0]]]]
+    # Nothing was ever kept as 9.
+    assert raced(seen) == [[[[1, 0]], [[1, -9]]]]
     assert written == [2, 0, None]
 
 

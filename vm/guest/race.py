@@ -1,13 +1,12 @@
 """Several tasks at once: each performs its calls over and over, and all begin at one moment.
 
-What a call of a race may be is a system call, an addition to memory, the making of a task, or the
-end of its own; the last two in one pass alone, as a system call that is to keep a
-descriptor.
+A call may be a system call, an addition to memory, the making of a task, or as the last one the end
+of its own.  Both of these are for one pass alone, and so is a system call that keeps a descriptor.
 """
 
 from __future__ import annotations
 
-from vm.guest.actor import BadCall, numbers
+from vm.guest.actor import BadCall, NoSlot, numbers
 from vm.guest.task import ADD, RACE_SECONDS, SYS_CLONE, SYS_EXIT, SYS_EXIT_GROUP
 
 TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
@@ -18,13 +17,17 @@ if TYPE_CHECKING:
     from vm.guest.task import Task
 
 
+# What is EBADF: close(-1).
+_NO_DESCRIPTOR = [3, (1 << 64) - 1]
+
+
 class Track:
     """What one task does in a race."""
 
     def __init__(
         self, driver: Driver, task: Task, name: str, passes: int, calls: list[list[Any]]
     ) -> None:
-        """Raises BadCall, NoSlot."""
+        """Raises BadCall."""
         self._driver = driver
         self._task = task
         self._name = name
@@ -39,7 +42,10 @@ class Track:
         match form, rest:
             case "sys", (number, arguments, slot) if slot is None or self._passes == 1:
                 slots = self._driver.slots_of(self._name)
-                return [number, *numbers(arguments, slots, self._task.place)[0]]
+                try:
+                    return [number, *numbers(arguments, slots, self._task.place)[0]]
+                except NoSlot:
+                    return _NO_DESCRIPTOR
             case "add", (where, amount, times):
                 return [ADD, where, amount, times]
             case "task", (child, maker, flags) if self._passes == 1:
