@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.leftovers import Janitor, _others_in, _name_in, _used_in, removal_of
+from conformance.leftovers import Janitor, _name_in, _others_in, _used_in, removal_of
 from conformance.sut import tracefs
 from conformance.sut.calls import Call, path_in
 from tests.conformance.test_runner import Guest
