@@ -119,7 +119,7 @@ class Attempt:
         lasting = any(event.self_reference or event.listened_to for event in world.table.events)
         shared = not world.top.tracing_on or world.table.maximum != DEFAULT_MAX_EVENTS
         filtered = any(event.file.is_used for event in world.table.events)
-        probes = world.kprobes or world.eprobes or world.kernel_files
+        probes = world.kprobes or world.eprobes or world.synthetics or world.kernel_files
         others = probes or world.top.snapshot is not None or self.forgotten()
         return lasting or shared or filtered or bool(others)
 

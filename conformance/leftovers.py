@@ -83,7 +83,7 @@ class Janitor:
         if snapshot and _SPARE_FREED not in snapshot:
             repairs.append(_spill(tracefs.SNAPSHOT, "0"))
         # A probe is a trigger on its event, and triggers keep events in use.
-        repairs += [_spill(f"{_EVENTS}/{name}/enable", "0") for name in _eprobes_in(definitions)]
+        repairs += [_spill(f"{_EVENTS}/{name}/enable", "0") for name in _others_in(definitions)]
         if triggers:
             repairs += self._without_triggers(_used_in(status))
         if probed.strip():
@@ -101,9 +101,10 @@ class Janitor:
             ]
         # Probes go before what they are on.
         for line in sorted(definitions.splitlines()):
-            if line.startswith(("p:", "e:")):
-                # A kprobe, `p:GROUP/NAME FUNCTION`, or an eprobe, `e:GROUP/NAME SYSTEM.EVENT`.
-                name = line.partition(":")[2].partition(" ")[0]
+            if line.startswith(("p:", "e:", "s:")):
+                # A kprobe, `p:GROUP/NAME FUNCTION`, an eprobe, `e:GROUP/NAME SYSTEM.EVENT`, or a
+                # synthetic event, `s:GROUP/NAME<TAB>FIELDS`.
+                name = line.partition(":")[2].split()[0]
                 repairs.append(_spill(tracefs.DYNAMIC_EVENTS, f"-:{name}", os.O_APPEND))
                 continue
             # By name: some definitions do not match their own text, as `-:` would need.
@@ -211,9 +212,9 @@ def clearing() -> Call:
     return _spill(tracefs.TRACE, "", os.O_TRUNC)
 
 
-def _eprobes_in(definitions: str) -> list[str]:
-    """GROUP/NAME of the probes on events that dynamic_events shows."""
-    found = re.findall(r"^e:(\S+)", definitions, re.MULTILINE)
+def _others_in(definitions: str) -> list[str]:
+    """GROUP/NAME of the probes on events, and synthetic events, that dynamic_events shows."""
+    found = re.findall(r"^[es]:(\S+)", definitions, re.MULTILINE)
     return [str(name) for name in found]
 
 

@@ -11,7 +11,7 @@ from conformance.abi import grammar
 from conformance.abi import rfc as abi_rfc
 from conformance.abi.layouts import USER_EVENT_REG_PERSIST
 from conformance.abi.profiles import Generation
-from conformance.model import definition, eprobes, instances, kprobes, rfc
+from conformance.model import definition, eprobes, instances, kprobes, rfc, synthetic
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.process import Process
@@ -24,6 +24,7 @@ def text(world: World) -> str:
         raise NotModelled("dynamic_events with kprobes among the events")
     lines = [(float(event.serial), _definition_line(world, event)) for event in world.table.events]
     lines += [(probe.after - 0.5, probe.definition) for probe in world.eprobes]
+    lines += [(each.after - 0.5, each.definition) for each in world.synthetics]
     return "".join(line for _, line in sorted(lines, key=lambda each: each[0]))
 
 
@@ -69,6 +70,8 @@ def _run_command(world: World, process: Process, command: str) -> None:
         world.table.register(raw, flags, capable=process.capable)
     elif command.startswith("e:"):
         eprobes.create(world, command)
+    elif command.startswith("s:"):
+        synthetic.create(world, command)
     elif definition.split_arguments(command):
         raise Errno("EINVAL")
     # A line without a token is accepted: trace_probe.c:trace_probe_create() is asked
@@ -107,6 +110,9 @@ def _delete(
     if system == kprobes.GROUP:
         eprobes.delete(world, name)
         return
+    if system == synthetic.GROUP:
+        synthetic.delete(world, name)
+        return
     if system is not None and system not in _systems(world):
         raise Errno("ENOENT")
     found = [event for event in world.table.events if _matches(world, event, name, tokens)]
@@ -134,7 +140,7 @@ def _matches(world: World, event: Event, name: str, tokens: list[str]) -> bool:
 
 def release_all(world: World, process: Process) -> None:
     """Opening dynamic_events for truncation: nothing goes while anything is busy."""
-    if world.eprobes:
+    if world.eprobes or world.synthetics:
         raise NotModelled("truncation of dynamic_events with probes among the events")
     try:
         if any(not event.deletable for event in world.table.events):

@@ -190,7 +190,7 @@ class Parser:
             local = self._defined.get(name[1:])
             if local is not None and _root(local) < 0 and not local.startswith("$"):
                 return self._field(local, shown)
-        found = self._find(place, name[1:])
+        found = self.find(place, name[1:])
         if found is None:
             self.log("Couldn't find variable", name[1:])
             return self._field(name, shown)
@@ -204,7 +204,13 @@ class Parser:
         self.references.append(Reference(histogram, name, place))
         return self.references[-1]
 
-    def _find(self, place: str, name: str) -> Histogram | None:
+    def field(self, name: str) -> Part:
+        """create_field_var(): a field of the event's own."""
+        if name.startswith("$") or "." in name:
+            raise NotModelled(f"the parameter {name}")
+        return self._field(name, ())
+
+    def find(self, place: str, name: str) -> Histogram | None:
         """find_event_var()"""
         if place:
             system, _, event = place.partition(".")

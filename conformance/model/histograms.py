@@ -10,10 +10,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from conformance.model import filters, triggers
+from conformance.model import filters, hist_actions, triggers
 from conformance.model.definition import SPACES
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.filters import Filter
+from conformance.model.hist_actions import Action
 from conformance.model.hist_parser import Parser
 from conformance.model.hist_values import (
     HITCOUNT,
@@ -40,7 +41,7 @@ _MOST_SORT_KEYS = 2
 _BAR = 20
 # " if " in front of a filter, which needs something behind it.
 _CONDITION = re.compile(r"[ \t]if[ \t]")
-_UNMODELLED = ("name=", "clock=", "onmatch(", "onmax(", "onchange(", "nohitcount", "NOHC")
+_UNMODELLED = ("name=", "clock=", "nohitcount", "NOHC")
 
 Key = tuple[Value, ...]
 
@@ -71,6 +72,7 @@ class Histogram:
     orders: tuple[Order, ...]
     bits: int
     variables: tuple[Variable, ...] = ()
+    actions: tuple[Action, ...] = ()
     references: list[Reference] = field(default_factory=list)
     entries: dict[Key, list[int]] = field(default_factory=dict)
     kept: dict[Key, dict[str, Value]] = field(default_factory=dict)
@@ -89,7 +91,9 @@ class Histogram:
         variables = len(self.variables) == len(other.variables) and all(
             map(Variable.is_like, self.variables, other.variables)
         )
-        return values and variables and (self.keys, self.orders) == (other.keys, other.orders)
+        actions = [each.text for each in self.actions] == [each.text for each in other.actions]
+        same = (self.keys, self.orders) == (other.keys, other.orders)
+        return values and variables and actions and same
 
     def definition(self, condition: Filter | None, *, paused: bool) -> str:
         """event_hist_trigger_print()"""
@@ -98,10 +102,11 @@ class Histogram:
         )
         variables = ":" + ",".join(each.text for each in self.variables) if self.variables else ""
         text = f"hist:keys={keys}:vals={values}{variables}:sort={orders}:size={1 << self.bits}"
+        text += "".join(each.text for each in self.actions)
         text += f" if {condition.text}" if condition else ""
         return f"{text} [{'paused' if paused else 'active'}]\n"
 
-    def add(self, record: bytes) -> None:
+    def add(self, world: World, record: bytes) -> None:
         """event_hist_trigger()"""
         key = tuple(part.value(record) for part in self.keys)
         read = self._read(key)
@@ -120,6 +125,8 @@ class Histogram:
         kept = self.kept.setdefault(key, {})
         for variable in self.variables:
             kept[variable.name] = evaluate(variable.value, record, read)
+        for action in self.actions:
+            action.perform(world, key, record, kept, read)
 
     def _read(self, key: Key) -> dict[Reference, Value] | None:
         """resolve_var_refs(): None where a variable has no value for the key."""
@@ -137,6 +144,8 @@ class Histogram:
         """hist_clear()"""
         self.entries.clear()
         self.kept.clear()
+        for action in self.actions:
+            action.clear()
         self.hits = self.drops = 0
 
     def shown(self, definition: str) -> str:
@@ -173,7 +182,8 @@ class Histogram:
             # Sums of several things are kept, and never shown.
             if isinstance(part, Part | Reference)
         ]
-        return f"{{ {keys} }}{' '.join(values)}\n"
+        tracked = "".join(action.shown(key) for action in self.actions)
+        return f"{{ {keys} }}{' '.join(values)}{tracked}\n"
 
     def _sum(self, part: Part | Reference, index: int, value: int) -> str:
         """hist_trigger_print_val()"""
@@ -207,7 +217,7 @@ def command(world: World, event: Event, file: EventFile, text: str, *, removes: 
     found = _CONDITION.search(text)
     condition = text[found.start() + 1 :].strip(SPACES) if found else ""
     words = (text[: found.start()] if found else text).strip(SPACES).split(":")
-    wanted = triggers.Trigger("hist", histogram=_parsed(parser, words, removes=removes))
+    wanted = triggers.Trigger("hist", histogram=_parsed(parser, world, words, removes=removes))
     if condition:
         wanted.filter = triggers.condition_of(world, event, file, condition)
     existing = next((each for each in file.triggers if _matches(each, wanted)), None)
@@ -223,6 +233,8 @@ def command(world: World, event: Event, file: EventFile, text: str, *, removes: 
             parser.refuse("Hist trigger already exists", errno="EEXIST")
         _update(existing, action)
         return
+    assert wanted.histogram is not None
+    hist_actions.prepare(parser, world, wanted.histogram)
     if action and action != "pause":
         parser.refuse("Can't clear or continue a nonexistent hist trigger", errno="ENOENT")
     wanted.paused = action == "pause"
@@ -266,12 +278,13 @@ def _update(trigger: triggers.Trigger, action: str) -> None:
         trigger.paused = action == "pause"
 
 
-def _parsed(parser: Parser, words: list[str], *, removes: bool) -> Histogram:
+def _parsed(parser: Parser, world: World, words: list[str], *, removes: bool) -> Histogram:
     """parse_hist_trigger_attrs(), create_hist_data()."""
     keys: list[str] = []
     values: list[str] = []
     orders: list[str] | None = None
     assignments: list[str] = []
+    actions: list[str] = []
     bits = _DEFAULT_BITS
     for word in words:
         name, sign, text = word.partition("=")
@@ -290,6 +303,8 @@ def _parsed(parser: Parser, words: list[str], *, removes: bool) -> Histogram:
                 bits = _bits(text)
             case "pause" | "cont" | "continue" | "clear" if not sign:
                 pass
+            case _ if not sign and word.startswith(hist_actions.HANDLERS):
+                actions.append(word)
             case _ if sign:
                 assignments.append(word)
                 parser.check_number(assignments)
@@ -297,6 +312,7 @@ def _parsed(parser: Parser, words: list[str], *, removes: bool) -> Histogram:
                 raise Errno("EINVAL")
     if not keys:
         raise Errno("EINVAL")
+    acting = tuple(hist_actions.parsed(parser, world, each) for each in actions)
     parser.define(assignments)
     summed = [each for each in values if each != HITCOUNT]
     parsed = tuple(parser.value(each) for each in summed[:_MOST_VALUES])
@@ -310,7 +326,7 @@ def _parsed(parser: Parser, words: list[str], *, removes: bool) -> Histogram:
         raise Errno("EINVAL")
     sums: tuple[Expression, ...] = (Part(None), *parsed)
     found = _orders(parser, orders, (*sums, *parts))
-    return Histogram(parts, sums, found, bits, variables, parser.references)
+    return Histogram(parts, sums, found, bits, variables, acting, parser.references)
 
 
 def _bits(text: str) -> int:

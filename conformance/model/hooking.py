@@ -11,8 +11,17 @@ import re
 from typing import TYPE_CHECKING
 
 from conformance.abi import grammar
-from conformance.model import definition, eprobes, event_state, histograms, instances, triggers
+from conformance.model import (
+    definition,
+    eprobes,
+    event_state,
+    histograms,
+    instances,
+    synthetic,
+    triggers,
+)
 from conformance.model import trigger_commands as commands
+from conformance.model.errors import NotModelled
 
 if TYPE_CHECKING:
     from conformance.model.event_state import EventFile
@@ -35,6 +44,7 @@ def truncate(world: World, path: str, found: tuple[Event, str] | None) -> None:
         commands.remove_all(world, found[0].file_in(instance))
     if local == ERROR_LOG:
         world.instances[instance].errors.clear()
+        world.instances[instance].errors_unknown = False
 
 
 def event_text(hooks: EventFile, file: str) -> str | None:
@@ -62,11 +72,16 @@ def read(world: World, path: str) -> str | None:
     """The text of another file, None for one that is not of this module."""
     instance, local = instances.locate(world, path)
     if local == ERROR_LOG:
+        if world.instances[instance].errors_unknown:
+            raise NotModelled("error_log after a trigger whose condition is wrong")
         return "".join(world.instances[instance].errors[-_MOST_ERRORS:])
     system = _SYSTEM_FILTER.fullmatch(local)
     if system is not None:
         event_state.events_of(world, system[1])
         return event_state.SYSTEM_FILTER
+    made = synthetic.at(world, path)
+    if made is not None and made[1] == "enable":
+        return "1\n" if made[2] in made[0].enabled else "0\n"
     probe = eprobes.at(world, path)
     if probe is not None and probe[1] == "enable":
         return "1\n" if probe[0].enabled else "0\n"
@@ -78,10 +93,13 @@ def write(world: World, path: str, text: str, flags: int) -> bool:
     instance, local = instances.locate(world, path)
     system = _SYSTEM_FILTER.fullmatch(local)
     probe = eprobes.at(world, path)
+    made = synthetic.at(world, path)
     if system is not None:
         event_state.set_system_filter(world, instance, system[1], text)
     elif probe is not None and probe[1] == "enable":
         eprobes.switch(world, probe[0], on=definition.parse_unsigned(text, 10) != 0)
+    elif made is not None and made[1] == "enable":
+        synthetic.switch(made[0], made[2], on=definition.parse_unsigned(text, 10) != 0)
     elif local == SNAPSHOT:
         _set_snapshot(world.instances[instance], definition.parse_unsigned(text, 10))
     else:

@@ -92,6 +92,7 @@ class Instance:
     dropped: int = 0
     # What `error_log` shows; the kernel keeps the last eight.
     errors: list[str] = field(default_factory=list)
+    errors_unknown: bool = False
 
     @property
     def records_now(self) -> bool:
@@ -238,6 +239,8 @@ def remove_directory(world: World, operation: tracing.RemoveDirectory) -> Answer
         event.files.pop(name, None)
         world.set_tracer(event, name, on=False)
         event.was_enabled.discard(name)
+    for each in world.synthetics:
+        each.enabled.discard(name)
     del world.instances[name]
     return Answer(0)
 

@@ -92,6 +92,7 @@ def add(world: World, file: EventFile, trigger: Trigger, *, last: bool = False) 
     instance = world.instances[file.instance]
     if trigger.kind == "snapshot" and instance.snapshot is None:
         instance.snapshot = []
+    _count_users(trigger, 1)
     file.triggers.insert(len(file.triggers) if last else 0, trigger)
     if len(file.triggers) == 1:
         switch(world, file, on=True, soft=True)
@@ -100,10 +101,19 @@ def add(world: World, file: EventFile, trigger: Trigger, *, last: bool = False) 
 def remove(world: World, file: EventFile, trigger: Trigger) -> None:
     """try_unregister_trigger(), event_enable_unregister_trigger()."""
     file.triggers.remove(trigger)
+    _count_users(trigger, -1)
     if not file.triggers:
         switch(world, file, on=False, soft=True)
     if trigger.target is not None:
         switch(world, trigger.target, on=False, soft=True)
+
+
+def _count_users(trigger: Trigger, change: int) -> None:
+    """The synthetic events that a histogram records are in use."""
+    actions = trigger.histogram.actions if trigger.histogram is not None else ()
+    for action in actions:
+        if action.event is not None:
+            action.event.users += change
 
 
 def condition_of(world: World, event: Event, file: EventFile, text: str) -> Filter:
@@ -111,11 +121,11 @@ def condition_of(world: World, event: Event, file: EventFile, text: str) -> Filt
     word, _, rest = text.replace("\t", " ").partition(" ")
     if word != "if" or not rest:
         raise Errno("EINVAL")
-    condition = text[len(word) + 1 :]
     try:
-        return filters.parse(condition, event, world.profile)
-    except FilterError as error:
-        world.instances[file.instance].errors.append(error.logged(condition))
+        return filters.parse(text[len(word) + 1 :], event, world.profile)
+    except FilterError:
+        # Some kernels tell it in `error_log`, others do not.
+        world.instances[file.instance].errors_unknown = True
         raise
 
 
@@ -144,7 +154,7 @@ def act(world: World, file: EventFile, trigger: Trigger, record: bytes | None) -
                     each.paused = trigger.kind == "disable_hist"
         case _ if trigger.histogram is not None:
             assert record is not None
-            trigger.histogram.add(record)
+            trigger.histogram.add(world, record)
         case _:
             assert trigger.eprobe is not None
             assert record is not None

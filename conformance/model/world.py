@@ -25,6 +25,7 @@ from conformance.model.status_page import StatusPage
 if TYPE_CHECKING:
     from conformance.model.eprobes import Eprobe
     from conformance.model.event_state import EventFile
+    from conformance.model.synthetic import Synthetic
 
 # EVENT_STATUS_*: what is attached to an event.
 STATUS_FTRACE = 1 << EVENT_BIT_FTRACE
@@ -91,6 +92,7 @@ class World:
     # Whether nothing is written to tracefs, through whichever mount (SB_RDONLY).
     readonly: bool = False
     eprobes: list[Eprobe] = field(default_factory=list)
+    synthetics: list[Synthetic] = field(default_factory=list)
 
     @classmethod
     def fresh(cls, profile: Profile) -> World:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.leftovers import Janitor, _eprobes_in, _name_in, _used_in, removal_of
+from conformance.leftovers import Janitor, _name_in, _others_in, _used_in, removal_of
 from conformance.sut import tracefs
 from conformance.sut.calls import Call, path_in
 from tests.conformance.test_runner import Guest
@@ -68,7 +68,15 @@ def test_events_in_use(status: str, names: list[str]) -> None:
 
 def test_probes_among_definitions() -> None:
     text = "u:a u32 a\ne:uevt/p user_events.a a=$a\np:uevt/k user_events_write\n"
-    assert _eprobes_in(text) == ["uevt/p"]
+    assert _others_in(f"{text}s:synthetic/m\tu32 a\n") == ["uevt/p", "synthetic/m"]
+
+
+def test_synthetic_events_are_removed() -> None:
+    calls = repairs({tracefs.DYNAMIC_EVENTS: "s:synthetic/m\tu32 a\n"})
+    assert [(call[1], bytes.fromhex(str(call[2]))) for call in calls] == [
+        (f"{tracefs.ROOT}/events/synthetic/m/enable", b"0"),
+        (tracefs.DYNAMIC_EVENTS, b"-:synthetic/m"),
+    ]
 
 
 class Left(Guest):
