@@ -21,7 +21,7 @@ from conformance.runner import Runner
 from conformance.sut import tracefs
 from conformance.sut.calls import Call
 from tests.conformance.test_runner import Guest
-from tests.conformance.variants import Outcome, all_variants, honest
+from tests.conformance.variants import Outcome, all_variants, honest, judged
 
 # For the cases that kernels of 6.12 are not judged by.
 PROFILES = [
@@ -149,13 +149,8 @@ class Bare(Guest):
 def begun(runner: Runner, *facilities: Facility) -> tuple[Came, str, str]:
     """How a case ends that only begins: outcome, reason, what is said of it."""
     case = Case("a.b", "", "", "6.4..", (), Tier.QUICK, Isolation.EVENTS, facilities=facilities)
-    error: Exception | None = None
-    try:
-        runner.begin(case, case.id)
-    except Exception as raised:
-        error = raised
-    result = runner.end(case, case.id, error)
-    return result.outcome, result.reason, result.evidence.docs if error else ""
+    result = judged(runner, case)
+    return result.outcome, result.reason, result.evidence.docs
 
 
 def test_a_kernel_is_tried() -> None:

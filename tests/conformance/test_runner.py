@@ -26,6 +26,7 @@ from conformance.runner import Runner
 from conformance.sut import tracefs
 from conformance.sut.calls import Call
 from conformance.sut.executor import Deadline, Never
+from tests.conformance.variants import judged
 from vm.errors import BootFailed, HostTrouble
 
 PROFILE = profile_for("6.12.117")
@@ -95,12 +96,7 @@ def needing(module: str) -> Case:
 def outcome(guest: Guest, case: Case) -> CaseResult:
     """How a case ends that does nothing."""
     runner = Runner(PROFILE, lambda: guest, lambda error, before: None, lambda name: b"module")
-    error: Exception | None = None
-    try:
-        runner.begin(case, case.id)
-    except Exception as raised:
-        error = raised
-    return runner.end(case, case.id, error)
+    return judged(runner, case)
 
 
 def test_a_module_that_the_kernel_refuses_is_no_verdict() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
@@ -14,7 +14,7 @@ from conformance.cases.declare import Tier
 from conformance.measured import Probe
 from conformance.outcome import Blame, CaseResult, Outcome, SkipReason
 from conformance.runner import Runner
-from tests.conformance.variants import Variant, all_variants
+from tests.conformance.variants import Variant, all_variants, judged
 
 # Releases whose models are turned into kernels that contradict them.
 BASES = ("5.18", "6.1.192", "6.4", "6.12.117", "7.3")
@@ -90,12 +90,7 @@ def test_a_case_about_a_switch_holds_for_kernels_on_both_sides(switch: str) -> N
 
 def run(runner: Runner, variant: Variant) -> CaseResult:
     """Run a variant to its end, whatever that is."""
-    error: Exception | None = None
-    try:
-        variant.function(runner.begin(variant.case, variant.id), **variant.arguments)
-    except Exception as raised:
-        error = raised
-    return runner.end(variant.case, variant.id, error)
+    return judged(runner, variant.case, partial(variant.function, **variant.arguments), variant.id)
 
 
 def judge(profile: Profile, kernel: Profile, tier: Tier) -> tuple[Runner, list[CaseResult]]:

@@ -20,6 +20,7 @@ from conformance.runner import Runner
 from conformance.sut.calls import Call
 from conformance.sut.executor import Deadline, Never
 from conformance.usermodules import Unloadable, UserModule, UserModules
+from tests.conformance.variants import judged
 from vm.findings import MARK_PREFIX
 
 PROFILE = profile_for("6.12.117")
@@ -113,12 +114,7 @@ def run(
 ) -> tuple[CaseResult, dict[str, CaseResult]]:
     """Run one case that does nothing, and unload; its result, and those beside it."""
     runner = Runner(PROFILE, lambda: guest, explain, inserted=modules)
-    error: Exception | None = None
-    try:
-        runner.begin(case, case.id)
-    except Exception as raised:
-        error = raised
-    result = runner.end(case, case.id, error)
+    result = judged(runner, case)
     runner.finish()
     return result, {each.id: each for each in runner.take_beside()}
 

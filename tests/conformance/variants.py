@@ -13,6 +13,8 @@ from typing import Any
 from conformance.abi.profiles import Profile, profile_for
 from conformance.cases import declare
 from conformance.model.machine import Model
+from conformance.outcome import CaseResult
+from conformance.runner import Runner
 from conformance.sut.executor import Executor, ModelExecutor
 from conformance.sut.lockstep import Lockstep
 from conformance.sut.user_events import UserEvents
@@ -68,6 +70,21 @@ class Attempt:
 def honest(variant: Variant, *, eager: bool = False, profile: Profile = PROFILE) -> Outcome:
     """Run a variant on the model in the place of a kernel."""
     return Attempt(ModelExecutor(Model(profile), eager=eager), profile).run(variant)
+
+
+def judged(
+    runner: Runner,
+    case: declare.Case,
+    perform: Callable[[UserEvents], object] = lambda ue: None,
+    id: str = "",
+) -> CaseResult:
+    """Let a runner judge a case, which does nothing if nothing else is said."""
+    error: Exception | None = None
+    try:
+        perform(runner.begin(case, id or case.id))
+    except Exception as raised:
+        error = raised
+    return runner.end(case, id or case.id, error)
 
 
 def case_modules() -> list[ModuleType]:

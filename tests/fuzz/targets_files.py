@@ -6,12 +6,14 @@ import gzip
 import json
 import struct
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path, PurePosixPath
 
+from conformance.expectations.allow import Allowed
 from conformance.expectations.condition import Condition, ConditionError, KernelContext
 from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import DIRECTORY, Expectations
-from conformance.outcome import Blame, CaseResult, Mismatch, Outcome
+from conformance.outcome import Blame, CaseResult, Mismatch, Outcome, Report
 from kernels import catalog, config, flavours, series
 from kernels.diff import Damaged, Diff
 from kernels.errors import UserMistake
@@ -34,8 +36,14 @@ WRONG = CaseResult(
     Blame.KERNEL,
     mismatches=(Mismatch(1, "data", "x", "field:char a[7];\toffset:8;\tsize:7;\tsigned:1;"),),
 )
+TODAY = date(2026, 11, 1)
+REPORTS = (
+    Report("warn", "WARNING: CPU: 0 PID: 7 at a.c:1 b+0x1/0x2", "warn:a/b/c", ("a", "b", "c")),
+    Report("panic", "Kernel panic - not syncing: x", "panic:a", ("a",)),
+)
 TOML = (
-    *(b"[[expectation]]\n", b"[source]\n", b"'''", b'"""', b" = ", b"release >= ", b"{}", b"kind"),
+    *(b"[[expectation]]\n", b"[[allow]]\n", b"[source]\n", b"kind", b"expires = 2027-06-30\n"),
+    *(b"'''", b'"""', b" = ", b"release >= ", b"{}"),
 )
 MAIL = (
     *(b"From x@y Mon Nov 20 10:00:00 2026\n", b"Subject: [PATCH v2 1/3] x\n", b"\n\n"),
@@ -53,6 +61,7 @@ def file_targets(scratch: Path) -> tuple[Target, ...]:
         Target("catalog", _catalog(scratch), _entries, mistakes, TOML),
         Target("flavour", _flavour(scratch), _flavours, mistakes, TOML),
         Target("expectations", _expectations(scratch), _expected, (ExpectationError,), TOML),
+        Target("allowed", _allowed(scratch), _rules, (ExpectationError,), TOML),
         Target("condition", _condition, _conditions, (ConditionError,)),
         Target("fragment", _fragment, _fragments),
         Target("patch", _patch(scratch), _patches, mistakes, MAIL),
@@ -69,6 +78,8 @@ def _in(directory: Path, name: str) -> Callable[[bytes], Path]:
 
     def written(data: bytes) -> Path:
         directory.mkdir(parents=True, exist_ok=True)
+        # A file system that writes what is truncated to the disk at once would be most of the time.
+        (directory / name).unlink(missing_ok=True)
         (directory / name).write_bytes(data)
         return directory / name
 
@@ -127,6 +138,22 @@ def _expected() -> list[bytes]:
     small = b'[[expectation]]\ncase = "format.array_length"\nstep = [1, 2]\nfield = "data"\n'
     small += b"pattern = 'a+b'\nwhen = 'release >= 6.1 and flavour != debug'\nreason = 'r'\n"
     return [whole, small]
+
+
+def _allowed(scratch: Path) -> Callable[[bytes], None]:
+    written = _in(scratch / "allowed", "reports.toml")
+
+    def read(data: bytes) -> None:
+        Allowed.load(TODAY, written(data).parent).excuse(CONTEXT, WRONG.id, REPORTS)
+
+    return read
+
+
+def _rules() -> list[bytes]:
+    small = b"[[allow]]\nkind = 'warn'\nfingerprint = 'warn:a/b'\npattern = 'WARNING: .*'\n"
+    small += b"case = 'format.array_length'\nwhen = 'release >= 6.1 and flavour != debug'\n"
+    small += b"reason = 'r'\nurl = 'https://lore.kernel.org/r/1'\nexpires = 2027-06-30\n"
+    return [small, small.replace(b"fingerprint", b"#") + small]
 
 
 def _condition(data: bytes) -> None:

@@ -223,3 +223,21 @@ def kernel(release: str, *cases: CaseResult, **others: Any) -> RunRecord:
     """A run of these cases on the mainline kernel of a release."""
     facts = {"id": release, "release": release, "profile": release, **others.pop("facts", {})}
     return run(*cases, **{"head": head(kernel=KernelFacts(**facts)), **others})
+
+
+PATCHED = KernelFacts(
+    id="6.12+fix",
+    release="6.12.117",
+    profile="6.12",
+    config_sha256="5f0c" * 16,
+    source="linux-source-6.12 6.12.117-1~deb12u1",
+)
+
+
+def wrong(
+    case_id: str, observed: str = "0", outcome: Outcome = Outcome.FAIL, **others: Any
+) -> CaseResult:
+    """A case that showed another errno."""
+    mismatch = Mismatch(2, "errno", "EINVAL", observed)
+    given = {"reason": str(mismatch), "mismatches": (mismatch,), **others}
+    return case(case_id, outcome, **given)

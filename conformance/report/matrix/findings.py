@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-FILE = Path(__file__).parents[2] / "docs" / "findings.md"
+FILE = Path(__file__).parents[3] / "docs" / "findings.md"
 
 _HEADING = re.compile(r"^## +(.+?) *$", re.MULTILINE)
 # `surface.name`, or `surface.name…` for all cases whose ids begin so.

@@ -44,6 +44,11 @@ def test_without_documentation_there_are_none(tmp_path: Path) -> None:
     assert read_findings(tmp_path / "findings.md") == []
 
 
+def test_the_documentation_of_the_suite_is_found() -> None:
+    """Without it there would be nothing to ask below, and none would be missed in a report."""
+    assert read_findings()
+
+
 @pytest.mark.parametrize("finding", read_findings(), ids=lambda finding: finding.title)
 def test_a_finding_is_about_cases_that_there_are(finding: Finding) -> None:
     ids = [each.id for each in all_cases()]

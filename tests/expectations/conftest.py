@@ -1,0 +1,23 @@
+"""The file of expectations that commands are asked about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance import expectations_command
+from conformance.expectations import loader
+from tests.expectations.samples import FILE, KNOWN
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only file of expectations there is."""
+    directory = tmp_path / "expectations"
+    directory.mkdir()
+    monkeypatch.setattr(loader, "DIRECTORY", directory)
+    monkeypatch.setattr(expectations_command, "ROOT", tmp_path)
+    monkeypatch.setattr(expectations_command, "_case_ids", lambda: KNOWN)
+    (directory / "user_events.toml").write_text(FILE)
+    return directory / "user_events.toml"

@@ -1,0 +1,164 @@
+"""`uevt compare`: which runs it finds, of which kernels, and what it ends with."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import cli
+from conformance.outcome import CaseResult, Outcome
+from conformance.report.run import configuration
+from conformance.report.run.record import KernelFacts, RunRecord
+from conformance.report.run.results import NAME, write_results
+from conformance.report.run.rundir import link_latest
+from tests.report.samples import PATCHED, case, head, run, wrong
+
+C, F = Outcome.CRASH, Outcome.FAIL
+
+
+def kept(directory: Path, record: RunRecord) -> Path:
+    directory.mkdir(parents=True)
+    write_results(record, directory / NAME)
+    return directory
+
+
+def compared(*arguments: object) -> int:
+    return cli.main(["compare", *map(str, arguments)])
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = kept(tmp_path / "6.12" / "20261120T174400Z", run(case("a.b"), case("a.c")))
+    # A revision of the suite that judged otherwise: nothing is flaky.
+    kept(tmp_path / "6.12" / "20261119T000000Z", run(case("a.b", F), head=head(suite="0.0.9")))
+    link_latest(good)
+    bad = kept(tmp_path / "bad", run(wrong("a.b"), case("a.c")))
+    assert compared(tmp_path / "6.12", bad) == 1
+    assert "1 newly failing, 1 as before" in capsys.readouterr().out
+    assert compared(bad / NAME, tmp_path / "6.12") == 0
+    assert "1 fixed" in capsys.readouterr().out
+    assert compared("--json", good, bad) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert data["regression"] is True
+    assert data["same"] == 1
+    (change,) = data["changes"]
+    assert (change["case"], change["kind"], change["regression"]) == ("a.b", "broken", True)
+    assert (change["base"]["outcome"], change["new"]["outcome"]) == ("PASS", "FAIL")
+    assert change["new"]["mismatches"][0]["observed"] == "0"
+
+
+def test_a_run_without_a_verdict_is_no_success(tmp_path: Path) -> None:
+    good = kept(tmp_path / "good", run(case("a.b")))
+    cut = kept(tmp_path / "cut", run(case("a.b"), selected=2))
+    assert compared(good, cut) == 3
+
+
+@pytest.mark.parametrize("what", ["nothing", "several", "self-check"])
+def test_what_cannot_be_compared(
+    what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = kept(tmp_path / "good", run(case("a.b")))
+    other = tmp_path / "other"
+    if what == "several":
+        kept(other / "1", run(case("a.b")))
+        kept(other / "2", run(case("a.b"), head=head(kernel=PATCHED)))
+    elif what == "self-check":
+        kept(other, run(case("a.b"), head=head(self_check=True)))
+    assert compared(good, other) == 2
+    assert capsys.readouterr().err.startswith(f"uevt: {other}")
+
+
+BUILD = KernelFacts("6.12", "6.12.117", "6.12", build="d98b")
+
+
+def same_build(day: int, *cases: CaseResult, **others: Any) -> RunRecord:
+    """A run of one build on a day of a month."""
+    kernel = replace(BUILD, **others)
+    return run(*cases, head=head(kernel=kernel, started=f"2026-11-{day:02}T00:00:00Z"))
+
+
+def several(directory: Path, *records: RunRecord) -> Path:
+    """A directory of runs, none of which is called the latest."""
+    for number, record in enumerate(records):
+        kept(directory / f"run{number}", record)
+    return directory
+
+
+def test_what_runs_of_one_build_disagree_about_is_no_regression(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right = [same_build(day, case("a.b"), case("a.c")) for day in (1, 2)]
+    base = several(tmp_path / "base", *right)
+    runs = [wrong("a.b"), case("a.b"), wrong("a.b")]
+    patched = [
+        same_build(day, each, case("a.c"), id="6.12+fix", build="77c0")
+        for day, each in enumerate(runs, 1)
+    ]
+    new = several(tmp_path / "new", *patched)
+    assert compared(base, new) == 0
+    said = capsys.readouterr().out
+    assert "(one of 3 runs of this kernel)" in " ".join(said.split())
+    assert "base: PASS in 2 of 2; new: PASS in 1, FAIL in 2 of 3" in said
+    assert said.endswith("no regression: 1 flaky, 1 as before\n")
+    # One run of each, and the others named.
+    first = [base / "run0", new / "run0"]
+    assert compared(*first) == 1
+    capsys.readouterr()
+    assert compared(*first, "--base", base / "run1", "--new", new / "run1") == 0
+    assert "new: PASS in 1, FAIL in 1 of 2" in capsys.readouterr().out
+    assert compared(*first, "--new", base / "run1") == 2
+    assert "is of another kernel than" in capsys.readouterr().err
+
+
+def test_one_build_compared_with_itself_has_no_regression(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = kept(tmp_path / "good", same_build(1, case("a.b")))
+    bad = kept(tmp_path / "bad", same_build(2, case("a.b", C)))
+    assert compared(good, bad) == 0
+    said = capsys.readouterr().out
+    assert "build is the same: what differs is no change of the kernel" in said
+    assert "base: PASS in 1 of 1; new: CRASH in 1 of 1" in said
+    edited = kept(tmp_path / "edited", same_build(3, case("a.b", C), build="another"))
+    assert compared(good, edited) == 1
+    assert "build differs: the same name" in capsys.readouterr().out
+
+
+def test_a_broken_run_among_several_is_named_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = several(tmp_path / "base", *(same_build(day, case("a.b")) for day in (1, 2)))
+    (base / "half").mkdir()
+    (base / "half" / NAME).write_text('{"schema": 1')
+    assert compared(base, base / "run0") == 0
+    assert "left out" in capsys.readouterr().err
+
+
+def test_configurations_are_compared_by_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = ["CONFIG_A=y\nCONFIG_B=m\n# CONFIG_C is not set\n", "CONFIG_A=y\nCONFIG_D=y\n"]
+    runs = []
+    for number, text in enumerate(texts):
+        (tmp_path / "config").write_text(text)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        record = same_build(1, case("a.b"), config_sha256=digest, build=str(number))
+        runs.append(kept(tmp_path / str(number), record))
+        configuration.keep(tmp_path / "config", runs[-1])
+    assert compared("--json", *runs) == 0
+    options = json.loads(capsys.readouterr().out)["config"]
+    assert options == {"CONFIG_B": ["m", "n"], "CONFIG_D": ["n", "y"]}
+    assert compared(*runs) == 0
+    assert (
+        "config differs in 2 options: CONFIG_B m -> n, CONFIG_D n -> y" in capsys.readouterr().out
+    )
+    # Another one than the kernel was built with, or none, says nothing.
+    for spoil in (lambda file: file.write_bytes(gzip.compress(b"CONFIG_A=n")), Path.unlink):
+        spoil(runs[0] / configuration.NAME)
+        assert compared(*runs) == 0
+        assert "(only its digests are known)" in " ".join(capsys.readouterr().out.split())
