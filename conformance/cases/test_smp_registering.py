@@ -133,6 +133,7 @@ def test_indices_of_one_file(ue: UserEvents) -> None:
     spec="trace_events_user.c:user_events_ioctl_del: reg_mutex; delete_user_event",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: EBUSY while there are references",
     profiles="5.18..",
+    needs=("lasting_events",),
     tier="full",
     facilities=("smp",),
 )
@@ -159,6 +160,7 @@ def test_deleted_while_registered(ue: UserEvents) -> None:
     spec="trace_events_user.c:delete_user_event; trace.c:tracing_open_file_tr",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: an open file is no reference",
     profiles="5.18..",
+    needs=("lasting_events",),
     tier="full",
     facilities=("smp",),
 )
