@@ -5,7 +5,7 @@ Source: trace_events_trigger.c, functions named where a rule is applied.
 
 from __future__ import annotations
 
-from conformance.model import event_state, filters, histograms, triggers
+from conformance.model import event_state, filters, hist_commands, triggers
 from conformance.model.definition import SPACES
 from conformance.model.errors import Errno
 from conformance.model.event_state import LONGEST_TEXT, EventFile
@@ -16,7 +16,7 @@ from conformance.model.world import World
 
 def remove_all(world: World, file: EventFile) -> None:
     """Opening `trigger` for truncation: what is about histograms goes, others have no unreg_all."""
-    histograms.remove_all(world, file)
+    hist_commands.remove_all(world, file)
     for trigger in [each for each in file.triggers if each.kind in triggers.HIST_ENABLING]:
         triggers.remove(world, file, trigger)
 
@@ -35,7 +35,7 @@ def command(world: World, event: Event, file: EventFile, text: str) -> None:
     if kind not in triggers.KINDS:
         raise Errno("EINVAL")
     if kind == "hist":
-        histograms.command(world, event, file, rest, removes=removes)
+        hist_commands.command(world, event, file, rest, removes=removes)
         return
     wanted = triggers.Trigger(kind)
     aims = kind in (*triggers.ENABLING, *triggers.HIST_ENABLING)
