@@ -267,6 +267,30 @@ def test_tracked(ue: UserEvents, handler: str, label: str, worth: int, with_it: 
     assert directory.enabled == "0\n"
 
 
+@case(
+    "hist.tracked_nothing",
+    spec="trace_events_hist.c:check_track_val_max, check_track_val_changed",
+    doc=DOC,
+    profiles=EVERY,
+    facilities=FACILITIES,
+    tier="full",
+)
+@variants("handler, label", {"onmax": ("onmax", "max"), "onchange": ("onchange", "changed")})
+def test_tracked_nothing(ue: UserEvents, handler: str, label: str) -> None:
+    """A value that never was anything but 0 is neither the largest nor another one."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 aa; u8 bb; u8 cc")
+    directory = ue.tracefs.directory(ue.name())
+    text = f"hist:keys=aa:xx=bb:{handler}($xx).save(cc)"
+    directory.trigger(text)
+    data.write_event(0, b"\1\0\5")
+    assert (
+        f"\n{{ aa:          1 }} hitcount:          1\n\t{label}:          0  cc:          0\n"
+        in directory.hist
+    )
+    directory.trigger(f"!{text}")
+
+
 @case("hist.tracked_and_told", spec=TRACK, doc=DOC, profiles=EVERY, facilities=FACILITIES)
 @variants(
     "handler, recorded",

@@ -93,7 +93,10 @@ class Action:
         text = f"\n\t{label}: {self.tracked.get(key, 0):>10}"
         if self.word != _SAVE:
             return text
-        for name, value in zip(self.parameters, self.saved.get(key, []), strict=True):
+        if key not in self.saved and any(_is_string(each) for each in self.sources):
+            raise NotModelled("how a string is shown that was never saved")
+        saved = self.saved.get(key, [0] * len(self.parameters))
+        for name, value in zip(self.parameters, saved, strict=True):
             if isinstance(value, bytes):
                 text += f"  {name}: {value.decode('latin-1'):<32}"
             else:
@@ -104,6 +107,10 @@ class Action:
         """hist_clear()"""
         self.tracked.clear()
         self.saved.clear()
+
+
+def _is_string(source: Source) -> bool:
+    return isinstance(source, Part) and source.is_string
 
 
 def _worth(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from conformance.model.histograms import Histogram
     from conformance.model.world import World
 
-_MODIFIERS = ("", "hex", "sym", "log2", "percent", "graph")
+_MODIFIERS = ("hex", "sym", "log2")
 # What only values are shown by, and what they cannot be shown by.
 _OF_VALUES = ("percent", "graph")
 _OF_KEYS = ("log2", "sym")
@@ -244,9 +244,7 @@ class Parser:
             if buckets <= 0:
                 self.refuse("Invalid field modifier", given)
             modifier = ""
-        elif (dot and (modifier not in _MODIFIERS or not modifier)) or (
-            modifier in _OF_VALUES and modifier not in shown
-        ):
+        elif dot and modifier not in (*_MODIFIERS, *shown):
             self.refuse("Invalid field modifier", modifier)
         if name == HITCOUNT:
             raise NotModelled("the hitcount under a name of its own")
