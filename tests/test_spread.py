@@ -27,6 +27,15 @@ def test_a_process_that_dies_is_replaced(tmp_path: Path, number: str) -> None:
     assert (dies["rerun"]["outcome"], dies["rerun"]["blame"]) == ("ERROR", "host")
 
 
+def test_a_process_with_nothing_to_do_takes_what_another_left(tmp_path: Path) -> None:
+    """Each has one case; the other one has ended its own by then."""
+    options = ("--guests", "2", "-k", "drill.dies or drill.length.1")
+    died = str(tmp_path / "died")
+    code, said = drill(tmp_path / "out", "dies_once.py", *options, UEVT_DIED=died, UEVT_LATE="1.5")
+    assert code == 0, said
+    assert outcomes(tmp_path / "out") == {"drill.dies": "PASS", "drill.length.1": "PASS"}
+
+
 def test_they_find_what_one_process_finds(tmp_path: Path) -> None:
     (tmp_path / "died").touch()
     for name, options in (("one", ()), ("two", ("--guests", "2"))):

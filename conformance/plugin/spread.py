@@ -47,13 +47,14 @@ class CannotSpread(Exception):
 class _Process:
     """One of the processes, from our side.
 
-    ``handed`` are its cases, of which the first is the one that runs; ``heard`` is when it last
-    said something, by the monotonic clock.
+    ``ready`` says that it has collected; ``handed`` are its cases, of which the first is the one
+    that runs; ``heard`` is when it last said something, by the monotonic clock.
     """
 
     name: str
     pid: int
     end: Connection
+    ready: bool = False
     handed: deque[int] = field(default_factory=deque)
     heard: float = field(default_factory=time.monotonic)
 
@@ -105,9 +106,10 @@ class Spread:
         with self._ending_all():
             if session.testsfailed:
                 raise session.Interrupted(f"{session.testsfailed} errors during collection")
-            for process in self._processes:
-                self._hand_out(process)
             while self._open:
+                # Whoever has less to do than the others may have waited for what another left.
+                for process in self._processes:
+                    self._hand_out(process)
                 while self._left and len(self._processes) < min(self._number, len(self._open)):
                     self._start(session)
                 self._listen()
@@ -144,7 +146,7 @@ class Spread:
             self._hear(ends[end])
         for process in list(self._processes):
             if time.monotonic() - process.heard > _SILENT_S:
-                self._lose(process, f"it said nothing for {_SILENT_S:g} s")
+                self._end(process, f"it said nothing for {_SILENT_S:g} s")
 
     def _hear(self, process: _Process) -> None:
         process.heard = time.monotonic()
@@ -158,18 +160,17 @@ class Spread:
                 from_plain = self._config.hook.pytest_report_from_serializable
                 report = from_plain(config=self._config, data=plain)
                 getattr(self._config.hook, hook)(report=report)
-            case Collected(ids) if self._ids is None:
-                self._ids = ids
-                self._open.update(range(len(ids)))
-                self._left.extend(range(len(ids)))
-            case Collected(ids) if ids == self._ids:
-                self._hand_out(process)
+            case Collected(ids) if self._ids in (None, ids):
+                process.ready = True
+                if self._ids is None:
+                    self._ids = ids
+                    self._open.update(range(len(ids)))
+                    self._left.extend(range(len(ids)))
             case Collected():
-                self._lose(process, "it found other cases than the one before it")
+                self._end(process, "it found other cases than the one before it")
             case Done():
                 self._fruitless = 0
                 self._open.discard(process.handed.popleft())
-                self._hand_out(process)
             case Broken(text):
                 self._lose(process, text)
 
@@ -177,15 +178,19 @@ class Spread:
         """Let a process have a case to run, and one more while there are many."""
         many = len(self._left) > 2 * self._number
         with suppress(OSError):
-            while self._left and len(process.handed) < (2 if many else 1):
+            while process.ready and self._left and len(process.handed) < (2 if many else 1):
                 process.handed.append(self._left.popleft())
                 process.end.send(process.handed[-1])
 
+    def _end(self, process: _Process, why: str) -> None:
+        os.kill(process.pid, signal.SIGKILL)
+        self._lose(process, why)
+
     def _lose(self, process: _Process, why: str = "") -> None:
-        """A process has ended, or has to.  Its case is run once more, but not for ever."""
+        """A process ends.  Its case is run once more, but not for ever."""
         self._processes.remove(process)
         process.end.close()
-        how = _end_of(process.pid, 0.0 if why else _ASKED_S)
+        how = _end_of(process.pid, _ASKED_S)
         if self._dismissed and how == _WELL:
             return
         if self._config.pluginmanager.is_blocked("terminalreporter"):

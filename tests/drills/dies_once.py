@@ -1,9 +1,13 @@
-"""A case whose process dies in its middle the first time, beside others that pass."""
+"""A case whose process dies in its middle the first time, beside others that pass.
+
+UEVT_DIED names a file that says that it has; UEVT_LATE are the seconds that it takes to.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 from conformance.cases.declare import case, variants
@@ -19,6 +23,7 @@ def test_dies(ue: UserEvents) -> None:
     assert ue.open_data().register(ue.name()).index == 0
     if not died.exists():
         died.touch()
+        time.sleep(float(os.environ.get("UEVT_LATE", "0")))
         os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -12,6 +12,7 @@ from errno import EBADF, EFAULT, EINVAL, EPERM, ESRCH
 
 from vm import wire
 from vm.guest import syscalls
+from vm.guest.looks import Looks
 from vm.guest.port import Port
 
 TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
@@ -71,6 +72,7 @@ class Actor:
         self._port = port
         self._slots: dict[int, int] = {}
         self._scratch = syscalls.Scratch()
+        self._looks = Looks()
         self._driver: Driver | None = None
         self._forms: dict[str, Callable[..., Outcome]] = {
             "sys": self._sys,
@@ -128,11 +130,9 @@ class Actor:
 
     def _look_at(self, watch: list[list[int]]) -> list[str | None]:
         """All that is watched: at once where it is memory of one process and readable."""
-        if len(watch) > 1 and len({place[0] for place in watch}) == 1:
-            places = [(where, length) for _, where, length in watch]
-            found = syscalls.read_places(watch[0][0], places)
-            if found is not None:
-                return [data.hex() for data in found]
+        seen = self._looks.at(watch)
+        if seen is not None:
+            return seen
         return [self._look(*place) for place in watch]
 
     def _look(self, pid: int, where: int, length: int) -> str | None:

@@ -110,28 +110,6 @@ def read_memory(pid: int, where: int, length: int) -> tuple[bytes, int]:
     return (_scratch.bytes_at(memory, length), 0) if value == length else (b"", EFAULT)
 
 
-def read_places(pid: int, places: list[tuple[int, int]]) -> list[bytes] | None:
-    """Look at several places, (address, length), of a process at once: one system call.
-
-    None unless all of them were read; read_memory() says what each of them is then.
-    """
-    _scratch.clear()
-    total = sum(length for _, length in places)
-    memory = _scratch.place(bytes(total))
-    numbers = [number for where, length in places for number in (where & _MASK, length)]
-    count = len(places)
-    remote = _scratch.place(struct.pack(f"{2 * count}Q", *numbers))
-    local = _iovec(memory, total)
-    value, _ = syscall(SYS_PROCESS_VM_READV, pid, local, 1, remote, count, 0)
-    if value != total:
-        return None
-    seen = []
-    for _, length in places:
-        seen.append(_scratch.bytes_at(memory, length))
-        memory += length
-    return seen
-
-
 def write_memory(pid: int, where: int, content: bytes) -> tuple[int, int]:
     """Write through process_vm_writev: (count, errno); a partial transfer is EFAULT."""
     _scratch.clear()
