@@ -9,7 +9,7 @@ from typing import IO
 
 import pytest
 
-from conformance import against, cli
+from conformance import against, cli, run_command
 from conformance.outcome import Outcome
 from conformance.plugin.target import kernel_id
 from conformance.report.export.ktap_stream import KtapRuns
@@ -172,7 +172,7 @@ def test_several_kernels_have_directories_by_their_ids(
         outs.append(out)
         return 0
 
-    monkeypatch.setattr(cli, "session", child)
+    monkeypatch.setattr(run_command, "session", child)
     argv = ["run", "--kernel", "6.12", "--kernel", "6.1", "--patch", str(DIFF)]
     assert cli.main([*argv, "--out", str(tmp_path)]) == 0
     assert outs == [str(tmp_path / "6.12+git"), str(tmp_path / "6.1+git")]

@@ -69,7 +69,7 @@ def test_plain_pytest_runs_cases_too(tmp_path: Path, built_kernel: BuiltKernel) 
     """`pytest conformance --kernel 6.12` is the same run, two guests side by side."""
     done = subprocess.run(
         [str(UEVT.with_name("pytest")), "conformance", "--kernel", "6.12", "-k", "unregister",
-         "-n", "2", "--out", str(tmp_path / "out")],
+         "--guests", "2", "--out", str(tmp_path / "out")],
         cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout

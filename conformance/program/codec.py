@@ -78,13 +78,18 @@ class _Names:
 
     def reduced(self, shown: dict[str, Any]) -> dict[str, Any]:
         """An encoded operation without what is incidental in its names."""
-        for key, value in shown.items():
-            if isinstance(value, str):
-                shown[key] = _GENERATED.sub(self._stem, value)
-            elif isinstance(value, dict):
-                text = bytes.fromhex(value["hex"]).decode("latin-1")
-                shown[key] = {"hex": _GENERATED.sub(self._stem, text).encode("latin-1").hex()}
-        return shown
+        return {key: self._plain(value) for key, value in shown.items()}
+
+    def _plain(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return _GENERATED.sub(self._stem, value)
+        if isinstance(value, list):
+            # What the tasks of a race do.
+            return [self._plain(each) for each in value]
+        if isinstance(value, dict) and value.keys() == {"hex"}:
+            text = bytes.fromhex(value["hex"]).decode("latin-1")
+            return {"hex": _GENERATED.sub(self._stem, text).encode("latin-1").hex()}
+        return self.reduced(value) if isinstance(value, dict) else value
 
     def _stem(self, found: re.Match[str]) -> str:
         if found[3] is None:

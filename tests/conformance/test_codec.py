@@ -198,6 +198,14 @@ def test_the_digest_does_not_know_what_ran_before() -> None:
     assert first != codec.digest(files_of("t00001_e", "t00001_e.1", "t00001_e.0", "T00001_F"))
 
 
+def test_the_digest_does_not_know_what_ran_before_a_race() -> None:
+    first, later = (
+        race.Race("p1", (race.Track("p1", (op.Open("p1", 4, f"/events/{name}/enable", 1),)),))
+        for name in ("t00001_e", "t00207_e")
+    )
+    assert codec.digest([first]) == codec.digest([later])
+
+
 def test_the_course_of_a_program_begins_like_that_of_one_that_ended_early() -> None:
     program = files_of("t00001_e", "t00001_f", "t00001_g")
     whole, early = codec.identify(program)[1], codec.identify(program[:2])[1]
