@@ -99,7 +99,7 @@ def serve(
         code = 0
     except (KeyboardInterrupt, BrokenPipeError, EOFError):
         # We were asked to end, or there is nobody left to ask us.
-        code = 1
+        pass
     except BaseException:
         with suppress(OSError):
             other.send(Broken(traceback.format_exc()))
