@@ -62,22 +62,17 @@ from dataclasses import dataclass
 from errno import ESRCH
 from typing import Any
 
+from vm import packing, wire
 from vm.channel import Channel
 from vm.deadline import Deadline
 from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
-from vm.guest.version import versions
+from vm.guest.version import NATIVE, native_version, versions
+from vm.packing import GONE, NOT_LOOKED_AT, Call, Result
 
 # More requests than any guest is sent before its state is saved.
 _RESTORED = 1 << 32
 
-Call = Sequence[Any]
 Watch = Sequence[Sequence[Any]]
-Result = dict[str, Any]
-
-#: In the place of memory that was not looked at after this call.
-NOT_LOOKED_AT = "-"
-#: In the place of memory whose process is no more.
-GONE = "gone"
 
 
 @dataclass(slots=True, eq=False)
@@ -203,7 +198,7 @@ class Agent:
     def _leave(self, actor: _Actor, call: Call, deadline: Deadline) -> None:
         """Tell an actor to exit and wait until it is reaped."""
         self._number += 1
-        message = {"id": self._number, "calls": [call], "watch": []}
+        message = packing.request(self._number, [call], [])
         self._channels[actor.port].send(message, deadline)
         self._await_end(actor, deadline)
 
@@ -234,7 +229,7 @@ class Agent:
         for position in positions:
             name, where, length = watch[position]
             looks.append(["look", self._pid(name), where, length])
-        seen = self._ask(None, looks, [], deadline)
+        seen = self._ask_all(looks, deadline)
         for position, look in zip(positions, seen, strict=True):
             seen_last[position] = {0: look["data"], ESRCH: GONE}.get(look["errno"])
 
@@ -253,15 +248,40 @@ class Agent:
         return [None if look == GONE else look for look in seen]
 
     def _ask_supervisor(self, call: Call, deadline: Deadline) -> Result:
-        return self._ask(None, [call], [], deadline)[0]
+        return self._ask_all([call], deadline)[0]
+
+    def _ask_all(self, asked: Sequence[Call], deadline: Deadline) -> list[Result]:
+        """One request to the supervisor and its answer: as many results as calls."""
+        self._number += 1
+        message = wire.text({"id": self._number, "calls": asked})
+        reply = self._answer_of(None, message, deadline)
+        results = reply.get("results")
+        if not isinstance(results, list) or len(results) != len(asked):
+            raise ChannelBroken(f"{len(asked)} results expected, answer was {reply!r:.200}")
+        for result in results:
+            if not _is_result(result):
+                raise ChannelBroken(f"no result of a call: {result!r:.200}")
+        return results
 
     def _ask(
-        self, actor: _Actor | None, calls: Sequence[Call], watch: Watch, deadline: Deadline
+        self, actor: _Actor, asked: Sequence[Call], places: Sequence[Any], deadline: Deadline
     ) -> list[Result]:
-        """One request and its answer: as many results as calls."""
-        channel = self._channels[actor.port] if actor else self._supervisor
+        """One request to an actor and its answer."""
         self._number += 1
-        channel.send({"id": self._number, "calls": calls, "watch": watch}, deadline)
+        message = packing.request(self._number, asked, places)
+        reply = self._answer_of(actor, message, deadline)
+        if "reply" not in reply:
+            raise ChannelBroken(f"{len(asked)} results expected, answer was {reply!r:.200}")
+        results = packing.results(reply["reply"], [length for _, _, length in places])
+        if len(results) != len(asked):
+            raise ChannelBroken(f"{len(asked)} results expected, answer has {len(results)}")
+        return results
+
+    def _answer_of(
+        self, actor: _Actor | None, message: bytes, deadline: Deadline
+    ) -> dict[str, Any]:
+        channel = self._channels[actor.port] if actor else self._supervisor
+        channel.send(message, deadline)
         while (reply := self._hear(actor)) is None:
             if actor and actor.ended:
                 self._forget(actor)
@@ -269,13 +289,7 @@ class Agent:
             self._wait({channel, self._supervisor}, deadline)
         if "error" in reply:
             raise CallRefused(f"the agent refused: {reply['error']}")
-        results = reply.get("results")
-        if not isinstance(results, list) or len(results) != len(calls):
-            raise ChannelBroken(f"{len(calls)} results expected, answer was {reply!r:.200}")
-        for result in results:
-            if not _is_result(result, len(watch)):
-                raise ChannelBroken(f"no result of a call: {result!r:.200}")
-        return results
+        return reply
 
     def _hear(self, actor: _Actor | None) -> dict[str, Any] | None:
         """The answer to the last request, if it is here; ends of actors are noted on the way."""
@@ -354,22 +368,17 @@ class Agent:
         self._free.append(actor.port)
 
 
-def _is_result(result: object, watched: int) -> bool:
-    """Whether a guest's word for what a call came to can be relied on to be one.
+def _is_result(result: object) -> bool:
+    """Whether the supervisor's word for what a call came to can be relied on to be one.
 
-    Everybody above takes value, errno, data and watch for granted.
+    Everybody above takes value, errno and data for granted.
     """
     match result:
-        case {"value": int(value), "errno": int(errno), "data": data, "watch": list(watch)}:
+        case {"value": int(value), "errno": int(errno), "data": data}:
             # To JSON, and to match, true is a number.
             numbers = not isinstance(value, bool) and not isinstance(errno, bool)
-            whole = len(watch) == watched and all(map(_is_seen, watch))
-            return numbers and errno >= 0 and _is_hex(data) and whole
+            return numbers and errno >= 0 and _is_hex(data)
     return False
-
-
-def _is_seen(text: object) -> bool:
-    return text in (NOT_LOOKED_AT, GONE) or _is_hex(text)
 
 
 def _is_hex(text: object) -> bool:
@@ -387,10 +396,10 @@ def _is_hex(text: object) -> bool:
 
 def _require_ours(told: object) -> None:
     """Raise ChannelBroken unless the agent is made of the same files as we are."""
-    ours = versions()
+    ours = versions() | {NATIVE: native_version()}
     theirs = told if isinstance(told, dict) else {}
     # Not all of ours need be in the guest.
     differing = sorted(name for name, sum_ in theirs.items() if ours.get(name) != sum_)
-    if differing or "wire.py" not in theirs:
+    if differing or not {"wire.py", NATIVE} <= theirs.keys():
         which = ", ".join(differing) or "it does not say which"
         raise ChannelBroken(f"the agent in the guest is of another version: {which}")

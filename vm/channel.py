@@ -6,7 +6,7 @@ import select
 import socket
 from typing import Any
 
-from vm import wire
+from vm import packing, wire
 from vm.deadline import Deadline
 from vm.errors import ChannelBroken, NoAnswer
 
@@ -38,10 +38,10 @@ class Channel:
         """Bytes of a frame that has begun and is not complete."""
         return self._decoder.pending
 
-    def send(self, message: object, deadline: Deadline) -> None:
+    def send(self, payload: bytes, deadline: Deadline) -> None:
         """Send a message.  Raises NoAnswer, ChannelBroken, ChannelEnded."""
         try:
-            frame = memoryview(wire.pack(message))
+            frame = memoryview(wire.frame(payload))
         except wire.FrameError as error:
             raise ChannelBroken(f"request not sent: {error}") from None
         while frame:
@@ -70,10 +70,17 @@ class Channel:
         self._decoder.feed(data)
 
     def take(self) -> dict[str, Any] | None:
-        """A message that is complete, or None.  Raises ChannelBroken on a corrupt one."""
+        """A message that is complete, or None.  Raises ChannelBroken on a corrupt one.
+
+        Of an actor's reply it has the number, "id", and the "reply" as it came: see packing.py.
+        """
         try:
             payload = self._decoder.take()
-            return None if payload is None else wire.unpack(payload)
+            if payload is None:
+                return None
+            if payload.startswith(packing.REPLY):
+                return {"id": packing.number_of(payload), "reply": payload}
+            return wire.unpack(payload)
         except wire.FrameError as error:
             raise ChannelBroken(f"corrupt {error}") from None
 

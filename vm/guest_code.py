@@ -1,17 +1,66 @@
-"""Byte-code for the guest, which could not write it: its root is read-only or made before."""
+"""What the guest cannot make itself: its root is read-only, or made before."""
 
 from __future__ import annotations
 
 import compileall
+import os
+import subprocess
+import tempfile
 from pathlib import Path
 
+from vm.errors import HostTrouble
+from vm.guest import LIBRARY
+from vm.guest.version import NATIVE, native_version
+
 _VM = Path(__file__).parent
+_LIBRARY = _VM / "guest" / LIBRARY
+_FLAGS = (
+    *("-std=gnu11", "-O2", "-fno-strict-aliasing", "-Wall", "-Wextra"),
+    *("-shared", "-fPIC", "-fvisibility=hidden"),
+)
+_COMPILING_SECONDS = 60.0
+
+
+class NotCompiled(HostTrouble):
+    """The part of the agent that is C could not be compiled."""
 
 
 def compile_agent() -> None:
     """Compile what runs in the guest where that is not done.
 
-    In a checkout that we may not write to a guest only boots slower.
+    Without byte-code, in a checkout that we may not write to, a guest only boots slower.
+    Raises NotCompiled.
     """
     for source in (_VM / "__init__.py", _VM / "wire.py", *(_VM / "guest").glob("*.py")):
         compileall.compile_file(source, quiet=2)
+    _compile_native()
+
+
+def _compile_native() -> None:
+    """As byte-code is, the library is that of its sources when it has their time."""
+    sources = sorted((_VM / NATIVE).iterdir())
+    stamp = max(source.stat().st_mtime_ns for source in sources)
+    if _LIBRARY.is_file() and _LIBRARY.stat().st_mtime_ns == stamp:
+        return
+    code = [str(source) for source in sources if source.suffix == ".c"]
+    try:
+        _LIBRARY.parent.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=_LIBRARY.parent) as scratch:
+            made = Path(scratch) / _LIBRARY.name
+            version = f"-DVERSION={native_version()}u"
+            subprocess.run(
+                ["gcc", *_FLAGS, version, "-o", str(made), *code],
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=_COMPILING_SECONDS,
+            )
+            os.utime(made, ns=(stamp, stamp))
+            made.replace(_LIBRARY)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = (getattr(error, "stderr", None) or str(error)).strip()
+        raise NotCompiled(
+            f"{NATIVE} could not be compiled: {said}",
+            mend="install gcc and libc6-dev (`uevt doctor` tells what is missing), and see that "
+            f"{_LIBRARY.parent} can be written to",
+        ) from None

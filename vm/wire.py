@@ -51,18 +51,23 @@ class FrameError(Exception):
 
 def pack(message: object) -> bytes:
     """One frame holding the message as JSON.  Raises FrameError("length") beyond LIMIT."""
-    return frame("".join(_encode(message, 0)).encode())
+    return frame(text(message))
+
+
+def text(message: object) -> bytes:
+    """A message as JSON.  Raises TypeError, ValueError for what has no form in it."""
+    return "".join(_encode(message, 0)).encode()
 
 
 def unpack(payload: bytes) -> dict[str, object]:
     """The message in a frame's payload.  Raises FrameError("payload") unless a JSON object."""
     try:
-        text = payload.decode()
-        message, end = _scan(text, 0)
+        told = payload.decode()
+        message, end = _scan(told, 0)
     except (ValueError, StopIteration, RecursionError) as error:
         raise FrameError("payload", f"not JSON: {error}") from None
-    if end != len(text):
-        raise FrameError("payload", f"{len(text) - end} characters after the JSON")
+    if end != len(told):
+        raise FrameError("payload", f"{len(told) - end} characters after the JSON")
     if not isinstance(message, dict):
         raise FrameError("payload", f"a JSON object is expected, not {type(message).__name__}")
     return message

@@ -17,13 +17,15 @@ from conformance.program import page, rights, ring, tracing, views
 from conformance.program.operations import ReadFile, View
 from conformance.sut.crew import Crew
 from conformance.sut.guest import GuestExecutor
+from tests import packed
 from tests.fuzz.target import Target
 from vm import wire
-from vm.agent import NOT_LOOKED_AT, Agent
+from vm.agent import Agent
 from vm.channel import Channel
 from vm.deadline import Deadline
 from vm.errors import VmError
 from vm.findings import MOST, classify, phase
+from vm.packing import NOT_LOOKED_AT
 
 CONSOLES = Path(__file__).parents[2] / "fixtures" / "console"
 PORTS = ("uevt0", "uevt1", "uevt2")
@@ -101,21 +103,25 @@ WATCH = (("a", 4096, 4), ("b", 8192, 2), ("a/1", 0, 1))
 def conversations() -> list[bytes]:
     """A line for each question of ``ASKED``: ports, and what comes out of them then."""
 
-    def results(number: int, *values: int, watch: Sequence[Any] = ()) -> dict[str, Any]:
+    def results(number: int, *values: int) -> dict[str, Any]:
+        given = [{"value": value, "errno": 0, "data": "00ff"} for value in values]
+        return {"id": number, "results": given}
+
+    def reply(number: int, *values: int, watch: Sequence[Any] = ()) -> str:
         given = [
             {"value": value, "errno": 0, "data": "00ff", "watch": list(watch)} for value in values
         ]
-        return {"id": number, "results": given}
+        return packed.said(number, given).hex()
 
     mine = ["01020304", NOT_LOOKED_AT, None]
     whole = ["01020304", "0102", "01"]
-    said: list[list[tuple[int, dict[str, Any]]]] = [
+    said: list[list[tuple[int, dict[str, Any] | str]]] = [
         [(0, results(1, 35))],
-        [(1, results(2, 1, 8, 36, 41, watch=mine)), (0, results(3, 2))],
-        [(1, results(4, 41, 2, watch=whole))],
-        [(2, results(5, 7, watch=whole))],
+        [(1, reply(2, 1, 8, 36, 41, watch=mine)), (0, results(3, 2))],
+        [(1, reply(4, 41, 2, watch=whole))],
+        [(2, reply(5, 7, watch=whole))],
         [(0, results(6, 9))],
-        [(1, results(7, 7)), (0, {"id": 0, "ended": 35, "status": 768})],
+        [(1, reply(7, 7)), (0, {"id": 0, "ended": 35, "status": 768})],
         [(0, results(9, 2))],
     ]
     lines = [json.dumps(each).encode() for each in said]
@@ -149,10 +155,16 @@ def converse(said: bytes) -> None:
 
 
 def _say(ends: Sequence[socket.socket], line: bytes) -> None:
-    """Let messages come out of ports; what is no list of them comes out of the first as it is."""
+    """Let messages come out of ports; what is no list of them comes out of the first as it is.
+
+    A text among the messages is a payload in hex.
+    """
     messages: list[tuple[int, bytes]] = [(0, line)]
     with suppress(ValueError, TypeError, RecursionError):
-        told = [(port, json.dumps(message).encode()) for port, message in json.loads(line)]
+        told = [
+            (port, bytes.fromhex(what) if isinstance(what, str) else json.dumps(what).encode())
+            for port, what in json.loads(line)
+        ]
         messages = [(port if port in (1, 2) else 0, payload) for port, payload in told]
     for port, payload in messages:
         ends[port].setblocking(False)

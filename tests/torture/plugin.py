@@ -24,6 +24,7 @@ from conformance.plugin.running import _named
 from tests.drills import provoke
 from tests.torture.faults import BY_NAME
 from tests.torture.frames import Meddler
+from vm import packing
 from vm.deadline import Deadline
 from vm.errors import VmError
 from vm.machine import Machine
@@ -168,8 +169,7 @@ def _in_guest(machine: Machine, strike: Strike, call: Sequence[Any]) -> None:
         pause = (0).to_bytes(8, "little") + (strike.ms * 1_000_000).to_bytes(8, "little")
         agent._number += 1
         calls = [["sys", _NANOSLEEP, [{"in": pause.hex()}, 0], None], list(call)]
-        message = {"id": agent._number, "calls": calls, "watch": []}
-        agent._channels[port].send(message, limit)
+        agent._channels[port].send(packing.request(agent._number, calls, []), limit)
     except VmError:
         # The guest is gone already: an earlier fault was faster.
         return

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from tests import packed
 from vm import wire
 from vm.agent import Agent
 from vm.channel import Channel, ChannelEnded
 from vm.deadline import Deadline
 from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
-from vm.guest.version import versions
+from vm.guest.version import NATIVE, native_version, versions
 
 PING = [["sys", 39, [], None]]
 RESULT: dict[str, Any] = {"value": 7, "errno": 0, "data": None, "watch": []}
@@ -35,7 +36,7 @@ class Guest:
     def hear(self, port: int) -> dict[str, Any]:
         while (payload := self._decoders[port].take()) is None:
             self._decoders[port].feed(self.ports[port].recv(65536))
-        return wire.unpack(payload)
+        return packed.heard(payload) if port else wire.unpack(payload)
 
     def say(self, port: int, message: object) -> None:
         self.ports[port].sendall(wire.pack(message))
@@ -44,7 +45,10 @@ class Guest:
         """Answer the next request with the same result for each of its calls."""
         request = self.hear(port)
         results = [RESULT | result for _ in request["calls"]]
-        self.say(port, {"id": request["id"], "results": results})
+        if port:
+            self.ports[port].sendall(wire.frame(packed.said(request["id"], results)))
+        else:
+            self.say(port, {"id": request["id"], "results": results})
         return request
 
     def close(self) -> None:
@@ -171,23 +175,53 @@ def test_a_failed_fork_makes_no_actor(guest: Guest) -> None:
         guest.agent.call("b", PING, (), Deadline(1, "answer"))
 
 
+def _reply(number: int = 2, *results: dict[str, Any]) -> bytes:
+    return wire.frame(packed.said(number, results))
+
+
 @pytest.mark.parametrize(
     ("stream", "part"),
     [
         (b"garbage", "magic"),
         (b"UEV1\xff\0\0\0\0\0\0\0", "length"),
-        (wire.pack({"id": 2})[:-1] + b"!", "checksum"),
+        (_reply()[:-1] + b"!", "checksum"),
         (wire.frame(b"null"), "payload"),
-        (wire.pack({"id": 99, "results": []}), "answer 99"),
+        (wire.frame(b"RPLY"), "a reply of 4 bytes"),
+        (_reply(99), "answer 99"),
         (wire.pack({"results": []}), "answer None"),
-        (wire.pack({"id": 2, "results": []}), "1 results expected"),
-        (wire.pack({"id": 2}), "1 results expected"),
+        (wire.pack({"id": 2, "results": [RESULT]}), "1 results expected"),
+        (_reply(), "1 results expected, answer has 0"),
+        (_reply(2, RESULT, RESULT), "1 results expected, answer has 2"),
     ],
 )
 def test_a_corrupt_answer_breaks_the_channel(guest: Guest, stream: bytes, part: str) -> None:
     _spawn(guest)
     with pytest.raises(ChannelBroken, match=part):
         _during(guest, lambda: guest.ports[1].sendall(stream), PING)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"watch": []}, "byte 32 of 32: 2 bytes expected"),
+        ({"watch": [None]}, "no results of calls"),
+        ({"watch": ["00" * 8]}, "no results of calls"),
+        ({"watch": ["00" * 8] * 3}, "8 bytes after the results"),
+        ({"watch": [None, None, "00" * 8]}, "8 bytes after the results"),
+        ({"data": "00" * 8, "watch": []}, "no results of calls"),
+    ],
+)
+def test_a_reply_that_is_none_breaks_the_channel(
+    guest: Guest, answer: dict[str, Any], said: str
+) -> None:
+    """Two places were watched, and one call made: nothing is taken for what it may have meant."""
+    _spawn(guest)
+    player = threading.Thread(target=lambda: guest.answer(1, **answer))
+    player.start()
+    watch = [("a", 0x1000, 8), ("a", 0x2000, 8)]
+    with pytest.raises(ChannelBroken, match=said):
+        guest.agent.call("a", PING, watch, Deadline(1, "answer"))
+    player.join()
 
 
 @pytest.mark.parametrize(
@@ -205,37 +239,28 @@ def test_a_corrupt_answer_breaks_the_channel(guest: Guest, stream: bytes, part: 
         [RESULT | {"errno": -22}],
         [RESULT | {"errno": "EINVAL"}],
         [RESULT | {"data": 7}],
-        [RESULT | {"watch": None}],
-        [RESULT | {"watch": ["00"]}],
-        [RESULT | {"watch": [0, 0]}],
+        [RESULT | {"data": "0g"}],
     ],
 )
 def test_an_answer_that_is_none_breaks_the_channel(guest: Guest, results: object) -> None:
-    """Two places were watched, and one call made: nothing is taken for what it may have meant."""
-    _spawn(guest)
-
     def answer() -> None:
-        guest.say(1, {"id": guest.hear(1)["id"], "results": results})
+        guest.say(0, {"id": guest.hear(0)["id"], "results": results})
 
-    player = threading.Thread(target=answer)
-    player.start()
-    watch = [("a", 0x1000, 8), ("a", 0x2000, 8)]
     with pytest.raises(ChannelBroken):
-        guest.agent.call("a", PING, watch, Deadline(1, "answer"))
-    player.join()
+        _during(guest, answer, [["ping"]], actor="")
 
 
 def test_an_answer_to_what_was_not_asked_yet(guest: Guest) -> None:
     _spawn(guest)
 
     def answer() -> None:
-        guest.say(1, {"id": guest.hear(1)["id"] + 1, "results": [RESULT]})
+        guest.ports[1].sendall(_reply(guest.hear(1)["id"] + 1, RESULT))
 
     with pytest.raises(ChannelBroken, match="where 2 was asked last"):
         _during(guest, answer, PING)
 
 
-OURS = versions()
+OURS = versions() | {NATIVE: native_version()}
 
 
 @pytest.mark.parametrize(
@@ -244,6 +269,8 @@ OURS = versions()
         (None, "does not say"),
         ({}, "does not say"),
         ({"wire.py": 1}, "wire.py"),
+        (versions(), "does not say"),
+        (OURS | {NATIVE: 1}, NATIVE),
         (OURS | {"guest/actor.py": 1}, "guest/actor.py"),
         (OURS | {"guest/gone.py": 1}, "guest/gone.py"),
     ],
@@ -264,7 +291,7 @@ def test_an_agent_of_ours(guest: Guest) -> None:
 def test_half_an_answer_breaks_the_channel(guest: Guest) -> None:
     _spawn(guest)
     with pytest.raises(ChannelBroken, match="only 20 bytes of a frame"):
-        _during(guest, lambda: guest.ports[1].sendall(wire.pack({"id": 2} | RESULT)[:20]), PING)
+        _during(guest, lambda: guest.ports[1].sendall(_reply(2, RESULT)[:20]), PING)
 
 
 def test_silence_says_what_was_waited_for(guest: Guest) -> None:
@@ -325,6 +352,16 @@ def test_an_exit_is_answered_when_the_actor_is_reaped(guest: Guest) -> None:
         ("", [["kill", "nobody", 9]]),
         ("a", [["exit", 0], *PING]),
         ("a", [["fork", "a"]]),
+        ("a", [["sys", 57, [], None]]),
+        ("a", [["sys", 39, [0] * 7, None]]),
+        ("a", [["sys", 3, [{"fd": 65536}], None]]),
+        ("a", [["sys", 39, [], -1]]),
+        ("a", [["sys", 39, [{"what": 1}], None]]),
+        ("a", [["peek", 0]]),
+        ("a", [["peek", 0, -1]]),
+        ("a", [["poke", 0, "0g"]]),
+        ("a", [["slurp", "/a\0b", 10]]),
+        ("a", [["unheard", {1, 2}]]),
     ],
 )
 def test_what_makes_no_sense_is_refused(guest: Guest, actor: str, calls: Any) -> None:

@@ -15,7 +15,7 @@ from conformance.plugin.guests import explain
 from vm import argv, root
 from vm.deadline import Deadline
 from vm.errors import AgentStuck, ChannelBroken, VmError
-from vm.guest.version import versions
+from vm.guest.version import NATIVE, versions
 from vm.machine import Machine, MachineSpec
 
 pytestmark = pytest.mark.kernel
@@ -26,7 +26,7 @@ ANSWER_SECONDS = 2.0
 PATIENCE = 60.0
 PING = ["sys", 39, [], None]
 
-# In the place of the next answer comes what the file says.
+# The supervisor's next answer is what the file says; an actor's answer to "list" is what it names.
 LIAR = """
 
 _honest = Port.send
@@ -39,34 +39,75 @@ def _lying(self, message):
         return _honest(self, message)
     lie = os.read(descriptor, 99).decode()
     os.close(descriptor)
-    if not lie or "results" not in message:
+    if "results" not in message:
         return _honest(self, message)
     os.unlink("/tmp/lie")
     number, first = message["id"], message["results"][0]
     whole = wire.pack(message)
     said = {
-        "silence": b"",
-        "garbage": b"\\0\\x1b[2J garbage",
-        "gigabytes": wire.MAGIC + b"\\x7f\\xff\\xff\\xff" + bytes(4),
-        "half": whole[: len(whole) // 2],
-        "flipped": whole[:-1] + bytes([whole[-1] ^ 1]),
-        "earlier": wire.pack({**message, "id": number - 1}),
-        "later": wire.pack({**message, "id": number + 7}),
         "nobody": wire.pack({"results": message["results"]}),
         "none": wire.pack({"id": number, "results": []}),
         "empty": wire.pack({"id": number, "results": [{}]}),
         "text": wire.pack({"id": number, "results": "done"}),
         "digits": wire.pack({"id": number, "results": [{**first, "data": "0g"}]}),
-        "huge": wire.pack({"id": number, "results": [{**first, "data": "0" * (1 << 22)}]}),
         "deep": wire.frame(b'{"id":' * 100000),
         "twice": whole + whole,
     }[lie]
+    self.write(said)
+
+
+def _write(self, said):
     rest = memoryview(said)
     while rest:
         rest = rest[os.write(self._descriptor, rest) :]
 
 
-Port.send = _lying
+Port.send, Port.write = _lying, _write
+"""
+LYING_ACTOR = """
+
+import struct
+
+
+class _Lied(Exception):
+    pass
+
+
+def _reply(number, results, length=0xFFFFFFFF, data=b""):
+    head = struct.pack("<4sIQ", b"RPLY", results, number)
+    return wire.frame(head + struct.pack("<qII", 7, 0, length) * results + data)
+
+
+def _lie(self, path):
+    number = engine.drop()
+    whole = _reply(number, 1)
+    self._port.write({
+        "silence": b"",
+        "garbage": b"\\0\\x1b[2J garbage",
+        "gigabytes": wire.MAGIC + b"\\x7f\\xff\\xff\\xff" + bytes(4),
+        "half": whole[: len(whole) // 2],
+        "flipped": whole[:-1] + bytes([whole[-1] ^ 1]),
+        "earlier": _reply(number - 1, 1),
+        "later": _reply(number + 7, 1),
+        "none": _reply(number, 0),
+        "short": wire.frame(whole[wire.HEADER.size : -8]),
+        "long": _reply(number, 1, data=bytes(8)),
+        "overlong": _reply(number, 1, 1 << 31),
+        "huge": _reply(number, 1, 1 << 21, bytes(1 << 21)),
+        "twice": whole + whole,
+    }[path])
+    raise _Lied
+
+
+def _serve(self):
+    while True:
+        try:
+            return _honest(self)
+        except _Lied:
+            self._begin = lambda: None
+
+
+_honest, Actor.serve, Actor._list = Actor.serve, _serve, _lie
 """
 
 
@@ -75,11 +116,12 @@ def guest(built_kernel: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """A guest whose root holds another agent."""
     checkout = tmp_path_factory.mktemp("checkout")
     shutil.copytree(Path(root.__file__).parent, checkout / "vm")
-    port = checkout / "vm/guest/port.py"
-    port.write_text(port.read_text() + LIAR)
+    for name, lies in (("port", LIAR), ("actor", LYING_ACTOR)):
+        module = checkout / f"vm/guest/{name}.py"
+        module.write_text(module.read_text() + lies)
     # Of its version as well.
     version = checkout / "vm/guest/version.py"
-    version.write_text(f"def versions():\n    return {versions()!r}\n")
+    version.write_text(f"NATIVE = {NATIVE!r}\ndef versions():\n    return {versions()!r}\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(root, "_CHECKOUT", checkout)
         patch.setattr(root, "_NEEDS", checkout / "vm/guest/needs.py")
@@ -92,38 +134,45 @@ def guest(built_kernel: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             yield guest
 
 
-def lied_to(guest: Machine, lie: str) -> list[dict[str, Any]]:
-    """Ask a new actor, whose answer is the lie."""
+def lied_to(guest: Machine, lie: str, who: str) -> list[dict[str, Any]]:
+    """Ask somebody whose answer is the lie, an actor that is new."""
     guest.call("", [["reset"]])
     guest.call("", [["spawn", "a"]])
-    call = ["spill", "/tmp/lie", lie.encode().hex(), 0o1101]
-    return guest.call("a", [call], deadline=Deadline(ANSWER_SECONDS, "answer"))
+    limit = Deadline(ANSWER_SECONDS, "answer")
+    if who == "actor":
+        return guest.call("a", [["list", lie]], deadline=limit)
+    guest.call("a", [["spill", "/tmp/lie", lie.encode().hex(), 0o1101]])
+    return guest.call("", [["ping"]], deadline=limit)
 
 
 @pytest.mark.parametrize(
-    ("lie", "error", "said"),
+    ("who", "lie", "error", "said"),
     [
-        ("garbage", ChannelBroken, "magic"),
-        ("gigabytes", ChannelBroken, "length"),
-        ("half", ChannelBroken, "bytes of a frame"),
-        ("flipped", ChannelBroken, "checksum"),
-        ("later", ChannelBroken, "was asked last"),
-        ("nobody", ChannelBroken, "answer None"),
-        ("none", ChannelBroken, "1 results expected"),
-        ("text", ChannelBroken, "1 results expected"),
-        ("empty", ChannelBroken, "no result of a call"),
-        ("digits", ChannelBroken, "no result of a call"),
-        ("deep", ChannelBroken, "not JSON"),
-        ("silence", AgentStuck, "waits for another"),
-        ("earlier", AgentStuck, "waits for another"),
+        ("actor", "garbage", ChannelBroken, "magic"),
+        ("actor", "gigabytes", ChannelBroken, "length"),
+        ("actor", "half", ChannelBroken, "bytes of a frame"),
+        ("actor", "flipped", ChannelBroken, "checksum"),
+        ("actor", "later", ChannelBroken, "was asked last"),
+        ("actor", "none", ChannelBroken, "1 results expected"),
+        ("actor", "short", ChannelBroken, "no results of calls"),
+        ("actor", "long", ChannelBroken, "8 bytes after the results"),
+        ("actor", "overlong", ChannelBroken, "bytes expected"),
+        ("actor", "silence", AgentStuck, "waits for another"),
+        ("actor", "earlier", AgentStuck, "waits for another"),
+        ("supervisor", "nobody", ChannelBroken, "answer None"),
+        ("supervisor", "none", ChannelBroken, "1 results expected"),
+        ("supervisor", "text", ChannelBroken, "1 results expected"),
+        ("supervisor", "empty", ChannelBroken, "no result of a call"),
+        ("supervisor", "digits", ChannelBroken, "no result of a call"),
+        ("supervisor", "deep", ChannelBroken, "not JSON"),
     ],
 )
 def test_a_lie_is_the_guests_error(
-    guest: Machine, lie: str, error: type[VmError], said: str
+    guest: Machine, who: str, lie: str, error: type[VmError], said: str
 ) -> None:
     began = time.monotonic()
     with pytest.raises(error, match=said) as caught:
-        lied_to(guest, lie)
+        lied_to(guest, lie, who)
     assert time.monotonic() - began < PATIENCE
     trouble = explain(caught.value, True)
     assert trouble is not None
@@ -131,9 +180,11 @@ def test_a_lie_is_the_guests_error(
     assert len(trouble.reason) < 1000
 
 
-@pytest.mark.parametrize("lie", ["twice", "huge"])
-def test_what_is_no_lie_about_the_kernel_does_no_harm(guest: Machine, lie: str) -> None:
-    (result,) = lied_to(guest, lie)
+@pytest.mark.parametrize(
+    ("who", "lie"), [("actor", "twice"), ("actor", "huge"), ("supervisor", "twice")]
+)
+def test_what_is_no_lie_about_the_kernel_does_no_harm(guest: Machine, who: str, lie: str) -> None:
+    (result,) = lied_to(guest, lie, who)
     assert result["errno"] == 0
     (result,) = guest.call("a", [PING])
     assert result["value"] > 1

@@ -8,7 +8,8 @@ import struct
 from errno import EBADF, EFAULT, EINVAL
 
 from vm.guest import syscalls
-from vm.guest.actor import BadCall, NoSlot, numbers
+from vm.guest.actor import BadCall
+from vm.guest.arguments import NoSlot, numbers
 from vm.guest.race import Track
 from vm.guest.task import CALL32, COUNT, MAILBOXES_FD, Mailboxes, Task, shares_descriptors
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vm.guest.actor import Outcome
+    from vm.guest.engine import Slots
 
 _SYS_CLOSE = 3
 _SYS_OPENAT = 257
@@ -31,9 +33,9 @@ _DIGITS = 19
 class Driver:
     """The tasks of one actor, by name, and which descriptors each has in its slots."""
 
-    def __init__(self, slots: dict[int, int], port: int) -> None:
+    def __init__(self, slots: dict[int, int] | Slots, port: int) -> None:
         """``slots`` are the actor's own; its ``port`` is nothing for a task to hold."""
-        self._slots: dict[str | None, dict[int, int]] = {None: slots}
+        self._slots: dict[str | None, dict[int, int] | Slots] = {None: slots}
         self._port = port
         self._tasks: dict[str, Task] = {}
         self._mailboxes = Mailboxes()
@@ -97,7 +99,7 @@ class Driver:
         told = json.dumps([track.end() for track in begun]).encode()
         return len(told), 0, told
 
-    def slots_of(self, name: str) -> dict[int, int]:
+    def slots_of(self, name: str) -> dict[int, int] | Slots:
         """The descriptors of a task, by slot."""
         return self._slots[name]
 

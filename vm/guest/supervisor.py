@@ -13,7 +13,7 @@ import os
 import select
 from errno import ETIMEDOUT
 
-from vm.guest import facts, syscalls, version
+from vm.guest import engine, facts, syscalls, version
 from vm.guest.actor import Actor, BadCall
 from vm.guest.port import HostGone, Port, allow_everybody
 
@@ -59,7 +59,8 @@ class Supervisor:
         # Collections would copy every page that an actor shares with us, at each of its starts.
         gc.disable()
         gc.freeze()
-        self._port.send({"id": 0, "hello": os.getpid(), "agent": version.versions()})
+        known = version.versions() | {version.NATIVE: engine.VERSION}
+        self._port.send({"id": 0, "hello": os.getpid(), "agent": known})
         allow_everybody()
         while True:
             for descriptor, _ in self._poll.poll():
@@ -81,7 +82,7 @@ class Supervisor:
             for call in request["calls"]:
                 value, errno, data = self._forms[call[0]](*call[1:])
                 shown = None if data is None else data.hex()
-                results.append({"value": value, "errno": errno, "data": shown, "watch": []})
+                results.append({"value": value, "errno": errno, "data": shown})
             reply["results"] = results
         except (BadCall, TypeError, ValueError, KeyError, OSError) as error:
             reply["error"] = f"{type(error).__name__}: {error}"

@@ -1,0 +1,53 @@
+"""The guest's half of what vm.packing packs: requests as lists again, and replies to them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from vm import packing, wire
+
+_NAMES = ("sys", "peek", "poke", "put_fd", "take_fd", "slurp", "spill", "spill_pid", "number")
+_LOOKS = {None: 1, packing.NOT_LOOKED_AT: 2, packing.GONE: 3}
+_NO_DATA = (1 << 32) - 1
+
+
+def heard(payload: bytes) -> dict[str, Any]:
+    """A request: its id, its calls (by name alone unless they are JSON), its watch."""
+    number, watches, count = struct.unpack_from("<QII", payload)
+    watch = [list(struct.unpack_from("<3Q", payload, 16 + 24 * n)) for n in range(watches)]
+    at = 16 + 24 * watches
+    calls: list[list[Any]] = []
+    for _ in range(count):
+        kind, _, size = struct.unpack_from("<IIQ", payload, at)
+        body = payload[at + 16 : at + 16 + size]
+        at += 16 + size
+        known = kind < len(_NAMES)
+        calls.append([_NAMES[kind]] if known else _other(body))
+    assert at == len(payload)
+    return {"id": number, "calls": calls, "watch": watch}
+
+
+def _other(body: bytes) -> list[Any]:
+    call = wire.unpack(body.rstrip(b"\0"))["call"]
+    assert isinstance(call, list)
+    return call
+
+
+def said(number: int, results: Sequence[dict[str, Any]]) -> bytes:
+    """The payload of a reply: results are what Machine.call returns."""
+    parts = [struct.pack("<4sIQ", packing.REPLY, len(results), number)]
+    for result in results:
+        data = None if result["data"] is None else bytes.fromhex(result["data"])
+        length = _NO_DATA if data is None else len(data)
+        parts.append(struct.pack("<qII", result["value"], result["errno"], length))
+        parts.append(_padded(data or b""))
+        parts.append(_padded(bytes(_LOOKS.get(text, 0) for text in result["watch"])))
+        seen = (text for text in result["watch"] if text not in _LOOKS)
+        parts.append(_padded(b"".join(map(bytes.fromhex, seen))))
+    return b"".join(parts)
+
+
+def _padded(content: bytes) -> bytes:
+    return content + bytes(-len(content) % 8)

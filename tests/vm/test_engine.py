@@ -1,0 +1,357 @@
+"""What an actor does without an interpreter, in a process of our own in the place of a guest's."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import mmap
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vm import guest_code, packing, wire
+from vm.guest import LIBRARY
+from vm.guest.version import native_version
+
+ROOT = Path(__file__).parents[2]
+_ACTOR = """
+import socket, sys
+from vm import wire
+from vm.guest.actor import Actor
+from vm.guest.port import HostGone
+
+class Port(socket.socket):
+    def send(self, message):
+        self.sendall(wire.pack(message))
+
+try:
+    Actor(Port(fileno=0)).serve()
+except HostGone:
+    sys.exit(7)
+except wire.FrameError as error:
+    sys.exit(str(error))
+"""
+SECONDS = 30
+OPEN, READ, CLOSE, GETPID = 257, 0, 3, 39
+AT_FDCWD = -100
+
+
+class Host:
+    """An actor's other end."""
+
+    actor: subprocess.Popen[str]
+
+    def __init__(self) -> None:
+        guest_code.compile_agent()
+        self.end, theirs = socket.socketpair()
+        self.end.settimeout(SECONDS)
+        self.actor = subprocess.Popen(
+            [sys.executable, "-c", _ACTOR],
+            stdin=theirs.fileno(),
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={"PYTHONPATH": str(ROOT)},
+        )
+        theirs.close()
+        self._decoder = wire.Decoder()
+        self._asked = 0
+        assert wire.unpack(self.hear()) == {"id": 0, "hello": self.actor.pid}
+
+    def hear(self) -> bytes:
+        while (payload := self._decoder.take()) is None:
+            data = self.end.recv(1 << 16)
+            assert data, "the actor is gone"
+            self._decoder.feed(data)
+        return payload
+
+    def request(self, *calls: Any, watch: Any = ()) -> bytes:
+        self._asked += 1
+        return wire.frame(packing.request(self._asked, calls, watch))
+
+    def answer(self, lengths: Any = ()) -> list[dict[str, Any]]:
+        return packing.results(self.hear(), lengths)
+
+    def ask(self, *calls: Any, watch: Any = ()) -> list[dict[str, Any]]:
+        """The results of calls."""
+        self.end.sendall(self.request(*calls, watch=watch))
+        return self.answer([length for _, _, length in watch])
+
+    def close(self) -> str:
+        """Hang up; what it said on its way out."""
+        self.end.close()
+        _, said = self.actor.communicate(timeout=SECONDS)
+        return str(said)
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    host = Host()
+    yield host
+    host.actor.kill()
+    host.close()
+
+
+def plain(results: list[dict[str, Any]]) -> list[tuple[int, int, bytes | None]]:
+    """Value, errno and data of each."""
+    return [
+        (
+            each["value"],
+            each["errno"],
+            None if each["data"] is None else bytes.fromhex(each["data"]),
+        )
+        for each in results
+    ]
+
+
+def page_of(host: Host, length: int = mmap.PAGESIZE) -> int:
+    """Memory of the actor's."""
+    (made,) = host.ask(["sys", 9, [0, length, 3, 0x22, -1, 0], None])
+    assert made["errno"] == 0
+    return int(made["value"])
+
+
+def test_the_library_is_that_of_its_sources() -> None:
+    guest_code.compile_agent()
+    library = ctypes.CDLL(str(ROOT / "vm" / "guest" / LIBRARY))
+    assert ctypes.c_uint32.in_dll(library, "engine_version").value == native_version()
+
+
+def test_a_descriptor_is_known_by_its_slot(host: Host, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"content")
+    name = {"in": (bytes(file) + b"\0").hex()}
+    opened, read, beyond, end, closed, again, never = host.ask(
+        ["sys", OPEN, [AT_FDCWD, name, os.O_RDONLY, 0], 5],
+        ["sys", READ, [{"fd": 5}, {"out": 4}, 4], None],
+        ["sys", READ, [{"fd": 5}, {"out": 100}, 100], None],
+        ["sys", READ, [{"fd": 5}, {"out": 100}, 100], None],
+        ["sys", CLOSE, [{"fd": 5}], None],
+        ["sys", CLOSE, [{"fd": 5}], None],
+        ["sys", CLOSE, [{"fd": 6}], None],
+    )
+    assert plain([opened, read, beyond, end]) == [
+        (0, 0, None),
+        (4, 0, b"cont"),
+        (3, 0, b"ent"),
+        (0, 0, None),
+    ]
+    assert plain([closed, again, never]) == [
+        (0, 0, None),
+        (-1, errno.EBADF, None),
+        (-1, errno.EBADF, None),
+    ]
+
+
+def test_a_descriptor_travels_through_memory(host: Host) -> None:
+    where = page_of(host)
+    opened, put, taken, closed, empty, unreadable = host.ask(
+        ["sys", OPEN, [AT_FDCWD, {"in": b"/dev/null\0".hex()}, 0, 0], 0],
+        ["put_fd", where, 0],
+        ["take_fd", where, 65535],
+        ["sys", CLOSE, [{"fd": 65535}], None],
+        ["put_fd", where, 1],
+        ["take_fd", 16, 1],
+    )
+    assert [each["errno"] for each in (opened, put, taken, closed)] == [0] * 4
+    assert (empty["errno"], unreadable["errno"]) == (errno.EBADF, errno.EFAULT)
+
+
+def test_memory_is_under_its_protections(host: Host) -> None:
+    where = page_of(host, 2 * mmap.PAGESIZE)
+    edge = where + mmap.PAGESIZE
+    (protected,) = host.ask(["sys", 10, [edge, mmap.PAGESIZE, 1], None])
+    assert protected["errno"] == 0
+    assert plain(
+        host.ask(
+            ["poke", edge - 4, "01020304"],
+            ["peek", edge - 2, 4],
+            ["poke", edge - 2, "05060708"],
+            ["peek", 16, 4],
+            ["poke", 16, "00"],
+            ["peek", 16, 0],
+        )
+    ) == [
+        (4, 0, None),
+        (4, 0, b"\3\4\0\0"),
+        (-1, errno.EFAULT, None),
+        (-1, errno.EFAULT, None),
+        (-1, errno.EFAULT, None),
+        (0, 0, b""),
+    ]
+
+
+@pytest.mark.parametrize("size", [0, 1, 4095, 4096, 4097, (1 << 16) + 4097, 3 << 20])
+def test_files_come_whole(host: Host, tmp_path: Path, size: int) -> None:
+    content = os.urandom(size)
+    (tmp_path / "file").write_bytes(content)
+    path = str(tmp_path / "file")
+    whole, part = host.ask(["slurp", path, 4 << 20], ["slurp", path, 4096])
+    assert plain([whole, part]) == [
+        (size, 0, content),
+        (min(size, 4096), 0, content[:4096]),
+    ]
+
+
+def test_files_that_are_none(host: Host, tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing")
+    assert plain(
+        host.ask(
+            ["slurp", missing, 10],
+            ["slurp", str(tmp_path), 10],
+            ["spill", missing, "41", os.O_WRONLY],
+            ["spill_pid", "/dev/full", os.O_WRONLY],
+            ["number", missing, 0],
+        )
+    ) == [
+        (-1, errno.ENOENT, None),
+        (-1, errno.EISDIR, None),
+        (-1, errno.ENOENT, None),
+        (-1, errno.ENOSPC, None),
+        (-1, errno.ENOENT, None),
+    ]
+
+
+def test_what_is_written_is_there(host: Host, tmp_path: Path) -> None:
+    create = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    path = str(tmp_path / "file")
+    results = host.ask(
+        ["spill", path, b"content ".hex(), create],
+        ["spill_pid", path, create],
+        ["spill", path, "", create],
+    )
+    number = str(host.actor.pid)
+    assert [each["value"] for each in results] == [8, len(number), 0]
+    assert (tmp_path / "file").read_text() == f"content {number}"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("0", 0), ("65535\n", 65535), (str((1 << 64) - 1), (1 << 64) - 1)],
+)
+def test_a_number_is_stored(host: Host, tmp_path: Path, text: str, number: int) -> None:
+    (tmp_path / "number").write_text(text)
+    where = page_of(host)
+    stored, held = host.ask(["number", str(tmp_path / "number"), where], ["peek", where, 9])
+    assert stored["value"] == 8
+    assert bytes.fromhex(held["data"]) == number.to_bytes(8, "little") + b"\0"
+
+
+@pytest.mark.parametrize("text", ["", "\n", "-1", "1 2", "0x10", "none"])
+def test_what_is_no_number_is_not_stored(host: Host, tmp_path: Path, text: str) -> None:
+    (tmp_path / "number").write_text(text)
+    where = page_of(host)
+    stored, held = host.ask(["number", str(tmp_path / "number"), where], ["peek", where, 8])
+    assert (stored["errno"], held["data"]) == (errno.EINVAL, bytes(8).hex())
+
+
+def test_watched_memory_is_seen_after_each_call(host: Host) -> None:
+    where = page_of(host, 2 * mmap.PAGESIZE)
+    edge = where + mmap.PAGESIZE
+    watch = [[host.actor.pid, where, 2], [host.actor.pid, edge - 1, 3]]
+    before, unseen, after = host.ask(
+        ["sys", GETPID, [], None],
+        ["unseen", ["poke", where, "ffff"]],
+        ["poke", edge, "eeee"],
+        watch=watch,
+    )
+    assert before["watch"] == ["0000", "000000"]
+    assert unseen["watch"] == ["-", "-"]
+    assert after["watch"] == ["ffff", "00eeee"]
+
+
+def test_each_place_is_looked_at_by_itself_where_one_is_not_readable(host: Host) -> None:
+    with subprocess.Popen(["sleep", "60"]) as other:
+        where = page_of(host)
+        watch = [
+            [host.actor.pid, where, 1],
+            [host.actor.pid, 16, 1],
+            [other.pid, where + (1 << 46), 4],
+            [0, where, 1],
+            [host.actor.pid, where + mmap.PAGESIZE - 1, 1],
+        ]
+        (seen,) = host.ask(["poke", where, "aa"], watch=watch)
+        other.kill()
+    assert seen["watch"] == ["aa", None, None, "gone", "00"]
+
+
+def test_many_places_are_watched(host: Host) -> None:
+    """More than one system call can look at (IOV_MAX)."""
+    where = page_of(host)
+    watch = [[host.actor.pid, where + n, 1] for n in range(1500)]
+    (seen,) = host.ask(["poke", where + 1499, "99"], watch=watch)
+    assert seen["watch"] == ["00"] * 1499 + ["99"]
+
+
+def test_what_others_perform_is_answered_in_its_place(host: Host, tmp_path: Path) -> None:
+    (tmp_path / "name").touch()
+    pid, names, mode, again = host.ask(
+        ["sys", GETPID, [], None],
+        ["list", str(tmp_path)],
+        ["status", str(tmp_path / "missing")],
+        ["sys", GETPID, [], None],
+    )
+    assert pid == again
+    assert plain([names, mode]) == [(5, 0, b"name\n"), (-1, errno.ENOENT, None)]
+
+
+def test_a_call_that_is_none_is_refused_and_all_goes_on(host: Host) -> None:
+    for call in (["nothing"], ["list"], ["via", "a/1", ["tid"]], ["race", []]):
+        host.end.sendall(host.request(["sys", GETPID, [], None], call, ["exit", 1]))
+        assert "error" in wire.unpack(host.hear())
+    assert host.ask(["sys", GETPID, [], None])[0]["value"] == host.actor.pid
+
+
+def test_an_answer_that_is_too_long_is_refused_and_all_goes_on(host: Host, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes(5 << 20))
+    call = ["slurp", str(tmp_path / "file"), 8 << 20]
+    host.end.sendall(host.request(call, call))
+    assert "no room" in str(wire.unpack(host.hear())["error"])
+    assert host.ask(call)[0]["value"] == 5 << 20
+
+
+def test_requests_come_in_pieces_and_together(host: Host) -> None:
+    large = ["poke", page_of(host, 1 << 20), bytes(range(256)).hex() * 4000]
+    stream = host.request(large) + host.request(["sys", GETPID, [], None]) + host.request(large)
+    pieces = [1, 3, 4, 11, 12, 13, 70_000, len(stream) - 5, len(stream)]
+    for start, end in zip([0, *pieces], pieces, strict=False):
+        host.end.sendall(stream[start:end])
+    values = [each["value"] for _ in range(3) for each in host.answer()]
+    assert values == [1_024_000, host.actor.pid, 1_024_000]
+
+
+def _short(payload: bytes) -> bytes:
+    return wire.frame(payload[:-8])
+
+
+@pytest.mark.parametrize(
+    ("stream", "part"),
+    [
+        (b"x", "magic"),
+        (b"UEV2", "magic"),
+        (b"UEV1\x7f\xff\xff\xff\0\0\0\0", "length"),
+        (wire.frame(packing.request(1, [], []))[:-1] + b"x", "checksum"),
+        (wire.frame(b"null"), "payload"),
+        (_short(packing.request(1, [["sys", GETPID, [], None]], [])), "payload"),
+        (_short(packing.request(1, [["peek", 0, 0]], [])), "payload"),
+        (_short(packing.request(1, [["sys", 3, [{"in": "41"}], None]], [])), "payload"),
+        (_short(packing.request(1, [["spill", "/x", "41", 0]], [])), "payload"),
+        (_short(packing.request(1, [], [[1, 2, 3]])), "payload"),
+        (wire.frame(packing.request(0, [], [])), "order"),
+        (wire.frame(packing.request(2, [], [])) * 2, "order"),
+    ],
+)
+def test_what_is_no_request_ends_the_actor(host: Host, stream: bytes, part: str) -> None:
+    host.end.sendall(stream)
+    assert f"frame {part}" in host.actor.communicate(timeout=SECONDS)[1]
+
+
+def test_an_actor_ends_with_its_host(host: Host) -> None:
+    assert host.close() == ""
+    assert host.actor.returncode == 7

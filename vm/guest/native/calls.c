@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The calls of a request: what each kind does to this process. */
+
+#define _GNU_SOURCE
+#include "native.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/*
+ * What is asked of a file at first, and while there is much in it.  For what is asked some files
+ * have the kernel clear as much memory, whatever they hold (proc_sys_call_handler).
+ */
+#define LITTLE ((size_t)1 << 12)
+#define MUCH ((size_t)1 << 16)
+/* Digits of a number of 64 bits, with a sign and a newline, and to spare. */
+#define NUMBER_LIMIT 32
+#define MOST_ARGUMENTS 6
+
+/* Descriptors, each with 1 added: memory is zero at first. */
+EXPORTED int32_t engine_slots[SLOTS];
+/* Behind the last one that was ever in use. */
+EXPORTED uint32_t engine_slots_end;
+/* The call that is left to somebody else: OTHER, or PEEK or POKE of no ordinary memory. */
+EXPORTED struct {
+	uint64_t kind, where, length;
+	const uint8_t *bytes;
+} engine_left;
+
+/* A path, which ends with a null byte and the request's part. */
+static const char *take_path(struct rest *from)
+{
+	const char *path = (const char *)from->bytes;
+
+	return memchr(path, 0, from->length) ? path : NULL;
+}
+
+static void keep(size_t slot, int32_t descriptor)
+{
+	engine_slots[slot] = descriptor + 1;
+	if (engine_slots_end <= slot)
+		engine_slots_end = (uint32_t)slot + 1;
+}
+
+static struct result answered(int64_t value)
+{
+	return (struct result){ value, value == -1 ? (uint32_t)errno : 0, NO_DATA };
+}
+
+static struct result refused(int error)
+{
+	return (struct result){ -1, (uint32_t)error, NO_DATA };
+}
+
+static enum progress perform_syscall(struct rest body, struct result *result)
+{
+	const struct syscall *asked = take(&body, sizeof(*asked));
+	uint64_t plain[MOST_ARGUMENTS] = { 0 };
+	const uint8_t *answer = NULL;
+	size_t size = 0;
+
+	if (!asked || asked->arguments > MOST_ARGUMENTS || asked->slot >= SLOTS)
+		return BAD;
+	for (uint32_t i = 0; i < asked->arguments; i++) {
+		const struct argument *argument = take(&body, sizeof(*argument));
+
+		if (!argument)
+			return BAD;
+		switch (argument->kind) {
+		case PLAIN:
+			plain[i] = argument->value;
+			break;
+		case DESCRIPTOR:
+			if (argument->value >= SLOTS)
+				return BAD;
+			if (!engine_slots[argument->value]) {
+				*result = refused(EBADF);
+				return DONE;
+			}
+			plain[i] = (uint64_t)engine_slots[argument->value] - 1;
+			break;
+		case IN:
+			plain[i] = (uint64_t)take(&body, argument->value);
+			if (!plain[i])
+				return BAD;
+			break;
+		case OUT:
+			size = argument->value;
+			if (answer || size > FRAME_LIMIT)
+				return BAD;
+			answer = reserve(&out, aligned(size));
+			if (!answer) {
+				*result = refused(ENOMEM);
+				return DONE;
+			}
+			/* Nothing of an earlier answer, and no page that is not there. */
+			memset((void *)answer, 0, size);
+			plain[i] = (uint64_t)answer;
+			break;
+		default:
+			return BAD;
+		}
+	}
+	*result = answered(syscall((long)asked->number, plain[0], plain[1], plain[2], plain[3],
+				   plain[4], plain[5]));
+	if (!result->error && asked->slot >= 0) {
+		keep((size_t)asked->slot, (int32_t)result->value);
+		result->value = 0;
+	}
+	if (answer && result->value > 0)
+		result->length =
+			(uint32_t)((size_t)result->value < size ? (size_t)result->value : size);
+	return DONE;
+}
+
+static struct result transferred(int64_t value, uint64_t length)
+{
+	if (value >= 0 && (uint64_t)value != length)
+		return refused(EFAULT);
+	return answered(value);
+}
+
+/* Under the protections that a load would meet, unlike /proc/self/mem. */
+static struct result peek(uint64_t where, uint64_t length)
+{
+	struct iovec remote = { (void *)where, length }, local = { NULL, length };
+	struct result result;
+
+	local.iov_base = length <= FRAME_LIMIT ? reserve(&out, aligned(length)) : NULL;
+	if (!local.iov_base)
+		return refused(ENOMEM);
+	result = transferred(process_vm_readv(getpid(), &local, 1, &remote, 1, 0), length);
+	if (!result.error)
+		result.length = (uint32_t)length;
+	return result;
+}
+
+static struct result poke(uint64_t where, const void *bytes, uint64_t length)
+{
+	struct iovec remote = { (void *)where, length }, local = { (void *)bytes, length };
+
+	return transferred(process_vm_writev(getpid(), &local, 1, &remote, 1, 0), length);
+}
+
+/* A file to its end or so many bytes of it, behind the result. */
+static struct result slurp(const char *path, uint64_t limit)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	size_t used = out.used, piece = LITTLE;
+	int64_t got = 0;
+	int error;
+
+	if (file < 0)
+		return refused(errno);
+	do {
+		size_t asked = limit - (out.used - used);
+		uint8_t *bytes = reserve(&out, piece);
+
+		if (asked > piece)
+			asked = piece;
+		if (!asked)
+			break;
+		errno = ENOMEM;
+		got = bytes ? read(file, bytes, asked) : -1;
+		if (got > 0)
+			out.used += (size_t)got;
+		if (got == (int64_t)LITTLE)
+			piece = MUCH;
+	} while (got > 0);
+	error = errno;
+	close(file);
+	got = got < 0 ? -1 : (int64_t)(out.used - used);
+	out.used = used;
+	return got < 0 ? refused(error) : (struct result){ got, 0, (uint32_t)got };
+}
+
+static struct result spill(const char *path, const void *bytes, size_t length, uint64_t flags)
+{
+	int file = open(path, (int)flags | O_CLOEXEC, 0644);
+	struct result result;
+
+	if (file < 0)
+		return refused(errno);
+	/* Not write(): only of some negative values it says that they are errors; see answered(). */
+	result = answered(write(file, bytes, length));
+	close(file);
+	return result;
+}
+
+/* The decimal number that a file shows; EINVAL where it shows none. */
+static struct result number_in(const char *path, uint64_t *number)
+{
+	struct result result = slurp(path, NUMBER_LIMIT);
+	const uint8_t *digits = out.bytes + out.used, *end = digits + result.value;
+
+	if (result.error)
+		return result;
+	while (end > digits && (end[-1] == '\n' || end[-1] == ' '))
+		end--;
+	if (digits == end)
+		return refused(EINVAL);
+	for (*number = 0; digits < end; digits++) {
+		if (*digits < '0' || *digits > '9')
+			return refused(EINVAL);
+		*number = *number * 10 + (*digits - '0');
+	}
+	return (struct result){ 0, 0, NO_DATA };
+}
+
+/* Somebody else has to perform it. */
+static enum progress leave(enum call_kind kind, uint64_t where, uint64_t length, const void *bytes)
+{
+	engine_left.kind = kind;
+	engine_left.where = where;
+	engine_left.length = length;
+	engine_left.bytes = bytes;
+	return LEFT;
+}
+
+/* What process_vm_readv() and process_vm_writev() do not reach may be no ordinary memory. */
+static enum progress perform_peek(uint64_t where, uint64_t length, struct result *result)
+{
+	*result = peek(where, length);
+	return result->error == EFAULT ? leave(PEEK, where, length, NULL) : DONE;
+}
+
+static enum progress perform_poke(uint64_t where, const void *bytes, uint64_t length,
+				  struct result *result)
+{
+	*result = poke(where, bytes, length);
+	return result->error == EFAULT ? leave(POKE, where, length, bytes) : DONE;
+}
+
+/* The number of a descriptor, into memory and out of it. */
+static enum progress perform_descriptor(enum call_kind kind, const struct place *place,
+					struct result *result)
+{
+	static int32_t number;
+	int32_t *slot = &engine_slots[place->length];
+
+	if (kind == PUT_FD && !*slot) {
+		*result = refused(EBADF);
+		return DONE;
+	}
+	if (kind == PUT_FD) {
+		number = *slot - 1;
+		return perform_poke(place->where, &number, sizeof(number), result);
+	}
+	*result = peek(place->where, sizeof(number));
+	if (!result->error) {
+		memcpy(&number, out.bytes + out.used, sizeof(number));
+		keep(place->length, number);
+		*result = (struct result){ 0, 0, NO_DATA };
+	}
+	return DONE;
+}
+
+static enum progress perform_file(enum call_kind kind, struct rest body, struct result *result)
+{
+	const struct file *file = take(&body, sizeof(*file));
+	const void *bytes = file ? take(&body, file->length) : NULL;
+	const char *path = bytes ? take_path(&body) : NULL;
+	static uint64_t number;
+	char pid[NUMBER_LIMIT];
+
+	if (!path)
+		return BAD;
+	switch (kind) {
+	case SLURP:
+		*result = slurp(path, file->flags);
+		return DONE;
+	case SPILL:
+		*result = spill(path, bytes, file->length, file->flags);
+		return DONE;
+	case SPILL_PID:
+		snprintf(pid, sizeof(pid), "%d", getpid());
+		*result = spill(path, pid, strlen(pid), file->flags);
+		return DONE;
+	default:
+		*result = number_in(path, &number);
+		if (result->error)
+			return DONE;
+		return perform_poke(file->flags, &number, sizeof(number), result);
+	}
+}
+
+enum progress perform(enum call_kind kind, struct rest body, struct result *result)
+{
+	const struct place *place;
+	const void *bytes;
+
+	switch (kind) {
+	case SYS:
+		return perform_syscall(body, result);
+	case PEEK:
+	case POKE:
+	case PUT_FD:
+	case TAKE_FD:
+		place = take(&body, sizeof(*place));
+		if (!place)
+			return BAD;
+		if (kind == PEEK)
+			return perform_peek(place->where, place->length, result);
+		if (kind != POKE)
+			return place->length < SLOTS ? perform_descriptor(kind, place, result) :
+						       BAD;
+		bytes = take(&body, place->length);
+		return bytes ? perform_poke(place->where, bytes, place->length, result) : BAD;
+	case SLURP:
+	case SPILL:
+	case SPILL_PID:
+	case NUMBER:
+		return perform_file(kind, body, result);
+	case OTHER:
+		return leave(OTHER, 0, body.length, body.bytes);
+	}
+	return BAD;
+}

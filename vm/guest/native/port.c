@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Frames from the port and to it, and the memory they lie in. */
+
+#define _GNU_SOURCE
+#include "native.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* What is read at once, and how long a buffer is at first. */
+#define ROOM ((size_t)1 << 16)
+
+/* Of the request that was taken last. */
+EXPORTED uint64_t engine_request;
+
+struct buffer in, out;
+struct rest rest;
+const struct watch *watches;
+uint32_t watch_count, calls_left;
+
+static int port = -1;
+static size_t frame_end; /* of that request, in `in`, or 0 */
+static uint32_t crc_table[256];
+
+__attribute__((constructor)) static void make_table(void)
+{
+	for (uint32_t byte = 0; byte < 256; byte++) {
+		uint32_t entry = byte;
+
+		for (int bit = 0; bit < 8; bit++)
+			entry = entry >> 1 ^ (entry & 1 ? 0xedb88320u : 0);
+		crc_table[byte] = entry;
+	}
+}
+
+/* zlib's, with the length in it: see wire.py. */
+static uint32_t checksum(const uint8_t *bytes, uint32_t length)
+{
+	uint32_t sum = ~length;
+
+	for (const uint8_t *end = bytes + length; bytes < end; bytes++)
+		sum = sum >> 8 ^ crc_table[(sum ^ *bytes) & 0xff];
+	return ~sum;
+}
+
+/* Room behind what is used, zero where it was never written; NULL without memory. */
+uint8_t *reserve(struct buffer *buffer, size_t more)
+{
+	size_t room = buffer->room ? buffer->room : ROOM;
+	uint8_t *bytes;
+
+	while (room < buffer->used + more)
+		room *= 2;
+	if (room > buffer->room) {
+		if (buffer->room)
+			bytes = mremap(buffer->bytes, buffer->room, room, MREMAP_MAYMOVE);
+		else
+			bytes = mmap(NULL, room, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (bytes == MAP_FAILED)
+			return NULL;
+		buffer->bytes = bytes;
+		buffer->room = room;
+	}
+	return buffer->bytes + buffer->used;
+}
+
+/* The next bytes of a request and the padding behind them; NULL where there are not so many. */
+void *take(struct rest *from, size_t length)
+{
+	uint8_t *taken = from->bytes;
+
+	if (length > from->length || aligned(length) > from->length)
+		return NULL;
+	from->bytes += aligned(length);
+	from->length -= aligned(length);
+	return taken;
+}
+
+/* Serve a port from its beginning. */
+void open_port(int descriptor)
+{
+	port = descriptor;
+	engine_request = 0;
+	in.used = FRAME_AT;
+	frame_end = 0;
+}
+
+/* Write the reply that `out` holds behind the room for its frame; whether the host is there. */
+bool send_reply(void)
+{
+	uint8_t *next = out.bytes + FRAME_AT, *end = out.bytes + out.used;
+	uint32_t length = (uint32_t)(out.used - PAYLOAD_AT);
+	struct frame frame = {
+		.magic = FRAME_MAGIC,
+		.length = htonl(length),
+		.checksum = htonl(checksum(out.bytes + PAYLOAD_AT, length)),
+	};
+
+	memcpy(next, &frame, sizeof(frame));
+	while (next < end) {
+		ssize_t put = write(port, next, (size_t)(end - next));
+
+		if (put > 0)
+			next += put;
+		else if (put == 0 || errno != EINTR)
+			return false;
+	}
+	return true;
+}
+
+static bool begin_reply(uint32_t results)
+{
+	struct reply reply = { REPLY_MAGIC, results, engine_request };
+	uint8_t *bytes;
+
+	out.used = PAYLOAD_AT;
+	bytes = reserve(&out, sizeof(reply));
+	if (!bytes)
+		return false;
+	memcpy(bytes, &reply, sizeof(reply));
+	out.used += sizeof(reply);
+	return true;
+}
+
+/* Whether the first of the bytes that came are those of a frame, as far as they came. */
+static bool magic_so_far(void)
+{
+	size_t came = in.used - FRAME_AT;
+
+	return !memcmp(in.bytes + FRAME_AT, FRAME_MAGIC, came < MAGIC_SIZE ? came : MAGIC_SIZE);
+}
+
+/* Wait until so many bytes are there, from the beginning of the frame. */
+static enum event await(size_t length)
+{
+	while (in.used - FRAME_AT < length) {
+		uint8_t *bytes = reserve(&in, length > ROOM ? length : ROOM);
+		ssize_t got;
+
+		if (!bytes)
+			return NO_MEMORY;
+		got = read(port, bytes, in.room - in.used);
+		if (got > 0)
+			in.used += (size_t)got;
+		else if (got == 0 || errno != EINTR)
+			return HOST_GONE;
+		/* At its first byte: waiting for a whole header could be for ever. */
+		if (!magic_so_far())
+			return BAD_MAGIC;
+	}
+	return PERFORM;
+}
+
+/* The next request, of which no call has been looked at. */
+enum event receive(void)
+{
+	const struct request *request;
+	struct frame frame;
+	uint32_t length;
+	enum event event;
+
+	if (frame_end) {
+		in.used -= frame_end - FRAME_AT;
+		memmove(in.bytes + FRAME_AT, in.bytes + frame_end, in.used - FRAME_AT);
+		frame_end = 0;
+		if (!magic_so_far())
+			return BAD_MAGIC;
+	}
+	event = await(sizeof(frame));
+	if (event)
+		return event;
+	memcpy(&frame, in.bytes + FRAME_AT, sizeof(frame));
+	length = ntohl(frame.length);
+	if (length > FRAME_LIMIT)
+		return BAD_LENGTH;
+	event = await(sizeof(frame) + length);
+	if (event)
+		return event;
+	if (checksum(in.bytes + PAYLOAD_AT, length) != ntohl(frame.checksum))
+		return BAD_CHECKSUM;
+	frame_end = PAYLOAD_AT + length;
+	rest = (struct rest){ in.bytes + PAYLOAD_AT, length };
+	request = take(&rest, sizeof(*request));
+	if (!request)
+		return BAD_PAYLOAD;
+	if (request->id <= engine_request)
+		return BAD_ORDER;
+	engine_request = request->id;
+	watch_count = request->watches;
+	watches = take(&rest, watch_count * sizeof(*watches));
+	if (!watches)
+		return BAD_PAYLOAD;
+	calls_left = request->calls;
+	return begin_reply(calls_left) ? PERFORM : NO_MEMORY;
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+/* One request after the other. */
+
+#define _GNU_SOURCE
+#include "native.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/uio.h>
+
+EXPORTED const uint32_t engine_version = VERSION;
+
+static bool performing, unseen;
+
+/* One place that is watched, behind what was seen so far. */
+static enum look look_at(const struct watch *watch)
+{
+	struct iovec remote = { (void *)watch->where, watch->length };
+	struct iovec local = { out.bytes + out.used, watch->length };
+	ssize_t got = process_vm_readv((pid_t)watch->pid, &local, 1, &remote, 1, 0);
+
+	if (got < 0 && errno == EPERM)
+		return NOT_LOOKED_AT;
+	if (got < 0 && errno == ESRCH)
+		return GONE;
+	if (got < 0 || (uint64_t)got != watch->length)
+		return UNREADABLE;
+	out.used += watch->length;
+	return SEEN;
+}
+
+/*
+ * All that is watched: first a byte for each place, how it was looked at, and then what is in those
+ * that were SEEN.  At once where all are memory of one process, and readable.
+ */
+static bool look(void)
+{
+	static struct iovec remote[IOV_MAX];
+	struct iovec local = { NULL, 0 };
+	uint8_t *seen;
+	size_t total = 0, at;
+	bool together = watch_count <= IOV_MAX;
+
+	for (uint32_t i = 0; i < watch_count; i++) {
+		total += watches[i].length;
+		if (total > FRAME_LIMIT)
+			return false;
+		together = together && watches[i].pid == watches[0].pid;
+		if (together)
+			remote[i] = (struct iovec){ (void *)watches[i].where, watches[i].length };
+	}
+	seen = reserve(&out, aligned(watch_count) + aligned(total));
+	if (!seen)
+		return false;
+	at = out.used;
+	out.used += aligned(watch_count);
+	memset(seen, unseen ? NOT_LOOKED_AT : SEEN, watch_count);
+	if (unseen || !watch_count)
+		return true;
+	local = (struct iovec){ out.bytes + out.used, total };
+	if (together && process_vm_readv((pid_t)watches[0].pid, &local, 1, remote, watch_count,
+					 0) == (ssize_t)total) {
+		out.used += total;
+	} else {
+		for (uint32_t i = 0; i < watch_count; i++)
+			out.bytes[at + i] = (uint8_t)look_at(&watches[i]);
+	}
+	out.used = aligned(out.used);
+	return true;
+}
+
+/* What a call came to; its data are behind the room for that. */
+static bool note(const struct result *result)
+{
+	memcpy(out.bytes + out.used - sizeof(*result), result, sizeof(*result));
+	if (result->length != NO_DATA)
+		out.used += aligned(result->length);
+	return look();
+}
+
+/* What the call came to that engine_serve() had left, with so many bytes of data or NO_DATA. */
+EXPORTED bool engine_note(int64_t value, uint32_t error, const void *bytes, uint32_t length)
+{
+	struct result result = { value, error, length };
+
+	if (length != NO_DATA) {
+		uint8_t *data = reserve(&out, aligned(length));
+
+		if (!data)
+			return false;
+		memcpy(data, bytes, length);
+	}
+	return note(&result);
+}
+
+/* Serve a port from its beginning: nothing has come, nothing is being performed. */
+EXPORTED void engine_begin(int descriptor)
+{
+	open_port(descriptor);
+	performing = false;
+}
+
+/* The calls that are left are not performed, and those that were are not answered. */
+EXPORTED void engine_drop(void)
+{
+	performing = false;
+}
+
+/* Serve until there is something for somebody else to do, or to know. */
+EXPORTED enum event engine_serve(void)
+{
+	for (;;) {
+		enum event event = performing ? PERFORM : receive();
+
+		if (event)
+			return event;
+		performing = true;
+		while (calls_left) {
+			const struct call *call = take(&rest, sizeof(*call));
+			struct rest body;
+			struct result result;
+
+			if (!call)
+				return BAD_PAYLOAD;
+			body.length = call->size;
+			body.bytes = take(&rest, call->size);
+			if (!body.bytes)
+				return BAD_PAYLOAD;
+			if (!reserve(&out, sizeof(struct result)))
+				return NO_MEMORY;
+			out.used += sizeof(struct result);
+			unseen = call->flags & UNSEEN;
+			calls_left--;
+			switch (perform(call->kind, body, &result)) {
+			case BAD:
+				return BAD_PAYLOAD;
+			case LEFT:
+				return PERFORM;
+			case DONE:
+				if (!note(&result))
+					return NO_MEMORY;
+			}
+		}
+		performing = false;
+		if (out.used - PAYLOAD_AT > FRAME_LIMIT)
+			return TOO_LONG;
+		if (!send_reply())
+			return HOST_GONE;
+	}
+}
