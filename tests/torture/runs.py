@@ -23,7 +23,8 @@ from tests.torture.plugin import Plan, Strike
 KERNEL = "6.12"
 # Quick cases of several surfaces, among them some that wait for the kernel.
 FILES = (
-    *("registration", "status", "enable"),
+    *("registration", "status", "status_file"),
+    *("enable", "enable_bit", "enable_registration", "enable_several"),
     *("delete", "delete_busy", "delete_formats", "delete_name", "delete_permission"),
 )
 KEYWORD = "registration. or delete. or status. or enable."
