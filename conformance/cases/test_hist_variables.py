@@ -6,6 +6,7 @@ import os
 import struct
 
 from conformance.cases.declare import case, variants
+from conformance.cases.instances import made
 from conformance.sut.tracefs import ERROR_LOG
 from conformance.sut.user_events import UserEvents
 
@@ -369,8 +370,7 @@ def test_variable_is_never_paused(ue: UserEvents) -> None:
 )
 def test_variable_of_an_instance(ue: UserEvents) -> None:
     """A variable is its instance's: unknown to others, and it keeps the instance: EBUSY."""
-    instance = ue.instance()
-    instance.make()
+    instance = made(ue)
     data = ue.open_data()
     for stem in ("e", "other"):
         data.register(ue.name(stem) + " u8 a; u8 b")

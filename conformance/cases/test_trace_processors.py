@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
+from conformance.cases.instances import made
 from conformance.sut.perf import listen
 from conformance.sut.tracefs import TRACING_ON, Tracefs
 from conformance.sut.user_events import UserEvents
@@ -26,8 +27,7 @@ RESERVE = "ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the proces
 @variants("where", {"top": "top", "instance": "instance"})
 def test_processors_refused(ue: UserEvents, where: str) -> None:
     """What is no mask is refused and changes nothing; one of too many processors is EOVERFLOW."""
-    instance = ue.instance()
-    instance.make()
+    instance = made(ue)
     files = ue.tracefs if where == "top" else instance
     path = files.path("tracing_cpumask")
     for wrong in ("x\n", "0x1\n", "-1\n", ""):
@@ -71,8 +71,7 @@ def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
 @variants("where", {"instance": "instance", "top": "top"})
 def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
     """The mask of an instance is its own: where another has the processor it is recorded."""
-    instance = ue.instance()
-    instance.make()
+    instance = made(ue)
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
     listeners: dict[str, Tracefs] = {"top": ue.tracefs, "instance": instance}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
+from conformance.cases.trace_text import shown
 from conformance.sut.tracefs import TRACING_ON
 from conformance.sut.user_events import UserEvents
 
@@ -36,8 +37,7 @@ def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
     directory.trigger(text)
     for payload in (b"\1", b"\2", b"\3"):
         assert data.write_event(0, payload).value == 5
-    lines = [ue.line(f"a=({a})", dump=f"{a:02x}") for a in kept]
-    assert ue.tracefs.records() == lines
+    assert ue.tracefs.records() == shown(ue, *kept)
     directory.trigger("!traceoff")
     ue.tracefs.write(TRACING_ON, "1\n")
 
@@ -71,8 +71,7 @@ def test_traceon(ue: UserEvents, text: str, kept: list[int]) -> None:
         assert data.write_event(0, payload).value == 5
     directory.trigger("!traceon")
     ue.tracefs.write(TRACING_ON, "1\n")
-    lines = [ue.line(f"a=({a})", dump=f"{a:02x}") for a in kept]
-    assert ue.tracefs.records() == lines
+    assert ue.tracefs.records() == shown(ue, *kept)
 
 
 @case(
@@ -94,8 +93,7 @@ def test_traceon_with_filter(ue: UserEvents) -> None:
     for payload in (b"\1", b"\2", b"\3", b"\4"):
         assert data.write_event(0, payload).value == 5
     directory.trigger("!traceon")
-    lines = [ue.line(f"a=({a})", dump=f"{a:02x}") for a in (2, 4)]
-    assert ue.tracefs.records() == lines
+    assert ue.tracefs.records() == shown(ue, 2, 4)
     ue.tracefs.write(TRACING_ON, "1\n")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
+from conformance.cases.trace_text import shown
 from conformance.sut.perf import listen
 from conformance.sut.tracefs import MULTI_SYSTEM, SNAPSHOT
 from conformance.sut.user_events import UserEvents
@@ -284,12 +285,12 @@ def test_snapshot(
     assert directory.trigger(text).errno == ""
     for number in (2, 3, 4):
         assert data.write_event(0, bytes([number])).value == 5
-    assert ue.tracefs.snapshot() == [ue.line(f"a=({a})", dump=f"{a:02x}") for a in kept]
-    assert ue.tracefs.records() == [ue.line(f"a=({a})", dump=f"{a:02x}") for a in then]
+    assert ue.tracefs.snapshot() == shown(ue, *kept)
+    assert ue.tracefs.records() == shown(ue, *then)
     directory.trigger("!snapshot")
     assert ue.tracefs.write(SNAPSHOT, "0\n").errno == ""
     assert ue.tracefs.snapshot() == []
-    assert ue.tracefs.records() == [ue.line(f"a=({a})", dump=f"{a:02x}") for a in afterwards]
+    assert ue.tracefs.records() == shown(ue, *afterwards)
 
 
 @case(
@@ -311,7 +312,7 @@ def test_snapshot_again(ue: UserEvents) -> None:
     data.write_event(0, b"\2")
     data.write_event(0, b"\3")
     assert ue.tracefs.snapshot() == [ue.line("a=(2)", dump="02")]
-    assert ue.tracefs.records() == [ue.line(f"a=({a})", dump=f"{a:02x}") for a in (1, 3)]
+    assert ue.tracefs.records() == shown(ue, 1, 3)
     directory.trigger("!snapshot")
     ue.tracefs.write(SNAPSHOT, "0\n")
 
