@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
+from conformance.cases.hooks import registered
 from conformance.sut.perf import listen
 from conformance.sut.user_events import UserEvents
 
@@ -177,10 +178,8 @@ def test_two_fields_of_a_name(ue: UserEvents) -> None:
 )
 def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
     """Without fields of its own an event can be filtered by who writes it."""
-    data = ue.open_data()
-    data.register(ue.name())
+    data, directory = registered(ue, "")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     assert directory.set_filter("a == 1").errno == "EINVAL"
     assert directory.set_filter(text).errno == ""
     payload = ue.dated("empty_payload", since=b"", before=b"\1")

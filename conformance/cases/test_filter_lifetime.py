@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case
+from conformance.cases.hooks import registered
 from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/events.rst@v6.12: Event filtering"
@@ -18,10 +19,8 @@ EVERY = "5.18.."
 )
 def test_shown(ue: UserEvents) -> None:
     """The file shows none, or the filter without the blanks behind it, until 0 clears it."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     assert directory.filter == "none\n"
     assert directory.set_filter("  a == 1 \t ").value == 12
     assert directory.filter == "  a == 1\n"

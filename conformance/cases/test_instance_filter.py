@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 from conformance.cases.declare import case, variants
+from conformance.cases.hooks import forget_errors
 from conformance.cases.instances import listening, made
 from conformance.cases.trace_text import shown
-from conformance.sut.tracefs import ERROR_LOG
 from conformance.sut.user_events import UserEvents
 
 EVERY = "5.18.."
@@ -20,7 +18,7 @@ def test_filter_refused(ue: UserEvents) -> None:
     """A filter that is wrong is told in the files of its instance, and nowhere else."""
     instance = made(ue)
     ue.open_data().register(ue.name() + " u8 a")
-    ue.tracefs.write(ERROR_LOG, "\n", os.O_WRONLY | os.O_TRUNC)
+    forget_errors(ue)
     top, directory = ue.tracefs.directory(ue.name()), instance.directory(ue.name())
     assert directory.set_filter("b == 1").errno == "EINVAL"
     assert directory.filter == "b == 1\n  ^\nparse_error: Field not found\n\n"

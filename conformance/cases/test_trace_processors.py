@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
+from conformance.cases.hooks import registered
 from conformance.cases.instances import made
 from conformance.sut.perf import listen
 from conformance.sut.tracefs import TRACING_ON, Tracefs
@@ -102,10 +103,8 @@ def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
 )
 def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) -> None:
     """A wrong payload is not noticed there, but with a filter or trigger that has to see it."""
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc char[] s; u8 a")
+    data, directory = registered(ue, " __rel_loc char[] s; u8 a")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     if hook == "filter":
         directory.set_filter("a == 1")
     elif hook:
@@ -129,10 +128,8 @@ def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) ->
 )
 def test_no_processor_beside_others(ue: UserEvents) -> None:
     """perf and histograms count what is written on a processor that is not traced."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     directory.trigger("hist:keys=a")
     listener = listen(ue.process, ue.name())
     ue.tracefs.set_processors("0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
+from conformance.cases.hooks import registered
 from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/events.rst@v6.12: Event triggers"
@@ -43,9 +44,7 @@ def test_tells(ue: UserEvents, text: str) -> None:
 )
 def test_records_nothing(ue: UserEvents) -> None:
     """What is written while there is a trigger alone is counted and not recorded."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, " u8 a")
     directory.trigger("traceon")
     assert data.write_event(0, b"\1").value == 5
     assert ue.tracefs.records() == []

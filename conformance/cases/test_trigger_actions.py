@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
+from conformance.cases.hooks import registered
 from conformance.cases.trace_text import shown
 from conformance.sut.tracefs import TRACING_ON
 from conformance.sut.user_events import UserEvents
@@ -30,10 +31,8 @@ EVERY = "5.18.."
 )
 def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
     """The record that stops the recording is the last one; the others are counted all the same."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     directory.trigger(text)
     for payload in (b"\1", b"\2", b"\3"):
         assert data.write_event(0, payload).value == 5
@@ -61,10 +60,8 @@ def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
 )
 def test_traceon(ue: UserEvents, text: str, kept: list[int]) -> None:
     """The record that starts the recording is the first one, or with a condition the next is."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     directory.trigger(text)
     ue.tracefs.write(TRACING_ON, "0\n")
     for payload in (b"\1", b"\2", b"\3"):
@@ -83,10 +80,8 @@ def test_traceon(ue: UserEvents, text: str, kept: list[int]) -> None:
 )
 def test_traceon_with_filter(ue: UserEvents) -> None:
     """With a filter records wait until triggers have acted: the one that starts it is recorded."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     directory.set_filter("a != 3")
     directory.trigger("traceon if a == 2")
     ue.tracefs.write(TRACING_ON, "0\n")
@@ -106,9 +101,7 @@ def test_traceon_with_filter(ue: UserEvents) -> None:
 )
 def test_counts(ue: UserEvents) -> None:
     """A count goes down when the trigger changes something, and at 0 it acts no more."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, " u8 a")
     directory.trigger("traceoff:2")
     data.write_event(0, b"\1")
     assert directory.triggers == "traceoff:count=1\n"
@@ -141,9 +134,7 @@ def test_counts(ue: UserEvents) -> None:
 )
 def test_checked(ue: UserEvents, text: str, errno: str) -> None:
     """With a trigger alone a payload is checked if the trigger looks at records or comes behind."""
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc char[] s")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, " __rel_loc char[] s")
     directory.trigger(text)
     assert data.write_event(0, b"\0\0\2\0xx").errno == errno
     assert data.write_event(0, b"\0\0\2\0x\0").value == 10
@@ -153,9 +144,7 @@ def test_checked(ue: UserEvents, text: str, errno: str) -> None:
 @case("trigger.without_fields", spec=REGISTER, doc=DOC, profiles=EVERY, isolation="global")
 def test_without_fields(ue: UserEvents) -> None:
     """An event without fields can have triggers, and conditions on who writes it."""
-    data = ue.open_data()
-    data.register(ue.name())
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, "")
     payload = ue.dated("empty_payload", since=b"", before=b"\1")
     directory.trigger("traceoff if common_pid == 1")
     data.write_event(0, payload)
@@ -179,9 +168,7 @@ def test_without_fields(ue: UserEvents) -> None:
 )
 def test_stacktrace(ue: UserEvents, enabled: bool, text: str, kept: list[str]) -> None:
     """The stack of the kernel is recorded behind the record, and where that is not recorded too."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, " u8 a")
     if enabled:
         ue.tracefs.enable(ue.name())
     directory.trigger(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
+from conformance.cases.hooks import registered
 from conformance.cases.trace_text import shown
 from conformance.sut.perf import listen
 from conformance.sut.tracefs import MULTI_SYSTEM, SNAPSHOT
@@ -145,9 +146,7 @@ def test_beside_perf(ue: UserEvents) -> None:
 )
 def test_enable_kernel_event(ue: UserEvents, text: str, before: str, after: str, left: str) -> None:
     """A user event enables an event of the kernel's own, which stays so without the trigger."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, " u8 a")
     assert directory.trigger(text).errno == ""
     assert ue.tracefs.enabled("signal_generate", system="signal").text == before
     assert data.write_event(0, b"\1").value == 5
@@ -277,10 +276,8 @@ def test_snapshot(
     ue: UserEvents, text: str, kept: list[int], then: list[int], afterwards: list[int]
 ) -> None:
     """A snapshot keeps what was recorded before; recording goes on in the other buffer."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     data.write_event(0, b"\1")
     assert directory.trigger(text).errno == ""
     for number in (2, 3, 4):
@@ -303,10 +300,8 @@ def test_snapshot(
 )
 def test_snapshot_again(ue: UserEvents) -> None:
     """The second snapshot brings back into the trace what the first one had taken out."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     data.write_event(0, b"\1")
     directory.trigger("snapshot")
     data.write_event(0, b"\2")
