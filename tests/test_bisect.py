@@ -23,7 +23,7 @@ from conformance.report.run.results import NAME, write_results
 from kernels.bisection import Answer
 from kernels.errors import UserMistake
 from kernels.store import Store
-from tests.kernels.test_trees import FILES, everything, git
+from tests.kernels.user_trees import FILES, everything, git
 from tests.report.samples import case, failure, run
 
 CASE = "multi_format.name.plain"
