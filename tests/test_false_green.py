@@ -148,7 +148,8 @@ def test_a_file_of_cases_that_is_left_out(tmp_path: Path) -> None:
 
 def test_what_the_environment_says_to_pytest_is_not_heard(tmp_path: Path) -> None:
     meddling = {
-        "PYTEST_ADDOPTS": "--deselect conformance/cases/test_unregister.py --setup-only -x --help",
+        "PYTEST_ADDOPTS": "--deselect conformance/cases/test_unregister_word.py --setup-only"
+        " -x --help",
         "PYTEST_PLUGINS": "no_such_plugin",
         "PYTHONOPTIMIZE": "1",
     }

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from conformance.program.operations import Operation
+from conformance.program.race import Tally
 from conformance.program.tasks import THREAD
-from conformance.sut.racing import Prepared
+from conformance.sut.data_file import DataFile
+from conformance.sut.racing import Prepared, race, track
 from conformance.sut.tasks import first_task
 from conformance.sut.tracefs import EVENTS
 from conformance.sut.user_events import UserEvents
@@ -22,6 +27,14 @@ class Racers:
         self.right.pin(1)
         self.prepared_left = Prepared(self.left)
         self.prepared_right = Prepared(self.right)
+
+    def open_data(self) -> tuple[DataFile, DataFile]:
+        """The data file, opened by each of them for itself."""
+        return self.left.open_data(), self.right.open_data()
+
+    def race(self, left: Iterable[Operation], right: Iterable[Operation]) -> list[list[Tally]]:
+        """What each is answered that does its calls once, while the other does."""
+        return race(self.left, track(self.left, *left), track(self.right, *right))
 
 
 def enable_file(ue: UserEvents, stem: str = "e") -> str:

@@ -1,4 +1,4 @@
-"""Registrations as several files of cases make them: by hand, refused, unprivileged."""
+"""Registrations as several files of cases make them: by hand, refused, unprivileged, to stay."""
 
 from __future__ import annotations
 
@@ -38,3 +38,15 @@ def ordinary(ue: UserEvents) -> DataFile:
     data = ue.open_data()
     ue.process.setuid(1000)
     return data
+
+
+def lasting(ue: UserEvents) -> int:
+    """The flags of a registration whose event stays when nobody uses it any more."""
+    return ue.dated("auto_delete", since=PERSIST, before=0)
+
+
+def abandoned(ue: UserEvents, definition: str) -> None:
+    """Let a process of its own register an event that stays, and exit."""
+    process = ue.new_process()
+    process.open_data().register(definition, flags=lasting(ue))
+    process.exit()

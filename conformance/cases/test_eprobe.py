@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.cases.declare import case, variants
 from conformance.cases.eprobe import add, disable, enable, remove
+from conformance.cases.hooks import registered
 from conformance.sut.tracefs import MULTI_SYSTEM
 from conformance.sut.user_events import UserEvents
 
@@ -125,9 +126,7 @@ def test_strings(ue: UserEvents, fields: str, payload: bytes, shown: str) -> Non
 )
 def test_beside_the_event(ue: UserEvents, filtered: bool, order: list[str]) -> None:
     """An event that is enabled is recorded beside its probe, behind it if it has a filter."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, " u8 a")
     add(ue, "a=$a:u8")
     enable(ue)
     ue.tracefs.enable(ue.name())

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
+from conformance.cases.hooks import registered
 from conformance.sut.perf import listen
 from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/events.rst@v6.12: Event filtering"
-MATCH = "trace_events_filter.c:filter_match_preds"
-PARSE = "trace_events_filter.c:parse_pred"
-APPLY = "trace_events_filter.c:apply_event_filter"
 EVERY = "5.18.."
 
 
@@ -180,10 +178,8 @@ def test_two_fields_of_a_name(ue: UserEvents) -> None:
 )
 def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
     """Without fields of its own an event can be filtered by who writes it."""
-    data = ue.open_data()
-    data.register(ue.name())
+    data, directory = registered(ue, "")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     assert directory.set_filter("a == 1").errno == "EINVAL"
     assert directory.set_filter(text).errno == ""
     payload = ue.dated("empty_payload", since=b"", before=b"\1")
@@ -192,108 +188,6 @@ def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
     dumped = ue.dated("empty_payload", since="", before="01")
     line = ue.dated("remote_enable", since=f"{ue.name()}:No fields found", before=dumped)
     assert found == [line] * count
-
-
-@case(
-    "filter.shown",
-    spec="trace_events_filter.c:print_event_filter",
-    doc=f"{DOC}: Clearing filters: 0 clears, and none is shown",
-    profiles=EVERY,
-)
-def test_shown(ue: UserEvents) -> None:
-    """The file shows none, or the filter without the blanks behind it, until 0 clears it."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
-    assert directory.filter == "none\n"
-    assert directory.set_filter("  a == 1 \t ").value == 12
-    assert directory.filter == "  a == 1\n"
-    data.write_event(0, b"\2")
-    assert directory.set_filter(" 0 ").errno == ""
-    assert directory.filter == "none\n"
-    data.write_event(0, b"\3")
-    assert ue.tracefs.records() == [ue.line("a=(3)", dump="03")]
-
-
-@case(
-    "filter.alone",
-    spec=f"{APPLY}: no event is registered by it",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit says who is attached",
-    profiles=EVERY,
-)
-def test_alone(ue: UserEvents) -> None:
-    """A filter on an event that is not enabled tells no program and lets no write pass."""
-    data = ue.open_data()
-    event = data.register(ue.name() + " u8 a")
-    assert ue.tracefs.directory(ue.name()).set_filter("a == 1").errno == ""
-    assert ue.tracefs.directory(ue.name()).enabled == "0\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
-    assert ue.tracefs.status() == ue.status_line(1, ue.name())
-    errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    assert data.write_event(0, b"\1").errno == errno
-
-
-@case(
-    "filter.stays",
-    spec="trace_events.c:__ftrace_event_enable_disable",
-    doc=f"{DOC}: a filter stays until another is set or it is cleared",
-    profiles=EVERY,
-)
-def test_stays(ue: UserEvents) -> None:
-    """A filter outlives disabling, enabling again, and those who wrote the event."""
-    first = ue.new_process()
-    data = first.open_data()
-    data.register(ue.name() + " u8 a")
-    ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
-    assert directory.set_filter("a == 1").errno == ""
-    ue.tracefs.disable(ue.name())
-    ue.tracefs.enable(ue.name())
-    first.exit()
-    again = ue.open_data()
-    again.register(ue.name() + " u8 a")
-    again.write_event(0, b"\2")
-    again.write_event(0, b"\1")
-    assert directory.filter == "a == 1\n"
-    assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
-
-
-@case(
-    "filter.gone_with_the_event",
-    spec="trace_events.c:remove_event_file_dir",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: the event goes",
-    profiles=EVERY,
-    needs=("lasting_events",),
-)
-def test_gone_with_the_event(ue: UserEvents) -> None:
-    """An event that is deleted and made again has no filter."""
-    ue.tracefs.command(f"u:{ue.name()} u8 a\n")
-    directory = ue.tracefs.directory(ue.name())
-    assert directory.set_filter("a == 1").errno == ""
-    assert ue.tracefs.command(f"-:{ue.name()} u8 a\n").errno == ""
-    ue.tracefs.command(f"u:{ue.name()} u8 a\n")
-    assert directory.filter == "none\n"
-
-
-@case(
-    "filter.gone_with_the_process",
-    spec="trace_events.c:remove_event_file_dir",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
-    needs=("auto_delete",),
-)
-def test_gone_with_the_process(ue: UserEvents) -> None:
-    """A filter is no reference: an event that only has one goes, and comes again without."""
-    process = ue.new_process()
-    process.open_data().register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
-    assert directory.set_filter("a == 1").errno == ""
-    process.exit()
-    path = ue.tracefs.event_path(ue.name(), "filter")
-    assert ue.tracefs.read(path, eventually=True).errno == "ENOENT"
-    ue.open_data().register(ue.name() + " u8 a")
-    assert directory.filter == "none\n"
 
 
 @case(
@@ -315,124 +209,3 @@ def test_not_for_perf(ue: UserEvents) -> None:
     data.write_event(0, b"\1")
     assert event.count == 2
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
-
-
-@case(
-    "filter.checked_first",
-    spec="trace_events_user.c:user_event_validate",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: dynamic fields are checked",
-    profiles=EVERY,
-    needs=("dynamic_fields_validated",),
-)
-def test_checked_first(ue: UserEvents) -> None:
-    """What a filter would hold back is checked before, and refused with EFAULT if it is wrong."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a; __rel_loc char[] s")
-    ue.tracefs.enable(ue.name())
-    assert ue.tracefs.directory(ue.name()).set_filter("a == 1").errno == ""
-    assert data.write_event(0, b"\2\0\0\2\0x\0").value == 11
-    assert data.write_event(0, b"\2\0\0\2\0xx").errno == "EFAULT"
-    assert data.write_event(0, b"\1\0\0\3\0x\0").errno == "EFAULT"
-    assert ue.tracefs.records() == []
-
-
-@case(
-    "filter.checked_while_tracing_is_off",
-    spec="trace.c:trace_event_buffer_lock_reserve",
-    doc="Documentation/trace/ftrace.rst@v6.12: tracing_on: 0 stops recording",
-    profiles=EVERY,
-    needs=("dynamic_fields_validated",),
-    isolation="global",
-)
-def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
-    """With tracing off a wrong payload is not looked at, unless there is a filter."""
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc char[] s")
-    ue.tracefs.enable(ue.name())
-    ue.tracefs.write("/sys/kernel/tracing/tracing_on", "0\n")
-    assert data.write_event(0, b"\0\0\2\0xx").value == 10
-    ue.tracefs.directory(ue.name()).set_filter("common_pid > 1")
-    assert data.write_event(0, b"\0\0\2\0xx").errno == "EFAULT"
-    assert data.write_event(0, b"\0\0\2\0x\0").value == 10
-    ue.tracefs.write("/sys/kernel/tracing/tracing_on", "1\n")
-    assert ue.tracefs.records() == []
-
-
-@case(
-    "filter.long_records",
-    spec="trace.c:trace_event_buffer_lock_reserve: max_len",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: no limit is told",
-    profiles=EVERY,
-    needs=("dynamic_fields_validated",),
-)
-@variants("size, errno", {"checked": (4080, "EFAULT"), "dropped": (4081, "")})
-def test_long_records(ue: UserEvents, size: int, errno: str) -> None:
-    """With a filter payloads of up to 4080 bytes are checked, though 4065 are too long."""
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc char[] s")
-    ue.tracefs.enable(ue.name())
-    ue.tracefs.directory(ue.name()).set_filter("common_pid > 1")
-    assert data.write_event(0, b"\0\0\4\0".ljust(size, b"x")).errno == errno
-    assert data.write_event(0, b"\0\0\4\0".ljust(size, b"\0")).value == size + 4
-    assert ue.tracefs.records() == []
-
-
-# Of all events of a system
-
-SYSTEM_FILTER = "/sys/kernel/tracing/events/user_events/filter"
-GLOBAL = (
-    "### global filter ###\n"
-    "# Use this to set filters for multiple events.\n"
-    "# Only events with the given fields will be affected.\n"
-    "# If no events are modified, an error message will be displayed here\n"
-)
-NOT_IN_ALL = "^\nparse_error: Couldn't find or set field in one of a subsystem's events\n"
-
-
-@case(
-    "filter.system",
-    spec="trace_events_filter.c:process_system_preds",
-    doc="Documentation/trace/events.rst@v6.12: Subsystem filters: for events with the field",
-    profiles=EVERY,
-    isolation="global",
-)
-def test_system(ue: UserEvents) -> None:
-    """The filter of the system is set on each user event, or shown there with what is wrong."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    data.register(ue.name("other") + " u8 b")
-    for stem in ("e", "other"):
-        ue.tracefs.enable(ue.name(stem))
-    first, second = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
-    second.set_filter("b == 1")
-    assert ue.tracefs.write(SYSTEM_FILTER, "a == 1\n").value == 7
-    assert first.filter == "a == 1\n"
-    assert second.filter == f"a == 1\n{NOT_IN_ALL}\n"
-    data.write_event(0, b"\2")
-    data.write_event(1, b"\2")
-    assert ue.tracefs.records() == [ue.line("b=(2)", dump="02", name="other")]
-    assert ue.tracefs.read(SYSTEM_FILTER).text == GLOBAL
-    assert ue.tracefs.write(SYSTEM_FILTER, "0\n").errno == ""
-    assert (first.filter, second.filter) == ("none\n", "none\n")
-    data.write_event(0, b"\2")
-    lines = [ue.line("b=(2)", dump="02", name="other"), ue.line("a=(2)", dump="02")]
-    assert ue.tracefs.records() == lines
-
-
-@case(
-    "filter.system_of_nothing",
-    spec="trace_events_filter.c:apply_subsystem_event_filter",
-    doc="Documentation/trace/events.rst@v6.12: Subsystem filters: an error where no event has it",
-    profiles=EVERY,
-    isolation="global",
-)
-def test_system_of_nothing(ue: UserEvents) -> None:
-    """A filter that no event of the system can have is taken, and its events lose theirs."""
-    ue.open_data().register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
-    directory.set_filter("a == 1")
-    assert ue.tracefs.write(SYSTEM_FILTER, "nothing\n").value == 8
-    assert directory.filter == f"nothing\n{NOT_IN_ALL}\n"
-    assert ue.tracefs.read(SYSTEM_FILTER).text == GLOBAL
-    multi = SYSTEM_FILTER.replace("user_events", "user_events_multi")
-    assert ue.tracefs.write(multi, "a == 1\n").errno == "ENOENT"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.declare import case, variants
-from conformance.sut.tracefs import ERROR_LOG
+from conformance.cases.hooks import forget_errors, registered
 from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/events.rst@v6.12: Event filtering: an error is shown with its place"
@@ -82,10 +82,8 @@ EVERY = "5.18.."
 )
 def test_refused(ue: UserEvents, text: str, errno: str, shown: str) -> None:
     """A filter that cannot be is refused, shown with what is wrong, and takes the last one away."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data, directory = registered(ue, " u32 a")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     directory.set_filter("a == 1")
     assert directory.set_filter(text).errno == errno
     assert directory.filter == f"{text}\n{shown}\n"
@@ -156,7 +154,7 @@ def test_on_nothing_written(ue: UserEvents) -> None:
 def test_logged(ue: UserEvents) -> None:
     """Filters that were refused are told by error_log, with the place, until it is cleared."""
     ue.open_data().register(ue.name() + " u32 a")
-    ue.tracefs.write(ERROR_LOG, "\n", os.O_WRONLY | os.O_TRUNC)
+    forget_errors(ue)
     assert ue.tracefs.errors() == ""
     directory = ue.tracefs.directory(ue.name())
     directory.set_filter("a == 1 && b == 2")
@@ -169,5 +167,5 @@ def test_logged(ue: UserEvents) -> None:
         "  Command: == 1\n"
         "           ^\n"
     )
-    ue.tracefs.write(ERROR_LOG, "\n", os.O_WRONLY | os.O_TRUNC)
+    forget_errors(ue)
     assert ue.tracefs.errors() == ""

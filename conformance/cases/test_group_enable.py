@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.declare import case, variants
+from conformance.cases.instances import made
 from conformance.sut.files import File
 from conformance.sut.user_events import UserEvents
 
@@ -21,8 +22,7 @@ ALL = "events/enable"
 @variants("where", {"top": "top", "instance": "instance"})
 def test_shown(ue: UserEvents, where: str) -> None:
     """None, some or all user events enabled are 0, X or 1, of that instance alone."""
-    instance = ue.instance()
-    instance.make()
+    instance = made(ue)
     files, others = (ue.tracefs, instance) if where == "top" else (instance, ue.tracefs)
     data = ue.open_data()
     data.register("a")
@@ -77,8 +77,7 @@ def test_written(ue: UserEvents, enabled_before: tuple[str, ...]) -> None:
 )
 def test_in_an_instance(ue: UserEvents) -> None:
     """0 written in an instance leaves what is enabled at the top, and the other way round."""
-    instance = ue.instance()
-    instance.make()
+    instance = made(ue)
     event = ue.open_data().register("a u16 x")
     assert instance.write(instance.path(GROUP), "1").value == 1
     assert ue.tracefs.enabled("a").text == "0\n"
@@ -184,8 +183,7 @@ def test_outlives_the_events(ue: UserEvents) -> None:
 @variants("where", {"top": "top", "instance": "instance"})
 def test_all_events(ue: UserEvents, where: str) -> None:
     """`enable` of all events shows X for one user event enabled, and 0 written to it ends that."""
-    instance = ue.instance()
-    instance.make()
+    instance = made(ue)
     files = ue.tracefs if where == "top" else instance
     data = ue.open_data()
     event = data.register("a u16 x")

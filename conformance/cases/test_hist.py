@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from conformance.cases.declare import case, variants
+from conformance.cases.hooks import registered
 from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/histogram.rst@v6.12: hist triggers"
@@ -75,9 +76,7 @@ def test_counts(ue: UserEvents) -> None:
 )
 def test_field(ue: UserEvents, field: str, key: str, payload: bytes, shown: str) -> None:
     """A key is shown as a number without sign, or as its modifier says."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} {field} a")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, f" {field} a")
     directory.trigger(f"hist:keys={key}")
     data.write_event(0, payload)
     assert directory.hist == histogram(
@@ -108,9 +107,7 @@ def test_field(ue: UserEvents, field: str, key: str, payload: bytes, shown: str)
 )
 def test_string(ue: UserEvents, field: str, payloads: list[bytes], texts: list[str]) -> None:
     """Strings are keys, sorted as text, and cut off where the key has no room for a NUL."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} {field} s")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, f" {field} s")
     directory.trigger("hist:keys=s:sort=s")
     for payload in (*payloads, *payloads):
         data.write_event(0, payload)
@@ -165,9 +162,7 @@ def test_string(ue: UserEvents, field: str, payloads: list[bytes], texts: list[s
 )
 def test_values(ue: UserEvents, text: str, definition: str, lines: str) -> None:
     """Values are added up by key, and entries sorted by keys or values."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a; u16 b")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, " u8 a; u16 b")
     assert directory.trigger(text).errno == ""
     assert directory.triggers == f"{definition} [active]\n"
     for payload in (b"\1\x0a\0", b"\2\5\0", b"\1\x14\0"):
@@ -187,9 +182,7 @@ def test_values(ue: UserEvents, text: str, definition: str, lines: str) -> None:
 )
 def test_paused(ue: UserEvents) -> None:
     """A histogram is paused, continued and cleared by its own text, and counts meanwhile or not."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, " u8 a")
     definition = "hist:keys=a:vals=hitcount:sort=hitcount:size=2048"
     assert directory.trigger("hist:keys=a:cont").errno == "ENOENT"
     assert directory.trigger("hist:keys=a:clear").errno == "ENOENT"
@@ -210,9 +203,7 @@ def test_paused(ue: UserEvents) -> None:
 @case("hist.several", spec=MATCH, doc=DOC, profiles=EVERY, facilities=HIST)
 def test_several(ue: UserEvents) -> None:
     """Histograms of an event differ in keys, values, order or condition, not only in size."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a; u8 b")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, " u8 a; u8 b")
     texts = ("keys=a", "keys=b", "keys=a:sort=a", "keys=a if b == 1")
     for text in texts:
         assert directory.trigger(f"hist:{text}").errno == ""
@@ -239,9 +230,7 @@ def test_several(ue: UserEvents) -> None:
 )
 def test_full(ue: UserEvents) -> None:
     """What finds no room among 128 keys is dropped and counted as that; known keys still count."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, " u8 a")
     directory.trigger("hist:keys=a:sort=a:size=128")
     for number in (*range(131), 5, 130):
         data.write_event(0, bytes([number]))
@@ -302,10 +291,8 @@ def test_without_fields(ue: UserEvents) -> None:
 )
 def test_while_tracing_is_off(ue: UserEvents) -> None:
     """With tracing off a histogram goes on counting, of an enabled event too."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     directory.trigger("hist:keys=a")
     ue.tracefs.write("/sys/kernel/tracing/tracing_on", "0\n")
     assert data.write_event(0, b"\1").value == 5
@@ -324,10 +311,8 @@ def test_while_tracing_is_off(ue: UserEvents) -> None:
 )
 def test_filter_apart(ue: UserEvents) -> None:
     """What the filter of the event holds back is counted, as what is wrong is not."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a; __rel_loc char[] s")
+    data, directory = registered(ue, " u8 a; __rel_loc char[] s")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     directory.set_filter("a == 1")
     directory.trigger("hist:keys=a:sort=a")
     data.write_event(0, b"\1\0\0\2\0x\0")

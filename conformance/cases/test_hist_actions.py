@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 from conformance.cases.declare import case, variants
-from conformance.sut.tracefs import ERROR_LOG
+from conformance.cases.hooks import forget_errors, registered
 from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/histogram.rst@v6.12: Hist trigger 'handlers' and 'actions'"
@@ -75,7 +73,7 @@ def test_action_refused(ue: UserEvents, text: str, said: str, near: str) -> None
     """An action that cannot be is refused: EINVAL, and the log says why."""
     event = ue.open_data().register(ue.name() + " u8 a; u8 bb")
     directory = ue.tracefs.directory(ue.name())
-    ue.tracefs.write(ERROR_LOG, "\n", os.O_WRONLY | os.O_TRUNC)
+    forget_errors(ue)
     command = f"hist:keys=a:xx=bb:{text}"
     assert directory.trigger(command).errno == "EINVAL"
     assert ue.tracefs.errors() == (
@@ -132,7 +130,7 @@ def test_action_does_not_fit(ue: UserEvents, text: str, errno: str, said: str) -
     ue.open_data().register(ue.name() + " u8 a; u8 bb; u16 cc")
     made(ue, "u8 v")
     directory = ue.tracefs.directory(ue.name())
-    ue.tracefs.write(ERROR_LOG, "\n", os.O_WRONLY | os.O_TRUNC)
+    forget_errors(ue)
     action = text.format(ue.name("e" if "onmatch" in text else "made"))
     assert directory.trigger(f"hist:keys=a:xx=bb:yy=cc:{action}").errno == errno
     assert ue.tracefs.errors().count(f": error: {said}\n") == 1
@@ -223,10 +221,8 @@ def test_synthetic_event_is_busy(ue: UserEvents) -> None:
 )
 def test_synthetic_signs(ue: UserEvents, kind: str, payload: bytes, shown: str) -> None:
     """A field of a user event comes to a synthetic one as it is, and is shown by its size."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} u8 aa; {kind} bb")
+    data, directory = registered(ue, f" u8 aa; {kind} bb")
     name = made(ue, f"{kind} v")
-    directory = ue.tracefs.directory(ue.name())
     text = f"hist:keys=aa:xx=bb:onchange($xx).trace({name},bb)"
     assert directory.trigger(text).errno == ""
     data.write_event(0, b"\1" + payload)
@@ -248,9 +244,7 @@ def test_synthetic_signs(ue: UserEvents, kind: str, payload: bytes, shown: str) 
 )
 def test_tracked(ue: UserEvents, handler: str, label: str, worth: int, with_it: int) -> None:
     """With the largest value of a key, or the last other one, is kept what came with it."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 aa; u8 bb; u8 cc")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, " u8 aa; u8 bb; u8 cc")
     text = f"hist:keys=aa:xx=bb:{handler}($xx).save(cc)"
     assert directory.trigger(text).errno == ""
     assert directory.triggers == (
@@ -278,9 +272,7 @@ def test_tracked(ue: UserEvents, handler: str, label: str, worth: int, with_it: 
 @variants("handler, label", {"onmax": ("onmax", "max"), "onchange": ("onchange", "changed")})
 def test_tracked_nothing(ue: UserEvents, handler: str, label: str) -> None:
     """A value that never was anything but 0 is neither the largest nor another one."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 aa; u8 bb; u8 cc")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, " u8 aa; u8 bb; u8 cc")
     text = f"hist:keys=aa:xx=bb:{handler}($xx).save(cc)"
     directory.trigger(text)
     data.write_event(0, b"\1\0\5")
@@ -298,10 +290,8 @@ def test_tracked_nothing(ue: UserEvents, handler: str, label: str) -> None:
 )
 def test_tracked_and_told(ue: UserEvents, handler: str, recorded: list[int]) -> None:
     """Each time that a value is the largest, or another one, a synthetic event is made of it."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 aa; u8 bb")
+    data, directory = registered(ue, " u8 aa; u8 bb")
     name = made(ue, "u8 v")
-    directory = ue.tracefs.directory(ue.name())
     text = f"hist:keys=aa:xx=bb:{handler}($xx).trace({name},$xx) if bb != 7"
     assert directory.trigger(text).errno == ""
     for number in (0, 5, 5, 9, 7, 4, 0):

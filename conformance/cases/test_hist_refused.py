@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 from conformance.cases.declare import case, variants
-from conformance.sut.tracefs import ERROR_LOG
+from conformance.cases.hooks import forget_errors
 from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/histogram.rst@v6.12: Histogram variables"
@@ -85,7 +83,7 @@ def test_variable_refused(
     """A variable that cannot be is refused, the log says why, and the event stays as it was."""
     event = ue.open_data().register(ue.name() + " u32 a; u32 b")
     directory = ue.tracefs.directory(ue.name())
-    ue.tracefs.write(ERROR_LOG, "\n", os.O_WRONLY | os.O_TRUNC)
+    forget_errors(ue)
     assert directory.trigger(f"hist:{text}").errno == errno
     assert ue.tracefs.errors() == "".join(
         f"hist:user_events:{ue.name()}: error: {said}\n  Command: hist:{text}\n"
@@ -138,7 +136,7 @@ def test_refused_and_told(
     *before, last = texts
     for text in before:
         directory.trigger(f"hist:{text}")
-    ue.tracefs.write(ERROR_LOG, "\n", os.O_WRONLY | os.O_TRUNC)
+    forget_errors(ue)
     assert directory.trigger(f"hist:{last}").errno == errno
     assert ue.tracefs.errors() == (
         f"hist:user_events:{ue.name()}: error: {said}\n  Command: hist:{last}\n"
@@ -161,7 +159,7 @@ def test_variable_of_a_string(ue: UserEvents, text: str) -> None:
     """A string is no part of a sum, on whichever side it is."""
     ue.open_data().register(ue.name() + " u32 a; __rel_loc char[] s")
     directory = ue.tracefs.directory(ue.name())
-    ue.tracefs.write(ERROR_LOG, "\n", os.O_WRONLY | os.O_TRUNC)
+    forget_errors(ue)
     assert directory.trigger(f"hist:keys=a:x={text}").errno == "EINVAL"
     # Pointed at is the first s there is.
     assert ue.tracefs.errors().endswith(

@@ -6,7 +6,8 @@ import os
 import struct
 
 from conformance.cases.declare import case, variants
-from conformance.sut.tracefs import ERROR_LOG
+from conformance.cases.hooks import forget_errors, registered
+from conformance.cases.instances import made
 from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/histogram.rst@v6.12: Histogram variables"
@@ -154,9 +155,7 @@ def test_variable_read_once(ue: UserEvents) -> None:
 )
 def test_sum_is_not_shown(ue: UserEvents) -> None:
     """A value that is a sum of fields is accepted and in no entry, whatever it is worth."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a; u8 b")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, " u8 a; u8 b")
     assert directory.trigger("hist:keys=a:vals=b+1,b").errno == ""
     definition = "hist:keys=a:vals=hitcount,b+1,b:sort=hitcount:size=2048 [active]\n"
     assert directory.triggers == definition
@@ -182,9 +181,7 @@ def test_sum_is_not_shown(ue: UserEvents) -> None:
 )
 def test_value_modifier(ue: UserEvents, modifier: str, one: str, two: str) -> None:
     """A value is shown as a number of another base, as its part of all, or as a bar."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a; u8 b")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, " u8 a; u8 b")
     assert directory.trigger(f"hist:keys=a:vals=b.{modifier}:sort=a").errno == ""
     for payload in (b"\1\x0a", b"\1\x14", b"\2\x0a"):
         data.write_event(0, payload)
@@ -214,7 +211,7 @@ def test_variable_not_unique(ue: UserEvents) -> None:
     )
     owner.trigger("hist:keys=a:x=b")
     other.trigger("hist:keys=a:x=b+100")
-    ue.tracefs.write(ERROR_LOG, "\n", os.O_WRONLY | os.O_TRUNC)
+    forget_errors(ue)
     assert reader.trigger("hist:keys=a:vals=$x").errno == "EINVAL"
     assert ue.tracefs.errors().startswith(
         f"hist:user_events:{ue.name('reader')}: error: Variable name not unique, need to use fully"
@@ -369,8 +366,7 @@ def test_variable_is_never_paused(ue: UserEvents) -> None:
 )
 def test_variable_of_an_instance(ue: UserEvents) -> None:
     """A variable is its instance's: unknown to others, and it keeps the instance: EBUSY."""
-    instance = ue.instance()
-    instance.make()
+    instance = made(ue)
     data = ue.open_data()
     for stem in ("e", "other"):
         data.register(ue.name(stem) + " u8 a; u8 b")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from conformance.cases.declare import case
 from conformance.cases.status_page import map_page
+from conformance.cases.writing import RECORD
 from conformance.sut.data_file import DataFile, Registration
 from conformance.sut.user_events import UserEvents
 
@@ -19,8 +20,6 @@ DOC = "Documentation/trace/user_events.rst@v6.12: Status: other is who is neithe
 SILENT = "Documentation/trace/user_events.rst@v6.12: silent about listeners of others in a write"
 EVERY = "5.18.."
 PROBE = "uevt_probe"
-# Write index 0 and a payload of 0x41.
-RECORD = b"\0\0\0\0\x41\0\0\0"
 
 
 def registered(ue: UserEvents) -> tuple[DataFile, Registration]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.declare import case, variants
+from conformance.cases.instances import made
 from conformance.sut.process import Process
 from conformance.sut.tracefs import Tracefs
 from conformance.sut.user_events import UserEvents
@@ -162,8 +163,7 @@ def test_child(ue: UserEvents) -> None:
 )
 def test_of_an_instance(ue: UserEvents) -> None:
     """A list holds for its instance alone: what it leaves out there is recorded elsewhere."""
-    instance = ue.instance()
-    instance.make()
+    instance = made(ue)
     data = ue.open_data()
     data.register(ue.name() + " u16 a")
     instance.enable(ue.name())

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 
 from conformance.cases.declare import case, variants
-from conformance.cases.locked_down import LOCKDOWN, SECURITY, lock_down
+from conformance.cases.locked_down import LOCKDOWN, administrator, lock_down
 from conformance.cases.opened_up import USER, close_again, opened_up, opening
-from conformance.program.rights import CLONE_NEWNS
 from conformance.sut.files import File
 from conformance.sut.perf import REGS, Wish, listen, open_raw
 from conformance.sut.rights import Rights
@@ -27,10 +26,7 @@ LEVELS = {"confidentiality": ("confidentiality", "EPERM"), "integrity": ("integr
     isolation="fatal",
     tier="full",
 )
-@variants(
-    "level, errno",
-    {"confidentiality": ("confidentiality", "EPERM"), "integrity": ("integrity", "")},
-)
+@variants("level, errno", LEVELS)
 def test_lockdown_hides_traces(ue: UserEvents, level: str, errno: str) -> None:
     """Lockdown for confidentiality refuses what shows traces or makes events by command: EPERM."""
     data = ue.open_data()
@@ -96,9 +92,7 @@ def test_lockdown_lets_events_persist(ue: UserEvents) -> None:
 )
 def test_lockdown_is_not_lifted(ue: UserEvents) -> None:
     """A level is raised and never lowered: EPERM."""
-    root = Rights(ue.process)
-    root.unshare(CLONE_NEWNS)
-    root.mount("securityfs", SECURITY)
+    root = administrator(ue.process)
     assert root.write(LOCKDOWN, "somewhat\n").errno == "EINVAL"
     assert root.write(LOCKDOWN, "integrity\n").value == 10
     assert root.write(LOCKDOWN, "integrity\n").errno == "EPERM"

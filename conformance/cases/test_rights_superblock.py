@@ -26,6 +26,13 @@ def administrator(ue: UserEvents) -> Rights:
     return root
 
 
+def read_only(ue: UserEvents) -> Rights:
+    """Such a process, which has made tracefs read-only."""
+    root = administrator(ue)
+    assert root.remount(ROOT, read_only=True).value == 0
+    return root
+
+
 @case(
     "rights.superblock_needs_sys_admin",
     spec="fs/namespace.c:may_mount, do_remount",
@@ -101,8 +108,7 @@ def test_superblock_of_a_listener(ue: UserEvents) -> None:
 def test_superblock_registers(ue: UserEvents) -> None:
     """Who has the data file open for reading goes on making events, which nobody writes."""
     data = ue.open_data(os.O_RDONLY)
-    root = administrator(ue)
-    assert root.remount(ROOT, read_only=True).value == 0
+    root = read_only(ue)
     assert data.register(f"{ue.name()} u8 a").index == 0
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u8 a\n"
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
@@ -130,8 +136,7 @@ def test_superblock_deletes(ue: UserEvents) -> None:
     ue.tracefs.command(f"u:{ue.name('old')}\n")
     data, other = ue.open_data(os.O_RDONLY), ue.new_process()
     other.open_data(os.O_RDONLY).register(ue.name())
-    root = administrator(ue)
-    root.remount(ROOT, read_only=True)
+    root = read_only(ue)
     assert data.delete(ue.name("old")).value == 0
     assert ue.tracefs.command(f"u:{ue.name('new')}\n").errno == "EROFS"
     other.exit()
@@ -153,8 +158,7 @@ def test_superblock_deletes(ue: UserEvents) -> None:
 def test_superblock_and_perf(ue: UserEvents) -> None:
     """perf needs nothing of tracefs but a number: it listens, and programs are told."""
     event = ue.open_data(os.O_RDONLY).register(ue.name())
-    root = administrator(ue)
-    root.remount(ROOT, read_only=True)
+    root = read_only(ue)
     listener = listen(ue.process, ue.name())
     assert listener.errno == ""
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "perf")
@@ -179,8 +183,7 @@ def test_superblock_opened_after(ue: UserEvents) -> None:
     program.mount("tmpfs", "/run")
     program.make_file("/run/data")
     program.bind(DATA, "/run/data")
-    root = administrator(ue)
-    root.remount(ROOT, read_only=True)
+    root = read_only(ue)
     flags = (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_RDONLY | os.O_TRUNC)
     answers = ["", "EROFS", "EROFS", "EROFS"]
     for path in (DATA, "/run/data", DYNAMIC_EVENTS):
@@ -226,8 +229,7 @@ def test_superblock_and_instances(ue: UserEvents) -> None:
     """Instances are neither made nor removed, and one that is there already is told first."""
     instance, other = ue.instance("i"), ue.instance("j")
     instance.make()
-    root = administrator(ue)
-    root.remount(ROOT, read_only=True)
+    root = read_only(ue)
     assert other.make().errno == "EROFS"
     assert instance.make().errno == "EEXIST"
     assert instance.remove().errno == "EROFS"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.declare import case, variants
-from conformance.sut.tracefs import Instance
+from conformance.cases.instances import made
 from conformance.sut.user_events import UserEvents
 
 PROFILES = "5.18.."
@@ -13,13 +13,6 @@ DOC = "Documentation/trace/events.rst@v6.12: Via the 'set_event' interface"
 WRITE = "trace_events.c:ftrace_event_write, ftrace_set_clr_event"
 MATCH = "trace_events.c:__ftrace_set_clr_event_nolock"
 SHOW = "trace_events.c:s_next, t_show"
-
-
-def made(ue: UserEvents) -> Instance:
-    """An instance that is there, whose set_event nobody else writes to."""
-    instance = ue.instance()
-    assert instance.make().errno == ""
-    return instance
 
 
 @case(

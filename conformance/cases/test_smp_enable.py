@@ -136,7 +136,7 @@ def test_unregistered_while_enabled(ue: UserEvents, again: int) -> None:
     words = [data.register(ue.name(), bit=bit).word for bit in range(again)]
     on, _ = both.prepared_right.switch(enable_file(ue))
     gone = [both.prepared_left.unregister(data, word, bit=bit) for bit, word in enumerate(words)]
-    told = race(both.left, track(both.left, *gone), track(both.right, on))
+    told = both.race(gone, [on])
     assert told[1] == [{"1": 1}]
     assert set(map(str, told[0])) == {"{'0': 1}"}
     assert {word.value for word in words} == {0}

@@ -73,7 +73,7 @@ def test_two_faults_on_a_page(ue: UserEvents, apart: int) -> None:
     one, _ = both.prepared_left.switch(enable_file(ue, "a"))
     two, _ = both.prepared_right.switch(enable_file(ue, "b"))
     both.left.run(Discard(both.left.actor, address, 2 * PAGE))
-    told = race(both.left, track(both.left, one), track(both.right, two))
+    told = both.race([one], [two])
     assert told == [[{"1": 1}], [{"1": 1}]]
     assert first.wait() & 1 == 1
     assert second.wait() & 0x200 == 0x200
@@ -97,7 +97,7 @@ def test_fork_while_a_fault_waits(ue: UserEvents, discarded: bool) -> None:
     if discarded:
         both.left.run(Discard(both.left.actor, address, PAGE))
     fork = both.left.cloning()
-    told = race(both.left, track(both.left, fork), track(both.right, on))
+    told = both.race([fork], [on])
     assert told == [[{"0": 1}], [{"1": 1}]]
     assert word.wait() == 16
     copy = Word(both.left.adopt(fork), address)

@@ -8,7 +8,6 @@ from conformance.cases.declare import case, variants
 from conformance.cases.racers import Racers, enable_file
 from conformance.program.tasks import CLONE_VM, THREAD
 from conformance.sut.data_file import DataFile
-from conformance.sut.racing import race, track
 from conformance.sut.user_events import UserEvents
 
 REGISTERING = "Documentation/trace/user_events.rst@v6.12: Registering"
@@ -29,12 +28,11 @@ MULTI_FORMAT = 2
 def test_same_definition(ue: UserEvents, flags: int) -> None:
     """Who registers the same at the same moment as another shares one event with it."""
     both = Racers(ue, flags)
-    tracks = []
+    sides = []
     for task, prepared in ((both.left, both.prepared_left), (both.right, both.prepared_right)):
         data = task.open_data()
-        calls = [prepared.register(data, f"{ue.name(name)} u32 v") for name in NAMES]
-        tracks.append(track(task, *calls))
-    assert race(both.left, *tracks) == [[{"0": 1}, {"0": 1}, {"0": 1}]] * 2
+        sides.append([prepared.register(data, f"{ue.name(name)} u32 v") for name in NAMES])
+    assert both.race(*sides) == [[{"0": 1}, {"0": 1}, {"0": 1}]] * 2
     lines = [f"u:{ue.name(name)} u32 v" for name in NAMES]
     assert sorted(ue.tracefs.dynamic_events().splitlines()) == lines
 
@@ -52,10 +50,10 @@ def test_same_definition(ue: UserEvents, flags: int) -> None:
 def test_different_definitions(ue: UserEvents, flags: int) -> None:
     """Of two that define one name differently at the same moment one is told EADDRINUSE."""
     both = Racers(ue, flags)
-    mine, its = both.left.open_data(), both.right.open_data()
+    mine, its = both.open_data()
     left = [both.prepared_left.register(mine, f"{ue.name(name)} u32 v") for name in NAMES]
     right = [both.prepared_right.register(its, f"{ue.name(name)} u64 v") for name in NAMES]
-    won, lost = race(both.left, track(both.left, *left), track(both.right, *right))
+    won, lost = both.race(left, right)
     pairs = [sorted([*one, *other]) for one, other in zip(won, lost, strict=True)]
     assert pairs == [["0", "EADDRINUSE"]] * 3
     lines = [
@@ -84,7 +82,7 @@ def test_different_formats(ue: UserEvents) -> None:
             (both.right, both.prepared_right, "u64"),
         )
     ]
-    told = race(both.left, track(both.left, calls[0]), track(both.right, calls[1]))
+    told = both.race(calls[:1], calls[1:])
     assert told == [[{"0": 1}], [{"0": 1}]]
     assert len(ue.tracefs.dynamic_events().splitlines()) == 2
 
@@ -101,10 +99,10 @@ def test_one_word_and_bit(ue: UserEvents, flags: int) -> None:
     """Of two tasks with one list that want the same bit at the same moment one gets it."""
     both = Racers(ue, flags, registered=True)
     word = both.left.word()
-    mine, its = both.left.open_data(), both.right.open_data()
+    mine, its = both.open_data()
     left = [both.prepared_left.register(mine, ue.name("a"), word=word, bit=bit) for bit in (0, 4)]
     right = [both.prepared_right.register(its, ue.name("b"), word=word, bit=bit) for bit in (0, 4)]
-    one, other = race(both.left, track(both.left, *left), track(both.right, *right))
+    one, other = both.race(left, right)
     pairs = [sorted([*mine, *its]) for mine, its in zip(one, other, strict=True)]
     assert pairs == [["0", "EADDRINUSE"]] * 2
 
@@ -122,7 +120,7 @@ def test_indices_of_one_file(ue: UserEvents) -> None:
     data = both.left.open_data()
     left = [both.prepared_left.register(data, ue.name(name)) for name in ("a", "b")]
     right = [both.prepared_right.register(data, ue.name(name)) for name in ("c", "d")]
-    told = race(both.left, track(both.left, *left), track(both.right, *right))
+    told = both.race(left, right)
     assert told == [[{"0": 1}, {"0": 1}]] * 2
     indices = [both.left.load_number(call.argument + 24, 4) for call in (*left, *right)]
     assert sorted(indices) == [0, 1, 2, 3]
@@ -142,10 +140,10 @@ def test_deleted_while_registered(ue: UserEvents) -> None:
     both = Racers(ue)
     for name in NAMES:
         ue.tracefs.command(f"u:{ue.name(name)} u32 v")
-    data, other = both.left.open_data(), both.right.open_data()
+    data, other = both.open_data()
     gone = [both.prepared_left.delete(data, ue.name(name)) for name in NAMES]
     calls = [both.prepared_right.register(other, f"{ue.name(name)} u32 v") for name in NAMES]
-    deleted, registered = race(both.left, track(both.left, *gone), track(both.right, *calls))
+    deleted, registered = both.race(gone, calls)
     assert registered == [{"0": 1}] * 3
     assert {answer for tally in deleted for answer in tally} <= {"0", "EBUSY"}
     for index, name in enumerate(NAMES):
@@ -172,7 +170,7 @@ def test_deleted_while_opened(ue: UserEvents) -> None:
     data = both.left.open_data()
     gone = [both.prepared_left.delete(data, ue.name(name)) for name in NAMES]
     opened = [both.prepared_right.open(enable_file(ue, name), os.O_WRONLY) for name in NAMES]
-    deleted, answers = race(both.left, track(both.left, *gone), track(both.right, *opened))
+    deleted, answers = both.race(gone, opened)
     assert deleted == [{"0": 1}] * 3
     assert {answer for tally in answers for answer in tally} <= {"0", "ENOENT", "ENODEV"}
     for call, tally in zip(opened, answers, strict=True):
@@ -194,11 +192,11 @@ def test_deleted_while_opened(ue: UserEvents) -> None:
 def test_closed_while_registered(ue: UserEvents, flags: int) -> None:
     """Who registers an event while its last descriptor is closed has it, or a new one."""
     both = Racers(ue, flags)
-    data, other = both.left.open_data(), both.right.open_data()
+    data, other = both.open_data()
     data.unregister(data.register(f"{ue.name()} u32 v").word)
     register = both.prepared_right.register(other, f"{ue.name()} u32 v")
     closing = both.prepared_left.close(data)
-    told = race(both.left, track(both.left, closing), track(both.right, register))
+    told = both.race([closing], [register])
     assert told == [[{"0": 1}], [{"0": 1}]]
     ue.tracefs.enable(ue.name())
     assert other.write_event(0, b"\1\0\0\0").value == 8

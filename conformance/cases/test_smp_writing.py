@@ -30,7 +30,7 @@ TWO = struct.pack("<I", 2)
 def test_no_record_is_lost(ue: UserEvents, flags: int) -> None:
     """Of what two processors write at once each has recorded all that is its own."""
     both = Racers(ue, flags)
-    mine, its = both.left.open_data(), both.right.open_data()
+    mine, its = both.open_data()
     mine.register(f"{ue.name()} u32 v")
     its.register(f"{ue.name()} u32 v")
     ue.tracefs.enable(ue.name())

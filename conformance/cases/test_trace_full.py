@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
+from conformance.cases.instances import made
 from conformance.program.operations import View
 from conformance.sut.perf import listen
 from conformance.sut.tracefs import Instance
@@ -17,8 +18,7 @@ SIZE = 2000
 
 def small(ue: UserEvents, kilobytes: str = "4") -> Instance:
     """An instance with a buffer of two pages."""
-    instance = ue.instance()
-    assert instance.make().errno == ""
+    instance = made(ue)
     assert instance.write(instance.path("buffer_size_kb"), kilobytes).value == len(kilobytes)
     return instance
 

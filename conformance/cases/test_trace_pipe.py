@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
+from conformance.cases.instances import listening, made
 from conformance.program.operations import View
-from conformance.sut.data_file import DataFile
 from conformance.sut.pipes import Pipe
 from conformance.sut.tracefs import Tracefs
 from conformance.sut.user_events import UserEvents
 
 PROFILES = "5.18.."
+FIELDS = " u16 a"
 DOC = "Documentation/trace/ftrace.rst@v6.12: trace_pipe: reading consumes"
 READ = "trace.c:tracing_read_pipe"
 STATS = "trace.c:tracing_stats_read"
-
-
-def listening(ue: UserEvents, *files: Tracefs) -> DataFile:
-    """The data file, with an event of index 0 that is enabled in some instances."""
-    data = ue.open_data()
-    data.register(ue.name() + " u16 a")
-    for each in files or (ue.tracefs,):
-        each.enable(ue.name())
-    return data
 
 
 def line(ue: UserEvents, number: int) -> str:
@@ -37,7 +29,7 @@ def counted(files: Tracefs, cpu: int = 0) -> str:
 @case("trace_pipe.consumes", spec=READ, doc=DOC, profiles=PROFILES, isolation="global")
 def test_consumes(ue: UserEvents) -> None:
     """Records are read in their order and are gone: EAGAIN where a reader would wait for more."""
-    data = listening(ue)
+    data = listening(ue, FIELDS)
     pipe = Pipe(ue.process, ue.tracefs)
     assert pipe.read().errno == "EAGAIN"
     data.write_event(0, b"\1\0")
@@ -60,9 +52,8 @@ def test_consumes(ue: UserEvents) -> None:
 )
 def test_one_reader_of_two(ue: UserEvents) -> None:
     """What is consumed in one instance stays in another, and is never there twice."""
-    instance = ue.instance()
-    instance.make()
-    data = listening(ue, ue.tracefs, instance)
+    instance = made(ue)
+    data = listening(ue, FIELDS, ue.tracefs, instance)
     pipe, other = Pipe(ue.process, ue.tracefs), Pipe(ue.process, instance)
     data.write_event(0, b"\1\0")
     assert other.read().text == line(ue, 1)
@@ -85,7 +76,7 @@ def test_one_reader_of_two(ue: UserEvents) -> None:
 def test_of_a_processor(ue: UserEvents) -> None:
     """The pipe of the processor on which it was written gives a record, and takes it from all."""
     ue.process.pin(0)
-    data = listening(ue)
+    data = listening(ue, FIELDS)
     pipe = Pipe(ue.process, ue.tracefs, cpu=0)
     assert pipe.read().errno == "EAGAIN"
     data.write_event(0, b"\1\0")
@@ -106,7 +97,7 @@ def test_of_a_processor(ue: UserEvents) -> None:
 @variants("ended", {"event": "event", "tracing": "tracing"})
 def test_of_what_was(ue: UserEvents, ended: str) -> None:
     """Records of an event that was disabled, or of a buffer turned off, are still to be read."""
-    data = listening(ue)
+    data = listening(ue, FIELDS)
     pipe = Pipe(ue.process, ue.tracefs)
     data.write_event(0, b"\1\0")
     if ended == "event":
@@ -123,9 +114,8 @@ def test_of_what_was(ue: UserEvents, ended: str) -> None:
 def test_counts(ue: UserEvents) -> None:
     """A record counts as an entry until it is read, and as read from then on."""
     ue.process.pin(0)
-    instance = ue.instance()
-    instance.make()
-    data = listening(ue, instance)
+    instance = made(ue)
+    data = listening(ue, FIELDS, instance)
     pipe = Pipe(ue.process, instance)
     rest = "overrun: 0\ncommit overrun: 0\ndropped events: 0\n"
     assert counted(instance) == f"entries: 0\n{rest}read events: 0\n"
@@ -161,11 +151,8 @@ def test_counts(ue: UserEvents) -> None:
 def test_not_counted(ue: UserEvents, tracing: str, payload: bytes, errno: str) -> None:
     """What is refused, too long, or written to a buffer turned off, is neither entry nor drop."""
     ue.process.pin(0)
-    instance = ue.instance()
-    instance.make()
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc char[] a")
-    instance.enable(ue.name())
+    instance = made(ue)
+    data = listening(ue, " __rel_loc char[] a", instance)
     instance.write(instance.path("tracing_on"), tracing)
     assert data.write_event(0, payload).errno == errno
     nothing = "entries: 0\noverrun: 0\ncommit overrun: 0\ndropped events: 0\nread events: 0\n"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
+from conformance.cases.hooks import registered
+from conformance.cases.instances import made
 from conformance.sut.perf import listen
 from conformance.sut.tracefs import TRACING_ON, Tracefs
 from conformance.sut.user_events import UserEvents
@@ -26,8 +28,7 @@ RESERVE = "ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the proces
 @variants("where", {"top": "top", "instance": "instance"})
 def test_processors_refused(ue: UserEvents, where: str) -> None:
     """What is no mask is refused and changes nothing; one of too many processors is EOVERFLOW."""
-    instance = ue.instance()
-    instance.make()
+    instance = made(ue)
     files = ue.tracefs if where == "top" else instance
     path = files.path("tracing_cpumask")
     for wrong in ("x\n", "0x1\n", "-1\n", ""):
@@ -71,8 +72,7 @@ def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
 @variants("where", {"instance": "instance", "top": "top"})
 def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
     """The mask of an instance is its own: where another has the processor it is recorded."""
-    instance = ue.instance()
-    instance.make()
+    instance = made(ue)
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
     listeners: dict[str, Tracefs] = {"top": ue.tracefs, "instance": instance}
@@ -103,10 +103,8 @@ def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
 )
 def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) -> None:
     """A wrong payload is not noticed there, but with a filter or trigger that has to see it."""
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc char[] s; u8 a")
+    data, directory = registered(ue, " __rel_loc char[] s; u8 a")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     if hook == "filter":
         directory.set_filter("a == 1")
     elif hook:
@@ -130,10 +128,8 @@ def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) ->
 )
 def test_no_processor_beside_others(ue: UserEvents) -> None:
     """perf and histograms count what is written on a processor that is not traced."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     directory.trigger("hist:keys=a")
     listener = listen(ue.process, ue.name())
     ue.tracefs.set_processors("0")

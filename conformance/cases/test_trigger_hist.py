@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.declare import case, variants
+from conformance.cases.hooks import registered
 from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/histogram.rst@v6.12: enable_hist and disable_hist triggers"
@@ -167,9 +168,7 @@ def test_hist_switch_of_itself(
     ue: UserEvents, kind: str, before: str, hits: int, after: str
 ) -> None:
     """An event may switch its own histogram, which then counts that very event or does not."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, " u8 a")
     directory.trigger(f"hist:keys=a{before}")
     text = f"{kind}:user_events:{ue.name()}"
     assert directory.trigger(text).errno == ""

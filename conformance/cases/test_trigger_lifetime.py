@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
+from conformance.cases.hooks import registered
+from conformance.cases.trace_text import shown
 from conformance.sut.perf import listen
 from conformance.sut.tracefs import MULTI_SYSTEM, SNAPSHOT
 from conformance.sut.user_events import UserEvents
@@ -144,9 +146,7 @@ def test_beside_perf(ue: UserEvents) -> None:
 )
 def test_enable_kernel_event(ue: UserEvents, text: str, before: str, after: str, left: str) -> None:
     """A user event enables an event of the kernel's own, which stays so without the trigger."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    data, directory = registered(ue, " u8 a")
     assert directory.trigger(text).errno == ""
     assert ue.tracefs.enabled("signal_generate", system="signal").text == before
     assert data.write_event(0, b"\1").value == 5
@@ -276,20 +276,18 @@ def test_snapshot(
     ue: UserEvents, text: str, kept: list[int], then: list[int], afterwards: list[int]
 ) -> None:
     """A snapshot keeps what was recorded before; recording goes on in the other buffer."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     data.write_event(0, b"\1")
     assert directory.trigger(text).errno == ""
     for number in (2, 3, 4):
         assert data.write_event(0, bytes([number])).value == 5
-    assert ue.tracefs.snapshot() == [ue.line(f"a=({a})", dump=f"{a:02x}") for a in kept]
-    assert ue.tracefs.records() == [ue.line(f"a=({a})", dump=f"{a:02x}") for a in then]
+    assert ue.tracefs.snapshot() == shown(ue, *kept)
+    assert ue.tracefs.records() == shown(ue, *then)
     directory.trigger("!snapshot")
     assert ue.tracefs.write(SNAPSHOT, "0\n").errno == ""
     assert ue.tracefs.snapshot() == []
-    assert ue.tracefs.records() == [ue.line(f"a=({a})", dump=f"{a:02x}") for a in afterwards]
+    assert ue.tracefs.records() == shown(ue, *afterwards)
 
 
 @case(
@@ -302,16 +300,14 @@ def test_snapshot(
 )
 def test_snapshot_again(ue: UserEvents) -> None:
     """The second snapshot brings back into the trace what the first one had taken out."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
     data.write_event(0, b"\1")
     directory.trigger("snapshot")
     data.write_event(0, b"\2")
     data.write_event(0, b"\3")
     assert ue.tracefs.snapshot() == [ue.line("a=(2)", dump="02")]
-    assert ue.tracefs.records() == [ue.line(f"a=({a})", dump=f"{a:02x}") for a in (1, 3)]
+    assert ue.tracefs.records() == shown(ue, 1, 3)
     directory.trigger("!snapshot")
     ue.tracefs.write(SNAPSHOT, "0\n")
 

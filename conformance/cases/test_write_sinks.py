@@ -6,40 +6,24 @@ Instances that are turned off listen all the same, and look at nothing.
 from __future__ import annotations
 
 from conformance.cases.declare import case, variants
-from conformance.sut.data_file import DataFile
+from conformance.cases.instances import listening, made
 from conformance.sut.perf import listen
-from conformance.sut.tracefs import Instance, Tracefs
+from conformance.sut.tracefs import Tracefs
 from conformance.sut.user_events import UserEvents
 
 PROFILES = "5.18.."
 DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data: silent about several listeners"
 CORE = "trace_events_user.c:user_events_write_core: probes"
 SINK = "trace_events_user.c:user_event_ftrace"
-# A __rel_loc string without its NUL, and one with it.
+STRING = " __rel_loc char[] s"
+# Without its NUL, and with it.
 INVALID = b"\0\0\2\0hi"
 VALID = b"\0\0\3\0hi\0"
-
-
-def listening(ue: UserEvents, *files: Tracefs) -> DataFile:
-    """The data file, with an event of index 0 that some instances listen to."""
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc char[] s")
-    for each in files:
-        each.enable(ue.name())
-    return data
 
 
 def turn(files: Tracefs, on: str) -> None:
     """Turn an instance on or off."""
     assert files.write(files.path("tracing_on"), on).value == 1
-
-
-def instances(ue: UserEvents) -> tuple[Instance, Instance]:
-    """Two instances that are there."""
-    pair = ue.instance("i"), ue.instance("j")
-    for each in pair:
-        assert each.make().errno == ""
-    return pair
 
 
 @case("write.turned_off", spec=SINK, doc=DOC, profiles=PROFILES, isolation="global")
@@ -71,8 +55,8 @@ def test_turned_off(ue: UserEvents) -> None:
 @variants("off", {"first": 0, "second": 1})
 def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
     """Of two instances one is turned off: the other records, and the write is whole."""
-    pair = instances(ue)
-    data = listening(ue, *pair)
+    pair = made(ue, "i"), made(ue, "j")
+    data = listening(ue, STRING, *pair)
     turn(pair[off], "0")
     assert data.write_event(0, VALID).value == 11
     assert pair[off].records() == []
@@ -100,8 +84,8 @@ def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
 )
 def test_refused_by_who_records(ue: UserEvents, turned: str, errno: str) -> None:
     """An invalid payload is refused as soon as one instance would record it, and is in none."""
-    pair = instances(ue)
-    data = listening(ue, *pair)
+    pair = made(ue, "i"), made(ue, "j")
+    data = listening(ue, STRING, *pair)
     for each, on in zip(pair, turned, strict=True):
         turn(each, on)
     assert data.write_event(0, INVALID).errno == errno
@@ -122,8 +106,8 @@ def test_refused_by_who_records(ue: UserEvents, turned: str, errno: str) -> None
 @variants("turned", {"both_on": "11", "one_on": "01", "both_off": "00"})
 def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
     """A payload that cannot be read is EFAULT whoever would record it, and nobody has a part."""
-    pair = instances(ue)
-    data = listening(ue, *pair)
+    pair = made(ue, "i"), made(ue, "j")
+    data = listening(ue, STRING, *pair)
     for each, on in zip(pair, turned, strict=True):
         turn(each, on)
     page = ue.process.map()
@@ -149,9 +133,8 @@ def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
 @variants("payload, errno, taken", {"invalid": (INVALID, "EFAULT", 0), "valid": (VALID, "", 1)})
 def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int) -> None:
     """ftrace at the top, in an instance, and perf: all of them take a write, or none."""
-    instance = ue.instance()
-    instance.make()
-    data = listening(ue, ue.tracefs, instance)
+    instance = made(ue)
+    data = listening(ue, STRING, ue.tracefs, instance)
     event = listen(ue.process, ue.name())
     assert data.write_event(0, payload).errno == errno
     assert event.count == taken
@@ -172,9 +155,11 @@ def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int)
 @variants("asked_first", {"refusing": "refusing", "acting": "acting"})
 def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
     """What an instance refuses a trigger at the top, which looks at nothing, acts on."""
-    instance = ue.instance()
-    instance.make()
-    data = listening(ue, *([instance] if asked_first == "refusing" else []))
+    instance = made(ue)
+    data = ue.open_data()
+    data.register(ue.name() + STRING)
+    if asked_first == "refusing":
+        instance.enable(ue.name())
     turn(ue.tracefs, "0")
     assert ue.tracefs.directory(ue.name()).trigger("traceon").errno == ""
     instance.enable(ue.name())
@@ -196,9 +181,8 @@ def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
 )
 def test_perf_while_turned_off(ue: UserEvents) -> None:
     """perf counts what an instance that is turned off, or whose list leaves it out, does not."""
-    instance = ue.instance()
-    instance.make()
-    data = listening(ue, ue.tracefs, instance)
+    instance = made(ue)
+    data = listening(ue, STRING, ue.tracefs, instance)
     event = listen(ue.process, ue.name())
     turn(ue.tracefs, "0")
     assert ue.process.write_pid(instance.path("set_event_notrace_pid")).errno == ""
@@ -223,7 +207,7 @@ def test_many_listeners(ue: UserEvents) -> None:
     crowd = [ue.instance(f"i{number}") for number in range(12)]
     for each in crowd:
         assert each.make().errno == ""
-    data = listening(ue, *crowd)
+    data = listening(ue, STRING, *crowd)
     assert data.write_event(0, VALID).value == 11
     for each in crowd:
         assert len(each.records()) == 1

@@ -1,4 +1,4 @@
-"""A store below tmp_path and an entry that no package source has."""
+"""A store below tmp_path, an entry that no package source has, and a tree of the user's."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from kernels.catalog import KernelEntry
 from kernels.store import Store
 from tests.kernels.fake_make import ENTRY, FakeMake, keep_source
+from tests.kernels.user_trees import FILES, commit, git
 
 
 @pytest.fixture
@@ -37,3 +38,29 @@ def built_before(entry: KernelEntry, store: Store) -> KernelEntry:
     """The entry, whose source tree is in the store and whose name remembers it."""
     keep_source(store)
     return entry
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A kernel tree that was built in place."""
+    tree = tmp_path / "linux"
+    for name, text in FILES.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+    (tree / "scripts/run.sh").chmod(0o755)
+    (tree / "kernel/link.c").symlink_to("fork.c")
+    for product in ("vmlinux", ".config", "kernel/fork.o"):
+        (tree / product).write_text("product")
+    return tree
+
+
+@pytest.fixture
+def checkout(tree: Path) -> Path:
+    """The same as a git repository, where one file is tracked though it is ignored."""
+    (tree / "kernel/blob.o").write_text("tracked all the same")
+    git(tree, "init", "-q")
+    git(tree, "add", "-A")
+    git(tree, "add", "-f", "kernel/blob.o")
+    commit(tree)
+    git(tree, "tag", "v6.13-rc2")
+    return tree

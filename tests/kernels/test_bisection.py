@@ -14,7 +14,7 @@ import pytest
 from kernels.bisection import Answer, Bisection, NotBetween, workspace
 from kernels.errors import HostTrouble
 from kernels.store import Store
-from tests.kernels.test_trees import everything, git
+from tests.kernels.user_trees import everything, git
 
 History = Callable[[int], tuple[Path, list[str]]]
 

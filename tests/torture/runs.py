@@ -22,7 +22,11 @@ from tests.torture.plugin import Plan, Strike
 
 KERNEL = "6.12"
 # Quick cases of several surfaces, among them some that wait for the kernel.
-FILES = ("registration", "delete", "status", "enable")
+FILES = (
+    *("registration", "status", "status_file"),
+    *("enable", "enable_bit", "enable_registration", "enable_several"),
+    *("delete", "delete_busy", "delete_formats", "delete_name", "delete_permission"),
+)
 KEYWORD = "registration. or delete. or status. or enable."
 WORKERS = ("gw0", "gw1")
 # Of the cases of a process so many pass between two faults: one may hit the next case as well,

@@ -1,0 +1,86 @@
+"""Several enable words, bits and events: which of them change together."""
+
+from __future__ import annotations
+
+from conformance.cases.declare import case
+from conformance.sut.user_events import UserEvents
+
+UPDATE = "trace_events_user.c:user_event_enabler_update"
+
+
+@case(
+    "enable.two_bits_one_word",
+    spec=UPDATE,
+    doc="Documentation/trace/user_events.rst@v6.12: enable_bit: the bit at the address",
+)
+def test_two_bits_one_word(ue: UserEvents) -> None:
+    """One event may have several bits of one word: they change together."""
+    data = ue.open_data()
+    word = ue.process.word(value=0x100)
+    data.register(ue.name(), bit=0, word=word)
+    data.register(ue.name(), bit=31, word=word)
+    ue.tracefs.enable(ue.name())
+    assert word.value == 0x80000101
+    ue.tracefs.disable(ue.name())
+    assert word.value == 0x100
+
+
+@case(
+    "enable.two_words_one_event",
+    spec=UPDATE,
+    doc="Documentation/trace/user_events.rst@v6.12: enable_addr: the value to update",
+    tier="full",
+)
+def test_two_words_one_event(ue: UserEvents) -> None:
+    """One event may have several words, of both sizes: they change together."""
+    data = ue.open_data()
+    first, second, third = ue.process.word(), ue.process.word(8), ue.process.word(offset=4)
+    data.register(ue.name(), bit=0, word=first)
+    data.register(ue.name(), bit=33, word=second)
+    data.register(ue.name(), bit=2, word=third)
+    ue.tracefs.enable(ue.name())
+    assert (first.value, second.value, third.value) == (1, 0x200000000, 4)
+    data.unregister(second, bit=33)
+    assert (first.value, second.value, third.value) == (1, 0, 4)
+    ue.tracefs.disable(ue.name())
+    assert (first.value, second.value, third.value) == (0, 0, 0)
+
+
+@case(
+    "enable.one_word_two_events",
+    spec=UPDATE,
+    doc="Documentation/trace/user_events.rst@v6.12: enable_bit: the bit at the address",
+    tier="full",
+)
+def test_one_word_two_events(ue: UserEvents) -> None:
+    """Two events may share a word by different bits: each changes its own."""
+    data = ue.open_data()
+    word = ue.process.word()
+    data.register(ue.name("a"), bit=0, word=word)
+    data.register(ue.name("b"), bit=1, word=word)
+    ue.tracefs.enable(ue.name("b"))
+    assert word.value == 2
+    ue.tracefs.enable(ue.name("a"))
+    assert word.value == 3
+    ue.tracefs.disable(ue.name("b"))
+    assert word.value == 1
+    ue.tracefs.disable(ue.name("a"))
+    assert word.value == 0
+
+
+@case(
+    "enable.two_sizes_one_address",
+    spec="trace_events_user.c:user_event_enabler_exists compares address and bit",
+    doc="Documentation/trace/user_events.rst@v6.12: enable_size: the size of the value",
+)
+def test_two_sizes_one_address(ue: UserEvents) -> None:
+    """An address may be a 4-byte word for one event and an 8-byte word for another."""
+    data = ue.open_data()
+    long = ue.process.word(8)
+    short = ue.process.word_at(long.address, 4, value=None)
+    data.register(ue.name("a"), bit=3, word=short)
+    assert data.register(ue.name("b"), bit=35, word=long).value == 0
+    ue.tracefs.enable(ue.name("b"))
+    assert long.value == 0x800000000
+    ue.tracefs.enable(ue.name("a"))
+    assert long.value == 0x800000008

@@ -1,0 +1,50 @@
+"""A fake session in the place of the real one, and small histories of kernels."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance import bisect_command
+from tests.bisect.fakes import Session
+from tests.kernels.user_trees import FILES, git
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Session:
+    """A fake session, and a store of its own."""
+    fake = Session()
+    monkeypatch.setattr(bisect_command, "session", fake)
+    monkeypatch.setenv("UEVT_CACHE", str(tmp_path / "cache"))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # The command changes them for its process, which here is that of all tests.
+        monkeypatch.setattr(signal, "signal", lambda *_: None)
+        assert signal.getsignal(number) is not None
+    return fake
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Callable[..., Path]:
+    """Makes a kernel's repository with a commit for each state."""
+
+    def make(*states: str) -> Path:
+        tree = tmp_path / "linux"
+        for name, text in FILES.items():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            (tree / name).write_text(text)
+        git(tree, "init", "-q")
+        for number, state in enumerate(states):
+            state, _, release = state.partition("@")
+            if release:
+                major, minor = release.split(".")
+                (tree / "Makefile").write_text(f"VERSION = {major}\nPATCHLEVEL = {minor}\n")
+            (tree / "state").write_text(state)
+            (tree / "number").write_text(f"{number}\n")
+            git(tree, "add", "-A", "-f")
+            git(tree, "commit", "-q", "-m", f"number {number}: \x1b[31m {state}")
+        return tree
+
+    return make

@@ -1,0 +1,94 @@
+"""`uevt bisect` in tests: its command line, and a session that only says what it would show."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from conformance.cli import main
+from conformance.outcome import CaseResult, Outcome, SkipReason
+from conformance.report.run.record import RunRecord
+from conformance.report.run.results import NAME, write_results
+from tests.kernels.user_trees import git
+from tests.report.samples import case, failure, run
+
+CASE = "multi_format.name.plain"
+FUNCTION = "multi_format.name"
+OLD_CASE = "status_page.length"
+
+Caught = pytest.CaptureFixture[str]
+
+
+class Session:
+    """In the place of a session: a commit's file `state` says what its kernel shows."""
+
+    def __init__(self) -> None:
+        self.judged: list[str] = []
+        self.options: list[Namespace] = []
+        # What each state becomes when it is asked for again.
+        self.later: dict[str, str] = {}
+
+    def __call__(
+        self,
+        options: Namespace,
+        kernel: str | None,
+        out: str,
+        /,
+        said: IO[str] | None = None,
+        runs: object = None,
+        remarks: IO[str] | None = None,
+    ) -> int:
+        assert kernel is None
+        assert remarks is not None
+        state = git(Path(options.tree), "show", f"{options.ref}:state")
+        state = self.later.get(state, state) if state in self.judged else state
+        self.judged.append(state)
+        self.options.append(options)
+        if state == "broken":
+            remarks.write("uevt: building it failed\n    fork.c: error\n")
+            return 125
+        if state == "host":
+            remarks.write("uevt: QEMU is missing; install it\n")
+            return 129
+        if state == "stopped":
+            return 130
+        write_results(record_of(state.partition(" ")[0]), Path(out) / NAME)
+        return 0
+
+
+def record_of(state: str) -> RunRecord:
+    """The run of a kernel that shows this, or whose run went so."""
+    beside = case("multi_format.name.plain_too", Outcome.FAIL)
+    match state:
+        case "none":
+            return run(_result(Outcome.SKIP, reason=SkipReason.NOT_BUILT), not_built=True)
+        case "skip":
+            return run(_result(Outcome.SKIP, reason=SkipReason.CONTRADICTED))
+        case "adapted":
+            return run(_result(Outcome.FAIL, adapted=("persist",)))
+        case "error":
+            return run(_result(Outcome.ERROR, reason="no agent after a boot"))
+        case "cut":
+            return run(selected=2)
+        case "missing":
+            return run(beside)
+        case "good":
+            return run(_result(Outcome.PASS), beside)
+        case "bad":
+            return run(_result(Outcome.FAIL, reason="\x1b[31mit is\nwritten"))
+    return run(_result(Outcome(state.upper())))
+
+
+def _result(outcome: Outcome, **others: object) -> CaseResult:
+    return case(CASE, outcome, evidence=failure().evidence, **others)
+
+
+def bisect(tree: Path, *more: str, case_id: str = CASE, first: str = "") -> int:
+    """The exit code of the command for a history from its root, or ``first``, to its head."""
+    root = git(tree, "rev-list", "--max-parents=0", "HEAD")
+    out = ("--out", str(tree.parent / "out"))
+    words = ("--good", first or root, "--bad", "HEAD", "--case", case_id)
+    return main(["bisect", *words, "--tree", str(tree), *out, *more])

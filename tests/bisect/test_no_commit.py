@@ -1,0 +1,144 @@
+"""`uevt bisect` that finds no commit: mistakes, trouble of the host, ends alike, signals."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from kernels.store import Store
+from tests.bisect.fakes import CASE, OLD_CASE, Caught, Session, bisect
+
+# The command with a session that says that it began, and does not end.
+HANGING = """\
+import sys, time
+from conformance import bisect_command
+from conformance.cli import main
+
+def session(*words, **named):
+    print("began", flush=True)
+    time.sleep(60)
+
+bisect_command.session = session
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [(("bad", "bad"), "the good commit .* fails already"), (("good", "good"), "does not fail")],
+)
+def test_ends_that_do_not_differ(
+    session: Session, history: Callable[..., Path], capsys: Caught, states: list[str], said: str
+) -> None:
+    assert bisect(history(*states)) == 1
+    assert re.search(f"nothing to find: .*{said}", capsys.readouterr().out)
+
+
+def test_an_end_that_cannot_be_judged(
+    session: Session, history: Callable[..., Path], capsys: Caught
+) -> None:
+    assert bisect(history("broken", "bad")) == 2
+    assert "the good commit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("state", ["error", "cut", "host"])
+def test_the_host_cannot_judge_an_end(
+    session: Session, history: Callable[..., Path], state: str
+) -> None:
+    assert bisect(history("good", state)) == 3
+
+
+def test_the_host_breaks_on_the_way(
+    session: Session, history: Callable[..., Path], capsys: Caught, tmp_path: Path
+) -> None:
+    """What was answered until then can be replayed."""
+    assert bisect(history("good", "host", "bad", "bad", "bad")) == 3
+    assert "QEMU is missing" in capsys.readouterr().err
+    assert "git bisect bad" in (tmp_path / "out" / "bisect.log").read_text()
+
+
+def test_no_verdict_anywhere_is_the_hosts_trouble(
+    session: Session, history: Callable[..., Path], capsys: Caught
+) -> None:
+    """The good commit is asked once more before a commit is blamed for having none."""
+    session.later = {"good": "error"}
+    assert bisect(history("good", "error 1", "error 2", "bad")) == 3
+
+
+def test_what_is_not_the_same_twice(
+    session: Session, history: Callable[..., Path], capsys: Caught
+) -> None:
+    session.later = {"good": "bad"}
+    assert bisect(history("good", "error 1", "error 2", "bad")) == 3
+    assert "cannot be bisected" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--good", "nowhere"), "has no commit 'nowhere'"),
+        (("--good", "HEAD"), "are the same"),
+        (("--good", "HEAD", "--bad", "HEAD~1"), "swap them"),
+        (("--case", "write.no_such"), "there is no case 'write.no_such'"),
+        (("--case", OLD_CASE), f"{OLD_CASE} is not for the ABI of 6.13"),
+        (("--abi", "5.17"), "5.18"),
+        (("--tree", "/nowhere"), "/nowhere"),
+        (("--", "no/such/file"), "cannot begin"),
+    ],
+)
+def test_mistakes(
+    session: Session,
+    history: Callable[..., Path],
+    capsys: Caught,
+    tmp_path: Path,
+    words: Sequence[str],
+    said: str,
+) -> None:
+    assert bisect(history("good", "good", "bad"), *words) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "Traceback" not in told
+    assert not list((tmp_path / "cache" / "bisect").glob("*/"))
+
+
+def test_a_directory_that_is_not_empty(session: Session, history: Callable[..., Path]) -> None:
+    tree = history("good", "bad")
+    (tree.parent / "out").mkdir()
+    (tree.parent / "out" / "file").touch()
+    assert bisect(tree) == 2
+    assert session.judged == []
+
+
+def test_interrupted(session: Session, history: Callable[..., Path], tmp_path: Path) -> None:
+    assert bisect(history("good", "good", "stopped", "bad", "bad")) == 130
+    assert not list((tmp_path / "cache" / "bisect").glob("*/"))
+    assert "git bisect start" in (tmp_path / "out" / "bisect.log").read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_nothing_is_left_of_one_that_is_ended(
+    history: Callable[..., Path], tmp_path: Path, number: signal.Signals
+) -> None:
+    tree = history("good", "bad")
+    words = ["bisect", "--good", "HEAD~1", "--bad", "HEAD", "--case", CASE, "--tree", str(tree)]
+    with subprocess.Popen(
+        [sys.executable, "-c", HANGING, *words, "--out", str(tmp_path / "out")],
+        env={**os.environ, "UEVT_CACHE": str(tmp_path / "cache")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as command:
+        assert command.stdout is not None
+        assert any("began" in line for line in command.stdout)
+        assert list((tmp_path / "cache" / "bisect").glob("*/"))
+        command.send_signal(number)
+        assert command.wait(30) == 130
+    assert not list((tmp_path / "cache" / "bisect").glob("*/"))
+    assert Store(tmp_path / "cache").root.is_dir()

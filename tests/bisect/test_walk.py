@@ -1,0 +1,112 @@
+"""`uevt bisect` over small histories: which commit is found, and what is asked and told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance import bisect_walk
+from tests.bisect.fakes import CASE, FUNCTION, Caught, Session, bisect
+from tests.kernels.user_trees import everything, git
+
+
+def test_the_commit_and_its_evidence(
+    session: Session, history: Callable[..., Path], capsys: Caught
+) -> None:
+    tree = history("good", "good", "good", "bad", "bad", "bad")
+    before = everything(tree)
+    assert bisect(tree) == 0
+    assert everything(tree) == before
+    said = capsys.readouterr().out
+    sha = git(tree, "rev-parse", "HEAD~2")
+    assert f"the first bad commit is\n  {sha}\n    number 3:" in said
+    assert "a <a@example.org>" in said
+    assert f"FAIL {CASE} (blame kernel" in said
+    for part in ("the model allows", "the kernel said", "the documentation says"):
+        assert part in said
+    assert "\x1b" not in said
+    # But for paths.
+    table = said.partition("FAIL")[0].splitlines()[2:]
+    assert max(map(len, table)) <= 78
+    last = said.splitlines()[-1]
+    assert last.startswith(f"uevt: first bad commit {sha[:12]}")
+
+
+def test_on_a_terminal_the_commit_is_told_while_it_is_judged(
+    session: Session,
+    history: Callable[..., Path],
+    capsys: Caught,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bisect_walk, "is_terminal", lambda *_: True)
+    assert bisect(history("good", "bad")) == 0
+    first = capsys.readouterr().out.split("\n")[2]
+    judging, _, judged = first.partition("\r\x1b[K")
+    assert "..." in judging
+    assert "good " in judged
+
+
+def test_a_repository_without_a_working_tree(
+    session: Session, history: Callable[..., Path], tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "clone", "-q", "--bare", str(history("good", "good", "bad")), str(bare))
+    assert bisect(bare) == 0
+
+
+def test_what_a_run_is_asked(session: Session, history: Callable[..., Path]) -> None:
+    tree = history("good", "bad", "bad")
+    config = tree.parent / "a.config"
+    config.write_text("CONFIG_X=y\n")
+    more = ("--abi", "6.12", "--config", str(config), "--flavour", "debug", "--append", "a b")
+    assert bisect(tree, *more, case_id=FUNCTION) in (0, 3)
+    options = session.options[0]
+    assert (options.tier, options.exit_style, options.guests) == ("full", "bisect", 1)
+    assert (options.abi, options.flavour, options.append) == ("6.12", "debug", ["a b"])
+    assert options.config == [str(config)]
+    assert CASE in options.keyword.split(" or ")
+    assert options.ref == git(tree, "rev-list", "--max-parents=0", "HEAD")
+
+
+def test_only_the_cases_asked_about_count(session: Session, history: Callable[..., Path]) -> None:
+    """-k finds parts of ids: what else it found fails everywhere here."""
+    assert bisect(history("good", "good", "bad")) == 0
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        ("broken", "does not build"),
+        ("none", "built without user_events"),
+        ("error", "no verdict"),
+        ("good@6.1", "is not for the ABI of 6.1"),
+        ("good@5.10", "catalog begins with"),
+    ],
+)
+def test_what_is_not_judged_is_skipped(
+    session: Session, history: Callable[..., Path], capsys: Caught, state: str, why: str
+) -> None:
+    tree = history("good", state, "bad@6.13", "bad")
+    assert bisect(tree) == 1
+    said = capsys.readouterr().out
+    assert "one of these is the first bad commit" in said
+    assert re.search(rf"skipped: .*{why}", said)
+    assert f"FAIL {CASE}" in said
+    assert said.splitlines()[-1].startswith("uevt: one of 2 commits")
+
+
+def test_what_is_skipped_and_no_suspect_is_told(
+    session: Session, history: Callable[..., Path], capsys: Caught
+) -> None:
+    tree = history("good", "good", "good", "broken", "good", "bad", "bad")
+    assert bisect(tree) == 0
+    sha = git(tree, "rev-parse", "HEAD~3")
+    assert f"skipped on the way: {sha[:12]} (does not build)" in capsys.readouterr().out
+
+
+def test_a_pinned_abi_judges_all_alike(session: Session, history: Callable[..., Path]) -> None:
+    tree = history("good", "good@6.1", "bad@6.13", "bad")
+    assert bisect(tree, "--abi", "6.12") == 0

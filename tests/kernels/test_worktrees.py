@@ -1,0 +1,218 @@
+"""Copies of users' trees: what is copied again, and that the trees are but read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernels.errors import HostTrouble
+from kernels.progress import silent
+from kernels.store import Store
+from kernels.trees import entry_of
+from kernels.worktrees import WorkTree
+from tests.kernels.user_trees import FILES, commit, everything, git
+
+# The .gitignore of a packaged source has this at its end.
+PACKAGED = "/*\n!/debian/\n"
+
+SOURCES = {*FILES, "kernel/link.c"}
+
+
+def copied(tree: Path, store: Store, ref: str | None = None) -> Path:
+    """The copy of a tree after it was brought in step."""
+    entry = entry_of(tree, ref, store, silent)
+    work = WorkTree(entry.source, store, silent)
+    with store.locked("a test", silent):
+        assert work.follow(1) == entry.revision
+    return work.path
+
+
+def names(copy: Path) -> set[str]:
+    return {str(path.relative_to(copy)) for path in copy.rglob("*") if not path.is_dir()}
+
+
+def times(copy: Path) -> dict[str, int]:
+    return {name: (copy / name).lstat().st_mtime_ns for name in names(copy)}
+
+
+def rewritten(before: dict[str, int], copy: Path) -> set[str]:
+    return {name for name, when in times(copy).items() if before.get(name) != when}
+
+
+@pytest.mark.parametrize("packaged", [False, True])
+def test_a_copy_has_the_sources_and_no_products(tree: Path, store: Store, packaged: bool) -> None:
+    if packaged:
+        with (tree / ".gitignore").open("a") as file:
+            file.write(PACKAGED)
+    before = everything(tree)
+    copy = copied(tree, store)
+    assert names(copy) == SOURCES
+    assert (copy / "kernel/fork.c").read_text() == "fork\n"
+    assert (copy / "kernel/link.c").readlink() == Path("fork.c")
+    assert os.access(copy / "scripts/run.sh", os.X_OK)
+    assert not os.access(copy / "Makefile", os.X_OK)
+    assert everything(tree) == before
+
+
+def test_only_what_differs_is_written_again(tree: Path, store: Store) -> None:
+    copy = copied(tree, store)
+    before = times(copy)
+    os.utime(tree / "kernel/kexec.c")
+    (tree / "kernel/fork.c").write_text("spoon\n")
+    (tree / "init/main.c").chmod(0o755)
+    assert copied(tree, store) == copy
+    assert rewritten(before, copy) == {"kernel/fork.c"}
+    assert os.access(copy / "init/main.c", os.X_OK)
+
+
+def test_an_edit_of_the_same_size_at_once_is_seen(tree: Path, store: Store) -> None:
+    """In the second of the last reading, which is as fine as git looks."""
+    copy = copied(tree, store)
+    for text in ("knif\n", "spon\n", "dish\n"):
+        (tree / "kernel/fork.c").write_text(text)
+        copied(tree, store)
+        assert (copy / "kernel/fork.c").read_text() == text
+
+
+def test_an_edit_of_the_same_size_with_an_old_time_is_seen(tree: Path, store: Store) -> None:
+    copy = copied(tree, store)
+    status = (tree / "kernel/fork.c").stat()
+    time.sleep(1.1)
+    (tree / "kernel/fork.c").write_text("knif\n")
+    os.utime(tree / "kernel/fork.c", ns=(status.st_atime_ns, status.st_mtime_ns))
+    copied(tree, store)
+    assert (copy / "kernel/fork.c").read_text() == "knif\n"
+
+
+def test_a_tree_that_changes_while_it_is_copied(
+    tree: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = WorkTree._copy
+    rounds: list[int] = []
+
+    def meddled(self: WorkTree, *rest: Any) -> None:
+        if len(rounds) < wanted:
+            (tree / "kernel/fork.c").write_text(f"round {len(rounds)}\n")
+        rounds.append(1)
+        original(self, *rest)
+
+    monkeypatch.setattr(WorkTree, "_copy", meddled)
+    wanted = 2
+    entry = entry_of(tree, None, store, silent)
+    work = WorkTree(entry.source, store, silent)
+    with store.locked("a test", silent):
+        work.follow(1)
+        assert (work.path / "kernel/fork.c").read_text() == "round 1\n"
+        assert len(rounds) == 3
+        wanted = 1 << 30
+        (tree / "kernel/fork.c").write_text("once more\n")
+        with pytest.raises(HostTrouble, match="changes faster than it can be read, last kernel"):
+            work.follow(1)
+
+
+def test_what_is_gone_or_another_kind_of_file(tree: Path, store: Store) -> None:
+    copy = copied(tree, store)
+    shutil.rmtree(tree / "scripts")
+    (tree / "kernel/kexec.c").unlink()
+    (tree / "kernel/kexec.c").mkdir()
+    (tree / "kernel/kexec.c/deep.c").write_text("deep\n")
+    (tree / "kernel/link.c").unlink()
+    (tree / "kernel/link.c").write_text("no link\n")
+    copied(tree, store)
+    assert names(copy) == (SOURCES | {"kernel/kexec.c/deep.c"}) - {
+        "scripts/run.sh",
+        "kernel/kexec.c",
+    }
+    assert not (copy / "scripts").exists()
+    assert (copy / "kernel/link.c").read_text() == "no link\n"
+    shutil.rmtree(tree / "kernel/kexec.c")
+    (tree / "kernel/kexec.c").write_text("kexec\n")
+    copied(tree, store)
+    assert (copy / "kernel/kexec.c").read_text() == "kexec\n"
+
+
+def test_a_dirty_checkout(checkout: Path, store: Store) -> None:
+    (checkout / "kernel/fork.c").write_text("edited\n")
+    (checkout / "kernel/new.c").write_text("new\n")
+    (checkout / "kernel/kexec.c").unlink()
+    before = everything(checkout)
+    copy = copied(checkout, store)
+    assert names(copy) == (SOURCES | {"kernel/new.c", "kernel/blob.o"}) - {"kernel/kexec.c"}
+    assert (copy / "kernel/fork.c").read_text() == "edited\n"
+    assert everything(checkout) == before
+    git(checkout, "rm", "-q", "--cached", "kernel/blob.o")
+    assert names(copied(checkout, store)) == names(copy)
+    assert not (copy / "kernel/blob.o").exists()
+
+
+def test_commits_share_the_copy_with_the_tree_as_it_is(checkout: Path, store: Store) -> None:
+    (checkout / "kernel/fork.c").write_text("second\n")
+    second = commit(checkout)
+    (checkout / "kernel/fork.c").write_text("dirty\n")
+    before = everything(checkout)
+    copy = copied(checkout, store)
+    at_first = times(copy)
+    assert copied(checkout, store, "v6.13-rc2") == copy
+    assert (copy / "kernel/fork.c").read_text() == "fork\n"
+    assert rewritten(at_first, copy) == {"kernel/fork.c"}
+    assert names(copy) == {*SOURCES, "kernel/blob.o"}
+    copied(checkout, store, second[:9])
+    assert (copy / "kernel/fork.c").read_text() == "second\n"
+    assert everything(checkout) == before
+    entry = entry_of(checkout, second, store, silent)
+    assert entry.kernel_id == f"tree-6.13-rc2-{second[:12]}"
+
+
+def test_a_commit_of_a_bare_repository_and_of_a_directory_in_one(
+    checkout: Path, store: Store, tmp_path: Path
+) -> None:
+    git(tmp_path, "clone", "-q", "--bare", str(checkout), "bare.git")
+    assert names(copied(tmp_path / "bare.git", store, "v6.13-rc2")) == {*SOURCES, "kernel/blob.o"}
+    outer = tmp_path / "outer"
+    outer.mkdir()
+    shutil.rmtree(checkout / ".git")
+    shutil.move(checkout, outer / "linux")
+    git(outer, "init", "-q")
+    git(outer, "add", "-A")
+    commit(outer)
+    assert names(copied(outer / "linux", store, "HEAD")) == SOURCES
+    assert names(copied(outer / "linux", store)) == SOURCES
+
+
+def test_a_copy_that_was_interrupted_is_completed(
+    tree: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = copied(tree, store)
+    (tree / "kernel/fork.c").write_text("spoon\n")
+    (tree / "kernel/kexec.c").write_text("spoon\n")
+
+    def interrupted(*_: object) -> None:
+        (copy / "kernel/fork.c").write_text("sp")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WorkTree, "_copy", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            copied(tree, store)
+    (tree / "kernel/fork.c").write_text("fork\n")
+    copied(tree, store)
+    assert (copy / "kernel/fork.c").read_text() == "fork\n"
+    assert (copy / "kernel/kexec.c").read_text() == "spoon\n"
+
+
+def test_a_commit_that_was_pruned_is_no_obstacle(checkout: Path, store: Store) -> None:
+    (checkout / "kernel/fork.c").write_text("for a moment\n")
+    git(checkout, "checkout", "-q", "-b", "short")
+    gone = commit(checkout)
+    copy = copied(checkout, store, gone)
+    git(checkout, "checkout", "-q", "--detach", "v6.13-rc2")
+    git(checkout, "branch", "-q", "-D", "short")
+    git(checkout, "reflog", "expire", "--expire=now", "--all")
+    git(checkout, "gc", "-q", "--prune=now")
+    copied(checkout, store, "HEAD")
+    assert (copy / "kernel/fork.c").read_text() == "fork\n"

@@ -1,0 +1,273 @@
+"""Calls in a real guest: every form of them, in several processes, and calls that do not return."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import time
+from typing import Any
+
+import pytest
+
+from vm.deadline import Deadline
+from vm.errors import ActorDied, CallRefused, NoAnswer
+from vm.machine import Machine
+
+pytestmark = pytest.mark.kernel
+
+AT_FDCWD = -100
+READ, OPENAT, CLOSE, MMAP, MUNMAP, PAUSE, GETPID, KILL, EXIT_GROUP, SETRESUID = (
+    0, 257, 3, 9, 11, 34, 39, 62, 231, 117,
+)  # fmt: skip
+
+
+def _memory(machine: Machine, actor: str = "a", length: int = 4096) -> int:
+    (result,) = machine.call(actor, [["sys", MMAP, [0, length, 3, 0x22, -1, 0], None]])
+    return int(result["value"])
+
+
+def _answers(results: list[dict[str, Any]]) -> list[tuple[int, int]]:
+    return [(result["value"], result["errno"]) for result in results]
+
+
+def _seconds(machine: Machine, actor: str, call: list[Any]) -> float:
+    began = time.perf_counter()
+    machine.call(actor, [call])
+    return time.perf_counter() - began
+
+
+def test_memory_of_an_actor(machine: Machine) -> None:
+    where = _memory(machine, length=8192)
+    results = machine.call(
+        "a",
+        [
+            ["poke", where, "01020304"],
+            ["peek", where, 8],
+            ["sys", MUNMAP, [where + 4096, 4096], None],
+            ["peek", where + 4092, 8],
+            ["poke", 0, "ff"],
+            ["sys", 10, [where, 4096, 1], None],
+            ["poke", where, "ff"],
+        ],
+    )
+    assert _answers(results) == [
+        (4, 0),
+        (8, 0),
+        (0, 0),
+        (-1, errno.EFAULT),
+        (-1, errno.EFAULT),
+        (0, 0),
+        (-1, errno.EFAULT),
+    ]
+    assert results[1]["data"] == "0102030400000000"
+
+
+def test_watched_memory_after_every_call(machine: Machine) -> None:
+    mine, other = _memory(machine, "a"), _memory(machine, "b")
+    machine.call("b", [["poke", other, "bb"]])
+    first, last = machine.call(
+        "a",
+        [["poke", mine, "11"], ["poke", mine, "22"]],
+        [["a", mine, 1], ["b", other, 1], ["a", 0, 1], ["nobody", mine, 1]],
+    )
+    assert first["watch"] == ["11", "bb", None, None]
+    assert last["watch"] == ["22", "bb", None, None]
+    (ping,) = machine.call("", [["ping"]], [["a", mine, 1]])
+    assert ping["watch"] == ["22"]
+
+
+def test_places_of_one_process_are_looked_at_at_once(machine: Machine) -> None:
+    page = _memory(machine, "a", 8192)
+    (gone,) = machine.call("a", [["sys", MUNMAP, [page + 4096, 4096], None]])
+    assert gone["errno"] == 0
+    fill = ["poke", page, "112233"]
+    within = [["a", page, 1], ["a", page + 2, 1], ["a", page + 1, 2]]
+    (seen,) = machine.call("a", [fill], within)
+    assert seen["watch"] == ["11", "33", "2233"]
+    # One that cannot be read takes nothing from the others.
+    beyond = [["a", page, 1], ["a", page + 4095, 2], ["a", page + 1, 1]]
+    (seen,) = machine.call("a", [fill], beyond)
+    assert seen["watch"] == ["11", None, "22"]
+
+
+def test_a_call_amid_an_operation_is_not_looked_behind(machine: Machine) -> None:
+    page = _memory(machine)
+    first, last = machine.call(
+        "a", [["unseen", ["poke", page, "11"]], ["poke", page, "22"]], [["a", page, 1]]
+    )
+    assert (first["value"], first["watch"]) == (1, ["-"])
+    assert last["watch"] == ["22"]
+    with pytest.raises(CallRefused, match="no such call"):
+        machine.call("a", [["unseen", ["nothing"]]])
+
+
+def test_watched_memory_without_the_right_to_it(machine: Machine) -> None:
+    """An ordinary user's process may not look; the supervisor does it after the last call."""
+    mine, other = _memory(machine, "a"), _memory(machine, "b")
+    machine.call("b", [["poke", other, "bb"]])
+    machine.call("a", [["sys", 117, [1000, 1000, 1000], None]])
+    watch = [["a", mine, 1], ["b", other, 1]]
+    first, last = machine.call("a", [["poke", mine, "11"], ["poke", mine, "22"]], watch)
+    assert first["watch"] == ["11", "-"]
+    assert last["watch"] == ["22", "bb"]
+
+
+def test_descriptors_in_slots(machine: Machine) -> None:
+    path = {"in": b"/proc/sys/kernel/ostype\0".hex()}
+    results = machine.call(
+        "a",
+        [
+            ["sys", OPENAT, [AT_FDCWD, path, 0, 0], 5],
+            ["sys", READ, [{"fd": 5}, {"out": 16}, 16], None],
+            ["sys", READ, [{"fd": 6}, {"out": 16}, 16], None],
+            ["sys", CLOSE, [{"fd": 5}], None],
+            ["sys", READ, [{"fd": 5}, {"out": 16}, 16], None],
+        ],
+    )
+    bad = (-1, errno.EBADF)
+    assert _answers(results) == [(0, 0), (6, 0), bad, (0, 0), bad]
+    assert [result["data"] for result in results] == [None, b"Linux\n".hex(), None, None, None]
+
+
+def test_descriptors_go_through_memory(machine: Machine) -> None:
+    where = _memory(machine)
+    write, pipe2 = 1, 293
+    results = machine.call(
+        "a",
+        [
+            ["sys", pipe2, [where, 0], None],
+            ["take_fd", where, 1],
+            ["take_fd", where + 4, 2],
+            ["sys", write, [{"fd": 2}, {"in": b"pipe".hex()}, 4], None],
+            ["sys", READ, [{"fd": 1}, {"out": 8}, 8], None],
+            ["put_fd", where + 8, 2],
+            ["put_fd", where + 8, 9],
+            ["take_fd", 0, 3],
+            ["peek", where, 12],
+        ],
+    )
+    done, bad = (0, 0), (-1, errno.EBADF)
+    expected = [done, done, done, (4, 0), (4, 0), (4, 0), bad, (-1, errno.EFAULT), (12, 0)]
+    assert _answers(results) == expected
+    numbers = bytes.fromhex(results[-1]["data"])
+    assert numbers[4:8] == numbers[8:12] != numbers[:4]
+
+
+def test_files_in_one_call(machine: Machine) -> None:
+    results = machine.call(
+        "a",
+        [
+            ["spill", "/tmp/file", b"content".hex(), os.O_WRONLY | os.O_CREAT],
+            ["slurp", "/tmp/file", 4],
+            ["slurp", "/tmp/nothing", 4],
+            ["spill", "/tmp/nothing", "00", os.O_WRONLY],
+        ],
+    )
+    missing = (-1, errno.ENOENT)
+    assert _answers(results) == [(7, 0), (4, 0), missing, missing]
+    assert results[1]["data"] == b"cont".hex()
+
+
+def test_a_number_of_a_file_in_memory(machine: Machine) -> None:
+    where = _memory(machine)
+    results = machine.call(
+        "a",
+        [
+            ["spill", "/tmp/number", b"4711\n".hex(), os.O_WRONLY | os.O_CREAT],
+            ["number", "/tmp/number", where],
+            ["peek", where, 8],
+            ["number", "/tmp/no-number", where],
+            ["number", "/tmp/number", 0],
+        ],
+    )
+    assert _answers(results) == [
+        (5, 0),
+        (8, 0),
+        (8, 0),
+        (-1, errno.ENOENT),
+        (-1, errno.EFAULT),
+    ]
+    assert results[2]["data"] == (4711).to_bytes(8, "little").hex()
+
+
+def test_fork_copies_memory_and_slots(machine: Machine) -> None:
+    where = _memory(machine)
+    path = {"in": b"/proc/self/stat\0".hex()}
+    machine.call("a", [["poke", where, "aa"], ["sys", OPENAT, [AT_FDCWD, path, 0, 0], 1]])
+    (forked,) = machine.call("a", [["fork", "child"]])
+    pid, child = machine.call("child", [["sys", GETPID, [], None], ["poke", where, "cc"]])
+    assert pid["value"] == forked["value"]
+    assert child["errno"] == 0
+    (seen,) = machine.call("", [["ping"]], [["a", where, 1], ["child", where, 1]])
+    assert seen["watch"] == ["aa", "cc"]
+    (read,) = machine.call("child", [["sys", READ, [{"fd": 1}, {"out": 8}, 8], None]])
+    assert read["value"] == 8
+
+
+def test_a_child_outlives_its_parent_and_forks_without_privilege(machine: Machine) -> None:
+    machine.call("a", [["sys", SETRESUID, [65534, 65534, 65534], None], ["fork", "c"]])
+    machine.call("a", [["exit", 0]])
+    assert machine.call("c", [["fork", "d"]])[0]["errno"] == 0
+    assert machine.call("d", [["sys", 107, [], None]])[0]["value"] == 65534
+
+
+def test_exit_and_kill(machine: Machine) -> None:
+    results = machine.call("a", [["sys", GETPID, [], None], ["exit", 3]])
+    assert results[1]["errno"] == 0
+    (status,) = machine.call("", [["kill", "b", signal.SIGTERM]])
+    assert status["value"] == signal.SIGTERM
+    for gone in ("a", "b"):
+        with pytest.raises(CallRefused):
+            machine.call(gone, [["sys", GETPID, [], None]])
+
+
+@pytest.mark.parametrize(
+    ("call", "how"),
+    [
+        (["sys", EXIT_GROUP, [7], None], "with exit status 7"),
+        (["sys", KILL, ["PID", signal.SIGSEGV], None], "by SIGSEGV"),
+    ],
+)
+def test_an_actor_that_ends_in_a_call(machine: Machine, call: list[Any], how: str) -> None:
+    pid = machine.call("a", [["sys", GETPID, [], None]])[0]["value"]
+    call[2] = [pid if argument == "PID" else argument for argument in call[2]]
+    with pytest.raises(ActorDied, match=how):
+        machine.call("a", [call])
+    assert machine.healthy()
+    machine.call("", [["spawn", "a"]])
+
+
+def test_a_blocked_actor_blocks_nobody_else(machine: Machine) -> None:
+    with pytest.raises(NoAnswer, match="no end of pause within"):
+        machine.call("a", [["sys", PAUSE, [], None]], deadline=Deadline(0.3, "end of pause"))
+    assert machine.healthy()
+    assert machine.call("b", [["sys", GETPID, [], None]])[0]["errno"] == 0
+    assert machine.call("", [["kill", "a", 9]])[0]["value"] == 9
+
+
+@pytest.mark.parametrize(
+    "call", [["bogus"], ["sys", 57, [], None], ["peek"], ["poke", 0, "zz"], ["sys", 1, [{}], None]]
+)
+def test_a_call_that_makes_no_sense(machine: Machine, call: list[Any]) -> None:
+    with pytest.raises(CallRefused):
+        machine.call("a", [call])
+    assert machine.call("a", [["sys", GETPID, [], None]])[0]["errno"] == 0
+
+
+def test_a_megabyte_each_way(machine: Machine) -> None:
+    content = os.urandom(1 << 20).hex()
+    machine.call("a", [["spill", "/tmp/large", content, os.O_WRONLY | os.O_CREAT]])
+    (slurped,) = machine.call("a", [["slurp", "/tmp/large", 1 << 20]])
+    assert slurped["data"] == content
+
+
+def test_a_call_costs_no_switch_of_processes(machine: Machine) -> None:
+    """Passing calls through the supervisor once cost five pings; their own port costs one."""
+    # In turn, so that a busy host hits both; and the tenth best, which it has not hit.
+    pairs = [
+        (_seconds(machine, "", ["ping"]), _seconds(machine, "a", ["sys", GETPID, [], None]))
+        for _ in range(300)
+    ]
+    ping, call = (sorted(times)[10] for times in zip(*pairs, strict=True))
+    assert call < 3 * ping
