@@ -8,13 +8,17 @@ from typing import Any
 
 from vm import packing, wire
 
-_NAMES = ("sys", "peek", "poke", "put_fd", "take_fd", "slurp", "spill", "spill_pid", "number")
+_NAMES = (
+    *("sys", "peek", "poke", "put_fd", "take_fd", "slurp", "spill", "spill_pid", "number"),
+    *("look", "kill", "spawn"),
+)
+_NUMBERS = {"look": "<3Q", "kill": "<QQ"}
 _LOOKS = {None: 1, packing.NOT_LOOKED_AT: 2, packing.GONE: 3}
 _NO_DATA = (1 << 32) - 1
 
 
 def heard(payload: bytes) -> dict[str, Any]:
-    """A request: its id, its calls (by name alone unless they are JSON), its watch."""
+    """A request: its id, its calls (of some the name alone), its watch."""
     number, watches, count = struct.unpack_from("<QII", payload)
     watch = [list(struct.unpack_from("<3Q", payload, 16 + 24 * n)) for n in range(watches)]
     at = 16 + 24 * watches
@@ -23,10 +27,14 @@ def heard(payload: bytes) -> dict[str, Any]:
         kind, _, size = struct.unpack_from("<IIQ", payload, at)
         body = payload[at + 16 : at + 16 + size]
         at += 16 + size
-        known = kind < len(_NAMES)
-        calls.append([_NAMES[kind]] if known else _other(body))
+        calls.append(_known(_NAMES[kind], body) if kind < len(_NAMES) else _other(body))
     assert at == len(payload)
     return {"id": number, "calls": calls, "watch": watch}
+
+
+def _known(name: str, body: bytes) -> list[Any]:
+    form = _NUMBERS.get(name)
+    return [name, *struct.unpack(form, body)] if form else [name]
 
 
 def _other(body: bytes) -> list[Any]:

@@ -62,7 +62,7 @@ from dataclasses import dataclass
 from errno import ESRCH
 from typing import Any
 
-from vm import packing, wire
+from vm import packing
 from vm.channel import Channel
 from vm.deadline import Deadline
 from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
@@ -229,7 +229,7 @@ class Agent:
         for position in positions:
             name, where, length = watch[position]
             looks.append(["look", self._pid(name), where, length])
-        seen = self._ask_all(looks, deadline)
+        seen = self._ask(None, looks, [], deadline)
         for position, look in zip(positions, seen, strict=True):
             seen_last[position] = {0: look["data"], ESRCH: GONE}.get(look["errno"])
 
@@ -248,25 +248,16 @@ class Agent:
         return [None if look == GONE else look for look in seen]
 
     def _ask_supervisor(self, call: Call, deadline: Deadline) -> Result:
-        return self._ask_all([call], deadline)[0]
-
-    def _ask_all(self, asked: Sequence[Call], deadline: Deadline) -> list[Result]:
-        """One request to the supervisor and its answer: as many results as calls."""
-        self._number += 1
-        message = wire.text({"id": self._number, "calls": asked})
-        reply = self._answer_of(None, message, deadline)
-        results = reply.get("results")
-        if not isinstance(results, list) or len(results) != len(asked):
-            raise ChannelBroken(f"{len(asked)} results expected, answer was {reply!r:.200}")
-        for result in results:
-            if not _is_result(result):
-                raise ChannelBroken(f"no result of a call: {result!r:.200}")
-        return results
+        return self._ask(None, [call], [], deadline)[0]
 
     def _ask(
-        self, actor: _Actor, asked: Sequence[Call], places: Sequence[Any], deadline: Deadline
+        self,
+        actor: _Actor | None,
+        asked: Sequence[Call],
+        places: Sequence[Any],
+        deadline: Deadline,
     ) -> list[Result]:
-        """One request to an actor and its answer."""
+        """One request and its answer: as many results as calls."""
         self._number += 1
         message = packing.request(self._number, asked, places)
         reply = self._answer_of(actor, message, deadline)
@@ -366,32 +357,6 @@ class Agent:
         self._tasks.pop(actor.name, None)
         self._channels[actor.port].clear()
         self._free.append(actor.port)
-
-
-def _is_result(result: object) -> bool:
-    """Whether the supervisor's word for what a call came to can be relied on to be one.
-
-    Everybody above takes value, errno and data for granted.
-    """
-    match result:
-        case {"value": int(value), "errno": int(errno), "data": data}:
-            # To JSON, and to match, true is a number.
-            numbers = not isinstance(value, bool) and not isinstance(errno, bool)
-            return numbers and errno >= 0 and _is_hex(data)
-    return False
-
-
-def _is_hex(text: object) -> bool:
-    """Whether bytes.fromhex() takes it, None aside."""
-    if text is None:
-        return True
-    if not isinstance(text, str):
-        return False
-    try:
-        bytes.fromhex(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _require_ours(told: object) -> None:

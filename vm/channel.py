@@ -72,7 +72,7 @@ class Channel:
     def take(self) -> dict[str, Any] | None:
         """A message that is complete, or None.  Raises ChannelBroken on a corrupt one.
 
-        Of an actor's reply it has the number, "id", and the "reply" as it came: see packing.py.
+        Of a reply to a request it has the number, "id", and the "reply" as it came: see packing.py.
         """
         try:
             payload = self._decoder.take()

@@ -1,6 +1,6 @@
-"""Requests to actors and their replies, as bytes: what agent.py describes as lists.
+"""Requests to the agent and its replies, as bytes: what agent.py describes as lists.
 
-An actor takes its requests without an interpreter (guest/native/), so they are no JSON: all begins
+The agent takes its requests without an interpreter (guest/native/), so they are no JSON: all begins
 at a multiple of 8 bytes and is little-endian.  A request is its number, how many places are watched
 and how many calls there are; the places, (process id, address, length); the calls, each (kind,
 flags, length of what follows).  A reply is a magic number, how many results there are, and the
@@ -35,7 +35,9 @@ _ARGUMENT = struct.Struct("<QQ")
 _TWO = struct.Struct("<QQ")
 _REPLY = struct.Struct("<4sIQ")
 _RESULT = struct.Struct("<qII")
-_SYS, _PEEK, _POKE, _PUT_FD, _TAKE_FD, _SLURP, _SPILL, _SPILL_PID, _NUMBER, _OTHER = range(10)
+_SYS, _PEEK, _POKE, _PUT_FD, _TAKE_FD, _SLURP, _SPILL, _SPILL_PID, _NUMBER = range(9)
+_LOOK, _KILL, _SPAWN, _OTHER = range(9, 13)
+_GETPID = 39
 _SEEN_LATER = 1
 _PLAIN, _DESCRIPTOR, _IN, _OUT = range(4)
 _SEEN = 0
@@ -174,6 +176,28 @@ def _number(path: str, where: int) -> tuple[int, bytes]:
     return _NUMBER, _TWO.pack(where & _MASK, 0) + _path(path)
 
 
+def _look(pid: int, where: int, length: int) -> tuple[int, bytes]:
+    return _LOOK, _PLACE.pack(pid, where & _MASK, _length(length))
+
+
+def _kill(pid: int, signal: int) -> tuple[int, bytes]:
+    return _KILL, _TWO.pack(pid, signal)
+
+
+def _spawn(port: str) -> tuple[int, bytes]:
+    return _SPAWN, _path(port)
+
+
+def _ping() -> tuple[int, bytes]:
+    return _sys(_GETPID, [], None)
+
+
+def _mark(text: str) -> tuple[int, bytes]:
+    # Without its newline a record is held back until the next one (printk.c, vprintk_store).
+    line = b"<5>" + text.encode("utf-8", "replace") + b"\n"
+    return _spill("/dev/kmsg", line.hex(), os.O_WRONLY)
+
+
 _PACKERS: dict[str, Callable[..., tuple[int, bytes]]] = {
     "sys": _sys,
     "peek": _peek,
@@ -184,6 +208,11 @@ _PACKERS: dict[str, Callable[..., tuple[int, bytes]]] = {
     "spill": _spill,
     "spill_pid": _spill_pid,
     "number": _number,
+    "look": _look,
+    "kill": _kill,
+    "spawn": _spawn,
+    "ping": _ping,
+    "mark": _mark,
 }
 
 

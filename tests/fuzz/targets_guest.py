@@ -103,10 +103,6 @@ WATCH = (("a", 4096, 4), ("b", 8192, 2), ("a/1", 0, 1))
 def conversations() -> list[bytes]:
     """A line for each question of ``ASKED``: ports, and what comes out of them then."""
 
-    def results(number: int, *values: int) -> dict[str, Any]:
-        given = [{"value": value, "errno": 0, "data": "00ff"} for value in values]
-        return {"id": number, "results": given}
-
     def reply(number: int, *values: int, watch: Sequence[Any] = ()) -> str:
         given = [
             {"value": value, "errno": 0, "data": "00ff", "watch": list(watch)} for value in values
@@ -116,13 +112,13 @@ def conversations() -> list[bytes]:
     mine = ["01020304", NOT_LOOKED_AT, None]
     whole = ["01020304", "0102", "01"]
     said: list[list[tuple[int, dict[str, Any] | str]]] = [
-        [(0, results(1, 35))],
-        [(1, reply(2, 1, 8, 36, 41, watch=mine)), (0, results(3, 2))],
+        [(0, reply(1, 35))],
+        [(1, reply(2, 1, 8, 36, 41, watch=mine)), (0, reply(3, 2))],
         [(1, reply(4, 41, 2, watch=whole))],
         [(2, reply(5, 7, watch=whole))],
-        [(0, results(6, 9))],
+        [(0, reply(6, 9))],
         [(1, reply(7, 7)), (0, {"id": 0, "ended": 35, "status": 768})],
-        [(0, results(9, 2))],
+        [(0, reply(9, 2))],
     ]
     lines = [json.dumps(each).encode() for each in said]
     return [b"\n".join(lines), b"\n".join(lines[:2])]

@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 _ACTOR = """
 import socket, sys
 from vm import wire
+from vm.guest import engine
 from vm.guest.actor import Actor
 from vm.guest.port import HostGone
 
@@ -31,7 +32,9 @@ class Port(socket.socket):
         self.sendall(wire.pack(message))
 
 try:
-    Actor(Port(fileno=0)).serve()
+    actor = Actor(Port(fileno=0))
+    actor.begin()
+    actor.serve(engine.serve())
 except HostGone:
     sys.exit(7)
 except wire.FrameError as error:

@@ -26,47 +26,11 @@ ANSWER_SECONDS = 2.0
 PATIENCE = 60.0
 PING = ["sys", 39, [], None]
 
-# The supervisor's next answer is what the file says; an actor's answer to "list" is what it names.
+# Of whoever serves the answer to "list" is what it names.
 LIAR = """
 
-_honest = Port.send
-
-
-def _lying(self, message):
-    try:
-        descriptor = os.open("/tmp/lie", os.O_RDONLY)
-    except OSError:
-        return _honest(self, message)
-    lie = os.read(descriptor, 99).decode()
-    os.close(descriptor)
-    if "results" not in message:
-        return _honest(self, message)
-    os.unlink("/tmp/lie")
-    number, first = message["id"], message["results"][0]
-    whole = wire.pack(message)
-    said = {
-        "nobody": wire.pack({"results": message["results"]}),
-        "none": wire.pack({"id": number, "results": []}),
-        "empty": wire.pack({"id": number, "results": [{}]}),
-        "text": wire.pack({"id": number, "results": "done"}),
-        "digits": wire.pack({"id": number, "results": [{**first, "data": "0g"}]}),
-        "deep": wire.frame(b'{"id":' * 100000),
-        "twice": whole + whole,
-    }[lie]
-    self.write(said)
-
-
-def _write(self, said):
-    rest = memoryview(said)
-    while rest:
-        rest = rest[os.write(self._descriptor, rest) :]
-
-
-Port.send, Port.write = _lying, _write
-"""
-LYING_ACTOR = """
-
 import struct
+from contextlib import suppress
 
 
 class _Lied(Exception):
@@ -81,7 +45,7 @@ def _reply(number, results, length=0xFFFFFFFF, data=b""):
 def _lie(self, path):
     number = engine.drop()
     whole = _reply(number, 1)
-    self._port.write({
+    said = {
         "silence": b"",
         "garbage": b"\\0\\x1b[2J garbage",
         "gigabytes": wire.MAGIC + b"\\x7f\\xff\\xff\\xff" + bytes(4),
@@ -95,19 +59,23 @@ def _lie(self, path):
         "overlong": _reply(number, 1, 1 << 31),
         "huge": _reply(number, 1, 1 << 21, bytes(1 << 21)),
         "twice": whole + whole,
-    }[path])
+        "nobody": wire.pack({"results": []}),
+        "text": wire.pack({"id": number, "results": "done"}),
+        "deep": wire.frame(b'{"id":' * 100000),
+    }[path]
+    rest = memoryview(said)
+    while rest:
+        rest = rest[os.write(self._port.fileno(), rest) :]
     raise _Lied
 
 
-def _serve(self):
-    while True:
-        try:
-            return _honest(self)
-        except _Lied:
-            self._begin = lambda: None
+def _handle(self, event):
+    self._forms["list"] = lambda path: _lie(self, path)
+    with suppress(_Lied):
+        return _honest(self, event)
 
 
-_honest, Actor.serve, Actor._list = Actor.serve, _serve, _lie
+_honest, Server.handle = Server.handle, _handle
 """
 
 
@@ -116,9 +84,8 @@ def guest(built_kernel: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """A guest whose root holds another agent."""
     checkout = tmp_path_factory.mktemp("checkout")
     shutil.copytree(Path(root.__file__).parent, checkout / "vm")
-    for name, lies in (("port", LIAR), ("actor", LYING_ACTOR)):
-        module = checkout / f"vm/guest/{name}.py"
-        module.write_text(module.read_text() + lies)
+    serving = checkout / "vm/guest/serving.py"
+    serving.write_text(serving.read_text() + LIAR)
     # Of its version as well.
     version = checkout / "vm/guest/version.py"
     version.write_text(f"NATIVE = {NATIVE!r}\ndef versions():\n    return {versions()!r}\n")
@@ -138,33 +105,28 @@ def lied_to(guest: Machine, lie: str, who: str) -> list[dict[str, Any]]:
     """Ask somebody whose answer is the lie, an actor that is new."""
     guest.call("", [["reset"]])
     guest.call("", [["spawn", "a"]])
-    limit = Deadline(ANSWER_SECONDS, "answer")
-    if who == "actor":
-        return guest.call("a", [["list", lie]], deadline=limit)
-    guest.call("a", [["spill", "/tmp/lie", lie.encode().hex(), 0o1101]])
-    return guest.call("", [["ping"]], deadline=limit)
+    return guest.call(who, [["list", lie]], deadline=Deadline(ANSWER_SECONDS, "answer"))
 
 
 @pytest.mark.parametrize(
     ("who", "lie", "error", "said"),
     [
-        ("actor", "garbage", ChannelBroken, "magic"),
-        ("actor", "gigabytes", ChannelBroken, "length"),
-        ("actor", "half", ChannelBroken, "bytes of a frame"),
-        ("actor", "flipped", ChannelBroken, "checksum"),
-        ("actor", "later", ChannelBroken, "was asked last"),
-        ("actor", "none", ChannelBroken, "1 results expected"),
-        ("actor", "short", ChannelBroken, "no results of calls"),
-        ("actor", "long", ChannelBroken, "8 bytes after the results"),
-        ("actor", "overlong", ChannelBroken, "bytes expected"),
-        ("actor", "silence", AgentStuck, "waits for another"),
-        ("actor", "earlier", AgentStuck, "waits for another"),
-        ("supervisor", "nobody", ChannelBroken, "answer None"),
-        ("supervisor", "none", ChannelBroken, "1 results expected"),
-        ("supervisor", "text", ChannelBroken, "1 results expected"),
-        ("supervisor", "empty", ChannelBroken, "no result of a call"),
-        ("supervisor", "digits", ChannelBroken, "no result of a call"),
-        ("supervisor", "deep", ChannelBroken, "not JSON"),
+        ("a", "garbage", ChannelBroken, "magic"),
+        ("a", "gigabytes", ChannelBroken, "length"),
+        ("a", "half", ChannelBroken, "bytes of a frame"),
+        ("a", "flipped", ChannelBroken, "checksum"),
+        ("a", "later", ChannelBroken, "was asked last"),
+        ("a", "none", ChannelBroken, "1 results expected"),
+        ("a", "short", ChannelBroken, "no results of calls"),
+        ("a", "long", ChannelBroken, "8 bytes after the results"),
+        ("a", "overlong", ChannelBroken, "bytes expected"),
+        ("a", "silence", AgentStuck, "waits for another"),
+        ("a", "earlier", AgentStuck, "waits for another"),
+        ("", "nobody", ChannelBroken, "answer None"),
+        ("", "none", ChannelBroken, "1 results expected"),
+        ("", "long", ChannelBroken, "8 bytes after the results"),
+        ("", "text", ChannelBroken, "1 results expected"),
+        ("", "deep", ChannelBroken, "not JSON"),
     ],
 )
 def test_a_lie_is_the_guests_error(
@@ -180,9 +142,7 @@ def test_a_lie_is_the_guests_error(
     assert len(trouble.reason) < 1000
 
 
-@pytest.mark.parametrize(
-    ("who", "lie"), [("actor", "twice"), ("actor", "huge"), ("supervisor", "twice")]
-)
+@pytest.mark.parametrize(("who", "lie"), [("a", "twice"), ("a", "huge"), ("", "twice")])
 def test_what_is_no_lie_about_the_kernel_does_no_harm(guest: Machine, who: str, lie: str) -> None:
     (result,) = lied_to(guest, lie, who)
     assert result["errno"] == 0

@@ -10,50 +10,26 @@ from __future__ import annotations
 import os
 from errno import EBADF
 
-from vm import wire
 from vm.guest import engine, syscalls
-from vm.guest.port import HostGone, Port
+from vm.guest.port import Port
+from vm.guest.serving import BadCall, Reborn, Server
 
 TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from vm.guest.driver import Driver
-
-    #: What a call yields before the watched memory is looked at: value, errno, data.
-    Outcome = tuple[int, int, bytes | None]
+    from vm.guest.serving import Outcome
 
 
-class BadCall(Exception):
-    """The host asked for something that is no call; nothing was performed."""
-
-
-#: What ends a batch: a call that is none, and a task that failed (task.TaskLost).
-_NO_ANSWER = (
-    BadCall,
-    TypeError,
-    ValueError,
-    KeyError,
-    OverflowError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-)
-
-
-class _BecameChild(Exception):
-    """This process is the child of a fork: it leaves its parent's batch."""
-
-
-class Actor:
+class Actor(Server):
     """The process's own view of itself: its port, and its descriptors by slot."""
 
     def __init__(self, port: Port) -> None:
-        self._port = port
+        super().__init__(port)
         self._slots = engine.Slots()
         self._driver: Driver | None = None
-        self._forms: dict[str, Callable[..., Outcome]] = {
+        self._forms = {
             "fork": self._fork,
             "list": self._list,
             "status": self._status,
@@ -65,54 +41,31 @@ class Actor:
             "end_tasks": self._end_tasks,
         }
 
-    def serve(self) -> None:
-        """Answer requests until the host hangs up.
-
-        Raises HostGone, wire.FrameError, MemoryError.
-        """
-        self._begin()
+    def serve(self, event: int) -> None:
+        """Go on from an event until the host hangs up.  Raises as handle()."""
         while True:
-            event = engine.serve()
-            if event == engine.HOST_GONE:
-                raise HostGone
-            if event in engine.BROKEN:
-                raise wire.FrameError(engine.BROKEN[event], "not what a request is")
-            if event == engine.NO_MEMORY:
-                raise MemoryError
             try:
-                if event == engine.TOO_LONG:
-                    raise BadCall(f"the answer has no room in {wire.LIMIT} bytes")
-                if not engine.note(*self._perform(*engine.left())):
-                    raise MemoryError
-            except _BecameChild:
-                self._begin()
-            except _NO_ANSWER as error:
-                told = f"{type(error).__name__}: {error}"
-                self._port.send({"id": engine.drop(), "error": told})
+                self.handle(event)
+            except Reborn:
+                self.begin()
+            event = engine.serve()
 
-    def _begin(self) -> None:
-        self._port.send({"id": 0, "hello": os.getpid()})
-        engine.begin(self._port.fileno())
-
-    def _perform(self, kind: int, where: int, length: int, content: bytes) -> Outcome:
+    def perform(self, kind: int, where: int, length: int, content: bytes) -> Outcome:
         """A call that the engine leaves to us."""
         if kind == engine.PEEK:
-            return _peek(where, length)
+            data, errno = syscalls.load_own(where, length)
+            return (-1, errno, None) if errno else (length, 0, data)
         if kind == engine.POKE:
             return *syscalls.store_own(where, content), None
-        match wire.unpack(content.rstrip(b"\0")):
-            case {"call": [str(name), *rest]} if name in self._forms:
-                return self._forms[name](*rest)
-            case other:
-                raise BadCall(f"no such call: {other!r:.200}")
+        return super().perform(kind, where, length, content)
 
     def _fork(self, port: str) -> Outcome:
         pid, errno = syscalls.fork()
         if pid == 0:
             # Keep what a child keeps, the descriptors of the slots too, but not the parent's port.
             self._port.close()
-            self._port = Port(port)
-            raise _BecameChild
+            self._port = Port.named(port)
+            raise Reborn
         return pid, errno, None
 
     def _status(self, path: str) -> Outcome:
@@ -165,8 +118,3 @@ class Actor:
 
     def _end_tasks(self) -> Outcome:
         return self._driver.end() if self._driver else (0, 0, None)
-
-
-def _peek(where: int, length: int) -> Outcome:
-    data, errno = syscalls.load_own(where, length)
-    return (-1, errno, None) if errno else (length, 0, data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vm.guest.actor import BadCall
+from vm.guest.serving import BadCall
 
 TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import struct
 from errno import EBADF, EFAULT, EINVAL
 
 from vm.guest import syscalls
-from vm.guest.actor import BadCall
 from vm.guest.arguments import NoSlot, numbers
 from vm.guest.race import Track
+from vm.guest.serving import BadCall
 from vm.guest.task import CALL32, COUNT, MAILBOXES_FD, Mailboxes, Task, shares_descriptors
 
 TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from vm.guest.actor import Outcome
     from vm.guest.engine import Slots
+    from vm.guest.serving import Outcome
 
 _SYS_CLOSE = 3
 _SYS_OPENAT = 257

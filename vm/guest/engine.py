@@ -16,7 +16,7 @@ PERFORM, HOST_GONE, NO_MEMORY, TOO_LONG, *_BROKEN = range(9)
 #: Which part of a frame was wrong, by event.
 BROKEN = dict(zip(_BROKEN, ("magic", "length", "checksum", "payload", "order"), strict=True))
 #: Kinds of calls that it leaves to us.
-PEEK, POKE, OTHER = 1, 2, 9
+PEEK, POKE, SPAWN, OTHER = 1, 2, 11, 12
 _NO_DATA = (1 << 32) - 1
 _SLOTS = 65536
 
@@ -40,6 +40,7 @@ _library.engine_note.argtypes = [
     ctypes.c_uint32,
 ]
 _library.engine_note.restype = ctypes.c_bool
+_library.engine_know.restype = _library.engine_supervises.restype = ctypes.c_bool
 _left = _Left.in_dll(_library, "engine_left")
 _request = ctypes.c_uint64.in_dll(_library, "engine_request")
 _slots = (ctypes.c_int32 * _SLOTS).in_dll(_library, "engine_slots")
@@ -52,6 +53,35 @@ VERSION = ctypes.c_uint32.in_dll(_library, "engine_version").value
 def begin(port: int) -> None:
     """Serve a port, of which nothing was read yet, from now on."""
     _library.engine_begin(port)
+
+
+def supervise(woken: int, waker: int) -> None:
+    """Be the supervisor: ``woken`` and ``waker`` are the pipe that tells of SIGCHLD."""
+    _library.engine_supervise(woken, waker)
+
+
+def supervises() -> bool:
+    """Whether this process is the supervisor, and not an actor that was born."""
+    still: bool = _library.engine_supervises()
+    return still
+
+
+def be_born(device: str) -> None:
+    """Be an actor, in a child of the supervisor's; serve() is to come next."""
+    _library.engine_be_born(device.encode())
+    _library.engine_drop()
+
+
+def know(name: str, device: str) -> bool:
+    """Remember the device of a port, for actors to be; False without room for it."""
+    known: bool = _library.engine_know(name.encode(), device.encode())
+    return known
+
+
+def port() -> int:
+    """The descriptor of the port that is served: an actor that was born has another."""
+    descriptor: int = _library.engine_port()
+    return descriptor
 
 
 def serve() -> int:

@@ -57,7 +57,7 @@ def main(directory: str, port_name: str) -> None:
 
     mount_all(directory)
     try:
-        Supervisor(Port(port_name)).serve()
+        Supervisor(Port.named(port_name)).serve()
     except HostGone:
         pass
     except wire.FrameError as error:

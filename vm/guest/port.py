@@ -11,7 +11,6 @@ PORTS = "/sys/class/virtio-ports"
 #: The devices that were found, by the names of their ports; who is forked need not search again.
 _found: dict[str, str] = {}
 _SECONDS = 10.0
-_CHUNK = 65536
 
 
 class PortMissing(Exception):
@@ -23,12 +22,15 @@ class HostGone(Exception):
 
 
 class Port:
-    """An open port: whole frames in and out."""
+    """An open port: messages go out of it.  What comes in is the engine's."""
 
-    def __init__(self, name: str) -> None:
-        self._descriptor = os.open(find(name), os.O_RDWR | os.O_CLOEXEC)
-        self._decoder = wire.Decoder()
-        self._last = 0
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @classmethod
+    def named(cls, name: str) -> Port:
+        """The port of a name.  Raises PortMissing, OSError."""
+        return cls(os.open(find(name), os.O_RDWR | os.O_CLOEXEC))
 
     def fileno(self) -> int:
         """For poll."""
@@ -44,28 +46,6 @@ class Port:
         while rest:
             rest = rest[os.write(self._descriptor, rest) :]
 
-    def receive(self) -> dict[str, object]:
-        """Wait for one message.  Raises HostGone, wire.FrameError.
-
-        What came before comes no more: a request that is performed twice changes the kernel.
-        """
-        while (payload := self._decoder.take()) is None:
-            data = os.read(self._descriptor, _CHUNK)
-            if not data:
-                raise HostGone
-            self._decoder.feed(data)
-        message = wire.unpack(payload)
-        number = message.get("id")
-        if not isinstance(number, int) or number <= self._last:
-            raise wire.FrameError("order", f"request {number!r} after {self._last}")
-        self._last = number
-        return message
-
-    @property
-    def more(self) -> bool:
-        """Whether bytes beyond the last message are here already."""
-        return self._decoder.pending > 0
-
 
 def find(name: str) -> str:
     """The device of a port, by its name in sysfs (there is no udev).  Raises PortMissing."""
@@ -80,11 +60,15 @@ def find(name: str) -> str:
     return _found[name]
 
 
-def allow_everybody() -> None:
-    """Let actors that are no longer root open the ports of their children."""
+def allow_everybody() -> dict[str, str]:
+    """Let actors that are no longer root open the ports of their children.
+
+    The devices of all ports there are, by their names.
+    """
     _search()
     for device in _found.values():
         os.chmod(device, 0o666)
+    return _found
 
 
 def _search() -> None:

@@ -6,8 +6,8 @@ of its own.  Both of these are for one pass alone, and so is a system call that 
 
 from __future__ import annotations
 
-from vm.guest.actor import BadCall
 from vm.guest.arguments import NoSlot, numbers
+from vm.guest.serving import BadCall
 from vm.guest.task import ADD, RACE_SECONDS, SYS_CLONE, SYS_EXIT, SYS_EXIT_GROUP
 
 TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here

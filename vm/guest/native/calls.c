@@ -31,12 +31,12 @@ EXPORTED struct {
 	const uint8_t *bytes;
 } engine_left;
 
-/* A path, which ends with a null byte and the request's part. */
-static const char *take_path(struct rest *from)
+/* A path or a name, which ends with a null byte and is the last of a call. */
+static const char *take_text(struct rest *from)
 {
-	const char *path = (const char *)from->bytes;
+	const char *text = (const char *)from->bytes;
 
-	return memchr(path, 0, from->length) ? path : NULL;
+	return memchr(text, 0, from->length) ? text : NULL;
 }
 
 static void keep(size_t slot, int32_t descriptor)
@@ -44,16 +44,6 @@ static void keep(size_t slot, int32_t descriptor)
 	engine_slots[slot] = descriptor + 1;
 	if (engine_slots_end <= slot)
 		engine_slots_end = (uint32_t)slot + 1;
-}
-
-static struct result answered(int64_t value)
-{
-	return (struct result){ value, value == -1 ? (uint32_t)errno : 0, NO_DATA };
-}
-
-static struct result refused(int error)
-{
-	return (struct result){ -1, (uint32_t)error, NO_DATA };
 }
 
 static enum progress perform_syscall(struct rest body, struct result *result)
@@ -124,8 +114,8 @@ static struct result transferred(int64_t value, uint64_t length)
 	return answered(value);
 }
 
-/* Under the protections that a load would meet, unlike /proc/self/mem. */
-static struct result peek(uint64_t where, uint64_t length)
+/* Under the protections that a load would meet, unlike /proc/PID/mem. */
+static struct result peek(pid_t pid, uint64_t where, uint64_t length)
 {
 	struct iovec remote = { (void *)where, length }, local = { NULL, length };
 	struct result result;
@@ -133,7 +123,7 @@ static struct result peek(uint64_t where, uint64_t length)
 	local.iov_base = length <= FRAME_LIMIT ? reserve(&out, aligned(length)) : NULL;
 	if (!local.iov_base)
 		return refused(ENOMEM);
-	result = transferred(process_vm_readv(getpid(), &local, 1, &remote, 1, 0), length);
+	result = transferred(process_vm_readv(pid, &local, 1, &remote, 1, 0), length);
 	if (!result.error)
 		result.length = (uint32_t)length;
 	return result;
@@ -224,7 +214,7 @@ static enum progress leave(enum call_kind kind, uint64_t where, uint64_t length,
 /* What process_vm_readv() and process_vm_writev() do not reach may be no ordinary memory. */
 static enum progress perform_peek(uint64_t where, uint64_t length, struct result *result)
 {
-	*result = peek(where, length);
+	*result = peek(getpid(), where, length);
 	return result->error == EFAULT ? leave(PEEK, where, length, NULL) : DONE;
 }
 
@@ -250,7 +240,7 @@ static enum progress perform_descriptor(enum call_kind kind, const struct place 
 		number = *slot - 1;
 		return perform_poke(place->where, &number, sizeof(number), result);
 	}
-	*result = peek(place->where, sizeof(number));
+	*result = peek(getpid(), place->where, sizeof(number));
 	if (!result->error) {
 		memcpy(&number, out.bytes + out.used, sizeof(number));
 		keep(place->length, number);
@@ -263,7 +253,7 @@ static enum progress perform_file(enum call_kind kind, struct rest body, struct 
 {
 	const struct file *file = take(&body, sizeof(*file));
 	const void *bytes = file ? take(&body, file->length) : NULL;
-	const char *path = bytes ? take_path(&body) : NULL;
+	const char *path = bytes ? take_text(&body) : NULL;
 	static uint64_t number;
 	char pid[NUMBER_LIMIT];
 
@@ -290,7 +280,11 @@ static enum progress perform_file(enum call_kind kind, struct rest body, struct 
 
 enum progress perform(enum call_kind kind, struct rest body, struct result *result)
 {
+	const struct process *process;
 	const struct place *place;
+	const struct watch *watch;
+	enum progress progress;
+	const char *name;
 	const void *bytes;
 
 	switch (kind) {
@@ -315,6 +309,24 @@ enum progress perform(enum call_kind kind, struct rest body, struct result *resu
 	case SPILL_PID:
 	case NUMBER:
 		return perform_file(kind, body, result);
+	case LOOK:
+		watch = take(&body, sizeof(*watch));
+		if (!watch)
+			return BAD;
+		*result = peek((pid_t)watch->pid, watch->where, watch->length);
+		return DONE;
+	case KILL:
+		process = take(&body, sizeof(*process));
+		if (!process)
+			return BAD;
+		*result = end_process((pid_t)process->pid, (int)process->signal);
+		return DONE;
+	case SPAWN:
+		name = take_text(&body);
+		if (!name)
+			return BAD;
+		progress = spawn(name, result);
+		return progress == LEFT ? leave(SPAWN, 0, strlen(name), name) : progress;
 	case OTHER:
 		return leave(OTHER, 0, body.length, body.bytes);
 	}

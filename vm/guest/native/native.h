@@ -11,9 +11,11 @@
 #ifndef NATIVE_H
 #define NATIVE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -24,7 +26,21 @@
 #define REPLY_MAGIC 0x594c5052u
 #define NO_DATA UINT32_MAX
 #define SLOTS 65536
-enum call_kind { SYS, PEEK, POKE, PUT_FD, TAKE_FD, SLURP, SPILL, SPILL_PID, NUMBER, OTHER };
+enum call_kind {
+	SYS,
+	PEEK,
+	POKE,
+	PUT_FD,
+	TAKE_FD,
+	SLURP,
+	SPILL,
+	SPILL_PID,
+	NUMBER,
+	LOOK,
+	KILL,
+	SPAWN,
+	OTHER,
+};
 enum call_flag { UNSEEN = 1 };
 enum argument_kind { PLAIN, DESCRIPTOR, IN, OUT };
 enum look { SEEN, UNREADABLE, NOT_LOOKED_AT, GONE };
@@ -42,8 +58,8 @@ enum event {
 	BAD_ORDER,
 };
 
-/* How far a call is: LEFT is for somebody else to perform, BAD is none. */
-enum progress { DONE, LEFT, BAD };
+/* How far a call is: LEFT is for somebody else, BAD is none, and of BORN we are the answer. */
+enum progress { DONE, LEFT, BAD, LOST, BORN };
 
 /* Where a frame begins in a buffer, and its payload: that is aligned. */
 #define FRAME_AT 4
@@ -82,6 +98,10 @@ struct argument {
 
 struct place {
 	uint64_t where, length; /* or, in the place of the length, a slot */
+};
+
+struct process {
+	uint64_t pid, signal;
 };
 
 struct file {
@@ -123,9 +143,31 @@ static inline size_t aligned(size_t length)
 
 uint8_t *reserve(struct buffer *buffer, size_t more);
 void *take(struct rest *from, size_t length);
+static inline struct result answered(int64_t value)
+{
+	return (struct result){ value, value == -1 ? (uint32_t)errno : 0, NO_DATA };
+}
+
+static inline struct result refused(int error)
+{
+	return (struct result){ -1, (uint32_t)error, NO_DATA };
+}
+
+/* port.c */
 void open_port(int descriptor);
+int port_descriptor(void);
+bool send_text(const char *text);
 enum event receive(void);
 bool send_reply(void);
+
+/* calls.c */
 enum progress perform(enum call_kind kind, struct rest body, struct result *result);
+
+/* children.c */
+EXPORTED bool engine_supervises(void);
+EXPORTED void engine_be_born(const char *device);
+bool wait_for_port(void);
+struct result end_process(pid_t pid, int signal);
+enum progress spawn(const char *name, struct result *result);
 
 #endif

@@ -89,15 +89,20 @@ void open_port(int descriptor)
 	frame_end = 0;
 }
 
-/* Write the reply that `out` holds behind the room for its frame; whether the host is there. */
-bool send_reply(void)
+int port_descriptor(void)
 {
-	uint8_t *next = out.bytes + FRAME_AT, *end = out.bytes + out.used;
-	uint32_t length = (uint32_t)(out.used - PAYLOAD_AT);
+	return port;
+}
+
+/* Give the payload that is in a buffer its frame, and write it; whether the host is there. */
+static bool send_frame(uint8_t *bytes, size_t used)
+{
+	uint8_t *next = bytes + FRAME_AT, *end = bytes + used;
+	uint32_t length = (uint32_t)(used - PAYLOAD_AT);
 	struct frame frame = {
 		.magic = FRAME_MAGIC,
 		.length = htonl(length),
-		.checksum = htonl(checksum(out.bytes + PAYLOAD_AT, length)),
+		.checksum = htonl(checksum(bytes + PAYLOAD_AT, length)),
 	};
 
 	memcpy(next, &frame, sizeof(frame));
@@ -110,6 +115,23 @@ bool send_reply(void)
 			return false;
 	}
 	return true;
+}
+
+bool send_reply(void)
+{
+	return send_frame(out.bytes, out.used);
+}
+
+/* A short message, JSON as those of others are. */
+bool send_text(const char *text)
+{
+	uint8_t bytes[128];
+	size_t length = strlen(text);
+
+	if (PAYLOAD_AT + length > sizeof(bytes))
+		return false;
+	memcpy(bytes + PAYLOAD_AT, text, length);
+	return send_frame(bytes, PAYLOAD_AT + length);
 }
 
 static bool begin_reply(uint32_t results)
@@ -143,6 +165,8 @@ static enum event await(size_t length)
 
 		if (!bytes)
 			return NO_MEMORY;
+		if (engine_supervises() && !wait_for_port())
+			return HOST_GONE;
 		got = read(port, bytes, in.room - in.used);
 		if (got > 0)
 			in.used += (size_t)got;

@@ -107,6 +107,35 @@ EXPORTED void engine_drop(void)
 	performing = false;
 }
 
+/* The calls of a request that are left; DONE when all were performed. */
+static enum progress perform_all(void)
+{
+	while (calls_left) {
+		const struct call *call = take(&rest, sizeof(*call));
+		enum progress progress;
+		struct rest body;
+		struct result result;
+
+		if (!call)
+			return BAD;
+		body.length = call->size;
+		body.bytes = take(&rest, call->size);
+		if (!body.bytes)
+			return BAD;
+		if (!reserve(&out, sizeof(result)))
+			return LOST;
+		out.used += sizeof(result);
+		unseen = call->flags & UNSEEN;
+		calls_left--;
+		progress = perform(call->kind, body, &result);
+		if (progress)
+			return progress;
+		if (!note(&result))
+			return LOST;
+	}
+	return DONE;
+}
+
 /* Serve until there is something for somebody else to do, or to know. */
 EXPORTED enum event engine_serve(void)
 {
@@ -116,36 +145,22 @@ EXPORTED enum event engine_serve(void)
 		if (event)
 			return event;
 		performing = true;
-		while (calls_left) {
-			const struct call *call = take(&rest, sizeof(*call));
-			struct rest body;
-			struct result result;
-
-			if (!call)
-				return BAD_PAYLOAD;
-			body.length = call->size;
-			body.bytes = take(&rest, call->size);
-			if (!body.bytes)
-				return BAD_PAYLOAD;
-			if (!reserve(&out, sizeof(struct result)))
-				return NO_MEMORY;
-			out.used += sizeof(struct result);
-			unseen = call->flags & UNSEEN;
-			calls_left--;
-			switch (perform(call->kind, body, &result)) {
-			case BAD:
-				return BAD_PAYLOAD;
-			case LEFT:
-				return PERFORM;
-			case DONE:
-				if (!note(&result))
-					return NO_MEMORY;
-			}
+		switch (perform_all()) {
+		case LEFT:
+			return PERFORM;
+		case BAD:
+			return BAD_PAYLOAD;
+		case LOST:
+			return NO_MEMORY;
+		case BORN:
+			performing = false;
+			break;
+		case DONE:
+			performing = false;
+			if (out.used - PAYLOAD_AT > FRAME_LIMIT)
+				return TOO_LONG;
+			if (!send_reply())
+				return HOST_GONE;
 		}
-		performing = false;
-		if (out.used - PAYLOAD_AT > FRAME_LIMIT)
-			return TOO_LONG;
-		if (!send_reply())
-			return HOST_GONE;
 	}
 }

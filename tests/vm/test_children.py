@@ -1,0 +1,174 @@
+"""The supervisor's children, on this machine: terminals stand in for the ports of a guest."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+import tty
+from collections.abc import Iterator
+from pathlib import Path
+from socket import socketpair
+from typing import Any
+
+import pytest
+
+from vm import guest_code
+from vm.agent import Agent
+from vm.channel import Channel
+from vm.deadline import Deadline
+from vm.errors import ActorDied, CallRefused
+
+ROOT = Path(__file__).parents[2]
+_SUPERVISOR = """
+import sys
+from vm.guest import port, supervisor
+port._SECONDS = 0
+port._found = dict([word.split("=") for word in sys.argv[1:]])
+supervisor.allow_everybody = lambda: {"p1": port._found["p1"]}
+supervisor.Supervisor(port.Port(0)).serve()
+"""
+SECONDS = 30
+GETPID = ["sys", 39, [], None]
+
+
+class _Terminal:
+    """The host's end of a port."""
+
+    def __init__(self) -> None:
+        self.descriptor, self.theirs = pty.openpty()
+        tty.setraw(self.theirs)
+
+    def setblocking(self, flag: bool) -> None:
+        os.set_blocking(self.descriptor, flag)
+
+    def fileno(self) -> int:
+        return self.descriptor
+
+    def send(self, data: bytes) -> int:
+        return os.write(self.descriptor, data)
+
+    def recv(self, size: int) -> bytes:
+        return os.read(self.descriptor, size)
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+        os.close(self.theirs)
+
+
+class Host:
+    """An agent of three actors' ports: one is announced later, and one not at all."""
+
+    def __init__(self) -> None:
+        guest_code.compile_agent()
+        ours, theirs = socketpair()
+        self.terminals = [_Terminal() for _ in range(3)]
+        devices = [f"p{n}={os.ttyname(each.theirs)}" for n, each in enumerate(self.terminals, 1)]
+        self.supervisor = subprocess.Popen(
+            [sys.executable, "-c", _SUPERVISOR, *devices[:2]],
+            stdin=theirs.fileno(),
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={"PYTHONPATH": str(ROOT)},
+        )
+        theirs.close()
+        ports: list[Any] = [ours, *self.terminals]
+        self.agent = Agent([Channel(each) for each in ports], ["p0", "p1", "p2", "p3"])
+        self.agent.hello(self.limit())
+
+    def limit(self) -> Deadline:
+        return Deadline(SECONDS, "answer")
+
+    def ask(self, actor: str, *calls: Any) -> list[dict[str, Any]]:
+        return self.agent.call(actor, calls, (), self.limit())
+
+    def close(self) -> None:
+        self.agent.close()
+        # Where there is no machine to power off it ends with an error.
+        self.supervisor.communicate(timeout=SECONDS)
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    host = Host()
+    yield host
+    host.close()
+    assert host.supervisor.returncode == 1
+
+
+def test_an_actor_is_started_serves_and_is_killed(host: Host) -> None:
+    (spawned,) = host.ask("", ["spawn", "a"])
+    (pid,) = host.ask("a", GETPID)
+    assert pid["value"] == spawned["value"] != host.supervisor.pid
+    (killed,) = host.ask("", ["kill", "a", signal.SIGKILL])
+    assert (killed["value"], killed["errno"]) == (signal.SIGKILL, 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid["value"], 0)
+
+
+def test_an_actor_does_what_the_engine_leaves_to_python(host: Host, tmp_path: Path) -> None:
+    (tmp_path / "name").touch()
+    host.ask("", ["spawn", "a"])
+    listed, *_ = host.ask("a", ["list", str(tmp_path)])
+    assert bytes.fromhex(listed["data"]) == b"name\n"
+    with pytest.raises(CallRefused, match="no such call"):
+        host.ask("a", ["nothing"])
+
+
+def test_an_actor_holds_nothing_of_the_supervisors(host: Host) -> None:
+    host.ask("", ["spawn", "a"])
+    (pid,) = host.ask("a", GETPID)
+    descriptors = Path(f"/proc/{pid['value']}/fd").iterdir()
+    held = {str(each.readlink()) for each in descriptors}
+    assert os.ttyname(host.terminals[0].theirs) in held
+    assert not any(name.startswith("socket:") for name in held)
+
+
+def test_the_end_of_an_actor_is_told(host: Host) -> None:
+    host.ask("", ["spawn", "a"])
+    (pid,) = host.ask("a", GETPID)
+    with pytest.raises(ActorDied, match="SIGSEGV"):
+        host.ask("a", ["sys", 62, [pid["value"], signal.SIGSEGV], None])
+    host.ask("", ["spawn", "b"])
+    assert host.ask("b", ["exit", 3])[0]["value"] == 0
+
+
+def test_an_actor_of_a_port_that_came_later(host: Host) -> None:
+    host.ask("", ["spawn", "a"])
+    (spawned,) = host.ask("", ["spawn", "b"])
+    assert host.ask("b", GETPID)[0]["value"] == spawned["value"]
+    with pytest.raises(CallRefused, match="no virtio port named 'p3'"):
+        host.ask("", ["spawn", "c"])
+    assert host.ask("", ["ping"])[0]["value"] == host.supervisor.pid
+
+
+def test_what_cannot_be_killed(host: Host) -> None:
+    host.ask("", ["spawn", "a"])
+    (refused,) = host.ask("", ["kill", "a", 99])
+    assert refused["errno"] == errno.EINVAL
+    (pid,) = host.ask("a", GETPID)
+    os.kill(pid["value"], signal.SIGKILL)
+    time.sleep(0.1)
+    (gone,) = host.ask("", ["look", pid["value"], 4096, 1])
+    assert gone["errno"] == errno.ESRCH
+
+
+def test_memory_of_others_is_looked_at(host: Host) -> None:
+    host.ask("", ["spawn", "a"])
+    (where,) = host.ask("a", ["sys", 9, [0, 4096, 3, 0x22, -1, 0], None])
+    host.ask("a", ["poke", where["value"], "abcd"])
+    (pid,) = host.ask("a", GETPID)
+    seen, missing = host.ask(
+        "", ["look", pid["value"], where["value"], 2], ["look", pid["value"], 16, 2]
+    )
+    assert (seen["data"], missing["errno"]) == ("abcd", errno.EFAULT)
+
+
+def test_the_guest_tells_about_itself(host: Host) -> None:
+    (told,) = host.ask("", ["info"])
+    assert b'"release"' in bytes.fromhex(told["data"])
