@@ -10,7 +10,7 @@ from vm import packing, wire
 
 _NAMES = (
     *("sys", "peek", "poke", "put_fd", "take_fd", "slurp", "spill", "spill_pid", "number"),
-    *("look", "kill", "spawn"),
+    *("list", "status", "look", "kill", "spawn"),
 )
 _NUMBERS = {"look": "<3Q", "kill": "<QQ"}
 _LOOKS = {None: 1, packing.NOT_LOOKED_AT: 2, packing.GONE: 3}

@@ -36,7 +36,7 @@ _TWO = struct.Struct("<QQ")
 _REPLY = struct.Struct("<4sIQ")
 _RESULT = struct.Struct("<qII")
 _SYS, _PEEK, _POKE, _PUT_FD, _TAKE_FD, _SLURP, _SPILL, _SPILL_PID, _NUMBER = range(9)
-_LOOK, _KILL, _SPAWN, _OTHER = range(9, 13)
+_LIST, _STATUS, _LOOK, _KILL, _SPAWN, _OTHER = range(9, 15)
 _GETPID = 39
 _SEEN_LATER = 1
 _PLAIN, _DESCRIPTOR, _IN, _OUT = range(4)
@@ -176,6 +176,14 @@ def _number(path: str, where: int) -> tuple[int, bytes]:
     return _NUMBER, _TWO.pack(where & _MASK, 0) + _path(path)
 
 
+def _list(path: str) -> tuple[int, bytes]:
+    return _LIST, _TWO.pack(0, 0) + _path(path)
+
+
+def _status(path: str) -> tuple[int, bytes]:
+    return _STATUS, _TWO.pack(0, 0) + _path(path)
+
+
 def _look(pid: int, where: int, length: int) -> tuple[int, bytes]:
     return _LOOK, _PLACE.pack(pid, where & _MASK, _length(length))
 
@@ -208,6 +216,8 @@ _PACKERS: dict[str, Callable[..., tuple[int, bytes]]] = {
     "spill": _spill,
     "spill_pid": _spill_pid,
     "number": _number,
+    "list": _list,
+    "status": _status,
     "look": _look,
     "kill": _kill,
     "spawn": _spawn,

@@ -292,20 +292,36 @@ def test_many_places_are_watched(host: Host) -> None:
     assert seen["watch"] == ["00"] * 1499 + ["99"]
 
 
-def test_what_others_perform_is_answered_in_its_place(host: Host, tmp_path: Path) -> None:
-    (tmp_path / "name").touch()
-    pid, names, mode, again = host.ask(
-        ["sys", GETPID, [], None],
-        ["list", str(tmp_path)],
-        ["status", str(tmp_path / "missing")],
-        ["sys", GETPID, [], None],
+def test_names_and_modes(host: Host, tmp_path: Path) -> None:
+    (tmp_path / "directory").mkdir(mode=0o700)
+    for name in ("a b", "n" * 255):
+        (tmp_path / "directory" / name).touch()
+    path = str(tmp_path / "directory")
+    names, missing, file, mode, none = plain(
+        host.ask(
+            ["list", path],
+            ["list", f"{path}/missing"],
+            ["list", f"{path}/a b"],
+            ["status", path],
+            ["status", f"{path}/missing"],
+        )
+    )
+    assert sorted((names[2] or b"").split(b"\n")) == [b"", b"a b", b"n" * 255]
+    assert missing[1] == none[1] == errno.ENOENT
+    assert file[1] == errno.ENOTDIR
+    assert mode[2] == f"40700 {os.getuid()}:{os.getgid()}".encode()
+
+
+def test_what_others_perform_is_answered_in_its_place(host: Host) -> None:
+    pid, ended, again = host.ask(
+        ["sys", GETPID, [], None], ["end_tasks"], ["sys", GETPID, [], None]
     )
     assert pid == again
-    assert plain([names, mode]) == [(5, 0, b"name\n"), (-1, errno.ENOENT, None)]
+    assert plain([ended]) == [(0, 0, None)]
 
 
 def test_a_call_that_is_none_is_refused_and_all_goes_on(host: Host) -> None:
-    for call in (["nothing"], ["list"], ["via", "a/1", ["tid"]], ["race", []]):
+    for call in (["nothing"], ["end_tasks", 1], ["via", "a/1", ["tid"]], ["race", []]):
         host.end.sendall(host.request(["sys", GETPID, [], None], call, ["exit", 1]))
         assert "error" in wire.unpack(host.hear())
     assert host.ask(["sys", GETPID, [], None])[0]["value"] == host.actor.pid

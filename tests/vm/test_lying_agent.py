@@ -26,7 +26,7 @@ ANSWER_SECONDS = 2.0
 PATIENCE = 60.0
 PING = ["sys", 39, [], None]
 
-# Of whoever serves the answer to "list" is what it names.
+# Of whoever serves the answer to "lie" is what it names.
 LIAR = """
 
 import struct
@@ -70,7 +70,7 @@ def _lie(self, path):
 
 
 def _handle(self, event):
-    self._forms["list"] = lambda path: _lie(self, path)
+    self._forms["lie"] = lambda path: _lie(self, path)
     with suppress(_Lied):
         return _honest(self, event)
 
@@ -105,7 +105,7 @@ def lied_to(guest: Machine, lie: str, who: str) -> list[dict[str, Any]]:
     """Ask somebody whose answer is the lie, an actor that is new."""
     guest.call("", [["reset"]])
     guest.call("", [["spawn", "a"]])
-    return guest.call(who, [["list", lie]], deadline=Deadline(ANSWER_SECONDS, "answer"))
+    return guest.call(who, [["lie", lie]], deadline=Deadline(ANSWER_SECONDS, "answer"))
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,6 @@ class Actor(Server):
         self._driver: Driver | None = None
         self._forms = {
             "fork": self._fork,
-            "list": self._list,
-            "status": self._status,
             "submit": self._submit,
             "exit": self._exit,
             "task": self._task,
@@ -76,14 +74,6 @@ class Actor(Server):
             return -1, error.errno or 0, None
         text = f"{found.st_mode:o} {found.st_uid}:{found.st_gid}".encode()
         return len(text), 0, text
-
-    def _list(self, path: str) -> Outcome:
-        """The names in a directory, a line each."""
-        try:
-            names = b"".join(os.fsencode(name) + b"\n" for name in os.listdir(path))
-        except OSError as error:
-            return -1, error.errno or 0, None
-        return len(names), 0, names
 
     def _submit(self, slot: int, where: int, count: int, offset: int, vector: bool) -> Outcome:
         """Write through io_uring; what its completion says."""

@@ -16,7 +16,7 @@ PERFORM, HOST_GONE, NO_MEMORY, TOO_LONG, *_BROKEN = range(9)
 #: Which part of a frame was wrong, by event.
 BROKEN = dict(zip(_BROKEN, ("magic", "length", "checksum", "payload", "order"), strict=True))
 #: Kinds of calls that it leaves to us.
-PEEK, POKE, SPAWN, OTHER = 1, 2, 11, 12
+PEEK, POKE, SPAWN, OTHER = 1, 2, 13, 14
 _NO_DATA = (1 << 32) - 1
 _SLOTS = 65536
 

@@ -4,10 +4,12 @@
 #define _GNU_SOURCE
 #include "native.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -19,6 +21,8 @@
 #define MUCH ((size_t)1 << 16)
 /* Digits of a number of 64 bits, with a sign and a newline, and to spare. */
 #define NUMBER_LIMIT 32
+/* A mode and two numbers of 32 bits. */
+#define STATUS_LIMIT 64
 #define MOST_ARGUMENTS 6
 
 /* Descriptors, each with 1 added: memory is zero at first. */
@@ -201,6 +205,55 @@ static struct result number_in(const char *path, uint64_t *number)
 	return (struct result){ 0, 0, NO_DATA };
 }
 
+/* The names in a directory, a line each. */
+static struct result list(const char *path)
+{
+	DIR *directory = opendir(path);
+	const struct dirent *entry;
+	size_t used = out.used;
+	struct result result;
+
+	if (!directory)
+		return refused(errno);
+	while (errno = 0, entry = readdir(directory)) {
+		size_t length = strlen(entry->d_name);
+		uint8_t *line;
+
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		line = reserve(&out, length + 1);
+		if (!line) {
+			errno = ENOMEM;
+			break;
+		}
+		memcpy(line, entry->d_name, length);
+		line[length] = '\n';
+		out.used += length + 1;
+	}
+	result = (struct result){ (int64_t)(out.used - used), 0, (uint32_t)(out.used - used) };
+	if (errno)
+		result = refused(errno);
+	closedir(directory);
+	out.used = used;
+	return result;
+}
+
+/* Mode, owner and group of a path, as text. */
+static struct result status(const char *path)
+{
+	char *text = (char *)reserve(&out, STATUS_LIMIT);
+	struct stat found;
+	int length;
+
+	if (!text)
+		return refused(ENOMEM);
+	if (stat(path, &found))
+		return refused(errno);
+	length =
+		snprintf(text, STATUS_LIMIT, "%o %u:%u", found.st_mode, found.st_uid, found.st_gid);
+	return (struct result){ length, 0, (uint32_t)length };
+}
+
 /* Somebody else has to perform it. */
 static enum progress leave(enum call_kind kind, uint64_t where, uint64_t length, const void *bytes)
 {
@@ -263,6 +316,12 @@ static enum progress perform_file(enum call_kind kind, struct rest body, struct 
 	case SLURP:
 		*result = slurp(path, file->flags);
 		return DONE;
+	case LIST:
+		*result = list(path);
+		return DONE;
+	case STATUS:
+		*result = status(path);
+		return DONE;
 	case SPILL:
 		*result = spill(path, bytes, file->length, file->flags);
 		return DONE;
@@ -308,6 +367,8 @@ enum progress perform(enum call_kind kind, struct rest body, struct result *resu
 	case SPILL:
 	case SPILL_PID:
 	case NUMBER:
+	case LIST:
+	case STATUS:
 		return perform_file(kind, body, result);
 	case LOOK:
 		watch = take(&body, sizeof(*watch));

@@ -36,6 +36,8 @@ enum call_kind {
 	SPILL,
 	SPILL_PID,
 	NUMBER,
+	LIST,
+	STATUS,
 	LOOK,
 	KILL,
 	SPAWN,
