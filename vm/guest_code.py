@@ -5,12 +5,12 @@ from __future__ import annotations
 import compileall
 import os
 import subprocess
-import tempfile
 from pathlib import Path
 
 from vm.errors import HostTrouble
 from vm.guest import LIBRARY
 from vm.guest.version import NATIVE, native_version
+from vm.scratch import scratch
 
 _VM = Path(__file__).parent
 _LIBRARY = _VM / "guest" / LIBRARY
@@ -37,25 +37,25 @@ def compile_agent() -> None:
 
 
 def _compile_native() -> None:
-    """As byte-code is, the library is that of its sources when it has their time."""
-    sources = sorted((_VM / NATIVE).iterdir())
-    stamp = max(source.stat().st_mtime_ns for source in sources)
-    if _LIBRARY.is_file() and _LIBRARY.stat().st_mtime_ns == stamp:
+    """The library's time is made of its sources' checksum: it is theirs while that is so."""
+    version = native_version()
+    # Some file systems end in 2038.
+    time = version >> 1
+    if _LIBRARY.is_file() and int(_LIBRARY.stat().st_mtime) == time:
         return
-    code = [str(source) for source in sources if source.suffix == ".c"]
+    code = [str(source) for source in sorted((_VM / NATIVE).glob("*.c"))]
     try:
         _LIBRARY.parent.mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=_LIBRARY.parent) as scratch:
-            made = Path(scratch) / _LIBRARY.name
-            version = f"-DVERSION={native_version()}u"
+        with scratch(_LIBRARY.parent) as directory:
+            made = directory / _LIBRARY.name
             subprocess.run(
-                ["gcc", *_FLAGS, version, "-o", str(made), *code],
+                ["gcc", *_FLAGS, f"-DVERSION={version}u", "-o", str(made), *code],
                 capture_output=True,
                 text=True,
                 check=True,
                 timeout=_COMPILING_SECONDS,
             )
-            os.utime(made, ns=(stamp, stamp))
+            os.utime(made, (time, time))
             made.replace(_LIBRARY)
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stderr", None) or str(error)).strip()

@@ -1,0 +1,62 @@
+"""What is compiled for the guest, and when; and what is said where it cannot be."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from vm import guest_code
+from vm.guest import version
+from vm.guest_code import NotCompiled, compile_agent
+
+LIBRARY = "guest/__pycache__/engine.so"
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the package, of which nothing is compiled."""
+    copy = tmp_path / "vm"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(guest_code.__file__).parent, copy, ignore=ignored)
+    monkeypatch.setattr(guest_code, "_VM", copy)
+    monkeypatch.setattr(guest_code, "_LIBRARY", copy / LIBRARY)
+    monkeypatch.setattr(version, "_VM", str(copy))
+    return copy
+
+
+def test_what_is_compiled_is_compiled_once(package: Path) -> None:
+    compile_agent()
+    made = (package / LIBRARY).stat()
+    compile_agent()
+    assert (package / LIBRARY).stat().st_ino == made.st_ino
+    assert not list((package / LIBRARY).parent.glob("uevt-scratch-*"))
+
+
+@pytest.mark.parametrize("name", ["calls.c", "native.h"])
+def test_a_change_is_compiled(package: Path, name: str) -> None:
+    compile_agent()
+    made = (package / LIBRARY).stat()
+    changed = package / "guest" / "native" / name
+    changed.write_text(changed.read_text() + "\n")
+    # Whatever its time is.
+    os.utime(changed, (0, 0))
+    compile_agent()
+    assert (package / LIBRARY).stat().st_ino != made.st_ino
+
+
+def test_a_host_without_a_compiler(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(NotCompiled, match=r"native could not be compiled.*gcc") as caught:
+        compile_agent()
+    assert "install gcc" in caught.value.mend
+    assert not (package / LIBRARY).exists()
+
+
+def test_sources_that_do_not_compile(package: Path) -> None:
+    (package / "guest" / "native" / "calls.c").write_text("int main(void) { return nothing; }\n")
+    with pytest.raises(NotCompiled, match="nothing"):
+        compile_agent()
+    assert [each.name for each in (package / LIBRARY).parent.glob("*engine*.so")] == []
