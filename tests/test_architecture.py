@@ -23,7 +23,7 @@ BELOW_PLUGIN = (
     BELOW_CASES
     | JUDGING
     | {"conformance.cases", "conformance.leftovers", "conformance.measured"}
-    | {"conformance.attempt", "conformance.runner"}
+    | {"conformance.attempt", "conformance.keeper", "conformance.runner"}
     | RUN_AND_BELOW
     | REPORTS
     | {"conformance.facilities", "conformance.surroundings"}
@@ -48,11 +48,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.attempt": BELOW_CASES
     | {"conformance.cases", "conformance.measured", "conformance.outcome"},
     "conformance.usermodules": BELOW_CASES | {"conformance.attempt", "conformance.outcome"},
+    "conformance.keeper": BELOW_CASES
+    | {"conformance.cases", "conformance.leftovers", "conformance.outcome"}
+    | {"conformance.attempt", "conformance.facilities", "conformance.surroundings"}
+    | {"conformance.usermodules"},
     "conformance.runner": BELOW_CASES
     | JUDGING
-    | {"conformance.cases", "conformance.leftovers", "conformance.measured"}
-    | {"conformance.attempt", "conformance.facilities", "conformance.surroundings"}
-    | {"conformance.usermodules", "conformance.complaints"},
+    | {"conformance.cases", "conformance.measured", "conformance.keeper"}
+    | {"conformance.attempt", "conformance.usermodules", "conformance.complaints"},
     "conformance.complaints": {"conformance.outcome"},
     "conformance.contract": BELOW_CASES | {"conformance.cases"},
     "conformance.pages": set(),

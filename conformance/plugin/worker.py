@@ -11,13 +11,14 @@ from conformance.expectations.allow import Allowed
 from conformance.expectations.condition import KernelContext
 from conformance.expectations.loader import Expectations
 from conformance.facilities import promised_by
+from conformance.keeper import Guest
 from conformance.measured import Probe
 from conformance.outcome import Blame, CaseResult, Contradiction, Outcome, Report, lost, settle
 from conformance.plugin.guests import Boots, MachineGuest, explain
 from conformance.plugin.limits import RunLimit
 from conformance.plugin.target import Target
 from conformance.program.codec import digest
-from conformance.runner import Guest, Runner
+from conformance.runner import Runner
 from conformance.sut.user_events import UserEvents
 from vm.errors import VmError
 
