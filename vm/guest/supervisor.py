@@ -104,6 +104,10 @@ class Supervisor(Server):
             return reaped, 0, None
 
     def _info(self) -> Outcome:
+        # This is asked before a state is saved.  Whoever goes on from it, and all actors, have what
+        # is imported now; a boot alone must not wait for it.
+        from vm.guest import driver, uring, waking  # noqa: F401
+
         described = facts.describe()
         return len(described), 0, described
 
