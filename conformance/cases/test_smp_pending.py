@@ -9,9 +9,10 @@ from __future__ import annotations
 from conformance.cases.declare import case, variants
 from conformance.cases.racers import Racers, enable_file
 from conformance.program.mapping import Discard
-from conformance.program.race import Add, Track
+from conformance.program.operations import Operation
+from conformance.program.race import Track
 from conformance.program.tasks import THREAD
-from conformance.sut.data_file import Word
+from conformance.sut.data_file import DataFile, Word
 from conformance.sut.places import PAGE
 from conformance.sut.racing import Prepared, race, track
 from conformance.sut.tasks import Task
@@ -38,10 +39,10 @@ def _holds(ue: UserEvents, both: Racers) -> Track:
     return track(task, *(prepared.command(path, f"v == {number}") for number in (1, 2, 3)))
 
 
-def _awaited(ue: UserEvents, task: Task) -> Word:
+def _awaited(ue: UserEvents, data: DataFile, task: Task, stem: str = "e") -> Word:
     """A word of a task that is registered, and whose page is away."""
     word = Word(task, task.map())
-    task.open_data().register(ue.name(), bit=4, word=word)
+    data.register(ue.name(stem), bit=4, word=word)
     task.run(Discard(task.actor, word.address, PAGE))
     return word
 
@@ -53,7 +54,7 @@ def test_fork_behind_a_fault(ue: UserEvents) -> None:
     """A child made while the parent's word waits for its page is told of each later change."""
     both = Racers(ue, 0)
     holds = _holds(ue, both)
-    word = _awaited(ue, both.right)
+    word = _awaited(ue, both.right.open_data(), both.right)
     on, _ = both.prepared_right.switch(enable_file(ue))
     fork = both.right.cloning()
     told = race(both.left, holds, track(both.right, on, fork))
@@ -80,18 +81,19 @@ def test_unregistered_behind_a_fault(ue: UserEvents, flags: int) -> None:
     """A word that is unregistered while it waits for its page stays clear, and keeps nothing."""
     both = Racers(ue, flags)
     holds = _holds(ue, both)
-    data = both.left.open_data()
-    word = Word(both.left, both.left.map())
-    data.register(ue.name(), bit=4, word=word)
-    gone = both.prepared_left.unregister(data, word, bit=4)
-    on, _ = both.prepared_right.switch(enable_file(ue))
-    both.left.run(Discard(both.left.actor, word.address, PAGE))
-    # Who enables shall be the first to wait.
-    later = Add(both.left.actor, both.left.word().address, 1, times=20_000)
-    told = race(both.left, holds, track(both.left, later, gone), track(both.right, on))
-    assert told == [HELD, [{"0": 1}, {"0": 1}], [{"1": 1}]]
-    assert word.wait() == 0
-    ue.tracefs.disable(ue.name())
+    steps: list[Operation] = []
+    words = []
+    data = both.right.open_data()
+    for stem in ("a", "b"):
+        word = _awaited(ue, data, both.right, stem)
+        on, _ = both.prepared_right.switch(enable_file(ue, stem))
+        steps += (on, both.prepared_right.unregister(data, word, bit=4))
+        words.append(word)
+    told = race(both.left, holds, track(both.right, *steps))
+    assert told == [HELD, [{"1": 1}, {"0": 1}] * 2]
+    assert [word.wait() for word in words] == [0, 0]
+    for stem in ("a", "b"):
+        ue.tracefs.disable(ue.name(stem))
     data.close()
     assert ue.tracefs.status(eventually=True) == f"{ue.name('held')}\n"
 

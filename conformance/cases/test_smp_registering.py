@@ -15,6 +15,7 @@ from conformance.sut.user_events import UserEvents
 REGISTERING = "Documentation/trace/user_events.rst@v6.12: Registering"
 MUTEX = "trace_events_user.c:user_events_ioctl: reg_mutex"
 NAMES = ("a", "b", "c")
+MORE_NAMES = (*NAMES, "d", "e")
 MULTI_FORMAT = 2
 
 
@@ -141,15 +142,15 @@ def test_indices_of_one_file(ue: UserEvents) -> None:
 def test_deleted_while_registered(ue: UserEvents) -> None:
     """Whoever deletes an event that another registers at that moment, the other has it."""
     both = Racers(ue)
-    for name in NAMES:
+    for name in MORE_NAMES:
         ue.tracefs.command(f"u:{ue.name(name)} u32 v")
     data, other = both.left.open_data(), both.right.open_data()
-    gone = [both.prepared_left.delete(data, ue.name(name)) for name in NAMES]
-    calls = [both.prepared_right.register(other, f"{ue.name(name)} u32 v") for name in NAMES]
+    gone = [both.prepared_left.delete(data, ue.name(name)) for name in MORE_NAMES]
+    calls = [both.prepared_right.register(other, f"{ue.name(name)} u32 v") for name in MORE_NAMES]
     deleted, registered = race(both.left, track(both.left, *gone), track(both.right, *calls))
-    assert registered == [{"0": 1}] * 3
+    assert registered == [{"0": 1}] * 5
     assert {answer for tally in deleted for answer in tally} <= {"0", "EBUSY"}
-    for index, name in enumerate(NAMES):
+    for index, name in enumerate(MORE_NAMES):
         assert data.delete(ue.name(name)).errno == "EBUSY"
         ue.tracefs.enable(ue.name(name))
         assert other.write_event(index, b"\1\0\0\0").value == 8
@@ -168,14 +169,15 @@ def test_defined_while_registered(ue: UserEvents) -> None:
     """What one task defines by command and another registers at that moment is one event."""
     both = Racers(ue)
     commands = [
-        both.prepared_left.command(DYNAMIC_EVENTS, f"u:{ue.name(name)} u32 v") for name in NAMES
+        both.prepared_left.command(DYNAMIC_EVENTS, f"u:{ue.name(name)} u32 v")
+        for name in MORE_NAMES
     ]
     other = both.right.open_data()
-    calls = [both.prepared_right.register(other, f"{ue.name(name)} u32 v") for name in NAMES]
+    calls = [both.prepared_right.register(other, f"{ue.name(name)} u32 v") for name in MORE_NAMES]
     defined, registered = race(both.left, track(both.left, *commands), track(both.right, *calls))
-    assert registered == [{"0": 1}] * 3
-    assert [list(tally.values()) for tally in defined] == [[1]] * 3
-    lines = [f"u:{ue.name(name)} u32 v" for name in NAMES]
+    assert registered == [{"0": 1}] * 5
+    assert [list(tally.values()) for tally in defined] == [[1]] * 5
+    lines = [f"u:{ue.name(name)} u32 v" for name in MORE_NAMES]
     assert sorted(ue.tracefs.dynamic_events().splitlines()) == lines
 
 
