@@ -48,12 +48,16 @@ def test_index_beyond_a_byte(ue: UserEvents) -> None:
 def test_page_behind_is_away(ue: UserEvents) -> None:
     """A long payload is read to its end, though its last page is not there yet."""
     data = ue.open_data()
-    data.register(f"{ue.name()} u8 v")
+    data.register(f"{ue.name()} struct s a 3896; u32 b")
     ue.tracefs.enable(ue.name())
-    at = ue.process.map(2)
-    ue.process.store(at, bytes(PAGE))
+    ue.tracefs.directory(ue.name()).set_filter("b == 67305985")
+    at = ue.process.map(2, shared=True)
+    ue.process.store(at + PAGE, bytes([1, 2, 3, 4]))
+    start = at + PAGE - 3900
+    ue.process.store(start, bytes(3900))
     ue.process.run(Discard(ue.process.actor, at + PAGE, PAGE))
-    assert ue.process.run(Write(ue.process.actor, data.slot, at + 256, 3904)).value == 3904
+    assert ue.process.run(Write(ue.process.actor, data.slot, start, 3904)).value == 3904
+    assert len(ue.tracefs.records()) == 1
 
 
 @case(
