@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.cases.declare import case, variants
 from conformance.cases.passing import passing_event
+from conformance.sut.data_file import Word
 from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/user_events.rst@v6.12: Deleting"
@@ -297,6 +298,23 @@ def test_lasts(ue: UserEvents) -> None:
     assert data.write_event(0, b"\1\0\0\0").errno == "ENOENT"
     assert data.register(ue.name() + " u32 a").index == 0
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
+
+
+@case(
+    "lifetime.many_references",
+    spec="trace_events_user.c:user_event_last_ref",
+    doc=f"{DOC}: not while anybody refers to it",
+    profiles="6.4..",
+    tier="full",
+)
+def test_many_references(ue: UserEvents) -> None:
+    """However many words follow an event, it is not deleted: EBUSY for 1 to 257 of them."""
+    data = ue.open_data()
+    words = ue.process.map()
+    for number in range(257):
+        word = Word(ue.process, words + 4 * number)
+        assert data.register(ue.name(), word=word).errno == ""
+        assert data.delete(ue.name()).errno == "EBUSY"
 
 
 @case(

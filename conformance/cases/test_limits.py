@@ -5,6 +5,7 @@ from __future__ import annotations
 from conformance.cases.declare import case, variants
 from conformance.cases.opened_up import USER
 from conformance.cases.registering import MULTI_FORMAT, PERSIST, refused
+from conformance.sut.data_file import Word
 from conformance.sut.rights import Rights
 from conformance.sut.tracefs import MAXIMUM, MULTI_SYSTEM
 from conformance.sut.user_events import UserEvents
@@ -106,6 +107,21 @@ def test_below(ue: UserEvents, limit: str) -> None:
     assert data.write_event(1, b"\x05").value == 5
     ue.tracefs.disable(ue.name("two"))
     assert ue.tracefs.status(whole=True).endswith("\nActive: 2\nBusy: 0\n")
+    ue.tracefs.write(MAXIMUM, DEFAULT)
+
+
+@case("limits.many", spec=CREATE, doc=DOC, isolation="global", tier="full")
+def test_many(ue: UserEvents) -> None:
+    """All events count: 257 of them leave no room below a limit of 257."""
+    data = ue.open_data()
+    words = ue.process.map()
+    for number in range(257):
+        word = Word(ue.process, words + 4 * number)
+        assert data.register(ue.name(f"n{number}"), word=word).errno == ""
+    ue.tracefs.write(MAXIMUM, "257\n")
+    assert data.register(ue.name("more")).errno == "EMFILE"
+    ue.tracefs.write(MAXIMUM, "258\n")
+    assert data.register(ue.name("more")).index == 257
     ue.tracefs.write(MAXIMUM, DEFAULT)
 
 

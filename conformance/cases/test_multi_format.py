@@ -10,6 +10,7 @@ import re
 from itertools import pairwise
 
 from conformance.cases.declare import case, variants
+from conformance.sut.data_file import Word
 from conformance.sut.tracefs import MULTI_SYSTEM
 from conformance.sut.user_events import UserEvents
 
@@ -88,6 +89,18 @@ def test_two_formats(ue: UserEvents, first: str, second: str) -> None:
     assert data.register(ue.name() + second, flags=MULTI).index == 1
     older, newer = _ids(ue)
     assert newer - older == 1
+
+
+@case("multi_format.many", spec=FIND, doc=FORMATS, needs=NEEDS, tier="full")
+def test_many(ue: UserEvents) -> None:
+    """257 formats of a name are as many events, each with a number of its own."""
+    data = ue.open_data()
+    words = ue.process.map()
+    for number in range(257):
+        word = Word(ue.process, words + 4 * number)
+        seen = data.register(f"{ue.name()} u8 f{number}", flags=MULTI, word=word)
+        assert seen.index == number
+    assert len(set(_tracepoints(ue))) == 257
 
 
 @case(

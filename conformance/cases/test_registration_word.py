@@ -97,6 +97,26 @@ def test_word_taken(ue: UserEvents, definition: str, size: int) -> None:
     assert ue.tracefs.status() == f"{ue.name()}\n"
 
 
+@case(
+    "registration.words_far_apart",
+    spec="trace_events_user.c:user_event_enabler_exists; user_events_ioctl_unreg",
+    doc=TAKEN,
+)
+def test_words_far_apart(ue: UserEvents) -> None:
+    """Addresses are told apart by all their bits: words 4 GiB apart are two."""
+    data = ue.open_data()
+    near = ue.process.map()
+    assert ue.process.map_again(near + 0x1_0000_0000).errno == ""
+    words = [ue.process.word_at(near + distance) for distance in (0, 0x1_0000_0000)]
+    for word in words:
+        assert data.register(ue.name(), bit=3, word=word).errno == ""
+    ue.tracefs.enable(ue.name())
+    assert [word.value for word in words] == [8, 8]
+    assert data.unregister(words[1], bit=3).errno == ""
+    assert [word.value for word in words] == [8, 0]
+    assert data.unregister(words[0], bit=3).errno == ""
+
+
 @case("registration.word_taken_by_descriptor", spec=REG, doc=TAKEN)
 def test_word_taken_by_descriptor(ue: UserEvents) -> None:
     """Who registered the word does not matter: another descriptor gets EADDRINUSE as well."""

@@ -122,6 +122,27 @@ def test_registrations_come_and_go(ue: UserEvents, listening: bool, left: int) -
 
 
 @case(
+    "smp.registered_while_enabled",
+    spec="trace_events_user.c:user_event_enabler_create: written and listed under event_mutex",
+    doc=f"{STATUS}: the bit is set as soon as anything listens",
+    tier="full",
+    facilities=("smp",),
+)
+@variants("flags", {"threads": THREAD, "processes": 0})
+def test_registered_while_enabled(ue: UserEvents, flags: int) -> None:
+    """Whoever enables an event while its words are registered, each of them is set."""
+    both = Racers(ue, flags)
+    data = both.left.open_data()
+    data.register(ue.name())
+    words = [both.left.word() for _ in range(16)]
+    register = [both.prepared_left.register(data, ue.name(), word=word, bit=1) for word in words]
+    on, _ = both.prepared_right.switch(enable_file(ue))
+    told = race(both.left, track(both.left, *register), track(both.right, on))
+    assert told == [[{"0": 1}] * 16, [{"1": 1}]]
+    assert {word.value for word in words} == {2}
+
+
+@case(
     "smp.unregistered_while_enabled",
     spec="trace_events_user.c:user_events_ioctl_unreg: user_event_mm_clear_bit",
     doc="Documentation/trace/user_events.rst@v6.12: Unregistering: the bit is cleared",

@@ -8,11 +8,13 @@ from conformance.cases.declare import case, variants
 from conformance.cases.racers import Racers, enable_file
 from conformance.program.tasks import CLONE_VM, THREAD
 from conformance.sut.data_file import DataFile
+from conformance.sut.tracefs import DYNAMIC_EVENTS
 from conformance.sut.user_events import UserEvents
 
 REGISTERING = "Documentation/trace/user_events.rst@v6.12: Registering"
 MUTEX = "trace_events_user.c:user_events_ioctl: reg_mutex"
 NAMES = ("a", "b", "c")
+MORE_NAMES = (*NAMES, "d", "e")
 MULTI_FORMAT = 2
 
 
@@ -138,18 +140,68 @@ def test_indices_of_one_file(ue: UserEvents) -> None:
 def test_deleted_while_registered(ue: UserEvents) -> None:
     """Whoever deletes an event that another registers at that moment, the other has it."""
     both = Racers(ue)
-    for name in NAMES:
+    for name in MORE_NAMES:
         ue.tracefs.command(f"u:{ue.name(name)} u32 v")
     data, other = both.open_data()
-    gone = [both.prepared_left.delete(data, ue.name(name)) for name in NAMES]
-    calls = [both.prepared_right.register(other, f"{ue.name(name)} u32 v") for name in NAMES]
+    gone = [both.prepared_left.delete(data, ue.name(name)) for name in MORE_NAMES]
+    calls = [both.prepared_right.register(other, f"{ue.name(name)} u32 v") for name in MORE_NAMES]
     deleted, registered = both.race(gone, calls)
-    assert registered == [{"0": 1}] * 3
+    assert registered == [{"0": 1}] * 5
     assert {answer for tally in deleted for answer in tally} <= {"0", "EBUSY"}
-    for index, name in enumerate(NAMES):
+    for index, name in enumerate(MORE_NAMES):
         assert data.delete(ue.name(name)).errno == "EBUSY"
         ue.tracefs.enable(ue.name(name))
         assert other.write_event(index, b"\1\0\0\0").value == 8
+        ue.tracefs.disable(ue.name(name))
+
+
+@case(
+    "smp.defined_while_registered",
+    spec="trace_events_user.c:user_event_create: reg_mutex",
+    doc=f"{REGISTERING}: who registers a name that was defined by command shares its event",
+    profiles="5.18..",
+    tier="full",
+    facilities=("smp",),
+)
+def test_defined_while_registered(ue: UserEvents) -> None:
+    """What one task defines by command and another registers at that moment is one event."""
+    both = Racers(ue)
+    commands = [
+        both.prepared_left.command(DYNAMIC_EVENTS, f"u:{ue.name(name)} u32 v")
+        for name in MORE_NAMES
+    ]
+    other = both.right.open_data()
+    calls = [both.prepared_right.register(other, f"{ue.name(name)} u32 v") for name in MORE_NAMES]
+    defined, registered = both.race(commands, calls)
+    assert registered == [{"0": 1}] * 5
+    assert [list(tally.values()) for tally in defined] == [[1]] * 5
+    lines = [f"u:{ue.name(name)} u32 v" for name in MORE_NAMES]
+    assert sorted(ue.tracefs.dynamic_events().splitlines()) == lines
+
+
+@case(
+    "smp.removed_while_registered",
+    spec="trace_events_user.c:user_event_parse: find_user_event under event_mutex; user_event_free",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: EBUSY while there are references",
+    profiles="5.18..",
+    needs=("lasting_events",),
+    tier="full",
+    facilities=("smp",),
+)
+def test_removed_while_registered(ue: UserEvents) -> None:
+    """Whoever removes an event by command that another registers at that moment, it is there."""
+    both = Racers(ue)
+    for name in NAMES:
+        ue.tracefs.command(f"u:{ue.name(name)} u32 v")
+    gone = [both.prepared_left.command(DYNAMIC_EVENTS, f"-:{ue.name(name)}") for name in NAMES]
+    data = both.right.open_data()
+    calls = [both.prepared_right.register(data, f"{ue.name(name)} u32 v") for name in NAMES]
+    _, registered = both.race(gone, calls)
+    assert registered == [{"0": 1}] * 3
+    for index, name in enumerate(NAMES):
+        assert data.delete(ue.name(name)).errno == "EBUSY"
+        ue.tracefs.enable(ue.name(name))
+        assert data.write_event(index, b"\1\0\0\0").value == 8
         ue.tracefs.disable(ue.name(name))
 
 

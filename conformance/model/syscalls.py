@@ -197,7 +197,8 @@ def _write(world: World, operation: op.Write) -> Answer:
         commands = process.memory.read(operation.address, reach).decode("latin-1")
         run = dynamic_events.run_commands
         return Answer(run(world, process, commands, operation.count))
-    if tracefs.is_switch(world, file.path) and file.flags & os.O_ACCMODE != os.O_RDONLY:
+    to_be_set = tracefs.is_switch(world, file.path) or tracefs.is_filter(world, file.path)
+    if to_be_set and file.flags & os.O_ACCMODE != os.O_RDONLY:
         text = process.memory.read(operation.address, operation.count)
         return Answer(tracefs.write_open(world, file, text.decode("latin-1")))
     process, file = _data_file(world, operation.actor, operation.slot)

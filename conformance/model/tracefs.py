@@ -237,8 +237,20 @@ def is_switch(world: World, path: str) -> bool:
         local = instances.locate(world, path)[1]
     except Errno:
         return False
+    return listening.is_enable(local) or _file_in(local) == "enable"
+
+
+def is_filter(world: World, path: str) -> bool:
+    """Whether a path, of an event that may be gone, is its `filter`."""
+    try:
+        return _file_in(instances.locate(world, path)[1]) == "filter"
+    except Errno:
+        return False
+
+
+def _file_in(local: str) -> str:
     found = _EVENT_FILE.fullmatch(local)
-    return listening.is_enable(local) or (found is not None and found[3] == "enable")
+    return "" if found is None else found[3]
 
 
 def _switch_text(world: World, file: OpenFile) -> bytes:
@@ -258,8 +270,12 @@ def _event_of(world: World, file: OpenFile) -> Event:
 
 
 def write_open(world: World, file: OpenFile, text: str) -> int:
-    """write(2) of the descriptor of an `enable`: the position moves on, and means nothing."""
+    """write(2) of the descriptor of an `enable` or `filter`: the position moves on, for nothing."""
     name, local = instances.locate(world, file.path)
+    if _file_in(local) == "filter":
+        _write_event_file(world, _event_of(world, file), "filter", text, name)
+        file.position += len(text)
+        return len(text)
     on = listening.switch(text)
     if listening.is_enable(local):
         file.position += len(text)

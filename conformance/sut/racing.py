@@ -100,6 +100,12 @@ class Prepared:
             op.Write(actor, slot, self._task.place(b"0"), 1),
         )
 
+    def command(self, path: str, text: str) -> op.Write:
+        """A text written to a file of tracefs that is opened now."""
+        _, slot = self._task.open(path, os.O_WRONLY)
+        raw = text.encode()
+        return op.Write(self._task.actor, slot, self._task.place(raw), len(raw))
+
     def close(self, data: DataFile) -> op.Close:
         """close(2)."""
         return op.Close(self._task.actor, data.slot)
