@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 
 from conformance.abi.layouts import (
     USER_REG,
@@ -143,10 +144,7 @@ class Profile:
     @property
     def generation(self) -> Generation:
         """The newest generation that had begun with the release."""
-        return max(
-            (each for each in Generation if _FIRST_RELEASE[each] <= self.release.series),
-            key=_FIRST_RELEASE.__getitem__,
-        )
+        return _generation_of(self.release.series)
 
     def has(self, switch: str) -> bool:
         """Whether a dated behaviour, or what follows from some, applies.
@@ -167,6 +165,12 @@ class Profile:
         return not remote and self.generation is not Generation.RFC_V1
 
 
+@cache
+def _generation_of(series: tuple[int, int]) -> Generation:
+    begun = (each for each in Generation if _FIRST_RELEASE[each] <= series)
+    return max(begun, key=_FIRST_RELEASE.__getitem__)
+
+
 def applies(switch: Switch, release: Release) -> bool:
     """Whether ``switch`` is on in ``release``, counting stable backports."""
     if release.series in switch.backports:
@@ -174,6 +178,7 @@ def applies(switch: Switch, release: Release) -> bool:
     return switch.since is not None and release.series >= switch.since
 
 
+@cache
 def profile_for(abi: str, *, base: str | None = None) -> Profile:
     """The profile named by ``abi``: a release number or generation, and overrides.
 

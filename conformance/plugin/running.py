@@ -104,7 +104,7 @@ class Running:
         # There are cases, if not for this kernel.
         self._any_cases = False
         # The files that were looked through, and how many of their cases are to run.
-        self._files: set[Path] = set()
+        self._files: set[str] = set()
         self._selected = 0
 
     def pytest_collection(self, session: pytest.Session) -> None:
@@ -121,7 +121,7 @@ class Running:
         """A case that is not for this kernel is no item: making one takes its time."""
         case = declared(obj)
         if case is not None:
-            self._files.add(collector.path)
+            self._files.add(str(collector.path))
         if case is None or case.applies(self._target.profile):
             return None
         self._any_cases = True
@@ -214,7 +214,7 @@ class Running:
         setattr(report, BESIDE, [each.to_json() for each in self._worker.take_beside()])
         setattr(report, CONTRADICTIONS, encode(self._worker.contradictions))
         setattr(report, START, self._worker.start)
-        lost = sorted(path.name for path in _files(config) - self._files)
+        lost = sorted(Path(path).name for path in _files(config) - self._files)
         setattr(report, EXPECTED, {"selected": self._selected, "lost": lost})
 
     @pytest.hookimpl(wrapper=True)
@@ -234,12 +234,12 @@ class Running:
 
 
 @cache
-def _files(config: pytest.Config) -> frozenset[Path]:
+def _files(config: pytest.Config) -> frozenset[str]:
     """The files that a run of all cases has to look through; none where single ones were named."""
     named = {(config.invocation_params.dir / arg).resolve() for arg in config.args}
     if not named & {CASES, CASES.parent}:
         return frozenset()
-    return frozenset(CASES.glob("test_*.py"))
+    return frozenset(map(str, CASES.glob("test_*.py")))
 
 
 class _Matcher:
