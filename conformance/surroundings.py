@@ -54,6 +54,9 @@ _CALLS: tuple[Call, ...] = (
     ["list", _INSTANCES],
     *(["status", path] for path in _GUARDED),
 )
+# Of a buffer in which nothing was traced yet it says `7 (expanded: 1408)`.
+_BUFFER_SIZE = f"{tracefs.ROOT}/buffer_size_kb"
+_EXPANDED = re.compile(r"\(expanded: (\d+)\)")
 # The first of them are what the kernel may change by itself, whatever a program does.
 _ALWAYS = 1
 # What programs may open for writing without reaching what other programs share.
@@ -68,7 +71,20 @@ class Surroundings:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
+        self._expand()
         self._before = self._look()
+
+    def _expand(self) -> None:
+        """Let the buffer have the size that it gets when something is traced for the first time.
+
+        Before 6.7 it would stay small for good where an instance is given another size before
+        that (trace.c:__tracing_resize_ring_buffer): what cases find must not depend on who was
+        first.
+        """
+        (shown,) = self._channel.call(ACTOR, [["slurp", _BUFFER_SIZE, _LIMIT]])
+        if (found := _EXPANDED.search(_text(shown))) is not None:
+            size = found[1].encode().hex()
+            self._channel.call(ACTOR, [["spill", _BUFFER_SIZE, size, os.O_WRONLY]])
 
     def accept(self) -> None:
         """From now on it may be as it is."""

@@ -179,7 +179,7 @@ static struct result spill(const char *path, const void *bytes, size_t length, u
 
 	if (file < 0)
 		return refused(errno);
-	/* Not write(): only of some negative values it says that they are errors; see answered(). */
+	/* Of negative values -1 alone is an error here: a kernel may answer with others. */
 	result = answered(write(file, bytes, length));
 	close(file);
 	return result;

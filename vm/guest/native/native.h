@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What an actor does most, without its interpreter, which takes several times as long under
- * emulation: a request is taken from the port (port.c), its calls are performed (calls.c), the
- * watched memory is looked at after each of them, and all of it is answered (serve.c).
+ * What the supervisor and its actors do most, without their interpreter, which takes several times
+ * as long under emulation: a request is taken from the port (port.c), its calls are performed
+ * (calls.c, and children.c for the supervisor), the watched memory is looked at after each of them,
+ * and all of it is answered (serve.c).
  *
  * vm/guest/engine.py loads this.  vm/packing.py has the layout of requests and replies: everything
  * in them begins at a multiple of 8 bytes and is little-endian.
@@ -93,9 +94,9 @@ struct syscall {
 	int32_t slot; /* where a descriptor that it returns is kept, or -1 */
 };
 
+/* The value is a number, a slot, or the length of what follows (IN) or is asked for (OUT). */
 struct argument {
-	uint64_t kind,
-		value; /* a number, a slot, or the length of what follows (IN) or comes back */
+	uint64_t kind, value;
 };
 
 struct place {
@@ -143,8 +144,6 @@ static inline size_t aligned(size_t length)
 	return (length + 7) & ~(size_t)7;
 }
 
-uint8_t *reserve(struct buffer *buffer, size_t more);
-void *take(struct rest *from, size_t length);
 static inline struct result answered(int64_t value)
 {
 	return (struct result){ value, value == -1 ? (uint32_t)errno : 0, NO_DATA };
@@ -156,6 +155,8 @@ static inline struct result refused(int error)
 }
 
 /* port.c */
+uint8_t *reserve(struct buffer *buffer, size_t more);
+void *take(struct rest *from, size_t length);
 void open_port(int descriptor);
 int port_descriptor(void);
 bool send_text(const char *text);
