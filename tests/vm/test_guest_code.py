@@ -55,6 +55,13 @@ def test_a_host_without_a_compiler(package: Path, monkeypatch: pytest.MonkeyPatc
     assert not (package / LIBRARY).exists()
 
 
+def test_no_compiler_warns(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    strict = ("-Werror", "-Wconversion", "-Wno-sign-conversion", "-Wshadow", "-Wstrict-prototypes")
+    monkeypatch.setattr(guest_code, "_FLAGS", (*guest_code._FLAGS, *strict))
+    compile_agent()
+    assert (package / LIBRARY).exists()
+
+
 def test_sources_that_do_not_compile(package: Path) -> None:
     (package / "guest" / "native" / "calls.c").write_text("int main(void) { return nothing; }\n")
     with pytest.raises(NotCompiled, match="nothing"):
