@@ -66,15 +66,6 @@ class Actor(Server):
             raise Reborn
         return pid, errno, None
 
-    def _status(self, path: str) -> Outcome:
-        """Mode, owner and group of a path, as text."""
-        try:
-            found = os.stat(path)
-        except OSError as error:
-            return -1, error.errno or 0, None
-        text = f"{found.st_mode:o} {found.st_uid}:{found.st_gid}".encode()
-        return len(text), 0, text
-
     def _submit(self, slot: int, where: int, count: int, offset: int, vector: bool) -> Outcome:
         """Write through io_uring; what its completion says."""
         if slot not in self._slots:

@@ -1,4 +1,4 @@
-"""What an actor does without its interpreter: the code in native/, loaded, and its events."""
+"""What is done without the interpreter: the code in native/, loaded, and its events."""
 
 from __future__ import annotations
 
