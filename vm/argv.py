@@ -45,8 +45,8 @@ _KERNEL_ARGUMENTS = (
     # argument hands it to init otherwise.
     "unknown_nmi_panic=1",
     "sysrq_always_enabled=1",
-    # Who waits for a grace period (synchronize_rcu) waits a fraction of it; what is left for the end
-    # of one (call_rcu) comes when it would.
+    # Who waits for a grace period (synchronize_rcu) waits a fraction of it; what is left for the
+    # end of one (call_rcu) comes when it would.
     "rcupdate.rcu_expedited=1",
 )
 
