@@ -27,6 +27,34 @@ def test_a_process_that_dies_is_replaced(tmp_path: Path, number: str) -> None:
     assert (dies["rerun"]["outcome"], dies["rerun"]["blame"]) == ("ERROR", "host")
 
 
+def test_a_process_that_dies_behind_a_result_has_not_died_in_its_case(tmp_path: Path) -> None:
+    """The case had ended: it is not run once more, nor told twice."""
+    (tmp_path / "dies_behind.py").write_text(
+        "import os, signal, pytest\n"
+        "from conformance.plugin.controller import RESULT\n"
+        "from conformance.plugin.forked import Forked\n"
+        "tell = Forked.pytest_runtest_logreport\n"
+        "def dies(self, report):\n"
+        "    tell(self, report)\n"
+        "    if hasattr(report, RESULT) and not os.path.exists(os.environ['UEVT_DEAD']):\n"
+        "        open(os.environ['UEVT_DEAD'], 'x')\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "Forked.pytest_runtest_logreport = dies\n"
+    )
+    (tmp_path / "died").touch()
+    places = {
+        "PYTHONPATH": f"{tmp_path}:{DRILLS.parents[1]}",
+        "PYTEST_PLUGINS": "dies_behind",
+        "UEVT_DEAD": str(tmp_path / "dead"),
+        "UEVT_DIED": str(tmp_path / "died"),
+    }
+    code, said = drill(tmp_path / "out", "dies_once.py", "--guests", "2", **places)
+    assert code == 0, said
+    assert (tmp_path / "dead").exists()
+    assert outcomes(tmp_path / "out") == CASES
+    assert [each["rerun"] for each in cases(tmp_path / "out")] == [None] * len(CASES)
+
+
 def test_a_process_with_nothing_to_do_takes_what_another_left(tmp_path: Path) -> None:
     """Each has one case; the other one has ended its own by then."""
     options = ("--guests", "2", "-k", "drill.dies or drill.length.1")

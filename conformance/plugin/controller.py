@@ -121,6 +121,8 @@ class Controller:
         # By the ids of pytest; and how often their process died in this part of the run.
         self._running: dict[str, Running] = {}
         self._deaths: Counter[Running] = Counter()
+        # What pytest calls the cases that have a result.
+        self._told: set[str] = set()
         for running, result in given_up(before):
             self._recorder.running(*running)
             self._recorder.case(result)
@@ -211,6 +213,7 @@ class Controller:
 
     def _judged(self, result: CaseResult, report: pytest.TestReport) -> None:
         running = self._running.pop(report.nodeid)
+        self._told.add(report.nodeid)
         if self._deaths.get(running):
             result = settle(died(running), result)
         first = getattr(report, FIRST)
@@ -243,8 +246,8 @@ class Controller:
         """The process died that was handed this case; whether the case is to be run once more."""
         running = self._running.pop(nodeid, None)
         if running is None:
-            # It had not begun.
-            return True
+            # It had not begun, or its result was the last word.
+            return nodeid not in self._told
         self._deaths[running] += 1
         deaths = self._deaths[running] + self._recorder.before.deaths[running]
         if deaths < MOST_DEATHS:
