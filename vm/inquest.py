@@ -89,13 +89,13 @@ class Inquest:
     power: Power
     before: Shares
     booted_at: int
-    marked_at: int | None
+    marked_at: int
     slowness: float
 
     def call(self, trouble: GuestTrouble, since: int) -> VmError:
         """What to raise in the place of what a call raised that began at a position."""
         # What was said between two calls counts as well.
-        since = since if self.marked_at is None else min(since, self.marked_at)
+        since = min(since, self.marked_at)
         explained = self._called(trouble, since)
         if explained is trouble and isinstance(trouble, NoAnswer) and not self.power.qemu.alive():
             # It ended while it was looked at.

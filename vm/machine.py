@@ -68,8 +68,8 @@ class Machine:
         self._states = States(spec, snapshots)
         self._power: Power | None = None
         self._booted_at = 0
-        #: Where the last mark is: what the kernel says after it between two calls counts as well.
-        self._marked_at: int | None = None
+        #: Where the last mark is, or it became ready: what is said between two calls counts too.
+        self._marked_at = 0
         #: What QEMU had got of the host when it was started, and at the last mark.
         self._booting = Shares(0.0, {})
         self._shares: Shares | None = None
@@ -239,10 +239,9 @@ class Machine:
         check_space(self.directory)
         guest_code.compile_agent()
         self._info = None
-        self._marked_at = None
         with self._states.chosen(cold=cold) as state:
             self.console.append(self._states.boot_console())
-            self._booted_at = self.console.position()
+            self._booted_at = self._marked_at = self.console.position()
             self._power = Power.on(
                 self.spec,
                 console=self.console.path,
@@ -263,6 +262,8 @@ class Machine:
                 if self._states.wanted and not self._saved(self._power):
                     self._start(cold=True)
                     self._booted(self._power, self.deadline(_BOOT, "agent after another boot"))
+            # What it says from here on is of the call that finds it so.
+            self._marked_at = self.console.position()
             self._pace = self._measured(self._power)
         except BaseException:
             self._stop()
