@@ -1,17 +1,20 @@
 """Disturbs the pytest session that it is loaded into, by faults around calls of its processes.
 
 UEVT_TORTURE holds the plan as JSON.  What happened is told in the plan's diary, a line of JSON
-each: when a case begins, when a fault is let loose.
+each: when a case begins, when a fault is let loose.  A fault waits for a case that none before it
+can have hit, so that a case and its re-run do not come to harm by two.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -32,12 +35,19 @@ from vm.machine import Machine
 VARIABLE = "UEVT_TORTURE"
 _NANOSLEEP, _KILL = 35, 62
 _CALL_S = 1.5
+# What a guest needs more to begin with a fault on a host that is busy.
+_LATE_S = 0.1
+# Until then another process has begun with the case whose process was killed.
+_REPLACED_S = 1.0
 _WORDS = {"oops": "null", "warning": "warn", "hang": "spin_irqs_off"}
 
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """One fault: in the `case`-th case of a process, around its `call`-th call and `ms` after."""
+    """One fault: from the `case`-th case of a process on, around its `call`-th call and `ms` after.
+
+    A case has fewer calls than that, or comes too soon after another fault: a later one is hit.
+    """
 
     fault: str
     worker: str
@@ -76,8 +86,9 @@ class Disturber:
         self._plan = plan
         self._worker = worker
         self._pending = [strike for strike in plan.strikes if strike.worker == worker]
-        self._cases = self._calls = 0
+        self._cases = self._calls = self._attempts = 0
         self._case = ""
+        self._inserting = False
         self._call = Machine.call
         # Much of the time of a disturbed run is spent in waiting for who will not answer.
         vm.machine._CALL = _CALL_S
@@ -89,9 +100,14 @@ class Disturber:
         """Write down which case begins."""
         _, self._case = _named(item)
         self._cases += 1
-        self._calls = 0
+        self._calls = self._attempts = 0
         self._note("begins")
         return (yield)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self) -> None:
+        """Count how often the case has begun."""
+        self._attempts += 1
 
     def _with_module(self) -> Callable[[Machine, Deadline], None]:
         wait_ready = Machine.wait_ready
@@ -100,7 +116,9 @@ class Disturber:
             wait_ready(machine, deadline)
             if any(BY_NAME[strike.fault].module for strike in self._pending):
                 # Before the runner looks round: it is there from the beginning.
+                self._inserting = True
                 provoke.insert(machine, self._plan.module)
+                self._inserting = False
 
         return ready
 
@@ -109,14 +127,29 @@ class Disturber:
 
         def counted(machine: Machine, *words: Any, **named: Any) -> list[dict[str, Any]]:
             self._calls += 1
-            for strike in list(self._pending):
-                if (strike.case, strike.call) <= (self._cases, self._calls):
-                    self._pending.remove(strike)
-                    self._note("strikes", fault=strike.fault, ms=strike.ms)
-                    self._strike(machine, strike)
+            due = [
+                strike
+                for strike in self._pending
+                if (strike.case, strike.call) <= (self._cases, self._calls)
+            ]
+            if due and self._attempts == 1 and not self._inserting and self._announce(due[0]):
+                self._pending.remove(due[0])
+                self._strike(machine, due[0])
             return call(machine, *words, **named)
 
         return counted
+
+    def _announce(self, strike: Strike) -> bool:
+        """Write down that a fault is let loose, unless another may hit the same case."""
+        with self._plan.diary.open("a+") as diary:
+            fcntl.flock(diary, fcntl.LOCK_EX)
+            diary.seek(0)
+            if not alone([json.loads(line) for line in diary], self._worker, self._case):
+                return False
+            more = _REPLACED_S if strike.fault == "worker-killed" else _LATE_S
+            latest = time.monotonic() + strike.ms / 1000 + more
+            self._note("strikes", fault=strike.fault, latest=latest)
+            return True
 
     def _strike(self, machine: Machine, strike: Strike) -> None:
         qemu = machine.pid or 0
@@ -147,8 +180,27 @@ class Disturber:
             diary.write(json.dumps(line) + "\n")
 
 
+def alone(lines: Sequence[Mapping[str, Any]], worker: str, case: str) -> bool:
+    """Whether no fault in a diary can hit a case that has begun in a process.
+
+    One hits the case in which it is let loose, the next of its process, and those that begin
+    before its latest moment; a case whose process it killed begins again in another.
+    """
+    began = [line["at"] for line in lines if (line["what"], line["case"]) == ("begins", case)]
+    strikes = [line for line in lines if line["what"] == "strikes"]
+    if len(began) != 1 or any(strike["latest"] >= began[0] for strike in strikes):
+        return False
+    here = [line["what"] for line in reversed(lines) if line["worker"] == worker]
+    return "strikes" not in here[:2]
+
+
 def _later(strike: Strike, act: Callable[[], None]) -> None:
-    threading.Timer(strike.ms / 1000, act).start()
+    def late() -> None:
+        # QEMU may have been killed before.
+        with suppress(ProcessLookupError):
+            act()
+
+    threading.Timer(strike.ms / 1000, late).start()
 
 
 def _pause(pid: int) -> None:

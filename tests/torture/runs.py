@@ -29,14 +29,11 @@ FILES = (
 )
 KEYWORD = "registration. or delete. or status. or enable."
 WORKERS = ("gw0", "gw1")
-# Of the cases of a process so many pass between two faults: one may hit the next case as well,
-# and the case that it hits is run once more.
+# Of the cases of a process so many pass between two faults, or more: see the plugin.
 APART = 3
 # Calls of a case, about.
 _CALLS = 30
 _MOST_MS = 30
-# What a guest needs more to begin with a fault on a host that is busy.
-_LATE_S = 0.1
 # A small disk, in KiB: enough for an undisturbed run.
 _DISK_KIB = 8192
 _LIMIT_S = 900.0
@@ -230,8 +227,7 @@ def _windows(
                 for later in lines[at:]
                 if later["what"] == "begins" and later["worker"] == line["worker"]
             ]
-            latest = line["at"] + line["ms"] / 1000 + _LATE_S
-            hit = [each["case"] for each in after if each["at"] <= latest]
+            hit = [each["case"] for each in after if each["at"] <= line["latest"]]
             near = {line["case"], *hit, *(each["case"] for each in after[:1])}
             found.append((by_name[line["fault"]], near))
     return found

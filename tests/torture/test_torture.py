@@ -21,6 +21,7 @@ from tests.torture.__main__ import chosen, table, together, torture
 from tests.torture.builds import disturbed_build
 from tests.torture.faults import BY_NAME, CRASH, FAULTS, GUEST, HOST, PASS, Verdict
 from tests.torture.place import Place
+from tests.torture.plugin import alone
 from tests.torture.runs import Report, Runs, Undisturbed
 
 CASES = {"write.a": PASS, "write.b": PASS, "write.c": PASS}
@@ -93,7 +94,14 @@ def test_a_wrong_result_is_noticed(
     """The fault was let loose in write.a, and write.b came next in that process."""
     lines = [
         {"what": "begins", "worker": "gw0", "case": "write.a", "at": 1.0},
-        {"what": "strikes", "worker": "gw0", "case": "write.a", "at": 1.1, "fault": fault, "ms": 9},
+        {
+            "what": "strikes",
+            "worker": "gw0",
+            "case": "write.a",
+            "at": 1.1,
+            "fault": fault,
+            "latest": 1.2,
+        },
         {"what": "begins", "worker": "gw1", "case": "write.c", "at": 1.1},
         {"what": "begins", "worker": "gw0", "case": "write.b", "at": 1.5},
         {"what": "begins", "worker": "gw0", "case": "write.d", "at": 1.6},
@@ -106,6 +114,35 @@ def test_a_wrong_result_is_noticed(
     Runs(place, Path("no module"))._judge(out, Undisturbed(CASES, 1.0), report, windows)
     assert wrong in "; ".join(report.wrong)
     assert bool(report.wrong) is bool(wrong)
+
+
+@pytest.mark.parametrize(
+    ("case", "worker", "free"),
+    [
+        ("write.next", "gw0", False),
+        ("write.after", "gw0", True),
+        ("write.soon", "gw1", False),
+        ("write.later", "gw1", True),
+        ("write.hit", "gw1", False),
+    ],
+)
+def test_a_fault_waits_for_a_case_that_no_other_can_hit(case: str, worker: str, free: bool) -> None:
+    """One was let loose in write.hit, whose process it killed: that is run once more in gw1."""
+    begins = [
+        ("gw0", "write.hit", 1.0),
+        ("gw1", "write.soon", 1.1),
+        ("gw0", "write.next", 1.6),
+        ("gw0", "write.after", 1.7),
+        ("gw1", "write.later", 1.8),
+        ("gw1", "write.hit", 1.9),
+    ]
+    lines = [
+        {"what": "begins", "worker": worker, "case": case, "at": at} for worker, case, at in begins
+    ]
+    strike = {"what": "strikes", "worker": "gw0", "case": "write.hit", "at": 1.1, "latest": 1.5}
+    lines.insert(1, strike)
+    until = max(at for at, line in enumerate(lines) if line["case"] == case)
+    assert alone(lines[: until + 1], worker, case) is free
 
 
 def test_what_is_left_is_noticed(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
