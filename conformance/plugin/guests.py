@@ -150,8 +150,8 @@ class MachineGuest:
         self._mark: Mark | None = None
         # The words of the last mark, and of the one before it.
         self._marked = self._before = ""
-        # How far the console was looked through; None before the first look after a boot.
-        self._looked: int | None = None
+        # How far the console was looked through, at first to where the guest was ready.
+        self._looked = 0
         # Where on it begins what was reported last.
         self._reported: int | None = None
         self._machine = Machine.launch(spec, directory=directory, snapshots=saved_states())
@@ -179,6 +179,7 @@ class MachineGuest:
             if self._machine.spec.append:
                 error.mend += ", or leave out --append " + shlex.join(self._machine.spec.append)
             raise
+        self._looked = self._machine.console.position()
         self._check_kernel()
 
     def _check_kernel(self) -> None:
@@ -243,7 +244,7 @@ class MachineGuest:
             self._machine.check(self._mark)
             self._mark = None
         # What was said after the last look is of work that the kernel did later.
-        start = since if self._looked is None else min(since, self._looked)
+        start = min(since, self._looked)
         self._looked = self._machine.console.position()
         reports = [
             report(each, self._before if start < since and each.mark != self._marked else "")
@@ -258,8 +259,8 @@ class MachineGuest:
         self._keep_counters()
         with self._boots.counted():
             self._machine.pristine(processors)
+            self._looked = self._machine.console.position()
             self._check_kernel()
-        self._looked = None
         self._marked = ""
 
     def _keep_counters(self) -> None:

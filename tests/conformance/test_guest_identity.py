@@ -15,6 +15,7 @@ from conformance.plugin.guests import AnotherKernel, ConfigLost, MachineGuest
 from conformance.plugin.target import Target, prove_accelerator
 from kernels.store import BuiltKernel
 from vm.accelerator import TCG
+from vm.console import Console
 
 CONFIG = "CONFIG_USER_EVENTS=y\nCONFIG_NET=y\n"
 
@@ -23,6 +24,7 @@ class Machine:
     """A machine that has booted, and says of itself what it is told to."""
 
     start = "booted"
+    console = Console(Path("there is none"))
 
     def __init__(self, info: dict[str, Any]) -> None:
         self.info = info

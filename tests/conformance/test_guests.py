@@ -16,8 +16,12 @@ from conformance.plugin.recorder import Recorder
 from conformance.plugin.target import Target
 from conformance.report.exits import KernelOrigin
 from vm.accelerator import TCG
+from vm.console import Console
+from vm.deadline import Deadline
 from vm.errors import BootFailed, HostTrouble, NoRoot, VmError
-from vm.machine import MachineSpec
+from vm.machine import MachineSpec, Mark
+
+LOGS = Path(__file__).parents[2] / "fixtures" / "console"
 
 
 class Machine:
@@ -25,12 +29,23 @@ class Machine:
 
     start = "booted"
 
-    def __init__(self) -> None:
+    def __init__(self, console: Path) -> None:
         self.trouble: VmError | None = None
         self.boots = 0
+        self.console = Console(console)
+
+    def deadline(self, seconds: float, what: str) -> Deadline:
+        return Deadline(seconds, what)
+
+    def mark(self, text: str) -> Mark:
+        return Mark(text, self.console.position())
+
+    def check(self, mark: Mark) -> None:
+        pass
 
     def pristine(self, processors: int = 1) -> None:
         self.boots += 1
+        self.console.append((LOGS / "warn_6.12.log").read_text())
         if self.trouble is not None:
             raise self.trouble
 
@@ -44,8 +59,8 @@ def target(tmp_path: Path) -> Target:
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    made = Machine()
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
+    made = Machine(tmp_path / "console.log")
     monkeypatch.setattr(vm.machine.Machine, "launch", lambda *words, **named: made)
     monkeypatch.setattr(guests, "root_archive", lambda python, cache: Path("root.cpio"))
     return made
@@ -86,6 +101,18 @@ def test_a_guest_that_cannot_be_renewed_is_given_up(
         with pytest.raises(HostTrouble, match=r"^not booted again: no agent$"):
             guest.pristine()
     assert machine.boots == 6
+
+
+def test_what_a_new_guest_reports_is_of_the_first_case(
+    target: Target, machine: Machine, tmp_path: Path
+) -> None:
+    """Said between its readiness and the first mark; what it said while it booted is of none."""
+    guest = MachineGuest(target, tmp_path)
+    guest.pristine()
+    machine.console.append((LOGS / "oops_null.log").read_text())
+    found = guest.reports(guest.mark("write.first"))
+    assert [(each.kind, each.after) for each in found[:1]] == [("oops", "")]
+    assert "warning" not in {each.kind for each in found}
 
 
 def _boot_failed(console: str) -> BootFailed:
