@@ -78,8 +78,8 @@ class Qemu:
     def shares(self) -> Shares:
         """What its threads have got of the host's processors."""
         threads = {}
-        with suppress(OSError, ValueError):
-            for thread in os.scandir(f"/proc/{self.pid}/task"):
+        with suppress(OSError, ValueError), os.scandir(f"/proc/{self.pid}/task") as tasks:
+            for thread in tasks:
                 ran, waited, _ = Path(thread.path, "schedstat").read_text().split()
                 threads[thread.name] = int(ran) / 1e9, int(waited) / 1e9
         return Shares(time.monotonic(), threads)

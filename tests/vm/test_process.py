@@ -77,3 +77,20 @@ def test_waiting_has_an_end(tmp_path: Path) -> None:
     assert qemu.wait(0.05) is None
     qemu.kill()
     assert time.monotonic() - began < 10
+
+
+def test_what_it_got_of_the_processors_is_asked_as_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its threads go while they are looked at, and nothing stays open: a warning fails a case."""
+    qemu = Qemu(["/bin/sh", "-c", "sleep 600"], tmp_path / "log")
+    try:
+        assert qemu.shares().threads
+        monkeypatch.setattr("vm.process.Path.read_text", _no_such_process)
+        assert not qemu.shares().threads
+    finally:
+        qemu.kill()
+
+
+def _no_such_process(path: Path) -> str:
+    raise ProcessLookupError(path)
