@@ -292,10 +292,12 @@ def test_no_limit_and_no_duration_is_of_a_clock_that_may_be_set() -> None:
         "conformance/bisect_command.py:now",
         "conformance/plugin/controller.py:now",
         "conformance/plugin/recorder.py:now",
+        # Whether a file was changed a moment ago.
+        "vm/snapshot.py:time_ns",
         # On which day a rule for reports ends.
         "conformance/plugin/__init__.py:now",
         # Whose fault it is that a boot was too slow; it has no verdict in any case.
         "vm/inquest.py:time",
         # The guest's clock.
-        "vm/states.py:time_ns",
+        "vm/waking.py:time_ns",
     }

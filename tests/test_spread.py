@@ -108,8 +108,11 @@ def test_the_first_failure_ends_all_where_that_was_asked(tmp_path: Path) -> None
 
 def test_processes_that_end_early_end_the_run(tmp_path: Path) -> None:
     """Each of them is broken before it has a case."""
-    plugin = tmp_path / "breaks.py"
-    plugin.write_text("def pytest_collection_finish(session): raise RuntimeError('of a drill')\n")
+    (tmp_path / "breaks.py").write_text(
+        "from conformance.plugin.running import Running\n"
+        "def launch(self): raise RuntimeError('of a drill')\n"
+        "Running.launch = launch\n"
+    )
     places = {"PYTHONPATH": f"{tmp_path}:{DRILLS.parents[1]}", "PYTEST_PLUGINS": "breaks"}
     code, said = drill(tmp_path / "out", "two_passes.py", "--guests", "2", **places)
     assert code == 3

@@ -56,6 +56,7 @@ as "-" before that.  null is memory that is not readable.
 
 from __future__ import annotations
 
+import secrets
 import select
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,8 +70,8 @@ from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
 from vm.guest.version import NATIVE, native_version, versions
 from vm.packing import GONE, NOT_LOOKED_AT, Call, Result
 
-# More requests than any guest is sent before its state is saved.
-_RESTORED = 1 << 32
+# More requests than any guest is sent before its state is saved, and how much more at random.
+_RESTORED, _RANDOM_BITS = 1 << 32, 61
 
 Watch = Sequence[Sequence[Any]]
 
@@ -100,8 +101,8 @@ class Agent:
         self._tasks: dict[str, dict[str, int]] = {}
         #: Ends of processes we had not heard of yet.
         self._strays: dict[int, int] = {}
-        # A guest takes no number twice.
-        self._number = _RESTORED if restored else 0
+        # A guest takes no number twice.  What answers one that nobody could know is no recording.
+        self._number = _RESTORED + secrets.randbits(_RANDOM_BITS) if restored else 0
 
     def close(self) -> None:
         """Hang up: the guest powers itself off.  Idempotent."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,8 +14,8 @@ from vm.errors import HostTrouble
 from vm.monitor import StillStopped
 from vm.power import Power
 from vm.snapshot import CONSOLE, STATE, Snapshot, Snapshots, snapshot_key
+from vm.waking import wake
 
-_SEED_BYTES = 64
 #: Seconds on an unhurried machine.
 _SAVE = 6.0
 _GO_ON = 1.0
@@ -103,12 +101,9 @@ class States:
         finally:
             self.close()
         power.monitor.resume(deadline.child(deadline.seconds, "resumption"))
-        nonce = secrets.token_hex(16)
-        call = ["wake", nonce, time.time_ns(), secrets.token_hex(_SEED_BYTES)]
-        (answer,) = power.agent.call("", [call], (), deadline)
-        told = bytes.fromhex(answer["data"] or "").decode()
-        if told != f"{nonce} {snapshot.info['boot_id']}":
-            raise Unusable(f"the guest in it says {told!r}")
+        boot_id = wake(power.agent, deadline)
+        if boot_id != snapshot.info["boot_id"]:
+            raise Unusable(f"the guest in it says {boot_id!r}")
         return snapshot.info
 
     def give_up(self, trouble: Exception) -> None:

@@ -1,9 +1,9 @@
 """The pytest plugin: options, the fixture ``ue``, and one judged result per case.
 
-Here and in ``conformance.cli`` the rooms are put together.  ``target`` says which kernel
-is judged and builds it, ``guests`` boots it, ``running`` runs cases in this process or in
-those that ``spread`` forks, ``controller`` records what they show.  Tests that are not cases are
-left alone.
+Here and in ``conformance.cli`` the rooms are put together.  ``target`` says which kernel is judged
+and builds it, ``guests`` boots it, ``selecting`` says which cases are run, ``running`` runs them in
+this process or in those that ``spread`` forks, ``controller`` records what they show.  Tests that
+are not cases are left alone.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
 from conformance.options import asked, declare, open_ktap, settle
 from conformance.plugin.controller import NAME, Controller, refuse, results_directory
+from conformance.plugin.guests import prepare_machines
 from conformance.plugin.open_files import require_files
-from conformance.plugin.running import NoExpression, Running, case_of, expression
+from conformance.plugin.running import Running
+from conformance.plugin.selecting import NoExpression, Selecting, case_of, expression
 from conformance.plugin.spread import NAME as SPREAD
 from conformance.plugin.spread import Spread
 from conformance.plugin.target import KERNELS, resolve
@@ -36,6 +38,7 @@ from kernels.errors import KernelsError, KernelTrouble, UserMistake
 from vm.errors import VmError
 
 _RUNNING = "uevt-running"
+_SELECTING = "uevt-selecting"
 _WORKER = pytest.StashKey[Worker]()
 _CONTROLLER = pytest.StashKey[Controller]()
 
@@ -87,11 +90,19 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     controller, number = config.stash[_CONTROLLER], config.option.guests
     config.pluginmanager.register(controller, NAME)
+    selecting = Selecting(controller.target, controller.earlier, controller.expect)
+    config.pluginmanager.register(selecting, _SELECTING)
     if number is None or config.option.collectonly:
-        _judge_here(config, controller, controller.directory)
-    else:
-        spread = Spread(config, controller, number, lambda name: _judge_forked(config, name))
-        config.pluginmanager.register(spread, SPREAD)
+        _judge_here(config, selecting, controller.directory)
+        return
+
+    def prepare(name: str) -> Running:
+        return _judge_forked(config, selecting, name)
+
+    spread = Spread(
+        config, controller, number, prepare, lambda: prepare_machines(controller.target)
+    )
+    config.pluginmanager.register(spread, SPREAD)
 
 
 def _controller(config: pytest.Config) -> Controller:
@@ -102,7 +113,7 @@ def _controller(config: pytest.Config) -> Controller:
         raise UserMistake("xdist cannot hand out cases", "leave out -n, and give --guests N")
     if config.option.guests is not None and config.option.guests < 1:
         raise UserMistake("--guests needs a number, 1 or more", "leave it out for one, here")
-    for name in (NAME, _RUNNING, SPREAD):
+    for name in (NAME, _SELECTING, _RUNNING, SPREAD):
         if config.pluginmanager.is_blocked(name):
             raise UserMistake(f"nothing is judged without {name}", f"leave out -p no:{name}")
     expression(config.option.keyword)
@@ -127,18 +138,17 @@ def _unable(config: pytest.Config, error: Exception, ending: Ending) -> int:
     return exit_code(ending, ExitStyle(config.option.exit_style or "default"))
 
 
-def _judge_forked(config: pytest.Config, name: str) -> Running:
+def _judge_forked(config: pytest.Config, selecting: Selecting, name: str) -> Running:
     """Let a forked process run cases, and leave the rest to the other one."""
     controller = config.stash[_CONTROLLER]
     controller.take_leave()
     for plugin in (controller, config.pluginmanager.get_plugin(SPREAD)):
         config.pluginmanager.unregister(plugin)
-    return _judge_here(config, controller, controller.directory / name, alone=False)
+    return _judge_here(config, selecting, controller.directory / name)
 
 
-def _judge_here(
-    config: pytest.Config, controller: Controller, directory: Path, *, alone: bool = True
-) -> Running:
+def _judge_here(config: pytest.Config, selecting: Selecting, directory: Path) -> Running:
+    controller = config.stash[_CONTROLLER]
     worker = Worker(
         controller.target,
         directory,
@@ -148,7 +158,7 @@ def _judge_here(
         limit=controller.limit,
     )
     config.stash[_WORKER] = worker
-    running = Running(worker, controller.target, controller.earlier, alone=alone)
+    running = Running(worker, selecting)
     config.pluginmanager.register(running, _RUNNING)
     return running
 
@@ -161,7 +171,7 @@ def _told(error: Exception) -> str:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Refuse cases without a kernel: there is nothing they could be run on."""
-    if _WORKER not in config.stash and any(case_of(item) is not None for item in items):
+    if _CONTROLLER not in config.stash and any(case_of(item) is not None for item in items):
         refuse(config, "cases need a kernel: add --kernel 6.12, --kernel model or --image FILE")
 
 

@@ -6,6 +6,7 @@ import gc
 import signal
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn, TextIO
@@ -38,7 +39,6 @@ BESIDE = "uevt_beside"
 CONTRADICTIONS = "uevt_contradictions"
 START = "uevt_start"
 BEGUN = "uevt_begun"
-EXPECTED = "uevt_expected"
 
 
 class Witness:
@@ -134,7 +134,7 @@ class Controller:
         self._selected = 0
         # Of them, those that are to be run here and now.
         self._left = 0
-        # What every process that runs cases has selected for that, and what it could not find.
+        # How many were selected for that, and the files that were not found.
         self._expected = 0
         self._lost: tuple[str, ...] = ()
         # What was not selected and has a result all the same.
@@ -162,7 +162,7 @@ class Controller:
         """Write and tell what the run had come to; the exit code.  Raises OSError."""
         how = "had ended" if self._recorder.over else "lacked no case"
         sys.stderr.write(f"uevt: {_shown(self.directory)} {how}; its reports are written again\n")
-        self.begin(0)
+        self._begin(0)
         code = self._finish()
         for view in self._views:
             view.end(self._record)
@@ -173,11 +173,15 @@ class Controller:
         self._abandoned = True
         self._recorder.discard()
 
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """How many cases there will be, where this process has collected them."""
-        self.begin(len(session.items))
+    def expect(self, selected: int, lost: Sequence[str]) -> None:
+        """So many cases were selected, and these files of cases were not found."""
+        self._expected, self._lost = selected, tuple(lost)
 
-    def begin(self, left: int) -> None:
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """How many cases there will be."""
+        self._begin(len(session.items))
+
+    def _begin(self, left: int) -> None:
         """So many cases are to be run here and now."""
         if self._abandoned or (not left and not self.earlier.ended):
             # Without a case there is no run: see pytest_sessionfinish.
@@ -232,9 +236,6 @@ class Controller:
                 view.remark(told)
         for found in getattr(report, CONTRADICTIONS):
             self._recorder.contradicted(decode(Contradiction, found, CONTRADICTIONS))
-        expected = getattr(report, EXPECTED)
-        self._expected = max(self._expected, expected["selected"])
-        self._lost = tuple(expected["lost"])
         self._recorder.guest_started(getattr(report, START))
 
     def _ended(self, result: CaseResult) -> None:
@@ -281,7 +282,6 @@ class Controller:
             session.exitstatus = exit_code(Ending.HOST, style)
             return
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
-            # The processes that collect are others: see Running.
             self.abandon()
             why = nothing_selected(self._config, self.target)
             sys.stderr.write(f"uevt: {why}\n")

@@ -1,4 +1,4 @@
-"""A process that was forked to run cases: it collects them, and runs those that it is handed."""
+"""A process that was forked to run cases: it runs those that it is handed."""
 
 from __future__ import annotations
 
@@ -26,17 +26,14 @@ _SPEAKING = ("terminalreporter", "capturemanager")
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
-    """All cases were collected: the ids that pytest has for them, in the order to run them."""
-
-    ids: tuple[str, ...]
+class Ready:
+    """Its guest comes up, and it can be handed cases."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A report of pytest's, as its hooks make it plain; ``hook`` is who is to hear it."""
+    """A report of a case, as the hooks of pytest make it plain."""
 
-    hook: str
     report: dict[str, Any]
 
 
@@ -62,16 +59,8 @@ class Forked:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A report of a case, or of something else that was run."""
-        self._tell("pytest_runtest_logreport", report)
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Of what was collected only trouble is of use to others."""
-        if report.failed:
-            self._tell("pytest_collectreport", report)
-
-    def _tell(self, hook: str, report: pytest.TestReport | pytest.CollectReport) -> None:
         to_plain = self._config.hook.pytest_report_to_serializable
-        self._other.send(Told(hook, to_plain(config=self._config, report=report)))
+        self._other.send(Told(to_plain(config=self._config, report=report)))
 
 
 def serve(
@@ -120,11 +109,11 @@ def _release_output(config: pytest.Config) -> None:
 
 
 def _run(session: pytest.Session, other: Connection, running: Running) -> None:
-    session.config.hook.pytest_collection(session=session)
-    items = session.items
-    other.send(Collected(tuple(item.nodeid for item in items)))
+    running.launch()
+    running.begin()
+    other.send(Ready())
     while (at := other.recv()) is not None:
-        session.config.hook.pytest_runtest_protocol(item=items[at], nextitem=None)
+        session.config.hook.pytest_runtest_protocol(item=session.items[at], nextitem=None)
         other.send(Done())
     running.finish(session)
 

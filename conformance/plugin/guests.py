@@ -36,7 +36,7 @@ from vm.errors import (
 from vm.findings import Finding, Kind
 from vm.machine import Machine, MachineSpec, Mark
 from vm.root import interpreter, root_archive
-from vm.snapshot import Snapshots
+from vm.snapshot import Snapshots, snapshot_key
 from vm.stacks import fingerprint
 
 # Seconds of an idle machine from QEMU's start to the agent's first answer.
@@ -93,6 +93,13 @@ def machine_spec(target: Target) -> tuple[MachineSpec, str]:
         initramfs=target.initramfs,
     )
     return spec, why
+
+
+def prepare_machines(target: Target) -> None:
+    """Find out what all machines of a target want to know; they tell what is wrong with it."""
+    with contextlib.suppress(VmError, OSError):
+        if not target.is_model:
+            saved_states().look_through(snapshot_key(machine_spec(target)[0]))
 
 
 def saved_states() -> Snapshots:

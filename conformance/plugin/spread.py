@@ -1,8 +1,8 @@
 """Spreads cases over processes that each have a guest of their own, for pytest is one thread.
 
-They are forked from the session once its plugins are loaded; each collects by itself while its
-guest comes up.  Cases are handed out one by one, in the order that the first of them found, so
-that all end at about the same time.  A process that dies is replaced.
+They are forked from the session once it has collected: what takes long is done once.  Cases are
+handed out one by one, in the order in which they are to run, so that all processes end at about
+the same time.  A process that dies is replaced.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import select
 import signal
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ from typing import NoReturn
 import pytest
 
 from conformance.plugin.controller import Controller
-from conformance.plugin.forked import Broken, Collected, Done, Forked, Told, serve, start
+from conformance.plugin.forked import Broken, Done, Forked, Ready, Told, serve, start
 from conformance.plugin.running import Running
 
 # The name that this plugin is registered by.
@@ -47,8 +48,8 @@ class CannotSpread(Exception):
 class _Process:
     """One of the processes, from our side.
 
-    ``ready`` says that it has collected; ``handed`` are its cases, of which the first is the one
-    that runs; ``heard`` is when it last said something, by the monotonic clock.
+    ``ready`` says that it can be handed cases; ``handed`` are those that it was, of which it runs
+    the first; ``heard`` is when it last said something, by the monotonic clock.
     """
 
     name: str
@@ -62,7 +63,8 @@ class _Process:
 class Spread:
     """Runs the cases of a session in ``number`` processes.
 
-    ``prepare`` lets a forked process be one that runs cases, by its name.
+    ``prepare`` lets a forked process be one that runs cases, by its name; ``ahead`` is what all
+    of them need and have no need to wait for, done while cases are collected.
     """
 
     def __init__(
@@ -71,31 +73,26 @@ class Spread:
         controller: Controller,
         number: int,
         prepare: Callable[[str], Running],
+        ahead: Callable[[], None],
     ) -> None:
         self._config = config
         self._controller = controller
+        self._ahead = threading.Thread(target=ahead)
         self._number = number
         self._prepare = prepare
         self._processes: list[_Process] = []
         self._started = 0
         # The cases by pytest's ids; those that nobody has, and all that have not ended.
-        self._ids: tuple[str, ...] | None = None
+        self._ids: tuple[str, ...] = ()
         self._left: deque[int] = deque()
         self._open: set[int] = set()
         self._fruitless = 0
         self._dismissed = False
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_collection(self, session: pytest.Session) -> bool:
-        """Let a process collect.  Raises CannotSpread."""
-        with self._ending_all():
-            while self._ids is None:
-                if not self._processes:
-                    self._start(session)
-                self._listen()
-        session.testscollected = len(self._ids)
-        self._controller.begin(len(self._ids))
-        return True
+    def pytest_collection(self) -> None:
+        """Begin with what has no need of cases."""
+        self._ahead.start()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -103,9 +100,14 @@ class Spread:
 
         Raises CannotSpread, and as pytest's own loop where pytest is to stop.
         """
+        if session.testsfailed:
+            raise session.Interrupted(f"{session.testsfailed} errors during collection")
+        self._ids = tuple(item.nodeid for item in session.items)
+        self._left.extend(range(len(self._ids)))
+        self._open.update(self._left)
+        # Whoever forks must be alone.
+        self._ahead.join()
         with self._ending_all():
-            if session.testsfailed:
-                raise session.Interrupted(f"{session.testsfailed} errors during collection")
             while self._open:
                 # Whoever has less to do than the others may have waited for what another left.
                 for process in self._processes:
@@ -156,18 +158,12 @@ class Spread:
             self._lose(process)
             return
         match word:
-            case Told(hook, plain):
+            case Told(plain):
                 from_plain = self._config.hook.pytest_report_from_serializable
                 report = from_plain(config=self._config, data=plain)
-                getattr(self._config.hook, hook)(report=report)
-            case Collected(ids) if self._ids in (None, ids):
+                self._config.hook.pytest_runtest_logreport(report=report)
+            case Ready():
                 process.ready = True
-                if self._ids is None:
-                    self._ids = ids
-                    self._open.update(range(len(ids)))
-                    self._left.extend(range(len(ids)))
-            case Collected():
-                self._end(process, "it found other cases than the one before it")
             case Done():
                 self._fruitless = 0
                 self._open.discard(process.handed.popleft())
@@ -200,7 +196,6 @@ class Spread:
             if self._fruitless == _FRUITLESS:
                 raise CannotSpread(f"{_FRUITLESS} processes in a row ended early: {why or how}")
             return
-        assert self._ids is not None
         if not self._controller.died_in(self._ids[process.handed[0]]):
             self._open.discard(process.handed.popleft())
         # In front: what comes later is shorter.

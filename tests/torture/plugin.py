@@ -23,7 +23,7 @@ import pytest
 
 import vm.machine
 from conformance.plugin.forked import Forked
-from conformance.plugin.running import _named
+from conformance.plugin.selecting import named
 from tests.drills import provoke
 from tests.torture.faults import BY_NAME
 from tests.torture.frames import Meddler
@@ -98,7 +98,7 @@ class Disturber:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Write down which case begins."""
-        _, self._case = _named(item)
+        _, self._case = named(item)
         self._cases += 1
         self._calls = self._attempts = 0
         self._note("begins")

@@ -99,6 +99,34 @@ def test_changed(tmp_path: Path) -> None:
     assert not _intact(snapshots, "key")
 
 
+def test_what_did_not_change_is_looked_through_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And again once it has changed; what was written a moment ago may do so unseen."""
+    read: list[int] = []
+    pread = os.pread
+
+    def counted(descriptor: int, size: int, offset: int) -> bytes:
+        read.append(offset)
+        return pread(descriptor, size, offset)
+
+    monkeypatch.setattr(os, "pread", counted)
+    snapshots = Snapshots(tmp_path)
+    _make(snapshots, "key")
+    snapshots.look_through("key")
+    snapshots.look_through("other")
+    before = len(read)
+    assert _intact(snapshots, "key")
+    assert len(read) == 2 * before
+    monkeypatch.setattr("vm.snapshot._MOMENT", -1_000_000_000)
+    snapshots.look_through("key")
+    seen = len(read)
+    assert _intact(snapshots, "key")
+    assert len(read) == seen
+    (tmp_path / "key" / STATE).write_bytes(b"stale")
+    assert not _intact(snapshots, "key")
+
+
 @pytest.mark.parametrize("record", ["", "{}", "[]", '{"schema": 99}', "\0"])
 def test_a_record_that_is_none(tmp_path: Path, record: str) -> None:
     snapshots = Snapshots(tmp_path)

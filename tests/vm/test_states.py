@@ -118,7 +118,7 @@ class Stage:
         self.booting = deadline
 
     def call(self, *words: Any) -> list[dict[str, Any]]:
-        data = self.answer if words[1][0][0] == "wake" else b"{}".hex()
+        data = self.answer if words[1][0][0] == "slurp" else b"{}".hex()
         return [{"value": 0, "errno": 0, "data": data}]
 
     def shares(self) -> None:

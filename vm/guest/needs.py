@@ -29,7 +29,7 @@ def main(directory: str) -> None:
     import importlib
     import json
 
-    for name in ("init", "supervisor", "uring", "waking", "driver", "facts"):
+    for name in ("init", "supervisor", "uring", "driver", "facts"):
         module = importlib.import_module(f"vm.guest.{name}")
     # Importing is not all: some modules are imported when they are needed.
     module.describe()

@@ -40,7 +40,6 @@ class Supervisor(Server):
         self._forms = {
             "reset": self._reset,
             "info": self._info,
-            "wake": self._wake,
         }
 
     def serve(self) -> None:
@@ -106,17 +105,10 @@ class Supervisor(Server):
     def _info(self) -> Outcome:
         # This is asked before a state is saved.  Whoever goes on from it, and all actors, have what
         # is imported now; a boot alone must not wait for it.
-        from vm.guest import driver, uring, waking  # noqa: F401
+        from vm.guest import driver, uring  # noqa: F401
 
         described = facts.describe()
         return len(described), 0, described
-
-    def _wake(self, nonce: str, nanoseconds: int, seed: str) -> Outcome:
-        # Imported when asked: a boot must not wait for it.
-        from vm.guest import waking
-
-        told = waking.wake(nonce, nanoseconds, bytes.fromhex(seed))
-        return len(told), 0, told
 
 
 def _be_actor(event: int) -> NoReturn:
