@@ -109,7 +109,7 @@ def test_kernel_without_user_events(
 def test_nothing_selected_is_told_with_several_guests(
     tmp_path: Path, built_kernel: BuiltKernel
 ) -> None:
-    """The processes that collect are not the one that tells; nothing is left of the run."""
+    """Before any of them is started; nothing is left of the run."""
     out = tmp_path / "out"
     options = ("-n", "2", "--out", str(out))
     done = uevt("run", "--image", str(built_kernel.image), "-k", "no.such", *options)

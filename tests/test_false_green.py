@@ -91,6 +91,7 @@ def test_a_drill_passes_undisturbed(tmp_path: Path) -> None:
     [
         ("-p no:uevt-controller", 2),
         ("-p no:uevt-running", 2),
+        ("-p no:uevt-selecting", 2),
         ("-p no:uevt", 4),
         ("--setup-only", 3),
         ("--collect-only", 3),

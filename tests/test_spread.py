@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -118,6 +120,42 @@ def test_processes_that_end_early_end_the_run(tmp_path: Path) -> None:
     assert code == 3
     assert "processes in a row ended early" in said
     assert "RuntimeError: of a drill" in said
+
+
+def test_what_ends_its_process_before_it_begins_ends_the_run(tmp_path: Path) -> None:
+    """A test that is no case: nobody says that it runs."""
+    deadly = tmp_path / "test_deadly.py"
+    deadly.write_text("import os\ndef test_deadly(): os.kill(os.getpid(), 9)\n")
+    code, said = drill(tmp_path / "out", "two_passes.py", str(deadly), "--guests", "2")
+    assert code == 3, said
+    assert "3 processes ended before" in said
+    assert "test_deadly" in said
+
+
+def test_a_run_that_is_interrupted_while_it_collects_goes_on(tmp_path: Path) -> None:
+    """How many cases there are was not known, and is not said."""
+    (tmp_path / "impatient.py").write_text(
+        "import os\n"
+        "def pytest_itemcollected(item):\n"
+        "    if 'UEVT_IMPATIENT' in os.environ: raise KeyboardInterrupt\n"
+    )
+    places = {"PYTHONPATH": f"{tmp_path}:{DRILLS.parents[1]}", "PYTEST_PLUGINS": "impatient"}
+    out = tmp_path / "out"
+    words = [sys.executable, "-m", "pytest", str(DRILLS / "dies_once.py"), "--kernel=model"]
+    (tmp_path / "died").touch()
+    places["UEVT_DIED"] = str(tmp_path / "died")
+    for impatient, code in (({"UEVT_IMPATIENT": ""}, 130), ({}, 0)):
+        environment = {**os.environ, **places, **impatient}
+        done = subprocess.run(
+            [*words, "--guests=2", f"--resume={out}"],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+    assert outcomes(out) == CASES
 
 
 def cases(out: Path) -> list[dict[str, Any]]:

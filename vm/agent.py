@@ -47,7 +47,7 @@ A call is a list; integers are the kernel's, bytes are in hexadecimal.  To an ac
     Any of these up to "take_fd", without a look at the watched memory behind it.
 
 To the supervisor, actor "": ["spawn", ACTOR], ["kill", ACTOR, SIGNAL] (value is the wait status),
-["reset"] (nobody is left), ["ping"], ["mark", TEXT], ["info"].
+["reset"] (nobody is left), ["ping"], ["mark", TEXT], ["info"]; "sys" and "slurp" too.
 
 A watch is [ACTOR, ADDRESS, LENGTH].  The actor asked looks at all of them after every call, as
 far as it has the right to; the supervisor looks at the others after the last one, and they stand

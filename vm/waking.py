@@ -45,7 +45,7 @@ def wake(agent: Agent, deadline: Deadline) -> str:
     def ask(call: list[Any]) -> dict[str, Any]:
         (result,) = agent.call("", [call], (), deadline)
         if result["errno"]:
-            raise NotWoken(f"the guest in it refuses {call!r:.80}: {os.strerror(result['errno'])}")
+            raise NotWoken(f"the guest in it refuses {call!r:.80}: errno {result['errno']}")
         return result
 
     def sys_call(number: int, *arguments: object) -> int:

@@ -50,12 +50,7 @@ class Witness:
     code: int | None = None
 
     def pytest_collection_finish(self) -> None:
-        """In the process that has collected."""
-        self.pytest_runtestloop()
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self) -> None:
-        """In that which records."""
+        """What was imported and collected stays, here and in processes that are forked."""
         gc.freeze()
         gc.enable()
 
@@ -134,8 +129,8 @@ class Controller:
         self._selected = 0
         # Of them, those that are to be run here and now.
         self._left = 0
-        # How many were selected for that, and the files that were not found.
-        self._expected = 0
+        # How many were selected for that, once that is known, and the files that were not found.
+        self._expected: int | None = None
         self._lost: tuple[str, ...] = ()
         # What was not selected and has a result all the same.
         self._beside = 0
@@ -178,8 +173,9 @@ class Controller:
         self._expected, self._lost = selected, tuple(lost)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """How many cases there will be."""
-        self._begin(len(session.items))
+        """How many cases there will be; pytest calls this where collecting was broken off, too."""
+        if self._expected is not None:
+            self._begin(len(session.items))
 
     def _begin(self, left: int) -> None:
         """So many cases are to be run here and now."""
@@ -315,7 +311,7 @@ class Controller:
 
     def _taken_away(self) -> str:
         """Why cases that were to run did not, "" when all did; they count as selected."""
-        away = self._expected - self._left
+        away = (self._expected or 0) - self._left
         why = []
         if away > 0:
             why.append(f"{away} cases were taken away by a plugin or an option of pytest")

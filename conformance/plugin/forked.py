@@ -32,7 +32,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A report of a case, as the hooks of pytest make it plain."""
+    """A report of a case, or of something else, as the hooks of pytest make it plain."""
 
     report: dict[str, Any]
 

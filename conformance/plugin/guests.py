@@ -97,7 +97,7 @@ def machine_spec(target: Target) -> tuple[MachineSpec, str]:
 
 def prepare_machines(target: Target) -> None:
     """Find out what all machines of a target want to know; they tell what is wrong with it."""
-    with contextlib.suppress(VmError, OSError):
+    with contextlib.suppress(Exception):
         if not target.is_model:
             saved_states().look_through(snapshot_key(machine_spec(target)[0]))
 

@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -87,6 +87,8 @@ class Spread:
         self._left: deque[int] = deque()
         self._open: set[int] = set()
         self._fruitless = 0
+        # How often a process ended that was handed a case, which was to be run once more.
+        self._ends: Counter[int] = Counter()
         self._dismissed = False
 
     @pytest.hookimpl(tryfirst=True)
@@ -105,7 +107,7 @@ class Spread:
         self._ids = tuple(item.nodeid for item in session.items)
         self._left.extend(range(len(self._ids)))
         self._open.update(self._left)
-        # Whoever forks must be alone.
+        # Whoever forks is to be alone.
         self._ahead.join()
         with self._ending_all():
             while self._open:
@@ -196,8 +198,16 @@ class Spread:
             if self._fruitless == _FRUITLESS:
                 raise CannotSpread(f"{_FRUITLESS} processes in a row ended early: {why or how}")
             return
-        if not self._controller.died_in(self._ids[process.handed[0]]):
+        at = process.handed[0]
+        if not self._controller.died_in(self._ids[at]):
             self._open.discard(process.handed.popleft())
+        else:
+            self._ends[at] += 1
+            if self._ends[at] == _FRUITLESS:
+                # Of one that began it would have been enough before.
+                raise CannotSpread(
+                    f"{_FRUITLESS} processes ended before {self._ids[at]} began: {why or how}"
+                )
         # In front: what comes later is shorter.
         self._left.extendleft(reversed(process.handed))
 

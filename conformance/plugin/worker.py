@@ -95,7 +95,7 @@ class Worker:
         self._runner.finish()
 
     def launch(self) -> None:
-        """Let the guest boot while cases are still being collected.
+        """Let the guest boot.
 
         Raises VmError when it cannot be started.
         """

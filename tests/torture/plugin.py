@@ -144,7 +144,9 @@ class Disturber:
         with self._plan.diary.open("a+") as diary:
             fcntl.flock(diary, fcntl.LOCK_EX)
             diary.seek(0)
-            if not alone([json.loads(line) for line in diary], self._worker, self._case):
+            # The last line may be on its way.
+            lines = [json.loads(line) for line in diary if line.endswith("\n")]
+            if not alone(lines, self._worker, self._case):
                 return False
             more = _REPLACED_S if strike.fault == "worker-killed" else _LATE_S
             latest = time.monotonic() + strike.ms / 1000 + more
