@@ -41,7 +41,8 @@ def _names(seed: int | None = None) -> list[str]:
 
 
 def test_a_new_system_first_then_the_longest_and_last_what_ends_its_guest() -> None:
-    in_order = ["a.fatal_and_long", "a.shared", "a.long", "a.new", "a.short", "a.fatal"]
+    """But for a short one before them all."""
+    in_order = ["a.shared", "a.fatal_and_long", "a.long", "a.new", "a.short", "a.fatal"]
     assert _names() == in_order
 
 
