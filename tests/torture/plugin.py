@@ -117,8 +117,10 @@ class Disturber:
             if any(BY_NAME[strike.fault].module for strike in self._pending):
                 # Before the runner looks round: it is there from the beginning.
                 self._inserting = True
-                provoke.insert(machine, self._plan.module)
-                self._inserting = False
+                try:
+                    provoke.insert(machine, self._plan.module)
+                finally:
+                    self._inserting = False
 
         return ready
 
