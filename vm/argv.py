@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import subprocess
 import sys
-import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from vm.accelerator import TCG, Accelerator
-from vm.errors import CommandLineTooLong, QemuMissing, VirtmeMissing
+from vm.errors import CommandLineTooLong, QemuMissing
+from vm.virtme import Command, virtme_command
 
 QEMU = "qemu-system-x86_64"
 #: Names of the virtio-serial ports begin thus; the first is the supervisor's.
 PORT = "uevt"
 #: x86 COMMAND_LINE_SIZE, bytes including the final NUL.
 COMMAND_LINE_SIZE = 2048
-_VIRTME_SECONDS = 30.0
 _INIT = Path(__file__).parent / "guest" / "init.py"
+
+#: An actor ("" is the supervisor), and calls to it, as for Machine.call.
+Request = tuple[str, tuple[Sequence[object], ...]]
 
 #: Options of virtme-ng's command that ours replace.
 _REPLACED = frozenset(("-append", "-machine", "-cpu", "-serial", "-mon", "-echr"))
@@ -60,7 +60,9 @@ class MachineSpec:
     guest, seen there under the same path (default: the one that runs us); qemu the program
     (default: found on PATH).  root is the archive that is the guest's root (vm.root); without one
     it is the host's, over 9p.  initramfs is for a kernel whose drivers are modules
-    (vm/initramfs.py), and goes before the host's root.
+    (vm/initramfs.py), and goes before the host's root.  cache is a directory for what virtme-ng
+    has answered (vm/virtme.py).  opening is what a machine is asked before anything else; its
+    state is saved behind that.
     """
 
     kernel: Path
@@ -73,6 +75,8 @@ class MachineSpec:
     qemu: Path | None = None
     root: Path | None = None
     initramfs: Path | None = None
+    cache: Path | None = None
+    opening: tuple[Request, ...] = ()
 
 
 def qemu_argv(
@@ -122,8 +126,9 @@ def kernel_command_line(spec: MachineSpec) -> str:
     return _kernel_command_line(spec, _virtme_for(spec)[1])
 
 
-def _virtme_for(spec: MachineSpec) -> tuple[str, tuple[tuple[str, ...], ...]]:
-    return _virtme(spec.kernel, spec.memory_mib, spec.cpus, find_qemu(spec.qemu))
+def _virtme_for(spec: MachineSpec) -> Command:
+    qemu = find_qemu(spec.qemu)
+    return virtme_command(spec.kernel, spec.memory_mib, spec.cpus, qemu, spec.cache)
 
 
 def port_names(spec: MachineSpec) -> list[str]:
@@ -162,57 +167,6 @@ def find_qemu(qemu: Path | None) -> str:
             mend="install it (Debian: apt install qemu-system-x86; Fedora: dnf install qemu-kvm)",
         )
     return found
-
-
-@lru_cache(maxsize=16)
-def _virtme(
-    kernel: Path, memory_mib: int, cpus: int, qemu: str
-) -> tuple[str, tuple[tuple[str, ...], ...]]:
-    """What virtme-ng would run: the program, and its options each with its values."""
-    # fmt: off
-    command = [
-        _find_virtme(),
-        "--kimg", str(kernel), "--mods", "none", "--force-9p", "--disable-kvm",
-        "--memory", f"{memory_mib}M", "--cpus", str(cpus), "--qemu-bin", qemu,
-        "--disable-monitor", "--dry-run", "--show-command",
-    ]
-    # fmt: on
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_VIRTME_SECONDS,
-            check=True,
-        )
-        program, *words = shlex.split(done.stdout.strip().splitlines()[-1])
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
-        said = getattr(error, "stderr", None) or str(error)
-        raise VirtmeMissing(
-            f"virtme-run printed no QEMU command: {said.strip()}",
-            mend=f"run it by hand: {shlex.join(command)}",
-        ) from None
-    options: list[tuple[str, ...]] = []
-    for word in words:
-        if word.startswith("-"):
-            options.append((word,))
-        elif options:
-            options[-1] += (word,)
-    return program, tuple(options)
-
-
-def _find_virtme() -> str:
-    """virtme-run of the environment we run in, which need not be activated."""
-    scripts = (sysconfig.get_path("scripts"), str(Path(sys.executable).parent))
-    for directory in scripts:
-        if found := shutil.which("virtme-run", path=directory):
-            return found
-    if found := shutil.which("virtme-run"):
-        return found
-    raise VirtmeMissing(
-        "virtme-run is not installed", mend="install virtme-ng into this Python environment"
-    )
 
 
 def _is_replaced(option: tuple[str, ...]) -> bool:

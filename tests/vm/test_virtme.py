@@ -1,0 +1,136 @@
+"""What virtme-ng answers is kept for as long as nothing changes that it depends on."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from vm import virtme
+from vm.virtme import virtme_command
+
+ANSWER = "/qemu -m 512M -append 'a b'"
+COMMAND = ("/qemu", (("-m", "512M"), ("-append", "a b")))
+
+
+class Host:
+    """A host with a virtme-run of its own, which counts how often it is asked."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.cache = directory / "cache"
+        self.kernel, self.qemu = directory / "bzImage", directory / "qemu"
+        self.package = directory / "virtme" / "run.py"
+        self.boot_id, self.nr_open = directory / "boot_id", directory / "nr_open"
+        self.package.parent.mkdir()
+        for file in (self.kernel, self.qemu, self.package, self.boot_id, self.nr_open):
+            file.write_text(file.name)
+        self.program = directory / "virtme-run"
+        self.answer(ANSWER)
+
+    def answer(self, said: str) -> None:
+        """What it says from now on."""
+        asked = self.directory / "asked"
+        self.program.write_text(f'#!/bin/sh\necho "$*" >> {asked}\necho "{said}"\n')
+        self.program.chmod(0o755)
+
+    @property
+    def asked(self) -> int:
+        """How often it was asked."""
+        asked = self.directory / "asked"
+        return len(asked.read_text().splitlines()) if asked.exists() else 0
+
+    def command(self, memory: int = 512) -> object:
+        """What another process of ours would be told."""
+        virtme_command.cache_clear()
+        return virtme_command(self.kernel, memory, 1, str(self.qemu), self.cache)
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    host = Host(tmp_path)
+    host.cache.mkdir()
+    monkeypatch.setattr(virtme, "_BOOT_ID", host.boot_id)
+    monkeypatch.setattr(virtme, "_NR_OPEN", host.nr_open)
+    monkeypatch.setattr(virtme, "_ours", lambda: str(host.program))
+    monkeypatch.setattr(virtme, "_package", lambda program: [host.package])
+    return host
+
+
+def test_it_is_asked_once(host: Host) -> None:
+    assert [host.command() for _ in range(3)] == [COMMAND] * 3
+    assert host.asked == 1
+    host.command(1024)
+    assert host.asked == 2
+    host.command()
+    assert host.asked == 2
+
+
+@pytest.mark.parametrize("what", ["kernel", "qemu", "package", "boot_id", "nr_open", "program"])
+def test_it_is_asked_again_once_something_has_changed(host: Host, what: str) -> None:
+    host.command()
+    file: Path = getattr(host, what)
+    file.write_text(file.read_text() + "\n")
+    host.command()
+    assert host.asked == 2
+
+
+@pytest.mark.parametrize(("name", "value"), [("TERM", "another")])
+def test_it_is_asked_again_elsewhere(
+    host: Host, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    host.command()
+    monkeypatch.setenv(name, value)
+    host.command()
+    assert host.asked == 2
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"host": 1, "answers": []}',
+        "[" * 100_000,
+        '{"host": "HOST", "answers": {"QUESTION": []}}',
+        '{"host": "HOST", "answers": {"QUESTION": [1]}}',
+        '{"host": "HOST", "answers": {"QUESTION": "words"}}',
+    ],
+)
+def test_a_damaged_answer_is_none(host: Host, kept: str) -> None:
+    host.command()
+    file = host.cache / "virtme.json"
+    known = json.loads(file.read_text())
+    (question,) = known["answers"]
+    file.write_text(kept.replace("HOST", known["host"]).replace("QUESTION", question))
+    assert host.command() == COMMAND
+    assert host.asked == 2
+
+
+def test_answers_do_not_grow_without_end(host: Host) -> None:
+    for memory in range(70):
+        host.command(memory)
+    assert len(json.loads((host.cache / "virtme.json").read_text())["answers"]) == 64
+    host.command(69)
+    assert host.asked == 70
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(host: Host) -> None:
+    host.cache.rmdir()
+    host.cache.write_text("a file")
+    assert [host.command() for _ in range(2)] == [COMMAND] * 2
+    assert host.asked == 2
+
+
+def test_of_a_program_that_is_not_ours_nothing_is_kept(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows what it is made of."""
+    monkeypatch.undo()
+    monkeypatch.setattr(virtme, "_ours", lambda: None)
+    monkeypatch.setenv("PATH", str(host.directory), prepend=os.pathsep)
+    assert [host.command() for _ in range(2)] == [COMMAND] * 2
+    assert host.asked == 2
