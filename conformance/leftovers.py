@@ -15,7 +15,7 @@ from typing import Any
 from conformance.abi import grammar, layouts, rfc
 from conformance.model.events import DEFAULT_MAX_EVENTS
 from conformance.sut import tracefs
-from conformance.sut.calls import Call, fd, path_in, sys_call
+from conformance.sut.calls import Call, Request, fd, path_in, sys_call
 from conformance.sut.guest import Channel
 
 # The process that reads and writes the files of tracefs, for programs too.
@@ -48,9 +48,8 @@ class Janitor:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        channel.call("", [["spawn", ACTOR]])
-        settings = [_spill(path, "2") for path in _SETTINGS]
-        channel.call(ACTOR, [_map_page(), _open_data(), *settings])
+        for actor, calls in _BEGINNING:
+            channel.call(actor, calls)
 
     def kill(self, actors: list[str]) -> None:
         """End the processes of a program."""
@@ -155,9 +154,8 @@ class Janitor:
 
         A file that is there and cannot be read is a mistake of the kernel, for cases to find.
         """
-        paths = (tracefs.STATUS, tracefs.DATA)
-        results = self._channel.call(ACTOR, [["slurp", path, _LIMIT] for path in paths])
-        return any(result["errno"] != ENOENT for result in results)
+        actor, calls = _WHETHER_BUILT
+        return any(result["errno"] != ENOENT for result in self._channel.call(actor, calls))
 
     def next_multi_id(self) -> int:
         """The number the next multi-format event will get: registers one to see.
@@ -257,3 +255,15 @@ def _spill(path: str, text: str, flags: int = 0) -> Call:
 
 def _text(result: dict[str, Any]) -> str:
     return bytes.fromhex(result["data"] or "").decode("latin-1")
+
+
+_BEGINNING: tuple[Request, ...] = (
+    ("", (["spawn", ACTOR],)),
+    (ACTOR, (_map_page(), _open_data(), *(_spill(path, "2") for path in _SETTINGS))),
+)
+_WHETHER_BUILT: Request = (
+    ACTOR,
+    tuple(["slurp", path, _LIMIT] for path in (tracefs.STATUS, tracefs.DATA)),
+)
+#: What a janitor asks of a new guest, in this order.
+OPENING = (*_BEGINNING, _WHETHER_BUILT)

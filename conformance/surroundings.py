@@ -16,7 +16,7 @@ from conformance.leftovers import ACTOR
 from conformance.program import operations as op
 from conformance.program import rights, tracing
 from conformance.sut import tracefs
-from conformance.sut.calls import Call
+from conformance.sut.calls import Call, Request
 from conformance.sut.guest import Channel
 
 _LIMIT = 1 << 16
@@ -54,9 +54,13 @@ _CALLS: tuple[Call, ...] = (
     ["list", _INSTANCES],
     *(["status", path] for path in _GUARDED),
 )
-# Of a buffer in which nothing was traced yet it says `7 (expanded: 1408)`.
-_BUFFER_SIZE = f"{tracefs.ROOT}/buffer_size_kb"
-_EXPANDED = re.compile(r"\(expanded: (\d+)\)")
+# Lets the buffer have the size that it gets when something is traced for the first time, and does
+# nothing else (trace_events.c:ftrace_event_write, tracing_update_buffers).  Before 6.7 it would
+# stay small for good where an instance is given another size before that
+# (trace.c:__tracing_resize_ring_buffer): what cases find must not depend on who was first.
+_EXPAND: Call = ["spill", f"{tracefs.ROOT}/set_event", b"\n".hex(), os.O_WRONLY]
+#: What is asked of a new guest.
+OPENING: Request = (ACTOR, (_EXPAND, *_CALLS))
 # The first of them are what the kernel may change by itself, whatever a program does.
 _ALWAYS = 1
 # What programs may open for writing without reaching what other programs share.
@@ -71,24 +75,11 @@ class Surroundings:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._expand()
-        self._before = self._look()
-
-    def _expand(self) -> None:
-        """Let the buffer have the size that it gets when something is traced for the first time.
-
-        Before 6.7 it would stay small for good where an instance is given another size before
-        that (trace.c:__tracing_resize_ring_buffer): what cases find must not depend on who was
-        first.
-        """
-        (shown,) = self._channel.call(ACTOR, [["slurp", _BUFFER_SIZE, _LIMIT]])
-        if (found := _EXPANDED.search(_text(shown))) is not None:
-            size = found[1].encode().hex()
-            self._channel.call(ACTOR, [["spill", _BUFFER_SIZE, size, os.O_WRONLY]])
+        self._before = _told(channel.call(*OPENING)[1:])
 
     def accept(self) -> None:
         """From now on it may be as it is."""
-        self._before = self._look()
+        self._before = _told(self._channel.call(ACTOR, _CALLS))
 
     def calls(self, program: Iterable[op.Operation], *, passed: bool) -> list[Call]:
         """What to ask of ``ACTOR`` after a program, for ``changed``.
@@ -107,9 +98,6 @@ class Surroundings:
             for what, after in _told(results).items()
             if self._before[what] != after
         ]
-
-    def _look(self) -> dict[str, str]:
-        return _told(self._channel.call(ACTOR, _CALLS))
 
 
 def _told(results: Iterable[dict[str, Any]]) -> dict[str, str]:

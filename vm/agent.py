@@ -74,6 +74,8 @@ from vm.packing import GONE, NOT_LOOKED_AT, Call, Result
 _RESTORED, _RANDOM_BITS = 1 << 32, 61
 
 Watch = Sequence[Sequence[Any]]
+# What the supervisor performs as any actor does.
+_PLAIN = frozenset(("sys", "slurp"))
 
 
 @dataclass(slots=True, eq=False)
@@ -109,6 +111,20 @@ class Agent:
         for channel in self._channels:
             channel.close()
 
+    def roll(self) -> list[list[Any]]:
+        """The actors that live: name, process id and port of each."""
+        return [[actor.name, actor.pid, actor.port] for actor in self._actors.values()]
+
+    def recall(self, roll: Sequence[Sequence[Any]]) -> None:
+        """Know the actors of another conversation with the same guest: those of its roll.
+
+        Raises ValueError for what is none.
+        """
+        for name, pid, port in roll:
+            self._free.remove(port)
+            actor = _Actor(str(name), int(pid), port)
+            self._actors[actor.name] = self._by_pid[actor.pid] = actor
+
     def hello(self, deadline: Deadline) -> None:
         """Wait for the supervisor's first word.
 
@@ -125,7 +141,10 @@ class Agent:
     ) -> list[Result]:
         """Perform calls and look at the watched memory: see Machine.call."""
         if actor == "":
-            results = [self._command(call, deadline) for call in calls]
+            if all(call[0] in _PLAIN for call in calls):
+                results = self._ask(None, calls, [], deadline)
+            else:
+                results = [self._command(call, deadline) for call in calls]
             for result in results:
                 result["watch"] = [NOT_LOOKED_AT] * len(watch)
         else:

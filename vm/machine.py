@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from vm import guest_code
-from vm.argv import MachineSpec
+from vm.argv import MachineSpec, Request
 from vm.console import Console
 from vm.deadline import Deadline
 from vm.errors import (
@@ -39,6 +39,8 @@ _BOOT = 12.0
 #: What an answer to a ping takes at most where nothing else runs, and how often it is measured;
 #: beyond so many times longer nothing is scaled.
 _PING = 0.0004
+#: So old may be what is known of QEMU's shares when something begins, seconds.
+_SHARES_S = 1.0
 _PINGS = 3
 _SLOWEST = 8.0
 
@@ -70,7 +72,11 @@ class Machine:
         self._booted_at = 0
         #: Where the last mark is, or it became ready: what is said between two calls counts too.
         self._marked_at = 0
-        #: What QEMU had got of the host when it was started, and at the last mark.
+        #: Where on the console it was ready, before it was asked anything.
+        self.ready_at = 0
+        #: What it was asked at its opening (MachineSpec), and has answered.
+        self.opened: list[tuple[Request, Sequence[dict[str, Any]]]] = []
+        #: What QEMU had got of the host when it was started, and at a mark not long ago.
         self._booting = Shares(0.0, {})
         self._shares: Shares | None = None
         self._pace = 1.0
@@ -190,12 +196,15 @@ class Machine:
         if result["errno"]:
             raise ChannelBroken(f"the guest could not write the mark {line!r}")
         self._marked_at = since
-        if self._power is not None:
+        before = self._shares or self._booting
+        if self._power is not None and time.monotonic() > before.when + _SHARES_S:
             self._shares = self._power.qemu.shares()
         return Mark(line, since)
 
     def check(self, mark: Mark) -> None:
         """Raise DiskFull or ChannelBroken unless a mark is on the console."""
+        if self.console.has(mark.line, mark.position):
+            return
         arrived = self.console.wait_for(
             re.escape(mark.line),
             self.deadline(_MARK, "mark on the console"),
@@ -235,6 +244,15 @@ class Machine:
         """End the guest at once: nothing in it needs saving.  Idempotent."""
         self._stop()
 
+    def leave(self) -> None:
+        """Leave a machine that was launched to a process that was forked since.
+
+        Only the one that launched it has to close it still: it reaps it then.
+        """
+        if self._power is not None:
+            self._power.leave()
+        self._states.close()
+
     def _start(self, *, cold: bool = False) -> None:
         check_space(self.directory)
         guest_code.compile_agent()
@@ -259,11 +277,11 @@ class Machine:
                 self._start(cold=True)
             if not self._states.restoring:
                 self._booted(self._power, deadline)
+                self._open()
                 if self._states.wanted and not self._saved(self._power):
                     self._start(cold=True)
                     self._booted(self._power, self.deadline(_BOOT, "agent after another boot"))
-            # What it says from here on is of the call that finds it so.
-            self._marked_at = self.console.position()
+                    self._open()
             self._pace = self._measured(self._power)
         except BaseException:
             self._stop()
@@ -285,9 +303,10 @@ class Machine:
         """Whether the machine goes on from the saved state; it is off if not."""
         try:
             # A boot in its place needs time as well.
-            self._info = self._states.restore(
-                power, deadline.child(deadline.seconds / 2, deadline.what)
-            )
+            state = self._states.restore(power, deadline.child(deadline.seconds / 2, deadline.what))
+            self._info = state.info
+            self.opened = list(zip(self.spec.opening, state.opening, strict=True))
+            self._ready()
         except (VmError, OSError, ValueError, KeyError) as trouble:
             # Of the last two is a record, or an answer, that is none of ours.
             self._stop()
@@ -299,11 +318,26 @@ class Machine:
             power.agent.hello(deadline)
         except (ChannelBroken, NoAnswer) as trouble:
             raise self._inquest(power).boot(trouble) from trouble
+        self._ready()
+
+    def _ready(self) -> None:
+        """What it says from here on is of the call that finds it so."""
+        self.ready_at = self._marked_at = self.console.position()
+
+    def _open(self) -> None:
+        self.opened = [(request, self.call(*request)) for request in self.spec.opening]
 
     def _saved(self, power: Power) -> bool:
-        """Whether the machine goes on after its state was saved, or was not; it is off if not."""
+        """Whether the machine goes on after its state was saved, or was not; it is off if not.
+
+        It is not where the kernel has reported something since it was ready: whoever went on from
+        it would not be told.
+        """
+        if self.console.findings(self.ready_at):
+            return True
         try:
-            self._states.save(power, lambda: self.info, self.console)
+            answers = [answered for _, answered in self.opened]
+            self._states.save(power, lambda: self.info, answers, self.console)
         except StillStopped:
             self._stop()
             return False

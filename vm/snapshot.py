@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 
 from vm.argv import MachineSpec, find_qemu, port_names, qemu_argv
 
-SCHEMA = 2
+SCHEMA = 3
 STATE = "state"
 RECORD = "record.json"
 CONSOLE = "console.log"
@@ -42,13 +42,16 @@ _digests: dict[tuple[int, ...], str] = {}
 class Snapshot:
     """One saved state.
 
-    `size` is in bytes, `sha256` of the state's file; `info` is what the guest knew of itself.
+    `size` is in bytes, `sha256` of the state's file; `info` is what the guest knew of itself,
+    `roll` its actors, and `opening` what it had answered (MachineSpec).
     """
 
     directory: Path
     size: int
     sha256: str
     info: dict[str, Any]
+    roll: list[list[Any]]
+    opening: list[list[dict[str, Any]]]
 
     @property
     def state(self) -> Path:
@@ -64,20 +67,7 @@ class Snapshot:
 
     def intact(self, descriptor: int) -> bool:
         """Whether the state, opened as `descriptor`, is as it was saved."""
-        status = os.fstat(descriptor)
-        times = status.st_mtime_ns, status.st_ctime_ns
-        file = (status.st_dev, status.st_ino, status.st_size, *times)
-        known = _digests.get(file)
-        if known is None:
-            began = time.time_ns()
-            digest, offset = hashlib.sha256(), 0
-            while chunk := os.pread(descriptor, _CHUNK, offset):
-                digest.update(chunk)
-                offset += len(chunk)
-            known = digest.hexdigest()
-            if max(times) < began - _MOMENT:
-                _digests[file] = known
-        return known == self.sha256
+        return _digest_of(descriptor) == self.sha256
 
 
 class Snapshots:
@@ -97,6 +87,8 @@ class Snapshots:
                 int(record["size"]),
                 str(record["sha256"]),
                 dict(record["info"]),
+                list(record["roll"]),
+                list(record["opening"]),
             )
             # Of a directory that was copied or renamed the key is another one's.
             ours = (record["schema"], record["key"]) == (SCHEMA, key)
@@ -137,15 +129,18 @@ class Snapshots:
                 shutil.rmtree(scratch, ignore_errors=True)
             lock.release()
 
-    def publish(self, key: str, scratch: Path, info: dict[str, Any]) -> None:
-        """Let a state, written into the scratch directory, appear.  Call while `making` it."""
+    def publish(self, key: str, scratch: Path, known: dict[str, Any]) -> None:
+        """Let a state, written into the scratch directory, appear.  Call while `making` it.
+
+        ``known`` has a Snapshot's info, roll and opening.
+        """
         state = scratch / STATE
         record = {
             "schema": SCHEMA,
             "key": key,
             "size": state.stat().st_size,
             "sha256": _sha256(state),
-            "info": info,
+            **known,
         }
         (scratch / RECORD).write_text(json.dumps(record))
         self.discard(key)
@@ -203,13 +198,14 @@ class Snapshots:
 def snapshot_key(spec: MachineSpec) -> str:
     """A digest of all that a saved state depends on: same key, same machine.
 
-    Kernel, root, QEMU, and its whole command line, which has accelerator, processor and memory;
-    the host's processor too where the guest sees it.  Raises OSError, HostTrouble.
+    Kernel, root, opening, QEMU, and its whole command line, which has accelerator, processor and
+    memory; the host's processor too where the guest sees it.  Raises OSError, HostTrouble.
     """
     digest = hashlib.sha256(f"{SCHEMA}".encode())
     numbers = range(len(port_names(spec)) + 1)
     for word in qemu_argv(spec, console=Path("console"), channels=numbers[1:], monitor=0):
         digest.update(f"{word}\0".encode())
+    digest.update(json.dumps(spec.opening).encode())
     for file in (spec.kernel, spec.root):
         digest.update(_sha256(file).encode() if file else b"-")
     qemu = Path(find_qemu(spec.qemu)).resolve()
@@ -228,4 +224,22 @@ def _processor() -> list[str]:
 
 def _sha256(file: Path) -> str:
     with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+        return _digest_of(opened.fileno())
+
+
+def _digest_of(descriptor: int) -> str:
+    """The SHA-256 of an open file; of one that did not change since it is remembered."""
+    status = os.fstat(descriptor)
+    times = status.st_mtime_ns, status.st_ctime_ns
+    file = (status.st_dev, status.st_ino, status.st_size, *times)
+    known = _digests.get(file)
+    if known is None:
+        began = time.time_ns()
+        digest, offset = hashlib.sha256(), 0
+        while chunk := os.pread(descriptor, _CHUNK, offset):
+            digest.update(chunk)
+            offset += len(chunk)
+        known = digest.hexdigest()
+        if max(times) < began - _MOMENT:
+            _digests[file] = known
+    return known

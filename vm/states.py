@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -86,8 +86,8 @@ class States:
         """What the kernel said when it booted, if that is not to be said again."""
         return self._snapshot.boot_console() if self._snapshot else ""
 
-    def restore(self, power: Power, deadline: Deadline) -> dict[str, Any]:
-        """Let the machine go on once its state is verified; what the guest knows of itself.
+    def restore(self, power: Power, deadline: Deadline) -> Snapshot:
+        """Let the machine go on once its state is verified: which is the one that goes on.
 
         Raises Unusable, and what monitor and agent raise.
         """
@@ -104,7 +104,10 @@ class States:
         boot_id = wake(power.agent, deadline)
         if boot_id != snapshot.info["boot_id"]:
             raise Unusable(f"the guest in it says {boot_id!r}")
-        return snapshot.info
+        if len(snapshot.opening) != len(self._spec.opening):
+            raise Unusable("it has not answered what it is asked at its opening")
+        power.agent.recall(snapshot.roll)
+        return snapshot
 
     def give_up(self, trouble: Exception) -> None:
         """The state was of no use: remove it, boot, and make no other."""
@@ -114,8 +117,14 @@ class States:
         self._snapshot = None
         self._why = f"the saved state could not be used: {trouble}"
 
-    def save(self, power: Power, info: Callable[[], dict[str, Any]], console: Console) -> None:
-        """Make a state of a machine that has just booted, unless somebody else does.
+    def save(
+        self,
+        power: Power,
+        info: Callable[[], dict[str, Any]],
+        opening: Sequence[Sequence[dict[str, Any]]],
+        console: Console,
+    ) -> None:
+        """Make a state of a machine that was opened and nothing else, unless somebody else does.
 
         A machine whose state cannot be saved goes on all the same; StillStopped is raised if it
         does not, and it has to be booted again.  Raises what `info` raises.
@@ -126,7 +135,7 @@ class States:
             with self._snapshots.making(self._key) as scratch:
                 if scratch is None:
                     return
-                known = info()
+                known = {"info": info(), "roll": power.agent.roll(), "opening": opening}
                 (scratch / CONSOLE).write_text(console.text())
                 descriptor = os.open(scratch / STATE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 try:

@@ -8,11 +8,13 @@ import hashlib
 import re
 import shlex
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from conformance.attempt import Trouble
+from conformance.keeper import OPENING
 from conformance.leftovers import ACTOR
 from conformance.outcome import Blame, Outcome, Report, ReportKind, timed_out
 from conformance.plugin.coverage import COUNTERS
@@ -20,6 +22,7 @@ from conformance.plugin.limits import CASE_S, CaseTooLong, Limits, RunLimit
 from conformance.plugin.recorder import CONSOLE
 from conformance.plugin.target import Target
 from conformance.sut import executor as sut
+from conformance.sut.calls import Request
 from kernels.config import lost
 from kernels.store import default_root
 from vm.deadline import Deadline
@@ -91,6 +94,8 @@ def machine_spec(target: Target) -> tuple[MachineSpec, str]:
         append=target.append,
         root=root,
         initramfs=target.initramfs,
+        cache=default_root(),
+        opening=OPENING,
     )
     return spec, why
 
@@ -159,6 +164,8 @@ class MachineGuest:
         self._marked = self._before = ""
         # How far the console was looked through, at first to where the guest was ready.
         self._looked = 0
+        # What is left of its opening: answers to what it was asked before its state was saved.
+        self._opened: deque[tuple[Request, Sequence[dict[str, Any]]]] = deque()
         # Where on it begins what was reported last.
         self._reported: int | None = None
         self._machine = Machine.launch(spec, directory=directory, snapshots=saved_states())
@@ -186,7 +193,12 @@ class MachineGuest:
             if self._machine.spec.append:
                 error.mend += ", or leave out --append " + shlex.join(self._machine.spec.append)
             raise
-        self._looked = self._machine.console.position()
+        self._begin()
+
+    def _begin(self) -> None:
+        """A machine that has just got ready, restored or booted.  Raises as _check_kernel."""
+        self._looked = self._machine.ready_at
+        self._opened = deque(self._machine.opened)
         self._check_kernel()
 
     def _check_kernel(self) -> None:
@@ -221,7 +233,15 @@ class MachineGuest:
         calls: Sequence[Sequence[object]],
         watch: Sequence[tuple[str, int, int]] = (),
     ) -> list[dict[str, Any]]:
-        """See conformance.sut.guest.Channel."""
+        """See conformance.sut.guest.Channel.
+
+        What it was asked at its opening is not asked again, as long as nothing else was.
+        """
+        if self._opened:
+            request, answers = self._opened.popleft()
+            if request == (actor, tuple(calls)) and not watch:
+                return [dict(answer) for answer in answers]
+            self._opened.clear()
         deadline = self._limits.clip(self._machine.answer(actor))
         return self._machine.call(actor, calls, watch, deadline=deadline)
 
@@ -266,8 +286,7 @@ class MachineGuest:
         self._keep_counters()
         with self._boots.counted():
             self._machine.pristine(processors)
-            self._looked = self._machine.console.position()
-            self._check_kernel()
+            self._begin()
         self._marked = ""
 
     def _keep_counters(self) -> None:
@@ -280,11 +299,19 @@ class MachineGuest:
                     file.write_bytes(bytes.fromhex(found["data"]))
         self._kept += 1
 
+    def leave(self) -> None:
+        """Leave it to another process: see Machine.leave."""
+        self._machine.leave()
+
+    def end(self) -> None:
+        """Nothing of the machine is left, and nothing was counted in it."""
+        with contextlib.suppress(VmError):
+            self._machine.close()
+
     def close(self) -> None:
         """Nothing of the machine is left."""
         self._keep_counters()
-        with contextlib.suppress(VmError):
-            self._machine.close()
+        self.end()
 
 
 def explain(error: BaseException, answered_before: bool) -> Trouble | None:

@@ -20,6 +20,8 @@ from conformance.program import operations as op
 from conformance.sut import mapping_calls, rights_calls, task_calls
 
 Call = Sequence[object]
+# Calls, and the actor that is asked for them.
+Request = tuple[str, tuple[Call, ...]]
 
 # Longest text file read whole, in bytes: all of `trace` of one case and to spare.
 _FILE_LIMIT = 2 << 20

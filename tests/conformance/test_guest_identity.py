@@ -25,6 +25,7 @@ class Machine:
 
     start = "booted"
     console = Console(Path("there is none"))
+    ready_at, opened = 0, ()
 
     def __init__(self, info: dict[str, Any]) -> None:
         self.info = info

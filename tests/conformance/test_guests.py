@@ -31,11 +31,20 @@ class Machine:
 
     def __init__(self, console: Path) -> None:
         self.trouble: VmError | None = None
-        self.boots = 0
+        self.boots = self.ready_at = 0
+        self.opened: list[object] = []
+        self.asked: list[str] = []
         self.console = Console(console)
 
     def deadline(self, seconds: float, what: str) -> Deadline:
         return Deadline(seconds, what)
+
+    def answer(self, actor: str) -> Deadline:
+        return Deadline(1.0, actor)
+
+    def call(self, actor: str, *words: Any, deadline: Deadline) -> list[dict[str, Any]]:
+        self.asked.append(actor)
+        return []
 
     def mark(self, text: str) -> Mark:
         return Mark(text, self.console.position())
@@ -46,6 +55,7 @@ class Machine:
     def pristine(self, processors: int = 1) -> None:
         self.boots += 1
         self.console.append((LOGS / "warn_6.12.log").read_text())
+        self.ready_at = self.console.position()
         if self.trouble is not None:
             raise self.trouble
 
@@ -113,6 +123,44 @@ def test_what_a_new_guest_reports_is_of_the_first_case(
     found = guest.reports(guest.mark("write.first"))
     assert [(each.kind, each.after) for each in found[:1]] == [("oops", "")]
     assert "warning" not in {each.kind for each in found}
+
+
+FIRST, SECOND = ("", (["spawn", "root"],)), ("root", (["slurp", "a", 1], ["slurp", "b", 1]))
+ANSWER: dict[str, Any] = {"value": 0, "errno": 0, "data": None, "watch": []}
+
+
+def opened(target: Target, machine: Machine, directory: Path) -> MachineGuest:
+    """A guest that was asked two things before its state was saved."""
+    machine.opened = [(FIRST, [ANSWER]), (SECOND, [ANSWER, ANSWER])]
+    guest = MachineGuest(target, directory)
+    guest.pristine()
+    return guest
+
+
+def test_what_a_guest_was_asked_at_its_opening_is_not_asked_again(
+    target: Target, machine: Machine, tmp_path: Path
+) -> None:
+    guest = opened(target, machine, tmp_path)
+    for _ in range(2):
+        assert guest.call(FIRST[0], list(FIRST[1])) == [ANSWER]
+        assert guest.call(SECOND[0], list(SECOND[1])) == [ANSWER] * 2
+        assert machine.asked == []
+        # Another one comes up, which has been asked the same.
+        guest.pristine()
+    guest.call(*FIRST)
+    guest.call(*SECOND)
+    assert machine.asked == []
+    guest.call(*FIRST)
+    assert machine.asked == [""]
+
+
+def test_behind_anything_else_it_is(target: Target, machine: Machine, tmp_path: Path) -> None:
+    """What was found out then may not be so any more."""
+    guest = opened(target, machine, tmp_path)
+    guest.call(*FIRST)
+    guest.call("root", [["slurp", "c", 1]])
+    guest.call(*SECOND)
+    assert machine.asked == ["root", "root"]
 
 
 def _boot_failed(console: str) -> BootFailed:

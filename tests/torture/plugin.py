@@ -119,6 +119,9 @@ class Disturber:
                 self._inserting = True
                 try:
                     provoke.insert(machine, self._plan.module)
+                    # The last thing that it was asked at its opening is how it is around cases.
+                    last, _ = machine.opened[-1]
+                    machine.opened[-1] = last, machine.call(*last)
                 finally:
                     self._inserting = False
 

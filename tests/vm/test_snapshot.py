@@ -19,7 +19,7 @@ def _make(snapshots: Snapshots, key: str, content: bytes = b"state") -> None:
     with snapshots.making(key) as scratch:
         assert scratch is not None
         (scratch / STATE).write_bytes(content)
-        snapshots.publish(key, scratch, INFO)
+        snapshots.publish(key, scratch, {"info": INFO, "roll": [], "opening": []})
 
 
 def _intact(snapshots: Snapshots, key: str) -> bool:
@@ -113,6 +113,7 @@ def test_what_did_not_change_is_looked_through_once(
     monkeypatch.setattr(os, "pread", counted)
     snapshots = Snapshots(tmp_path)
     _make(snapshots, "key")
+    read.clear()
     snapshots.look_through("key")
     snapshots.look_through("other")
     before = len(read)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,6 +21,7 @@ from vm.snapshot import STATE, Snapshot, Snapshots
 from vm.states import States
 
 KEY = "key"
+LOGS = Path(__file__).parents[2] / "fixtures" / "console"
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +43,8 @@ def _make(snapshots: Snapshots) -> None:
     with snapshots.making(KEY) as scratch:
         assert scratch is not None
         (scratch / STATE).write_bytes(b"state")
-        snapshots.publish(KEY, scratch, {"boot_id": "one"})
+        known = {"info": {"boot_id": "one"}, "roll": [], "opening": []}
+        snapshots.publish(KEY, scratch, known)
 
 
 def _descriptors() -> int:
@@ -118,8 +121,11 @@ class Stage:
         self.booting = deadline
 
     def call(self, *words: Any) -> list[dict[str, Any]]:
-        data = self.answer if words[1][0][0] == "slurp" else b"{}".hex()
-        return [{"value": 0, "errno": 0, "data": data}]
+        data = self.answer if words[1][-1][0] == "slurp" else b"{}".hex()
+        return [{"value": 0, "errno": 0, "data": data} for _ in words[1]]
+
+    def roll(self) -> list[list[Any]]:
+        return []
 
     def shares(self) -> None:
         """What it got of the host is not looked at here."""
@@ -147,6 +153,39 @@ def test_a_machine_that_could_not_be_saved_goes_on(
     machine = _boot(spec, tmp_path, snapshots, 1.0)
     assert machine.start == "booted: its state could not be saved: no"
     assert stage.running
+
+
+def test_the_state_of_a_machine_whose_kernel_reports_something_is_not_saved(
+    snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At its opening: who went on from it would not be told."""
+
+    class Warning(Stage):
+        def call(self, *words: Any) -> list[dict[str, Any]]:
+            with (tmp_path / "console.log").open("a") as console:
+                console.write((LOGS / "warn_6.12.log").read_text())
+            return super().call(*words)
+
+    opening = (("", (["ping"],)),)
+    for stage, saved in ((Warning(), False), (Stage(), True)):
+        _staged(monkeypatch, stage)
+        machine = _boot(replace(spec, opening=opening), tmp_path, snapshots, 1.0)
+        assert [request for request, _ in machine.opened] == list(opening)
+        assert (snapshots.find(KEY) is not None) is saved
+        assert bool(machine.console.findings(machine.ready_at)) is not saved
+
+
+def test_a_state_that_has_not_answered_all_of_its_opening(
+    snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _make(snapshots)
+    _staged(monkeypatch, Stage(answer=b"one".hex()), Stage())
+    asking = replace(spec, opening=(("", (["ping"],)),))
+    machine = _boot(asking, tmp_path, snapshots, 100.0)
+    assert machine.start == (
+        "booted: the saved state could not be used: "
+        "it has not answered what it is asked at its opening"
+    )
 
 
 def test_a_machine_that_was_saved_and_stands_still_is_booted_again(
@@ -189,4 +228,4 @@ def test_what_a_guest_knows_of_itself_is_asked_before_it_is_saved(
 
     wanting = States(spec, snapshots)
     with wanting.chosen(cold=False), pytest.raises(KeyError):
-        wanting.save(cast("Power", Stage()), info, Console(tmp_path / "console.log"))
+        wanting.save(cast("Power", Stage()), info, [], Console(tmp_path / "console.log"))
