@@ -55,7 +55,11 @@ class Power:
             # First: the rest takes time, in which we may be interrupted.
             self.qemu.kill()
         finally:
-            try:
-                self.agent.close()
-            finally:
-                self.monitor.close()
+            self.leave()
+
+    def leave(self) -> None:
+        """Let go of our ends of what leads into it, which another process has too.  Idempotent."""
+        try:
+            self.agent.close()
+        finally:
+            self.monitor.close()

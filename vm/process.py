@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import select
 import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +35,8 @@ class Qemu:
     """One running QEMU in a process group of its own, killed by the kernel if we end.
 
     `log` begins with the command and goes on with what QEMU says on its standard error.  Start it
-    in the main thread: the kernel takes the end of the starting thread for our end.
+    in the main thread: the kernel takes the end of the starting thread for our end.  A process
+    forked from the one that started it may use it as well: reaping it is left to the starter.
     """
 
     def __init__(self, argv: Sequence[str], log: Path, descriptors: Sequence[int] = ()) -> None:
@@ -51,6 +53,7 @@ class Qemu:
                 start_new_session=True,
             )
         self._log = log
+        self._starter = os.getpid()
 
     @property
     def pid(self) -> int:
@@ -59,14 +62,27 @@ class Qemu:
 
     def alive(self) -> bool:
         """Whether it still runs."""
-        return self._process.poll() is None
+        return self._status() is None
 
     def wait(self, seconds: float) -> int | None:
         """The exit status (negative: the signal) if it ends within some seconds."""
+        if self._starter != os.getpid():
+            with suppress(ProcessLookupError), _watched(self.pid) as descriptor:
+                select.select([descriptor], [], [], seconds)
+            return self._status()
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
+
+    def _status(self) -> int | None:
+        """The exit status, None while it runs."""
+        if self._starter == os.getpid():
+            return self._process.poll()
+        if self._process.returncode is None:
+            # Popen would take a process that it may not wait for for one that ended well.
+            self._process.returncode = _unreaped(self.pid)
+        return self._process.returncode
 
     def stopped(self) -> bool:
         """Whether a signal or a debugger holds it."""
@@ -93,4 +109,25 @@ class Qemu:
         if self.alive():
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(_DYING)
+        if self.wait(_DYING) is None:
+            raise subprocess.TimeoutExpired(self._process.args, _DYING)
+
+
+@contextmanager
+def _watched(pid: int) -> Iterator[int]:
+    """A descriptor that can be read once a process has ended.  Raises ProcessLookupError."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _unreaped(pid: int) -> int | None:
+    """The exit status of another process's child, None while it runs: proc(5), exit_code."""
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        # Whoever reaps it before we have asked has killed it.
+        return -signal.SIGKILL
+    return os.waitstatus_to_exitcode(int(fields[-1])) if state in "ZX" else None

@@ -19,6 +19,7 @@ from conformance.expectations.allow import Allowed
 from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
 from conformance.options import asked, declare, open_ktap, settle
+from conformance.plugin.ahead import Ahead
 from conformance.plugin.controller import NAME, Controller, refuse, results_directory
 from conformance.plugin.guests import prepare_machines
 from conformance.plugin.open_files import require_files
@@ -93,14 +94,15 @@ def pytest_configure(config: pytest.Config) -> None:
     selecting = Selecting(controller.target, controller.earlier, controller.expect)
     config.pluginmanager.register(selecting, _SELECTING)
     if number is None or config.option.collectonly:
-        _judge_here(config, selecting, controller.directory)
+        _judge(config, selecting, _worker(config, controller, controller.directory))
         return
+    ahead = Ahead(lambda name: _worker(config, controller, controller.directory / name))
 
     def prepare(name: str) -> Running:
-        return _judge_forked(config, selecting, name)
+        return _judge_forked(config, selecting, ahead.take(name))
 
     spread = Spread(
-        config, controller, number, prepare, lambda: prepare_machines(controller.target)
+        config, controller, number, prepare, ahead, lambda: prepare_machines(controller.target)
     )
     config.pluginmanager.register(spread, SPREAD)
 
@@ -138,18 +140,25 @@ def _unable(config: pytest.Config, error: Exception, ending: Ending) -> int:
     return exit_code(ending, ExitStyle(config.option.exit_style or "default"))
 
 
-def _judge_forked(config: pytest.Config, selecting: Selecting, name: str) -> Running:
+def _judge_forked(config: pytest.Config, selecting: Selecting, worker: Worker) -> Running:
     """Let a forked process run cases, and leave the rest to the other one."""
     controller = config.stash[_CONTROLLER]
     controller.take_leave()
     for plugin in (controller, config.pluginmanager.get_plugin(SPREAD)):
         config.pluginmanager.unregister(plugin)
-    return _judge_here(config, selecting, controller.directory / name)
+    return _judge(config, selecting, worker)
 
 
-def _judge_here(config: pytest.Config, selecting: Selecting, directory: Path) -> Running:
-    controller = config.stash[_CONTROLLER]
-    worker = Worker(
+def _judge(config: pytest.Config, selecting: Selecting, worker: Worker) -> Running:
+    """Let this process run cases."""
+    config.stash[_WORKER] = worker
+    running = Running(worker, selecting)
+    config.pluginmanager.register(running, _RUNNING)
+    return running
+
+
+def _worker(config: pytest.Config, controller: Controller, directory: Path) -> Worker:
+    return Worker(
         controller.target,
         directory,
         Expectations.load(),
@@ -157,10 +166,6 @@ def _judge_here(config: pytest.Config, selecting: Selecting, directory: Path) ->
         anew=config.option.isolation == "case",
         limit=controller.limit,
     )
-    config.stash[_WORKER] = worker
-    running = Running(worker, selecting)
-    config.pluginmanager.register(running, _RUNNING)
-    return running
 
 
 def _told(error: Exception) -> str:
@@ -176,6 +181,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture
-def ue(request: pytest.FixtureRequest) -> UserEvents:
+def ue(pytestconfig: pytest.Config) -> UserEvents:
     """user_events of the kernel under test, in lock step with the model."""
-    return request.config.stash[_WORKER].begin()
+    return pytestconfig.stash[_WORKER].begin()

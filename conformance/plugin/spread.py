@@ -23,6 +23,7 @@ from typing import NoReturn
 
 import pytest
 
+from conformance.plugin.ahead import Ahead
 from conformance.plugin.controller import Controller
 from conformance.plugin.forked import Broken, Done, Forked, Ready, Told, serve, start
 from conformance.plugin.running import Running
@@ -63,8 +64,8 @@ class _Process:
 class Spread:
     """Runs the cases of a session in ``number`` processes.
 
-    ``prepare`` lets a forked process be one that runs cases, by its name; ``ahead`` is what all
-    of them need and have no need to wait for, done while cases are collected.
+    ``prepare`` lets a forked process be one that runs cases, by its name.  Guests come up ``ahead``
+    of them, and ``meanwhile`` is what all processes need: both while cases are collected.
     """
 
     def __init__(
@@ -73,11 +74,13 @@ class Spread:
         controller: Controller,
         number: int,
         prepare: Callable[[str], Running],
-        ahead: Callable[[], None],
+        ahead: Ahead,
+        meanwhile: Callable[[], None],
     ) -> None:
         self._config = config
         self._controller = controller
-        self._ahead = threading.Thread(target=ahead)
+        self._ahead = ahead
+        self._meanwhile = threading.Thread(target=meanwhile)
         self._number = number
         self._prepare = prepare
         self._processes: list[_Process] = []
@@ -94,7 +97,9 @@ class Spread:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
         """Begin with what has no need of cases."""
-        self._ahead.start()
+        for number in range(self._number):
+            self._ahead.launch(_name(number))
+        self._meanwhile.start()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -108,8 +113,10 @@ class Spread:
         self._left.extend(range(len(self._ids)))
         self._open.update(self._left)
         # Whoever forks is to be alone.
-        self._ahead.join()
+        self._meanwhile.join()
         with self._ending_all():
+            for number in range(len(self._open), self._number):
+                self._ahead.end(_name(number))
             while self._open:
                 # Whoever has less to do than the others may have waited for what another left.
                 for process in self._processes:
@@ -131,8 +138,12 @@ class Spread:
         sys.stderr.write(f"uevt: {excinfo.value}\n")
         return True
 
+    def pytest_unconfigure(self) -> None:
+        """Whatever has ended us before a process was forked: its guest is to end too."""
+        self._ahead.end_all()
+
     def _start(self, session: pytest.Session) -> None:
-        name = f"gw{self._started}"
+        name = _name(self._started)
         self._started += 1
 
         def become(other: Connection) -> NoReturn:
@@ -140,6 +151,7 @@ class Spread:
 
         pid, end = start(become, [process.end for process in self._processes])
         self._processes.append(_Process(name, pid, end))
+        self._ahead.leave(name)
 
     def _listen(self, limit: float = math.inf) -> None:
         """Wait for a word of a process, until a moment, and act on it."""
@@ -189,6 +201,7 @@ class Spread:
         self._processes.remove(process)
         process.end.close()
         how = _end_of(process.pid, _ASKED_S)
+        self._ahead.end(process.name)
         if self._dismissed and how == _WELL:
             return
         if self._config.pluginmanager.is_blocked("terminalreporter"):
@@ -241,6 +254,12 @@ class Spread:
         for process in ending:
             process.end.close()
             _end_of(process.pid, limit - time.monotonic())
+        self._ahead.end_all()
+
+
+def _name(number: int) -> str:
+    """What a process is called, and the directory of its guest."""
+    return f"gw{number}"
 
 
 def _end_of(pid: int, seconds: float) -> str:

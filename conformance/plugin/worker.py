@@ -99,7 +99,7 @@ class Worker:
 
         Raises VmError when it cannot be started.
         """
-        if not self._target.is_model:
+        if self._guest is None and not self._target.is_model:
             self._guest = MachineGuest(self._target, self._directory, self._boots, self._limit)
 
     def _boot(self) -> Guest:
@@ -179,6 +179,16 @@ class Worker:
         release = self._target.release or str(profile.release)
         switches = profile.switches ^ frozenset(adapted)
         return KernelContext(release, profile.name, flavour=self._target.flavour, switches=switches)
+
+    def leave(self) -> None:
+        """Leave a guest that was launched to a process that was forked since."""
+        if self._guest is not None:
+            self._guest.leave()
+
+    def end(self) -> None:
+        """Nothing is left of a guest in which no case of ours was run."""
+        if self._guest is not None:
+            self._guest.end()
 
     def close(self) -> None:
         """Nothing of the guest is left."""

@@ -132,11 +132,9 @@ def test_qemu_ends_though_hanging_up_is_interrupted() -> None:
         done.append("monitor")
         raise KeyboardInterrupt
 
-    power: Any = SimpleNamespace(
-        qemu=SimpleNamespace(kill=lambda: done.append("qemu")),
-        agent=SimpleNamespace(close=lambda: done.append("agent")),
-        monitor=SimpleNamespace(close=interrupted),
-    )
+    qemu: Any = SimpleNamespace(kill=lambda: done.append("qemu"))
+    agent: Any = SimpleNamespace(close=lambda: done.append("agent"))
+    monitor: Any = SimpleNamespace(close=interrupted)
     with pytest.raises(KeyboardInterrupt):
-        Power.off(power)
+        Power(qemu, monitor, agent).off()
     assert done == ["qemu", "agent", "monitor"]

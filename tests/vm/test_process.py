@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,51 @@ def test_what_it_got_of_the_processors_is_asked_as_it_ends(
 
 def _no_such_process(path: Path) -> str:
     raise ProcessLookupError(path)
+
+
+def forked(check: Callable[[], bool]) -> bool:
+    """What a forked process of ours finds."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os._exit(0 if check() else 1)
+        finally:
+            os._exit(2)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "status"), [("exit 3", 3), ("kill -9 $$", -9), ("kill -SEGV $$", -11)]
+)
+def test_a_forked_process_sees_how_it_ends(tmp_path: Path, text: str, status: int) -> None:
+    """And leaves it to who started it to reap it."""
+    os.mkfifo(tmp_path / "go")
+    qemu = Qemu(["/bin/sh", "-c", f"read line < {tmp_path}/go; {text}"], tmp_path / "log")
+
+    def check() -> bool:
+        lived = qemu.alive() and qemu.wait(0.05) is None
+        (tmp_path / "go").write_text("now\n")
+        return lived and qemu.wait(30.0) == status and not qemu.alive()
+
+    assert forked(check)
+    assert qemu.wait(30.0) == status
+
+
+def test_a_forked_process_can_end_it(tmp_path: Path) -> None:
+    qemu = Qemu(["/bin/sleep", "600"], tmp_path / "log")
+
+    def check() -> bool:
+        qemu.kill()
+        qemu.kill()
+        return qemu.wait(0) == -signal.SIGKILL
+
+    assert forked(check)
+    assert qemu.wait(0) == -signal.SIGKILL
+
+
+def test_of_one_that_was_reaped_it_is_said_that_it_was_killed(tmp_path: Path) -> None:
+    qemu = Qemu(["/bin/sleep", "600"], tmp_path / "log")
+    qemu.kill()
+    qemu._process.returncode = None
+    assert forked(lambda: not qemu.alive() and qemu.wait(0) == -signal.SIGKILL)
+    qemu._process.returncode = -signal.SIGKILL
