@@ -25,6 +25,7 @@ from conformance.outcome import (
 )
 from conformance.program import operations as op
 from conformance.program.codec import identify
+from conformance.stated import stated
 from conformance.sut.calls import Call
 from conformance.sut.executor import Executor
 from conformance.sut.guest import GuestExecutor
@@ -157,7 +158,8 @@ class Attempt:
             found = Trouble(Outcome.PASS, Blame.NONE, "")
         elif isinstance(error, AssertionError):
             # Model and kernel agree, and both contradict a literal of the case.
-            literal = str(error).strip() or "a literal of the case is contradicted"
+            told = str(error).strip() or stated(error)
+            literal = told or "a literal of the case is contradicted"
             mismatches = (Mismatch(0, "literal", "what the case says", literal),)
             found = Trouble(Outcome.FAIL, Blame.MODEL, literal.splitlines()[0])
         elif isinstance(error, ModuleRefused):

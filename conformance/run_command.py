@@ -52,7 +52,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.ktap == STDOUT:
         arguments.ktap = f"/dev/fd/{_own_stdout()}"
     if len(kernels) <= 1 and arguments.against is None:
-        become(arguments, kernels[0] if kernels else None, arguments.out)
+        return become(arguments, kernels[0] if kernels else None, arguments.out)
     return _several(arguments, kernels or [None])
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from conformance.report.export.ktap_stream import KtapRuns
 
 ROOT = Path(__file__).parents[1]
+_SESSION = ("-m", "conformance.pytest_session")
 
 # Guests side by side when nobody says how many: each wants a core of its own, and memory of its
 # own with the process that runs its cases.  Beyond some, starting them takes longer than they save.
@@ -65,11 +66,19 @@ def settle_directories() -> None:
             os.environ[name] = str(Path(os.environ[name]).absolute())
 
 
-def become(arguments: Namespace, kernel: str | None, out: str | None) -> None:
-    """Turn this process into a session: its end is ours.  Returns only by raising OSError."""
-    command = _command(arguments, kernel, out)
+def become(arguments: Namespace, kernel: str | None, out: str | None) -> int:
+    """Be a session, in this process: its exit code.  Raises OSError."""
+    words, environment = _words(arguments, kernel, out), _environment()
     os.chdir(ROOT)
-    os.execve(command[0], command, _environment())
+    if sys.flags.optimize or sys.dont_write_bytecode:
+        # The interpreter was told so when it began, and is not told again.
+        os.execve(sys.executable, [sys.executable, *_SESSION, *words], environment)
+    os.environ.clear()
+    os.environ.update(environment)
+    # Imported when asked: nobody else waits for pytest.
+    from conformance.pytest_session import main
+
+    return main(words)
 
 
 def session(
@@ -93,7 +102,7 @@ def session(
     with (
         os.fdopen(ours, encoding="utf-8") as ktap,
         subprocess.Popen(
-            leash + _command(arguments, kernel, out),
+            [*leash, sys.executable, *_SESSION, *_words(arguments, kernel, out)],
             cwd=ROOT,
             env=_environment(),
             stdout=said,
@@ -174,11 +183,12 @@ def _environment() -> dict[str, str]:
     return {**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
-def _command(arguments: Namespace, kernel: str | None, out: str | None) -> list[str]:
-    """The command of one pytest session."""
-    options = [sys.executable, "-m", "conformance.pytest_session", "conformance/cases"]
+def _words(arguments: Namespace, kernel: str | None, out: str | None) -> list[str]:
+    """What one pytest session is told."""
     # Nothing that lies about changes what is run.
-    options += ["-c", "pyproject.toml", "--noconftest", "-p", "uevt", "--tb=no"]
+    options = ["conformance/cases", "-c", "pyproject.toml", "--noconftest", "-p", "uevt"]
+    # See conformance.stated.
+    options += ["--tb=no", "--assert=plain"]
     # What people see is ours alone: see conformance.report.screen.live.
     options += ["-p", "no:terminalreporter"]
     if arguments.quiet:
@@ -186,6 +196,7 @@ def _command(arguments: Namespace, kernel: str | None, out: str | None) -> list[
     # Plugins that a run of cases has no use for, but waits for.
     options += ["-p", "no:cacheprovider", "-p", "no:junitxml"]
     options += ["-p", "no:tmpdir", "-p", "no:logging", "-s"]
+    options += ["-p", "no:doctest", "-p", "no:unittest", "-p", "no:legacypath"]
     if kernel is not None:
         options.append(f"--kernel={kernel}")
     if arguments.keyword is not None:

@@ -45,8 +45,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance.facilities": BELOW_CASES | {"conformance.cases"},
     "conformance.surroundings": BELOW_CASES | {"conformance.leftovers"},
     "conformance.measured": BELOW_CASES | {"conformance.cases", "conformance.outcome"},
+    "conformance.stated": set(),
     "conformance.attempt": BELOW_CASES
-    | {"conformance.cases", "conformance.measured", "conformance.outcome"},
+    | {"conformance.cases", "conformance.measured", "conformance.outcome", "conformance.stated"},
     "conformance.usermodules": BELOW_CASES | {"conformance.attempt", "conformance.outcome"},
     "conformance.keeper": BELOW_CASES
     | {"conformance.cases", "conformance.leftovers", "conformance.outcome"}
@@ -86,7 +87,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"conformance.compare_command", "conformance.plugin", "conformance.report.export"}
     | {"conformance.sessions"},
     "conformance.sessions": {"conformance.options", "conformance.report", "kernels", "vm"}
-    | {"conformance.report.export"},
+    | {"conformance.report.export", "conformance.pytest_session"},
     "conformance.pytest_session": {"conformance.plugin", "conformance.report"},
     "conformance.kernel_commands": {"conformance.report", "kernels"},
     "conformance.export_command": RUN_AND_BELOW | {"conformance.report.export"},

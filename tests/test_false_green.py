@@ -107,11 +107,11 @@ def meddled(tmp_path: Path, name: str, plugin: str) -> int:
     """The exit code of a session as `uevt run` starts it, on a drill, with a plugin in it."""
     (tmp_path / "meddler.py").write_text("import pytest\n" + plugin.replace("\n        ", "\n"))
     options = _parser().parse_args(["run", "--kernel=model"])
-    words = sessions._command(options, "model", str(tmp_path / "out"))
+    words = sessions._words(options, "model", str(tmp_path / "out"))
     words[words.index("conformance/cases")] = str(DRILLS / name)
     environment = {**sessions._environment(), "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     return subprocess.run(
-        [*words, "-p", "meddler"],
+        [sys.executable, *sessions._SESSION, *words, "-p", "meddler"],
         cwd=ROOT,
         env=environment,
         stdout=subprocess.DEVNULL,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from argparse import Namespace
 from pathlib import Path
 
@@ -34,7 +33,8 @@ def test_who_is_asked_to_end_lets_the_session_end(
     monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     """It may write its results; the kernels behind it are not begun."""
-    monkeypatch.setattr(sessions, "_command", lambda *_: [sys.executable, "-c", text])
+    monkeypatch.setattr(sessions, "_SESSION", ("-c", text))
+    monkeypatch.setattr(sessions, "_words", lambda *_: [])
     before = signal.getsignal(signal.SIGTERM)
     assert session(Namespace(ktap=None, exit_style="default"), "6.12", None) == 130
     assert signal.getsignal(signal.SIGTERM) is before
