@@ -86,6 +86,10 @@ class Console:
         head, tail = self._read(since, _HEAD), self._read(end - _TAIL, _TAIL)
         return f"{head}\n[{left_out} bytes left out]\n{tail}"
 
+    def has(self, line: str, since: int) -> bool:
+        """Whether a text is there already, not far behind a position."""
+        return line in self._read(since, _HEAD)
+
     def findings(self, since: int = 0) -> tuple[Finding, ...]:
         """Panics, warnings … since a position."""
         return classify(self._read(since, _MOST))

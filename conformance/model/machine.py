@@ -76,7 +76,7 @@ class Model:
 
         Raises ModelError for what is not modelled.
         """
-        copies: list[World] = pickle.loads(pickle.dumps(self._worlds))
+        copies: list[World] = pickle.loads(_frozen(self._worlds))
         return _distinct([each.answer for each in _candidates(copies, operation, watches)])
 
     def narrow(self, operation: op.Operation, seen: op.Observation) -> list[Difference]:
@@ -152,6 +152,8 @@ def _step(world: World, operation: op.Operation, fixing: bool) -> list[tuple[Ans
 
 def _watching(answer: Answer, world: World, watches: Sequence[op.Watch]) -> Answer:
     """An answer with the memory that is watched, as it is in a state."""
+    if not watches:
+        return answer
     return replace(answer, memory={(w.actor, w.address): _watched(world, w) for w in watches})
 
 
@@ -167,7 +169,7 @@ def _overtaken(world: World, operation: op.Operation) -> World | None:
     event = tracefs.event_at(world, operation.path)
     if event is None or Remove(event.serial) not in world.pending:
         return None
-    after: World = pickle.loads(pickle.dumps(world))
+    after: World = pickle.loads(_frozen(world))
     after.apply(Remove(event.serial))
     return after if after.table.find(event.serial) is None else None
 
@@ -176,20 +178,25 @@ def _reachable(worlds: Sequence[World], kinds: Kinds) -> list[World]:
     """The states themselves and all that pending work of some kinds can make of them."""
     if not any(isinstance(each, kinds) for world in worlds for each in world.pending):
         return list(worlds)
-    reached = {pickle.dumps(world): world for world in worlds}
+    reached = {_frozen(world): world for world in worlds}
     waiting = list(reached.items())
     while waiting:
         frozen, world = waiting.pop()
         for index in _distinct_pending(world, kinds):
             changed: World = pickle.loads(frozen)
             changed.apply(changed.pending[index])
-            key = pickle.dumps(changed)
+            key = _frozen(changed)
             if key not in reached:
                 reached[key] = changed
                 waiting.append((key, changed))
         if len(reached) > MOST_STATES:
             raise TooManyStates("settle before going on: too much work is pending")
     return list(reached.values())
+
+
+def _frozen(state: object) -> bytes:
+    """A state, or several, to be compared and copied; older protocols make more of their pages."""
+    return pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
 
 
 def _distinct_pending(world: World, kinds: Kinds) -> list[int]:
@@ -201,7 +208,7 @@ def _distinct_pending(world: World, kinds: Kinds) -> list[int]:
 def _unique(worlds: Sequence[World]) -> list[World]:
     if len(worlds) == 1:
         return list(worlds)
-    return list({pickle.dumps(world): world for world in worlds}.values())
+    return list({_frozen(world): world for world in worlds}.values())
 
 
 def _distinct(answers: list[Answer]) -> list[Answer]:

@@ -9,10 +9,11 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import pytest
 
@@ -112,10 +113,24 @@ def _run(session: pytest.Session, other: Connection, running: Running) -> None:
     running.launch()
     running.begin()
     other.send(Ready())
+    # Which item comes next nobody knows, but that what all have in common need not be torn down.
+    shared: Any = _ancestor(session.items)
     while (at := other.recv()) is not None:
-        session.config.hook.pytest_runtest_protocol(item=session.items[at], nextitem=None)
+        item = session.items[at]
+        session.config.hook.pytest_runtest_protocol(item=item, nextitem=shared)
         other.send(Done())
+    session._setupstate.teardown_exact(None)
     running.finish(session)
+
+
+def _ancestor(items: Sequence[pytest.Item]) -> pytest.Collector | None:
+    """The innermost collector that all items are below; None where there are no items."""
+    if not items:
+        return None
+    chains = [item.listchain()[:-1] for item in items]
+    levels = zip(*chains, strict=False)
+    common = list(takewhile(lambda level: all(node is level[0] for node in level), levels))
+    return cast("pytest.Collector", common[-1][0])
 
 
 def start(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import platform
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -267,6 +268,8 @@ def _head(target: Target, asked: tuple[str, ...]) -> RunHead:
         host["accel"] = target.accelerator.name
         host["accel_reason"] = target.accelerator.why
         host["kvm"] = target.accelerator.verdict.value
+    with _described() as revision:
+        digest, suite = _digest(), revision()
     return RunHead(
         kernel=KernelFacts(
             id=target.id,
@@ -279,34 +282,50 @@ def _head(target: Target, asked: tuple[str, ...]) -> RunHead:
         ),
         host=host,
         started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        suite=_revision(),
-        suite_sha256=_digest(),
+        suite=suite,
+        suite_sha256=digest,
         asked=asked,
         self_check=target.is_model,
     )
 
 
-def _revision() -> str:
-    """The revision of this suite, as git describes it; "unknown" outside of a checkout."""
+@contextlib.contextmanager
+def _described() -> Iterator[Callable[[], str]]:
+    """Have git describe this suite meanwhile: what tells its revision, "unknown" outside of git."""
+    command = ["git", "-C", str(_ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
-        described = subprocess.run(
-            ["git", "-C", str(_ROOT), "describe", "--always", "--dirty", "--abbrev=12"],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=_GIT_SECONDS,
+        git = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
-    except (OSError, subprocess.SubprocessError):
+    except OSError:
+        yield lambda: "unknown"
+        return
+
+    def told() -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            said, _ = git.communicate(timeout=_GIT_SECONDS)
+            return said.strip() if git.returncode == 0 else "unknown"
         return "unknown"
-    return described.stdout.strip()
+
+    with git:
+        try:
+            yield told
+        finally:
+            git.kill()
 
 
 def _digest() -> str:
     """sha256 over all of this suite that a result can depend on, whatever git knows of it."""
     found = hashlib.sha256()
     for room in _ROOMS:
-        for file in sorted((_ROOT / room).rglob("*")):
-            if file.suffix != ".pyc" and file.is_file():
-                found.update(f"{file.relative_to(_ROOT)}\0".encode())
-                found.update(file.read_bytes() + b"\0")
+        # What is compiled appears as we run, and says nothing that its source does not.
+        names = [
+            f"{directory}/{name}"
+            for directory, _, files in os.walk(_ROOT / room)
+            if not directory.endswith("/__pycache__")
+            for name in files
+        ]
+        for name in sorted(names):
+            found.update(f"{os.path.relpath(name, _ROOT)}\0".encode())
+            found.update(Path(name).read_bytes() + b"\0")
     return found.hexdigest()

@@ -72,11 +72,16 @@ class Selecting:
     def pytest_pycollect_makeitem(
         self, collector: pytest.Collector, obj: object
     ) -> list[pytest.Item] | None:
-        """A case that is not for this kernel is no item: making one takes its time."""
+        """A case that is not to be run is no item: making one takes its time.
+
+        One about a switch is, whatever its tier: its program is a probe.
+        """
         case = declared(obj)
-        if case is not None:
-            self._files.add(str(collector.path))
-        if case is None or case.applies(self._target.profile):
+        if case is None:
+            return None
+        self._files.add(str(collector.path))
+        full = Tier(collector.config.option.tier) is Tier.FULL
+        if case.applies(self._target.profile) and (full or case.tier is Tier.QUICK or case.switch):
             return None
         self._any_cases = True
         return []

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import fields
 from enum import Enum
+from functools import cache
 from typing import Any
 
 from conformance.program.operations import Operation
@@ -24,9 +25,10 @@ COURSE = 200
 def encode(operation: Operation) -> dict[str, Any]:
     """The operation as JSON values; bytes become ``{"hex": …}``."""
     shown: dict[str, Any] = {"op": type(operation).__name__}
-    for field in fields(operation):
-        value = getattr(operation, field.name)
-        if isinstance(operation, Race) and field.name == "tracks":
+    kind: Any = type(operation)
+    for name in _fields(kind):
+        value = getattr(operation, name)
+        if isinstance(operation, Race) and name == "tracks":
             value = [
                 {
                     "actor": track.actor,
@@ -39,8 +41,14 @@ def encode(operation: Operation) -> dict[str, Any]:
             value = {"hex": value.hex()}
         elif isinstance(value, Enum):
             value = value.value
-        shown[field.name] = value
+        shown[name] = value
     return shown
+
+
+@cache
+def _fields(kind: Any) -> tuple[str, ...]:
+    """The names of the fields of a kind of operation."""
+    return tuple(field.name for field in fields(kind))
 
 
 def digest(program: Iterable[Operation]) -> str:
