@@ -50,7 +50,15 @@ TABLE = {
 }
 
 
-@case("bpf.alu", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none", facilities=("bpf",))
+@case(
+    "bpf.alu",
+    spec=RUN,
+    doc=WIDE,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
 @variants("operation, expected", {name: (row[0], row[1:]) for name, row in TABLE.items()})
 def test_alu(ue: UserEvents, operation: Alu, expected: tuple[int, int, int, int]) -> None:
     """An operation takes a register or a number with its sign; of 32 bits, the rest is zero."""
@@ -76,7 +84,15 @@ def test_alu(ue: UserEvents, operation: Alu, expected: tuple[int, int, int, int]
     assert results[4:6] == [0xFEDC_BA98_F654_3217, 0x0000_0001_9000_0003]
 
 
-@case("bpf.shift", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none", facilities=("bpf",))
+@case(
+    "bpf.shift",
+    spec=RUN,
+    doc=WIDE,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
 @variants(
     "left, right, expected",
     {
@@ -153,6 +169,7 @@ def test_shift_by_number(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_division_by_zero(ue: UserEvents) -> None:
     """Divided by zero is zero, the remainder is what was divided; of 32 bits its low half."""
@@ -185,7 +202,15 @@ def test_division_unsigned(ue: UserEvents) -> None:
     assert Computer(ue, *program).run(0xFFFF_FFFF_FFFF_FFFE)[:4] == expected
 
 
-@case("bpf.negation", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none", facilities=("bpf",))
+@case(
+    "bpf.negation",
+    spec=RUN,
+    doc=WIDE,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
 def test_negation(ue: UserEvents) -> None:
     """A number and its negative make zero, of 64 bits or of 32."""
     computer = Computer(
@@ -215,7 +240,15 @@ def test_byte_order(ue: UserEvents) -> None:
     ]
 
 
-@case("bpf.numbers", spec=RUN, doc=WIDE, profiles=ALWAYS, isolation="none", facilities=("bpf",))
+@case(
+    "bpf.numbers",
+    spec=RUN,
+    doc=WIDE,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
 def test_numbers(ue: UserEvents) -> None:
     """A number of 32 bits keeps its sign in 64 bits, not in 32, and 64 bits take two places."""
     computer = Computer(

@@ -31,6 +31,7 @@ each_command = variants(
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_update_any(ue: UserEvents) -> None:
     """Without flags an update makes an element or replaces the one that is there."""
@@ -48,6 +49,7 @@ def test_update_any(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_update_noexist(ue: UserEvents) -> None:
     """Flag 1 makes an element, and is EEXIST for one that is there, which stays."""
@@ -64,6 +66,7 @@ def test_update_noexist(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_update_exist(ue: UserEvents) -> None:
     """Flag 2 replaces an element, and is ENOENT where there is none, which makes none."""
@@ -82,6 +85,7 @@ def test_update_exist(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @variants(
     "flags", {"3": 3, "4": 4, "7": 7, "bit-16": 1 << 16, "bit-31": 1 << 31, "bit-62": 1 << 62}
@@ -101,6 +105,7 @@ def test_update_reserved_flags(ue: UserEvents, kind: int, flags: int) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_update_full(ue: UserEvents) -> None:
     """One element too many is E2BIG; what is there can be replaced, and a deletion makes room."""
@@ -128,6 +133,7 @@ def test_update_full(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_update_array(ue: UserEvents) -> None:
     """All elements of an array exist: NOEXIST is EEXIST, EXIST and ANY replace."""
@@ -148,6 +154,7 @@ def test_update_array(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @variants("key", {"next": b"\4\0\0\0", "high-byte": b"\0\0\0\1", "last": b"\xff\xff\xff\xff"})
 def test_array_bounds(ue: UserEvents, key: bytes) -> None:
@@ -207,6 +214,7 @@ def test_lookup_missing(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_delete(ue: UserEvents) -> None:
     """An element that was deleted is gone, another deletion is ENOENT, the others stay."""
@@ -228,6 +236,7 @@ def test_delete(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @each_command
 def test_bad_descriptor(ue: UserEvents, command: int) -> None:
@@ -244,6 +253,7 @@ def test_bad_descriptor(ue: UserEvents, command: int) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @each_command
 def test_not_a_map(ue: UserEvents, command: int) -> None:
@@ -261,6 +271,7 @@ def test_not_a_map(ue: UserEvents, command: int) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @each_command
 def test_key_unreadable(ue: UserEvents, command: int) -> None:
@@ -283,6 +294,7 @@ def test_key_unreadable(ue: UserEvents, command: int) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_value_unreachable(ue: UserEvents) -> None:
     """A value that cannot be read is EFAULT, and so is room for one that cannot be written."""
@@ -308,6 +320,7 @@ def test_value_unreachable(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @variants(
     "command, unused",
@@ -345,6 +358,7 @@ def test_elem_unused(ue: UserEvents, command: int, unused: int) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_errors_in_order(ue: UserEvents) -> None:
     """The first error wins: unused bytes, the descriptor, the key, the value, the element."""

@@ -32,6 +32,7 @@ def elem(key: int, value: int, flags: int = 0) -> bytes:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_commands(ue: UserEvents) -> None:
     """The commands about maps are 0 to 4: create, look up, update, delete, next key."""
@@ -73,6 +74,7 @@ def test_commands_unknown(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_program_of_bytes(ue: UserEvents) -> None:
     """Command 5 loads two instructions of eight bytes, which answer 7 as a socket filter."""
@@ -94,6 +96,7 @@ def test_program_of_bytes(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @variants("offset", {"map_type": 0, "key_size": 4, "value_size": 8, "max_entries": 12})
 def test_map_create_offsets(ue: UserEvents, offset: int) -> None:
@@ -111,6 +114,7 @@ def test_map_create_offsets(ue: UserEvents, offset: int) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_elem_offsets(ue: UserEvents) -> None:
     """The map is at 0, the key at 8, the value at 16, flags at 24; what is not told is zero."""
@@ -132,6 +136,7 @@ def test_elem_offsets(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_prog_load_offsets(ue: UserEvents) -> None:
     """The count is at 4, instructions at 8, the license at 16: shorter attributes lack them."""

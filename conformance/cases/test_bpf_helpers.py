@@ -70,6 +70,7 @@ def calling(map_: Map, helper: int, flags: int = 0) -> list[Piece]:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @variants("kind", {"hash": 1, "array": 2})
 def test_helper_lookup(ue: UserEvents, kind: int) -> None:
@@ -99,6 +100,7 @@ def test_helper_lookup(ue: UserEvents, kind: int) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @variants(
     "flags, answers",
@@ -126,6 +128,7 @@ def test_helper_update(ue: UserEvents, flags: int, answers: list[int]) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_helper_update_array(ue: UserEvents) -> None:
     """Of an array a program updates what there is; what is behind is -E2BIG, NOEXIST -EEXIST."""
@@ -150,6 +153,7 @@ def test_helper_update_array(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_helper_delete(ue: UserEvents) -> None:
     """A program deletes an element, which is 0, and -ENOENT when it is gone."""

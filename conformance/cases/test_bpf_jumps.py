@@ -53,7 +53,15 @@ COMPARING = (Jump.JEQ, Jump.JNE, Jump.JGT, Jump.JGE, Jump.JSET, Jump.JSGT, Jump.
 MINUS = 0xFFFF_FFFF_FFFF_FFFF
 
 
-@case("bpf.jumps", spec=RUN, doc=JUMPING, profiles=ALWAYS, isolation="none", facilities=("bpf",))
+@case(
+    "bpf.jumps",
+    spec=RUN,
+    doc=JUMPING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
 @variants(
     "left, right, expected",
     {
@@ -79,6 +87,7 @@ def test_jumps(ue: UserEvents, left: int, right: int, expected: list[int]) -> No
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @variants(
     "left, expected",

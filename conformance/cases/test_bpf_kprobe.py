@@ -26,6 +26,7 @@ SET_BPF = "kernel/events/core.c:__perf_event_set_bpf_prog"
     profiles=PROFILES,
     isolation="global",
     facilities=("bpf_tracing", "kprobes"),
+    tier="full",
 )
 @variants("answer, samples", {"0": (0, 0), "1": (1, 1), "7": (7, 1), "minus-1": (-1, 1)})
 def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
@@ -54,6 +55,7 @@ def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
     profiles=PROFILES,
     isolation="global",
     facilities=("bpf_tracing", "kprobes"),
+    tier="full",
 )
 def test_kprobe_detaches(ue: UserEvents) -> None:
     """Closing the event takes its program off, which runs no more although it is loaded."""
@@ -83,6 +85,7 @@ def test_kprobe_detaches(ue: UserEvents) -> None:
     profiles=PROFILES,
     isolation="global",
     facilities=("bpf_tracing", "kprobes"),
+    tier="full",
 )
 def test_kprobe_keeps_program(ue: UserEvents) -> None:
     """A program runs on after its descriptor was closed, as long as its event is open."""
@@ -105,6 +108,7 @@ def test_kprobe_keeps_program(ue: UserEvents) -> None:
     profiles=PROFILES,
     isolation="global",
     facilities=("bpf_tracing", "kprobes"),
+    tier="full",
 )
 def test_kprobe_twice(ue: UserEvents) -> None:
     """An event takes one program, a kprobe the same program once: the second one is EEXIST."""
@@ -131,6 +135,7 @@ def test_kprobe_twice(ue: UserEvents) -> None:
     profiles=PROFILES,
     isolation="global",
     facilities=("bpf_tracing", "kprobes"),
+    tier="full",
 )
 def test_kprobe_two_programs(ue: UserEvents) -> None:
     """All programs of a kprobe run at each hit; if one answers 0 all events ignore it."""
@@ -160,6 +165,7 @@ def test_kprobe_two_programs(ue: UserEvents) -> None:
     profiles=PROFILES,
     isolation="global",
     facilities=("bpf_tracing", "kprobes"),
+    tier="full",
 )
 def test_kprobe_everybody(ue: UserEvents) -> None:
     """A program runs whichever process hits the kprobe, whatever process its event follows."""
@@ -182,6 +188,7 @@ def test_kprobe_everybody(ue: UserEvents) -> None:
     profiles=PROFILES,
     isolation="global",
     facilities=("bpf_tracing", "kprobes"),
+    tier="full",
 )
 def test_kprobe_apart(ue: UserEvents) -> None:
     """A program runs at calls of its function alone: an ioctl or a writev hits nothing here."""

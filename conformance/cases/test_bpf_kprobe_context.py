@@ -51,6 +51,7 @@ def reading(values: Map, source: list[Piece], size: int) -> list[Piece]:
     profiles=PROFILES,
     isolation="global",
     facilities=("bpf_tracing", "kprobes"),
+    tier="full",
 )
 @variants(
     "source, size, read",
@@ -99,6 +100,7 @@ def test_kprobe_probe_read(ue: UserEvents, source: list[Piece], size: int, read:
     profiles=PROFILES,
     isolation="global",
     facilities=("bpf_tracing", "kprobes"),
+    tier="full",
 )
 def test_kprobe_registers(ue: UserEvents) -> None:
     """The context of a program are the registers: here the count that write(2) was called with."""

@@ -36,6 +36,7 @@ SET_BPF = "kernel/events/core.c:__perf_event_set_bpf_prog"
     profiles=PROFILES,
     isolation="global",
     facilities=("bpf_tracing", "kprobes"),
+    tier="full",
 )
 @variants("version", {"0": 0, "4.1.0": 0x040100, "all-bits": 0xFFFF_FFFF})
 def test_kprobe_version(ue: UserEvents, version: int) -> None:
@@ -58,6 +59,7 @@ def test_kprobe_version(ue: UserEvents, version: int) -> None:
     profiles=PROFILES,
     isolation="global",
     facilities=("bpf_tracing", "kprobes"),
+    tier="full",
 )
 @variants("kind", {"socket_filter": SOCKET_FILTER, "tracepoint": TRACEPOINT})
 def test_kprobe_wrong_program(ue: UserEvents, kind: int) -> None:
@@ -80,6 +82,7 @@ def test_kprobe_wrong_program(ue: UserEvents, kind: int) -> None:
     profiles=PROFILES,
     isolation="global",
     facilities=("bpf_tracing", "kprobes"),
+    tier="full",
 )
 def test_kprobe_no_program(ue: UserEvents) -> None:
     """The descriptor of anything else than a program is EINVAL, and none EBADF."""
@@ -121,6 +124,7 @@ def test_kprobe_not_traced(ue: UserEvents, kind: int) -> None:
     profiles=PROFILES,
     isolation="global",
     facilities=("bpf_tracing", "kprobes"),
+    tier="full",
 )
 def test_kprobe_unprivileged(ue: UserEvents) -> None:
     """Without capabilities programs on kprobes are EPERM, and events on them EACCES."""
@@ -141,6 +145,7 @@ def test_kprobe_unprivileged(ue: UserEvents) -> None:
     profiles=PROFILES,
     isolation="global",
     facilities=("bpf_tracing", "kprobes"),
+    tier="full",
 )
 def test_kprobe_handed_down(ue: UserEvents) -> None:
     """Who was given both descriptors ties them together without any right of its own."""
@@ -164,6 +169,7 @@ def test_kprobe_handed_down(ue: UserEvents) -> None:
     profiles=PROFILES,
     isolation="global",
     facilities=("perf", "kprobes"),
+    tier="full",
 )
 def test_kprobe_busy(ue: UserEvents) -> None:
     """A kprobe that perf listens to is EBUSY to whoever removes it; gone, its id is EINVAL."""

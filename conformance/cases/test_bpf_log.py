@@ -56,6 +56,7 @@ def logged(ue: UserEvents, program: Sequence[Piece], level: int) -> tuple[str, s
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @variants(
     "program, said",
@@ -159,6 +160,7 @@ def test_log_refused(ue: UserEvents, level: int, size: int, address: int) -> Non
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @variants("program", {"good": GOOD, "bad": [exit_insn()]})
 def test_log_unwritable(ue: UserEvents, program: Sequence[Piece]) -> None:

@@ -42,6 +42,7 @@ def test_map_create(ue: UserEvents, kind: int, found: bytes | None) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @variants(
     "attributes, errno",
@@ -104,6 +105,7 @@ def test_map_sizes(ue: UserEvents, key_size: int, value_size: int) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @variants(
     "size, tail, errno",
@@ -133,6 +135,7 @@ def test_attributes_longer(ue: UserEvents, size: int, tail: bytes, errno: str) -
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_attributes_unused(ue: UserEvents) -> None:
     """A byte that other commands use and this one does not is EINVAL, not E2BIG."""
@@ -148,6 +151,7 @@ def test_attributes_unused(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_attributes_unreadable(ue: UserEvents) -> None:
     """Attributes that cannot be read whole are EFAULT, a size too large is E2BIG before that."""
@@ -185,6 +189,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_map_ends_with_descriptor(ue: UserEvents) -> None:
     """Once its descriptor is closed a map is not there any more: EBADF for every command."""
@@ -205,6 +210,7 @@ def test_map_ends_with_descriptor(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_map_kept_by_duplicate(ue: UserEvents) -> None:
     """A second descriptor keeps a map, and what is in it, when the first is closed."""

@@ -149,6 +149,7 @@ def test_whole_stack(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_exclusive_add(ue: UserEvents) -> None:
     """An exclusive add of 8 or 4 bytes changes memory, not its register, and carries no further."""
@@ -175,6 +176,7 @@ def test_exclusive_add(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_exclusive_add_to_map(ue: UserEvents) -> None:
     """Every datagram adds its length to an element, which user space reads and sets."""

@@ -38,6 +38,7 @@ def _walk(process: Process, map_: Map, count: int) -> list[tuple[bytes, int]]:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_walk_array(ue: UserEvents) -> None:
     """An array is walked from 0 to its last index, behind which is ENOENT."""

@@ -83,6 +83,7 @@ def test_program_types(ue: UserEvents, kind: int, errno: str) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @variants(
     "count, errno",
@@ -105,6 +106,7 @@ def test_program_length(ue: UserEvents, count: int, errno: str) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_program_unreadable(ue: UserEvents) -> None:
     """Instructions that cannot be read whole are EFAULT, and so is a license."""
@@ -161,6 +163,7 @@ def test_program_license(ue: UserEvents, license: bytes, errno: str) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf_tracing",),
+    tier="full",
 )
 @variants("kind", {"kprobe": KPROBE, "socket-filter": SOCKET_FILTER})
 def test_kern_version(ue: UserEvents, kind: int) -> None:
@@ -222,6 +225,7 @@ def test_attach_replaces(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_program_kept_by_socket(ue: UserEvents) -> None:
     """A socket keeps its filter when the program's descriptor is closed."""
@@ -259,6 +263,7 @@ def counting(slot: int) -> list[Piece]:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_map_kept_by_program(ue: UserEvents) -> None:
     """A map whose descriptor is closed lives on in the programs that use it."""

@@ -49,6 +49,7 @@ END = [mov64_imm(R0, 0), exit_insn()]
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @variants(
     "program, errno",
@@ -165,6 +166,7 @@ def test_refused_registers(ue: UserEvents, program: Sequence[Piece], errno: str)
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @variants(
     "program, errno",
@@ -242,6 +244,7 @@ def test_refused_stack(ue: UserEvents, program: Sequence[Piece], errno: str) -> 
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf_tracing",),
+    tier="full",
 )
 @variants(
     "kind, program, errno",

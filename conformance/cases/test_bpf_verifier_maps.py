@@ -97,6 +97,7 @@ def test_message_example(ue: UserEvents, value_size: int, prog_flags: int, errno
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @variants(
     "found, checked, errno",
@@ -150,6 +151,7 @@ def test_refused_value(ue: UserEvents, found: Sequence[Piece], checked: bool, er
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf_tracing",),
+    tier="full",
 )
 @variants(
     "number, kind, errno",
@@ -186,6 +188,7 @@ def test_refused_helper(ue: UserEvents, number: int, kind: int, errno: str) -> N
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 @variants(
     "change, number, errno",
@@ -264,6 +267,7 @@ def test_arguments_unset(ue: UserEvents) -> None:
     profiles=ALWAYS,
     isolation="none",
     facilities=("bpf",),
+    tier="full",
 )
 def test_refused_map(ue: UserEvents) -> None:
     """A program's map is named by its descriptor: EBADF where none is, EINVAL for no map."""

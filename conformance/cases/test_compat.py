@@ -114,7 +114,7 @@ def test_unregister_refused(ue: UserEvents) -> None:
 # Writing
 
 
-@case("compat.write", spec=WRITE, doc=WRITING, profiles="5.18..")
+@case("compat.write", spec=WRITE, doc=WRITING, profiles="5.18..", tier="full")
 def test_write(ue: UserEvents) -> None:
     """A 32-bit task writes index and payload as any other, and is told all bytes."""
     task, _ = prepared(ue)
@@ -167,7 +167,7 @@ def test_write_nobody_listens(ue: UserEvents) -> None:
     assert task.writev32(data.slot, [b"\0\0\0\0", b"\x09\0\0\0"]).errno == "EBADF"
 
 
-@case("compat.writev", spec=IOVEC, doc=WRITING, profiles="5.18..")
+@case("compat.writev", spec=IOVEC, doc=WRITING, profiles="5.18..", tier="full")
 @variants(
     "parts",
     {

@@ -65,7 +65,7 @@ def test_moved_here(ue: UserEvents) -> None:
 # Given up
 
 
-@case("enable.discarded", spec=FIX_UP, doc=STATUS)
+@case("enable.discarded", spec=FIX_UP, doc=STATUS, tier="full")
 @variants("shared, seen", {"private": (False, 0), "shared": (True, 16)})
 def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
     """MADV_DONTNEED loses a bit in private memory, until the next change; in shared it does not."""

@@ -26,6 +26,7 @@ EPROBES = ("eprobes",)
     doc=f"{DOC}: fields of the event, fetched as numbers",
     profiles=EVERY,
     facilities=EPROBES,
+    tier="full",
 )
 @variants(
     "fields, arguments, payload, shown",
@@ -71,6 +72,7 @@ def test_records(ue: UserEvents, fields: str, arguments: str, payload: bytes, sh
     doc=f"{DOC}: fields of the event, fetched as numbers",
     profiles="6.2..",
     facilities=EPROBES,
+    tier="full",
 )
 def test_signed_byte(ue: UserEvents) -> None:
     """A byte with a sign is fetched without: char has none since the kernel is compiled so."""
@@ -86,7 +88,9 @@ def test_signed_byte(ue: UserEvents) -> None:
     remove(ue)
 
 
-@case("eprobe.strings", spec=FETCH, doc=f"{DOC}: string fetches text", facilities=EPROBES)
+@case(
+    "eprobe.strings", spec=FETCH, doc=f"{DOC}: string fetches text", facilities=EPROBES, tier="full"
+)
 @variants(
     "fields, payload, shown",
     {
@@ -115,6 +119,7 @@ def test_strings(ue: UserEvents, fields: str, payload: bytes, shown: str) -> Non
     spec="trace_eprobe.c:__eprobe_trace_func",
     doc=f"{DOC}: the event itself goes on",
     facilities=EPROBES,
+    tier="full",
 )
 @variants(
     "filtered, order",
@@ -150,6 +155,7 @@ def test_beside_the_event(ue: UserEvents, filtered: bool, order: list[str]) -> N
     doc=f"{DOC}: if FILTER",
     profiles="6.1..",
     facilities=EPROBES,
+    tier="full",
 )
 def test_condition(ue: UserEvents) -> None:
     """A probe with a condition records what passes it; one on a field that is not there fails."""
@@ -261,6 +267,7 @@ def test_refused(ue: UserEvents, name: str, errno: str) -> None:
     doc=f"{DOC}: SYSTEM.EVENT",
     needs=("multi_format", "persist", "arguments_matched"),
     facilities=EPROBES,
+    tier="full",
 )
 def test_not_on_one_format(ue: UserEvents) -> None:
     """Formats of a name have a dot in their own, and can have no probe."""

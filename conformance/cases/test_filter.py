@@ -124,6 +124,7 @@ def test_expression(ue: UserEvents, text: str, kept: list[tuple[int, int]]) -> N
     spec="trace_events_filter.c:select_comparison_fn",
     doc=f"{DOC}: numeric fields; of fields of other sizes it says nothing",
     profiles=EVERY,
+    tier="full",
 )
 @variants(
     "fields, text, payload",
@@ -165,6 +166,7 @@ def test_two_fields_of_a_name(ue: UserEvents) -> None:
     spec="trace_events.c:trace_define_common_fields",
     doc=f"{DOC}: the common fields of all events may be used",
     profiles=EVERY,
+    tier="full",
 )
 @variants(
     "text, count",

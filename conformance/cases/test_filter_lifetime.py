@@ -16,6 +16,7 @@ EVERY = "5.18.."
     spec="trace_events_filter.c:print_event_filter",
     doc=f"{DOC}: Clearing filters: 0 clears, and none is shown",
     profiles=EVERY,
+    tier="full",
 )
 def test_shown(ue: UserEvents) -> None:
     """The file shows none, or the filter without the blanks behind it, until 0 clears it."""
@@ -36,6 +37,7 @@ def test_shown(ue: UserEvents) -> None:
     spec=f"{APPLY}: no event is registered by it",
     doc="Documentation/trace/user_events.rst@v6.12: Status: the bit says who is attached",
     profiles=EVERY,
+    tier="full",
 )
 def test_alone(ue: UserEvents) -> None:
     """A filter on an event that is not enabled tells no program and lets no write pass."""
@@ -55,6 +57,7 @@ def test_alone(ue: UserEvents) -> None:
     spec="trace_events.c:__ftrace_event_enable_disable",
     doc=f"{DOC}: a filter stays until another is set or it is cleared",
     profiles=EVERY,
+    tier="full",
 )
 def test_stays(ue: UserEvents) -> None:
     """A filter outlives disabling, enabling again, and those who wrote the event."""
@@ -97,6 +100,7 @@ def test_gone_with_the_event(ue: UserEvents) -> None:
     spec="trace_events.c:remove_event_file_dir",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
     needs=("auto_delete",),
+    tier="full",
 )
 def test_gone_with_the_process(ue: UserEvents) -> None:
     """A filter is no reference: an event that only has one goes, and comes again without."""

@@ -133,6 +133,7 @@ def test_length(ue: UserEvents) -> None:
     spec="trace_events.c:event_filter_write",
     doc="Documentation/trace/events.rst@v6.12: Clearing filters: write 0, not nothing",
     profiles=EVERY,
+    tier="full",
 )
 def test_on_nothing_written(ue: UserEvents) -> None:
     """A write of no byte is a filter without a term, which is refused and takes the last away."""
@@ -150,6 +151,7 @@ def test_on_nothing_written(ue: UserEvents) -> None:
     doc="Documentation/trace/ftrace.rst@v6.12: error_log: the command, the error and its place",
     profiles=EVERY,
     isolation="global",
+    tier="full",
 )
 def test_logged(ue: UserEvents) -> None:
     """Filters that were refused are told by error_log, with the place, until it is cleared."""

@@ -105,7 +105,9 @@ def test_string_filling_its_array(ue: UserEvents, text: str, count: int) -> None
     assert ue.tracefs.records() == [ue.line("s=abcd", "b='e'(101)")] * count
 
 
-@case("filter.string_of_digits", spec="trace_events_filter.c:filter_parse_regex", doc=DOC)
+@case(
+    "filter.string_of_digits", spec="trace_events_filter.c:filter_parse_regex", doc=DOC, tier="full"
+)
 def test_string_of_digits(ue: UserEvents) -> None:
     """A pattern that begins with a digit is none: its star is compared like a letter."""
     data = ue.open_data()

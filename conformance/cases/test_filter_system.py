@@ -22,6 +22,7 @@ NOT_IN_ALL = "^\nparse_error: Couldn't find or set field in one of a subsystem's
     doc="Documentation/trace/events.rst@v6.12: Subsystem filters: for events with the field",
     profiles=EVERY,
     isolation="global",
+    tier="full",
 )
 def test_system(ue: UserEvents) -> None:
     """The filter of the system is set on each user event, or shown there with what is wrong."""
@@ -52,6 +53,7 @@ def test_system(ue: UserEvents) -> None:
     doc="Documentation/trace/events.rst@v6.12: Subsystem filters: an error where no event has it",
     profiles=EVERY,
     isolation="global",
+    tier="full",
 )
 def test_system_of_nothing(ue: UserEvents) -> None:
     """A filter that no event of the system can have is taken, and its events lose theirs."""

@@ -34,6 +34,7 @@ def test_listing(ue: UserEvents) -> None:
     profiles="6.8..",
     needs=("directories_of_any_name", "auto_delete"),
     isolation="global",
+    tier="full",
 )
 @variants(
     "name",
@@ -92,6 +93,7 @@ def test_listing_left_out(ue: UserEvents, name: str) -> None:
     profiles="6.8..",
     needs=("directories_of_any_name",),
     isolation="global",
+    tier="full",
 )
 @variants(
     "name, names",
@@ -117,6 +119,7 @@ def test_listing_twice(ue: UserEvents, name: str, names: list[str]) -> None:
     profiles="6.8..",
     needs=("directories_of_any_name",),
     isolation="global",
+    tier="full",
 )
 @variants("length", {"256": 256, "255": 255, "511": 511})
 def test_listing_long_names(ue: UserEvents, length: int) -> None:

@@ -18,7 +18,7 @@ MULTI = "events/user_events_multi/enable"
 ALL = "events/enable"
 
 
-@case("group_enable.shown", spec=READ, doc=DOC, profiles=PROFILES, isolation="global")
+@case("group_enable.shown", spec=READ, doc=DOC, profiles=PROFILES, isolation="global", tier="full")
 @variants("where", {"top": "top", "instance": "instance"})
 def test_shown(ue: UserEvents, where: str) -> None:
     """None, some or all user events enabled are 0, X or 1, of that instance alone."""
@@ -41,7 +41,9 @@ def test_shown(ue: UserEvents, where: str) -> None:
     instance.remove()
 
 
-@case("group_enable.written", spec=WRITE, doc=DOC, profiles=PROFILES, isolation="global")
+@case(
+    "group_enable.written", spec=WRITE, doc=DOC, profiles=PROFILES, isolation="global", tier="full"
+)
 @variants(
     "enabled_before",
     {"none": (), "one": ("a",), "all": ("a", "b")},

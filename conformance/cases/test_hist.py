@@ -25,7 +25,7 @@ def histogram(definition: str, lines: str, hits: int, entries: int, dropped: int
     )
 
 
-@case("hist.counts", spec=SHOW, doc=DOC, profiles=EVERY, facilities=HIST)
+@case("hist.counts", spec=SHOW, doc=DOC, profiles=EVERY, facilities=HIST, tier="full")
 def test_counts(ue: UserEvents) -> None:
     """A histogram of an event that is not enabled counts what is written, least often first."""
     data = ue.open_data()
@@ -88,7 +88,7 @@ def test_field(ue: UserEvents, field: str, key: str, payload: bytes, shown: str)
     directory.trigger(f"!hist:keys={key}")
 
 
-@case("hist.string", spec="trace_events_hist.c:add_to_key", doc=DOC, facilities=HIST)
+@case("hist.string", spec="trace_events_hist.c:add_to_key", doc=DOC, facilities=HIST, tier="full")
 @variants(
     "field, payloads, texts",
     {
@@ -123,6 +123,7 @@ def test_string(ue: UserEvents, field: str, payloads: list[bytes], texts: list[s
     doc=DOC,
     profiles=EVERY,
     facilities=HIST,
+    tier="full",
 )
 @variants(
     "text, definition, lines",
@@ -179,6 +180,7 @@ def test_values(ue: UserEvents, text: str, definition: str, lines: str) -> None:
     doc=DOC,
     profiles=EVERY,
     facilities=HIST,
+    tier="full",
 )
 def test_paused(ue: UserEvents) -> None:
     """A histogram is paused, continued and cleared by its own text, and counts meanwhile or not."""
@@ -200,7 +202,7 @@ def test_paused(ue: UserEvents) -> None:
     directory.trigger("!hist:keys=a")
 
 
-@case("hist.several", spec=MATCH, doc=DOC, profiles=EVERY, facilities=HIST)
+@case("hist.several", spec=MATCH, doc=DOC, profiles=EVERY, facilities=HIST, tier="full")
 def test_several(ue: UserEvents) -> None:
     """Histograms of an event differ in keys, values, order or condition, not only in size."""
     data, directory = registered(ue, " u8 a; u8 b")
@@ -288,6 +290,7 @@ def test_without_fields(ue: UserEvents) -> None:
     profiles=EVERY,
     isolation="global",
     facilities=HIST,
+    tier="full",
 )
 def test_while_tracing_is_off(ue: UserEvents) -> None:
     """With tracing off a histogram goes on counting, of an enabled event too."""
@@ -308,6 +311,7 @@ def test_while_tracing_is_off(ue: UserEvents) -> None:
     doc=DOC,
     profiles=EVERY,
     facilities=HIST,
+    tier="full",
 )
 def test_filter_apart(ue: UserEvents) -> None:
     """What the filter of the event holds back is counted, as what is wrong is not."""

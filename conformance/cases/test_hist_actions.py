@@ -141,7 +141,7 @@ def test_action_does_not_fit(ue: UserEvents, text: str, errno: str, said: str) -
 # Synthetic events
 
 
-@case("hist.onmatch", spec=TRACE, doc=DOC, profiles=EVERY, facilities=FACILITIES)
+@case("hist.onmatch", spec=TRACE, doc=DOC, profiles=EVERY, facilities=FACILITIES, tier="full")
 @variants(
     "action, worth",
     {
@@ -234,7 +234,7 @@ def test_synthetic_signs(ue: UserEvents, kind: str, payload: bytes, shown: str) 
 # What is tracked
 
 
-@case("hist.tracked", spec=TRACK, doc=DOC, profiles=EVERY, facilities=FACILITIES)
+@case("hist.tracked", spec=TRACK, doc=DOC, profiles=EVERY, facilities=FACILITIES, tier="full")
 @variants(
     "handler, label, worth, with_it",
     {
@@ -283,7 +283,9 @@ def test_tracked_nothing(ue: UserEvents, handler: str, label: str) -> None:
     directory.trigger(f"!{text}")
 
 
-@case("hist.tracked_and_told", spec=TRACK, doc=DOC, profiles=EVERY, facilities=FACILITIES)
+@case(
+    "hist.tracked_and_told", spec=TRACK, doc=DOC, profiles=EVERY, facilities=FACILITIES, tier="full"
+)
 @variants(
     "handler, recorded",
     {"onmax": ("onmax", [5, 9]), "onchange": ("onchange", [5, 9, 4, 0])},

@@ -102,6 +102,7 @@ def test_variable_refused(
     profiles=EVERY,
     isolation="global",
     facilities=FACILITIES,
+    tier="full",
 )
 @variants(
     "texts, errno, said, column",

@@ -22,7 +22,14 @@ FACILITIES = ("hist",)
 # What they are worth
 
 
-@case("hist.variable", spec=f"{READ}; {PARSE}", doc=DOC, profiles=EVERY, facilities=FACILITIES)
+@case(
+    "hist.variable",
+    spec=f"{READ}; {PARSE}",
+    doc=DOC,
+    profiles=EVERY,
+    facilities=FACILITIES,
+    tier="full",
+)
 def test_variable(ue: UserEvents) -> None:
     """What one event keeps for a key another reads: until there is anything it counts nothing."""
     data = ue.open_data()
@@ -45,7 +52,9 @@ def test_variable(ue: UserEvents) -> None:
     assert owner.trigger("!hist:keys=a:x=b").errno == ""
 
 
-@case("hist.variable_worth", spec=VALUE, doc=DOC, profiles=EVERY, facilities=FACILITIES)
+@case(
+    "hist.variable_worth", spec=VALUE, doc=DOC, profiles=EVERY, facilities=FACILITIES, tier="full"
+)
 @variants(
     "text, shown, worth",
     {
@@ -96,6 +105,7 @@ def test_variable_worth(ue: UserEvents, text: str, shown: str, worth: int) -> No
     doc=DOC,
     profiles=EVERY,
     facilities=FACILITIES,
+    tier="full",
 )
 @variants(
     "text, shown",
@@ -123,6 +133,7 @@ def test_variable_of_the_same(ue: UserEvents, text: str, shown: str) -> None:
     doc=f"{DOC}: a reference in an expression uses the value up",
     profiles=EVERY,
     facilities=FACILITIES,
+    tier="full",
 )
 def test_variable_read_once(ue: UserEvents) -> None:
     """What is read in a sum is used up: the next event counts only behind another value."""
@@ -170,6 +181,7 @@ def test_sum_is_not_shown(ue: UserEvents) -> None:
     doc="Documentation/trace/histogram.rst@v6.12: .hex, .percent, .graph",
     profiles=EVERY,
     facilities=FACILITIES,
+    tier="full",
 )
 @variants(
     "modifier, one, two",
@@ -200,6 +212,7 @@ def test_value_modifier(ue: UserEvents, modifier: str, one: str, two: str) -> No
     profiles=EVERY,
     isolation="global",
     facilities=FACILITIES,
+    tier="full",
 )
 def test_variable_not_unique(ue: UserEvents) -> None:
     """A name that two events use is refused without the event in front, and that one is read."""
@@ -278,7 +291,9 @@ def test_variable_removed_by_another(ue: UserEvents, first: str, second: str, st
 # Who is kept by whom
 
 
-@case("hist.variable_busy", spec=REFERRED, doc=DOC, profiles=EVERY, facilities=FACILITIES)
+@case(
+    "hist.variable_busy", spec=REFERRED, doc=DOC, profiles=EVERY, facilities=FACILITIES, tier="full"
+)
 def test_variable_busy(ue: UserEvents) -> None:
     """A histogram stays while another reads its variable: EBUSY, and > takes nothing away."""
     data = ue.open_data()
@@ -333,6 +348,7 @@ def test_variable_keeps_the_event(ue: UserEvents) -> None:
     doc="Documentation/trace/histogram.rst@v6.12: pause, continue and clear of an existing one",
     profiles=EVERY,
     facilities=FACILITIES,
+    tier="full",
 )
 def test_variable_is_never_paused(ue: UserEvents) -> None:
     """A histogram with variables is not paused, continued or cleared: they are there already."""
@@ -363,6 +379,7 @@ def test_variable_is_never_paused(ue: UserEvents) -> None:
     profiles=EVERY,
     isolation="global",
     facilities=FACILITIES,
+    tier="full",
 )
 def test_variable_of_an_instance(ue: UserEvents) -> None:
     """A variable is its instance's: unknown to others, and it keeps the instance: EBUSY."""

@@ -50,6 +50,7 @@ def test_has_its_own_switch(ue: UserEvents) -> None:
     doc=STATUS_DOC,
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants(
     "ended_first",

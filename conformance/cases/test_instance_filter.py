@@ -13,7 +13,9 @@ DOC = "Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance ar
 FILTER = "trace_events_filter.c:apply_event_filter; trace_events.c:trace_create_new_event"
 
 
-@case("instance.filter_refused", spec=FILTER, doc=DOC, profiles=EVERY, isolation="global")
+@case(
+    "instance.filter_refused", spec=FILTER, doc=DOC, profiles=EVERY, isolation="global", tier="full"
+)
 def test_filter_refused(ue: UserEvents) -> None:
     """A filter that is wrong is told in the files of its instance, and nowhere else."""
     instance = made(ue)
@@ -30,7 +32,7 @@ def test_filter_refused(ue: UserEvents) -> None:
     instance.remove()
 
 
-@case("instance.filter", spec=FILTER, doc=DOC, profiles=EVERY, isolation="global")
+@case("instance.filter", spec=FILTER, doc=DOC, profiles=EVERY, isolation="global", tier="full")
 @variants("where", {"instance": "instance", "top": "top"})
 def test_filter(ue: UserEvents, where: str) -> None:
     """A filter holds back records of its own instance, and those of the top or of it alone."""
@@ -77,6 +79,7 @@ def test_filter_of_a_system(ue: UserEvents) -> None:
     profiles=EVERY,
     needs=("dynamic_fields_validated",),
     isolation="global",
+    tier="full",
 )
 def test_filter_makes_it_look(ue: UserEvents) -> None:
     """A filter in an instance that records nothing makes wrong payloads fail: EFAULT."""

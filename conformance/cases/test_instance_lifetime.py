@@ -63,6 +63,7 @@ def test_keeps_an_event(ue: UserEvents, way: str, listeners: int) -> None:
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
     needs=("auto_delete",),
     isolation="global",
+    tier="full",
 )
 def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
     """An event that nothing but an instance holds goes away when the instance is removed."""

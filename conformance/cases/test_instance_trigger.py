@@ -15,7 +15,14 @@ TRIGGER = "trace_events_trigger.c:event_trigger_regex_write; trace_events.c:find
 REMOVE = "trace.c:__remove_instance; trace_events_trigger.c:clear_event_triggers"
 
 
-@case("instance.trigger_tells", spec=TRIGGER, doc=TRIGGERS, profiles=EVERY, isolation="global")
+@case(
+    "instance.trigger_tells",
+    spec=TRIGGER,
+    doc=TRIGGERS,
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
 def test_trigger_tells(ue: UserEvents) -> None:
     """A trigger in an instance tells the program, and one at the top is another one."""
     instance = made(ue)
@@ -45,6 +52,7 @@ def test_trigger_tells(ue: UserEvents) -> None:
     needs=("lasting_events",),
     isolation="global",
     facilities=("hist",),
+    tier="full",
 )
 @variants(
     "text",
@@ -69,6 +77,7 @@ def test_trigger_keeps_an_event(ue: UserEvents, text: str) -> None:
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
     needs=("auto_delete",),
     isolation="global",
+    tier="full",
 )
 def test_trigger_is_the_last_reference(ue: UserEvents) -> None:
     """An event that only a trigger in an instance refers to goes with the instance."""
@@ -87,6 +96,7 @@ def test_trigger_is_the_last_reference(ue: UserEvents) -> None:
     doc=TRIGGERS,
     profiles=EVERY,
     isolation="global",
+    tier="full",
 )
 @variants(
     "text, before, kept, after",
@@ -161,6 +171,7 @@ def test_snapshot(ue: UserEvents) -> None:
     profiles=EVERY,
     isolation="global",
     facilities=("hist",),
+    tier="full",
 )
 def test_hist(ue: UserEvents) -> None:
     """Histograms of an event at the top and in an instance count, stop and go apart."""

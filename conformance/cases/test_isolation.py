@@ -76,6 +76,7 @@ def test_created_beside_kernel_event(ue: UserEvents, system: str, name: str) -> 
     doc=SUBSYSTEM,
     isolation="global",
     profiles="5.18..",
+    tier="full",
 )
 @variants("name", {"sched_switch": "sched_switch", "task_newtask": "task_newtask"})
 def test_own_directory(ue: UserEvents, name: str) -> None:

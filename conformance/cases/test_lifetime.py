@@ -207,6 +207,7 @@ def test_name_free_again(ue: UserEvents) -> None:
     doc="Documentation/trace/user_events.rst@v6.12: Registering: the event appears below "
     "events/user_events like any other",
     needs=("auto_delete",),
+    tier="full",
 )
 def test_directory(ue: UserEvents) -> None:
     """The directory of an event is there from its registration until it has gone."""

@@ -63,7 +63,14 @@ def test_shared(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
-@case("limits.room_again", spec=DESTROY, doc=DOC, needs=("auto_delete",), isolation="global")
+@case(
+    "limits.room_again",
+    spec=DESTROY,
+    doc=DOC,
+    needs=("auto_delete",),
+    isolation="global",
+    tier="full",
+)
 def test_room_again(ue: UserEvents) -> None:
     """An event that goes leaves room for another, once it is gone."""
     ue.tracefs.write(MAXIMUM, "1\n")
@@ -93,7 +100,7 @@ def test_room_by_deletion(ue: UserEvents, way: str) -> None:
     ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
-@case("limits.below", spec=CREATE, doc=DOC, isolation="global")
+@case("limits.below", spec=CREATE, doc=DOC, isolation="global", tier="full")
 @variants("limit", {"none": "0\n", "fewer": "1\n"})
 def test_below(ue: UserEvents, limit: str) -> None:
     """A limit below what there is takes nothing away: events stay, are found, and are written."""
@@ -155,6 +162,7 @@ def test_refused_event_does_not_count(ue: UserEvents) -> None:
     doc=DOC,
     needs=("multi_format", "persist", "arguments_matched"),
     isolation="global",
+    tier="full",
 )
 def test_formats_count(ue: UserEvents) -> None:
     """Each format of a name is an event to the limit, and a refused one takes a number."""

@@ -69,6 +69,7 @@ def test_status_page(ue: UserEvents, wish: Wish) -> None:
     profiles=PROFILES,
     isolation="global",
     facilities=("perf",),
+    tier="full",
 )
 def test_status_text(ue: UserEvents) -> None:
     """user_events_status names perf behind ftrace, while each listens, and counts one event."""
@@ -95,6 +96,7 @@ def test_status_text(ue: UserEvents) -> None:
     doc=TOOLS,
     profiles=PROFILES,
     facilities=("perf",),
+    tier="full",
 )
 def test_two_listeners(ue: UserEvents) -> None:
     """perf listens until the last of its events is closed, whoever has it."""
@@ -117,6 +119,7 @@ def test_two_listeners(ue: UserEvents) -> None:
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 def test_exit(ue: UserEvents) -> None:
     """A tool that exits listens no more: its descriptors are closed and its rings go."""
@@ -135,6 +138,7 @@ def test_exit(ue: UserEvents) -> None:
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 def test_ring_outlives_descriptor(ue: UserEvents) -> None:
     """A mapped ring keeps perf listening, and filling it, when its descriptor is closed."""
@@ -157,6 +161,7 @@ def test_ring_outlives_descriptor(ue: UserEvents) -> None:
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 def test_forked_descriptor(ue: UserEvents) -> None:
     """A child has the descriptor and not the ring; perf listens until both are done with it."""
@@ -180,6 +185,7 @@ def test_forked_descriptor(ue: UserEvents) -> None:
     profiles=PROFILES,
     needs=(*PERF, "lasting_events"),
     facilities=("perf",),
+    tier="full",
 )
 def test_keeps_from_deletion(ue: UserEvents) -> None:
     """An event that perf listens to cannot be deleted by either interface, and keeps its fields."""
@@ -201,6 +207,7 @@ def test_keeps_from_deletion(ue: UserEvents) -> None:
     needs=(*PERF, "auto_delete"),
     profiles="6.5..",
     facilities=("perf",),
+    tier="full",
 )
 def test_keeps_alive(ue: UserEvents) -> None:
     """An event whose programs have gone stays while perf listens, and goes with it."""

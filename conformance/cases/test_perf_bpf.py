@@ -37,6 +37,7 @@ A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
     needs=PERF,
     without=RUN,
     facilities=("bpf_tracing",),
+    tier="full",
 )
 @variants("answer", {"0": 0, "1": 1})
 def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
@@ -61,6 +62,7 @@ def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
     doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes a program for events",
     profiles=PROFILES,
     facilities=("bpf_tracing",),
+    tier="full",
 )
 @variants("kind", {"kprobe": KPROBE, "socket_filter": SOCKET_FILTER})
 def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
@@ -80,6 +82,7 @@ def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
     needs=PERF,
     without=RUN,
     facilities=("bpf_tracing",),
+    tier="full",
 )
 def test_bpf_twice(ue: UserEvents) -> None:
     """A user event takes a program once, and an event of perf one: a second one is EEXIST."""
@@ -107,6 +110,7 @@ def test_bpf_twice(ue: UserEvents) -> None:
     profiles=PROFILES,
     needs=PERF,
     facilities=("bpf_tracing",),
+    tier="full",
 )
 def test_bpf_and_status(ue: UserEvents) -> None:
     """A program adds nothing to what the status says: perf listens, and nobody after its close."""

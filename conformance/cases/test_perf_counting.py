@@ -48,6 +48,7 @@ def test_enabled_later(ue: UserEvents) -> None:
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 def test_count(ue: UserEvents) -> None:
     """read(2) gives how many records there were in 8 bytes, ENOSPC for fewer; RESET makes it 0."""
@@ -71,6 +72,7 @@ def test_count(ue: UserEvents) -> None:
     doc=f"{PERF_DOC}: the numbers of perf's ioctl",
     profiles=PROFILES,
     facilities=("perf",),
+    tier="full",
 )
 @variants("number", {"register": 0xC0082A00, "delete": 0x40082A01})
 def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
@@ -86,6 +88,7 @@ def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 def test_exclude_kernel(ue: UserEvents) -> None:
     """A write is of the kernel: an event without the kernel listens and counts none."""
@@ -128,6 +131,7 @@ def test_other_process(ue: UserEvents) -> None:
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 @variants("inherit, count", {"yes": (True, 3), "no": (False, 1)})
 def test_inherit(ue: UserEvents, inherit: bool, count: int) -> None:
@@ -154,6 +158,7 @@ def test_inherit(ue: UserEvents, inherit: bool, count: int) -> None:
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 @variants("pid, count", {"all": (-1, 2), "one": (0, 1)})
 def test_processor(ue: UserEvents, pid: int, count: int) -> None:

@@ -78,6 +78,7 @@ def test_filter_string(ue: UserEvents, fields: str, payloads: list[bytes]) -> No
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 def test_filter_refused(ue: UserEvents) -> None:
     """A filter on a field that is not there is EINVAL, one out of reach EFAULT, a second EEXIST."""

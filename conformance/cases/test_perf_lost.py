@@ -27,6 +27,7 @@ B_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 42 00 00 00"
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 def test_lost(ue: UserEvents) -> None:
     """What finds no room in the ring is lost; the next that does says before it how many were."""
@@ -55,6 +56,7 @@ def test_lost(ue: UserEvents) -> None:
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 @variants("length, head", {"4068": (4068, 4088), "4076": (4076, 0)})
 def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:
@@ -73,6 +75,7 @@ def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 def test_wraps(ue: UserEvents) -> None:
     """A ring that is read goes on at its beginning, in the middle of a sample; heads only grow."""
@@ -96,6 +99,7 @@ def test_wraps(ue: UserEvents) -> None:
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 def test_overwrites(ue: UserEvents) -> None:
     """A ring that is mapped to be read only is overwritten, and nothing is ever lost."""
@@ -138,6 +142,7 @@ def test_no_records_page(ue: UserEvents) -> None:
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 def test_mapped_later(ue: UserEvents) -> None:
     """What was written before the ring was mapped is counted, and not found in it."""

@@ -22,6 +22,7 @@ PROFILES = "5.18.."
     "kernel.perf_event_paranoid is 2, which forbids what tells about the kernel",
     profiles=PROFILES,
     facilities=("perf",),
+    tier="full",
 )
 @variants(
     "wish, errno, listens",
@@ -51,6 +52,7 @@ def test_unprivileged(ue: UserEvents, wish: Wish, errno: str, listens: str) -> N
     "events of processors",
     profiles=PROFILES,
     facilities=("perf",),
+    tier="full",
 )
 def test_unprivileged_processor(ue: UserEvents) -> None:
     """Without capabilities nobody listens to all processes of a processor: EACCES."""
@@ -70,6 +72,7 @@ def test_unprivileged_processor(ue: UserEvents) -> None:
     profiles=PROFILES,
     needs=("lasting_events",),
     facilities=("perf",),
+    tier="full",
 )
 def test_deleted_id(ue: UserEvents) -> None:
     """The id of an event that was deleted is EINVAL, for whoever may open no event as well."""
@@ -90,6 +93,7 @@ def test_deleted_id(ue: UserEvents) -> None:
     doc=f"{PERF_DOC}: config of a tracepoint is the number of its event",
     profiles=PROFILES,
     facilities=("perf",),
+    tier="full",
 )
 @variants("config", {"17-bits": 0x10000, "33-bits": 0x1_0000_FFFF, "all-bits": (1 << 64) - 1})
 def test_wrong_config(ue: UserEvents, config: int) -> None:
@@ -105,6 +109,7 @@ def test_wrong_config(ue: UserEvents, config: int) -> None:
     doc=f"{PERF_DOC}: an event follows a process, or a processor, or a process on a processor",
     profiles=PROFILES,
     facilities=("perf",),
+    tier="full",
 )
 @variants("pid, cpu", {"everywhere": (-1, -1), "absent": (-1, 8192), "mine": (0, 8192)})
 def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
@@ -120,6 +125,7 @@ def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
     doc=f"{PERF_DOC}:perf_event_attr: the flags end with reserved bits, sample_type with its MAX",
     profiles=PROFILES,
     facilities=("perf",),
+    tier="full",
 )
 @variants("offset", {"flags": 47, "sample_type": 31})
 def test_reserved_bit(ue: UserEvents, offset: int) -> None:
@@ -144,6 +150,7 @@ def test_reserved_bit(ue: UserEvents, offset: int) -> None:
     doc=f"{PERF_DOC}:perf_event_mmap_page: one page and 2^n behind it",
     profiles=PROFILES,
     facilities=("perf",),
+    tier="full",
 )
 @variants(
     "pages, errno",
@@ -169,6 +176,7 @@ def test_ring_size(ue: UserEvents, pages: int, errno: str) -> None:
     doc=f"{PERF_DOC}: silent about mappings that are private or lie elsewhere",
     profiles=PROFILES,
     facilities=("perf",),
+    tier="full",
 )
 @variants(
     "wish, shared, offset",
@@ -193,6 +201,7 @@ def test_ring_refused(ue: UserEvents, wish: Wish, shared: bool, offset: int) -> 
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 def test_ring_twice(ue: UserEvents) -> None:
     """A second mapping of the same size shows the same ring; one of another size is EINVAL."""
@@ -219,6 +228,7 @@ def test_ring_twice(ue: UserEvents) -> None:
     "byte 1024 on",
     profiles=PROFILES,
     facilities=("perf",),
+    tier="full",
 )
 def test_ring_page(ue: UserEvents) -> None:
     """The first page says where records lie, from which byte on and how many bytes."""

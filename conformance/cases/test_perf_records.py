@@ -110,6 +110,7 @@ def test_raw_no_fields(ue: UserEvents) -> None:
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 def test_raw_in_pieces(ue: UserEvents) -> None:
     """The pieces of a writev are one record, wherever the index ends."""
@@ -128,6 +129,7 @@ def test_raw_in_pieces(ue: UserEvents) -> None:
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 @variants(
     "sample_type, sample",
@@ -214,6 +216,7 @@ def test_two_events(ue: UserEvents) -> None:
     profiles=PROFILES,
     needs=PERF,
     facilities=("perf",),
+    tier="full",
 )
 def test_events_apart(ue: UserEvents) -> None:
     """An event of perf gets the records of its own user event and of no other."""

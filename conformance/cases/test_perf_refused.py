@@ -52,6 +52,7 @@ def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
     profiles=PROFILES,
     needs=(*PERF, "unreadable_payload_refused"),
     facilities=("perf",),
+    tier="full",
 )
 @variants("readable", {"none": 0, "half": 2})
 def test_unreadable(ue: UserEvents, readable: int) -> None:
@@ -119,6 +120,7 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
     needs=(*PERF, "long_records_kept"),
     isolation="global",
     facilities=("perf",),
+    tier="full",
 )
 @variants("tracing, length", {"too_long": (1, 4065), "tracing_off": (0, 13)})
 def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:

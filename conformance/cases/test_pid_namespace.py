@@ -29,6 +29,7 @@ def namespace(ue: UserEvents) -> tuple[Task, Task]:
     "pid_namespace.registers",
     spec="trace_events_user.c:current_user_event_group: there is one for all",
     doc=NOTHING,
+    tier="full",
 )
 def test_registers(ue: UserEvents) -> None:
     """What a task in a namespace of process ids registers is everybody's, and its word follows."""
@@ -50,6 +51,7 @@ def test_registers(ue: UserEvents) -> None:
     doc="Documentation/trace/ftrace.rst@v6.12: set_event_pid: says nothing of namespaces",
     profiles="5.18..",
     isolation="global",
+    tier="full",
 )
 @variants("file, recorded", {"only": (ONLY, False), "but": (BUT, True)})
 def test_lists_of_processes(ue: UserEvents, file: str, recorded: bool) -> None:
@@ -95,6 +97,7 @@ def test_filtered(ue: UserEvents, text: str, recorded: bool) -> None:
     profiles="5.18..",
     needs=("perf_sink",),
     facilities=("perf",),
+    tier="full",
 )
 def test_perf_sample(ue: UserEvents) -> None:
     """A sample has the id of the namespace perf was opened in, its record that of the system."""
@@ -112,6 +115,7 @@ def test_perf_sample(ue: UserEvents) -> None:
     spec="kernel/pid_namespace.c:zap_pid_ns_processes; trace_events_user.c:user_event_mm_remove",
     doc=f"{RST}: Deleting: an event goes with its last reference",
     needs=("auto_delete",),
+    tier="full",
 )
 @variants("killed", {"killed": True, "exits": False})
 def test_process_1_ends(ue: UserEvents, killed: bool) -> None:

@@ -108,6 +108,7 @@ def test_effective_counts(ue: UserEvents) -> None:
     spec=CAPABLE,
     doc=PERMISSION,
     needs=("persist", "auto_delete", "empty_payload"),
+    tier="full",
 )
 def test_dropped_afterwards(ue: UserEvents) -> None:
     """What persists does so although its maker gave up the right, who writes it as before."""
@@ -164,7 +165,7 @@ def test_truncation_needs(ue: UserEvents, capability: tuple[str, ...], errno: st
         ue.tracefs.command("-:one\n")
 
 
-@case("rights.writer_counts", spec=CAPABLE, doc=PERMISSION, needs=("persist",))
+@case("rights.writer_counts", spec=CAPABLE, doc=PERMISSION, needs=("persist",), tier="full")
 def test_writer_counts(ue: UserEvents) -> None:
     """Who writes dynamic_events is asked, not who opened it: EPERM in a child without rights."""
     name = ue.name()

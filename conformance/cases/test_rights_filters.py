@@ -13,7 +13,7 @@ WRITING = f"{RST}: Writing Data: write() or writev() of the data file"
 FILTER = "kernel/seccomp.c:__seccomp_filter"
 
 
-@case("rights.filter_of_ioctl", spec=FILTER, doc=CALLS, profiles="5.18..")
+@case("rights.filter_of_ioctl", spec=FILTER, doc=CALLS, profiles="5.18..", tier="full")
 @variants("errno", {"eperm": "EPERM", "enosys": "ENOSYS", "eacces": "EACCES"})
 def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
     """A filter that refuses ioctl stops registrations; what is registered is written on."""
@@ -32,6 +32,7 @@ def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
     "rights.filtered_program_learns",
     spec="trace_events_user.c:user_event_enabler_write",
     doc=f"{CALLS}; Enablement: the kernel updates the bit",
+    tier="full",
 )
 def test_filtered_program_learns(ue: UserEvents) -> None:
     """The kernel tells a program that may call next to nothing when somebody listens."""
@@ -44,7 +45,7 @@ def test_filtered_program_learns(ue: UserEvents) -> None:
     assert event.word.value == 0
 
 
-@case("rights.filter_of_writev", spec=FILTER, doc=WRITING, profiles="5.18..")
+@case("rights.filter_of_writev", spec=FILTER, doc=WRITING, profiles="5.18..", tier="full")
 def test_filter_of_writev(ue: UserEvents) -> None:
     """Where writev is refused write suffices: it says the same in one piece."""
     data = ue.open_data()
@@ -58,7 +59,7 @@ def test_filter_of_writev(ue: UserEvents) -> None:
     ue.tracefs.disable(ue.name())
 
 
-@case("rights.filter_before_everything", spec=FILTER, doc=CALLS, profiles="5.18..")
+@case("rights.filter_before_everything", spec=FILTER, doc=CALLS, profiles="5.18..", tier="full")
 def test_filter_before_everything(ue: UserEvents) -> None:
     """What the filter says comes before any mistake: no argument is looked at."""
     data = ue.open_data()
@@ -70,7 +71,7 @@ def test_filter_before_everything(ue: UserEvents) -> None:
     assert closed.writev_at([(0, 1 << 63)]).errno == "ENOLINK"
 
 
-@case("rights.filter_in_children", spec=FILTER, doc=CALLS, profiles="5.18..")
+@case("rights.filter_in_children", spec=FILTER, doc=CALLS, profiles="5.18..", tier="full")
 def test_filter_in_children(ue: UserEvents) -> None:
     """A child inherits the filter, and no other process has it."""
     data = ue.open_data()

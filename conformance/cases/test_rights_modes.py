@@ -53,7 +53,9 @@ def test_no_way_in(ue: UserEvents, path: str, flags: int) -> None:
     close_again(administrator, DYNAMIC_EVENTS)
 
 
-@case("rights.open_modes", spec=OPEN, doc=NOTHING, profiles="5.18..", isolation="global")
+@case(
+    "rights.open_modes", spec=OPEN, doc=NOTHING, profiles="5.18..", isolation="global", tier="full"
+)
 @variants(
     "mode, owner, groups, answers",
     {
@@ -118,6 +120,7 @@ def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     profiles="6.5..",
     needs=("auto_delete",),
     isolation="global",
+    tier="full",
 )
 def test_ordinary_user_removes(ue: UserEvents) -> None:
     """An event goes, with its directory, when a user without rights lets it go."""

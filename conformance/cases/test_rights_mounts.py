@@ -52,6 +52,7 @@ def test_data_file_alone(ue: UserEvents) -> None:
     doc=FILES,
     profiles="5.18..",
     isolation="global",
+    tier="full",
 )
 @variants("mode, errno", {"everybody": (0o666, ""), "as-it-is": (0o640, "EACCES")})
 def test_data_file_for_users(ue: UserEvents, mode: int, errno: str) -> None:
@@ -67,7 +68,7 @@ def test_data_file_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     close_again(administrator)
 
 
-@case("rights.unmounted", spec=GROUP, doc=FILES, profiles="5.18..")
+@case("rights.unmounted", spec=GROUP, doc=FILES, profiles="5.18..", tier="full")
 def test_unmounted(ue: UserEvents) -> None:
     """A descriptor serves although its tracefs is not mounted any more."""
     root = own_mounts(ue)
@@ -117,7 +118,7 @@ def test_read_only_registers(ue: UserEvents) -> None:
     assert root.chmod(DATA, 0o666).errno == "EROFS"
 
 
-@case("rights.read_only_elsewhere", spec=OPEN, doc=FILES, profiles="5.18..")
+@case("rights.read_only_elsewhere", spec=OPEN, doc=FILES, profiles="5.18..", tier="full")
 def test_read_only_elsewhere(ue: UserEvents) -> None:
     """One mount is read-only and another is not: what is opened decides, not the file."""
     root = own_mounts(ue)
@@ -128,7 +129,14 @@ def test_read_only_elsewhere(ue: UserEvents) -> None:
     assert ue.open_data().register(ue.name()).errno == ""
 
 
-@case("rights.denied_before_read_only", spec=OPEN, doc=FILES, profiles="5.18..", isolation="none")
+@case(
+    "rights.denied_before_read_only",
+    spec=OPEN,
+    doc=FILES,
+    profiles="5.18..",
+    isolation="none",
+    tier="full",
+)
 def test_denied_before_read_only(ue: UserEvents) -> None:
     """A user who may not write anyway is told that: EACCES, not EROFS."""
     user = own_mounts(ue)
@@ -137,7 +145,7 @@ def test_denied_before_read_only(ue: UserEvents) -> None:
     assert opening(ue.process, DATA).errno == "EACCES"
 
 
-@case("rights.mounted_twice", spec=GROUP, doc=FILES, profiles="5.18..")
+@case("rights.mounted_twice", spec=GROUP, doc=FILES, profiles="5.18..", tier="full")
 @variants("place", {"elsewhere": "/run/tracing", "debugfs": "/sys/kernel/debug/tracing"})
 def test_mounted_twice(ue: UserEvents, place: str) -> None:
     """However often tracefs is mounted, there is one set of events in all of them."""
@@ -152,7 +160,14 @@ def test_mounted_twice(ue: UserEvents, place: str) -> None:
     assert ue.tracefs.dynamic_events() == both
 
 
-@case("rights.mounted_twice_mode", spec=OPEN, doc=FILES, profiles="5.18..", isolation="global")
+@case(
+    "rights.mounted_twice_mode",
+    spec=OPEN,
+    doc=FILES,
+    profiles="5.18..",
+    isolation="global",
+    tier="full",
+)
 def test_mounted_twice_mode(ue: UserEvents) -> None:
     """A mode that is changed in one mount is changed in the other."""
     root = own_mounts(ue)
@@ -164,7 +179,7 @@ def test_mounted_twice_mode(ue: UserEvents) -> None:
     assert root.mode("/run/tracing/user_events_data") == 0o640
 
 
-@case("rights.other_root", spec=GROUP, doc=FILES, profiles="5.18..")
+@case("rights.other_root", spec=GROUP, doc=FILES, profiles="5.18..", tier="full")
 def test_other_root(ue: UserEvents) -> None:
     """A program whose root is tracefs itself takes part as ever."""
     root = Rights(ue.process)
@@ -181,6 +196,7 @@ def test_other_root(ue: UserEvents) -> None:
     doc=APART,
     profiles="5.18..",
     needs=("events_made_as_root",),
+    tier="full",
 )
 @variants("mounts", {"users": 0, "users-and-mounts": CLONE_NEWNS})
 def test_user_namespace(ue: UserEvents, mounts: int) -> None:
@@ -245,6 +261,7 @@ def test_user_namespace_commands(ue: UserEvents) -> None:
     doc=APART,
     profiles="5.18..",
     isolation="none",
+    tier="full",
 )
 def test_user_namespace_mounts(ue: UserEvents) -> None:
     """A user namespace mounts no tracefs, not even in mounts of its own: EPERM."""
@@ -261,6 +278,7 @@ def test_user_namespace_mounts(ue: UserEvents) -> None:
     "options it says nothing",
     profiles="5.18..",
     isolation="global",
+    tier="full",
 )
 @variants(
     "options, way_in, reading, writing",
@@ -293,6 +311,7 @@ def test_mount_options(
     "options it says nothing",
     profiles="5.18..",
     isolation="global",
+    tier="full",
 )
 def test_mount_options_of_another(ue: UserEvents) -> None:
     """Who mounts tracefs once more with options changes it where it is mounted already."""

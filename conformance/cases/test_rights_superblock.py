@@ -39,6 +39,7 @@ def read_only(ue: UserEvents) -> Rights:
     doc=FILES,
     profiles="5.18..",
     isolation="none",
+    tier="full",
 )
 def test_superblock_needs_sys_admin(ue: UserEvents) -> None:
     """Only CAP_SYS_ADMIN of the whole system makes tracefs read-only, not a namespace's: EPERM."""
@@ -51,7 +52,14 @@ def test_superblock_needs_sys_admin(ue: UserEvents) -> None:
     assert ue.tracefs.write(TRACING_ON, "1\n").value == 2
 
 
-@case("rights.superblock_busy", spec=REMOUNT, doc=FILES, profiles="5.18..", isolation="global")
+@case(
+    "rights.superblock_busy",
+    spec=REMOUNT,
+    doc=FILES,
+    profiles="5.18..",
+    isolation="global",
+    tier="full",
+)
 @variants(
     "path, flags",
     {
@@ -104,6 +112,7 @@ def test_superblock_of_a_listener(ue: UserEvents) -> None:
     doc=FILES,
     profiles="5.18..",
     isolation="global",
+    tier="full",
 )
 def test_superblock_registers(ue: UserEvents) -> None:
     """Who has the data file open for reading goes on making events, which nobody writes."""
@@ -175,6 +184,7 @@ def test_superblock_and_perf(ue: UserEvents) -> None:
     doc=FILES,
     profiles="5.18..",
     isolation="global",
+    tier="full",
 )
 def test_superblock_opened_after(ue: UserEvents) -> None:
     """Nothing is opened for writing any more, wherever it is mounted, and all is for reading."""

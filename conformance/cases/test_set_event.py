@@ -119,6 +119,7 @@ def test_system(ue: UserEvents, pattern: str) -> None:
     doc=f"{DOC}: names are those of available_events",
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants(
     "pattern",

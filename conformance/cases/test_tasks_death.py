@@ -25,7 +25,7 @@ def test_killed(ue: UserEvents, closed: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.exit_of_all_threads", spec=REMOVE, doc=DOC, needs=("auto_delete",))
+@case("tasks.exit_of_all_threads", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
 @variants("end", {"exit_by_leader": "leader", "exit_by_thread": "thread", "killed": "kill"})
 def test_exit_of_all_threads(ue: UserEvents, end: str) -> None:
     """exit_group by any thread, and SIGKILL, end what all threads have registered."""

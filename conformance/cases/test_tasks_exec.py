@@ -64,7 +64,7 @@ def test_exec_releases(ue: UserEvents, kept: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.exec_keeps_the_index", spec=EXECVE, doc=INDEX, profiles="5.18..")
+@case("tasks.exec_keeps_the_index", spec=EXECVE, doc=INDEX, profiles="5.18..", tier="full")
 @variants("made", {"task": "task", "vfork": "vfork", "thread": "thread"})
 def test_exec_keeps_the_index(ue: UserEvents, made: str) -> None:
     """A new program writes with the indices of a descriptor it was left, and gets the next."""

@@ -38,6 +38,7 @@ def test_older_thread_has_its_own(ue: UserEvents) -> None:
     "tasks.older_thread_unregisters",
     spec="trace_events_user.c:user_events_ioctl_unreg",
     doc=f"{UNREGISTERING}: says nothing of which thread has to do it",
+    tier="full",
 )
 @variants("by_thread", {"of_leader": True, "of_thread": False})
 def test_older_thread_unregisters(ue: UserEvents, by_thread: bool) -> None:
@@ -72,7 +73,7 @@ def test_older_thread_follows(ue: UserEvents) -> None:
     assert (one.value, two.value) == (0, 0)
 
 
-@case("tasks.older_thread_ends", spec=REMOVE, doc=PROCESS, needs=("auto_delete",))
+@case("tasks.older_thread_ends", spec=REMOVE, doc=PROCESS, needs=("auto_delete",), tier="full")
 def test_older_thread_ends(ue: UserEvents) -> None:
     """What an older thread registered ends with it: its bit stays as it is, the event goes."""
     passing = passing_event(ue)

@@ -31,7 +31,7 @@ def test_vfork_follows(ue: UserEvents, executes: bool) -> None:
     assert parent.open_data().unregister(word, bit=3).value == 0
 
 
-@case("tasks.vfork_child_registers", spec=FORK, doc=DOC)
+@case("tasks.vfork_child_registers", spec=FORK, doc=DOC, tier="full")
 @variants("executes", {"exec": True, "exit": False})
 def test_vfork_child_registers(ue: UserEvents, executes: bool) -> None:
     """What a child of vfork registers stays with a parent that had registered before."""
@@ -49,7 +49,7 @@ def test_vfork_child_registers(ue: UserEvents, executes: bool) -> None:
     assert again.errno == "EADDRINUSE"
 
 
-@case("tasks.vfork_child_registers_alone", spec=REMOVE, doc=DOC)
+@case("tasks.vfork_child_registers_alone", spec=REMOVE, doc=DOC, tier="full")
 @variants("executes", {"exec": True, "exit": False})
 def test_vfork_child_registers_alone(ue: UserEvents, executes: bool) -> None:
     """What a child of vfork registers goes with it when the parent had registered nothing."""

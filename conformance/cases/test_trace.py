@@ -181,7 +181,7 @@ def test_dynamic_bytes(ue: UserEvents, type_text: str, payload: bytes, text: str
     assert recorded(ue, f"{type_text} a", payload) == [f"{ue.name()}: a={text}"]
 
 
-@case("trace.cpumask", spec=f"{PRINT}: FILTER_CPUMASK has no text", doc=DOC)
+@case("trace.cpumask", spec=f"{PRINT}: FILTER_CPUMASK has no text", doc=DOC, tier="full")
 def test_cpumask(ue: UserEvents) -> None:
     """A dynamic cpumask_t has no text: <INVALID-TYPE>."""
     seen = recorded(ue, "__data_loc cpumask_t a; u8 b", b"\x08\0\4\0\1")
@@ -207,7 +207,12 @@ def test_struct(ue: UserEvents, size: int, payload: bytes, text: str) -> None:
     assert recorded(ue, f"struct s a {size}", payload) == [f"{ue.name()}: a={text}"]
 
 
-@case("trace.struct_named_like_text", spec="trace_events_filter.c:filter_assign_type", doc=DOC)
+@case(
+    "trace.struct_named_like_text",
+    spec="trace_events_filter.c:filter_assign_type",
+    doc=DOC,
+    tier="full",
+)
 def test_struct_named_like_text(ue: UserEvents) -> None:
     """A struct whose type has "char" and "[" in it prints as text, of any size."""
     seen = recorded(ue, "struct char[2] a 3; struct chars b 3", b"abcdef")
@@ -218,6 +223,7 @@ def test_struct_named_like_text(ue: UserEvents) -> None:
     "trace.struct_named_like_dynamic",
     spec="trace_events_filter.c:filter_assign_type; trace_events_user.c:user_event_add_field",
     doc=DOC,
+    tier="full",
 )
 @variants(
     "type_text, word, text",

@@ -39,7 +39,9 @@ def counted(instance: Instance) -> str:
     return instance.read(instance.path("per_cpu/cpu0/stats"), View.COUNTS).text
 
 
-@case("trace_full.overwritten", spec=MOVE, doc=DOC, profiles=PROFILES, isolation="global")
+@case(
+    "trace_full.overwritten", spec=MOVE, doc=DOC, profiles=PROFILES, isolation="global", tier="full"
+)
 @variants(
     "written, kept, overrun",
     {

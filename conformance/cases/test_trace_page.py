@@ -45,6 +45,7 @@ def test_record(ue: UserEvents) -> None:
     doc=DOC,
     profiles=PROFILES,
     isolation="global",
+    tier="full",
 )
 @variants(
     "size, head",

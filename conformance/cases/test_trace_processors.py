@@ -24,6 +24,7 @@ RESERVE = "ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the proces
     doc=f"{DOC}: a mask in hexadecimal digits",
     profiles=EVERY,
     isolation="global",
+    tier="full",
 )
 @variants("where", {"top": "top", "instance": "instance"})
 def test_processors_refused(ue: UserEvents, where: str) -> None:
@@ -41,7 +42,7 @@ def test_processors_refused(ue: UserEvents, where: str) -> None:
     instance.remove()
 
 
-@case("trace.no_processor", spec=RESERVE, doc=DOC, profiles=EVERY, isolation="global")
+@case("trace.no_processor", spec=RESERVE, doc=DOC, profiles=EVERY, isolation="global", tier="full")
 # An empty line is an empty mask.
 @variants("mask, length", {"zero": ("0", 2), "empty": ("", 1)})
 def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
@@ -96,6 +97,7 @@ def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
     profiles=EVERY,
     needs=("dynamic_fields_validated",),
     isolation="global",
+    tier="full",
 )
 @variants(
     "hook, errno",
@@ -125,6 +127,7 @@ def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) ->
     needs=("perf_sink",),
     isolation="global",
     facilities=("hist", "perf"),
+    tier="full",
 )
 def test_no_processor_beside_others(ue: UserEvents) -> None:
     """perf and histograms count what is written on a processor that is not traced."""

@@ -61,6 +61,7 @@ def test_removed_by_ioctl(ue: UserEvents) -> None:
     doc=DOC,
     needs=("auto_delete",),
     isolation="global",
+    tier="full",
 )
 def test_removed_by_itself(ue: UserEvents) -> None:
     """A record of an event that went with its last reference has an unknown type as well."""

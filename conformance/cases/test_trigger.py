@@ -53,7 +53,7 @@ def test_records_nothing(ue: UserEvents) -> None:
     assert data.write_event(0, b"\1").errno == errno
 
 
-@case("trigger.enabled_beside", spec=SOFT, doc=DOC, profiles=EVERY)
+@case("trigger.enabled_beside", spec=SOFT, doc=DOC, profiles=EVERY, tier="full")
 def test_enabled_beside(ue: UserEvents) -> None:
     """Beside a trigger the event is enabled and disabled, which the program is not told."""
     data = ue.open_data()
@@ -71,7 +71,7 @@ def test_enabled_beside(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
 
 
-@case("trigger.beside_enabled", spec=SOFT, doc=DOC, profiles=EVERY)
+@case("trigger.beside_enabled", spec=SOFT, doc=DOC, profiles=EVERY, tier="full")
 def test_beside_enabled(ue: UserEvents) -> None:
     """An event that was enabled before its trigger came is so after it has gone."""
     data = ue.open_data()
@@ -88,7 +88,7 @@ def test_beside_enabled(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
 
 
-@case("trigger.last_of_two", spec=f"{SOFT}: sm_ref", doc=DOC, profiles=EVERY)
+@case("trigger.last_of_two", spec=f"{SOFT}: sm_ref", doc=DOC, profiles=EVERY, tier="full")
 def test_last_of_two(ue: UserEvents) -> None:
     """Of several triggers the last that is removed takes the soft mode away."""
     event = ue.open_data().register(ue.name() + " u8 a")

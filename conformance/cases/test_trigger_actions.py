@@ -19,6 +19,7 @@ EVERY = "5.18.."
     doc=DOC,
     profiles=EVERY,
     isolation="global",
+    tier="full",
 )
 @variants(
     "text, kept",
@@ -77,6 +78,7 @@ def test_traceon(ue: UserEvents, text: str, kept: list[int]) -> None:
     doc=DOC,
     profiles=EVERY,
     isolation="global",
+    tier="full",
 )
 def test_traceon_with_filter(ue: UserEvents) -> None:
     """With a filter records wait until triggers have acted: the one that starts it is recorded."""
@@ -98,6 +100,7 @@ def test_traceon_with_filter(ue: UserEvents) -> None:
     doc=f"{DOC}: :count says how often a trigger acts",
     profiles=EVERY,
     isolation="global",
+    tier="full",
 )
 def test_counts(ue: UserEvents) -> None:
     """A count goes down when the trigger changes something, and at 0 it acts no more."""
@@ -141,7 +144,14 @@ def test_checked(ue: UserEvents, text: str, errno: str) -> None:
     directory.trigger(f"!{text}")
 
 
-@case("trigger.without_fields", spec=REGISTER, doc=DOC, profiles=EVERY, isolation="global")
+@case(
+    "trigger.without_fields",
+    spec=REGISTER,
+    doc=DOC,
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
 def test_without_fields(ue: UserEvents) -> None:
     """An event without fields can have triggers, and conditions on who writes it."""
     data, directory = registered(ue, "")
@@ -157,7 +167,7 @@ def test_without_fields(ue: UserEvents) -> None:
     ue.tracefs.write(TRACING_ON, "1\n")
 
 
-@case("trigger.stacktrace", spec="trace_events_trigger.c:stacktrace_trigger", doc=DOC)
+@case("trigger.stacktrace", spec="trace_events_trigger.c:stacktrace_trigger", doc=DOC, tier="full")
 @variants(
     "enabled, text, kept",
     {

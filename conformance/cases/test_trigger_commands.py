@@ -24,6 +24,7 @@ TRIGGERS = (
     doc=f"{DOC}: an empty trigger file lists what there is",
     profiles=EVERY,
     facilities=("hist", "snapshot"),
+    tier="full",
 )
 def test_available(ue: UserEvents) -> None:
     """Without any the file shows which triggers there are, be the event enabled or not."""
@@ -72,7 +73,13 @@ def test_refused(ue: UserEvents, text: str, errno: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case("trigger.twice", spec=REGISTER, doc=f"{DOC}: one trigger of a kind at a time", profiles=EVERY)
+@case(
+    "trigger.twice",
+    spec=REGISTER,
+    doc=f"{DOC}: one trigger of a kind at a time",
+    profiles=EVERY,
+    tier="full",
+)
 @variants(
     "first, second, errno",
     {
@@ -106,6 +113,7 @@ def test_twice(ue: UserEvents, first: str, second: str, errno: str) -> None:
     spec="trace_events_trigger.c:try_unregister_trigger",
     doc=f"{DOC}: ! in front removes a trigger",
     profiles=EVERY,
+    tier="full",
 )
 def test_removed_by_another_name(ue: UserEvents) -> None:
     """Removing goes by type, whatever count and filter say; removing what is not there succeeds."""
@@ -125,6 +133,7 @@ def test_removed_by_another_name(ue: UserEvents) -> None:
     doc=f"{DOC}: > and >> are told to be the same",
     profiles=EVERY,
     facilities=("hist",),
+    tier="full",
 )
 def test_truncated(ue: UserEvents) -> None:
     """Opening the file for truncation takes histograms away and leaves other triggers."""

@@ -92,6 +92,7 @@ def test_enable_hist(ue: UserEvents) -> None:
     profiles=EVERY,
     isolation="fatal",
     facilities=FACILITIES,
+    tier="full",
 )
 def test_disable_hist(ue: UserEvents) -> None:
     """A condition and a count say when a histogram is paused, and how often."""

@@ -52,6 +52,7 @@ def test_keeps_the_event(ue: UserEvents, first: str, second: str) -> None:
     spec="trace_events_user.c:user_event_put",
     doc=GOING,
     needs=("auto_delete",),
+    tier="full",
 )
 def test_outlives_the_process(ue: UserEvents) -> None:
     """A trigger keeps an event that nobody writes any more, and lets it go when it is removed."""
@@ -75,6 +76,7 @@ def test_outlives_the_process(ue: UserEvents) -> None:
     spec="trace_events_user.c:user_event_reg",
     doc="Documentation/trace/user_events.rst@v6.12: Registering: each format is an event",
     needs=("multi_format", "persist", "arguments_matched"),
+    tier="full",
 )
 def test_of_one_format(ue: UserEvents) -> None:
     """Of an event with several formats a trigger and a filter are on the one they were set on."""
@@ -109,6 +111,7 @@ def test_of_one_format(ue: UserEvents) -> None:
     profiles=EVERY,
     needs=("perf_sink",),
     facilities=("perf",),
+    tier="full",
 )
 def test_beside_perf(ue: UserEvents) -> None:
     """A trigger is ftrace's, beside perf: the program is told until both have gone."""
@@ -134,7 +137,14 @@ def test_beside_perf(ue: UserEvents) -> None:
 # Triggers that enable and disable
 
 
-@case("trigger.enable_kernel_event", spec=ENABLE, doc=DOC, profiles=EVERY, isolation="global")
+@case(
+    "trigger.enable_kernel_event",
+    spec=ENABLE,
+    doc=DOC,
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
 @variants(
     "text, before, after, left",
     {
@@ -167,6 +177,7 @@ def test_enable_kernel_event(ue: UserEvents, text: str, before: str, after: str,
     doc=DOC,
     profiles=EVERY,
     isolation="fatal",
+    tier="full",
 )
 def test_enable_event(ue: UserEvents) -> None:
     """One user event has another recorded, whose program is told while the trigger is there."""
@@ -261,6 +272,7 @@ def test_target_is_busy(ue: UserEvents) -> None:
     profiles=EVERY,
     isolation="global",
     facilities=("snapshot",),
+    tier="full",
 )
 @variants(
     "text, kept, then, afterwards",
@@ -297,6 +309,7 @@ def test_snapshot(
     profiles=EVERY,
     isolation="global",
     facilities=("snapshot",),
+    tier="full",
 )
 def test_snapshot_again(ue: UserEvents) -> None:
     """The second snapshot brings back into the trace what the first one had taken out."""
@@ -319,6 +332,7 @@ def test_snapshot_again(ue: UserEvents) -> None:
     profiles=EVERY,
     isolation="global",
     facilities=("snapshot",),
+    tier="full",
 )
 def test_snapshot_not_enabled(ue: UserEvents) -> None:
     """An event that is not enabled takes snapshots of what others recorded."""

@@ -36,6 +36,7 @@ def listening(ue: UserEvents, fields: str = " u16 a") -> DataFile:
     doc=DOC,
     profiles=PROFILES,
     facilities=("io_uring",),
+    tier="full",
 )
 @variants("vector", {"write": False, "writev": True})
 def test_recorded(ue: UserEvents, vector: bool) -> None:
@@ -53,6 +54,7 @@ def test_recorded(ue: UserEvents, vector: bool) -> None:
     doc=f"{DOC}; the index comes first and says which event it is",
     profiles=PROFILES,
     facilities=("io_uring",),
+    tier="full",
 )
 @variants(
     "raw, errno",

@@ -55,6 +55,7 @@ def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: byt
     spec="trace_events_user.c:user_event_ftrace copies i->count bytes",
     doc=f"{DOC}: silent about bytes behind the last field",
     profiles="5.18..",
+    tier="full",
 )
 @variants(
     "extra, returned, dump",

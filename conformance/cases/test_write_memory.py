@@ -84,6 +84,7 @@ def test_protected_memory(ue: UserEvents) -> None:
     spec=f"{CORE}: fault_in_iov_iter_readable",
     doc=f"{DOC}: silent about pages that are not resident",
     profiles="5.18..",
+    tier="full",
 )
 def test_untouched_memory(ue: UserEvents) -> None:
     """Index and payload from pages that were never touched read as zero and are recorded."""

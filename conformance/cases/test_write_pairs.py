@@ -99,7 +99,7 @@ def listened(ue: UserEvents, mistakes: tuple[str, ...]) -> DataFile:
     return data
 
 
-@case("write.pairs", spec=WRITE, doc=ORDERED, profiles="5.18..", needs=SWITCHES)
+@case("write.pairs", spec=WRITE, doc=ORDERED, profiles="5.18..", needs=SWITCHES, tier="full")
 @variants("first, second, errno", pairs(OF_WRITE, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """Of two mistakes of write or pwrite the one that comes first in the order is told."""
