@@ -47,7 +47,8 @@ A call is a list; integers are the kernel's, bytes are in hexadecimal.  To an ac
     Any of these up to "take_fd", without a look at the watched memory behind it.
 
 To the supervisor, actor "": ["spawn", ACTOR], ["kill", ACTOR, SIGNAL] (value is the wait status),
-["reset"] (nobody is left), ["ping"], ["mark", TEXT], ["info"]; "sys" and "slurp" too.
+["reset"] (nobody is left), ["ping"], ["mark", TEXT], at which all actors have to live, ["info"];
+"sys" and "slurp" too.
 
 A watch is [ACTOR, ADDRESS, LENGTH].  The actor asked looks at all of them after every call, as
 far as it has the right to; the supervisor looks at the others after the last one, and they stand
@@ -171,9 +172,18 @@ class Agent:
                 for actor in list(self._actors.values()):
                     self._forget(actor)
                 self._strays.clear()
+            case ["mark", _]:
+                result = self._ask_supervisor(call, deadline)
+                self._require_all()
             case other:
                 result = self._ask_supervisor(other, deadline)
         return result
+
+    def _require_all(self) -> None:
+        """Raise ActorDied for one that has ended by itself: whoever asks it next may do so late."""
+        for actor in self._actors.values():
+            if actor.ended:
+                raise ActorDied(actor.name, actor.status, "while nobody asked it")
 
     def _perform(
         self, actor: _Actor, calls: Sequence[Call], watch: Watch, deadline: Deadline

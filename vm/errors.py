@@ -131,13 +131,13 @@ class AgentStuck(GuestTrouble):
 
 
 class ActorDied(GuestTrouble):
-    """An actor ended in the middle of a call; `status` is its wait status, None if unknown."""
+    """An actor ended that nobody has ended; `status` is its wait status, None if unknown."""
 
-    def __init__(self, actor: str, status: int | None) -> None:
+    def __init__(self, actor: str, status: int | None, when: str = "before it answered") -> None:
         self.actor = actor
         self.status = status
         how = "in an unknown way" if status is None else _wait_status(status)
-        super().__init__(f"actor {actor!r} ended {how} before it answered")
+        super().__init__(f"actor {actor!r} ended {how} {when}")
 
 
 class CallRefused(GuestTrouble):

@@ -310,6 +310,20 @@ def test_an_actor_that_dies_in_a_call(guest: Guest) -> None:
     _spawn(guest, "a", 36)
 
 
+def test_an_actor_that_ended_by_itself_is_missed_at_the_next_mark(guest: Guest) -> None:
+    """Whoever needs it next may be long behind what has ended it."""
+    _spawn(guest)
+    mark = [["mark", "one"]]
+    _during(guest, lambda: guest.answer(0), mark, actor="")
+
+    def tell() -> None:
+        guest.say(0, {"id": 0, "ended": 35, "status": 256})
+        guest.answer(0)
+
+    with pytest.raises(ActorDied, match="'a' ended with exit status 1 while nobody asked it"):
+        _during(guest, tell, mark, actor="")
+
+
 def test_an_actor_that_died_between_calls(guest: Guest) -> None:
     _spawn(guest)
     guest.say(0, {"id": 0, "ended": 35, "status": 256})
