@@ -8,6 +8,7 @@ import json
 import os
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -28,6 +29,8 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _NR_OPEN = Path("/proc/sys/fs/nr_open")
 #: Answers that are kept: of so many kernels, memories and numbers of processors.
 _KEPT = 64
+#: Who may write a file beside its owner.
+_OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 @lru_cache(maxsize=16)
@@ -141,9 +144,18 @@ class _Kept:
             appear(self._file, json.dumps(kept, indent=1).encode())
 
     def _answers(self) -> dict[str, object]:
-        """All that are of this host; what is absent, of another or damaged is only a cache."""
-        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-            kept = json.loads(self._file.read_text())
+        """All that are of this host; what is absent, of another or damaged is only a cache.
+
+        They are run: of somebody else's, whose cache may be read, or written, none is believed.
+        """
+        with (
+            suppress(OSError, ValueError, KeyError, TypeError, RecursionError),
+            self._file.open(encoding="utf-8") as file,
+        ):
+            status = os.fstat(file.fileno())
+            if status.st_uid != os.getuid() or status.st_mode & _OF_OTHERS:
+                return {}
+            kept = json.load(file)
             if kept["host"] == self._host and isinstance(kept["answers"], dict):
                 return dict(kept["answers"])
         return {}

@@ -110,6 +110,30 @@ def test_a_damaged_answer_is_none(host: Host, kept: str) -> None:
     assert host.asked == 2
 
 
+def test_what_somebody_else_may_have_written_is_not_believed(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be run."""
+    host.command()
+    file = host.cache / "virtme.json"
+    file.chmod(0o664)
+    host.command()
+    assert host.asked == 2
+    # It was written anew.
+    host.command()
+    assert host.asked == 2
+    fstat = os.fstat
+
+    def of_another(descriptor: int) -> os.stat_result:
+        status = list(fstat(descriptor))
+        status[4] += 1
+        return os.stat_result(status)
+
+    monkeypatch.setattr(os, "fstat", of_another)
+    host.command()
+    assert host.asked == 3
+
+
 def test_answers_do_not_grow_without_end(host: Host) -> None:
     for memory in range(70):
         host.command(memory)
