@@ -22,7 +22,7 @@ from conformance.sut.guest import Channel, GuestExecutor
 from conformance.usermodules import UserModules
 
 #: What a keeper asks of a new guest, in this order, where no module of the user's comes between.
-OPENING = (*leftovers.OPENING, surroundings.OPENING)
+OPENING = (*leftovers.OPENING, surroundings.OPENING, leftovers.LOOK)
 # Seconds of an idle machine in which the leftovers of earlier cases must be gone.
 _CLEAN = 5.0
 
@@ -90,8 +90,6 @@ class Keeper:
         # The system-wide counter of multi-format events; None where a case went astray.
         self._multi_id: int | None = 0
         self._not_built: NotBuilt | None = None
-        # Nothing has happened in the guest since it came up.
-        self._new = False
         #: The guest serves no other case: who asks for one gets another.
         self.lost = False
 
@@ -121,13 +119,11 @@ class Keeper:
         if case.processors != self._processors:
             self._processors, self.lost = case.processors, True
             guest, janitor = self._ready()
-        new, self._new = self._new, False
-        if case.isolation in (Isolation.GLOBAL, Isolation.FATAL) and not (
-            new or janitor.wait_until_new(_CLEAN)
+        if case.isolation in (Isolation.GLOBAL, Isolation.FATAL) and not janitor.wait_until_new(
+            _CLEAN
         ):
             guest.pristine(self._processors)
-            guest, _ = self._ready(renewed=True)
-            self._new = False
+            guest, janitor = self._ready(renewed=True)
         return guest
 
     def multi_id(self, case: Case) -> int:
@@ -212,7 +208,6 @@ class Keeper:
                 self._not_built = NotBuilt()
                 raise self._not_built
             self._insert(self._guest)
-            self._new = not self._inserted
             self._surroundings = Surroundings(self._guest)
         return self._guest, self._janitor
 

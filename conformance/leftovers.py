@@ -191,18 +191,7 @@ class Janitor:
         return int(found[1], 16) + 1 if found else 0
 
     def _look(self) -> list[str]:
-        paths = (
-            tracefs.STATUS,
-            tracefs.DYNAMIC_EVENTS,
-            tracefs.TRACING_ON,
-            tracefs.MAXIMUM,
-            tracefs.PROBE_ATTACH,
-            tracefs.SNAPSHOT,
-        )
-        calls: list[Call] = [["slurp", path, _LIMIT] for path in paths]
-        calls.append(["list", _INSTANCES])
-        calls += [["slurp", path, _LIMIT] for path in _FILTERS]
-        return list(map(_text, self._channel.call(ACTOR, calls)))
+        return list(map(_text, self._channel.call(*LOOK)))
 
 
 def clearing() -> Call:
@@ -267,3 +256,22 @@ _WHETHER_BUILT: Request = (
 )
 #: What a janitor asks of a new guest, in this order.
 OPENING = (*_BEGINNING, _WHETHER_BUILT)
+#: How it looks for what programs have left behind.
+LOOK: Request = (
+    ACTOR,
+    (
+        *(
+            ["slurp", path, _LIMIT]
+            for path in (
+                tracefs.STATUS,
+                tracefs.DYNAMIC_EVENTS,
+                tracefs.TRACING_ON,
+                tracefs.MAXIMUM,
+                tracefs.PROBE_ATTACH,
+                tracefs.SNAPSHOT,
+            )
+        ),
+        ["list", _INSTANCES],
+        *(["slurp", path, _LIMIT] for path in _FILTERS),
+    ),
+)

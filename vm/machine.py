@@ -307,8 +307,8 @@ class Machine:
             self._info = state.info
             self.opened = list(zip(self.spec.opening, state.opening, strict=True))
             self._ready()
-        except (VmError, OSError, ValueError, KeyError) as trouble:
-            # Of the last two is a record, or an answer, that is none of ours.
+        except (VmError, OSError, ValueError, KeyError, TypeError) as trouble:
+            # Of the last three is a record, or an answer, that is none of ours.
             self._stop()
             self._states.give_up(trouble)
         return self._states.restoring

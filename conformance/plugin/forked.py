@@ -119,8 +119,8 @@ def _run(session: pytest.Session, other: Connection, running: Running) -> None:
         item = session.items[at]
         session.config.hook.pytest_runtest_protocol(item=item, nextitem=shared)
         other.send(Done())
-    session._setupstate.teardown_exact(None)
     running.finish(session)
+    session._setupstate.teardown_exact(None)
 
 
 def _ancestor(items: Sequence[pytest.Item]) -> pytest.Collector | None:

@@ -22,6 +22,7 @@ from typing import Any, Self
 import pytest
 
 import vm.machine
+from conformance import leftovers
 from conformance.plugin.forked import Forked
 from conformance.plugin.selecting import named
 from tests.drills import provoke
@@ -119,9 +120,8 @@ class Disturber:
                 self._inserting = True
                 try:
                     provoke.insert(machine, self._plan.module)
-                    # The last thing that it was asked at its opening is how it is around cases.
-                    last, _ = machine.opened[-1]
-                    machine.opened[-1] = last, machine.call(*last)
+                    # How it is around cases is asked anew.
+                    del machine.opened[len(leftovers.OPENING) :]
                 finally:
                     self._inserting = False
 

@@ -113,12 +113,13 @@ def forked(check: Callable[[], bool]) -> bool:
 )
 def test_a_forked_process_sees_how_it_ends(tmp_path: Path, text: str, status: int) -> None:
     """And leaves it to who started it to reap it."""
-    os.mkfifo(tmp_path / "go")
-    qemu = Qemu(["/bin/sh", "-c", f"read line < {tmp_path}/go; {text}"], tmp_path / "log")
+    go = tmp_path / "go"
+    waiting = f"until [ -e {go} ]; do sleep 0.02; done; {text}"
+    qemu = Qemu(["/bin/sh", "-c", waiting], tmp_path / "log")
 
     def check() -> bool:
         lived = qemu.alive() and qemu.wait(0.05) is None
-        (tmp_path / "go").write_text("now\n")
+        go.touch()
         return lived and qemu.wait(30.0) == status and not qemu.alive()
 
     assert forked(check)
