@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.cases.declare import case, variants
 from conformance.cases.format_text import fields_of, print_fmt_of
+from conformance.program.operations import View
 from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/user_events.rst@v6.12"
@@ -196,7 +197,7 @@ def test_gone_with_the_event(ue: UserEvents) -> None:
     data.unregister(event.word)
     data.close()
     path = ue.tracefs.event_path(ue.name(), "format")
-    assert ue.tracefs.read(path, eventually=True).errno == "ENOENT"
+    assert ue.tracefs.read(path, View.STRUCTURE, eventually=True).errno == "ENOENT"
     ue.open_data().register(f"{ue.name()} s64 b")
     assert fields_of(ue.tracefs.format(ue.name())) == ["field:s64 b; offset:8; size:8; signed:1;"]
 

@@ -98,6 +98,11 @@ def is_first_id(world: World, path: str) -> bool:
     return found is not None and found[3] == "id" and world.table.created == 1
 
 
+def shows_id(world: World, path: str) -> bool:
+    """Whether a path is the `format` of an event, which has a number of the kernel's choice."""
+    return _file_in(instances.locate(world, path)[1]) == "format"
+
+
 def page_file(world: World) -> str:
     """The file that the status page is mapped from."""
     return MMAP if world.profile.generation is Generation.RFC_V1 else STATUS
