@@ -100,8 +100,7 @@ def qemu_argv(
         if not _is_replaced(option) and not (spec.root and _is_export(option))
         for word in option
     ]
-    if spec.accelerator.name == TCG.name:
-        kept = list(map(_for_emulation, kept))
+    kept = [_serial(spec) if word == _SERIAL else word for word in kept]
     # fmt: off
     return [
         program, *kept,
@@ -141,13 +140,18 @@ def _initrd(spec: MachineSpec) -> list[str]:
     return ["-initrd", str(archive)] if archive else []
 
 
-def _for_emulation(word: str) -> str:
-    """A word of virtme-ng's command where there is no KVM.
+def _serial(spec: MachineSpec) -> str:
+    """The device of the ports, with an interrupt for each of its queues.
 
-    Without its events a message of the guest's wakes QEMU's main loop, which costs two switches
-    between threads: the one that emulates the guest can take it as well.
+    Of fewer interrupts all queues share one, and for each message the guest looks through all of
+    them (virtio_pci_common.c:vp_vring_interrupt).  A port has two queues, two are for control, and
+    one interrupt is for the configuration; port 0 is kept for a console.
     """
-    return f"{word},ioeventfd=off" if word == _SERIAL else word
+    ports = len(port_names(spec)) + 1
+    device = f"{_SERIAL},max_ports={ports},vectors={2 * ports + 3}"
+    # Without its events a message of the guest's wakes QEMU's main loop, which costs two switches
+    # between threads: the one that emulates the guest can take it as well.
+    return f"{device},ioeventfd=off" if spec.accelerator.name == TCG.name else device
 
 
 def _ports(spec: MachineSpec, channels: Sequence[int]) -> list[str]:

@@ -42,13 +42,15 @@ def test_command(spec: MachineSpec, tmp_path: Path) -> None:
     assert not any("stdio" in word or "dmesg" in word for word in argv)
 
 
-def test_messages_are_heard_without_events_where_there_is_no_kvm(
+def test_each_queue_of_the_ports_has_an_interrupt_and_messages_no_events_where_there_is_no_kvm(
     spec: MachineSpec, tmp_path: Path
 ) -> None:
     kvm = Accelerator("kvm", "q35,accel=kvm", "host", 1.0, Verdict.WORKS, "")
+    # Three ports behind that of a console: two queues each, two for control, the configuration.
+    serial = "virtio-serial-pci,max_ports=4,vectors=11"
     for machine, device in (
-        (spec, "virtio-serial-pci,ioeventfd=off"),
-        (replace(spec, accelerator=kvm), "virtio-serial-pci"),
+        (spec, f"{serial},ioeventfd=off"),
+        (replace(spec, accelerator=kvm), serial),
     ):
         argv = qemu_argv(machine, console=tmp_path / "c", channels=[7, 8, 9], monitor=6)
         assert device in argv
