@@ -175,9 +175,10 @@ class AddressSpace:
         """Bytes as the process, or the kernel on its behalf, reads them; EFAULT else."""
         if not is_user_range(address, length):
             raise Errno("EFAULT")
-        return b"".join(
-            self._readable(number, start, stop) for number, start, stop in _chunks(address, length)
-        )
+        number, start = divmod(address, PAGE_SIZE)
+        if 0 < length <= PAGE_SIZE - start:
+            return self._readable(number, start, start + length)
+        return b"".join(self._readable(*chunk) for chunk in _chunks(address, length))
 
     def is_known(self, address: int, length: int) -> bool:
         """Whether nothing of a range that can be read is unknown."""
