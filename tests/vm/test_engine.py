@@ -6,6 +6,7 @@ import ctypes
 import errno
 import mmap
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -188,6 +189,30 @@ def test_memory_is_under_its_protections(host: Host) -> None:
         (-1, errno.EFAULT, None),
         (0, 0, b""),
     ]
+
+
+def test_memory_behind_the_end_of_its_file_is_not_readable(host: Host, tmp_path: Path) -> None:
+    """A bus error, where other memory that is not there is a segmentation fault."""
+    (tmp_path / "file").write_bytes(b"")
+    path = {"in": (bytes(tmp_path / "file") + b"\0").hex()}
+    shared = ["sys", 9, [0, mmap.PAGESIZE, 3, mmap.MAP_SHARED, {"fd": 1}, 0], None]
+    opened, mapped = host.ask(["sys", OPEN, [AT_FDCWD, path, os.O_RDWR, 0], 1], shared)
+    assert opened["errno"] == mapped["errno"] == 0
+    where = mapped["value"]
+    read, written = host.ask(
+        ["peek", where, 1], ["poke", where, "00"], watch=[[host.actor.pid, where, 1]]
+    )
+    assert read["errno"] == written["errno"] == errno.EFAULT
+    assert read["watch"] == written["watch"] == [None]
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGBUS])
+def test_a_fault_that_no_request_asked_for_ends_the_actor(
+    host: Host, number: signal.Signals
+) -> None:
+    host.ask(["peek", page_of(host), 1])
+    host.actor.send_signal(number)
+    assert host.actor.wait(SECONDS) == -number
 
 
 @pytest.mark.parametrize("size", [0, 1, 4095, 4096, 4097, (1 << 16) + 4097, 3 << 20])

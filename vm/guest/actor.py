@@ -48,15 +48,6 @@ class Actor(Server):
                 self.begin()
             event = engine.serve()
 
-    def perform(self, kind: int, where: int, length: int, content: bytes) -> Outcome:
-        """A call that the engine leaves to us."""
-        if kind == engine.PEEK:
-            data, errno = syscalls.load_own(where, length)
-            return (-1, errno, None) if errno else (length, 0, data)
-        if kind == engine.POKE:
-            return *syscalls.store_own(where, content), None
-        return super().perform(kind, where, length, content)
-
     def _fork(self, port: str) -> Outcome:
         pid, errno = syscalls.fork()
         if pid == 0:

@@ -227,7 +227,10 @@ class Driver:
 
 
 def _load(task: Task, where: int, length: int) -> tuple[bytes, int]:
-    """What a task reads in memory that process_vm_readv does not: see syscalls.load_own()."""
+    """What a task reads in memory that process_vm_readv does not, such as mapped page frames.
+
+    A system call that copies from there answers EFAULT where a load would be a fatal signal.
+    """
     task.clear()
     ends = task.place(bytes(8))
     task.call(syscalls.SYS_PIPE2, ends, 0)

@@ -16,7 +16,7 @@ PERFORM, HOST_GONE, NO_MEMORY, TOO_LONG, *_BROKEN = range(9)
 #: Which part of a frame was wrong, by event.
 BROKEN = dict(zip(_BROKEN, ("magic", "length", "checksum", "payload", "order"), strict=True))
 #: Kinds of calls that it leaves to us.
-PEEK, POKE, SPAWN, OTHER = 1, 2, 13, 14
+SPAWN, OTHER = 13, 14
 _NO_DATA = (1 << 32) - 1
 _SLOTS = 65536
 
@@ -26,7 +26,6 @@ class _Left(ctypes.Structure):
 
     _fields_ = (
         ("kind", ctypes.c_uint64),
-        ("where", ctypes.c_uint64),
         ("length", ctypes.c_uint64),
         ("bytes", ctypes.c_void_p),
     )
@@ -90,10 +89,9 @@ def serve() -> int:
     return event
 
 
-def left() -> tuple[int, int, int, bytes]:
-    """The call to be performed after PERFORM: its kind, an address, a length, and its bytes."""
-    held = b"" if _left.kind == PEEK else ctypes.string_at(_left.bytes, _left.length)
-    return _left.kind, _left.where, _left.length, held
+def left() -> tuple[int, bytes]:
+    """The call to be performed after PERFORM: its kind, and its bytes."""
+    return _left.kind, ctypes.string_at(_left.bytes, _left.length)
 
 
 def note(value: int, errno: int, data: bytes | None) -> bool:

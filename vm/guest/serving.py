@@ -72,7 +72,7 @@ class Server:
             if not engine.note(*outcome):
                 raise MemoryError
 
-    def perform(self, kind: int, where: int, length: int, content: bytes) -> Outcome:
+    def perform(self, kind: int, content: bytes) -> Outcome:
         """A call that the engine leaves to us.  Raises BadCall, Reborn, what the call raises."""
         match wire.unpack(content.rstrip(b"\0")):
             case {"call": [str(name), *rest]} if name in self._forms:

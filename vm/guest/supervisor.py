@@ -63,11 +63,11 @@ class Supervisor(Server):
             except Reborn:
                 _be_actor(engine.serve())
 
-    def perform(self, kind: int, where: int, length: int, content: bytes) -> Outcome:
+    def perform(self, kind: int, content: bytes) -> Outcome:
         """A call that the engine leaves to us."""
         if kind == engine.SPAWN:
             return self._spawn(content.decode())
-        return super().perform(kind, where, length, content)
+        return super().perform(kind, content)
 
     def _spawn(self, name: str) -> Outcome:
         """An actor whose port was not announced when we began."""

@@ -7,9 +7,6 @@ import mmap
 import struct
 from errno import EFAULT
 
-#: What a pipe takes at once without a reader, bytes.
-_PIPE_PIECE = 4096
-
 SYS_READ = 0
 SYS_WRITE = 1
 SYS_CLOSE = 3
@@ -119,67 +116,6 @@ def write_memory(pid: int, where: int, content: bytes) -> tuple[int, int]:
     if errno == 0 and value != len(content):
         return -1, EFAULT
     return value, errno
-
-
-def load_own(where: int, length: int) -> tuple[bytes, int]:
-    """Read our own memory as the processor would: (bytes, errno).
-
-    process_vm_readv finds no page behind a mapping of page frames (VM_PFNMAP); a system call
-    that copies from there does, and answers EFAULT where a load would be a fatal signal.
-    """
-    content = b""
-    with _Pipe() as pipe:
-        errno = pipe.errno
-        while errno == 0 and len(content) < length:
-            piece = min(_PIPE_PIECE, length - len(content))
-            taken, errno = syscall(SYS_WRITE, pipe.writer, where + len(content), piece)
-            if errno == 0:
-                content += pipe.take(taken)
-                errno = 0 if taken == piece else EFAULT
-    return (b"", errno) if errno else (content, 0)
-
-
-def store_own(where: int, content: bytes) -> tuple[int, int]:
-    """Write our own memory as the processor would: (count, errno); see load_own()."""
-    done = 0
-    with _Pipe() as pipe:
-        errno = pipe.errno
-        while errno == 0 and done < len(content):
-            piece = content[done : done + _PIPE_PIECE]
-            pipe.put(piece)
-            given, errno = syscall(SYS_READ, pipe.reader, where + done, len(piece))
-            if errno == 0:
-                done += given
-                errno = 0 if given == len(piece) else EFAULT
-    return (-1, errno) if errno else (done, 0)
-
-
-class _Pipe:
-    """A pipe of our own for the length of one copy; ``errno`` says why there is none."""
-
-    def __enter__(self) -> _Pipe:
-        _scratch.clear()
-        ends = _scratch.place(bytes(8))
-        _, self.errno = syscall(SYS_PIPE2, ends, 0)
-        self.reader, self.writer = struct.unpack("ii", _scratch.bytes_at(ends, 8))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if not self.errno:
-            syscall(SYS_CLOSE, self.reader)
-            syscall(SYS_CLOSE, self.writer)
-
-    def take(self, length: int) -> bytes:
-        """What was put into it."""
-        _scratch.clear()
-        memory = _scratch.place(bytes(length))
-        value, _ = syscall(SYS_READ, self.reader, memory, length)
-        return _scratch.bytes_at(memory, max(value, 0))
-
-    def put(self, content: bytes) -> None:
-        """Fill it."""
-        _scratch.clear()
-        syscall(SYS_WRITE, self.writer, _scratch.place(content), len(content))
 
 
 def _iovec(where: int, length: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 
 from vm.guest import syscalls
@@ -64,12 +65,11 @@ def _submit(number: int, rings: int, entries: int, entry: bytes, params: bytes) 
     """Hand the entry in, wait, and read the only completion there can be."""
     _, tail, _, _, _, _, array = struct.unpack_from("<7I", params, _SQ_OFF)
     *_, completions = struct.unpack_from("<6I", params, _CQ_OFF)
-    syscalls.store_own(entries, entry.ljust(_SQE_SIZE, b"\0"))
-    syscalls.store_own(rings + array, bytes(4))
-    syscalls.store_own(rings + tail, struct.pack("<I", 1))
+    ctypes.memmove(entries, entry.ljust(_SQE_SIZE, b"\0"), _SQE_SIZE)
+    ctypes.memmove(rings + array, bytes(4), 4)
+    ctypes.memmove(rings + tail, struct.pack("<I", 1), 4)
     _, errno = syscalls.syscall(_SYS_ENTER, number, 1, 1, _ENTER_GETEVENTS, 0, 0)
     if errno:
         return -1, errno
-    completion, _ = syscalls.load_own(rings + completions, 16)
-    _, value, _ = struct.unpack("<QiI", completion)
+    _, value, _ = struct.unpack("<QiI", ctypes.string_at(rings + completions, 16))
     return (value, 0) if value >= 0 else (-1, -value)

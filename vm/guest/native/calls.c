@@ -29,9 +29,9 @@
 EXPORTED int32_t engine_slots[SLOTS];
 /* Behind the last one that was ever in use. */
 EXPORTED uint32_t engine_slots_end;
-/* The call that is left to somebody else: OTHER, or PEEK or POKE of no ordinary memory. */
+/* The call that is left to somebody else: OTHER, or SPAWN. */
 EXPORTED struct {
-	uint64_t kind, where, length;
+	uint64_t kind, length;
 	const uint8_t *bytes;
 } engine_left;
 
@@ -111,33 +111,42 @@ static enum progress perform_syscall(struct rest body, struct result *result)
 	return DONE;
 }
 
-static struct result transferred(int64_t value, uint64_t length)
+/* Memory of another process, under the protections that a load would meet: unlike /proc/PID/mem. */
+static struct result look_into(const struct watch *place)
 {
-	if (value >= 0 && (uint64_t)value != length)
-		return refused(EFAULT);
-	return answered(value);
-}
-
-/* Under the protections that a load would meet, unlike /proc/PID/mem. */
-static struct result peek(pid_t pid, uint64_t where, uint64_t length)
-{
-	struct iovec remote = { (void *)where, length }, local = { NULL, length };
+	struct iovec remote = { (void *)place->where, place->length }, local = { NULL, place->length };
 	struct result result;
 
-	local.iov_base = length <= FRAME_LIMIT ? reserve(&out, aligned(length)) : NULL;
+	if (place->length <= FRAME_LIMIT)
+		local.iov_base = reserve(&out, aligned(place->length));
 	if (!local.iov_base)
 		return refused(ENOMEM);
-	result = transferred(process_vm_readv(pid, &local, 1, &remote, 1, 0), length);
+	result = answered(process_vm_readv((pid_t)place->pid, &local, 1, &remote, 1, 0));
+	if (!result.error && (uint64_t)result.value != place->length)
+		return refused(EFAULT);
 	if (!result.error)
-		result.length = (uint32_t)length;
+		result.length = (uint32_t)place->length;
 	return result;
+}
+
+/* Memory of our own. */
+static struct result peek(uint64_t where, uint64_t length)
+{
+	const struct watch place = { 0, where, length };
+	uint8_t *bytes = length <= FRAME_LIMIT ? reserve(&out, aligned(length)) : NULL;
+
+	if (!bytes)
+		return refused(ENOMEM);
+	if (!load(bytes, &place, 1))
+		return refused(EFAULT);
+	return (struct result){ (int64_t)length, 0, (uint32_t)length };
 }
 
 static struct result poke(uint64_t where, const void *bytes, uint64_t length)
 {
-	struct iovec remote = { (void *)where, length }, local = { (void *)bytes, length };
-
-	return transferred(process_vm_writev(getpid(), &local, 1, &remote, 1, 0), length);
+	if (!store(where, bytes, length))
+		return refused(EFAULT);
+	return (struct result){ (int64_t)length, 0, NO_DATA };
 }
 
 /* A file to its end or so many bytes of it, behind the result. */
@@ -255,51 +264,58 @@ static struct result status(const char *path)
 }
 
 /* Somebody else has to perform it. */
-static enum progress leave(enum call_kind kind, uint64_t where, uint64_t length, const void *bytes)
+static enum progress leave(enum call_kind kind, uint64_t length, const void *bytes)
 {
 	engine_left.kind = kind;
-	engine_left.where = where;
 	engine_left.length = length;
 	engine_left.bytes = bytes;
 	return LEFT;
 }
 
-/* What process_vm_readv() and process_vm_writev() do not reach may be no ordinary memory. */
-static enum progress perform_peek(uint64_t where, uint64_t length, struct result *result)
-{
-	*result = peek(getpid(), where, length);
-	return result->error == EFAULT ? leave(PEEK, where, length, NULL) : DONE;
-}
-
-static enum progress perform_poke(uint64_t where, const void *bytes, uint64_t length,
-				  struct result *result)
-{
-	*result = poke(where, bytes, length);
-	return result->error == EFAULT ? leave(POKE, where, length, bytes) : DONE;
-}
-
 /* The number of a descriptor, into memory and out of it. */
-static enum progress perform_descriptor(enum call_kind kind, const struct place *place,
-					struct result *result)
+static struct result put_descriptor(const struct place *place)
 {
-	static int32_t number;
-	int32_t *slot = &engine_slots[place->length];
+	int32_t number = engine_slots[place->length] - 1;
 
-	if (kind == PUT_FD && !*slot) {
-		*result = refused(EBADF);
+	return number < 0 ? refused(EBADF) : poke(place->where, &number, sizeof(number));
+}
+
+static struct result take_descriptor(const struct place *place)
+{
+	struct result result = peek(place->where, sizeof(int32_t));
+	int32_t number;
+
+	if (result.error)
+		return result;
+	memcpy(&number, out.bytes + out.used, sizeof(number));
+	keep(place->length, number);
+	return (struct result){ 0, 0, NO_DATA };
+}
+
+/* What is done with an address, and with bytes there or a slot. */
+static enum progress perform_place(enum call_kind kind, struct rest body, struct result *result)
+{
+	const struct place *place = take(&body, sizeof(*place));
+	const void *bytes = NULL;
+
+	if (!place)
+		return BAD;
+	switch (kind) {
+	case PEEK:
+		*result = peek(place->where, place->length);
+		return DONE;
+	case POKE:
+		bytes = take(&body, place->length);
+		if (!bytes)
+			return BAD;
+		*result = poke(place->where, bytes, place->length);
+		return DONE;
+	default:
+		if (place->length >= SLOTS)
+			return BAD;
+		*result = kind == PUT_FD ? put_descriptor(place) : take_descriptor(place);
 		return DONE;
 	}
-	if (kind == PUT_FD) {
-		number = *slot - 1;
-		return perform_poke(place->where, &number, sizeof(number), result);
-	}
-	*result = peek(getpid(), place->where, sizeof(number));
-	if (!result->error) {
-		memcpy(&number, out.bytes + out.used, sizeof(number));
-		keep(place->length, number);
-		*result = (struct result){ 0, 0, NO_DATA };
-	}
-	return DONE;
 }
 
 static enum progress perform_file(enum call_kind kind, struct rest body, struct result *result)
@@ -307,7 +323,7 @@ static enum progress perform_file(enum call_kind kind, struct rest body, struct 
 	const struct file *file = take(&body, sizeof(*file));
 	const void *bytes = file ? take(&body, file->length) : NULL;
 	const char *path = bytes ? take_text(&body) : NULL;
-	static uint64_t number;
+	uint64_t number;
 	char pid[NUMBER_LIMIT];
 
 	if (!path)
@@ -331,20 +347,18 @@ static enum progress perform_file(enum call_kind kind, struct rest body, struct 
 		return DONE;
 	default:
 		*result = number_in(path, &number);
-		if (result->error)
-			return DONE;
-		return perform_poke(file->flags, &number, sizeof(number), result);
+		if (!result->error)
+			*result = poke(file->flags, &number, sizeof(number));
+		return DONE;
 	}
 }
 
 enum progress perform(enum call_kind kind, struct rest body, struct result *result)
 {
 	const struct process *process;
-	const struct place *place;
 	const struct watch *watch;
 	enum progress progress;
 	const char *name;
-	const void *bytes;
 
 	switch (kind) {
 	case SYS:
@@ -353,16 +367,7 @@ enum progress perform(enum call_kind kind, struct rest body, struct result *resu
 	case POKE:
 	case PUT_FD:
 	case TAKE_FD:
-		place = take(&body, sizeof(*place));
-		if (!place)
-			return BAD;
-		if (kind == PEEK)
-			return perform_peek(place->where, place->length, result);
-		if (kind != POKE)
-			return place->length < SLOTS ? perform_descriptor(kind, place, result) :
-						       BAD;
-		bytes = take(&body, place->length);
-		return bytes ? perform_poke(place->where, bytes, place->length, result) : BAD;
+		return perform_place(kind, body, result);
 	case SLURP:
 	case SPILL:
 	case SPILL_PID:
@@ -374,7 +379,7 @@ enum progress perform(enum call_kind kind, struct rest body, struct result *resu
 		watch = take(&body, sizeof(*watch));
 		if (!watch)
 			return BAD;
-		*result = peek((pid_t)watch->pid, watch->where, watch->length);
+		*result = look_into(watch);
 		return DONE;
 	case KILL:
 		process = take(&body, sizeof(*process));
@@ -387,9 +392,9 @@ enum progress perform(enum call_kind kind, struct rest body, struct result *resu
 		if (!name)
 			return BAD;
 		progress = spawn(name, result);
-		return progress == LEFT ? leave(SPAWN, 0, strlen(name), name) : progress;
+		return progress == LEFT ? leave(SPAWN, strlen(name), name) : progress;
 	case OTHER:
-		return leave(OTHER, 0, body.length, body.bytes);
+		return leave(OTHER, body.length, body.bytes);
 	}
 	return BAD;
 }

@@ -2,8 +2,8 @@
 /*
  * What the supervisor and its actors do most, without their interpreter, which takes several times
  * as long under emulation: a request is taken from the port (port.c), its calls are performed
- * (calls.c, and children.c for the supervisor), the watched memory is looked at after each of them,
- * and all of it is answered (serve.c).
+ * (calls.c, and children.c for the supervisor), the watched memory is looked at after each of them
+ * (memory.c), and all of it is answered (serve.c).
  *
  * vm/guest/engine.py loads this.  vm/packing.py has the layout of requests and replies: everything
  * in them begins at a multiple of 8 bytes and is little-endian.
@@ -154,11 +154,16 @@ static inline struct result refused(int error)
 	return (struct result){ -1, (uint32_t)error, NO_DATA };
 }
 
+/* memory.c */
+bool load(uint8_t *to, const struct watch *places, size_t count);
+bool store(uint64_t where, const uint8_t *bytes, size_t length);
+
 /* port.c */
 uint8_t *reserve(struct buffer *buffer, size_t more);
 void *take(struct rest *from, size_t length);
 void open_port(int descriptor);
 int port_descriptor(void);
+pid_t own_pid(void);
 bool send_text(const char *text);
 enum event receive(void);
 bool send_reply(void);

@@ -5,7 +5,6 @@
 #include "native.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -13,8 +12,13 @@ EXPORTED const uint32_t engine_version = VERSION;
 
 static bool performing, unseen;
 
-/* One place that is watched, behind what was seen so far. */
-static enum look look_at(const struct watch *watch)
+static bool is_own(const struct watch *watch)
+{
+	return (pid_t)watch->pid == own_pid();
+}
+
+/* One place of another process that is watched, behind what was seen so far. */
+static enum look look_into(const struct watch *watch)
 {
 	struct iovec remote = { (void *)watch->where, watch->length };
 	struct iovec local = { out.bytes + out.used, watch->length };
@@ -24,47 +28,46 @@ static enum look look_at(const struct watch *watch)
 		return NOT_LOOKED_AT;
 	if (got < 0 && errno == ESRCH)
 		return GONE;
-	if (got < 0 || (uint64_t)got != watch->length)
-		return UNREADABLE;
-	out.used += watch->length;
-	return SEEN;
+	return got < 0 || (uint64_t)got != watch->length ? UNREADABLE : SEEN;
 }
 
 /*
  * All that is watched: first a byte for each place, how it was looked at, and then what is in those
- * that were SEEN.  At once where all are memory of one process, and readable.
+ * that were SEEN.  At once where all are memory of our own, and readable.
  */
 static bool look(void)
 {
-	static struct iovec remote[IOV_MAX];
-	struct iovec local = { NULL, 0 };
-	uint8_t *seen;
+	uint8_t *hows;
 	size_t total = 0, at;
-	bool together = watch_count <= IOV_MAX;
+	bool own = true;
 
 	for (uint32_t i = 0; i < watch_count; i++) {
 		total += watches[i].length;
 		if (total > FRAME_LIMIT)
 			return false;
-		together = together && watches[i].pid == watches[0].pid;
-		if (together)
-			remote[i] = (struct iovec){ (void *)watches[i].where, watches[i].length };
+		own = own && is_own(&watches[i]);
 	}
-	seen = reserve(&out, aligned(watch_count) + aligned(total));
-	if (!seen)
+	hows = reserve(&out, aligned(watch_count) + aligned(total));
+	if (!hows)
 		return false;
 	at = out.used;
 	out.used += aligned(watch_count);
-	memset(seen, unseen ? NOT_LOOKED_AT : SEEN, watch_count);
+	memset(hows, unseen ? NOT_LOOKED_AT : SEEN, watch_count);
 	if (unseen || !watch_count)
 		return true;
-	local = (struct iovec){ out.bytes + out.used, total };
-	if (together && process_vm_readv((pid_t)watches[0].pid, &local, 1, remote, watch_count,
-					 0) == (ssize_t)total) {
-		out.used += total;
-	} else {
-		for (uint32_t i = 0; i < watch_count; i++)
-			out.bytes[at + i] = (uint8_t)look_at(&watches[i]);
+	if (own && load(out.bytes + out.used, watches, watch_count)) {
+		out.used = aligned(out.used + total);
+		return true;
+	}
+	for (uint32_t i = 0; i < watch_count; i++) {
+		enum look how;
+
+		if (is_own(&watches[i]))
+			how = load(out.bytes + out.used, &watches[i], 1) ? SEEN : UNREADABLE;
+		else
+			how = look_into(&watches[i]);
+		out.bytes[at + i] = (uint8_t)how;
+		out.used += how == SEEN ? watches[i].length : 0;
 	}
 	out.used = aligned(out.used);
 	return true;
