@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.abi.profiles import profile_for
+from conformance.model.errors import NotModelled
+from conformance.model.machine import Model
 from conformance.program.operations import ReadFile, View
 from conformance.program.views import read
+from conformance.sut.executor import ModelExecutor
+from conformance.sut.lockstep import Lockstep
+from conformance.sut.user_events import UserEvents
 from tests.conformance.generated import STEADY
 
 PREFIX = "t00001_"
@@ -191,3 +197,14 @@ def test_a_dump_that_contradicts_its_bytes_is_seen(right: bytes, wrong: bytes) -
     operation = ReadFile("root", "/file", View.RECORDS, PREFIX, (4, 9, 0, 4000))
     assert right in DUMPS
     assert read(operation, DUMPS.replace(right, wrong, 1)) != read(operation, DUMPS)
+
+
+def test_a_text_with_an_id_is_not_foretold() -> None:
+    """What waited for the file to go would take the kernel's number for a mistake."""
+    profile = profile_for("6.12.117")
+    ue = UserEvents(Lockstep(Model(profile), ModelExecutor(Model(profile))))
+    ue.open_data().register(f"{ue.name()} u32 a")
+    path = ue.tracefs.event_path(ue.name(), "format")
+    assert "ID: N" in ue.tracefs.read(path, View.ARRAYS).text
+    with pytest.raises(NotModelled, match="a view that leaves it out"):
+        ue.tracefs.read(path)
