@@ -154,8 +154,7 @@ def _watching(answer: Answer, world: World, watches: Sequence[op.Watch]) -> Answ
     """An answer with the memory that is watched, as it is in a state."""
     if not watches:
         return answer
-    memory = {(w.actor, w.address): _watched(world, w) for w in watches}
-    return Answer(answer.value, answer.errno, answer.data, memory, answer.example, answer.counted)
+    return replace(answer, memory={(w.actor, w.address): _watched(world, w) for w in watches})
 
 
 def _overtaken(world: World, operation: op.Operation) -> World | None:
