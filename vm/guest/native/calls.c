@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 /*
@@ -111,35 +110,19 @@ static enum progress perform_syscall(struct rest body, struct result *result)
 	return DONE;
 }
 
-/* Memory of another process, under the protections that a load would meet: unlike /proc/PID/mem. */
-static struct result look_into(const struct watch *place)
+/* Memory that could be read, or why not, behind the room for the result. */
+static struct result peek(const struct watch *place, int (*reading)(uint8_t *, const struct watch *))
 {
-	struct iovec remote = { (void *)place->where, place->length }, local = { NULL, place->length };
-	struct result result;
+	uint8_t *bytes = NULL;
+	int error = ENOMEM;
 
 	if (place->length <= FRAME_LIMIT)
-		local.iov_base = reserve(&out, aligned(place->length));
-	if (!local.iov_base)
-		return refused(ENOMEM);
-	result = answered(process_vm_readv((pid_t)place->pid, &local, 1, &remote, 1, 0));
-	if (!result.error && (uint64_t)result.value != place->length)
-		return refused(EFAULT);
-	if (!result.error)
-		result.length = (uint32_t)place->length;
-	return result;
-}
-
-/* Memory of our own. */
-static struct result peek(uint64_t where, uint64_t length)
-{
-	const struct watch place = { 0, where, length };
-	uint8_t *bytes = length <= FRAME_LIMIT ? reserve(&out, aligned(length)) : NULL;
-
-	if (!bytes)
-		return refused(ENOMEM);
-	if (!load(bytes, &place, 1))
-		return refused(EFAULT);
-	return (struct result){ (int64_t)length, 0, (uint32_t)length };
+		bytes = reserve(&out, aligned(place->length));
+	if (bytes)
+		error = reading(bytes, place);
+	if (error)
+		return refused(error);
+	return (struct result){ (int64_t)place->length, 0, (uint32_t)place->length };
 }
 
 static struct result poke(uint64_t where, const void *bytes, uint64_t length)
@@ -282,7 +265,8 @@ static struct result put_descriptor(const struct place *place)
 
 static struct result take_descriptor(const struct place *place)
 {
-	struct result result = peek(place->where, sizeof(int32_t));
+	const struct watch held = { .where = place->where, .length = sizeof(int32_t) };
+	struct result result = peek(&held, look_at_own);
 	int32_t number;
 
 	if (result.error)
@@ -297,12 +281,14 @@ static enum progress perform_place(enum call_kind kind, struct rest body, struct
 {
 	const struct place *place = take(&body, sizeof(*place));
 	const void *bytes = NULL;
+	struct watch own;
 
 	if (!place)
 		return BAD;
 	switch (kind) {
 	case PEEK:
-		*result = peek(place->where, place->length);
+		own = (struct watch){ .where = place->where, .length = place->length };
+		*result = peek(&own, look_at_own);
 		return DONE;
 	case POKE:
 		bytes = take(&body, place->length);
@@ -379,7 +365,7 @@ enum progress perform(enum call_kind kind, struct rest body, struct result *resu
 		watch = take(&body, sizeof(*watch));
 		if (!watch)
 			return BAD;
-		*result = look_into(watch);
+		*result = peek(watch, look_into);
 		return DONE;
 	case KILL:
 		process = take(&body, sizeof(*process));

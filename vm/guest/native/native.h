@@ -156,6 +156,8 @@ static inline struct result refused(int error)
 
 /* memory.c */
 bool load(uint8_t *to, const struct watch *places, size_t count);
+int look_at_own(uint8_t *to, const struct watch *place);
+int look_into(uint8_t *to, const struct watch *place);
 bool store(uint64_t where, const uint8_t *bytes, size_t length);
 
 /* port.c */

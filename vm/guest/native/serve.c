@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
 
 EXPORTED const uint32_t engine_version = VERSION;
 
@@ -17,18 +16,22 @@ static bool is_own(const struct watch *watch)
 	return (pid_t)watch->pid == own_pid();
 }
 
-/* One place of another process that is watched, behind what was seen so far. */
-static enum look look_into(const struct watch *watch)
+/* One place that is watched, behind what was seen so far. */
+static enum look look_at(const struct watch *watch)
 {
-	struct iovec remote = { (void *)watch->where, watch->length };
-	struct iovec local = { out.bytes + out.used, watch->length };
-	ssize_t got = process_vm_readv((pid_t)watch->pid, &local, 1, &remote, 1, 0);
+	uint8_t *to = out.bytes + out.used;
 
-	if (got < 0 && errno == EPERM)
+	switch (is_own(watch) ? look_at_own(to, watch) : look_into(to, watch)) {
+	case 0:
+		out.used += watch->length;
+		return SEEN;
+	case EPERM:
 		return NOT_LOOKED_AT;
-	if (got < 0 && errno == ESRCH)
+	case ESRCH:
 		return GONE;
-	return got < 0 || (uint64_t)got != watch->length ? UNREADABLE : SEEN;
+	default:
+		return UNREADABLE;
+	}
 }
 
 /*
@@ -59,16 +62,8 @@ static bool look(void)
 		out.used = aligned(out.used + total);
 		return true;
 	}
-	for (uint32_t i = 0; i < watch_count; i++) {
-		enum look how;
-
-		if (is_own(&watches[i]))
-			how = load(out.bytes + out.used, &watches[i], 1) ? SEEN : UNREADABLE;
-		else
-			how = look_into(&watches[i]);
-		out.bytes[at + i] = (uint8_t)how;
-		out.used += how == SEEN ? watches[i].length : 0;
-	}
+	for (uint32_t i = 0; i < watch_count; i++)
+		out.bytes[at + i] = (uint8_t)look_at(&watches[i]);
 	out.used = aligned(out.used);
 	return true;
 }
