@@ -25,6 +25,7 @@ from conformance.model import (
     sockets,
     tasks,
     tracefs,
+    tracefs_descriptors,
     uring,
     writing,
 )
@@ -159,7 +160,7 @@ def _read(world: World, operation: op.Read) -> Answer:
         raise Errno("EBADF")
     if file.path in (tracefs.DATA, tracefs.MMAP):
         raise Errno("EINVAL")
-    data = tracefs.read_open(world, file, operation.count)
+    data = tracefs_descriptors.read(world, file, operation.count)
     return Answer(len(data), "", data)
 
 
@@ -197,10 +198,12 @@ def _write(world: World, operation: op.Write) -> Answer:
         commands = process.memory.read(operation.address, reach).decode("latin-1")
         run = dynamic_events.run_commands
         return Answer(run(world, process, commands, operation.count))
-    to_be_set = tracefs.is_switch(world, file.path) or tracefs.is_filter(world, file.path)
+    to_be_set = tracefs_descriptors.is_switch(world, file.path) or tracefs_descriptors.is_filter(
+        world, file.path
+    )
     if to_be_set and file.flags & os.O_ACCMODE != os.O_RDONLY:
         text = process.memory.read(operation.address, operation.count)
-        return Answer(tracefs.write_open(world, file, text.decode("latin-1")))
+        return Answer(tracefs_descriptors.write(world, file, text.decode("latin-1")))
     process, file = _data_file(world, operation.actor, operation.slot)
     segment = (operation.address, operation.count)
     write = rfc.write if _is_rfc(world) else writing.write
@@ -237,7 +240,7 @@ def _lseek(world: World, operation: op.Lseek) -> Answer:
     if file.path in (tracefs.DATA, tracefs.MMAP):
         # user_data_fops has no llseek, nor had user_events_mmap_fops.
         raise Errno("ESPIPE")
-    return Answer(tracefs.seek_open(world, file, operation.offset, operation.whence))
+    return Answer(tracefs_descriptors.seek(world, file, operation.offset, operation.whence))
 
 
 def _store(world: World, operation: op.Store) -> Answer:

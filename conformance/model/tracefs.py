@@ -1,7 +1,7 @@
-"""The text files of tracefs and the sysctl: opening, reading and writing them.
+"""The text files of tracefs and the sysctl: opening, reading and writing them whole.
 
-Source: trace_events_user.c:create_user_tracefs; trace_events.c:event_enable_write;
-fs/seq_file.c:seq_read, seq_lseek.
+What is done with a descriptor of one is in tracefs_descriptors.
+Source: trace_events_user.c:create_user_tracefs; trace_events.c:event_enable_write.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.instances import TOP, Instance
 from conformance.model.places import CONFIDENTIALITY, LOCKDOWN, TRACEFS
-from conformance.model.process import OpenFile, Process
+from conformance.model.process import Process
 from conformance.model.world import World
 
 DATA = f"{TRACEFS}/user_events_data"
@@ -98,9 +98,15 @@ def is_first_id(world: World, path: str) -> bool:
     return found is not None and found[3] == "id" and world.table.created == 1
 
 
+def file_in(local: str) -> str:
+    """Which file of an event a path names, which may be gone; "" elsewhere."""
+    found = _EVENT_FILE.fullmatch(local)
+    return "" if found is None else found[3]
+
+
 def shows_id(world: World, path: str) -> bool:
     """Whether a path is the `format` of an event, which has a number of the kernel's choice."""
-    return _file_in(instances.locate(world, path)[1]) == "format"
+    return file_in(instances.locate(world, path)[1]) == "format"
 
 
 def page_file(world: World) -> str:
@@ -217,95 +223,6 @@ def example(world: World, path: str) -> bytes | None:
     return None if event is None else b"%d\n" % event.id
 
 
-def read_open(world: World, file: OpenFile, count: int) -> bytes:
-    """read(2) of a descriptor: the text is made at position 0 and kept (seq_read)."""
-    if is_switch(world, file.path):
-        data = _switch_text(world, file)[file.position : file.position + count]
-        file.position += len(data)
-        return data
-    found = _EVENT_FILE.fullmatch(file.path)
-    if found is not None and found[3] in ("format", "filter", "trigger"):
-        # f_start(), event_filter_read(), trigger_start(): ENODEV for an event gone.
-        _event_of(world, file)
-    if file.path != STATUS:
-        raise NotModelled(f"read(2) of {file.path}")
-    if file.position == 0:
-        file.text = _encode(status_text.text(world))
-    data = file.text[file.position : file.position + count]
-    file.position += len(data)
-    return data
-
-
-def is_switch(world: World, path: str) -> bool:
-    """Whether a path, of an event that may be gone, is an `enable` of one or several."""
-    try:
-        local = instances.locate(world, path)[1]
-    except Errno:
-        return False
-    return listening.is_enable(local) or _file_in(local) == "enable"
-
-
-def is_filter(world: World, path: str) -> bool:
-    """Whether a path, of an event that may be gone, is its `filter`."""
-    try:
-        return _file_in(instances.locate(world, path)[1]) == "filter"
-    except Errno:
-        return False
-
-
-def _file_in(local: str) -> str:
-    found = _EVENT_FILE.fullmatch(local)
-    return "" if found is None else found[3]
-
-
-def _switch_text(world: World, file: OpenFile) -> bytes:
-    """event_enable_read(), system_enable_read().  Raises Errno("ENODEV") for an event gone."""
-    name, local = instances.locate(world, file.path)
-    if listening.is_enable(local):
-        return listening.group_text(world, name, local)
-    return _encode(event_state.enable_text(world, _event_of(world, file).file_in(name)))
-
-
-def _event_of(world: World, file: OpenFile) -> Event:
-    """event_file_file(): the event whose file was opened.  Raises Errno("ENODEV")."""
-    event = None if file.event is None else world.table.find(file.event)
-    if event is None:
-        raise Errno("ENODEV")
-    return event
-
-
-def write_open(world: World, file: OpenFile, text: str) -> int:
-    """write(2) of the descriptor of an `enable` or `filter`: the position moves on, for nothing."""
-    name, local = instances.locate(world, file.path)
-    if _file_in(local) == "filter":
-        _write_event_file(world, _event_of(world, file), "filter", text, name)
-        file.position += len(text)
-        return len(text)
-    on = listening.switch(text)
-    if listening.is_enable(local):
-        file.position += len(text)
-        return listening.set_group(world, name, local, on=on, count=len(text))
-    event_state.enable(world, _event_of(world, file), name, on=on)
-    file.position += len(text)
-    return len(text)
-
-
-def seek_open(world: World, file: OpenFile, offset: int, whence: int) -> int:
-    """lseek(2) of a descriptor (seq_lseek): moving makes the text anew, the end is unknown."""
-    if file.path != STATUS:
-        raise NotModelled(f"lseek(2) of {file.path}")
-    if whence == os.SEEK_CUR:
-        offset += file.position
-    elif whence != os.SEEK_SET:
-        raise Errno("EINVAL")
-    if offset < 0:
-        raise Errno("EINVAL")
-    if offset != file.position:
-        file.text = _encode(status_text.text(world))
-        file.position = offset
-    return offset
-
-
 def write(world: World, process: Process, path: str, data: bytes, flags: int) -> int:
     """open, one write(2), close; the value is what write(2) returns."""
     check_open(world, process, path, flags)
@@ -314,7 +231,7 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
     text = data.decode("latin-1")
     found = event_file(world, path)
     if found is not None:
-        _write_event_file(world, *found, text, name)
+        write_event_file(world, *found, text, name)
         return len(data)
     if listening.is_group(world, path):
         return listening.write(world, path, text)
@@ -369,7 +286,8 @@ def _event_text(world: World, event: Event, file: str, instance: str) -> bytes |
     return _encode(hooked)
 
 
-def _write_event_file(world: World, event: Event, file: str, text: str, instance: str) -> None:
+def write_event_file(world: World, event: Event, file: str, text: str, instance: str) -> None:
+    """One write(2) to a file of an event, in an instance.  Raises Errno, NotModelled."""
     if file == "enable":
         event_state.enable(world, event, instance, on=listening.switch(text))
     elif not hooking.write_event(world, event, event.file_in(instance), file, text):
