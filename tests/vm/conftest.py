@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.vm.actors import Host
 from vm.deadline import Deadline
 from vm.machine import Machine, MachineSpec
 
@@ -34,3 +35,11 @@ def machine(guest: Machine) -> Machine:
     guest.call("", [["reset"]])
     guest.call("", [["spawn", "a"], ["spawn", "b"]])
     return guest
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    host = Host()
+    yield host
+    host.actor.kill()
+    host.close()

@@ -4,121 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import mmap
 import os
-import signal
-import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.vm.actors import AT_FDCWD, CLOSE, GETPID, OPEN, READ, ROOT, SECONDS, Host, page_of, plain
 from vm import guest_code, packing, wire
 from vm.guest import LIBRARY
 from vm.guest.version import native_version
-
-ROOT = Path(__file__).parents[2]
-_ACTOR = """
-import socket, sys
-from vm import wire
-from vm.guest import engine
-from vm.guest.actor import Actor
-from vm.guest.port import HostGone
-
-class Port(socket.socket):
-    def send(self, message):
-        self.sendall(wire.pack(message))
-
-try:
-    actor = Actor(Port(fileno=0))
-    actor.begin()
-    actor.serve(engine.serve())
-except HostGone:
-    sys.exit(7)
-except wire.FrameError as error:
-    sys.exit(str(error))
-"""
-SECONDS = 30
-OPEN, READ, CLOSE, GETPID = 257, 0, 3, 39
-AT_FDCWD = -100
-
-
-class Host:
-    """An actor's other end."""
-
-    actor: subprocess.Popen[str]
-
-    def __init__(self) -> None:
-        guest_code.compile_agent()
-        self.end, theirs = socket.socketpair()
-        self.end.settimeout(SECONDS)
-        self.actor = subprocess.Popen(
-            [sys.executable, "-c", _ACTOR],
-            stdin=theirs.fileno(),
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-            env={"PYTHONPATH": str(ROOT)},
-        )
-        theirs.close()
-        self._decoder = wire.Decoder()
-        self._asked = 0
-        assert wire.unpack(self.hear()) == {"id": 0, "hello": self.actor.pid}
-
-    def hear(self) -> bytes:
-        while (payload := self._decoder.take()) is None:
-            data = self.end.recv(1 << 16)
-            assert data, "the actor is gone"
-            self._decoder.feed(data)
-        return payload
-
-    def request(self, *calls: Any, watch: Any = ()) -> bytes:
-        self._asked += 1
-        return wire.frame(packing.request(self._asked, calls, watch))
-
-    def answer(self, lengths: Any = ()) -> list[dict[str, Any]]:
-        return packing.results(self.hear(), lengths)
-
-    def ask(self, *calls: Any, watch: Any = ()) -> list[dict[str, Any]]:
-        """The results of calls."""
-        self.end.sendall(self.request(*calls, watch=watch))
-        return self.answer([length for _, _, length in watch])
-
-    def close(self) -> str:
-        """Hang up; what it said on its way out."""
-        self.end.close()
-        _, said = self.actor.communicate(timeout=SECONDS)
-        return str(said)
-
-
-@pytest.fixture
-def host() -> Iterator[Host]:
-    host = Host()
-    yield host
-    host.actor.kill()
-    host.close()
-
-
-def plain(results: list[dict[str, Any]]) -> list[tuple[int, int, bytes | None]]:
-    """Value, errno and data of each."""
-    return [
-        (
-            each["value"],
-            each["errno"],
-            None if each["data"] is None else bytes.fromhex(each["data"]),
-        )
-        for each in results
-    ]
-
-
-def page_of(host: Host, length: int = mmap.PAGESIZE) -> int:
-    """Memory of the actor's."""
-    (made,) = host.ask(["sys", 9, [0, length, 3, 0x22, -1, 0], None])
-    assert made["errno"] == 0
-    return int(made["value"])
 
 
 def test_the_library_is_that_of_its_sources() -> None:
@@ -165,54 +59,6 @@ def test_a_descriptor_travels_through_memory(host: Host) -> None:
     )
     assert [each["errno"] for each in (opened, put, taken, closed)] == [0] * 4
     assert (empty["errno"], unreadable["errno"]) == (errno.EBADF, errno.EFAULT)
-
-
-def test_memory_is_under_its_protections(host: Host) -> None:
-    where = page_of(host, 2 * mmap.PAGESIZE)
-    edge = where + mmap.PAGESIZE
-    (protected,) = host.ask(["sys", 10, [edge, mmap.PAGESIZE, 1], None])
-    assert protected["errno"] == 0
-    assert plain(
-        host.ask(
-            ["poke", edge - 4, "01020304"],
-            ["peek", edge - 2, 4],
-            ["poke", edge - 2, "05060708"],
-            ["peek", 16, 4],
-            ["poke", 16, "00"],
-            ["peek", 16, 0],
-        )
-    ) == [
-        (4, 0, None),
-        (4, 0, b"\3\4\0\0"),
-        (-1, errno.EFAULT, None),
-        (-1, errno.EFAULT, None),
-        (-1, errno.EFAULT, None),
-        (0, 0, b""),
-    ]
-
-
-def test_memory_behind_the_end_of_its_file_is_not_readable(host: Host, tmp_path: Path) -> None:
-    """A bus error, where other memory that is not there is a segmentation fault."""
-    (tmp_path / "file").write_bytes(b"")
-    path = {"in": (bytes(tmp_path / "file") + b"\0").hex()}
-    shared = ["sys", 9, [0, mmap.PAGESIZE, 3, mmap.MAP_SHARED, {"fd": 1}, 0], None]
-    opened, mapped = host.ask(["sys", OPEN, [AT_FDCWD, path, os.O_RDWR, 0], 1], shared)
-    assert opened["errno"] == mapped["errno"] == 0
-    where = mapped["value"]
-    read, written = host.ask(
-        ["peek", where, 1], ["poke", where, "00"], watch=[[host.actor.pid, where, 1]]
-    )
-    assert read["errno"] == written["errno"] == errno.EFAULT
-    assert read["watch"] == written["watch"] == [None]
-
-
-@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGBUS])
-def test_a_fault_that_no_request_asked_for_ends_the_actor(
-    host: Host, number: signal.Signals
-) -> None:
-    host.ask(["peek", page_of(host), 1])
-    host.actor.send_signal(number)
-    assert host.actor.wait(SECONDS) == -number
 
 
 @pytest.mark.parametrize("size", [0, 1, 4095, 4096, 4097, (1 << 16) + 4097, 3 << 20])
@@ -277,44 +123,6 @@ def test_what_is_no_number_is_not_stored(host: Host, tmp_path: Path, text: str) 
     where = page_of(host)
     stored, held = host.ask(["number", str(tmp_path / "number"), where], ["peek", where, 8])
     assert (stored["errno"], held["data"]) == (errno.EINVAL, bytes(8).hex())
-
-
-def test_watched_memory_is_seen_after_each_call(host: Host) -> None:
-    where = page_of(host, 2 * mmap.PAGESIZE)
-    edge = where + mmap.PAGESIZE
-    watch = [[host.actor.pid, where, 2], [host.actor.pid, edge - 1, 3]]
-    before, unseen, after = host.ask(
-        ["sys", GETPID, [], None],
-        ["unseen", ["poke", where, "ffff"]],
-        ["poke", edge, "eeee"],
-        watch=watch,
-    )
-    assert before["watch"] == ["0000", "000000"]
-    assert unseen["watch"] == ["-", "-"]
-    assert after["watch"] == ["ffff", "00eeee"]
-
-
-def test_each_place_is_looked_at_by_itself_where_one_is_not_readable(host: Host) -> None:
-    with subprocess.Popen(["sleep", "60"]) as other:
-        where = page_of(host)
-        watch = [
-            [host.actor.pid, where, 1],
-            [host.actor.pid, 16, 1],
-            [other.pid, where + (1 << 46), 4],
-            [0, where, 1],
-            [host.actor.pid, where + mmap.PAGESIZE - 1, 1],
-        ]
-        (seen,) = host.ask(["poke", where, "aa"], watch=watch)
-        other.kill()
-    assert seen["watch"] == ["aa", None, None, "gone", "00"]
-
-
-def test_many_places_are_watched(host: Host) -> None:
-    """More than one system call can look at (IOV_MAX)."""
-    where = page_of(host)
-    watch = [[host.actor.pid, where + n, 1] for n in range(1500)]
-    (seen,) = host.ask(["poke", where + 1499, "99"], watch=watch)
-    assert seen["watch"] == ["00"] * 1499 + ["99"]
 
 
 def test_names_and_modes(host: Host, tmp_path: Path) -> None:

@@ -1,0 +1,104 @@
+"""An actor in a process of our own in the place of a guest's, and its other end."""
+
+from __future__ import annotations
+
+import mmap
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from vm import guest_code, packing, wire
+
+ROOT = Path(__file__).parents[2]
+_ACTOR = """
+import socket, sys
+from vm import wire
+from vm.guest import engine
+from vm.guest.actor import Actor
+from vm.guest.port import HostGone
+
+class Port(socket.socket):
+    def send(self, message):
+        self.sendall(wire.pack(message))
+
+try:
+    actor = Actor(Port(fileno=0))
+    actor.begin()
+    actor.serve(engine.serve())
+except HostGone:
+    sys.exit(7)
+except wire.FrameError as error:
+    sys.exit(str(error))
+"""
+SECONDS = 30
+OPEN, READ, CLOSE, GETPID = 257, 0, 3, 39
+AT_FDCWD = -100
+
+
+class Host:
+    """An actor's other end."""
+
+    actor: subprocess.Popen[str]
+
+    def __init__(self) -> None:
+        guest_code.compile_agent()
+        self.end, theirs = socket.socketpair()
+        self.end.settimeout(SECONDS)
+        self.actor = subprocess.Popen(
+            [sys.executable, "-c", _ACTOR],
+            stdin=theirs.fileno(),
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={"PYTHONPATH": str(ROOT)},
+        )
+        theirs.close()
+        self._decoder = wire.Decoder()
+        self._asked = 0
+        assert wire.unpack(self.hear()) == {"id": 0, "hello": self.actor.pid}
+
+    def hear(self) -> bytes:
+        while (payload := self._decoder.take()) is None:
+            data = self.end.recv(1 << 16)
+            assert data, "the actor is gone"
+            self._decoder.feed(data)
+        return payload
+
+    def request(self, *calls: Any, watch: Any = ()) -> bytes:
+        self._asked += 1
+        return wire.frame(packing.request(self._asked, calls, watch))
+
+    def answer(self, lengths: Any = ()) -> list[dict[str, Any]]:
+        return packing.results(self.hear(), lengths)
+
+    def ask(self, *calls: Any, watch: Any = ()) -> list[dict[str, Any]]:
+        """The results of calls."""
+        self.end.sendall(self.request(*calls, watch=watch))
+        return self.answer([length for _, _, length in watch])
+
+    def close(self) -> str:
+        """Hang up; what it said on its way out."""
+        self.end.close()
+        _, said = self.actor.communicate(timeout=SECONDS)
+        return str(said)
+
+
+def plain(results: list[dict[str, Any]]) -> list[tuple[int, int, bytes | None]]:
+    """Value, errno and data of each."""
+    return [
+        (
+            each["value"],
+            each["errno"],
+            None if each["data"] is None else bytes.fromhex(each["data"]),
+        )
+        for each in results
+    ]
+
+
+def page_of(host: Host, length: int = mmap.PAGESIZE) -> int:
+    """Memory of the actor's."""
+    (made,) = host.ask(["sys", 9, [0, length, 3, 0x22, -1, 0], None])
+    assert made["errno"] == 0
+    return int(made["value"])

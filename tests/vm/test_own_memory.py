@@ -1,0 +1,100 @@
+"""An actor's own memory: loads, stores and places that are watched, under its protections."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.vm.actors import AT_FDCWD, GETPID, OPEN, SECONDS, Host, page_of, plain
+
+
+def test_memory_is_under_its_protections(host: Host) -> None:
+    where = page_of(host, 2 * mmap.PAGESIZE)
+    edge = where + mmap.PAGESIZE
+    (protected,) = host.ask(["sys", 10, [edge, mmap.PAGESIZE, 1], None])
+    assert protected["errno"] == 0
+    assert plain(
+        host.ask(
+            ["poke", edge - 4, "01020304"],
+            ["peek", edge - 2, 4],
+            ["poke", edge - 2, "05060708"],
+            ["peek", 16, 4],
+            ["poke", 16, "00"],
+            ["peek", 16, 0],
+        )
+    ) == [
+        (4, 0, None),
+        (4, 0, b"\3\4\0\0"),
+        (-1, errno.EFAULT, None),
+        (-1, errno.EFAULT, None),
+        (-1, errno.EFAULT, None),
+        (0, 0, b""),
+    ]
+
+
+def test_memory_behind_the_end_of_its_file_is_not_readable(host: Host, tmp_path: Path) -> None:
+    """A bus error, where other memory that is not there is a segmentation fault."""
+    (tmp_path / "file").write_bytes(b"")
+    path = {"in": (bytes(tmp_path / "file") + b"\0").hex()}
+    shared = ["sys", 9, [0, mmap.PAGESIZE, 3, mmap.MAP_SHARED, {"fd": 1}, 0], None]
+    opened, mapped = host.ask(["sys", OPEN, [AT_FDCWD, path, os.O_RDWR, 0], 1], shared)
+    assert opened["errno"] == mapped["errno"] == 0
+    where = mapped["value"]
+    read, written = host.ask(
+        ["peek", where, 1], ["poke", where, "00"], watch=[[host.actor.pid, where, 1]]
+    )
+    assert read["errno"] == written["errno"] == errno.EFAULT
+    assert read["watch"] == written["watch"] == [None]
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGBUS])
+def test_a_fault_that_no_request_asked_for_ends_the_actor(
+    host: Host, number: signal.Signals
+) -> None:
+    host.ask(["peek", page_of(host), 1])
+    host.actor.send_signal(number)
+    assert host.actor.wait(SECONDS) == -number
+
+
+def test_watched_memory_is_seen_after_each_call(host: Host) -> None:
+    where = page_of(host, 2 * mmap.PAGESIZE)
+    edge = where + mmap.PAGESIZE
+    watch = [[host.actor.pid, where, 2], [host.actor.pid, edge - 1, 3]]
+    before, unseen, after = host.ask(
+        ["sys", GETPID, [], None],
+        ["unseen", ["poke", where, "ffff"]],
+        ["poke", edge, "eeee"],
+        watch=watch,
+    )
+    assert before["watch"] == ["0000", "000000"]
+    assert unseen["watch"] == ["-", "-"]
+    assert after["watch"] == ["ffff", "00eeee"]
+
+
+def test_each_place_is_looked_at_by_itself_where_one_is_not_readable(host: Host) -> None:
+    with subprocess.Popen(["sleep", "60"]) as other:
+        where = page_of(host)
+        watch = [
+            [host.actor.pid, where, 1],
+            [host.actor.pid, 16, 1],
+            [other.pid, where + (1 << 46), 4],
+            [0, where, 1],
+            [host.actor.pid, where + mmap.PAGESIZE - 1, 1],
+        ]
+        (seen,) = host.ask(["poke", where, "aa"], watch=watch)
+        other.kill()
+    assert seen["watch"] == ["aa", None, None, "gone", "00"]
+
+
+def test_many_places_are_watched(host: Host) -> None:
+    """More than one system call can look at (IOV_MAX)."""
+    where = page_of(host)
+    watch = [[host.actor.pid, where + n, 1] for n in range(1500)]
+    (seen,) = host.ask(["poke", where + 1499, "99"], watch=watch)
+    assert seen["watch"] == ["00"] * 1499 + ["99"]
