@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from vm import guest_code
 from vm.agent import Agent
 from vm.channel import Channel
 from vm.deadline import Deadline
@@ -64,7 +63,6 @@ class Host:
     """An agent of three actors' ports: one is announced later, and one not at all."""
 
     def __init__(self) -> None:
-        guest_code.compile_agent()
         ours, theirs = socketpair()
         self.terminals = [_Terminal() for _ in range(3)]
         devices = [f"p{n}={os.ttyname(each.theirs)}" for n, each in enumerate(self.terminals, 1)]

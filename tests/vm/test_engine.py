@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.vm.actors import AT_FDCWD, CLOSE, GETPID, OPEN, READ, ROOT, SECONDS, Host, page_of, plain
-from vm import guest_code, packing, wire
+from vm import packing, wire
 from vm.guest import LIBRARY
 from vm.guest.version import native_version
 
 
 def test_the_library_is_that_of_its_sources() -> None:
-    guest_code.compile_agent()
     library = ctypes.CDLL(str(ROOT / "vm" / "guest" / LIBRARY))
     assert ctypes.c_uint32.in_dll(library, "engine_version").value == native_version()
 
