@@ -60,7 +60,6 @@ from __future__ import annotations
 import secrets
 import select
 from collections.abc import Sequence
-from dataclasses import dataclass
 from errno import ESRCH
 from typing import Any
 
@@ -70,6 +69,7 @@ from vm.deadline import Deadline
 from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
 from vm.guest.version import NATIVE, native_version, versions
 from vm.packing import GONE, NOT_LOOKED_AT, Call, Result
+from vm.roster import Actor, Roster
 
 # More requests than any guest is sent before its state is saved, and how much more at random.
 _RESTORED, _RANDOM_BITS = 1 << 32, 61
@@ -77,15 +77,6 @@ _RESTORED, _RANDOM_BITS = 1 << 32, 61
 Watch = Sequence[Sequence[Any]]
 # What the supervisor performs as any actor does.
 _PLAIN = frozenset(("sys", "slurp"))
-
-
-@dataclass(slots=True, eq=False)
-class _Actor:
-    name: str
-    pid: int
-    port: int
-    ended: bool = False
-    status: int | None = None
 
 
 class Agent:
@@ -97,13 +88,8 @@ class Agent:
         """``restored`` is a guest that was asked things before, in another conversation."""
         self._supervisor, *_ = self._channels = list(channels)
         self._port_names = list(port_names)
-        self._free = list(range(len(channels) - 1, 0, -1))
-        self._actors: dict[str, _Actor] = {}
-        self._by_pid: dict[int, _Actor] = {}
-        #: The ids of tasks that actors have made, by actor and name.
-        self._tasks: dict[str, dict[str, int]] = {}
-        #: Ends of processes we had not heard of yet.
-        self._strays: dict[int, int] = {}
+        #: Who lives; another conversation with the same guest goes on with its roll.
+        self.roster = Roster(len(channels))
         # A guest takes no number twice.  What answers one that nobody could know is no recording.
         self._number = _RESTORED + secrets.randbits(_RANDOM_BITS) if restored else 0
 
@@ -111,20 +97,6 @@ class Agent:
         """Hang up: the guest powers itself off.  Idempotent."""
         for channel in self._channels:
             channel.close()
-
-    def roll(self) -> list[list[Any]]:
-        """The actors that live: name, process id and port of each."""
-        return [[actor.name, actor.pid, actor.port] for actor in self._actors.values()]
-
-    def recall(self, roll: Sequence[Sequence[Any]]) -> None:
-        """Know the actors of another conversation with the same guest: those of its roll.
-
-        Raises ValueError for what is none.
-        """
-        for name, pid, port in roll:
-            self._free.remove(port)
-            actor = _Actor(str(name), int(pid), port)
-            self._actors[actor.name] = self._by_pid[actor.pid] = actor
 
     def hello(self, deadline: Deadline) -> None:
         """Wait for the supervisor's first word.
@@ -149,7 +121,7 @@ class Agent:
             for result in results:
                 result["watch"] = [NOT_LOOKED_AT] * len(watch)
         else:
-            results = self._perform(self._find(actor), calls, watch, deadline)
+            results = self._perform(self.roster.find(actor), calls, watch, deadline)
         self._look_elsewhere(results, watch, deadline)
         for result in results:
             result["watch"] = self._present(result["watch"], watch, deadline)
@@ -159,34 +131,28 @@ class Agent:
         """One call to the supervisor, which knows processes and ports but no names."""
         match list(call):
             case ["spawn", str(name)]:
-                port = self._allot(name)
+                port = self.roster.allot(name)
                 result = self._ask_supervisor(["spawn", self._port_names[port]], deadline)
-                self._register(name, result, port)
+                self.roster.register(name, result, port)
             case ["kill", str(name), int(signal)]:
-                actor = self._find(name)
+                actor = self.roster.find(name)
                 result = self._ask_supervisor(["kill", actor.pid, signal], deadline)
                 if result["errno"] == 0:
                     self._forget(actor)
             case ["reset"]:
                 result = self._ask_supervisor(["reset"], deadline)
-                for actor in list(self._actors.values()):
+                for actor in self.roster:
                     self._forget(actor)
-                self._strays.clear()
+                self.roster.forget_strays()
             case ["mark", _]:
                 result = self._ask_supervisor(call, deadline)
-                self._require_all()
+                self.roster.require_all()
             case other:
                 result = self._ask_supervisor(other, deadline)
         return result
 
-    def _require_all(self) -> None:
-        """Raise ActorDied for one that has ended by itself: whoever asks it next may do so late."""
-        for actor in self._actors.values():
-            if actor.ended:
-                raise ActorDied(actor.name, actor.status, "while nobody asked it")
-
     def _perform(
-        self, actor: _Actor, calls: Sequence[Call], watch: Watch, deadline: Deadline
+        self, actor: Actor, calls: Sequence[Call], watch: Watch, deadline: Deadline
     ) -> list[Result]:
         leaving = [position for position, call in enumerate(calls) if call[0] == "exit"]
         if leaving and leaving != [len(calls) - 1]:
@@ -200,10 +166,10 @@ class Agent:
         return results
 
     def _ask_actor(
-        self, actor: _Actor, calls: list[Call], watch: Watch, deadline: Deadline
+        self, actor: Actor, calls: list[Call], watch: Watch, deadline: Deadline
     ) -> list[Result]:
         ports = {
-            position: self._allot(str(call[1]))
+            position: self.roster.allot(str(call[1]))
             for position, call in enumerate(calls)
             if call[0] == "fork"
         }
@@ -211,41 +177,28 @@ class Agent:
             ["fork", self._port_names[ports[position]]] if position in ports else call
             for position, call in enumerate(calls)
         ]
-        places = [[self._pid(name), where, length] for name, where, length in watch]
+        places = [[self.roster.pid(name), where, length] for name, where, length in watch]
         results = self._ask(actor, asked, places, deadline)
         for position, port in ports.items():
-            self._register(str(calls[position][1]), results[position], port)
+            self.roster.register(str(calls[position][1]), results[position], port)
         for call, result in zip(calls, results, strict=True):
-            self._note_task(actor, call, result)
+            self.roster.note_task(actor, call, result)
         return results
 
-    def _note_task(self, actor: _Actor, call: Call, result: Result) -> None:
-        """Remember which id a task has, which changes when a thread becomes another program."""
-        match list(call):
-            case ["task", name, *_] | ["via", name, ["exec" | "tid", *_]] if result["errno"] == 0:
-                self._tasks.setdefault(actor.name, {})[name] = result["value"]
-
-    def _leave(self, actor: _Actor, call: Call, deadline: Deadline) -> None:
+    def _leave(self, actor: Actor, call: Call, deadline: Deadline) -> None:
         """Tell an actor to exit and wait until it is reaped."""
         self._number += 1
         message = packing.request(self._number, [call], [])
         self._channels[actor.port].send(message, deadline)
         self._await_end(actor, deadline)
 
-    def _await_end(self, actor: _Actor, deadline: Deadline) -> None:
+    def _await_end(self, actor: Actor, deadline: Deadline) -> None:
         # Its end may have been told already, with what was heard last.
         self._hear_supervisor(None)
         while not actor.ended:
             self._wait([self._supervisor], deadline)
             self._hear_supervisor(None)
         self._forget(actor)
-
-    def _pid(self, name: str) -> int:
-        """The process of an actor or task.  Nobody is process 0: memory that is not readable."""
-        if (actor := self._actors.get(name)) is not None:
-            return actor.pid
-        found = (tasks[name] for tasks in self._tasks.values() if name in tasks)
-        return next(found, 0)
 
     def _look_elsewhere(self, results: list[Result], watch: Watch, deadline: Deadline) -> None:
         """Fill in, after the last call, the watched memory that the actor could not look at."""
@@ -258,7 +211,7 @@ class Agent:
         looks = []
         for position in positions:
             name, where, length = watch[position]
-            looks.append(["look", self._pid(name), where, length])
+            looks.append(["look", self.roster.pid(name), where, length])
         seen = self._ask(None, looks, [], deadline)
         for position, look in zip(positions, seen, strict=True):
             seen_last[position] = {0: look["data"], ESRCH: GONE}.get(look["errno"])
@@ -271,7 +224,7 @@ class Agent:
         if GONE not in seen:
             return seen
         for look, (name, _, _) in zip(seen, watch, strict=True):
-            actor = self._actors.get(name) if look == GONE else None
+            actor = self.roster.get(name) if look == GONE else None
             if actor is not None:
                 self._await_end(actor, deadline)
                 raise ActorDied(name, actor.status)
@@ -282,7 +235,7 @@ class Agent:
 
     def _ask(
         self,
-        actor: _Actor | None,
+        actor: Actor | None,
         asked: Sequence[Call],
         places: Sequence[Any],
         deadline: Deadline,
@@ -298,9 +251,7 @@ class Agent:
             raise ChannelBroken(f"{len(asked)} results expected, answer has {len(results)}")
         return results
 
-    def _answer_of(
-        self, actor: _Actor | None, message: bytes, deadline: Deadline
-    ) -> dict[str, Any]:
+    def _answer_of(self, actor: Actor | None, message: bytes, deadline: Deadline) -> dict[str, Any]:
         channel = self._channels[actor.port] if actor else self._supervisor
         channel.send(message, deadline)
         while (reply := self._hear(actor)) is None:
@@ -312,7 +263,7 @@ class Agent:
             raise CallRefused(f"the agent refused: {reply['error']}")
         return reply
 
-    def _hear(self, actor: _Actor | None) -> dict[str, Any] | None:
+    def _hear(self, actor: Actor | None) -> dict[str, Any] | None:
         """The answer to the last request, if it is here; ends of actors are noted on the way."""
         if actor is None:
             return self._hear_supervisor(self._number)
@@ -326,7 +277,7 @@ class Agent:
     def _hear_supervisor(self, number: int | None) -> dict[str, Any] | None:
         while (message := self._supervisor.take()) is not None:
             if "ended" in message:
-                self._note_end(message["ended"], message.get("status"))
+                self.roster.note_end(message["ended"], message.get("status"))
             elif self._is_answer(message, number):
                 return message
         return None
@@ -348,45 +299,10 @@ class Agent:
                 raise ChannelBroken(f"{waited}, only {pending} bytes of a frame")
             raise NoAnswer(waited)
 
-    def _find(self, name: str) -> _Actor:
-        actor = self._actors.get(name)
-        if actor is None:
-            raise CallRefused(f"no actor named {name!r}")
-        return actor
-
-    def _allot(self, name: str) -> int:
-        """A port for a new actor."""
-        if not name or name in self._actors:
-            raise CallRefused(f"an actor named {name!r} exists")
-        if not self._free:
-            raise CallRefused(f"no more than {len(self._channels) - 1} actors at a time")
-        return self._free.pop()
-
-    def _register(self, name: str, result: Result, port: int) -> None:
-        if result["errno"]:
-            self._free.append(port)
-            return
-        actor = _Actor(name, result["value"], port)
-        self._actors[name] = self._by_pid[actor.pid] = actor
-        if (status := self._strays.pop(actor.pid, None)) is not None:
-            self._note_end(actor.pid, status)
-
-    def _note_end(self, pid: object, status: object) -> None:
-        if not isinstance(pid, int) or not isinstance(status, int):
-            raise ChannelBroken(f"process {pid!r:.40} ended with status {status!r:.40}")
-        actor = self._by_pid.pop(pid, None)
-        if actor is None:
-            self._strays[pid] = status
-            return
-        actor.ended, actor.status = True, status
-
-    def _forget(self, actor: _Actor) -> None:
-        """An actor is gone: its name and its port are free."""
-        self._actors.pop(actor.name, None)
-        self._by_pid.pop(actor.pid, None)
-        self._tasks.pop(actor.name, None)
+    def _forget(self, actor: Actor) -> None:
+        """An actor is gone, and so is what it may have said last."""
+        self.roster.forget(actor)
         self._channels[actor.port].clear()
-        self._free.append(actor.port)
 
 
 def _require_ours(told: object) -> None:

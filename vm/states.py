@@ -106,7 +106,7 @@ class States:
             raise Unusable(f"the guest in it says {boot_id!r}")
         if list(map(len, snapshot.opening)) != [len(calls) for _, calls in self._spec.opening]:
             raise Unusable("it has not answered what it is asked at its opening")
-        power.agent.recall(snapshot.roll)
+        power.agent.roster.recall(snapshot.roll)
         return snapshot
 
     def give_up(self, trouble: Exception) -> None:
@@ -135,7 +135,7 @@ class States:
             with self._snapshots.making(self._key) as scratch:
                 if scratch is None:
                     return
-                known = {"info": info(), "roll": power.agent.roll(), "opening": opening}
+                known = {"info": info(), "roll": power.agent.roster.roll(), "opening": opening}
                 (scratch / CONSOLE).write_text(console.text())
                 descriptor = os.open(scratch / STATE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 try:

@@ -222,9 +222,9 @@ def _in_guest(machine: Machine, strike: Strike, call: Sequence[Any]) -> None:
     agent = machine._power.agent
     limit = machine.deadline(_CALL_S, "provoking process")
     try:
-        if provoke.ACTOR not in agent._actors:
+        if agent.roster.get(provoke.ACTOR) is None:
             agent.call("", [["spawn", provoke.ACTOR]], (), limit)
-        port = agent._actors[provoke.ACTOR].port
+        port = agent.roster.find(provoke.ACTOR).port
         pause = (0).to_bytes(8, "little") + (strike.ms * 1_000_000).to_bytes(8, "little")
         agent._number += 1
         calls = [["sys", _NANOSLEEP, [{"in": pause.hex()}, 0], None], list(call)]

@@ -17,6 +17,7 @@ from vm.deadline import Deadline
 from vm.machine import Machine
 from vm.monitor import MonitorTrouble, StillStopped
 from vm.power import Power
+from vm.roster import Roster
 from vm.snapshot import STATE, Snapshot, Snapshots
 from vm.states import States
 
@@ -108,6 +109,7 @@ class Stage:
         self.answer = answer
         self.running = True
         self.monitor = self.agent = self.qemu = self
+        self.roster = Roster(1)
 
     def save(self, descriptor: int, deadline: Deadline, going_on: float) -> None:
         assert deadline.remaining() > 20
@@ -123,9 +125,6 @@ class Stage:
     def call(self, *words: Any) -> list[dict[str, Any]]:
         data = self.answer if words[1][-1][0] == "slurp" else b"{}".hex()
         return [{"value": 0, "errno": 0, "data": data} for _ in words[1]]
-
-    def roll(self) -> list[list[Any]]:
-        return []
 
     def shares(self) -> None:
         """What it got of the host is not looked at here."""
