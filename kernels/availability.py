@@ -11,12 +11,13 @@ from enum import StrEnum
 
 from kernels import apt, tools
 from kernels.build import needed_tools
+from kernels.built import BuiltKernel
 from kernels.catalog import DEBIAN_SOURCE, TARBALL, KernelEntry, Source
 from kernels.errors import KernelsError, MissingTool, SourceUnavailable, UnknownRevision
 from kernels.offers import matching
 from kernels.progress import silent
 from kernels.sources import SourceTrees
-from kernels.store import BuiltKernel, Store
+from kernels.store import Store
 from kernels.tarballs import Tarballs, Unseen
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kernels import apt, interface, tools
+from kernels.built import BuiltKernel, Product, Recipe
 from kernels.catalog import TREE, KernelEntry
 from kernels.errors import BuildFailed, KernelsError, StoreFull, StoreUnusable
 from kernels.kbuild import Kbuild
@@ -16,7 +17,7 @@ from kernels.offers import Offer
 from kernels.progress import Progress, silent
 from kernels.semantic import TOOL
 from kernels.sources import SourceTrees, tools_for
-from kernels.store import BuiltKernel, Product, Recipe, Store
+from kernels.store import Store
 from kernels.tools import Toolchain
 
 # What this module itself runs; what a kernel's build runs is the catalog's to say.

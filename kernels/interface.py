@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kernels import config
+from kernels.built import Recipe
 from kernels.files import digest_of
 from kernels.lastbuild import Seen
 from kernels.objects import ObjectsDirectory
-from kernels.store import Recipe
 
 # With these a module is bound to one build: to its types, its layout of structures.  Signatures
 # are none of them: make signs what it installs, which is nothing of ours.

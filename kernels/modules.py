@@ -10,6 +10,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from kernels.build import HostWorkshop, ensure
+from kernels.built import BuiltKernel
 from kernels.catalog import KernelEntry
 from kernels.deadline import Deadline
 from kernels.errors import BuildFailed, UserMistake
@@ -18,7 +19,7 @@ from kernels.kbuild import Kbuild
 from kernels.objects import ObjectsDirectory
 from kernels.progress import Progress, silent
 from kernels.sources import SourceTrees
-from kernels.store import BuiltKernel, Store
+from kernels.store import Store
 
 MODULE_S = 1800.0
 # One of these makes a directory one that kbuild can be pointed at.

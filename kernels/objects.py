@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernels import child
+from kernels.built import Recipe
 from kernels.catalog import KernelEntry
 from kernels.deadline import Deadline
 from kernels.errors import KernelTrouble
@@ -16,7 +17,7 @@ from kernels.files import digest_of
 from kernels.lastbuild import UNKNOWN, LastBuild, Seen
 from kernels.patches import Patched
 from kernels.progress import Progress, ticking
-from kernels.store import Recipe, Store
+from kernels.store import Store
 
 COPY_S = 900.0
 

@@ -8,9 +8,10 @@ import sys
 import pytest
 
 from kernels.build import ensure
+from kernels.built import BuiltKernel
 from kernels.catalog import load_catalog
 from kernels.progress import StreamProgress
-from kernels.store import BuiltKernel, Store
+from kernels.store import Store
 
 KERNEL = "6.12"
 WITHOUT_USER_EVENTS = "6.12-without-user-events"

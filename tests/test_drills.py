@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kernels.store import BuiltKernel
+from kernels.built import BuiltKernel
 from tests.drills.provoke import hazard_module, small_disk
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.report.run import configuration
-from kernels.store import BuiltKernel
+from kernels.built import BuiltKernel
 
 ROOT = Path(__file__).resolve().parent.parent
 UEVT = ROOT / ".venv" / "bin" / "uevt"

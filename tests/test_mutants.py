@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernels import series
-from kernels.store import BuiltKernel
+from kernels.built import BuiltKernel
 from tests.conformance.variants import all_variants
 from tests.test_end_to_end import uevt
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from kernels.store import BuiltKernel
+from kernels.built import BuiltKernel
 from tests.report.export.ktap_reader import read_ktap
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.usermodules import UserModule
+from kernels.built import BuiltKernel
 from kernels.catalog import KernelEntry
 from kernels.errors import UserMistake
 from kernels.files import digest_of
@@ -13,7 +14,7 @@ from kernels.modulefile import ModuleFile, read_module
 from kernels.modules import ensure_module
 from kernels.progress import Progress
 from kernels.request import label_of
-from kernels.store import BuiltKernel, Store
+from kernels.store import Store
 
 # Digits of a file's sha256 that tell two builds of a module apart.
 _DIGITS = 12

@@ -15,6 +15,7 @@ from conformance.plugin.coverage import NOTES, Counted
 from conformance.report.exits import KernelOrigin
 from conformance.usermodules import UserModule
 from kernels.build import ensure
+from kernels.built import BuiltKernel
 from kernels.catalog import KernelEntry
 from kernels.errors import LostOptions, UserMistake
 from kernels.files import digest_of
@@ -24,7 +25,7 @@ from kernels.loadable import ModulesDirectory
 from kernels.modules import ensure_module
 from kernels.progress import Progress, StreamProgress
 from kernels.request import Request
-from kernels.store import BuiltKernel, Store, default_root
+from kernels.store import Store, default_root
 from vm.accelerator import Accelerator, prove
 from vm.argv import find_qemu
 from vm.initramfs import NEEDED, pack

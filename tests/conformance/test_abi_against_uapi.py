@@ -16,10 +16,11 @@ import pytest
 from conformance.abi import bpf_layouts, grammar, layouts
 from conformance.abi.layouts import Layout
 from conformance.program import bpf
+from kernels.built import BuiltKernel
 from kernels.catalog import load_catalog
 from kernels.progress import silent
 from kernels.sources import SourceTrees
-from kernels.store import BuiltKernel, Store
+from kernels.store import Store
 
 # As 32-bit code, of which nothing is made.  The compiler has no place for <asm/types.h> of
 # 32 bits where distributions keep it apart; it says the same for both sizes.

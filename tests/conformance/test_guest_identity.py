@@ -13,7 +13,7 @@ import vm.machine
 from conformance.plugin import guests
 from conformance.plugin.guests import AnotherKernel, ConfigLost, MachineGuest
 from conformance.plugin.target import Target, prove_accelerator
-from kernels.store import BuiltKernel
+from kernels.built import BuiltKernel
 from vm.accelerator import TCG
 from vm.console import Console
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from kernels.built import Recipe
 from kernels.catalog import KernelEntry, Needs, Source
 from kernels.progress import silent
-from kernels.store import Recipe, Store
+from kernels.store import Store
 
 ENTRY = KernelEntry(
     name="9.9",

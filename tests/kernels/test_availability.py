@@ -16,11 +16,12 @@ import pytest
 from conformance import cli, kernel_commands
 from kernels import build, catalog, tools
 from kernels.availability import Availability, State, survey
+from kernels.built import BuiltKernel, Product, Recipe
 from kernels.catalog import Catalog, KernelEntry, Source
 from kernels.errors import SourceUnavailable
 from kernels.patch import Patch
 from kernels.progress import silent
-from kernels.store import BuiltKernel, Product, Recipe, Store
+from kernels.store import Store
 
 LISTED = "Package: linux-source-9.9\nVersion: {version}\nSize: 1\n"
 SUITE = Source("debian-source", "linux-source-9.9", suite="other-backports")

@@ -15,10 +15,11 @@ import pytest
 
 from kernels import tools
 from kernels.build import Toolset, ensure
+from kernels.built import Product, Recipe
 from kernels.catalog import KernelEntry, load_catalog
 from kernels.deadline import Deadline
 from kernels.errors import BuildFailed
-from kernels.store import Product, Recipe, Store
+from kernels.store import Store
 from kernels.tools import Toolchain
 
 

@@ -6,9 +6,10 @@ import hashlib
 
 from kernels import config
 from kernels.build import ensure
+from kernels.built import BuiltKernel
 from kernels.catalog import load_catalog
 from kernels.progress import Step
-from kernels.store import BuiltKernel, Store
+from kernels.store import Store
 
 
 def test_the_image_is_a_bootable_one(built_kernel: BuiltKernel) -> None:

@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from kernels import tools
+from kernels.built import Product, Recipe
 from kernels.catalog import KernelEntry, load_catalog
 from kernels.errors import HostTrouble, StoreBusy, StoreFull, StoreUnusable
 from kernels.patch import Patch
 from kernels.progress import Step, silent
-from kernels.store import Product, Recipe, Store, default_root
+from kernels.store import Store, default_root
 from kernels.tools import Toolchain
 
 RECIPE = Recipe(
