@@ -1,11 +1,9 @@
-"""Guests for the runner: a machine that reboots itself, and what its errors mean."""
+"""Guests for the runner: a machine that reboots itself."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
-import re
 import shlex
 import time
 from collections import deque
@@ -13,34 +11,23 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.attempt import Trouble
 from conformance.keeper import OPENING
 from conformance.leftovers import ACTOR
-from conformance.outcome import Blame, Outcome, Report, ReportKind, timed_out
+from conformance.outcome import Report
 from conformance.plugin.coverage import COUNTERS
-from conformance.plugin.limits import CASE_S, CaseTooLong, Limits, RunLimit
+from conformance.plugin.limits import CASE_S, Limits, RunLimit
 from conformance.plugin.recorder import CONSOLE
 from conformance.plugin.target import Target
+from conformance.plugin.troubles import HARMLESS, report
 from conformance.sut import executor as sut
 from conformance.sut.calls import Request
 from kernels.config import lost
 from kernels.store import default_root
 from vm.deadline import Deadline
-from vm.errors import (
-    BootFailed,
-    CallRefused,
-    GuestCrashed,
-    GuestTrouble,
-    HostTrouble,
-    NoAnswer,
-    Party,
-    VmError,
-)
-from vm.findings import Finding, Kind
+from vm.errors import BootFailed, HostTrouble, VmError
 from vm.machine import Machine, MachineSpec, Mark
 from vm.root import interpreter, root_archive
 from vm.snapshot import Snapshots, snapshot_key
-from vm.stacks import fingerprint
 
 # Seconds of an idle machine from QEMU's start to the agent's first answer.
 BOOT_S = 12.0
@@ -49,19 +36,7 @@ _PAUSE = 0.003
 _COUNTERS = 1 << 24
 # So often in a row is a kernel started that does not come up.
 _BOOTS = 2
-# The host has no more of something: space, files, memory.
-_REFUSALS = frozenset(
-    (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-)
-# Lines of the console that are no complaint about what a case did.
-_HARMLESS = frozenset({Kind.INIT_DIED})
 _REBUILD = "rebuild it: uevt kernels build --refresh"
-# In the place of a report's kind, of a kernel that was found where it hangs.
-_HANG = "hang"
-# Who has to act where a kernel does not come up; it says nothing about its ABI.
-_OF_BOOT = {Party.KERNEL: Blame.KERNEL, Party.AGENT: Blame.GUEST, Party.HOST: Blame.HOST}
-# The names of the agent's processes.
-_OURS = re.compile(r"|python3?(\.\d+)?|uevt_.*")
 
 
 class ConfigLost(HostTrouble):
@@ -276,7 +251,7 @@ class MachineGuest:
         reports = [
             report(each, self._before if start < since and each.mark != self._marked else "")
             for each in self._machine.console.findings(start)
-            if each.kind not in _HARMLESS
+            if each.kind not in HARMLESS
         ]
         self._reported = start if any(each.after for each in reports) else None
         return reports
@@ -312,51 +287,3 @@ class MachineGuest:
         """Nothing of the machine is left."""
         self._keep_counters()
         self.end()
-
-
-def explain(error: BaseException, answered_before: bool) -> Trouble | None:
-    """What an error of a machine says about the case in which it came up."""
-    if isinstance(error, OSError) and error.errno in _REFUSALS:
-        return Trouble(Outcome.ERROR, Blame.HOST, str(error))
-    if not isinstance(error, VmError):
-        return None
-    reason = f"{error}" + (f"; {error.mend}" if error.mend else "")
-    outcome, blame = _judge(error, answered_before)
-    reports = tuple(report(each) for each in error.findings if each.kind not in _HARMLESS)
-    if isinstance(error, (BootFailed, NoAnswer)) and error.frames:
-        hang = fingerprint(ReportKind.HANG, error.frames, "")
-        reports += (Report(ReportKind.HANG.value, error.where, hang, error.frames),)
-    return Trouble(outcome, blame, reason, error.console, reports)
-
-
-def report(found: Finding, after: str = "") -> Report:
-    """What the kernel reported, in the words of results."""
-    context = "" if _OURS.fullmatch(found.task) else found.task
-    if found.work:
-        context += f", at {found.work}"
-    return Report(
-        found.kind.value,
-        found.text,
-        found.fingerprint,
-        found.frames,
-        context=context,
-        after=after,
-    )
-
-
-def _judge(error: VmError, answered_before: bool) -> tuple[Outcome, Blame]:
-    match error:
-        case GuestCrashed():
-            return Outcome.CRASH, Blame.KERNEL
-        case NoAnswer() if error.frames:
-            # It was seen where it hangs, even if an earlier case had it do so.
-            return Outcome.TIMEOUT, Blame.KERNEL
-        case NoAnswer():
-            return timed_out(answered_before=answered_before)
-        case CallRefused() | CaseTooLong():
-            return Outcome.ERROR, Blame.CASE
-        case BootFailed():
-            return Outcome.ERROR, _OF_BOOT[error.party]
-        case GuestTrouble():
-            return Outcome.ERROR, Blame.GUEST
-    return Outcome.ERROR, Blame.HOST

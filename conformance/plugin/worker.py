@@ -14,9 +14,10 @@ from conformance.facilities import promised_by
 from conformance.keeper import Guest
 from conformance.measured import Probe
 from conformance.outcome import Blame, CaseResult, Contradiction, Outcome, Report, lost, settle
-from conformance.plugin.guests import Boots, MachineGuest, explain
+from conformance.plugin.guests import Boots, MachineGuest
 from conformance.plugin.limits import RunLimit
 from conformance.plugin.target import Target
+from conformance.plugin.troubles import explain
 from conformance.program.codec import digest
 from conformance.runner import Runner
 from conformance.sut.user_events import UserEvents

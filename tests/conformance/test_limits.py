@@ -10,8 +10,8 @@ import pytest
 from conformance.cases.declare import Case, Isolation, Tier
 from conformance.options import declare
 from conformance.outcome import Blame, Outcome
-from conformance.plugin.guests import explain
 from conformance.plugin.limits import CaseTooLong, Limits, RunLimit, RunOver
+from conformance.plugin.troubles import explain
 from vm.deadline import Deadline
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.outcome import Blame, Outcome
-from conformance.plugin.guests import explain
+from conformance.plugin.troubles import explain
 from vm import argv, root
 from vm.deadline import Deadline
 from vm.errors import AgentStuck, ChannelBroken, VmError
