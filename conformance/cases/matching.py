@@ -42,6 +42,7 @@ DIFFERENT: Pairs = {
     "array-notation": (" char[20] a", " char[0x14] a"),
     "location-kind": (" __data_loc char[] a", " __rel_loc char[] a"),
     "struct-tag": (" struct s a 20", " struct t a 20"),
+    "last-of-200-letters": (f" u32 {'a' * 199}b", f" u32 {'a' * 199}c"),
     "prefix": (" u32 ab", " u32 a"),
     "longer": (" u32 a", " u32 ab"),
     "space-before-semicolon": (" u32 a", " u32 a ;"),

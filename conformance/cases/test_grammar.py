@@ -235,6 +235,22 @@ def test_many_fields(ue: UserEvents) -> None:
     assert line.endswith("; u8 x; u8 y; u8 z\n")
 
 
+@case(
+    "grammar.dynamic_events_many_fields",
+    spec="trace_events_user.c:user_event_parse_fields, user_fields_match",
+    doc=DYNAMIC,
+    needs=("lasting_events", "unspaced_fields_match"),
+    tier="full",
+)
+def test_dynamic_events_many_fields(ue: UserEvents) -> None:
+    """dynamic_events takes 300 fields, lists them all, and finds the event by them."""
+    fields = "; ".join(f"u8 f{number}" for number in range(300))
+    assert ue.tracefs.command(f"u:{ue.name()} {fields}\n").errno == ""
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} {fields}\n"
+    assert ue.tracefs.command(f"-:{ue.name()} {fields.replace('f299', 'f300')}\n").errno == "ENOENT"
+    assert ue.tracefs.command(f"-:{ue.name()} {fields}\n").errno == ""
+
+
 # Sizes of structures beyond 2^31
 
 

@@ -142,6 +142,23 @@ def test_deleted_by_name_alone(ue: UserEvents) -> None:
 
 
 @case(
+    "grammar.long_names_deleted",
+    spec="trace_events_user.c:user_event_match",
+    doc=DELETING,
+    needs=("lasting_events",),
+    profiles="5.18..",
+    tier="full",
+)
+def test_long_names_deleted(ue: UserEvents) -> None:
+    """Of names that differ in the last of 500 characters a command deletes the one it gives."""
+    stem = ue.name().ljust(499, "n")
+    ue.tracefs.command(f"u:{stem}a\nu:{stem}b\n")
+    assert ue.tracefs.command(f"-:{stem}c\n").errno == "ENOENT"
+    assert ue.tracefs.command(f"-:{stem}b\n").errno == ""
+    assert ue.tracefs.dynamic_events() == f"u:{stem}a\n"
+
+
+@case(
     "grammar.same_bucket",
     spec="trace_events_user.c:delete_user_event: strcmp behind the hash",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event is deleted by its name",

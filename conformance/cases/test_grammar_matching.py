@@ -71,6 +71,7 @@ UNSPACED: Pairs = {
     "second": (" u32 a; u32 b", " u32 a;u32 b"),
     "last-semicolon": (" u32 a; u32 b", " u32 a;u32 b;"),
     "struct": (" struct s a 20; u32 b", " struct s a 20;u32 b"),
+    "eighty": (" u8 a" + ";u8 a" * 79, " u8 a" + "; u8 a" * 40 + ";u8 a" * 39),
 }
 
 
@@ -158,6 +159,11 @@ def test_struct_size_differs(ue: UserEvents) -> None:
     assert data.register(f"{ue.name()} struct s a 20").errno == ""
     for again in ("struct s a 21", "struct s a 2", "struct s a"):
         assert data.register(f"{ue.name()} {again}").errno == "EADDRINUSE"
+    # 20, with one more bit each above the lower 16 and 24.
+    large = f"{ue.name('large')} struct s a 16842772"
+    assert data.register(large).index == 1
+    assert data.register(f"{ue.name('large')} struct s a 20").errno == "EADDRINUSE"
+    assert data.register(large).index == 1
 
 
 @case(

@@ -57,6 +57,22 @@ def test_dynamic_events_names(ue: UserEvents) -> None:
 
 
 @case(
+    "grammar.long_names_differ",
+    spec="trace_events_user.c:find_user_event, delete_user_event",
+    doc=COMMAND,
+    profiles="5.18..",
+)
+def test_long_names_differ(ue: UserEvents) -> None:
+    """Names that differ in the last of 500 characters are two events, each with its fields."""
+    data = ue.open_data()
+    stem = ue.name().ljust(499, "n")
+    assert data.register(f"{stem}a u32 x").index == 0
+    assert data.register(f"{stem}b u64 x").index == 1
+    assert data.delete(f"{stem}c").errno == "ENOENT"
+    assert ue.tracefs.dynamic_events() == f"u:{stem}a u32 x\nu:{stem}b u64 x\n"
+
+
+@case(
     "grammar.name_has_a_directory",
     spec="trace_events.c:event_create_dir",
     doc=COMMAND,

@@ -23,7 +23,7 @@ CORE = "trace_events_user.c:user_events_write_core"
     tier="full",
 )
 def test_index_beyond_a_byte(ue: UserEvents) -> None:
-    """A descriptor with 258 events writes each by its own index."""
+    """A descriptor with 258 events writes each by its own index, and is told it again."""
     data = ue.open_data()
     words = ue.process.map()
     indices = [
@@ -31,6 +31,8 @@ def test_index_beyond_a_byte(ue: UserEvents) -> None:
         for n in range(258)
     ]
     assert indices[255:] == [255, 256, 257]
+    again = data.register(f"{ue.name('n257')} u8 v", word=Word(ue.process, words + 4 * 258))
+    assert again.index == 257
     ue.tracefs.enable(ue.name("n257"))
     ue.tracefs.enable(ue.name("n1"))
     assert data.write_event(257, b"\7").value == 5

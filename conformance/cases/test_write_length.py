@@ -51,6 +51,24 @@ def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: byt
 
 
 @case(
+    "write.least_size_wraps",
+    spec="trace_events_user.c:user_event_add_field: min_size is that of the last field",
+    doc=f"{DOC}: silent about fields that are larger than what can be written",
+    needs=("payload_size_checked", "ebadf_when_disabled"),
+    tier="full",
+)
+def test_least_size_wraps(ue: UserEvents) -> None:
+    """The least size is where the last field ends: small again, when offsets wrap around."""
+    data = ue.open_data()
+    huge = "struct s {} 2147483647"
+    fields = f"{huge.format('a')}; {huge.format('b')}; struct s c 10"
+    assert data.register(f"{ue.name()} {fields}").index == 0
+    # Nobody listens: the length is looked at first.
+    assert data.write_event(0, bytes(7)).errno == "EINVAL"
+    assert data.write_event(0, bytes(8)).errno == "EBADF"
+
+
+@case(
     "write.longer_payload",
     spec="trace_events_user.c:user_event_ftrace copies i->count bytes",
     doc=f"{DOC}: silent about bytes behind the last field",
