@@ -100,6 +100,30 @@ def test_room_by_deletion(ue: UserEvents, way: str) -> None:
     ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
+@case(
+    "limits.room_of_formats",
+    spec=DESTROY,
+    doc=DOC,
+    needs=("multi_format", "persist", "auto_delete"),
+    isolation="global",
+    tier="full",
+)
+def test_room_of_formats(ue: UserEvents) -> None:
+    """A format leaves room for another whichever way it goes: deleted, or by itself."""
+    process = ue.new_process()
+    process.open_data().register(f"{ue.name()} u8 a", flags=MULTI_FORMAT)
+    data = ue.open_data()
+    data.register(f"{ue.name()} u16 a", flags=MULTI_FORMAT | PERSIST, enable_addr=0)
+    data.close()
+    process.exit()
+    assert ue.tracefs.dynamic_events(eventually=True) == f"u:{ue.name()} u16 a\n"
+    data = ue.open_data()
+    data.delete(ue.name())
+    ue.tracefs.write(MAXIMUM, "1\n")
+    assert data.register(f"{ue.name()} u32 a", flags=MULTI_FORMAT).errno == ""
+    ue.tracefs.write(MAXIMUM, DEFAULT)
+
+
 @case("limits.below", spec=CREATE, doc=DOC, isolation="global", tier="full")
 @variants("limit", {"none": "0\n", "fewer": "1\n"})
 def test_below(ue: UserEvents, limit: str) -> None:

@@ -43,6 +43,7 @@ def _ids(ue: UserEvents) -> list[int]:
         "with_fields": ("{} u32 a; char[20] b", "{}"),
         "dot_in_name": ("{}.a u32 a", "{}.a"),
         "id_like_name": ("{}.1f", "{}.1f"),
+        "long": (f"{{}}{'n' * 490}", f"{{}}{'n' * 490}"),
     },
 )
 def test_name(ue: UserEvents, definition: str, stem: str) -> None:
@@ -93,7 +94,7 @@ def test_two_formats(ue: UserEvents, first: str, second: str) -> None:
 
 @case("multi_format.many", spec=FIND, doc=FORMATS, needs=NEEDS, tier="full")
 def test_many(ue: UserEvents) -> None:
-    """257 formats of a name are as many events, each with a number of its own."""
+    """257 formats of a name are as many events, each with a number of its own, and found again."""
     data = ue.open_data()
     words = ue.process.map()
     for number in range(257):
@@ -101,6 +102,10 @@ def test_many(ue: UserEvents) -> None:
         seen = data.register(f"{ue.name()} u8 f{number}", flags=MULTI, word=word)
         assert seen.index == number
     assert len(set(_tracepoints(ue))) == 257
+    oldest, newest = f"{ue.name()} u8 f0", f"{ue.name()} u8 f256"
+    other = ue.process.word()
+    assert data.register(oldest, flags=MULTI, word=other, bit=0).index == 0
+    assert data.register(newest, flags=MULTI, word=other, bit=1).index == 256
 
 
 @case(
@@ -134,6 +139,37 @@ def test_shared_unspaced(ue: UserEvents) -> None:
     data.register(ue.name() + " u32 a; u64 b", flags=MULTI)
     again = data.register(ue.name() + " u32 a;u64 b", flags=MULTI)
     assert again.index == ue.dated("unspaced_fields_match", since=0, before=1)
+
+
+@case(
+    "multi_format.shared_struct",
+    spec="trace_events_user.c:user_field_set_string",
+    doc=f"{DOC}: the same name and format share one",
+    needs=NEEDS,
+    tier="full",
+)
+def test_shared_struct(ue: UserEvents) -> None:
+    """A format with a structure is found again, by the size of the structure as well."""
+    data = ue.open_data()
+    assert data.register(ue.name() + " struct s a 20; u8 b", flags=MULTI).index == 0
+    assert data.register(ue.name() + " struct s a 21; u8 b", flags=MULTI).index == 1
+    assert data.register(ue.name() + " struct s a 20; u8 b", flags=MULTI).index == 0
+
+
+@case(
+    "multi_format.same_bucket",
+    spec="trace_events_user.c:find_user_event: strcmp behind the hash",
+    doc=FORMATS,
+    needs=NEEDS,
+    isolation="global",
+)
+def test_same_bucket(ue: UserEvents) -> None:
+    """Names that share a bucket of the hash table have formats of their own, equal or not."""
+    data = ue.open_data()
+    assert data.register("test u32 a", flags=MULTI).index == 0
+    assert data.register("testqw u32 a", flags=MULTI).index == 1
+    assert data.register("test u32 a", flags=MULTI).index == 0
+    assert ue.tracefs.dynamic_events(whole=True) == "u:test u32 a\nu:testqw u32 a\n"
 
 
 @case(
@@ -350,3 +386,21 @@ def test_goes_alone(ue: UserEvents) -> None:
     first.unregister(event.word)
     first.close()
     assert ue.tracefs.dynamic_events(eventually=True) == "u:" + ue.name() + " u64 a\n"
+
+
+@case(
+    "multi_format.goes_with_its_tracer",
+    spec="trace_events_user.c:user_event_reg, user_event_put",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
+    needs=(*NEEDS, "auto_delete"),
+    tier="full",
+)
+def test_goes_with_its_tracer(ue: UserEvents) -> None:
+    """A format that only its tracer still holds goes when it is disabled."""
+    ue.open_data().register(ue.name() + " u32 a", flags=MULTI)
+    (tracepoint,) = _tracepoints(ue)
+    ue.tracefs.enable(tracepoint, system=MULTI_SYSTEM)
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == f"{tracepoint} # Used by ftrace\n"
+    ue.tracefs.disable(tracepoint, system=MULTI_SYSTEM)
+    assert ue.tracefs.status(eventually=True) == ""

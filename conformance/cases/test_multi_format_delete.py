@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from conformance.cases.declare import case, variants
+from conformance.sut.data_file import Word
 from conformance.sut.user_events import UserEvents
 
 DELETING = (
@@ -25,7 +27,7 @@ def _left_behind(ue: UserEvents, formats: Iterable[str], flags: int) -> None:
     """
     data = ue.open_data()
     for fields in formats:
-        data.register(ue.name() + fields, flags=flags, enable_addr=0)
+        data.register(ue.name() + fields, flags=flags, word=Word(ue.process, 0))
     data.close()
 
 
@@ -54,6 +56,38 @@ def test_delete_all(ue: UserEvents, single: bool) -> None:
     assert data.delete(ue.name()).value == 0
     assert data.delete(ue.name()).errno == "ENOENT"
     assert ue.tracefs.dynamic_events() == ""
+
+
+@case(
+    "multi_format.delete_many",
+    spec="trace_events_user.c:delete_user_event",
+    doc=DELETING,
+    needs=NEEDS,
+    tier="full",
+)
+def test_delete_many(ue: UserEvents) -> None:
+    """One call deletes all of 65 formats of a name."""
+    _left_behind(ue, (f" u8 f{number}" for number in range(65)), PERSIST | MULTI)
+    data = ue.open_data()
+    assert len(_tracepoints(ue)) == 65
+    assert data.delete(ue.name()).value == 0
+    assert ue.tracefs.dynamic_events() == ""
+
+
+@case(
+    "multi_format.truncate_busy",
+    spec="trace_events_user.c:user_event_is_busy",
+    doc=f"{DELETING}; says nothing of truncation",
+    needs=NEEDS,
+    isolation="global",
+    tier="full",
+)
+def test_truncate_busy(ue: UserEvents) -> None:
+    """While a format is in use, opening dynamic_events for truncation is EBUSY, deletes none."""
+    _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI)
+    ue.open_data().register(ue.name() + " u64 a", flags=MULTI)
+    assert ue.tracefs.command("u:new\n", os.O_WRONLY | os.O_TRUNC).errno == "EBUSY"
+    assert ue.tracefs.dynamic_events(whole=True) == "u:{0} u32 a\nu:{0} u64 a\n".format(ue.name())
 
 
 @case(
