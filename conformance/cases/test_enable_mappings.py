@@ -80,6 +80,39 @@ def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
     assert word.wait() == 16
 
 
+@case("enable.discarded_often", spec=FIX_UP, doc=STATUS, tier="full")
+def test_discarded_often(ue: UserEvents) -> None:
+    """However often a page is given up, the next change finds it anew: a dozen times."""
+    process = ue.process
+    page = process.map()
+    word = ue.open_data().register(ue.name(), bit=4, word=process.word_at(page)).word
+    for _ in range(12):
+        discard(process, page)
+        ue.tracefs.enable(ue.name())
+        assert word.wait() == 16
+        ue.tracefs.disable(ue.name())
+        assert word.value == 0
+
+
+@case(
+    "enable.discarded_behind_others",
+    spec="trace_events_user.c:user_event_enabler_update: each word has attempts of its own",
+    doc=STATUS,
+    tier="full",
+)
+def test_discarded_behind_others(ue: UserEvents) -> None:
+    """A word whose page was given up is found anew, however many words come before it."""
+    process, data = ue.process, ue.open_data()
+    page = process.map()
+    oldest = data.register(ue.name(), bit=4, word=process.word_at(page)).word
+    # The kernel updates the newest first, and makes ten attempts at the most.
+    others = [data.register(ue.name(), bit=bit, word=process.word()).word for bit in range(12)]
+    discard(process, page)
+    ue.tracefs.enable(ue.name())
+    assert [word.value for word in others] == [1 << bit for bit in range(12)]
+    assert oldest.wait() == 16
+
+
 @case("enable.discarded_then_unregistered", spec=UNREG, doc=ADDRESS, tier="full")
 def test_discarded_then_unregistered(ue: UserEvents) -> None:
     """A word whose page was given up can be unregistered: the page is found anew."""

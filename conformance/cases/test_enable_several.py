@@ -1,11 +1,22 @@
-"""Several enable words, bits and events: which of them change together."""
+"""Several enable words, bits and events, and many: which of them change together."""
 
 from __future__ import annotations
 
 from conformance.cases.declare import case
+from conformance.sut.data_file import DataFile, Word
 from conformance.sut.user_events import UserEvents
 
 UPDATE = "trace_events_user.c:user_event_enabler_update"
+MANY = 257
+
+
+def many_words(ue: UserEvents, data: DataFile) -> int:
+    """Register many words of one event, bit 3 of each; the address of the first."""
+    words = ue.process.map()
+    for number in range(MANY):
+        word = Word(ue.process, words + 4 * number)
+        assert data.register(ue.name(), bit=3, word=word).errno == ""
+    return words
 
 
 @case(
@@ -84,3 +95,43 @@ def test_two_sizes_one_address(ue: UserEvents) -> None:
     assert long.value == 0x800000000
     ue.tracefs.enable(ue.name("a"))
     assert long.value == 0x800000008
+
+
+# Many
+
+
+@case(
+    "enable.many_words",
+    spec=f"{UPDATE}; user_event_enabler_exists",
+    doc="Documentation/trace/user_events.rst@v6.12: enable_addr: the value to update",
+    tier="full",
+)
+def test_many_words(ue: UserEvents) -> None:
+    """One event may have 257 words: all of them are followed, and all of them are taken."""
+    data = ue.open_data()
+    words = many_words(ue, data)
+    ue.tracefs.enable(ue.name())
+    assert ue.process.load(words, 4 * MANY).data == b"\x08\0\0\0" * MANY
+    for number in (0, MANY - 1):
+        word = Word(ue.process, words + 4 * number)
+        assert data.register(ue.name("other"), bit=3, word=word).errno == "EADDRINUSE"
+    ue.tracefs.disable(ue.name())
+    assert ue.process.load(words, 4 * MANY).data == bytes(4 * MANY)
+
+
+@case(
+    "enable.fork_of_many_words",
+    spec="trace_events_user.c:user_event_mm_dup",
+    doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",
+    tier="full",
+)
+def test_fork_of_many_words(ue: UserEvents) -> None:
+    """A child gets all of its parent's 257 words."""
+    words = many_words(ue, ue.open_data())
+    child = ue.fork(ue.process)
+    # With a page of its own on either side updates are immediate.
+    ue.process.store(words, bytes(4))
+    child.store(words, bytes(4))
+    ue.tracefs.enable(ue.name())
+    assert ue.process.load(words, 4 * MANY).data == b"\x08\0\0\0" * MANY
+    assert child.load(words, 4 * MANY).data == b"\x08\0\0\0" * MANY

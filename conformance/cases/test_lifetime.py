@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.cases.declare import case, variants
 from conformance.cases.passing import passing_event
+from conformance.cases.registering import lasting
 from conformance.sut.data_file import Word
 from conformance.sut.user_events import UserEvents
 
@@ -316,6 +317,27 @@ def test_many_references(ue: UserEvents) -> None:
         word = Word(ue.process, words + 4 * number)
         assert data.register(ue.name(), word=word).errno == ""
         assert data.delete(ue.name()).errno == "EBUSY"
+
+
+@case(
+    "lifetime.many_events",
+    spec="trace_events_user.c:user_events_release",
+    doc=f"{DOC}: not while anybody refers to it",
+    needs=("lasting_events",),
+    tier="full",
+)
+def test_many_events(ue: UserEvents) -> None:
+    """A descriptor that is closed lets go of each of its 257 events."""
+    data = ue.open_data()
+    # A word that is refused holds nothing.
+    nowhere = Word(ue.process, 0)
+    for number in range(257):
+        event = data.register(ue.name(f"n{number}"), word=nowhere, flags=lasting(ue))
+        assert event.errno == "ENOMEM"
+    data.close()
+    other = ue.open_data()
+    for number in range(257):
+        assert other.delete(ue.name(f"n{number}")).errno == ""
 
 
 @case(
