@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conformance.abi.profiles import Profile
-from conformance.model import patterns
+from conformance.model import patterns, processor_sets
 from conformance.model.definition import SPACES, Field
 from conformance.model.errors import Errno, NotModelled
 
@@ -77,11 +77,14 @@ class FilterError(Errno):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One comparison with a number or a text; of no field where it is with the task's name."""
+    """One comparison; of no field where it is with the task's name.
+
+    ``constant`` is a number, a text or a set of processors.
+    """
 
     field: Field | None
     operator: str
-    constant: int | bytes
+    constant: int | bytes | frozenset[int]
 
     def passes(self, record: bytes) -> bool:
         """Whether a record passes."""
@@ -96,6 +99,9 @@ class Term:
         if self.field.size not in INTEGER_SIZES:
             # select_comparison_fn() finds nothing to compare with.
             return False
+        if isinstance(self.constant, frozenset):
+            value = _value(self.field, record) % (1 << 8 * self.field.size)
+            return processor_sets.passes(self.operator, value, self.field.size, self.constant)
         # The constant is cut off to the size of the field.
         raw = (self.constant % (1 << 64)).to_bytes(8, "little")[: self.field.size]
         constant = int.from_bytes(raw, "little", signed=self.field.signed)
@@ -294,8 +300,9 @@ class _Parser:
             raise self._error("Invalid operator")
         self._at += len(operator)
         self._skip_spaces()
-        if self._text.startswith("CPUS", self._at):
-            raise NotModelled("a filter on a set of processors")
+        has_sets = self._profile.release.series >= processor_sets.SINCE
+        if has_sets and self._text.startswith(processor_sets.WORD, self._at):
+            return Term(field, operator, self._processors(field, operator))
         if self._peek() in ("'", '"'):
             text = self._string(field, operator)
             if field is None and text != _NOBODY:
@@ -333,6 +340,21 @@ class _Parser:
     def _holds_text(self, field: Field) -> bool:
         # Before 6.4 no field of a user event was known to be a string.
         return is_string(field) and self._profile.has("remote_enable")
+
+    def _processors(self, field: Field | None, operator: str) -> frozenset[int]:
+        if field is None or self._holds_text(field) or operator not in processor_sets.OPERATORS:
+            raise self._error("Illegal operation for field type")
+        self._at += len(processor_sets.WORD) + 1
+        if self._text[self._at - 1 : self._at] != "{":
+            raise self._error("Missing '{'")
+        end = self._text.find("}", self._at)
+        if end < 0:
+            raise self._error("Missing '}'", len(self._text))
+        found = processor_sets.parse(self._text[self._at : end]) if end > self._at else None
+        if found is None:
+            raise self._error("Invalid cpulist", end)
+        self._at = end + 1
+        return found
 
     def _number(self, field: Field | None, operator: str) -> int:
         start = self._at
