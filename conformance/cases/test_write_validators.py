@@ -125,6 +125,33 @@ def test_location_bits(ue: UserEvents, field: str, offset: int) -> None:
 
 
 @case(
+    "write.location_wraps",
+    spec=f"{VALIDATE}: offset and size are 32 bits wide",
+    doc=DOC,
+    needs=(CHECKED,),
+    profiles="5.18..",
+    tier="full",
+)
+@variants(
+    "field",
+    {
+        "data_loc.text": " __data_loc char[] m",
+        "data_loc.bytes": " __data_loc u8[] m",
+        "rel_loc.text": " __rel_loc char[] m",
+        "rel_loc.bytes": " __rel_loc u8[] m",
+    },
+)
+def test_location_wraps(ue: UserEvents, field: str) -> None:
+    """Offset and length are added up without wrapping at 64 KiB: what ends there is EFAULT."""
+    data = ue.open_data()
+    data.register(ue.name() + field)
+    ue.tracefs.enable(ue.name())
+    for offset, length in ((0xFFFF, 1), (0xFFFC, 8), (0x8000, 0x8000), (0xFFF8, 0x10)):
+        assert data.write_event(0, located(offset, length) + bytes(8)).errno == "EFAULT"
+    assert ue.tracefs.records() == []
+
+
+@case(
     "write.bounds_are_those_of_the_write",
     spec=VALIDATE,
     doc=NO_DOC,
