@@ -6,6 +6,8 @@ buffers in which an event that is gone was ever enabled; other ways to go do not
 
 from __future__ import annotations
 
+import os
+
 from conformance.cases.declare import case, variants
 from conformance.sut.data_file import DataFile
 from conformance.sut.user_events import UserEvents
@@ -201,3 +203,70 @@ def test_removed_and_made_anew(
     assert ue.tracefs.bodies() == [ue.dated("ids_reused", since=shown, before="Unknown type N")]
     ue.tracefs.clear_trace()
     ue.tracefs.command(f"-:{ue.name(stem)} {fields}\n")
+
+
+@case(
+    "trace.removed_by_truncation",
+    spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus",
+    doc=DOC,
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_removed_by_truncation(ue: UserEvents) -> None:
+    """Opening dynamic_events for truncation empties the buffer of what went with it."""
+    known(ue)
+    recorded(ue, ue.name(), b"\1\0")
+    assert ue.tracefs.bodies() == [ue.line("a=0x1 (1)", dump="01 00")]
+    flags = os.O_WRONLY | os.O_TRUNC
+    assert ue.tracefs.command("u:new\n", flags, eventually=True).value == 6
+    assert ue.tracefs.bodies() == []
+    ue.tracefs.command("-:new\n")
+
+
+@case(
+    "trace.removed_then_truncation",
+    spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus",
+    doc=DOC,
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_removed_then_truncation(ue: UserEvents) -> None:
+    """After a removal by ioctl truncation empties the buffer, be it in vain: EBUSY."""
+    known(ue)
+    data = recorded(ue, ue.name(), b"\1\0")
+    assert data.delete(ue.name(), eventually=True).value == 0
+    assert ue.tracefs.bodies() == ["Unknown type N"]
+    data.register("busy")
+    assert ue.tracefs.command("u:new\n", os.O_WRONLY | os.O_TRUNC).errno == "EBUSY"
+    assert ue.tracefs.bodies() == []
+
+
+@case(
+    "trace.removed_after_trigger",
+    spec=f"{REMOVE}: EVENT_FILE_FL_WAS_ENABLED; {RESET}",
+    doc=DOC,
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_removed_after_trigger(ue: UserEvents) -> None:
+    """An event that a trigger was first to listen to empties the buffer when it is deleted."""
+    known(ue)
+    data = ue.open_data()
+    data.register(ue.name("other") + " u16 a")
+    ue.tracefs.enable(ue.name("other"))
+    assert data.write_event(0, b"\2\0").value == 6
+    ue.tracefs.command(f"u:{ue.name()} u16 a\n")
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.trigger("traceon").errno == ""
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.disable(ue.name())
+    assert directory.trigger("!traceon").errno == ""
+    assert ue.tracefs.bodies() == [ue.line("a=0x2 (2)", name="other", dump="02 00")]
+    assert ue.tracefs.command(f"-:{ue.name()} u16 a\n").errno == ""
+    assert ue.tracefs.bodies() == []
