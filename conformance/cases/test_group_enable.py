@@ -247,3 +247,34 @@ def test_holds_events(ue: UserEvents) -> None:
     assert ue.tracefs.write(ue.tracefs.path(GROUP), "0").errno == ""
     assert data.delete("a").value == 0
     assert data.delete("b").value == 0
+
+
+@case(
+    "group_enable.with_a_trigger",
+    spec=f"{READ}: EVENT_FILE_FL_ENABLED",
+    doc=f"{DOC}; of triggers it says nothing",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants("where", {"top": "top", "instance": "instance"})
+def test_with_a_trigger(ue: UserEvents, where: str) -> None:
+    """An event that only a trigger listens to counts as enabled, though its own file shows 0*."""
+    instance = made(ue)
+    files = ue.tracefs if where == "top" else instance
+    data = ue.open_data()
+    data.register("a u16 x")
+    data.register("b u16 x")
+    directory = files.directory("a")
+    assert directory.trigger("traceon").errno == ""
+    assert files.read(files.path(GROUP)).text == "X\n"
+    assert files.directory("b").trigger("traceon").errno == ""
+    assert files.read(files.path(GROUP)).text == "1\n"
+    assert files.write(files.path(GROUP), "0").value == 1
+    assert files.read(files.path(GROUP)).text == "1\n"
+    assert directory.enabled == "0*\n"
+    directory.trigger("!traceon")
+    assert files.read(files.path(GROUP)).text == "X\n"
+    files.directory("b").trigger("!traceon")
+    assert files.read(files.path(GROUP)).text == "0\n"
+    instance.remove()

@@ -306,3 +306,80 @@ def test_deleted_event(ue: UserEvents) -> None:
     assert instance.write(instance.path("set_event"), text).errno == ""
     assert instance.read(instance.path("set_event")).text == f"{text}\n"
     instance.remove()
+
+
+@case(
+    "set_event.word_length",
+    spec="trace_events.c:EVENT_BUF_SIZE; trace.c:trace_get_user",
+    doc=f"{DOC}: SYSTEM:NAME enables an event; says nothing of lengths",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "pattern, length, errno",
+    {
+        "longest": ("user_events:{}", 127, ""),
+        "longest-newline": ("user_events:{}\n", 127, ""),
+        "too-long": ("user_events:{}", 128, "EINVAL"),
+        "too-long-newline": ("user_events:{}\n", 128, "EINVAL"),
+        "name": ("{}", 127, ""),
+    },
+)
+def test_word_length(ue: UserEvents, pattern: str, length: int, errno: str) -> None:
+    """Up to 127 characters are the name of an event; one with more cannot be enabled: EINVAL."""
+    name = "n" * (length - len(pattern.removesuffix("\n").format("")))
+    event = ue.open_data().register(f"{name} u16 x")
+    path = ue.tracefs.path("set_event")
+    assert ue.tracefs.write(path, pattern.format(name)).errno == errno
+    assert ue.tracefs.read(path).text == ("" if errno else f"user_events:{name}\n")
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == (0 if errno else 1)
+    ue.tracefs.disable(name)
+
+
+@case(
+    "set_event.with_a_trigger",
+    spec="trace_events.c:s_next: EVENT_FILE_FL_ENABLED",
+    doc=f"{DOC}: reading shows what is enabled; of triggers it says nothing",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_with_a_trigger(ue: UserEvents) -> None:
+    """An event that only a trigger listens to is shown, and cannot be disabled by name."""
+    ue.open_data().register(ue.name() + " u16 x")
+    path = ue.tracefs.path("set_event")
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.trigger("traceon").errno == ""
+    assert ue.tracefs.read(path).text == f"user_events:{ue.name()}\n"
+    assert ue.tracefs.write(path, f"!user_events:{ue.name()}").errno == ""
+    assert directory.enabled == "0*\n"
+    assert ue.tracefs.read(path).text == f"user_events:{ue.name()}\n"
+    directory.trigger("!traceon")
+    assert ue.tracefs.read(path).text == ""
+
+
+@case(
+    "set_event.one_name_in_two_systems",
+    spec=MATCH,
+    doc=f"{DOC}: a star, or no system, means all of them",
+    needs=("multi_format",),
+    isolation="global",
+    tier="full",
+)
+@variants("pattern", {"star": "*:{}", "nothing": ":{}", "name": "{}", "negated": "!*:{}"})
+def test_one_name_in_two_systems(ue: UserEvents, pattern: str) -> None:
+    """All events of a name are enabled or disabled, the one of each system."""
+    instance = made(ue)
+    data = ue.open_data()
+    first = data.register(ue.name() + " u16 x", flags=2)
+    name = ue.tracefs.status().partition("\n")[0]
+    second = data.register(f"{name} u32 x")
+    path = instance.path("set_event")
+    if pattern[0] == "!":
+        assert instance.write(path, f"*:{name}").errno == ""
+    assert instance.write(path, pattern.format(name)).errno == ""
+    told = (0, 0) if pattern[0] == "!" else (1, 1)
+    assert (first.word.value, second.word.value) == told
+    instance.remove()

@@ -31,6 +31,8 @@ _PIDS = f"{_TRACEFS}/set_event_pid"
 _NO_PIDS = f"{_TRACEFS}/set_event_notrace_pid"
 # Process 1 of the system, which is no program's.
 _INIT = "1"
+# EVENT_BUF_SIZE
+_LONGEST_WORD = 127
 _SYSTEMS = (grammar.SYSTEM, grammar.MULTI_SYSTEM)
 _ENABLE = re.compile(rf"{_TRACEFS}/events/(?:({'|'.join(_SYSTEMS)})/)?enable")
 _NUMBER = re.compile(r"\+?\d\w*")
@@ -171,6 +173,8 @@ def _set_event(world: World, name: str, text: str) -> int:
     word, consumed = _first_word(text)
     if not word:
         return consumed
+    if len(word) > _LONGEST_WORD:
+        raise Errno("EINVAL")
     pattern = word.removeprefix("!")
     found = [event for event in world.table.events if _fits(event, pattern)]
     if not found:
