@@ -5,7 +5,8 @@ from __future__ import annotations
 from conformance.cases.declare import case, variants
 from conformance.cases.eprobe import add, disable, enable, remove
 from conformance.cases.hooks import registered
-from conformance.sut.tracefs import MULTI_SYSTEM
+from conformance.cases.instances import made
+from conformance.sut.tracefs import KPROBES, MULTI_SYSTEM, TRACING_ON
 from conformance.sut.user_events import UserEvents
 
 DOC = "Documentation/trace/eprobetrace.rst@v6.12"
@@ -290,3 +291,97 @@ def test_unknown_field(ue: UserEvents) -> None:
     assert add(ue, "b=$b").errno == "EINVAL"
     assert enable(ue).errno == "ENOENT"
     assert ue.tracefs.directory(ue.name()).enabled == "0\n"
+
+
+@case(
+    "eprobe.removed_by_its_event",
+    spec="trace_eprobe.c:eprobe_dyn_event_match",
+    doc=f"{DOC}: -:[GRP/]ENAME; says nothing of what may follow",
+    profiles="6.2..",
+    isolation="global",
+    facilities=EPROBES,
+    tier="full",
+)
+@variants(
+    "text, errno",
+    {
+        "slash": ("user_events/{}", ""),
+        "dot": ("user_events.{}", ""),
+        "argument": ("user_events/{} a=$a", ""),
+        "all-arguments": ("user_events.{} a=$a b=$b", ""),
+        "other-event": ("user_events/{}x", "ENOENT"),
+        "part-of-system": ("user_event/{}", "ENOENT"),
+        "longer-system": ("user_eventsx/{}", "ENOENT"),
+        "no-event": ("user_events/", "ENOENT"),
+        "no-separator": ("user_events", "ENOENT"),
+        "other-argument": ("user_events/{} b=$b", "ENOENT"),
+        "more-arguments": ("user_events/{} a=$a b=$b c=$c", "ENOENT"),
+    },
+)
+def test_removed_by_its_event(ue: UserEvents, text: str, errno: str) -> None:
+    """Who removes a probe may say what it is on, and its arguments from the first one on."""
+    ue.open_data().register(ue.name() + " u8 a; u8 b")
+    assert add(ue, "a=$a b=$b").errno == ""
+    command = f"-:uevt/{ue.name('p')} {text.format(ue.name())}\n"
+    assert ue.tracefs.command(command).errno == errno
+    assert enable(ue).errno == ("" if errno else "ENOENT")
+    if errno:
+        disable(ue)
+        assert remove(ue).errno == ""
+
+
+@case(
+    "eprobe.in_an_instance",
+    spec=f"{ENABLE}: find_event_file",
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
+    profiles="6.12..",
+    isolation="global",
+    facilities=EPROBES,
+    tier="full",
+)
+def test_in_an_instance(ue: UserEvents) -> None:
+    """A probe enabled in an instance listens there, records there, and leaves the top alone."""
+    instance = made(ue)
+    data = ue.open_data()
+    event = data.register(ue.name() + " u8 a")
+    assert add(ue, "a=$a:u8").errno == ""
+    assert instance.enable(ue.name("p"), system=KPROBES).errno == ""
+    assert instance.directory(ue.name()).enabled == "0*\n"
+    assert ue.tracefs.directory(ue.name()).enabled == "0\n"
+    assert event.word.value == 1
+    assert data.write_event(0, b"\7").value == 5
+    line = f"{ue.name('p')}: (user_events.{ue.name()}) a=7"
+    assert instance.records() == [line]
+    assert ue.tracefs.records() == []
+    assert remove(ue).errno == "EBUSY"
+    assert instance.disable(ue.name("p"), system=KPROBES).errno == ""
+    assert instance.directory(ue.name()).enabled == "0\n"
+    assert event.word.value == 0
+    instance.remove()
+    assert remove(ue).errno == ""
+
+
+@case(
+    "eprobe.looks_no_more",
+    spec="trace_eprobe.c:disable_eprobe: update_cond_flag",
+    doc="Documentation/trace/events.rst@v6.12: Event triggers: silent about record and trigger",
+    isolation="global",
+    facilities=EPROBES,
+    tier="full",
+)
+def test_looks_no_more(ue: UserEvents) -> None:
+    """While a probe looks at records traceon comes too late for its own, and without it not."""
+    data, directory = registered(ue, " u8 a")
+    add(ue, "a=$a:u8")
+    ue.tracefs.enable(ue.name())
+    directory.trigger("traceon")
+    assert enable(ue).errno == ""
+    ue.tracefs.write(TRACING_ON, "0\n")
+    assert data.write_event(0, b"\1").value == 5
+    assert ue.tracefs.records(ue.name()) == []
+    assert disable(ue).errno == ""
+    ue.tracefs.write(TRACING_ON, "0\n")
+    assert data.write_event(0, b"\2").value == 5
+    assert ue.tracefs.records(ue.name()) == [f"{ue.name()}: a=(2)"]
+    directory.trigger("!traceon")
+    remove(ue)

@@ -108,7 +108,7 @@ def _delete(
 ) -> None:
     """All events that match, up to the first that cannot go."""
     if system == kprobes.GROUP:
-        eprobes.delete(world, name)
+        eprobes.delete(world, name, tokens)
         return
     if system == synthetic.GROUP:
         synthetic.delete(world, name)

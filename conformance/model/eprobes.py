@@ -71,7 +71,10 @@ def _string(field: Field, record: bytes) -> bytes:
 
 @dataclass(slots=True, eq=False)
 class Eprobe:
-    """A probe.  ``source`` is the serial of its event, ``after`` of the first event younger."""
+    """A probe.  ``source`` is the serial of its event, ``after`` of the first event younger.
+
+    ``enabled`` is the instance in which it is, None for none.
+    """
 
     name: str
     source: int
@@ -79,7 +82,7 @@ class Eprobe:
     arguments: tuple[Argument, ...]
     filter: Filter | None
     after: int
-    enabled: bool = False
+    enabled: str | None = None
 
     @property
     def definition(self) -> str:
@@ -90,7 +93,8 @@ class Eprobe:
     def hit(self, world: World, record: bytes) -> None:
         """__eprobe_trace_func()"""
         shown = "".join(f" {each.shown(record, world.profile)}" for each in self.arguments)
-        world.top.record_text(f"{self.name}: ({self.source_name}){shown}\n")
+        assert self.enabled is not None
+        world.instances[self.enabled].record_text(f"{self.name}: ({self.source_name}){shown}\n")
 
 
 def find(world: World, name: str) -> Eprobe | None:
@@ -99,7 +103,10 @@ def find(world: World, name: str) -> Eprobe | None:
 
 
 def at(world: World, path: str) -> tuple[Eprobe, str] | None:
-    """The probe and the file of a path below events/, None for others.  Raises Errno."""
+    """The probe and the file of a path below events/ at the top, None for others.
+
+    Raises Errno.
+    """
     found = _FILE.fullmatch(path)
     if found is None or kprobes.find(world, found[1]) is not None:
         return None
@@ -143,26 +150,41 @@ def _argument(world: World, event: Event, name: str, text: str, field: str, kind
     return Argument(name, text, found, wanted)
 
 
-def switch(world: World, probe: Eprobe, *, on: bool) -> None:
-    """enable_eprobe(), disable_eprobe(): a trigger on the event, which `trigger` does not show."""
-    if probe.enabled == on:
+def switch(world: World, probe: Eprobe, instance: str, *, on: bool) -> None:
+    """enable_eprobe(), disable_eprobe(): a trigger on the event, which `trigger` does not show.
+
+    On the event as the instance has it.
+    """
+    if on == (probe.enabled == instance) or (not on and probe.enabled is None):
         return
-    event = world.event(probe.source)
+    if probe.enabled not in (None, instance):
+        raise NotModelled("a probe in two instances")
+    file = world.event(probe.source).file_in(instance)
     if on:
         trigger = triggers.Trigger("eprobe", filter=probe.filter, eprobe=probe)
-        triggers.add(world, event.file, trigger, last=True)
+        triggers.add(world, file, trigger, last=True)
     else:
-        found = next(each for each in event.file.triggers if each.eprobe is probe)
-        triggers.remove(world, event.file, found)
-    probe.enabled = on
+        found = next(each for each in file.triggers if each.eprobe is probe)
+        triggers.remove(world, file, found)
+    probe.enabled = instance if on else None
 
 
-def delete(world: World, name: str) -> None:
+def _matches(probe: Eprobe, tokens: list[str]) -> bool:
+    """eprobe_dyn_event_match(): the event it is on, and the first of its arguments."""
+    if not tokens:
+        return True
+    system, separator, name = re.sub("[/.]", " ", tokens[0], count=1).partition(" ")
+    arguments = [f"{each.name}={each.text}" for each in probe.arguments]
+    is_on_it = bool(separator) and f"{system}.{name}" == probe.source_name
+    return is_on_it and tokens[1:] == arguments[: len(tokens) - 1]
+
+
+def delete(world: World, name: str, tokens: list[str]) -> None:
     """eprobe_dyn_event_release().  Raises Errno."""
     probe = find(world, name)
-    if probe is None:
+    if probe is None or not _matches(probe, tokens):
         raise Errno("ENOENT")
-    if probe.enabled:
+    if probe.enabled is not None:
         raise Errno("EBUSY")
     world.eprobes.remove(probe)
     # The buffer is reset if it was ever enabled, of which nothing is kept here.

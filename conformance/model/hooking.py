@@ -82,9 +82,9 @@ def read(world: World, path: str) -> str | None:
     made = synthetic.at(world, path)
     if made is not None and made[1] == "enable":
         return "1\n" if made[2] in made[0].enabled else "0\n"
-    probe = eprobes.at(world, path)
+    probe = eprobes.at(world, local)
     if probe is not None and probe[1] == "enable":
-        return "1\n" if probe[0].enabled else "0\n"
+        return "1\n" if probe[0].enabled == instance else "0\n"
     return None
 
 
@@ -92,12 +92,13 @@ def write(world: World, path: str, text: str, flags: int) -> bool:
     """Write another file; False for one that is not of this module."""
     instance, local = instances.locate(world, path)
     system = _SYSTEM_FILTER.fullmatch(local)
-    probe = eprobes.at(world, path)
+    probe = eprobes.at(world, local)
     made = synthetic.at(world, path)
     if system is not None:
         event_state.set_system_filter(world, instance, system[1], text)
     elif probe is not None and probe[1] == "enable":
-        eprobes.switch(world, probe[0], on=definition.parse_unsigned(text, 10) != 0)
+        on = definition.parse_unsigned(text, 10) != 0
+        eprobes.switch(world, probe[0], instance, on=on)
     elif made is not None and made[1] == "enable":
         synthetic.switch(made[0], made[2], on=definition.parse_unsigned(text, 10) != 0)
     elif local == SNAPSHOT:
