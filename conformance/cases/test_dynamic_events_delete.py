@@ -169,6 +169,25 @@ def test_deleted_by_ioctl(ue: UserEvents) -> None:
 
 
 @case(
+    "dynamic_events.delete_slash",
+    spec="trace_dynevent.c:dyn_event_release: strchr",
+    doc=f"{DELETING}: dynamic_events deletes one specific format of an event",
+    needs=("lasting_events",),
+    profiles="5.18..",
+    tier="full",
+)
+def test_delete_slash(ue: UserEvents) -> None:
+    """The first slash is behind the system: further ones are part of the name."""
+    name = ue.name() + "/a/b"
+    assert ue.tracefs.command(f"u:{name} u32 a\n").errno == ""
+    assert ue.tracefs.command(f"-:{name} u32 a\n").errno == "ENOENT"
+    assert ue.tracefs.command(f"-:user_events/{ue.name()}/b u32 a\n").errno == "ENOENT"
+    assert ue.tracefs.dynamic_events() == f"u:{name} u32 a\n"
+    assert ue.tracefs.command(f"-:user_events/{name} u32 a\n").errno == ""
+    assert ue.tracefs.dynamic_events() == ""
+
+
+@case(
     "dynamic_events.truncate",
     spec="trace_dynevent.c:dyn_event_open, dyn_events_release_all",
     doc=f"{DELETING}: says nothing of truncation; `echo >` of a shell opens with it",

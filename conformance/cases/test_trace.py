@@ -181,6 +181,21 @@ def test_dynamic_bytes(ue: UserEvents, type_text: str, payload: bytes, text: str
     assert recorded(ue, f"{type_text} a", payload) == [f"{ue.name()}: a={text}"]
 
 
+@case("trace.long_values", spec=f"{PRINT}: print_array", doc=DOC, tier="full")
+@variants(
+    "type_text, payload, text",
+    {
+        "char_array": ("char[1024]", b"x" * 1024, "x" * 1024),
+        "data_loc": ("__data_loc char[]", b"\x0c\0\xb9\x0b" + b"y" * 3000 + b"\0", "y" * 3000),
+        "rel_loc": ("__rel_loc char[]", b"\0\0\xb9\x0b" + b"z" * 3000 + b"\0", "z" * 3000),
+        "bytes": ("__data_loc u8[]", b"\x0c\0\xe8\3" + b"\xab" * 1000, ",".join(["ab"] * 1000)),
+    },
+)
+def test_long_values(ue: UserEvents, type_text: str, payload: bytes, text: str) -> None:
+    """Long texts and long arrays are printed to their end."""
+    assert recorded(ue, f"{type_text} a", payload) == [f"{ue.name()}: a={text}"]
+
+
 @case("trace.cpumask", spec=f"{PRINT}: FILTER_CPUMASK has no text", doc=DOC, tier="full")
 def test_cpumask(ue: UserEvents) -> None:
     """A dynamic cpumask_t has no text: <INVALID-TYPE>."""
