@@ -105,6 +105,14 @@ def test_number(
         "spaces": ("  (  a  ==  1\t)  ", [(1, 0), (1, 1)]),
         "nested": ("((a == 0 || (b == 0)))", [(0, 0), (0, 1), (1, 0)]),
         "nothing": ("a == 1 && a == 0", []),
+        "six-or": (
+            "a == 2 || a == 3 || b == 2 || b == 3 || a == 4 || a == 1 && b == 0",
+            [(1, 0)],
+        ),
+        "six-and": (
+            "a != 2 && a != 3 && b != 2 && b != 3 && (a == 4 || a == 0) && !(b == 0)",
+            [(0, 1)],
+        ),
     },
 )
 def test_expression(ue: UserEvents, text: str, kept: list[tuple[int, int]]) -> None:

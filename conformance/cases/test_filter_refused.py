@@ -114,6 +114,64 @@ def test_refused_for_strings(ue: UserEvents, text: str, shown: str) -> None:
 
 
 @case(
+    "filter.refused_functions",
+    spec="trace_events_filter.c:parse_pred: .function",
+    doc="Documentation/trace/events.rst@v6.12: Event filtering: FIELD.function == FUNCTION, of "
+    "fields as long as a long",
+    profiles="6.6..",
+    tier="full",
+)
+@variants(
+    "text, shown",
+    {
+        "four-bytes": (
+            "a.function == no_such_function",
+            "               ^\nparse_error: Illegal operation for field type\n",
+        ),
+        # Eight characters are as good as an address.
+        "text": (
+            "s.function == no_such_function",
+            "                              ^\nparse_error: Function not found\n",
+        ),
+        "bits": (
+            "b.function & no_such_function",
+            "              ^\nparse_error: Invalid operator\n",
+        ),
+        "name": (
+            "b.function == no_such_function",
+            "                              ^\nparse_error: Function not found\n",
+        ),
+        "negated": (
+            "b.function != no_such_function && a == 1",
+            "                               ^\nparse_error: Function not found\n",
+        ),
+        # To the next blank, parentheses included.
+        "parenthesis": (
+            "(b.function == no_such_function)",
+            "                                ^\nparse_error: Function not found\n",
+        ),
+        "quoted": (
+            "b.function == 'vfs_read'",
+            "                        ^\nparse_error: Function not found\n",
+        ),
+        "address": (
+            "b.function == 0x1000",
+            "                    ^\nparse_error: Function not found\n",
+        ),
+        "no-number": (
+            "b.function == 12z",
+            "                 ^\nparse_error: Invalid value (did you forget quotes)?\n",
+        ),
+    },
+)
+def test_refused_functions(ue: UserEvents, text: str, shown: str) -> None:
+    """Only fields of eight bytes are compared with a function, which has to be there: EINVAL."""
+    _, directory = registered(ue, " u32 a; u64 b; char[8] s")
+    assert directory.set_filter(text).errno == "EINVAL"
+    assert directory.filter == f"{text}\n{shown}\n"
+
+
+@case(
     "filter.length",
     spec="trace_events.c:event_filter_write: cnt >= PAGE_SIZE",
     doc="Documentation/trace/events.rst@v6.12: Setting filters: one write, no limit told",

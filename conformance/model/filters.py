@@ -33,6 +33,12 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 INTEGER_SIZES = (1, 2, 4, 8)
 _LONGEST_NUMBER = 24
 _LONGEST_STRING = 256
+# Addresses of functions, which are as long as a long.
+_FUNCTION = ".function"
+_FUNCTIONS_SINCE = (6, 4)
+_ADDRESS = 8
+# Names and addresses that no kernel has a function at.
+_NO_FUNCTIONS = ("", "0", "1", "0x1000", "no_such_function", "no_such_function)", "'vfs_read'")
 _NUMBER = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0([0-7]*)|([1-9][0-9]*))")
 _COMMON = (
     Field("unsigned short", "common_type", 0, 2),
@@ -292,14 +298,18 @@ class _Parser:
             field = find_field(self._event, name)
             if field is None:
                 raise self._error("Field not found")
-        if self._text.startswith((".ustring", ".function"), self._at):
+        if self._text.startswith(".ustring", self._at):
             raise NotModelled("a filter on addresses")
+        is_function = self._has_functions() and self._text.startswith(_FUNCTION, self._at)
+        self._at += len(_FUNCTION) * is_function
         self._skip_spaces()
         operator = next((op for op in _OPERATORS if self._text.startswith(op, self._at)), "")
         if not operator:
             raise self._error("Invalid operator")
         self._at += len(operator)
         self._skip_spaces()
+        if is_function:
+            raise self._function(field, operator)
         has_sets = self._profile.release.series >= processor_sets.SINCE
         if has_sets and self._text.startswith(processor_sets.WORD, self._at):
             return Term(field, operator, self._processors(field, operator))
@@ -340,6 +350,32 @@ class _Parser:
     def _holds_text(self, field: Field) -> bool:
         # Before 6.4 no field of a user event was known to be a string.
         return is_string(field) and self._profile.has("remote_enable")
+
+    def _has_functions(self) -> bool:
+        return self._profile.release.series >= _FUNCTIONS_SINCE
+
+    def _function(self, field: Field | None, operator: str) -> FilterError:
+        """What is wrong with a filter on the function that an address is in.
+
+        Raises NotModelled for one that may be right.
+        """
+        if field is None or field.size != _ADDRESS:
+            return self._error("Illegal operation for field type")
+        if operator not in ("==", "!="):
+            return self._error("Invalid operator")
+        start, number = self._at, self._peek()[:1].isdigit()
+        while (
+            self._peek() and self._peek() not in SPACES and (self._peek().isalnum() or not number)
+        ):
+            self._at += 1
+        text = self._text[start : self._at]
+        if number and len(text) >= _LONGEST_NUMBER:
+            return self._error("Operand too long")
+        if number and number_in(text) is None:
+            return self._error("Invalid value (did you forget quotes)?")
+        if text not in _NO_FUNCTIONS:
+            raise NotModelled(f"the function {text}")
+        return self._error("Function not found")
 
     def _processors(self, field: Field | None, operator: str) -> frozenset[int]:
         if field is None or self._holds_text(field) or operator not in processor_sets.OPERATORS:
