@@ -230,6 +230,29 @@ def test_truncate_busy(ue: UserEvents, holder: str) -> None:
 
 
 @case(
+    "dynamic_events.truncate_one_reference",
+    spec="trace_events_user.c:user_event_is_busy, user_event_last_ref",
+    doc=f"{DELETING}: events in use cannot be deleted",
+    needs=("lasting_events", "auto_delete"),
+    isolation="global",
+    tier="full",
+)
+@variants("holder", {"word": "word", "descriptor": "descriptor"})
+def test_truncate_one_reference(ue: UserEvents, holder: str) -> None:
+    """An event that goes by itself is busy by its one reference: EBUSY before any is deleted."""
+    ue.tracefs.command("u:idle\n")
+    data = ue.open_data()
+    event = data.register("busy")
+    if holder == "word":
+        data.close()
+    else:
+        data.unregister(event.word)
+    assert ue.tracefs.command("u:new\n", os.O_WRONLY | os.O_TRUNC).errno == "EBUSY"
+    assert ue.tracefs.dynamic_events(whole=True) == "u:idle\nu:busy\n"
+    ue.tracefs.command("-:idle\n")
+
+
+@case(
     "dynamic_events.read_only_truncate",
     spec="trace_dynevent.c:dyn_event_open",
     doc=f"{DELETING}: says nothing of truncation",

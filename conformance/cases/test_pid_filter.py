@@ -61,6 +61,33 @@ def test_recorded(ue: UserEvents, file: str, recorded: str) -> None:
 
 
 @case(
+    "pid_filter.added",
+    spec=f"{WRITE}; trace_pid.c:trace_pid_write",
+    doc=f"{DOC}; written without truncation they are added",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants("file, kept", {"only": (ONLY, (0, 1)), "but": (BUT, (2,))})
+def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
+    """A process is added to those that are listed, who stay in the list."""
+    processes = [ue.process, ue.new_process(), ue.new_process()]
+    files = [process.open_data() for process in processes]
+    for data in files:
+        data.register(ue.name() + " u8 a")
+    ue.tracefs.enable(ue.name())
+    for process in processes[:2]:
+        listed(process, ue.tracefs, file)
+    for number, data in enumerate(files):
+        assert data.write_event(0, bytes([number])).value == 5
+    lines = [ue.line(f"a=({number})", dump=f"{number:02x}") for number in kept]
+    assert ue.tracefs.records() == lines
+    emptied(ue.tracefs, file)
+    assert files[0].write_event(0, b"\3").value == 5
+    assert ue.tracefs.records() == [*lines, ue.line("a=(3)", dump="03")]
+
+
+@case(
     "pid_filter.nobody_is_told",
     spec="trace_events_user.c:user_event_reg",
     doc="Documentation/trace/user_events.rst@v6.12: Status: the bit says whether a tool listens",
