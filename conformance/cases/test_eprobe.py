@@ -385,3 +385,24 @@ def test_looks_no_more(ue: UserEvents) -> None:
     assert ue.tracefs.records(ue.name()) == [f"{ue.name()}: a=(2)"]
     directory.trigger("!traceon")
     remove(ue)
+
+
+@case(
+    "eprobe.other_system",
+    spec="trace_eprobe.c:find_and_get_event",
+    doc=f"{DOC}: SYSTEM.EVENT",
+    profiles=EVERY,
+    facilities=EPROBES,
+    tier="full",
+)
+@variants(
+    "system",
+    {"shorter": "user_event", "longer": "user_events_", "multi": MULTI_SYSTEM, "other": "sched"},
+)
+def test_other_system(ue: UserEvents, system: str) -> None:
+    """A probe names the system of its event in full, else there is no such event: ENODEV."""
+    event = ue.open_data().register(ue.name() + " u8 a")
+    assert add(ue, "a=$a", system=system).errno == "ENODEV"
+    assert enable(ue).errno == "ENOENT"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0

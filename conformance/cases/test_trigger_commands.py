@@ -145,3 +145,33 @@ def test_truncated(ue: UserEvents) -> None:
     assert directory.triggers == "stacktrace:unlimited\ntraceon:unlimited\n"
     directory.trigger("!stacktrace")
     directory.trigger("!traceon")
+
+
+@case(
+    "trigger.two_targets",
+    spec="trace_events_trigger.c:event_enable_register_trigger, event_enable_unregister_trigger",
+    doc=f"{DOC}: one trigger of a kind for each event that it enables or disables",
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
+@variants("removed, kept", {"older": (0, 1), "newer": (1, 0)})
+def test_two_targets(ue: UserEvents, removed: int, kept: int) -> None:
+    """An event has a trigger for each event it enables, and each is removed by itself."""
+    ue.open_data().register(ue.name() + " u8 a")
+    directory = ue.tracefs.directory(ue.name())
+    targets = ("signal:signal_generate", "task:task_newtask")
+    for target in targets:
+        assert directory.trigger(f"enable_event:{target}").errno == ""
+    assert directory.triggers == (
+        "enable_event:task:task_newtask:unlimited\nenable_event:signal:signal_generate:unlimited\n"
+    )
+    assert directory.trigger(f"!enable_event:{targets[removed]}").errno == ""
+    assert directory.triggers == f"enable_event:{targets[kept]}:unlimited\n"
+    shown = []
+    for target in targets:
+        system, name = target.split(":")
+        shown.append(ue.tracefs.enabled(name, system=system).text)
+    assert (shown[removed], shown[kept]) == ("0\n", "0*\n")
+    assert directory.trigger(f"!disable_event:{targets[kept]}").errno == ""
+    assert directory.enabled == "0\n"
