@@ -146,7 +146,7 @@ def test_location_wraps(ue: UserEvents, field: str) -> None:
     data = ue.open_data()
     data.register(ue.name() + field)
     ue.tracefs.enable(ue.name())
-    for offset, length in ((0xFFFF, 1), (0xFFFC, 8), (0x8000, 0x8000), (0xFFF8, 0x10)):
+    for offset, length in ((0xFFFF, 1), (0xFFFC, 8), (0x8000, 0x8000), (0x7FFF, 0x8001)):
         assert data.write_event(0, located(offset, length) + bytes(8)).errno == "EFAULT"
     assert ue.tracefs.records() == []
 
