@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from conformance.abi import grammar
 from conformance.abi.profiles import Profile
 from conformance.model.errors import Errno, RawReturn
+from conformance.model.numbers import parse_unsigned
 
 # lib/ctype.c: isspace() of the kernel, which includes the no-break space of latin-1.
 SPACES = "\t\n\v\f\r \xa0"
@@ -196,33 +197,6 @@ def _array_size(type_: str) -> int:
     if size > grammar.MAX_FIELD_ARRAY_SIZE:
         raise Errno("EINVAL")
     return size
-
-
-def parse_unsigned(text: str, base: int) -> int:
-    """kstrtouint(): 32 bits, optional ``+``, one trailing newline; base 0 guesses.
-
-    Raises Errno("EINVAL") for anything else, out of range included (the caller of
-    user_events turns every failure into EINVAL).
-    """
-    digits = text.removeprefix("+").removesuffix("\n")
-    if base == 0:
-        base, digits = _radix(digits)
-    allowed = "0123456789abcdef"[:base]
-    if not digits or any(digit not in allowed for digit in digits.lower()):
-        raise Errno("EINVAL")
-    value = int(digits, base)
-    if value >= _U32:
-        raise Errno("EINVAL")
-    return value
-
-
-def _radix(digits: str) -> tuple[int, str]:
-    """_parse_integer_fixup_radix() for base 0."""
-    if digits[:1] != "0":
-        return 10, digits
-    if digits[1:2].lower() == "x" and digits[2:3].lower() in list("0123456789abcdef"):
-        return 16, digits[2:]
-    return 8, digits
 
 
 def print_format(fields: tuple[Field, ...], profile: Profile) -> str:

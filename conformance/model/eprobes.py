@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conformance.abi.profiles import Profile
-from conformance.model import filters, kprobes, triggers
+from conformance.model import filter_parser, filters, kprobes, triggers
 from conformance.model.definition import Field
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.filters import Filter
@@ -131,7 +131,7 @@ def create(world: World, command: str) -> None:
     except Errno:
         raise Errno("ENODEV") from None
     parsed = tuple(_argument(world, event, *each) for each in _ARGUMENT.findall(arguments))
-    wanted = filters.parse(condition, event, world.profile) if condition else None
+    wanted = filter_parser.parse(condition, event, world.profile) if condition else None
     source = f"{system}.{event_name}"
     event.probes += 1
     world.eprobes.append(Eprobe(name, event.serial, source, parsed, wanted, world.table.created))

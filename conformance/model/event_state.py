@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from conformance.model import filters
+from conformance.model import filter_parser
 from conformance.model.definition import SPACES
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.filters import Filter, FilterError
+from conformance.model.filter_parser import FilterError
+from conformance.model.filters import Filter
 
 if TYPE_CHECKING:
     from conformance.model.events import Event
@@ -135,7 +136,7 @@ def set_system_filter(world: World, instance: str, system: str, text: str) -> No
             file.shown = _NO_FILTER
             continue
         try:
-            file.filter = filters.parse(text, event, world.profile)
+            file.filter = filter_parser.parse(text, event, world.profile)
             file.shown = text
         except FilterError:
             refused = FilterError("EINVAL", _NOT_IN_ALL)
@@ -165,7 +166,7 @@ def set_filter(world: World, event: Event, file: EventFile, text: str) -> None:
         file.shown = _NO_FILTER
         return
     try:
-        file.filter = filters.parse(text, event, world.profile)
+        file.filter = filter_parser.parse(text, event, world.profile)
     except FilterError as error:
         file.shown = error.shown(text)
         world.instances[file.instance].errors.append(error.logged(text))

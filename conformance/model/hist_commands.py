@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from conformance.model import filters, hist_actions, triggers
+from conformance.model import hist_actions, triggers
 from conformance.model.definition import SPACES
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.hist_parser import Parser
 from conformance.model.hist_values import HITCOUNT, Expression, Part, Reference
 from conformance.model.histograms import Histogram, Order
+from conformance.model.numbers import number_in
 
 if TYPE_CHECKING:
     from conformance.model.event_state import EventFile
@@ -152,7 +153,7 @@ def _parsed(parser: Parser, world: World, words: list[str], *, removes: bool) ->
 
 def _bits(text: str) -> int:
     """parse_map_size()"""
-    size = filters.number_in(text)
+    size = number_in(text)
     if size is None or size < 1 or (size - 1).bit_length() not in _BITS:
         raise Errno("EINVAL")
     return (size - 1).bit_length()

@@ -20,6 +20,7 @@ from conformance.model.hist_values import (
     Variable,
     calculate,
 )
+from conformance.model.numbers import number_in
 
 if TYPE_CHECKING:
     from conformance.model.event_state import EventFile
@@ -176,7 +177,7 @@ class Parser:
     def _atom(self, text: str, shown: tuple[str, ...]) -> Expression:
         """parse_atom()"""
         if text[:1].isdigit():
-            number = filters.number_in(text)
+            number = number_in(text)
             if number is None:
                 self.refuse("Expecting numeric literal", text)
             return Constant(number)
@@ -240,7 +241,7 @@ class Parser:
         buckets = 0
         if modifier.startswith(("buckets=", "bucket=")):
             given = modifier.partition("=")[2]
-            buckets = filters.number_in(given) or 0
+            buckets = number_in(given) or 0
             if buckets <= 0:
                 self.refuse("Invalid field modifier", given)
             modifier = ""

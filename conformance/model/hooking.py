@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from conformance.abi import grammar
 from conformance.model import (
-    definition,
     eprobes,
     event_state,
     histograms,
@@ -22,6 +21,7 @@ from conformance.model import (
 )
 from conformance.model import trigger_commands as commands
 from conformance.model.errors import NotModelled
+from conformance.model.numbers import parse_unsigned
 
 if TYPE_CHECKING:
     from conformance.model.event_state import EventFile
@@ -97,12 +97,12 @@ def write(world: World, path: str, text: str, flags: int) -> bool:
     if system is not None:
         event_state.set_system_filter(world, instance, system[1], text)
     elif probe is not None and probe[1] == "enable":
-        on = definition.parse_unsigned(text, 10) != 0
+        on = parse_unsigned(text, 10) != 0
         eprobes.switch(world, probe[0], instance, on=on)
     elif made is not None and made[1] == "enable":
-        synthetic.switch(made[0], made[2], on=definition.parse_unsigned(text, 10) != 0)
+        synthetic.switch(made[0], made[2], on=parse_unsigned(text, 10) != 0)
     elif local == SNAPSHOT:
-        _set_snapshot(world.instances[instance], definition.parse_unsigned(text, 10))
+        _set_snapshot(world.instances[instance], parse_unsigned(text, 10))
     else:
         # What is written to error_log means nothing; opening it did.
         return local == ERROR_LOG and bool(flags & os.O_TRUNC)

@@ -14,6 +14,7 @@ from conformance.abi import grammar
 from conformance.model import definition, event_state, instances, kernel_events
 from conformance.model.envelope import Answer
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.numbers import parse_unsigned
 from conformance.program import tracing
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def _list_processes(instance: Instance, local: str, text: str) -> int:
 
 def switch(text: str) -> bool:
     """event_enable_write(), system_enable_write(): 0 or 1.  Raises Errno("EINVAL")."""
-    value = definition.parse_unsigned(text, 10)
+    value = parse_unsigned(text, 10)
     if value not in (0, 1):
         raise Errno("EINVAL")
     return bool(value)

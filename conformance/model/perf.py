@@ -11,7 +11,7 @@ import os
 
 from conformance.abi import perf
 from conformance.abi.bpf_layouts import ProgramType
-from conformance.model import filters, memory
+from conformance.model import filter_parser, memory
 from conformance.model.bpf_programs import Program
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.kprobes import Kprobe
@@ -185,7 +185,7 @@ def _set_filter(world: World, process: Process, event: PerfEvent, address: int) 
     if event.filter is not None:
         raise Errno("EEXIST")
     source = world.event(event.source)
-    event.filter = filters.parse(text.decode("latin-1"), source, world.profile)
+    event.filter = filter_parser.parse(text.decode("latin-1"), source, world.profile)
 
 
 def read(event: PerfEvent, count: int) -> bytes:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from conformance.abi import grammar, rfc
 from conformance.abi.profiles import Profile
-from conformance.model import definition
 from conformance.model.definition import Field
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event, EventTable
+from conformance.model.numbers import parse_unsigned
 
 _U32 = 1 << 32
 # Longest name of a directory, in bytes (lookup_one_len), and names that no directory has.
@@ -66,10 +66,10 @@ def _numbers(columns: list[str]) -> tuple[int, int | None]:
     """
     if len(columns) <= rfc.SIZE_COLUMN:
         raise Errno("EINVAL")
-    size = definition.parse_unsigned(columns[rfc.SIZE_COLUMN], 10)
+    size = parse_unsigned(columns[rfc.SIZE_COLUMN], 10)
     if len(columns) <= rfc.OFFSET_COLUMN:
         return size, None
-    return size, definition.parse_unsigned(columns[rfc.OFFSET_COLUMN], 10)
+    return size, parse_unsigned(columns[rfc.OFFSET_COLUMN], 10)
 
 
 @dataclass(slots=True, eq=False)

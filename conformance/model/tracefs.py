@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from conformance.abi import grammar
 from conformance.abi.profiles import Generation
 from conformance.model import (
-    definition,
     dynamic_events,
     event_state,
     foreign_probe,
@@ -30,6 +29,7 @@ from conformance.model import (
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 from conformance.model.instances import TOP, Instance
+from conformance.model.numbers import parse_unsigned
 from conformance.model.places import CONFIDENTIALITY, LOCKDOWN, TRACEFS
 from conformance.model.process import Process
 from conformance.model.world import World
@@ -247,13 +247,13 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
         case _ if path == kprobes.KPROBE_EVENTS:
             kprobes.command(world, text)
         case _ if local == TRACING_ON:
-            instance.tracing_on = definition.parse_unsigned(text, 10) != 0
+            instance.tracing_on = parse_unsigned(text, 10) != 0
         case _ if local == PROCESSORS:
             instance.set_processors(text)
         case _ if path == MAXIMUM:
             settings.set_maximum(world, text)
         case _ if local == BUFFER_SIZE and name != TOP:
-            instance.resize(definition.parse_unsigned(text, 10))
+            instance.resize(parse_unsigned(text, 10))
         case _ if local == OVERWRITE and name != TOP:
             instance.overwrite = listening.switch(text)
         case _ if local == TRACE and flags & os.O_TRUNC:

@@ -5,12 +5,13 @@ Source: trace_events_trigger.c, functions named where a rule is applied.
 
 from __future__ import annotations
 
-from conformance.model import event_state, filters, hist_commands, triggers
+from conformance.model import event_state, hist_commands, triggers
 from conformance.model.definition import SPACES
 from conformance.model.errors import Errno
 from conformance.model.event_state import LONGEST_TEXT, EventFile
 from conformance.model.events import Event
 from conformance.model.kernel_events import KNOWN
+from conformance.model.numbers import number_in
 from conformance.model.world import World
 
 
@@ -89,7 +90,7 @@ def _aim(
 
 def _count(parameter: str) -> int:
     """event_trigger_parse_num(): kstrtoul() of what is in front of a colon."""
-    number = filters.number_in(parameter.partition(":")[0])
+    number = number_in(parameter.partition(":")[0])
     if number is None or number < 0:
         raise Errno("EINVAL")
     return number

@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conformance.model import filters
+from conformance.model import filter_parser
 from conformance.model.errors import Errno
 from conformance.model.event_state import EventFile, switch
-from conformance.model.filters import Filter, FilterError
+from conformance.model.filter_parser import FilterError
+from conformance.model.filters import Filter
 
 if TYPE_CHECKING:
     from conformance.model.eprobes import Eprobe
@@ -122,7 +123,7 @@ def condition_of(world: World, event: Event, file: EventFile, text: str) -> Filt
     if word != "if" or not rest:
         raise Errno("EINVAL")
     try:
-        return filters.parse(text[len(word) + 1 :], event, world.profile)
+        return filter_parser.parse(text[len(word) + 1 :], event, world.profile)
     except FilterError:
         # Some kernels tell it in `error_log`, others do not.
         world.instances[file.instance].errors_unknown = True

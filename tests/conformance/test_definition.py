@@ -8,11 +8,12 @@ from hypothesis import given
 from conformance.abi import grammar
 from conformance.abi.profiles import profile_for
 from conformance.model import definition
-from conformance.model.definition import Command, Field, parse_fields, parse_unsigned
+from conformance.model.definition import Command, Field, parse_fields
 from conformance.model.errors import Errno, RawReturn
 from conformance.model.events import EventTable
 from conformance.model.jhash import bucket, bucket_bits, jhash
 from conformance.model.machine import Model
+from conformance.model.numbers import parse_unsigned
 from conformance.program import operations as op
 from conformance.sut.executor import ModelExecutor
 from conformance.sut.lockstep import Lockstep

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.abi.profiles import profile_for
-from conformance.model import definition, filters
+from conformance.model import definition, filter_parser
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.events import Event
 
@@ -41,7 +41,7 @@ NEWER, OLDER = profile_for("6.12"), profile_for("6.1")
     ],
 )
 def test_a_filter_looks_at_its_field(text: str, passes: bool) -> None:
-    assert filters.parse(text, EVENT, NEWER).matches(RECORD) is passes
+    assert filter_parser.parse(text, EVENT, NEWER).matches(RECORD) is passes
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_filter_looks_at_its_field(text: str, passes: bool) -> None:
     ],
 )
 def test_a_filter_of_more_than_one_kind(text: str, passes: bool) -> None:
-    assert filters.parse(text, EVENT, NEWER).matches(RECORD) is passes
+    assert filter_parser.parse(text, EVENT, NEWER).matches(RECORD) is passes
 
 
 @pytest.mark.parametrize(
@@ -91,18 +91,18 @@ def test_a_filter_of_more_than_one_kind(text: str, passes: bool) -> None:
     ],
 )
 def test_a_filter_that_makes_no_sense_is_refused(text: str, errno: str, position: int) -> None:
-    with pytest.raises(filters.FilterError, match=errno) as found:
-        filters.parse(text, EVENT, NEWER)
+    with pytest.raises(filter_parser.FilterError, match=errno) as found:
+        filter_parser.parse(text, EVENT, NEWER)
     assert found.value.position == position
 
 
 @pytest.mark.parametrize("text", ["cpu == 1", "a == 1 &&", "a == CPUS{1}", 'comm == "bash"'])
 def test_what_no_case_needs_is_not_guessed(text: str) -> None:
     with pytest.raises(NotModelled):
-        filters.parse(text, EVENT, NEWER)
+        filter_parser.parse(text, EVENT, NEWER)
 
 
 @pytest.mark.parametrize("text", ['c == "hi"', 'r == "hi"', 'd == "hi"'])
 def test_before_6_4_nothing_is_a_string(text: str) -> None:
     with pytest.raises(Errno, match="EINVAL"):
-        filters.parse(text, EVENT, OLDER)
+        filter_parser.parse(text, EVENT, OLDER)

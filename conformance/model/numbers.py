@@ -1,0 +1,50 @@
+"""Numbers in the texts that the kernel is given."""
+
+from __future__ import annotations
+
+import re
+
+from conformance.model.errors import Errno
+
+_U32 = 1 << 32
+_NUMBER = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0([0-7]*)|([1-9][0-9]*))")
+
+
+def number_in(text: str) -> int | None:
+    """kstrtoll() with base 0: decimal, 0x hexadecimal or 0 octal; None for anything else."""
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    sign, hexadecimal, octal, decimal = found.groups()
+    if hexadecimal is not None:
+        value = int(hexadecimal, 16)
+    else:
+        value = int(decimal) if decimal is not None else int(octal or "0", 8)
+    return -value if sign == "-" else value
+
+
+def parse_unsigned(text: str, base: int) -> int:
+    """kstrtouint(): 32 bits, optional ``+``, one trailing newline; base 0 guesses.
+
+    Raises Errno("EINVAL") for anything else, out of range included (the caller of
+    user_events turns every failure into EINVAL).
+    """
+    digits = text.removeprefix("+").removesuffix("\n")
+    if base == 0:
+        base, digits = _radix(digits)
+    allowed = "0123456789abcdef"[:base]
+    if not digits or any(digit not in allowed for digit in digits.lower()):
+        raise Errno("EINVAL")
+    value = int(digits, base)
+    if value >= _U32:
+        raise Errno("EINVAL")
+    return value
+
+
+def _radix(digits: str) -> tuple[int, str]:
+    """_parse_integer_fixup_radix() for base 0."""
+    if digits[:1] != "0":
+        return 10, digits
+    if digits[1:2].lower() == "x" and digits[2:3].lower() in list("0123456789abcdef"):
+        return 16, digits[2:]
+    return 8, digits
