@@ -162,6 +162,7 @@ def test_shared_struct(ue: UserEvents) -> None:
     doc=FORMATS,
     needs=NEEDS,
     isolation="global",
+    tier="full",
 )
 def test_same_bucket(ue: UserEvents) -> None:
     """Names that share a bucket of the hash table have formats of their own, equal or not."""
