@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 
 from conformance.outcome import Blame, CaseResult, Mismatch, Report, Rerun, Which
-from conformance.report.text import folded, one_line, wrapped
+from conformance.report.text import folded, one_line, printable, wrapped
 
 # Enough for any ordinary case; a storm of thousands of operations is in results.json.
 _HEAD_LINES = 12
@@ -64,8 +64,10 @@ def _difference(mismatch: Mismatch) -> list[str]:
     place = f"step {mismatch.step}" if mismatch.step else "the case as a whole"
     lines = wrapped(f"{place}, {one_line(mismatch.field)}", indent=4, hanging=4)
     if "\n" not in mismatch.allowed.strip() and "\n" not in mismatch.observed.strip():
-        lines += wrapped(f"allowed   {one_line(mismatch.allowed)}", indent=6, hanging=10)
-        lines += wrapped(f"observed  {one_line(mismatch.observed)}", indent=6, hanging=10)
+        # As they are: what differs may be white space.
+        for label, said in ("allowed ", mismatch.allowed), ("observed", mismatch.observed):
+            shown = printable(said.strip("\n"))
+            lines += wrapped(f"{label}  {shown}", indent=6, hanging=10)
         return lines
     changes = difflib.unified_diff(
         mismatch.allowed.splitlines(), mismatch.observed.splitlines(), n=1, lineterm=""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from conformance.outcome import CaseResult, Evidence, Outcome, SkipReason
+from conformance.outcome import CaseResult, Evidence, Mismatch, Outcome, SkipReason
 from conformance.report.failure import render_failure
 from conformance.report.run.record import KernelFacts, RunRecord
 from conformance.report.run.verdict import verdict_line
@@ -130,6 +130,13 @@ def test_a_summary_keeps_to_its_columns_and_ends_with_the_verdict(record: RunRec
 )
 def test_the_last_line_is_the_verdict(record: RunRecord, line: str) -> None:
     assert lines(record)[-2] == line
+
+
+def test_answers_that_differ_in_white_space_look_different() -> None:
+    mismatch = Mismatch(3, "data", "a: 1\n", "a:  1\n")
+    told = render_failure(case("status.a", Outcome.FAIL, mismatches=(mismatch,)))
+    assert "      allowed   a: 1" in told
+    assert "      observed  a:  1" in told
 
 
 def test_a_kernel_that_breaks_everything_does_not_bury_its_summary() -> None:
