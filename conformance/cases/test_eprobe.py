@@ -17,6 +17,7 @@ DELETING = (
     "Documentation/trace/user_events.rst@v6.12: Deleting: only without references, be they of"
     " user space or of the kernel"
 )
+INSTANCES = "Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own"
 EVERY = "5.18.."
 EPROBES = ("eprobes",)
 
@@ -333,7 +334,7 @@ def test_removed_by_its_event(ue: UserEvents, text: str, errno: str) -> None:
 @case(
     "eprobe.in_an_instance",
     spec=f"{ENABLE}: find_event_file",
-    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
+    doc=INSTANCES,
     profiles="6.12..",
     isolation="global",
     facilities=EPROBES,
@@ -359,6 +360,58 @@ def test_in_an_instance(ue: UserEvents) -> None:
     assert event.word.value == 0
     instance.remove()
     assert remove(ue).errno == ""
+
+
+@case(
+    "eprobe.two_instances",
+    spec="trace_eprobe.c:enable_trace_eprobe",
+    doc=INSTANCES,
+    needs=("remote_enable",),
+    isolation="fatal",
+    facilities=EPROBES,
+    tier="full",
+)
+def test_two_instances(ue: UserEvents) -> None:
+    """A probe that is enabled in two instances records in both."""
+    instance = made(ue)
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    add(ue, "a=$a:u8")
+    instance.enable(ue.name("p"), system=KPROBES)
+    enable(ue)
+    data.write_event(0, b"\7")
+    line = f"{ue.name('p')}: (user_events.{ue.name()}) a=7"
+    assert instance.records() == [line]
+    assert ue.tracefs.records() == [line]
+    instance.disable(ue.name("p"), system=KPROBES)
+    disable(ue)
+    remove(ue)
+    instance.remove()
+
+
+@case(
+    "eprobe.off_in_two_instances",
+    spec="trace_eprobe.c:disable_trace_eprobe",
+    doc=INSTANCES,
+    needs=("remote_enable",),
+    isolation="fatal",
+    facilities=EPROBES,
+    tier="full",
+)
+def test_off_in_two_instances(ue: UserEvents) -> None:
+    """A probe that was enabled in two instances, and in neither any more, listens no longer."""
+    instance = made(ue)
+    event = ue.open_data().register(ue.name() + " u8 a")
+    add(ue, "a=$a:u8")
+    instance.enable(ue.name("p"), system=KPROBES)
+    enable(ue)
+    assert event.word.value == 1
+    instance.disable(ue.name("p"), system=KPROBES)
+    assert event.word.value == 1
+    disable(ue)
+    assert event.word.value == 0
+    remove(ue)
+    instance.remove()
 
 
 @case(

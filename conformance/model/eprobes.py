@@ -6,7 +6,7 @@ Source: trace_eprobe.c; trace_probe.c:traceprobe_parse_event_name, print_type fu
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conformance.abi.profiles import Profile
@@ -18,6 +18,7 @@ from conformance.model.kprobes import GROUP
 
 if TYPE_CHECKING:
     from conformance.model.events import Event
+    from conformance.model.instances import Instance
     from conformance.model.world import World
 
 _CREATE = re.compile(r"e:(\w+)/(\w+) (\w+)\.(\S+)((?: \w+=\$\w+(?::\w+)?)*)(?: if (.+))?")
@@ -73,7 +74,7 @@ def _string(field: Field, record: bytes) -> bytes:
 class Eprobe:
     """A probe.  ``source`` is the serial of its event, ``after`` of the first event younger.
 
-    ``enabled`` is the instance in which it is, None for none.
+    ``enabled`` are the instances in which it is.
     """
 
     name: str
@@ -82,7 +83,7 @@ class Eprobe:
     arguments: tuple[Argument, ...]
     filter: Filter | None
     after: int
-    enabled: str | None = None
+    enabled: set[str] = field(default_factory=set)
 
     @property
     def definition(self) -> str:
@@ -90,11 +91,10 @@ class Eprobe:
         arguments = "".join(f" {each.name}={each.text}" for each in self.arguments)
         return f"e:{GROUP}/{self.name} {self.source_name}{arguments}\n"
 
-    def hit(self, world: World, record: bytes) -> None:
+    def hit(self, world: World, instance: Instance, record: bytes) -> None:
         """__eprobe_trace_func()"""
         shown = "".join(f" {each.shown(record, world.profile)}" for each in self.arguments)
-        assert self.enabled is not None
-        world.instances[self.enabled].record_text(f"{self.name}: ({self.source_name}){shown}\n")
+        instance.record_text(f"{self.name}: ({self.source_name}){shown}\n")
 
 
 def find(world: World, name: str) -> Eprobe | None:
@@ -155,18 +155,17 @@ def switch(world: World, probe: Eprobe, instance: str, *, on: bool) -> None:
 
     On the event as the instance has it.
     """
-    if on == (probe.enabled == instance) or (not on and probe.enabled is None):
+    if on == (instance in probe.enabled):
         return
-    if probe.enabled not in (None, instance):
-        raise NotModelled("a probe in two instances")
     file = world.event(probe.source).file_in(instance)
     if on:
         trigger = triggers.Trigger("eprobe", filter=probe.filter, eprobe=probe)
         triggers.add(world, file, trigger, last=True)
+        probe.enabled.add(instance)
     else:
         found = next(each for each in file.triggers if each.eprobe is probe)
         triggers.remove(world, file, found)
-    probe.enabled = instance if on else None
+        probe.enabled.remove(instance)
 
 
 def _matches(probe: Eprobe, tokens: list[str]) -> bool:
@@ -184,7 +183,7 @@ def delete(world: World, name: str, tokens: list[str]) -> None:
     probe = find(world, name)
     if probe is None or not _matches(probe, tokens):
         raise Errno("ENOENT")
-    if probe.enabled is not None:
+    if probe.enabled:
         raise Errno("EBUSY")
     world.eprobes.remove(probe)
     # The buffer is reset if it was ever enabled, of which nothing is kept here.

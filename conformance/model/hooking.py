@@ -84,7 +84,7 @@ def read(world: World, path: str) -> str | None:
         return "1\n" if made[2] in made[0].enabled else "0\n"
     probe = eprobes.at(world, local)
     if probe is not None and probe[1] == "enable":
-        return "1\n" if probe[0].enabled == instance else "0\n"
+        return "1\n" if instance in probe[0].enabled else "0\n"
     return None
 
 

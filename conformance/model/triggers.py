@@ -159,7 +159,7 @@ def act(world: World, file: EventFile, trigger: Trigger, record: bytes | None) -
         case _:
             assert trigger.eprobe is not None
             assert record is not None
-            trigger.eprobe.hit(world, record)
+            trigger.eprobe.hit(world, instance, record)
 
 
 def _changes(instance: Instance, trigger: Trigger) -> bool:
