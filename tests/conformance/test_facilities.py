@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from errno import EFAULT, ENOENT, ENOSYS
@@ -34,6 +35,7 @@ PROFILES = [
 IMPLIED = {Facility.BPF_TRACING: {Facility.PERF, Facility.BPF}}
 BPF = 321
 IO_URING_SETUP = 425
+SEVERAL_PROCESSORS = re.compile(rb"CPUS\{0[-,]1\}")
 PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 
 
@@ -70,6 +72,10 @@ def used(program: Sequence[op.Operation]) -> Iterator[Facility]:
                 yield Facility.EPROBES
             case op.ReadFile(path=tracefs.SNAPSHOT) | op.WriteFile(path=tracefs.SNAPSHOT):
                 yield Facility.SNAPSHOT
+            case op.WriteFile(path=path, data=data) if path.endswith("/filter"):
+                # What the kernel makes of a set depends on how many processors there are.
+                if SEVERAL_PROCESSORS.search(data):
+                    yield Facility.SMP
             case op.WriteFile(path=path, data=data) if path.endswith("/trigger"):
                 # What takes something away is refused as well where it is not known.
                 for facility in (Facility.HIST, Facility.SNAPSHOT):

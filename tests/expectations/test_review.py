@@ -66,7 +66,7 @@ def test_a_switch_that_was_measured_counts() -> None:
 
 def test_check_is_content_with_what_the_suite_ships(capsys: pytest.CaptureFixture[str]) -> None:
     assert expectations("check") == 0
-    assert capsys.readouterr().out == "uevt: 2 expectations, 0 of no use\n"
+    assert capsys.readouterr().out == "uevt: 4 expectations, 0 of no use\n"
 
 
 @pytest.mark.parametrize(
