@@ -24,7 +24,7 @@ matrix: setup ## all cases on every default kernel that can be built here; a sum
 	@rm -rf results/matrix
 	@kernels=$$($(BIN)/uevt kernels list --buildable); \
 	$(BIN)/uevt run --tier full --out results/matrix $$(printf -- '--kernel %s ' $$kernels); code=$$?; \
-	$(BIN)/python -m conformance.report.run.summary $$(printf 'results/matrix/%s ' $$kernels) docs/results; \
+	$(BIN)/python -m conformance.results.summary $$(printf 'results/matrix/%s ' $$kernels) docs/results; \
 	exit $$code
 
 test: setup ## harness tests, model self-check and the run on Linux 6.12, in one pytest
@@ -48,11 +48,11 @@ distclean: clean ## remove .venv as well
 
 .PHONY: docs
 docs: setup ## write docs/abi.md anew from the switches and cases
-	@$(BIN)/python -m conformance.contract
+	@$(BIN)/python -m conformance.report.specification.abi_tables
 
 .PHONY: spec
 spec: setup ## the cases as the specification of user_events, on a page to be browsed
-	@$(BIN)/python -m conformance.specification build/specification.html
+	@$(BIN)/python -m conformance.report.specification.page build/specification.html
 
 .PHONY: coverage
 coverage: setup ## what the cases execute of user_events, beside upstream's selftests

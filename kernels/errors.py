@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kernels.config import LostOption
+    from kernels.kconfig import LostOption
 
 MIB = 1024 * 1024
 

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kernels import config, series
-from kernels.catalog import KernelEntry, load_catalog
+from host.progress import Progress, Step, silent
+from kernels import kconfig
+from kernels.catalog.entries import KernelEntry, load_catalog
+from kernels.catalog.flavours import Flavour, flavour
 from kernels.errors import BrokenFile, LostOptions
-from kernels.flavours import Flavour, flavour
-from kernels.progress import Progress, Step, silent
-from kernels.store import Store
-from kernels.trees import entry_of
+from kernels.patches import series
+from kernels.store.store import Store
+from kernels.trees.user_tree import entry_of
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 # Characters of what is added to a name.
@@ -57,7 +58,7 @@ class Request:
             base,
             patches=(*base.patches, *(patch for each in given for patch in each.patches)),
             # The user's word is the last one.
-            wanted=config.merge(("\n".join(base.wanted), *flavoured, *fragments)),
+            wanted=kconfig.merge(("\n".join(base.wanted), *flavoured, *fragments)),
             label=self._label(),
         )
         return _flavoured(entry, chosen) if chosen else entry
@@ -66,7 +67,7 @@ class Request:
         """Whose fault lost options are: without fragments of the user's they are all there."""
         if not self.configs:
             return error
-        asked = {path: config.values(_fragment(path)) for path in self.configs}
+        asked = {path: kconfig.values(_fragment(path)) for path in self.configs}
         named = {path: [each for each in error.lost if each.name in asked[path]] for path in asked}
         guilty = {path: lost for path, lost in named.items() if lost}
         if guilty:
@@ -118,9 +119,9 @@ def _fragment(path: Path) -> str:
     text = _text(path)
     if not text.isascii() and any("\udc80" <= each <= "\udcff" for each in text):
         raise BrokenFile(path, "it is not UTF-8", "save it as UTF-8")
-    if wrong := config.malformed(text):
+    if wrong := kconfig.malformed(text):
         raise BrokenFile(path, f"{wrong[0]!r} is no configuration line", "write CONFIG_X=y")
-    values = config.values(text)
+    values = kconfig.values(text)
     if not values:
         raise BrokenFile(path, "it sets no option", "write lines such as CONFIG_X=y")
     for name, value in values.items():

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from kernels.build import ensure
-from kernels.built import BuiltKernel
-from kernels.catalog import load_catalog
-from kernels.progress import StreamProgress
-from kernels.store import Store
+from host.progress import StreamProgress
+from kernels.build.build import ensure
+from kernels.catalog.entries import load_catalog
+from kernels.store.built_kernel import BuiltKernel
+from kernels.store.store import Store
 
 KERNEL = "6.12"
 WITHOUT_USER_EVENTS = "6.12-without-user-events"

@@ -9,10 +9,10 @@ import sys
 import time
 from pathlib import Path
 
-from kernels.store import Store
+from kernels.store.store import Store
 
 ROOT = Path(__file__).resolve().parents[1]
-UEVT = (sys.executable, "-c", "import sys; from conformance.cli import main; sys.exit(main())")
+UEVT = (sys.executable, "-c", "import sys; from conformance.cli.main import main; sys.exit(main())")
 # Every process of a run has it in its environment, whoever started it.
 TAG = "UEVT_DISTURBED"
 # What is killed by the kernel with its parent is gone within so many seconds.

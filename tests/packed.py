@@ -1,4 +1,4 @@
-"""The guest's half of what vm.packing packs: requests as lists again, and replies to them."""
+"""The guest's half of vm.agent.encoding: decode requests, encode replies."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from vm import packing, wire
+from vm import wire
+from vm.agent import encoding
 
 _NAMES = (
     *("sys", "peek", "poke", "put_fd", "take_fd", "slurp", "spill", "spill_pid", "number"),
     *("list", "status", "look", "kill", "spawn"),
 )
 _NUMBERS = {"look": "<3Q", "kill": "<QQ"}
-_LOOKS = {None: 1, packing.NOT_LOOKED_AT: 2, packing.GONE: 3}
+_LOOKS = {None: 1, encoding.NOT_LOOKED_AT: 2, encoding.GONE: 3}
 _NO_DATA = (1 << 32) - 1
 
 
@@ -45,7 +46,7 @@ def _other(body: bytes) -> list[Any]:
 
 def said(number: int, results: Sequence[dict[str, Any]]) -> bytes:
     """The payload of a reply: results are what Machine.call returns."""
-    parts = [struct.pack("<4sIQ", packing.REPLY, len(results), number)]
+    parts = [struct.pack("<4sIQ", encoding.REPLY, len(results), number)]
     for result in results:
         data = None if result["data"] is None else bytes.fromhex(result["data"])
         length = _NO_DATA if data is None else len(data)

@@ -9,12 +9,13 @@ from typing import IO
 
 import pytest
 
-from conformance import against, cli, run_command
-from conformance.outcome import Outcome
-from conformance.plugin.target import kernel_id
+from conformance.cli import main, run_against
+from conformance.cli import run as run_command
 from conformance.report.export.ktap_stream import KtapRuns
-from conformance.report.run.record import RunRecord
-from conformance.report.run.results import NAME, write_results
+from conformance.results.case_result import Outcome
+from conformance.results.results_json import NAME, write_results
+from conformance.results.run import RunRecord
+from conformance.session.target.target import kernel_id
 from kernels.errors import UserMistake
 from tests.report.export.ktap_reader import read_ktap
 from tests.report.samples import case, run
@@ -64,7 +65,7 @@ def options(tmp_path: Path, **others: object) -> Namespace:
 
 def test_both_are_run_and_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     session = FakeSession(GOOD, BAD, codes=(0, 1))
-    codes = against.judge(options(tmp_path), "6.12", session, tmp_path / "results")
+    codes = run_against.judge(options(tmp_path), "6.12", session, tmp_path / "results")
     assert session.calls == [
         ([], "6.12", str(tmp_path / "out/6.12")),
         ([str(DIFF)], "6.12", str(tmp_path / "out/6.12+git")),
@@ -88,32 +89,32 @@ def test_exit_codes(
     tmp_path: Path, base: RunRecord, new: RunRecord, code: int, expected: list[int]
 ) -> None:
     session = FakeSession(base, new, codes=(0, code))
-    assert against.judge(options(tmp_path), "6.12", session, tmp_path) == expected
+    assert run_against.judge(options(tmp_path), "6.12", session, tmp_path) == expected
 
 
 def test_a_base_that_gives_no_results_ends_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     session = FakeSession(None, codes=(3,))
-    assert against.judge(options(tmp_path), "6.12", session, tmp_path) == [3]
+    assert run_against.judge(options(tmp_path), "6.12", session, tmp_path) == [3]
     assert capsys.readouterr().out == "uevt: disk full\n"
 
 
 def test_results_of_an_earlier_run_are_not_those_of_a_session_that_refuses(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    against.judge(options(tmp_path), "6.12", FakeSession(GOOD, BAD, codes=(0, 1)), tmp_path)
+    run_against.judge(options(tmp_path), "6.12", FakeSession(GOOD, BAD, codes=(0, 1)), tmp_path)
     capsys.readouterr()
     refused = FakeSession(None, codes=(2,))
-    assert against.judge(options(tmp_path), "6.12", refused, tmp_path) == [2]
+    assert run_against.judge(options(tmp_path), "6.12", refused, tmp_path) == [2]
     assert len(refused.calls) == 1
     # The second of them refuses.
     refused = FakeSession(GOOD, None, codes=(0, 2))
-    assert against.judge(options(tmp_path), "6.12", refused, tmp_path) == [2]
+    assert run_against.judge(options(tmp_path), "6.12", refused, tmp_path) == [2]
     assert "uevt: 6.12" not in capsys.readouterr().out
     # Again and with --force, they are results of their own.
     again = FakeSession(GOOD, GOOD)
-    assert against.judge(options(tmp_path), "6.12", again, tmp_path) == [0]
+    assert run_against.judge(options(tmp_path), "6.12", again, tmp_path) == [0]
     assert "no difference" in capsys.readouterr().out
 
 
@@ -121,8 +122,8 @@ def test_ktap_is_about_the_patched_kernel_of_several(tmp_path: Path) -> None:
     stream = io.StringIO()
     runs = KtapRuns(stream, 2)
     asked = options(tmp_path, ktap="run.ktap")
-    against.judge(asked, "6.12", FakeSession(GOOD, GOOD), tmp_path, runs)
-    against.judge(asked, "6.1", FakeSession(None, codes=(3,)), tmp_path, runs)
+    run_against.judge(asked, "6.12", FakeSession(GOOD, GOOD), tmp_path, runs)
+    run_against.judge(asked, "6.1", FakeSession(None, codes=(3,)), tmp_path, runs)
     first, second = read_ktap(
         stream.getvalue().replace("  ok", "  KTAP version 1\n  1..1\n  ok")
     ).subtests
@@ -132,14 +133,14 @@ def test_ktap_is_about_the_patched_kernel_of_several(tmp_path: Path) -> None:
 
 def test_an_interrupted_run_is_not_compared(tmp_path: Path) -> None:
     session = FakeSession(GOOD, BAD, codes=(0, 130))
-    assert against.judge(options(tmp_path), "6.12", session, tmp_path) == [130]
+    assert run_against.judge(options(tmp_path), "6.12", session, tmp_path) == [130]
     session = FakeSession(GOOD, codes=(130,))
-    assert against.judge(options(tmp_path, out=None), "6.12", session, tmp_path) == [130]
+    assert run_against.judge(options(tmp_path, out=None), "6.12", session, tmp_path) == [130]
 
 
 def test_without_out_both_have_a_directory_and_latest(tmp_path: Path) -> None:
     session = FakeSession(GOOD, GOOD)
-    against.judge(options(tmp_path, out=None), "6.12", session, tmp_path / "results")
+    run_against.judge(options(tmp_path, out=None), "6.12", session, tmp_path / "results")
     for name in ("6.12", "6.12+git"):
         assert (tmp_path / "results" / name / "latest" / NAME).is_file()
 
@@ -147,19 +148,19 @@ def test_without_out_both_have_a_directory_and_latest(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("kernel", "patch"), [("6.12", []), ("model", [str(DIFF)])])
 def test_there_must_be_something_to_compare(tmp_path: Path, kernel: str, patch: list[str]) -> None:
     with pytest.raises(UserMistake, match="--against base is for a kernel with --patch"):
-        against.judge(options(tmp_path, patch=patch), kernel, FakeSession(), tmp_path)
+        run_against.judge(options(tmp_path, patch=patch), kernel, FakeSession(), tmp_path)
 
 
 def test_an_image_is_refused_by_its_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["run", "--image", str(tmp_path), "--patch", str(DIFF), "--against", "base"]
-    assert cli.main(words) == 2
+    assert main.main(words) == 2
     assert "--patch is for kernels that are built, and an image is not" in capsys.readouterr().err
 
 
 def test_the_command_says_so_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["run", "--kernel", "6.12", "--against", "base"]) == 2
+    assert main.main(["run", "--kernel", "6.12", "--against", "base"]) == 2
     assert "add --kernel 6.12 --patch FILE" in capsys.readouterr().err
 
 
@@ -174,10 +175,10 @@ def test_several_kernels_have_directories_by_their_ids(
 
     monkeypatch.setattr(run_command, "session", child)
     argv = ["run", "--kernel", "6.12", "--kernel", "6.1", "--patch", str(DIFF)]
-    assert cli.main([*argv, "--out", str(tmp_path)]) == 0
+    assert main.main([*argv, "--out", str(tmp_path)]) == 0
     assert outs == [str(tmp_path / "6.12+git"), str(tmp_path / "6.1+git")]
     # The last name is looked at before the first kernel is judged.
-    assert cli.main([*argv, "--kernel", "6.99"]) == 2
+    assert main.main([*argv, "--kernel", "6.99"]) == 2
     assert len(outs) == 2
 
 

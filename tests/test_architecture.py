@@ -1,115 +1,44 @@
-"""The rooms of the house keep their doors: imports point downward only."""
+"""The order of the floors: imports point downward only, and never in a circle."""
 
 from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("conformance", "kernels", "vm")
+PACKAGES = ("host", "kernels", "vm", "conformance")
 
-BELOW_CASES = {"conformance.abi", "conformance.program", "conformance.model", "conformance.sut"}
-JUDGING = {"conformance.expectations", "conformance.outcome", "conformance.schema"}
-# What all rooms of the report may use: what they share, and a run as data.
-RUN_AND_BELOW = {"conformance.outcome", "conformance.report", "conformance.report.run"}
-REPORTS = {"conformance.report.export", "conformance.report.matrix", "conformance.report.screen"}
-BELOW_PLUGIN = (
-    BELOW_CASES
-    | JUDGING
-    | {"conformance.cases", "conformance.leftovers", "conformance.measured"}
-    | {"conformance.attempt", "conformance.keeper", "conformance.runner"}
-    | RUN_AND_BELOW
-    | REPORTS
-    | {"conformance.facilities", "conformance.surroundings"}
-    | {"conformance.usermodules", "conformance.complaints"}
+# Rooms from the ground up.  A room imports rooms of lower floors only.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("host", "conformance.abi"),
+    ("kernels", "vm", "conformance.ops", "conformance.results"),
+    ("conformance.model", "conformance.expectations"),
+    ("conformance.client",),
+    ("conformance.cases",),
+    ("conformance.runner", "conformance.report"),
+    ("conformance.session",),
+    ("conformance.cli",),
 )
+FLOOR = {room: number for number, floor in enumerate(FLOORS, 1) for room in floor}
 
-# Room -> the other rooms it may import.  A module belongs to the longest name that
-# it starts with; one that belongs to none is a room nobody has thought about.
-MAY_IMPORT: dict[str, set[str]] = {
-    "conformance.abi": set(),
-    "conformance.schema": set(),
-    "conformance.outcome": {"conformance.schema"},
-    "conformance.expectations": {"conformance.outcome"},
-    "conformance.program": {"conformance.abi"},
-    "conformance.model": {"conformance.abi", "conformance.program"},
-    "conformance.sut": {"conformance.abi", "conformance.program", "conformance.model"},
-    "conformance.cases": BELOW_CASES,
-    "conformance.leftovers": BELOW_CASES,
-    "conformance.facilities": BELOW_CASES | {"conformance.cases"},
-    "conformance.surroundings": BELOW_CASES | {"conformance.leftovers"},
-    "conformance.measured": BELOW_CASES | {"conformance.cases", "conformance.outcome"},
-    "conformance.stated": set(),
-    "conformance.attempt": BELOW_CASES
-    | {"conformance.cases", "conformance.measured", "conformance.outcome", "conformance.stated"},
-    "conformance.usermodules": BELOW_CASES | {"conformance.attempt", "conformance.outcome"},
-    "conformance.keeper": BELOW_CASES
-    | {"conformance.cases", "conformance.leftovers", "conformance.outcome"}
-    | {"conformance.attempt", "conformance.facilities", "conformance.surroundings"}
-    | {"conformance.usermodules"},
-    "conformance.runner": BELOW_CASES
-    | JUDGING
-    | {"conformance.cases", "conformance.measured", "conformance.keeper"}
-    | {"conformance.attempt", "conformance.usermodules", "conformance.complaints"},
-    "conformance.complaints": {"conformance.outcome"},
-    "conformance.contract": BELOW_CASES | {"conformance.cases"},
-    "conformance.pages": set(),
-    "conformance.specification": BELOW_CASES
-    | {"conformance.cases", "conformance.contract", "conformance.pages"},
-    "conformance.report": {"conformance.outcome"},
-    "conformance.report.run": JUDGING | {"conformance.abi", "conformance.report"},
-    "conformance.report.screen": RUN_AND_BELOW,
-    "conformance.report.export": RUN_AND_BELOW | {"conformance.schema"},
-    "conformance.report.history": RUN_AND_BELOW,
-    "conformance.report.comparison": RUN_AND_BELOW | JUDGING | {"conformance.report.history"},
-    "conformance.report.matrix": RUN_AND_BELOW
-    | {"conformance.abi", "conformance.cases", "conformance.pages", "conformance.schema"},
-    "conformance.report_command": {"conformance.contract", "conformance.report", "kernels"}
-    | {"conformance.report.matrix"},
-    "conformance.options": {"conformance.report"},
-    "conformance.resuming": RUN_AND_BELOW | {"conformance.options"},
-    "conformance.plugin": BELOW_PLUGIN
-    | {"conformance.options", "conformance.resuming", "kernels", "vm"},
-    "conformance.compare_command": RUN_AND_BELOW
-    | {"conformance.report.comparison", "conformance.report.history", "kernels"},
-    "conformance.history_command": {"conformance.report", "conformance.report.history"},
-    "conformance.expectations_command": {
-        *("conformance.abi", "conformance.contract", "conformance.specification"),
-        *("conformance.expectations", "conformance.report", "conformance.report.run", "kernels"),
-    },
-    "conformance.against": RUN_AND_BELOW
-    | {"conformance.compare_command", "conformance.plugin", "conformance.report.export"}
-    | {"conformance.sessions"},
-    "conformance.sessions": {"conformance.options", "conformance.report", "kernels", "vm"}
-    | {"conformance.report.export", "conformance.pytest_session"},
-    "conformance.pytest_session": {"conformance.plugin", "conformance.report"},
-    "conformance.kernel_commands": {"conformance.report", "kernels"},
-    "conformance.export_command": RUN_AND_BELOW | {"conformance.report.export"},
-    "conformance.bisect_judge": {"conformance.abi", "conformance.cases", "conformance.contract"}
-    | {"conformance.options", "conformance.sessions", "conformance.specification", "kernels"}
-    | RUN_AND_BELOW,
-    "conformance.bisect_walk": {"conformance.bisect_judge", "conformance.report", "kernels"},
-    "conformance.bisect_command": {"conformance.bisect_judge", "conformance.bisect_walk"}
-    | {"conformance.report", "conformance.report.run", "conformance.sessions", "kernels"},
-    "conformance.doctor_command": {"conformance.plugin", "conformance.report"},
-    "conformance.run_command": {"conformance.against", "conformance.options", "conformance.report"}
-    | {"conformance.plugin", "conformance.resuming", "conformance.sessions", "kernels"}
-    | {"conformance.report.export"},
-    # Commands are imported by their names, once they are asked for.
-    "conformance.cli": {"conformance.report", "kernels"},
-    "kernels": set(),
-    # The guest's half runs without a host around it; the channel's framing is shared.
-    "vm.guest": {"vm.wire"},
-    "vm.wire": set(),
-    "vm": {"vm.guest", "vm.wire"},
-}
-
+# The folders of the model from the ground up: a file of one imports only what is listed before it.
+# What stands for a folder may also be a module of that name.
+MODEL = ("errors", "memory", "text", "bpf", "state", "tracing", "user_events", "tracefs")
+# Independent of each other and of everything else: each is an interface of its own.
+APART = (
+    ("vm", "kernels"),
+    ("kernels", "vm"),
+    ("vm", "conformance"),
+    ("kernels", "conformance"),
+    ("host", "conformance"),
+)
 # `uevt kernels path` is meant for scripts and answers in a fraction of a second.
 SLOW_TO_IMPORT = {"hypothesis", "pexpect", "pytest", "rich", "xdist"}
 
@@ -126,16 +55,19 @@ class Import:
         return f"{self.importer}:{self.line}: imports {self.imported}"
 
 
-def modules() -> Iterator[tuple[str, Path]]:
-    """(dotted name, file) of every module of the three packages."""
+@cache
+def modules() -> Mapping[str, Path]:
+    """Dotted name to file, for every module and package."""
+    found = {}
     for package in PACKAGES:
         for file in sorted((ROOT / package).rglob("*.py")):
             parts = file.relative_to(ROOT).with_suffix("").parts
-            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), file
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return found
 
 
 def imports_of(name: str, source: str, *, is_package: bool = False) -> Iterator[Import]:
-    """All imports in a module's source, those in functions and for type checkers included."""
+    """All imports in a source, those in functions and under TYPE_CHECKING included."""
     package = name if is_package else name.rpartition(".")[0]
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -147,76 +79,108 @@ def imports_of(name: str, source: str, *, is_package: bool = False) -> Iterator[
             for alias in node.names:
                 # `from vm import wire` names a module, `from vm.wire import Frame` does not.
                 deeper = f"{base}.{alias.name}"
-                yield Import(name, deeper if is_module(deeper) else base, node.lineno)
-
-
-def is_module(name: str) -> bool:
-    """Whether a dotted name is a module or package of ours."""
-    path = ROOT.joinpath(*name.split("."))
-    return path.with_suffix(".py").is_file() or path.is_dir()
-
-
-def room_of(module: str) -> str | None:
-    """The room a module of ours belongs to."""
-    rooms = [room for room in MAY_IMPORT if module == room or module.startswith(f"{room}.")]
-    return max(rooms, key=len, default=None)
+                yield Import(name, deeper if deeper in modules() else base, node.lineno)
 
 
 @cache
 def all_imports() -> tuple[Import, ...]:
-    """Every import statement in the three packages."""
+    """Every import of a module of ours by another."""
     return tuple(
         found
-        for name, file in modules()
+        for name, file in modules().items()
         for found in imports_of(name, file.read_text(), is_package=file.name == "__init__.py")
+        if found.imported != name
     )
 
 
-def top(module: str) -> str:
-    """The first part of a dotted name."""
-    return module.partition(".")[0]
+def room_of(module: str) -> str | None:
+    """The room that a module belongs to; None if it is not ours or belongs to no room."""
+    return next((r for r in FLOOR if module == r or module.startswith(f"{r}.")), None)
 
 
 def forbidden(found: Import) -> bool:
-    """Whether an import leads anywhere but to its own room and those below it."""
-    if top(found.imported) not in PACKAGES:
-        return False
+    """Whether an import leaves its room in any direction but down."""
     importer, imported = room_of(found.importer), room_of(found.imported)
-    if importer is None:
-        return found.imported != found.importer
-    return imported != importer and imported not in MAY_IMPORT[importer]
+    if imported is None:
+        return found.imported.partition(".")[0] in PACKAGES
+    return importer != imported and (importer is None or FLOOR[importer] <= FLOOR[imported])
+
+
+def circle(arrows: Mapping[str, Set[str]]) -> list[str]:
+    """One circle in a graph, or nothing."""
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def arrows_between(parts: Mapping[str, str]) -> dict[str, set[str]]:
+    """The graph of imports after renaming each module to its part; unnamed modules are left out."""
+    arrows: dict[str, set[str]] = {part: set() for part in parts.values()}
+    for found in all_imports():
+        importer, imported = parts.get(found.importer), parts.get(found.imported)
+        if importer and imported and importer != imported:
+            arrows[importer].add(imported)
+    return arrows
 
 
 def test_every_module_has_a_room() -> None:
-    # conformance/__init__.py is the entrance hall: it holds a docstring and no imports.
-    homeless = [name for name, _ in modules() if room_of(name) is None and name != "conformance"]
+    homeless = [name for name in modules() if room_of(name) is None and name != "conformance"]
     assert homeless == []
 
 
 def test_imports_point_downward_only() -> None:
-    wrong = [str(i) for i in all_imports() if forbidden(i)]
-    assert wrong == []
+    assert [str(i) for i in all_imports() if forbidden(i)] == []
+
+
+def test_no_circle_of_modules() -> None:
+    assert circle(arrows_between({name: name for name in modules()})) == []
 
 
 @pytest.mark.parametrize(
-    ("package", "stranger"),
-    [("vm", "conformance"), ("vm", "kernels"), ("kernels", "conformance"), ("kernels", "vm")],
+    "package", sorted(n for n, file in modules().items() if file.name == "__init__.py")
 )
-def test_vm_and_kernels_know_neither_conformance_nor_each_other(
-    package: str, stranger: str
-) -> None:
-    made = [i for i in all_imports() if top(i.importer) == package]
-    assert made, f"no import statement found in {package}: the walk is broken"
-    wrong = [str(i) for i in made if top(i.imported) == stranger]
+def test_no_circle_of_folders(package: str) -> None:
+    inside = f"{package}."
+    parts = {
+        name: name.removeprefix(inside).partition(".")[0]
+        for name in modules()
+        if name.startswith(inside)
+    }
+    assert circle(arrows_between(parts)) == []
+
+
+def test_folders_of_the_model_are_in_order() -> None:
+    place = {name: number for number, name in enumerate(MODEL)}
+    wrong = []
+    for found in all_imports():
+        importer, imported = (_folder_of_model(each) for each in (found.importer, found.imported))
+        if importer in place and imported in place and place[importer] < place[imported]:
+            wrong.append(str(found))
     assert wrong == []
 
 
+def _folder_of_model(module: str) -> str:
+    return module.removeprefix("conformance.model.").partition(".")[0]
+
+
+@pytest.mark.parametrize(("package", "stranger"), APART)
+def test_packages_that_do_not_know_each_other(package: str, stranger: str) -> None:
+    made = [i for i in all_imports() if i.importer.partition(".")[0] == package]
+    assert made, f"no import statement found in {package}"
+    assert [str(i) for i in made if i.imported.partition(".")[0] == stranger] == []
+
+
 def test_the_guest_needs_only_the_standard_library() -> None:
-    allowed = {*sys.stdlib_module_names, "vm"}
+    guest = [i for i in all_imports() if i.importer.startswith(("vm.guest", "vm.wire"))]
+    assert guest
+    allowed = {*sys.stdlib_module_names}
     wrong = [
         str(i)
-        for i in all_imports()
-        if room_of(i.importer) in {"vm.guest", "vm.wire"} and top(i.imported) not in allowed
+        for i in guest
+        if i.imported.partition(".")[0] not in allowed
+        and not i.imported.startswith(("vm.guest", "vm.wire"))
     ]
     assert wrong == []
 
@@ -225,17 +189,17 @@ def test_kernels_is_quick_to_import() -> None:
     wrong = [
         str(i)
         for i in all_imports()
-        if top(i.importer) == "kernels" and top(i.imported) in SLOW_TO_IMPORT
+        if i.importer.partition(".")[0] in {"host", "kernels"}
+        and i.imported.partition(".")[0] in SLOW_TO_IMPORT
     ]
     assert wrong == []
 
 
-def test_every_package_says_what_lives_there() -> None:
+def test_every_package_has_a_docstring() -> None:
     silent = []
-    for directory in sorted({file.parent for _, file in modules()}):
+    for directory in sorted({file.parent for file in modules().values()}):
         entrance = directory / "__init__.py"
-        docstring = ast.get_docstring(ast.parse(entrance.read_text())) if entrance.exists() else ""
-        if not docstring:
+        if not entrance.exists() or not ast.get_docstring(ast.parse(entrance.read_text())):
             silent.append(str(entrance.relative_to(ROOT)))
     assert silent == []
 
@@ -243,30 +207,37 @@ def test_every_package_says_what_lives_there() -> None:
 @pytest.mark.parametrize(
     ("importer", "imported"),
     [
-        ("conformance.model.events", "conformance.sut.lockstep"),
-        ("conformance.abi.layouts", "conformance.program.operations"),
-        ("conformance.runner", "vm.machine"),
-        ("conformance.cases.test_write", "conformance.plugin"),
-        ("conformance.report.screen.terminal", "conformance.runner"),
-        ("conformance.report.text", "conformance.report.run.record"),
-        ("conformance.report.run.rundir", "conformance.report.export.ktap"),
-        ("conformance.report.export.github", "conformance.report.screen.terminal"),
-        ("conformance.report.history.store", "conformance.report.comparison.compare"),
-        ("conformance.options", "conformance.report.matrix.html"),
-        ("vm.guest.agent", "vm.machine"),
-        ("conformance.unheard_of", "conformance.abi.layouts"),
+        ("conformance.model.state.events", "conformance.client.lockstep"),
+        ("conformance.abi.uapi", "conformance.ops.syscalls"),
+        ("conformance.results.directory", "conformance.report.export.ktap"),
+        ("conformance.report.failure", "conformance.runner.runner"),
+        ("conformance.cases.write.test_write", "conformance.session.plugin"),
+        ("vm.machine", "kernels.errors"),
+        ("host.text", "kernels.errors"),
+        ("conformance.abi.uapi", "conformance.unheard_of"),
     ],
 )
 def test_an_arrow_upward_is_seen(importer: str, imported: str) -> None:
     assert forbidden(Import(importer, imported, line=1))
 
 
+def test_a_circle_is_seen() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
+    assert circle({"a": {"b", "c"}, "b": {"c"}}) == []
+
+
 def test_imports_are_found_wherever_they_stand() -> None:
     source = """
+from typing import TYPE_CHECKING
 from .. import abi
-from ..program.operations import Operation
+from ..ops.syscalls import Operation
+if TYPE_CHECKING:
+    from conformance.client import lockstep
 def late():
     import vm.machine as machine
 """
-    found = [i.imported for i in imports_of("conformance.model.events", source)]
-    assert found == ["conformance.abi", "conformance.program.operations", "vm.machine"]
+    found = {i.imported for i in imports_of("conformance.model.events", source)}
+    assert found == {
+        *("typing", "conformance.abi", "conformance.ops.syscalls"),
+        *("conformance.client.lockstep", "vm.machine"),
+    }

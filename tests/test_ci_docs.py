@@ -11,15 +11,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conformance.cli import main
-from conformance.export_command import FORMATS
-from conformance.outcome import Blame, Outcome, SkipReason
+from conformance.cli.export import FORMATS
+from conformance.cli.main import main
 from conformance.report.export import github
 from conformance.report.export.junit import render_junit
 from conformance.report.export.kcidb import Sender, render_kcidb
 from conformance.report.export.kselftest import render_kselftest
 from conformance.report.export.ktap import render_ktap
-from conformance.report.run.results import write_results
+from conformance.results.case_result import Blame, Outcome, SkipReason
+from conformance.results.results_json import write_results
 from tests.report.samples import case, mixed, run
 
 ROOT = Path(__file__).resolve().parent.parent

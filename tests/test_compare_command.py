@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from conformance import cli
-from conformance.outcome import CaseResult, Outcome
-from conformance.report.run import configuration
-from conformance.report.run.record import KernelFacts, RunRecord
-from conformance.report.run.results import NAME, write_results
-from conformance.report.run.rundir import link_latest
+from conformance.cli import main
+from conformance.results import kernel_config
+from conformance.results.case_result import CaseResult, Outcome
+from conformance.results.directory import link_latest
+from conformance.results.results_json import NAME, write_results
+from conformance.results.run import KernelFacts, RunRecord
 from tests.report.samples import PATCHED, case, head, run, wrong
 
 C, F = Outcome.CRASH, Outcome.FAIL
@@ -29,7 +29,7 @@ def kept(directory: Path, record: RunRecord) -> Path:
 
 
 def compared(*arguments: object) -> int:
-    return cli.main(["compare", *map(str, arguments)])
+    return main.main(["compare", *map(str, arguments)])
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,7 +149,7 @@ def test_configurations_are_compared_by_option(
         digest = hashlib.sha256(text.encode()).hexdigest()
         record = same_build(1, case("a.b"), config_sha256=digest, build=str(number))
         runs.append(kept(tmp_path / str(number), record))
-        configuration.keep(tmp_path / "config", runs[-1])
+        kernel_config.keep(tmp_path / "config", runs[-1])
     assert compared("--json", *runs) == 0
     options = json.loads(capsys.readouterr().out)["config"]
     assert options == {"CONFIG_B": ["m", "n"], "CONFIG_D": ["n", "y"]}
@@ -159,6 +159,6 @@ def test_configurations_are_compared_by_option(
     )
     # Another one than the kernel was built with, or none, says nothing.
     for spoil in (lambda file: file.write_bytes(gzip.compress(b"CONFIG_A=n")), Path.unlink):
-        spoil(runs[0] / configuration.NAME)
+        spoil(runs[0] / kernel_config.NAME)
         assert compared(*runs) == 0
         assert "(only its digests are known)" in " ".join(capsys.readouterr().out.split())

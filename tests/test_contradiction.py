@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from kernels.built import BuiltKernel
+from kernels.store.built_kernel import BuiltKernel
 from tests.test_drills import by_id, drill
 from tests.test_end_to_end import last_line, uevt
 

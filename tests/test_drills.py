@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kernels.built import BuiltKernel
+from kernels.store.built_kernel import BuiltKernel
 from tests.drills.provoke import hazard_module, small_disk
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.report.run import configuration
-from kernels.built import BuiltKernel
+from conformance.results import kernel_config
+from kernels.store.built_kernel import BuiltKernel
 
 ROOT = Path(__file__).resolve().parent.parent
 UEVT = ROOT / ".venv" / "bin" / "uevt"
@@ -60,7 +60,7 @@ def test_conformance_of_6_12(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     assert len(outcomes) >= 200
     assert results["kernel"]["config_sha256"] == built_kernel.config_sha256
     assert results["kernel"]["build"] == built_kernel.key
-    assert configuration.kept(out, built_kernel.config_sha256) == built_kernel.config.read_text()
+    assert kernel_config.kept(out, built_kernel.config_sha256) == built_kernel.config.read_text()
     for name in ("journal.jsonl", "junit.xml", "results.ktap", "report.html", "console.log"):
         assert (out / name).stat().st_size > 0
 

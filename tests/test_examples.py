@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import _parser
+from conformance.cli.main import _parser
 
 CI = Path(__file__).resolve().parent.parent / "examples" / "ci"
 SCRIPTS = ("autopkgtest/user-events", "git-bisect.sh", "kselftest.sh")

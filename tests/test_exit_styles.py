@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from kernels.built import BuiltKernel, Recipe
-from kernels.catalog import load_catalog
-from kernels.progress import silent
-from kernels.store import Store
+from host.progress import silent
+from kernels.catalog.entries import load_catalog
+from kernels.store.built_kernel import BuiltKernel, Recipe
+from kernels.store.store import Store
 from tests.kernels.fake_make import FakeMake
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 import pytest
 from kcidb_io.schema import V5_3
 
-from conformance.cli import main
-from conformance.report.run.results import read_results, write_results
+from conformance.cli.main import main
+from conformance.results.results_json import read_results, write_results
 from tests.report.export.ktap_reader import read_ktap
 from tests.report.export.lkft_reader import read_kselftest
 from tests.report.samples import case, head, mixed, run

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from conformance import sessions
-from conformance.cli import _parser
-from conformance.outcome import Outcome, RunVerdict
-from conformance.plugin.recorder import Recorder
-from conformance.plugin.target import Target
-from conformance.report.errors import ReportError
-from conformance.report.run import journal
-from conformance.report.run.record import RunRecord
-from conformance.report.run.results import NAME, read_results, write_results
+from conformance.cli.main import _parser
+from conformance.results import journal
+from conformance.results.case_result import Outcome, RunVerdict
+from conformance.results.errors import ReportError
+from conformance.results.results_json import NAME, read_results, write_results
+from conformance.results.run import RunRecord
+from conformance.session import launch
+from conformance.session.controller.recorder import Recorder
+from conformance.session.target.target import Target
 from tests.enclosure import ROOT, UEVT
 from tests.report.samples import case, run
 
@@ -107,11 +107,11 @@ def meddled(tmp_path: Path, name: str, plugin: str) -> int:
     """The exit code of a session as `uevt run` starts it, on a drill, with a plugin in it."""
     (tmp_path / "meddler.py").write_text("import pytest\n" + plugin.replace("\n        ", "\n"))
     options = _parser().parse_args(["run", "--kernel=model"])
-    words = sessions._words(options, "model", str(tmp_path / "out"))
+    words = launch._words(options, "model", str(tmp_path / "out"))
     words[words.index("conformance/cases")] = str(DRILLS / name)
-    environment = {**sessions._environment(), "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    environment = {**launch._environment(), "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     return subprocess.run(
-        [sys.executable, *sessions._SESSION, *words, "-p", "meddler"],
+        [sys.executable, *launch._SESSION, *words, "-p", "meddler"],
         cwd=ROOT,
         env=environment,
         stdout=subprocess.DEVNULL,
@@ -139,7 +139,7 @@ def test_an_exit_code_that_is_changed(tmp_path: Path) -> None:
 
 def test_a_file_of_cases_that_is_left_out(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "pytest", "conformance", *ONE, "-q"]
-    done = command([*words, "--ignore=conformance/cases/test_write.py"], tmp_path)
+    done = command([*words, "--ignore=conformance/cases/write/test_write.py"], tmp_path)
     assert done.returncode == 3
     assert (
         "not collected: test_write.py"
@@ -149,7 +149,7 @@ def test_a_file_of_cases_that_is_left_out(tmp_path: Path) -> None:
 
 def test_what_the_environment_says_to_pytest_is_not_heard(tmp_path: Path) -> None:
     meddling = {
-        "PYTEST_ADDOPTS": "--deselect conformance/cases/test_unregister_word.py --setup-only"
+        "PYTEST_ADDOPTS": "--deselect conformance/cases/unregister/test_word.py --setup-only"
         " -x --help",
         "PYTEST_PLUGINS": "no_such_plugin",
         "PYTHONOPTIMIZE": "1",
@@ -175,7 +175,7 @@ def test_python_without_assertions(tmp_path: Path) -> None:
 
 
 def test_a_session_gets_no_plugin_that_somebody_has_installed() -> None:
-    assert sessions._environment()["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] == "1"
+    assert launch._environment()["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] == "1"
 
 
 # Cases and processes
@@ -287,18 +287,18 @@ def test_no_limit_and_no_duration_is_of_a_clock_that_may_be_set() -> None:
     }
     assert asking == {
         # How long something was not used.
-        "conformance/kernel_commands.py:time",
+        "conformance/cli/kernels.py:time",
         # When it began.
-        "conformance/against.py:now",
-        "conformance/bisect_command.py:now",
-        "conformance/plugin/controller.py:now",
-        "conformance/plugin/recorder.py:now",
+        "conformance/cli/run_against.py:now",
+        "conformance/cli/bisect/command.py:now",
+        "conformance/session/controller/controller.py:now",
+        "conformance/session/controller/recorder.py:now",
         # Whether a file was changed a moment ago.
-        "vm/snapshot.py:time_ns",
+        "vm/snapshots/files.py:time_ns",
         # On which day a rule for reports ends.
-        "conformance/plugin/__init__.py:now",
+        "conformance/session/plugin.py:now",
         # Whose fault it is that a boot was too slow; it has no verdict in any case.
-        "vm/inquest.py:time",
+        "vm/postmortem/explain.py:time",
         # The guest's clock.
-        "vm/waking.py:time_ns",
+        "vm/snapshots/wake_up.py:time_ns",
     }

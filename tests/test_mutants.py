@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kernels import series
-from kernels.built import BuiltKernel
-from tests.conformance.variants import all_variants
+from kernels.patches import series
+from kernels.store.built_kernel import BuiltKernel
+from tests.cases.variants import all_variants
 from tests.test_end_to_end import uevt
 
 MUTANTS = sorted((Path(__file__).resolve().parent.parent / "fixtures" / "mutants").glob("*.patch"))

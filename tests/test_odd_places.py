@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.plugin.open_files import require_files
-from conformance.report.run.replay import read_journal
+from conformance.results.replay import read_journal
+from conformance.session.preflight.open_file_limit import require_files
 from kernels.errors import HostTrouble
 from tests.bench.kills import Place
 from tests.enclosure import ROOT, UEVT

@@ -9,7 +9,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from kernels.built import BuiltKernel
+from kernels.store.built_kernel import BuiltKernel
 from tests.report.export.ktap_reader import read_ktap
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import main
-from conformance.outcome import Outcome
-from conformance.report.run.record import RunRecord
-from conformance.report.run.results import NAME, write_results
+from conformance.cli.main import main
+from conformance.results.case_result import Outcome
+from conformance.results.results_json import NAME, write_results
+from conformance.results.run import RunRecord
 from tests.report.samples import case, kernel
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.report.run.journal import JournalWriter
-from conformance.report.run.replay import read_journal
+from conformance.results.journal import JournalWriter
+from conformance.results.replay import read_journal
 from tests.bench.kills import Place, shown
 
 FEW = ("--kernel=model", "-k", "status.")

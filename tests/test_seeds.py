@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.report.run.summary import Summary
-from tests.conformance.variants import all_variants
+from conformance.results.summary import Summary
+from tests.cases.variants import all_variants
 
 ROOT = Path(__file__).resolve().parents[1]
 SEEDS = ROOT / "docs" / "seeds.md"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance import sessions
-from conformance.report.exits import ExitStyle
-from conformance.sessions import session
+from conformance.results.exit_codes import ExitStyle
+from conformance.session import launch
+from conformance.session.launch import session
 from kernels.errors import UserMistake
 
 # Waits to be asked to end, after it saw to it that its parent is.
@@ -33,8 +33,8 @@ def test_who_is_asked_to_end_lets_the_session_end(
     monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     """It may write its results; the kernels behind it are not begun."""
-    monkeypatch.setattr(sessions, "_SESSION", ("-c", text))
-    monkeypatch.setattr(sessions, "_words", lambda *_: [])
+    monkeypatch.setattr(launch, "_SESSION", ("-c", text))
+    monkeypatch.setattr(launch, "_words", lambda *_: [])
     before = signal.getsignal(signal.SIGTERM)
     assert session(Namespace(ktap=None, exit_style="default"), "6.12", None) == 130
     assert signal.getsignal(signal.SIGTERM) is before
@@ -43,7 +43,7 @@ def test_who_is_asked_to_end_lets_the_session_end(
 @pytest.mark.parametrize("code", [-9, 137, 4, 5])
 def test_a_session_that_was_killed_decides(code: int) -> None:
     """A code that no ending has is the host's trouble, whatever the other kernels came to."""
-    assert sessions.decisive([0, code, 0], ExitStyle.DEFAULT) == 3
+    assert launch.decisive([0, code, 0], ExitStyle.DEFAULT) == 3
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A host of 16 processors and 64 GiB, whose limits are in the file returned."""
     free, limit = tmp_path / "meminfo", tmp_path / "memory.max"
     free.write_text(f"MemTotal: 1 kB\nMemAvailable: {64 << 20} kB\n")
-    monkeypatch.setattr(sessions, "_MEMORY", free)
-    monkeypatch.setattr(sessions, "_LIMITS", (limit, tmp_path / "absent"))
+    monkeypatch.setattr(launch, "_MEMORY", free)
+    monkeypatch.setattr(launch, "_LIMITS", (limit, tmp_path / "absent"))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
     return limit
 
@@ -72,9 +72,9 @@ def test_guests_fit_into_what_a_container_has(
     host: Path, limit: str, flavour: str | None, guests: int
 ) -> None:
     host.write_text(f"{limit}\n")
-    assert sessions._guests_that_fit(flavour) == guests
+    assert launch._guests_that_fit(flavour) == guests
 
 
 def test_a_flavour_there_is_not(host: Path) -> None:
     with pytest.raises(UserMistake, match="unknown flavour 'debgu'"):
-        sessions._guests_that_fit("debgu")
+        launch._guests_that_fit("debgu")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conformance.report.run.results import NAME
+from conformance.results.results_json import NAME
 from tests.test_false_green import DRILLS, command, drill, outcomes
 
 CASES = {"drill.dies": "PASS", **{f"drill.length.{length}": "PASS" for length in range(1, 9)}}
@@ -33,8 +33,8 @@ def test_a_process_that_dies_behind_a_result_has_not_died_in_its_case(tmp_path: 
     """The case had ended: it is not run once more, nor told twice."""
     (tmp_path / "dies_behind.py").write_text(
         "import os, signal, pytest\n"
-        "from conformance.plugin.controller import RESULT\n"
-        "from conformance.plugin.forked import Forked\n"
+        "from conformance.session.controller.controller import RESULT\n"
+        "from conformance.session.pool.worker_process import Forked\n"
         "tell = Forked.pytest_runtest_logreport\n"
         "def dies(self, report):\n"
         "    tell(self, report)\n"
@@ -111,7 +111,7 @@ def test_the_first_failure_ends_all_where_that_was_asked(tmp_path: Path) -> None
 def test_processes_that_end_early_end_the_run(tmp_path: Path) -> None:
     """Each of them is broken before it has a case."""
     (tmp_path / "breaks.py").write_text(
-        "from conformance.plugin.running import Running\n"
+        "from conformance.session.worker.case_hooks import Running\n"
         "def launch(self): raise RuntimeError('of a drill')\n"
         "Running.launch = launch\n"
     )

@@ -11,7 +11,7 @@ from tests.test_architecture import modules
 # What tempfile makes by a name that somebody else may be the first to use.
 PREDICTABLE = {"mktemp", "tempnam", "tmpnam"}
 # In the guest nobody else is.
-GUEST = ("vm.guest", "conformance.usermodules", "conformance.cases")
+GUEST = ("vm.guest", "conformance.runner.user_modules", "conformance.cases")
 
 
 def _strings_and_names(file: Path) -> Iterator[tuple[int, str]]:
@@ -25,7 +25,7 @@ def _strings_and_names(file: Path) -> Iterator[tuple[int, str]]:
 def test_nothing_is_made_by_a_name_that_others_can_take_first() -> None:
     wrong = [
         f"{name}:{line}: {said}"
-        for name, file in modules()
+        for name, file in modules().items()
         if not name.startswith(GUEST)
         for line, said in _strings_and_names(file)
         if said in PREDICTABLE or said.startswith(("/tmp/", "/var/tmp"))

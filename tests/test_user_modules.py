@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kernels.built import BuiltKernel
-from kernels.catalog import load_catalog
-from kernels.modules import ensure_module
-from kernels.store import Store
+from kernels.build.out_of_tree_modules import ensure_module
+from kernels.catalog.entries import load_catalog
+from kernels.store.built_kernel import BuiltKernel
+from kernels.store.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = ROOT / "fixtures" / "user_modules"

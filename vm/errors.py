@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vm.findings import Finding
+    from vm.kernel_log.reports import Finding
 
 
 class Party(StrEnum):

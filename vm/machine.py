@@ -11,9 +11,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from vm import guest_code
-from vm.argv import MachineSpec, Request
-from vm.console import Console
 from vm.deadline import Deadline
 from vm.errors import (
     ActorDied,
@@ -21,13 +18,16 @@ from vm.errors import (
     NoAnswer,
     VmError,
 )
-from vm.findings import FATAL, MARK_PREFIX
-from vm.inquest import Inquest, check_space
-from vm.monitor import StillStopped
-from vm.power import Power
-from vm.process import Shares
-from vm.snapshot import Snapshots
-from vm.states import States
+from vm.kernel_log.reports import FATAL, MARK_PREFIX
+from vm.postmortem.explain import Inquest, check_space
+from vm.qemu import guest_files
+from vm.qemu.command_line import MachineSpec, Request
+from vm.qemu.console import Console
+from vm.qemu.power_cycle import Power
+from vm.qemu.process import Shares
+from vm.qemu.qmp import StillStopped
+from vm.snapshots.files import Snapshots
+from vm.snapshots.policy import States
 
 __all__ = ["Machine", "MachineSpec"]
 
@@ -166,7 +166,7 @@ class Machine:
         *,
         deadline: Deadline | None = None,
     ) -> list[dict[str, Any]]:
-        """Perform calls in an actor ("" is the supervisor): one result per call, see vm.agent.
+        """Perform calls in an actor ("" is the supervisor): one result per call (vm.agent.agent).
 
         A result has value and errno (0 unless the kernel refused), data (hexadecimal or None) and
         watch (one for each place watched).
@@ -255,7 +255,7 @@ class Machine:
 
     def _start(self, *, cold: bool = False) -> None:
         check_space(self.directory)
-        guest_code.compile_agent()
+        guest_files.compile_agent()
         self._info = None
         with self._states.chosen(cold=cold) as state:
             self.console.append(self._states.boot_console())

@@ -5,7 +5,7 @@ Offsets and sizes are in bytes.
 
 from __future__ import annotations
 
-from conformance.abi.layouts import Layout, Member
+from conformance.abi.uapi import Layout, Member
 
 # struct perf_event_attr as it was first published (PERF_ATTR_SIZE_VER0): what came later is
 # zero when it is not given.  ``flags`` stands for its bit field.

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from conformance.expectations.condition import Condition, KernelContext
 from conformance.expectations.tables import Table, read_tables
-from conformance.outcome import Blame, CaseResult, Mismatch, Outcome
+from conformance.results.case_result import Blame, CaseResult, Mismatch, Outcome
 
 DIRECTORY = Path(__file__).parent
 """Where the expectations of this suite are kept."""

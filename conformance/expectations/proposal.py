@@ -13,10 +13,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 
 from conformance.expectations.condition import Comparison, Condition, KernelContext
+from conformance.expectations.generalising import covering, narrowed
 from conformance.expectations.loader import TODO, Expectation
 from conformance.expectations.review import Ran, Use, fixed_by, use_of
-from conformance.expectations.separating import covering, narrowed
-from conformance.outcome import Blame, CaseResult, Mismatch, Outcome
+from conformance.results.case_result import Blame, CaseResult, Mismatch, Outcome
 
 _VARYING = (
     (re.compile(r"\b([tT])\d+_"), r"\1\\d+_"),

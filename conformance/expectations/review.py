@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from conformance.expectations.condition import KernelContext
 from conformance.expectations.loader import Expectation
-from conformance.outcome import Blame, CaseResult, Outcome
+from conformance.results.case_result import Blame, CaseResult, Outcome
 
 _RIGHT = frozenset({Outcome.PASS, Outcome.XPASS})
 _DEVIATES = frozenset({Outcome.FAIL, Outcome.XFAIL})

@@ -10,16 +10,18 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from conformance.abi.profiles import Profile
-from conformance.model import kernel_events, racing, tracefs
-from conformance.model.bpf_syscalls import choices
-from conformance.model.envelope import Answer, Difference, differences
+from conformance.abi.profile import Profile
+from conformance.model.answers import Answer, Difference, differences
 from conformance.model.errors import Errno, TooManyStates
-from conformance.model.syscalls import perform
-from conformance.model.world import FixUp, Release, Remove, Transition, World
-from conformance.program import operations as op
-from conformance.program import rights
-from conformance.program.race import Race
+from conformance.model.state.world import FixUp, Release, Remove, Transition, World
+from conformance.model.syscalls import races
+from conformance.model.syscalls.bpf import choices
+from conformance.model.syscalls.dispatch import perform
+from conformance.model.tracefs import files
+from conformance.model.tracing import kernel_events
+from conformance.ops import credentials
+from conformance.ops import syscalls as op
+from conformance.ops.race import Race
 
 # Pending work of one program, squared: programs settle long before.
 MOST_STATES = 256
@@ -35,7 +37,7 @@ _ABOUT_EVENTS = (
     op.Stat,
     op.StoreNumber,
     op.WriteFile,
-    rights.Getdents,
+    credentials.Getdents,
 )
 
 Kinds = tuple[type[Transition], ...]
@@ -105,7 +107,7 @@ class Model:
         """The first look at what somebody else has made fixes its content."""
         for world in self._worlds:
             match operation:
-                case op.ReadFile(path=path) if tracefs.is_first_id(world, path):
+                case op.ReadFile(path=path) if files.is_first_id(world, path):
                     world.table.first_id = int(data)
                 case op.ReadFile(path=path) if kernel_events.is_opaque(path):
                     world.opaque.setdefault(path, data)
@@ -130,7 +132,7 @@ def _candidates(
     reachable = [each for world in _reachable(worlds, before) for each in choices(world, operation)]
     for world in reachable:
         if isinstance(operation, Race):
-            for raced, end in racing.outcomes(world, operation, _step):
+            for raced, end in races.outcomes(world, operation, _step):
                 for after in _reachable([end], (FixUp,)) if watches else [end]:
                     candidates.append(_Candidate(_watching(raced, after, watches), after))
             continue
@@ -166,7 +168,7 @@ def _overtaken(world: World, operation: op.Operation) -> World | None:
     """
     if not isinstance(operation, (op.Open, op.ReadFile, op.WriteFile)):
         return None
-    event = tracefs.event_at(world, operation.path)
+    event = files.event_at(world, operation.path)
     if event is None or Remove(event.serial) not in world.pending:
         return None
     after: World = pickle.loads(_frozen(world))

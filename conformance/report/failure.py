@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from conformance.outcome import Blame, CaseResult, Mismatch, Report, Rerun, Which
-from conformance.report.text import folded, one_line, printable, wrapped
+from conformance.results.case_result import Blame, CaseResult, Mismatch, Report, Rerun, Which
+from host.text import folded, one_line, printable, wrapped
 
 # Enough for any ordinary case; a storm of thousands of operations is in results.json.
 _HEAD_LINES = 12

@@ -7,13 +7,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from conformance.abi import layouts
-from conformance.options import declare
-from conformance.plugin.target import Target, resolve
-from kernels.catalog import load_catalog
-from kernels.progress import silent
-from kernels.sources import SourceTrees
-from kernels.store import Store
+from conformance.abi import uapi
+from conformance.session.options import declare
+from conformance.session.target.target import Target, resolve
+from host.progress import silent
+from kernels.catalog.entries import load_catalog
+from kernels.sources.unpacked import SourceTrees
+from kernels.store.store import Store
 from tests.bench import guests
 from tests.bench.measure import Pair, pair, table
 
@@ -93,11 +93,11 @@ def _pairs(target: Target, kernel: str, rounds: int) -> Iterator[Pair]:
         words = [process.word() for _ in range(4)]
         assert len(words) == 4
         # Processes are borrowed when the first operation is run.
-        assert data.ioctl(layouts.DIAG_IOCSREG, 0).errno == "EFAULT"
+        assert data.ioctl(uapi.DIAG_IOCSREG, 0).errno == "EFAULT"
         hand = next(iter(ue.lockstep._executor._hands.values()))  # type: ignore[attr-defined]
         yield pair(
             "an ioctl that is refused, in lock step",
-            lambda: guests.per_call(lambda: data.ioctl(layouts.DIAG_IOCSREG, 0)),
+            lambda: guests.per_call(lambda: data.ioctl(uapi.DIAG_IOCSREG, 0)),
             "a bare ping",
             lambda: guests.per_call(lambda: guest.call(hand.name, [["sys", _GETPID, [], None]])),
             unit="ms",

@@ -14,10 +14,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from conformance.options import declare
-from conformance.plugin.coverage import COUNTERS, Counted, Coverage, coverage
-from conformance.plugin.target import Target, resolve
-from conformance.report.run.rundir import COVERAGE
+from conformance.results.directory import COVERAGE
+from conformance.session.options import declare
+from conformance.session.target.gcov import COUNTERS, Counted, Coverage, coverage
+from conformance.session.target.target import Target, resolve
 from tests.bench import guests
 from tests.bench.__main__ import tree_of
 

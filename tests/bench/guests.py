@@ -14,17 +14,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import vm.snapshot
-from conformance.abi.profiles import profile_for
-from conformance.leftovers import ACTOR, Janitor
+import vm.snapshots.files
+from conformance.abi.profile import profile_for
+from conformance.client.lockstep import Lockstep
+from conformance.client.user_events import UserEvents
 from conformance.model.machine import Model
-from conformance.plugin.guests import MachineGuest
-from conformance.plugin.target import Target
-from conformance.report.run import journal
-from conformance.sut.crew import Crew
-from conformance.sut.guest import GuestExecutor
-from conformance.sut.lockstep import Lockstep
-from conformance.sut.user_events import UserEvents
+from conformance.results import journal
+from conformance.runner.cleanup import ACTOR, Janitor
+from conformance.runner.guest_executor import GuestExecutor
+from conformance.runner.process_pool import Crew
+from conformance.session.target.target import Target
+from conformance.session.worker.machine_guest import MachineGuest
 from vm.machine import Machine
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +69,7 @@ def vng(image: Path, command: str, writable: Path | None = None) -> float:
 def first_answer(target: Target) -> float:
     """Seconds from nothing to a guest's first answer."""
     # Nobody has looked through the state before.
-    vm.snapshot._digests.clear()
+    vm.snapshots.files._digests.clear()
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as directory:
         guest = MachineGuest(target, Path(directory))

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from host.die_with_parent import __file__ as LEASH
 from tests.enclosure import ROOT, UEVT, Enclosure
-from vm.leash import __file__ as LEASH
 
 _PATIENCE_S = 600.0
 VICTIMS = ("group", "controller", "worker", "qemu")

@@ -16,18 +16,18 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.options import declare, settle
-from conformance.plugin.guests import BOOT_S, machine_spec
-from conformance.plugin.target import resolve
+from conformance.session.options import declare, settle
+from conformance.session.target.target import resolve
+from conformance.session.worker.machine_guest import BOOT_S, machine_spec
+from host.die_with_parent import tie
 from tests.bench.kills import Tally, gone
 from tests.bench.store_kills import below
-from vm.argv import MachineSpec
 from vm.deadline import Deadline
 from vm.errors import VmError
-from vm.leash import tie
 from vm.machine import Machine
-from vm.snapshot import Snapshots, snapshot_key
-from vm.states import BOOTED, RESTORED
+from vm.qemu.command_line import MachineSpec
+from vm.snapshots.files import Snapshots, snapshot_key
+from vm.snapshots.policy import BOOTED, RESTORED
 
 VICTIMS = ("owner", "qemu", "both")
 DRILLS = ("make", "restore")

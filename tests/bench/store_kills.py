@@ -23,17 +23,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernels.build import ensure
-from kernels.catalog import KernelEntry, Needs, Source
-from kernels.collector import Bound, collect
+from host.die_with_parent import tie
+from host.progress import silent
+from kernels.build.build import ensure
+from kernels.build.gc import Bound, collect
+from kernels.build.out_of_tree_modules import ensure_module
+from kernels.catalog.entries import KernelEntry, Needs, Source
+from kernels.catalog.patch import Patch
 from kernels.errors import KernelsError
-from kernels.modules import ensure_module
-from kernels.patch import Patch
-from kernels.progress import silent
-from kernels.store import Store
-from kernels.worktrees import WorkTree
+from kernels.store.store import Store
+from kernels.trees.worktrees import WorkTree
 from tests.bench.kills import Tally, gone
-from vm.leash import tie
 
 _PATIENCE_S = 120.0
 _YEAR_S = 365 * 24 * 3600.0

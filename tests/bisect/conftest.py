@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance import bisect_command
+from conformance.cli.bisect import command
 from tests.bisect.fakes import Session
 from tests.kernels.user_trees import FILES, git
 
@@ -17,7 +17,7 @@ from tests.kernels.user_trees import FILES, git
 def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Session:
     """A fake session, and a store of its own."""
     fake = Session()
-    monkeypatch.setattr(bisect_command, "session", fake)
+    monkeypatch.setattr(command, "session", fake)
     monkeypatch.setenv("UEVT_CACHE", str(tmp_path / "cache"))
     for number in (signal.SIGTERM, signal.SIGHUP):
         # The command changes them for its process, which here is that of all tests.

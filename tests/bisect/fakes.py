@@ -8,10 +8,10 @@ from typing import IO
 
 import pytest
 
-from conformance.cli import main
-from conformance.outcome import CaseResult, Outcome, SkipReason
-from conformance.report.run.record import RunRecord
-from conformance.report.run.results import NAME, write_results
+from conformance.cli.main import main
+from conformance.results.case_result import CaseResult, Outcome, SkipReason
+from conformance.results.results_json import NAME, write_results
+from conformance.results.run import RunRecord
 from tests.kernels.user_trees import git
 from tests.report.samples import case, failure, run
 

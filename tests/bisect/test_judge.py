@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.bisect_judge import Chosen, NoVerdict, answer_of
-from conformance.outcome import Outcome
-from kernels.bisection import Answer
+from conformance.cli.bisect.judge import Chosen, NoVerdict, answer_of
+from conformance.results.case_result import Outcome
 from kernels.errors import UserMistake
+from kernels.trees.git_bisect import Answer
 from tests.bisect.fakes import CASE, FUNCTION, OLD_CASE, record_of
 from tests.report.samples import case, run
 

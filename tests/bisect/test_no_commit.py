@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from kernels.store import Store
+from kernels.store.store import Store
 from tests.bisect.fakes import CASE, OLD_CASE, Caught, Session, bisect
 
 # The command with a session that says that it began, and does not end.
 HANGING = """\
 import sys, time
 from conformance import bisect_command
-from conformance.cli import main
+from conformance.cli.main import main
 
 def session(*words, **named):
     print("began", flush=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance import bisect_walk
+from conformance.cli.bisect import walk
 from tests.bisect.fakes import CASE, FUNCTION, Caught, Session, bisect
 from tests.kernels.user_trees import everything, git
 
@@ -41,7 +41,7 @@ def test_on_a_terminal_the_commit_is_told_while_it_is_judged(
     capsys: Caught,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bisect_walk, "is_terminal", lambda *_: True)
+    monkeypatch.setattr(walk, "is_terminal", lambda *_: True)
     assert bisect(history("good", "bad")) == 0
     first = capsys.readouterr().out.split("\n")[2]
     judging, _, judged = first.partition("\r\x1b[K")

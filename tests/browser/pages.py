@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.outcome import CaseResult, Evidence, Mismatch, Outcome
 from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.runs import Run
+from conformance.results.case_result import CaseResult, Evidence, Mismatch, Outcome
 from tests.report.matrix import test_html
 from tests.report.samples import case, failure, kernel, mixed
 

@@ -10,8 +10,8 @@ import signal
 import time
 from pathlib import Path
 
-from conformance.cases.declare import case, variants
-from conformance.sut.user_events import UserEvents
+from conformance.cases.case import case, variants
+from conformance.client.user_events import UserEvents
 
 DOC = "nothing@all: the host's out-of-memory killer does the same"
 

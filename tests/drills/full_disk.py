@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import vm.machine
-from conformance.cases.declare import case
-from conformance.sut.user_events import UserEvents
+from conformance.cases.case import case
+from conformance.client.user_events import UserEvents
 from tests.drills.provoke import fill
 
 DOC = "nothing@all: other runs of the host fill the same disk"

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import vm.machine
-from conformance.cases.declare import case
-from conformance.sut.user_events import UserEvents
+from conformance.cases.case import case
+from conformance.client.user_events import UserEvents
 from tests.drills import provoke
 from tests.drills.provoke import Channel, behind, insert
 

@@ -6,8 +6,8 @@ import os
 import signal
 from pathlib import Path
 
-from conformance.cases.declare import case
-from conformance.sut.user_events import UserEvents
+from conformance.cases.case import case
+from conformance.client.user_events import UserEvents
 from tests.drills.provoke import qemu_below
 
 DOC = "nothing@all: the host's out-of-memory killer does the same"

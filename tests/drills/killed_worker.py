@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
-from conformance.cases.declare import case
-from conformance.sut.user_events import UserEvents
+from conformance.cases.case import case
+from conformance.client.user_events import UserEvents
 
 DOC = "nothing@all: the host's out-of-memory killer does the same"
 

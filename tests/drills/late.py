@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from conformance.cases.declare import case
-from conformance.sut.user_events import UserEvents
+from conformance.cases.case import case
+from conformance.client.user_events import UserEvents
 from tests.drills import provoke
 from tests.drills.provoke import behind
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.cases.declare import case
-from conformance.sut.user_events import UserEvents
+from conformance.cases.case import case
+from conformance.client.user_events import UserEvents
 
 DOC = "Documentation/admin-guide/sysrq.rst@v6.12: c performs a system crash"
 

@@ -16,11 +16,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from conformance.sut.calls import fd, path_in, sys_call
-from conformance.sut.user_events import UserEvents
-from kernels.modules import ensure_module
+from conformance.client.user_events import UserEvents
+from conformance.ops.encode.requests import fd, path_in, sys_call
+from kernels.build.out_of_tree_modules import ensure_module
 from kernels.request import Request
-from kernels.store import Store
+from kernels.store.store import Store
 from vm.deadline import Deadline
 
 HAZARD = Path(__file__).parents[2] / "fixtures" / "user_modules" / "hazard"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.declare import case
-from conformance.program.operations import WriteFile
-from conformance.sut.user_events import UserEvents
+from conformance.cases.case import case
+from conformance.client.user_events import UserEvents
+from conformance.ops.syscalls import WriteFile
 
 DOC = "Documentation/dev-tools/kasan.rst@v6.12: reports go to the console"
 

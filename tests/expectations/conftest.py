@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance import expectations_command
+from conformance.cli import expectations
 from conformance.expectations import loader
 from tests.expectations.samples import FILE, KNOWN
 
@@ -17,7 +17,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory = tmp_path / "expectations"
     directory.mkdir()
     monkeypatch.setattr(loader, "DIRECTORY", directory)
-    monkeypatch.setattr(expectations_command, "ROOT", tmp_path)
-    monkeypatch.setattr(expectations_command, "_case_ids", lambda: KNOWN)
+    monkeypatch.setattr(expectations, "ROOT", tmp_path)
+    monkeypatch.setattr(expectations, "_case_ids", lambda: KNOWN)
     (directory / "user_events.toml").write_text(FILE)
     return directory / "user_events.toml"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from conformance import cli
-from conformance.outcome import CaseResult, Mismatch, Outcome
-from conformance.report.run.record import KernelFacts, RunRecord
-from conformance.report.run.results import NAME, write_results
+from conformance.cli import main
+from conformance.results.case_result import CaseResult, Mismatch, Outcome
+from conformance.results.results_json import NAME, write_results
+from conformance.results.run import KernelFacts, RunRecord
 from tests.report.samples import case, head, run
 
 # Cases that the suite has: a function without variants, and one with.
@@ -73,4 +73,4 @@ def kept(tmp_path: Path, *records: RunRecord) -> list[str]:
 
 
 def expectations(*words: str) -> int:
-    return cli.main(["expectations", *words])
+    return main.main(["expectations", *words])

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.expectations.allow import Allowed
+from conformance.expectations.allowed_reports import Allowed
 from conformance.expectations.condition import KernelContext
 from conformance.expectations.errors import ExpectationError
-from conformance.outcome import Report, ReportKind
-from vm.findings import Kind
+from conformance.results.case_result import Report, ReportKind
+from vm.kernel_log.reports import Kind
 
 HERE = KernelContext("6.12.117", "6.12")
 TODAY = date(2026, 11, 22)

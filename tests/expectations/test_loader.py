@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.abi.profiles import profile_for
+from conformance.abi.profile import profile_for
 from conformance.abi.switches import BY_NAME
 from conformance.expectations.condition import KernelContext
 from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
-from conformance.outcome import Blame, CaseResult, Mismatch, Outcome
+from conformance.results.case_result import Blame, CaseResult, Mismatch, Outcome
 
 HERE = KernelContext("6.12.117", "6.12", switches=profile_for("6.12").switches)
 ELSEWHERE = KernelContext("5.19.17", "5.19")

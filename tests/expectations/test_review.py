@@ -9,9 +9,9 @@ import pytest
 
 from conformance.expectations import loader
 from conformance.expectations.loader import Expectations
-from conformance.outcome import Blame, CaseResult, Outcome
-from conformance.report.run.known import stale
-from conformance.report.run.record import RunRecord
+from conformance.report.known_deviations import stale
+from conformance.results.case_result import Blame, CaseResult, Outcome
+from conformance.results.run import RunRecord
 from tests.expectations.samples import CASE, FILE, deviating, expectations, kept, record
 from tests.report.samples import case
 

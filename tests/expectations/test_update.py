@@ -13,8 +13,8 @@ import pytest
 from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
 from conformance.expectations.proposal import pattern_of
-from conformance.outcome import Blame, CaseResult, Mismatch, Outcome, Rerun, Which
-from conformance.report.run.record import RunRecord
+from conformance.results.case_result import Blame, CaseResult, Mismatch, Outcome, Rerun, Which
+from conformance.results.run import RunRecord
 from tests.expectations.samples import CASE, FILE, FUNCTION, deviating, expectations, kept, record
 from tests.report.samples import case, contradiction
 

@@ -9,22 +9,24 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path, PurePosixPath
 
-from conformance.expectations.allow import Allowed
+from conformance.expectations.allowed_reports import Allowed
 from conformance.expectations.condition import Condition, ConditionError, KernelContext
 from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import DIRECTORY, Expectations
-from conformance.outcome import Blame, CaseResult, Mismatch, Outcome, Report
-from kernels import catalog, config, flavours, series
-from kernels.diff import Damaged, Diff
+from conformance.results.case_result import Blame, CaseResult, Mismatch, Outcome, Report
+from kernels import kconfig
+from kernels.build.bundled_modules import ModulesDirectory
+from kernels.build.image import release_of
+from kernels.build.ko_file import modinfo, read_module
+from kernels.catalog import entries, flavours
+from kernels.catalog.patch import ENCODING
 from kernels.errors import UserMistake
-from kernels.image import release_of
-from kernels.loadable import ModulesDirectory
-from kernels.modulefile import modinfo, read_module
-from kernels.patch import ENCODING
-from kernels.patches import touched
+from kernels.patches import series
+from kernels.patches.applying import touched
+from kernels.patches.diff import Damaged, Diff
 from tests.fuzz.target import Target
-from vm import elf
-from vm.snapshot import SCHEMA, Snapshots
+from vm.qemu import elf
+from vm.snapshots.files import SCHEMA, Snapshots
 
 ROOT = Path(__file__).parents[2]
 CONTEXT = KernelContext("6.12.117", "6.12", "debug", frozenset({"persist"}))
@@ -93,7 +95,7 @@ def _catalog(scratch: Path) -> Callable[[bytes], None]:
         directory = written(data).parent
         # A variant beside it takes what it does not say from there.
         (directory / "variant.toml").write_text('name = "variant"\nof = "6.12"\n')
-        found = catalog.load_catalog(directory)
+        found = entries.load_catalog(directory)
         for entry in found.entries.values():
             path = PurePosixPath(entry.kernel_id)
             assert len(path.parts) == 1
@@ -106,7 +108,7 @@ def _catalog(scratch: Path) -> Callable[[bytes], None]:
 
 
 def _entries() -> list[bytes]:
-    return [(catalog.CATALOG / name).read_bytes() for name in ("6.12.toml", "5.18.toml")]
+    return [(entries.CATALOG / name).read_bytes() for name in ("6.12.toml", "5.18.toml")]
 
 
 def _flavour(scratch: Path) -> Callable[[bytes], None]:
@@ -166,15 +168,15 @@ def _conditions() -> list[bytes]:
 
 def _fragment(data: bytes) -> None:
     text = data.decode("utf-8", "surrogateescape")
-    config.malformed(text)
-    merged = config.merge([text])
+    kconfig.malformed(text)
+    merged = kconfig.merge([text])
     # What is merged says the same again, and nothing of it was lost.
-    assert config.merge(["\n".join(merged)]) == merged or "\r" in text
-    config.lost(merged, text)
+    assert kconfig.merge(["\n".join(merged)]) == merged or "\r" in text
+    kconfig.lost(merged, text)
 
 
 def _fragments() -> list[bytes]:
-    return [file.read_bytes() for file in sorted(config.FRAGMENTS.glob("*.config"))]
+    return [file.read_bytes() for file in sorted(kconfig.FRAGMENTS.glob("*.config"))]
 
 
 def _patch(scratch: Path) -> Callable[[bytes], None]:

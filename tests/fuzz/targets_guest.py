@@ -11,21 +11,22 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from conformance.leftovers import Janitor
-from conformance.program import operations as op
-from conformance.program import page, rights, ring, tracing, views
-from conformance.program.operations import ReadFile, View
-from conformance.sut.crew import Crew
-from conformance.sut.guest import GuestExecutor
+from conformance.ops import credentials, tracing
+from conformance.ops import syscalls as op
+from conformance.ops.decoding import file_views, perf_ring, trace_page
+from conformance.ops.syscalls import ReadFile, View
+from conformance.runner.cleanup import Janitor
+from conformance.runner.guest_executor import GuestExecutor
+from conformance.runner.process_pool import Crew
 from tests import packed
 from tests.fuzz.target import Target
 from vm import wire
-from vm.agent import Agent
-from vm.channel import Channel
+from vm.agent.agent import Agent
+from vm.agent.channel import Channel
+from vm.agent.encoding import NOT_LOOKED_AT
 from vm.deadline import Deadline
 from vm.errors import VmError
-from vm.findings import MOST, classify, phase
-from vm.packing import NOT_LOOKED_AT
+from vm.kernel_log.reports import MOST, classify, phase
 
 CONSOLES = Path(__file__).parents[2] / "fixtures" / "console"
 PORTS = ("uevt0", "uevt1", "uevt2")
@@ -208,8 +209,8 @@ LYING = (
     op.Stat("a", "/f"),
     tracing.ReadPipe("a", 3, 100, "t00001_", (4,)),
     tracing.ReadPage("a", 3, "/id", (4,)),
-    rights.Ownership("a", "/f"),
-    rights.Getdents("a", 3, "t"),
+    credentials.Ownership("a", "/f"),
+    credentials.Getdents("a", 3, "t"),
 )
 
 
@@ -273,7 +274,7 @@ def rings() -> list[bytes]:
 def read_ring(mapping: bytes) -> None:
     """Lines, whatever the sample type."""
     for sample_type in (0, 0x402, 0x502, (1 << 64) - 1):
-        assert ring.shown(mapping, sample_type).endswith("\n")
+        assert perf_ring.shown(mapping, sample_type).endswith("\n")
 
 
 def pages() -> list[bytes]:
@@ -288,7 +289,7 @@ def pages() -> list[bytes]:
 def read_page(raw: bytes) -> None:
     """Lines, whatever the sizes that are expected."""
     for sizes in ((), (4, 4), (0, 4000)):
-        assert page.shown(raw, 400, 77, sizes).endswith("\n")
+        assert trace_page.shown(raw, 400, 77, sizes).endswith("\n")
 
 
 def texts() -> list[bytes]:
@@ -303,4 +304,4 @@ def texts() -> list[bytes]:
 def read_views(data: bytes) -> None:
     """Every view of any bytes."""
     for view in View:
-        views.read(ReadFile("a", "/f", view, "t00001_", (4, 0)), data)
+        file_views.read(ReadFile("a", "/f", view, "t00001_", (4, 0)), data)

@@ -6,17 +6,17 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from conformance.plugin.order import Durations
-from conformance.report.comparison.compare import compare
-from conformance.report.comparison.page import render_page
-from conformance.report.errors import ReportError
+from conformance.report.compare.compare import compare
+from conformance.report.compare.text import render_page
 from conformance.report.export.junit import render_junit
 from conformance.report.export.ktap import render_ktap
-from conformance.report.run.journal import CHECK, JournalWriter, sealed
-from conformance.report.run.record import RunRecord
-from conformance.report.run.replay import read_head, read_journal
-from conformance.report.run.results import read_results
-from conformance.report.screen.terminal import render_summary
+from conformance.report.terminal.summary import render_summary
+from conformance.results.errors import ReportError
+from conformance.results.journal import CHECK, JournalWriter, sealed
+from conformance.results.replay import read_head, read_journal
+from conformance.results.results_json import read_results
+from conformance.results.run import RunRecord
+from conformance.session.ordering import Durations
 from tests.fuzz.target import Target
 from tests.report.samples import contradicted, head, mixed
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.outcome import CaseResult
-from conformance.report.run.journal import JournalWriter
-from conformance.report.run.replay import read_journal
-from kernels.diff import Diff
-from tests.conformance.generated import STEADY
+from conformance.results.case_result import CaseResult
+from conformance.results.journal import JournalWriter
+from conformance.results.replay import read_journal
+from kernels.patches.diff import Diff
 from tests.fuzz.driver import KEPT, Finding, Fuzzer, keep, kept, smaller
 from tests.fuzz.target import Target, TooSlow
 from tests.fuzz.targets import targets
+from tests.model.generated import STEADY
 from tests.report.samples import UNHURRIED, head, results
 from vm import wire
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kernels.catalog import KernelEntry
-from kernels.store import Store
+from kernels.catalog.entries import KernelEntry
+from kernels.store.store import Store
 from tests.kernels.fake_make import ENTRY, FakeMake, keep_source
 from tests.kernels.user_trees import FILES, commit, git
 

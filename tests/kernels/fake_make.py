@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kernels.built import Recipe
-from kernels.catalog import KernelEntry, Needs, Source
-from kernels.progress import silent
-from kernels.store import Store
+from host.progress import silent
+from kernels.catalog.entries import KernelEntry, Needs, Source
+from kernels.store.built_kernel import Recipe
+from kernels.store.store import Store
 
 ENTRY = KernelEntry(
     name="9.9",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kernels import aptsources
 from kernels.errors import SourceUnavailable
+from kernels.sources import apt_suites
 
 STANZAS = """\
 # a comment, and a source that is not for us
@@ -77,8 +77,8 @@ def etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEtc:
 
 def written(tmp_path: Path) -> str:
     """The sources of a private state for trixie-backports."""
-    aptsources.write(tmp_path, "trixie-backports")
-    return aptsources.path(tmp_path).read_text()
+    apt_suites.write(tmp_path, "trixie-backports")
+    return apt_suites.path(tmp_path).read_text()
 
 
 def test_a_stanza_keeps_all_but_its_suite(etc: FakeEtc, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_line_keeps_all_but_its_suite(etc: FakeEtc, tmp_path: Path) -> None:
 
 def test_options_of_a_line_as_fields(tmp_path: Path) -> None:
     (tmp_path / "x.list").write_text(LINES)
-    tool = next(iter(aptsources.parse(tmp_path / "x.list")))
+    tool = next(iter(apt_suites.parse(tmp_path / "x.list")))
     assert tool["architectures"] == "amd64 i386"
     assert tool["signed-by"] == "/usr/share/keyrings/tool.gpg"
 
@@ -149,7 +149,7 @@ def test_ubuntus_sources_are_read_like_debians(
 ) -> None:
     monkeypatch.setattr(platform, "freedesktop_os_release", lambda: {"VERSION_CODENAME": "noble"})
     (etc.parts / "ubuntu.sources").write_text(UBUNTU)
-    main = aptsources.main_archive(aptsources.configured(), "noble")
+    main = apt_suites.main_archive(apt_suites.configured(), "noble")
     assert main is not None
     assert main["uris"] == "http://mirror.example/ubuntu/"
 
@@ -160,4 +160,4 @@ def test_no_main_archive(etc: FakeEtc, tmp_path: Path, text: str) -> None:
     with pytest.raises(SourceUnavailable, match="has the suite bookworm") as caught:
         written(tmp_path)
     assert "add trixie-backports to this machine's apt sources" in caught.value.mend
-    assert not aptsources.path(tmp_path).exists()
+    assert not apt_suites.path(tmp_path).exists()

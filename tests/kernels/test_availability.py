@@ -13,15 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from conformance import cli, kernel_commands
-from kernels import build, catalog, tools
-from kernels.availability import Availability, State, survey
-from kernels.built import BuiltKernel, Product, Recipe
-from kernels.catalog import Catalog, KernelEntry, Source
+from conformance.cli import kernels, main
+from host.progress import silent
+from kernels.build import build
+from kernels.build.availability import Availability, State, survey
+from kernels.catalog import entries as catalog
+from kernels.catalog.entries import Catalog, KernelEntry, Source
+from kernels.catalog.patch import Patch
 from kernels.errors import SourceUnavailable
-from kernels.patch import Patch
-from kernels.progress import silent
-from kernels.store import Store
+from kernels.store.built_kernel import BuiltKernel, Product, Recipe
+from kernels.store.store import Store
+from kernels.tools import host_tools
 
 LISTED = "Package: linux-source-9.9\nVersion: {version}\nSize: 1\n"
 SUITE = Source("debian-source", "linux-source-9.9", suite="other-backports")
@@ -79,7 +81,7 @@ def publish(entry: KernelEntry, store: Store, directory: Path) -> None:
     recipe = Recipe("linux-source-9.9", "9.9.3-1", entry.wanted, entry.patches_digest, "gcc")
     with store.locked("a test", silent):
         store.publish(recipe, Product("9.9.3", directory / "image", directory / "config"))
-        store.remember(entry, recipe, tools.toolchain_stamp())
+        store.remember(entry, recipe, host_tools.toolchain_stamp())
 
 
 def test_built(entry: KernelEntry, store: Store, apt: FakeApt, tmp_path: Path) -> None:
@@ -130,10 +132,10 @@ def test_missing_tools_are_named(
 ) -> None:
     apt.lists("host", "9.9.3-1")
 
-    def missing(names: Iterable[str]) -> tuple[tools.Tool, ...]:
-        return tuple(tools.TOOLS[name] for name in sorted({"patch", "bison"} & set(names)))
+    def missing(names: Iterable[str]) -> tuple[host_tools.Tool, ...]:
+        return tuple(host_tools.TOOLS[name] for name in sorted({"patch", "bison"} & set(names)))
 
-    monkeypatch.setattr(tools, "missing", missing)
+    monkeypatch.setattr(host_tools, "missing", missing)
     needs = replace(entry.needs, tools=("gcc", "bison"))
     said = str(only(replace(entry, needs=needs, patches=(Patch("fix", "text"),)), store))
     assert said.startswith("cannot be built here: missing on this machine: bison, patch; install")
@@ -226,13 +228,13 @@ def command(
         replace(entry, name="9.7", default=False, wanted=("CONFIG_C=y",)),
     ]
     shown = Catalog({one.name: one for one in entries})
-    monkeypatch.setattr(kernel_commands, "load_catalog", lambda: shown)
+    monkeypatch.setattr(kernels, "load_catalog", lambda: shown)
     monkeypatch.setenv("UEVT_CACHE", str(store.root))
 
 
 @pytest.mark.usefixtures("command")
 def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["kernels", "list"]) == 0
+    assert main.main(["kernels", "list"]) == 0
     lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
     assert [name for name, _ in lines] == ["9.9", "9.9-x", "9.8", "9.7"]
     assert lines[0][1].split() == ["linux-source-9.9", "built,", "9.9.3", "(9.9.3-1)"]
@@ -242,15 +244,15 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("command")
 def test_the_names_of_those_that_can_be_judged(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["kernels", "list", "--buildable"]) == 0
+    assert main.main(["kernels", "list", "--buildable"]) == 0
     assert capsys.readouterr().out.split() == ["9.9", "9.9-x"]
-    assert cli.main(["kernels", "list", "--buildable", "9.7", "9.8"]) == 0
+    assert main.main(["kernels", "list", "--buildable", "9.7", "9.8"]) == 0
     assert capsys.readouterr().out.split() == ["9.7"]
 
 
 @pytest.mark.usefixtures("command")
 def test_the_list_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["kernels", "list", "--json", "9.9-x", "9.9", "9.8"]) == 0
+    assert main.main(["kernels", "list", "--json", "9.9-x", "9.9", "9.8"]) == 0
     variant, built, absent = json.loads(capsys.readouterr().out)
     assert (variant["kernel"], variant["of"], variant["state"]) == ("9.9-x", "9.9", "can be built")
     assert (built["release"], built["revision"], built["of"]) == ("9.9.3", "9.9.3-1", None)
@@ -272,11 +274,11 @@ def test_building_all_leaves_out_what_cannot_be_had(
         return found
 
     monkeypatch.setattr(build, "ensure", ensure)
-    assert cli.main(["kernels", "build"]) == 0
+    assert main.main(["kernels", "build"]) == 0
     said = capsys.readouterr()
     assert len(said.out.splitlines()) == 2
     assert said.err == "uevt: 9.8 is left out: no package sources offer it; add one\n"
-    assert cli.main(["kernels", "build", "9.9", "9.8"]) == 3
+    assert main.main(["kernels", "build", "9.9", "9.8"]) == 3
     assert capsys.readouterr().err == "uevt: no package sources offer it; add one\n"
 
 
@@ -284,7 +286,7 @@ def test_the_list_of_what_ships_takes_less_than_a_second(store: Store, apt: Fake
     """The whole process, as processor time: other tests are running."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     said = subprocess.run(
-        [sys.executable, "-c", "import conformance.cli as c; c.main(['kernels', 'list'])"],
+        [sys.executable, "-c", "import conformance.cli.main as c; c.main(['kernels', 'list'])"],
         env={**os.environ, "UEVT_CACHE": str(store.root)},
         capture_output=True,
         text=True,

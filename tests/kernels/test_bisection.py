@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kernels.bisection import Answer, Bisection, NotBetween, workspace
 from kernels.errors import HostTrouble
-from kernels.store import Store
+from kernels.store.store import Store
+from kernels.trees.git_bisect import Answer, Bisection, NotBetween, workspace
 from tests.kernels.user_trees import everything, git
 
 History = Callable[[int], tuple[Path, list[str]]]
@@ -198,8 +198,8 @@ def _children() -> list[str]:
 HOLDER = """\
 import sys, time
 from pathlib import Path
-from kernels.bisection import workspace
-from kernels.store import Store
+from kernels.trees.git_bisect import workspace
+from kernels.store.store import Store
 with workspace(Store(Path(sys.argv[1]))) as directory:
     (directory / "file").touch()
     print(directory, flush=True)

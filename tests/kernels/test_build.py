@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from kernels import tools
-from kernels.build import Toolset, ensure
-from kernels.built import Product, Recipe
-from kernels.catalog import KernelEntry, load_catalog
-from kernels.deadline import Deadline
+from host.deadline import Deadline
+from kernels.build.build import Toolset, ensure
+from kernels.catalog.entries import KernelEntry, load_catalog
 from kernels.errors import BuildFailed
-from kernels.store import Store
-from kernels.tools import Toolchain
+from kernels.store.built_kernel import Product, Recipe
+from kernels.store.store import Store
+from kernels.tools import host_tools
+from kernels.tools.host_tools import Toolchain
 
 
 @dataclass
@@ -35,7 +35,7 @@ class FakeWorkshop:
 
     def prepare(self, entry: KernelEntry, revision: str | None) -> Toolset:
         self.diary.append(f"prepare {entry.kernel_id} {revision}")
-        return Toolset(revision or self.revision, Toolchain("gcc 1", tools.toolchain_stamp()))
+        return Toolset(revision or self.revision, Toolchain("gcc 1", host_tools.toolchain_stamp()))
 
     def make(self, entry: KernelEntry, recipe: Recipe) -> Product:
         self.diary.append(f"make {recipe.revision}")

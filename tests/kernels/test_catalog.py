@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.catalog import CATALOG, VARIANTS, KernelEntry, load_catalog
+from kernels.catalog.entries import CATALOG, VARIANTS, KernelEntry, load_catalog
 from kernels.errors import BadCatalogEntry, UnknownKernel, UserMistake
 
 GOOD = """
@@ -127,7 +127,7 @@ def test_what_differs_follows_the_abi(tmp_path: Path, abi: str, expected: str) -
         ('["guest"]', '["guest"]\ndiffers = "a=no"', "differs", 'write differs = ["…"]'),
         ('"linux-source-9.9"', '"-o evil"', "source.package", "use only a-z"),
         ('"debian-source"', '"debian-source"\nurl = "x"', "source.url", "remove it"),
-        ('["gcc"]', '["clang"]', "needs.tools", "kernels/tools.py"),
+        ('["gcc"]', '["clang"]', "needs.tools", "kernels/tools/host_tools.py"),
         ("tree_mib = 10", "tree_mib = -1", "needs.tree_mib", "write tree_mib = 100"),
         ("tree_mib = 10", "tree_mib = true", "needs.tree_mib", "write tree_mib = 100"),
         ("objects_mib = 5", "", "needs.objects_mib", "add objects_mib"),

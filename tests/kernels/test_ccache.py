@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kernels import ccache
-from kernels.build import ensure
-from kernels.catalog import KernelEntry
-from kernels.store import Store
+from kernels.build.build import ensure
+from kernels.catalog.entries import KernelEntry
+from kernels.store.store import Store
+from kernels.tools import ccache
 from tests.kernels.fake_make import FakeMake
 
 # Says which compiler it is asked to be, and where the real one is.

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kernels import child
-from kernels.deadline import Deadline
+from host.deadline import Deadline
 from kernels.errors import TookTooLong
+from kernels.tools import child_process
 
 MAKEFILE = """\
 all: a b
@@ -52,16 +52,18 @@ def processes_in(directory: Path) -> list[int]:
 
 
 def test_a_short_answer_is_had_or_told_to_be_late() -> None:
-    said = child.answer(["sh", "-c", "echo no >&2; echo one; exit 7"], deadline=Deadline(20, "one"))
+    said = child_process.answer(
+        ["sh", "-c", "echo no >&2; echo one; exit 7"], deadline=Deadline(20, "one")
+    )
     assert said == "one\n"
     with pytest.raises(TookTooLong, match="nothing did not end within"):
-        child.answer(["sleep", "60"], deadline=Deadline(0.1, "nothing"))
+        child_process.answer(["sleep", "60"], deadline=Deadline(0.1, "nothing"))
 
 
 def test_status_lines_and_log(tmp_path: Path) -> None:
     lines: list[str] = []
     with (tmp_path / "log").open("wb") as log:
-        status = child.run(
+        status = child_process.run(
             ["sh", "-c", "echo one; echo two >&2; printf three; exit 7"],
             deadline=Deadline(30, "a test"),
             log=log,
@@ -74,33 +76,37 @@ def test_status_lines_and_log(tmp_path: Path) -> None:
 
 def test_much_output_is_passed_on_whole() -> None:
     lines: list[str] = []
-    status = child.run(["seq", "200000"], deadline=Deadline(60, "a test"), on_line=lines.append)
+    status = child_process.run(
+        ["seq", "200000"], deadline=Deadline(60, "a test"), on_line=lines.append
+    )
     assert status == 0
     assert len(lines) == 200000
     assert lines[-1] == "200000"
 
 
 def test_a_child_ended_by_a_signal() -> None:
-    status = child.run(["sh", "-c", "kill -SEGV $$"], deadline=Deadline(30, "a test"))
+    status = child_process.run(["sh", "-c", "kill -SEGV $$"], deadline=Deadline(30, "a test"))
     assert status == -signal.SIGSEGV
 
 
 def test_a_silent_child_lets_us_tick() -> None:
     ticks: list[None] = []
-    child.run(["sleep", "1.2"], deadline=Deadline(30, "a test"), on_tick=lambda: ticks.append(None))
+    child_process.run(
+        ["sleep", "1.2"], deadline=Deadline(30, "a test"), on_tick=lambda: ticks.append(None)
+    )
     assert len(ticks) >= 2
 
 
 def test_the_deadline_ends_the_whole_group(tmp_path: Path) -> None:
     deadline = Deadline(0.7, "sleeping")
     with pytest.raises(TookTooLong, match="sleeping did not end within"):
-        child.run(["sh", "-c", "sleep 600 & wait"], deadline=deadline, cwd=tmp_path)
+        child_process.run(["sh", "-c", "sleep 600 & wait"], deadline=deadline, cwd=tmp_path)
     wait_until_gone(processes_in(tmp_path))
 
 
 def test_nobody_waits_for_a_grandchild_that_keeps_the_pipe(tmp_path: Path) -> None:
     start = time.monotonic()
-    child.run(["sh", "-c", "sleep 600 &"], deadline=Deadline(60, "a test"), cwd=tmp_path)
+    child_process.run(["sh", "-c", "sleep 600 &"], deadline=Deadline(60, "a test"), cwd=tmp_path)
     assert time.monotonic() - start < 20
     wait_until_gone(processes_in(tmp_path))
 
@@ -108,8 +114,8 @@ def test_nobody_waits_for_a_grandchild_that_keeps_the_pipe(tmp_path: Path) -> No
 def test_an_outer_make_does_not_decide_what_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MAKEFLAGS", "MAKELEVEL", "ARCH", "CROSS_COMPILE", "CC", "KCONFIG_CONFIG"):
         monkeypatch.setenv(name, "x")
-    environment = child.environment(EXTRA="1")
-    assert set(environment) <= {*child.INHERITED, "LC_ALL", "EXTRA"}
+    environment = child_process.environment(EXTRA="1")
+    assert set(environment) <= {*child_process.INHERITED, "LC_ALL", "EXTRA"}
     assert environment["LC_ALL"] == "C"
     assert environment["PATH"] == os.environ["PATH"]
 
@@ -120,7 +126,7 @@ def test_make_does_not_outlive_us(tmp_path: Path, way: signal.Signals) -> None:
     script = (
         "import pathlib, sys\n"
         "from kernels import child\n"
-        "from kernels.deadline import Deadline\n"
+        "from host.deadline import Deadline\n"
         "child.run(['make', '-j2'], cwd=pathlib.Path(sys.argv[1]), deadline=Deadline(60, 'a'))\n"
     )
     with subprocess.Popen(

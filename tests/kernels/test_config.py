@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kernels import config
-from kernels.config import LostOption
+from kernels import kconfig
 from kernels.errors import LostOptions
+from kernels.kconfig import LostOption
 
 WANTED = ("CONFIG_A=y", "CONFIG_B=y", "CONFIG_HZ=1000", "# CONFIG_OFF is not set")
 
@@ -15,7 +15,7 @@ def test_nothing_is_lost_when_all_survived() -> None:
     resulting = (
         "#\n# Automatically generated\n#\nCONFIG_HZ=1000\n\nCONFIG_A=y\nCONFIG_B=y\nCONFIG_C=y\n"
     )
-    assert config.lost(WANTED, resulting) == ()
+    assert kconfig.lost(WANTED, resulting) == ()
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_nothing_is_lost_when_all_survived() -> None:
     ],
 )
 def test_a_lost_option_says_what_it_became(resulting: str, lost: LostOption, text: str) -> None:
-    assert config.lost(WANTED, resulting) == (lost,)
+    assert kconfig.lost(WANTED, resulting) == (lost,)
     assert str(lost) == text
 
 
 def test_the_error_names_every_lost_option() -> None:
-    error = LostOptions(config.lost(WANTED, "CONFIG_A=y"))
+    error = LostOptions(kconfig.lost(WANTED, "CONFIG_A=y"))
     assert error.names == ("CONFIG_B", "CONFIG_HZ")
     assert "2 wanted options" in str(error)
     assert "CONFIG_B" in str(error)
@@ -62,7 +62,7 @@ def test_the_error_names_every_lost_option() -> None:
 
 
 def test_an_option_whose_name_begins_like_a_wanted_one_does_not_count() -> None:
-    assert config.lost(("CONFIG_NET=y",), "CONFIG_NET_9P=y") == (
+    assert kconfig.lost(("CONFIG_NET=y",), "CONFIG_NET_9P=y") == (
         LostOption("CONFIG_NET", "y", None),
     )
 
@@ -70,24 +70,24 @@ def test_an_option_whose_name_begins_like_a_wanted_one_does_not_count() -> None:
 def test_merge_keeps_one_line_per_option_and_the_last_wins() -> None:
     first = "# a comment\nCONFIG_A=y\nCONFIG_B=y\n"
     second = "# CONFIG_A is not set\nCONFIG_C=m\n"
-    assert config.merge([first, second]) == ("# CONFIG_A is not set", "CONFIG_B=y", "CONFIG_C=m")
+    assert kconfig.merge([first, second]) == ("# CONFIG_A is not set", "CONFIG_B=y", "CONFIG_C=m")
 
 
 def test_lines_that_kconfig_would_ignore_are_found() -> None:
-    assert config.malformed("CONFIG_A=y\n\n# fine\nCONFIG_B\nFOO=y\n") == ("CONFIG_B", "FOO=y")
+    assert kconfig.malformed("CONFIG_A=y\n\n# fine\nCONFIG_B\nFOO=y\n") == ("CONFIG_B", "FOO=y")
 
 
-@pytest.mark.parametrize("path", sorted(config.FRAGMENTS.glob("*.config")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted(kconfig.FRAGMENTS.glob("*.config")), ids=lambda p: p.stem)
 def test_every_fragment_is_well_formed(path: object) -> None:
-    text = config.fragment(getattr(path, "stem", ""))
-    assert config.malformed(text) == ()
-    assert config.values(text)
+    text = kconfig.fragment(getattr(path, "stem", ""))
+    assert kconfig.malformed(text) == ()
+    assert kconfig.values(text)
 
 
 def test_no_user_events_takes_out_user_events_and_nothing_else() -> None:
-    full = config.merge([config.fragment("guest"), config.fragment("user_events")])
-    without = config.merge(
-        config.fragment(name) for name in ("guest", "user_events", "no-user-events")
+    full = kconfig.merge([kconfig.fragment("guest"), kconfig.fragment("user_events")])
+    without = kconfig.merge(
+        kconfig.fragment(name) for name in ("guest", "user_events", "no-user-events")
     )
     assert set(full) - set(without) == {"CONFIG_USER_EVENTS=y"}
     assert set(without) - set(full) == {"# CONFIG_USER_EVENTS is not set"}

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import main
-from conformance.kernel_commands import size
-from kernels.build import ensure
-from kernels.catalog import KernelEntry
-from kernels.collector import GRACE_S, Bound, Item, collect, survey, usage
+from conformance.cli.kernels import size
+from conformance.cli.main import main
+from host.progress import silent
+from kernels.build.build import ensure
+from kernels.build.gc import GRACE_S, Bound, Item, collect, survey, usage
+from kernels.build.out_of_tree_modules import ensure_module
+from kernels.catalog.entries import KernelEntry
 from kernels.errors import StoreBusy
-from kernels.modules import ensure_module
-from kernels.progress import silent
-from kernels.store import Store
+from kernels.store.store import Store
 from tests.kernels.fake_make import FakeMake
 
 DAY = 24 * 3600.0
@@ -107,7 +107,7 @@ def test_a_dry_run_changes_nothing_and_takes_no_lock(
 def test_nothing_goes_under_a_running_build(
     in_use: KernelEntry, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kernels.collector._WAIT_S", 0.1)
+    monkeypatch.setattr("kernels.build.gc._WAIT_S", 0.1)
     other = Store(store.root)
     with other.locked("building 9.9", silent), pytest.raises(StoreBusy, match=r"building 9\.9"):
         collect(store, (), Bound(keep=0))
@@ -118,7 +118,7 @@ def test_a_killed_collector_leaves_whole_things_or_none(
     in_use: KernelEntry, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("kernels.collector.Store.workspace", _abandoned)
+        patched.setattr("kernels.build.gc.Store.workspace", _abandoned)
         collect(store, (), Bound(keep=0))
     # Moved out of its place, and not removed yet.
     assert not any((store.root / "kernels").iterdir())

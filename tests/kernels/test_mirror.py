@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from kernels import download
-from kernels.availability import State, survey
-from kernels.catalog import KernelEntry, Source
-from kernels.deadline import Deadline
-from kernels.download import Broken, Download, NotThere
+from host.deadline import Deadline
+from host.progress import Step, silent
+from kernels.build.availability import State, survey
+from kernels.catalog.entries import KernelEntry, Source
 from kernels.errors import SourceUnavailable, UnknownRevision
-from kernels.mirror import AUTOSIGNER
-from kernels.progress import Step, silent
-from kernels.sources import SourceTrees
-from kernels.store import Store
+from kernels.sources import download
+from kernels.sources.download import Broken, Download, NotThere
+from kernels.sources.mirror import AUTOSIGNER
+from kernels.sources.unpacked import SourceTrees
+from kernels.store.store import Store
 from tests.kernels.mirror_server import LIST, Mirror, serving
 
 NAME = "linux-5.19.2.tar.xz"

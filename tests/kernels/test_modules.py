@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from kernels.build import ensure
-from kernels.catalog import KernelEntry
+from host.progress import Step
+from kernels.build.build import ensure
+from kernels.build.out_of_tree_modules import ensure_module
+from kernels.catalog.entries import KernelEntry
+from kernels.catalog.patch import Patch
 from kernels.errors import BuildFailed, StoreUnusable, UserMistake
-from kernels.modules import ensure_module
-from kernels.patch import Patch
-from kernels.progress import Step
-from kernels.store import Store
+from kernels.store.store import Store
 from tests.kernels.fake_make import FakeMake
 
 TEN = (Patch("ten", "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"),)

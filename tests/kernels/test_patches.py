@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from kernels import patches
+from kernels.catalog.patch import Patch
 from kernels.errors import BrokenFile, BuildFailed, KernelTrouble, PatchRefused
-from kernels.lastbuild import ABSENT, Seen
-from kernels.patch import Patch
-from kernels.store import Store
+from kernels.patches import applying
+from kernels.store.last_build import ABSENT, Seen
+from kernels.store.store import Store
 
 CHANGE = """\
 From somebody
@@ -69,13 +69,13 @@ def content(tree: Path) -> dict[str, tuple[str, int, int]]:
 def applied_in_a_process(root: Path) -> None:
     """What the process of a test does: apply, say so, and be killed."""
     tree = root / "sources/linux_9.9.3"
-    with patches.applied([Patch("change", CHANGE)], tree, Store(root)):
+    with applying.applied([Patch("change", CHANGE)], tree, Store(root)):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_applied_in_order_and_undone_with_times(tree: Path, store: Store) -> None:
     before = content(tree)
-    with patches.applied([Patch("change", CHANGE), Patch("second", SECOND)], tree, store):
+    with applying.applied([Patch("change", CHANGE), Patch("second", SECOND)], tree, store):
         assert (tree / "kernel/fork.c").read_text() == "one\nTWO\nTHREE\n"
         assert (tree / "kernel/fork.c").stat().st_mtime_ns > OLD_NS
         assert (tree / "new/deep/file.c").read_text() == "created\n"
@@ -87,7 +87,7 @@ def test_applied_in_order_and_undone_with_times(tree: Path, store: Store) -> Non
 
 def test_undone_when_the_build_fails(tree: Path, store: Store) -> None:
     before = content(tree)
-    with pytest.raises(ZeroDivisionError), patches.applied([Patch("change", CHANGE)], tree, store):
+    with pytest.raises(ZeroDivisionError), applying.applied([Patch("change", CHANGE)], tree, store):
         raise ZeroDivisionError
     assert content(tree) == before
 
@@ -102,7 +102,7 @@ def test_undone_after_a_killed_builder(tree: Path, store: Store) -> None:
     argv = [sys.executable, "-c", script, __file__, str(store.root)]
     assert subprocess.run(argv, check=False, timeout=60).returncode == -signal.SIGKILL
     assert content(tree) != before
-    with patches.applied([], tree, store):
+    with applying.applied([], tree, store):
         assert content(tree) == before
     assert [path.name for path in store.sources.iterdir()] == [tree.name]
 
@@ -125,11 +125,11 @@ def test_undoing_can_be_interrupted_anywhere(
     monkeypatch.setattr(shutil, "copy2", interrupted)
     with (
         pytest.raises(KeyboardInterrupt) if times <= 6 else pytest.raises(ZeroDivisionError),
-        patches.applied([Patch("change", CHANGE)], tree, store),
+        applying.applied([Patch("change", CHANGE)], tree, store),
     ):
         raise ZeroDivisionError
     monkeypatch.undo()
-    patches.undo(tree, store)
+    applying.undo(tree, store)
     assert content(tree) == before
 
 
@@ -138,7 +138,7 @@ def test_a_patch_that_does_not_apply_names_file_and_hunk(tree: Path, store: Stor
     bad = CHANGE.replace("-two", "-zwei") + (
         "--- a/kernel/none.c\n+++ b/kernel/none.c\n@@ -1 +1 @@\n-a\n+b\n"
     )
-    with pytest.raises(BuildFailed) as caught, patches.applied([Patch("bad", bad)], tree, store):
+    with pytest.raises(BuildFailed) as caught, applying.applied([Patch("bad", bad)], tree, store):
         pytest.fail("it applied")
     assert str(caught.value).startswith("applying patch bad to linux_9.9.3 failed")
     assert caught.value.tail == (
@@ -152,7 +152,7 @@ def test_a_patch_that_does_not_apply_names_file_and_hunk(tree: Path, store: Stor
 def test_a_patch_that_is_in_already(tree: Path, store: Store) -> None:
     text = SECOND.replace("TWO", "two")
     pair = [Patch("second", text), Patch("again", text)]
-    with pytest.raises(BuildFailed) as caught, patches.applied(pair, tree, store):
+    with pytest.raises(BuildFailed) as caught, applying.applied(pair, tree, store):
         pytest.fail("it applied twice")
     assert caught.value.tail == ("kernel/fork.c: reversed (or previously applied) patch detected!",)
     assert (tree / "kernel/fork.c").read_text() == "one\ntwo\nthree\n"
@@ -161,7 +161,7 @@ def test_a_patch_that_is_in_already(tree: Path, store: Store) -> None:
 def test_what_is_no_patch_at_all(tree: Path, store: Store) -> None:
     with (
         pytest.raises(BuildFailed) as caught,
-        patches.applied([Patch("no", "words\n")], tree, store),
+        applying.applied([Patch("no", "words\n")], tree, store),
     ):
         pytest.fail("it applied")
     assert "garbage" in caught.value.tail[-1]
@@ -179,7 +179,7 @@ def test_what_is_no_patch_at_all(tree: Path, store: Store) -> None:
     ],
 )
 def test_the_files_a_patch_touches(text: str, files: set[str]) -> None:
-    assert set(patches.touched([Patch("name", text)])) == files
+    assert set(applying.touched([Patch("name", text)])) == files
 
 
 @pytest.mark.parametrize("file", ["a/../../etc/passwd", "/etc/passwd", "passwd"])
@@ -187,7 +187,7 @@ def test_a_file_outside_of_the_tree(tree: Path, store: Store, file: str) -> None
     text = f"--- {file}\n+++ {file}\n@@ -1 +1 @@\n-a\n+b\n"
     with (
         pytest.raises(KernelTrouble, match=f"patch evil names {file}"),
-        patches.applied([Patch("evil", text)], tree, store),
+        applying.applied([Patch("evil", text)], tree, store),
     ):
         pytest.fail("it applied")
 
@@ -215,7 +215,7 @@ def test_no_way_out_of_the_tree(tree: Path, store: Store, tmp_path: Path, text: 
     (tree / "x").write_text("a\n")
     before = content(tree)
     evil = Patch("evil", text, Path("evil.diff"))
-    with pytest.raises(BrokenFile), patches.applied([evil], tree, store):
+    with pytest.raises(BrokenFile), applying.applied([evil], tree, store):
         pytest.fail("it applied")
     assert content(tree) == before
     assert [(each.name, each.read_text()) for each in outside.iterdir()] == [("x", "a\n")]
@@ -227,7 +227,7 @@ def test_names_in_quotes_lead_nowhere(tree: Path, store: Store) -> None:
     before = sorted(tree.parent.rglob("*"))
     with (
         pytest.raises((BrokenFile, PatchRefused)),
-        patches.applied([Patch("evil", text, Path("evil.diff"))], tree, store),
+        applying.applied([Patch("evil", text, Path("evil.diff"))], tree, store),
     ):
         pytest.fail("it applied")
     assert sorted(tree.parent.rglob("*")) == before
@@ -245,7 +245,7 @@ def test_a_patch_of_the_user_s_that_does_not_apply_is_the_user_s_mistake(
     before = content(tree)
     first = Patch("ok.diff", SECOND.replace("TWO", "two"), tmp_path / "ok.diff")
     second = Patch("fix.mbox 2/2 (a title)", SECOND, tmp_path / "fix.mbox")
-    with pytest.raises(PatchRefused) as caught, patches.applied([first, second], tree, store):
+    with pytest.raises(PatchRefused) as caught, applying.applied([first, second], tree, store):
         pytest.fail("it applied")
     assert str(caught.value) == (
         "fix.mbox 2/2 (a title) does not apply to linux_9.9.3: "
@@ -259,7 +259,7 @@ def test_a_file_outside_of_the_tree_in_a_patch_of_the_user_s(tree: Path, store: 
     evil = Patch("evil", text, Path("evil.diff"))
     with (
         pytest.raises(BrokenFile, match=r"evil\.diff: names a/\.\./x"),
-        patches.applied([evil], tree, store),
+        applying.applied([evil], tree, store),
     ):
         pytest.fail("it applied")
 
@@ -267,7 +267,7 @@ def test_a_file_outside_of_the_tree_in_a_patch_of_the_user_s(tree: Path, store: 
 def test_nothing_changes_before_all_patches_apply(tree: Path, store: Store) -> None:
     before = content(tree)
     bad = Patch("bad", SECOND.replace("three", "drei"))
-    with pytest.raises(BuildFailed), patches.applied([Patch("change", CHANGE), bad], tree, store):
+    with pytest.raises(BuildFailed), applying.applied([Patch("change", CHANGE), bad], tree, store):
         pytest.fail("it applied")
     assert content(tree) == before
     assert [path.name for path in store.sources.iterdir()] == [tree.name]
@@ -276,9 +276,9 @@ def test_nothing_changes_before_all_patches_apply(tree: Path, store: Store) -> N
 FORK, EXIT, NEW = "kernel/fork.c", "kernel/exit.c", "new/deep/file.c"
 
 
-def seen(tree: Path, store: Store, text: str, before: dict[str, Seen]) -> patches.Patched:
+def seen(tree: Path, store: Store, text: str, before: dict[str, Seen]) -> applying.Patched:
     """What make sees with a patch, and whether it is what the tree has."""
-    with patches.applied([Patch("change", text)] if text else [], tree, store, before) as patched:
+    with applying.applied([Patch("change", text)] if text else [], tree, store, before) as patched:
         for file, each in patched.files.items():
             found = Seen.of(tree / file)
             assert found == (each if each.digest != ABSENT else Seen(ABSENT))
@@ -303,12 +303,12 @@ def test_a_file_that_is_not_patched_any_more_is_new_to_make(tree: Path, store: S
     pristine = content(tree)
     first = seen(tree, store, CHANGE, {})
     only = SECOND.replace("TWO", "two")
-    with patches.applied([Patch("second", only)], tree, store, first.files) as patched:
+    with applying.applied([Patch("second", only)], tree, store, first.files) as patched:
         assert set(patched.differing) == {FORK, EXIT, NEW}
         assert (tree / EXIT).stat().st_mtime_ns > first.files[FORK].mtime_ns
         assert set(patched.files) == {FORK}
     assert content(tree) == pristine
-    with patches.applied([], tree, store, first.files) as patched:
+    with applying.applied([], tree, store, first.files) as patched:
         assert (tree / FORK).stat().st_mtime_ns > first.files[FORK].mtime_ns
         assert (tree / FORK).read_text() == "one\ntwo\nthree\n"
         assert patched.files == {}
@@ -318,6 +318,6 @@ def test_a_file_that_is_not_patched_any_more_is_new_to_make(tree: Path, store: S
 def test_a_patch_that_the_tree_has_got_meanwhile(tree: Path, store: Store) -> None:
     first = seen(tree, store, CHANGE, {})
     (tree / FORK).write_text("one\nTWO\nthree\n")
-    with patches.applied([], tree, store, {FORK: first.files[FORK]}) as patched:
+    with applying.applied([], tree, store, {FORK: first.files[FORK]}) as patched:
         assert patched.differing == ()
         assert (tree / FORK).stat().st_mtime_ns == first.files[FORK].mtime_ns

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from kernels.progress import Step, StreamProgress
+from host.progress import Step, StreamProgress
 
 
 class Terminal(io.StringIO):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 
-from kernels import config
-from kernels.build import ensure
-from kernels.built import BuiltKernel
-from kernels.catalog import load_catalog
-from kernels.progress import Step
-from kernels.store import Store
+from host.progress import Step
+from kernels import kconfig
+from kernels.build.build import ensure
+from kernels.catalog.entries import load_catalog
+from kernels.store.built_kernel import BuiltKernel
+from kernels.store.store import Store
 
 
 def test_the_image_is_a_bootable_one(built_kernel: BuiltKernel) -> None:
@@ -20,7 +20,7 @@ def test_the_image_is_a_bootable_one(built_kernel: BuiltKernel) -> None:
 
 def test_every_wanted_option_is_in_the_configuration(built_kernel: BuiltKernel) -> None:
     text = built_kernel.config.read_text()
-    assert config.lost(built_kernel.wanted, text) == ()
+    assert kconfig.lost(built_kernel.wanted, text) == ()
     assert "CONFIG_USER_EVENTS=y" in built_kernel.wanted
     assert hashlib.sha256(text.encode()).hexdigest() == built_kernel.config_sha256
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from kernels.built import Recipe
-from kernels.catalog import KernelEntry, load_catalog
-from kernels.config import LostOption
+from kernels.catalog.entries import KernelEntry, load_catalog
+from kernels.catalog.flavours import FLAVOURS, flavour, names
 from kernels.errors import BadCatalogEntry, BrokenFile, LostOptions, UnknownKernel, UserMistake
-from kernels.flavours import FLAVOURS, flavour, names
+from kernels.kconfig import LostOption
 from kernels.request import Request, label_of
+from kernels.store.built_kernel import Recipe
 
 PATCH = "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kernels import patches
+from kernels.catalog.patch import Patch
 from kernels.errors import BrokenFile
-from kernels.patch import Patch
-from kernels.store import Store
+from kernels.patches import applying
+from kernels.store.store import Store
 
 EVENTS = "kernel/trace/events.c"
 RULE = Patch("errno.cocci", "@@\n@@\n- return -EINVAL;\n+ return -EPERM;\n", semantic=True)
@@ -56,7 +56,7 @@ def diary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_it_sees_what_earlier_patches_made(tree: Path, store: Store, diary: Path) -> None:
-    with patches.applied([BEFORE, RULE], tree, store) as patched:
+    with applying.applied([BEFORE, RULE], tree, store) as patched:
         assert (tree / EVENTS).read_text() == "return -EPERM;\n"
         assert patched.differing == (EVENTS,)
     assert (tree / EVENTS).read_text() == "return -EIO;\n"
@@ -67,7 +67,7 @@ def test_it_sees_what_earlier_patches_made(tree: Path, store: Store, diary: Path
 def test_it_matches_nothing(tree: Path, store: Store, diary: Path) -> None:
     with (
         pytest.raises(BrokenFile, match=r"errno\.cocci: matches nothing in kernel/trace and the"),
-        patches.applied([RULE], tree, store),
+        applying.applied([RULE], tree, store),
     ):
         pytest.fail("it was applied")
 
@@ -76,7 +76,7 @@ def test_it_is_refused(tree: Path, store: Store, diary: Path) -> None:
     diary.with_suffix(".mode").write_text("refused")
     with (
         pytest.raises(BrokenFile, match=r"spatch refuses it: bad\.cocci: parse error"),
-        patches.applied([RULE], tree, store),
+        applying.applied([RULE], tree, store),
     ):
         pytest.fail("it was applied")
 
@@ -85,6 +85,6 @@ def test_a_place_that_the_tree_lacks(tree: Path, store: Store, diary: Path) -> N
     rule = Patch("errno.cocci", RULE.text, semantic=True, places=("drivers",))
     with (
         pytest.raises(BrokenFile, match=r"linux_6\.12 has no C source in drivers"),
-        patches.applied([rule], tree, store),
+        applying.applied([rule], tree, store),
     ):
         pytest.fail("it was applied")

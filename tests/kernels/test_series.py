@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kernels import patches, series
 from kernels.errors import BrokenFile
-from kernels.store import Store
+from kernels.patches import applying, series
+from kernels.store.store import Store
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "patches"
 EVENTS = "kernel/trace/events.c"
@@ -35,7 +35,7 @@ def tree(store: Store) -> Path:
 
 def outcome(name: str, tree: Path, store: Store) -> tuple[str, str]:
     """The flags and the errno that the tree has with a fixture's patches."""
-    with patches.applied(series.read(FIXTURES / name).patches, tree, store):
+    with applying.applied(series.read(FIXTURES / name).patches, tree, store):
         flags = (tree / HEADER).read_text().split()[2]
         errno = (tree / EVENTS).read_text().partition("return -")[2].partition(";")[0]
     return flags, errno
@@ -115,7 +115,7 @@ def test_what_is_refused_and_why(name: str, why: str) -> None:
 def test_bytes_that_are_no_utf_8_are_kept(tree: Path, store: Store) -> None:
     old = (tree / EVENTS).read_text().encode("latin-1")
     (tree / EVENTS).write_bytes(old)
-    with patches.applied(series.read(FIXTURES / "latin1.patch").patches, tree, store):
+    with applying.applied(series.read(FIXTURES / "latin1.patch").patches, tree, store):
         assert b"J\xf6rg and J." in (tree / EVENTS).read_bytes()
     assert (tree / EVENTS).read_bytes() == old
 

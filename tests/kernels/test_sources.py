@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from kernels import aptsources
-from kernels.catalog import KernelEntry
+from host.progress import Step, silent
+from kernels.catalog.entries import KernelEntry
+from kernels.catalog.patch import Patch
 from kernels.errors import SourceUnavailable, StoreFull, UnknownRevision
-from kernels.patch import Patch
-from kernels.progress import Step, silent
-from kernels.sources import SourceTrees
-from kernels.store import Store
+from kernels.sources import apt_suites
+from kernels.sources.unpacked import SourceTrees
+from kernels.store.store import Store
 
 PACKAGE = "linux-source-9.9"
 
@@ -147,7 +147,7 @@ def test_a_suite_is_asked_of_the_hosts_own_archive(
 ) -> None:
     sources = apt.directory / "debian.sources"
     sources.write_text("Types: deb\nURIs: http://m.example\nSuites: bookworm\nComponents: main\n")
-    monkeypatch.setattr(aptsources, "_files", lambda: [sources])
+    monkeypatch.setattr(apt_suites, "_files", lambda: [sources])
     release = {"VERSION_CODENAME": "bookworm"}
     monkeypatch.setattr(platform, "freedesktop_os_release", lambda: release)
     apt.lists("upstream", "9.9.4-1~bpo1")
@@ -155,12 +155,12 @@ def test_a_suite_is_asked_of_the_hosts_own_archive(
     source = replace(entry.source, suite="other-backports")
     assert obtained(replace(entry, source=source), store).name == "linux-source-9.9_9.9.4-1~bpo1"
     state = store.apt / "suites/other-backports"
-    assert "suites: other-backports\n" in aptsources.path(state).read_text()
+    assert "suites: other-backports\n" in apt_suites.path(state).read_text()
     said = (apt.directory / "diary").read_text().splitlines()
     assert len(said) == 2
     for line in said:
         assert f"-oDir::State={state} " in line
-        assert f"-oDir::Etc::sourcelist={aptsources.path(state)} " in line
+        assert f"-oDir::Etc::sourcelist={apt_suites.path(state)} " in line
         assert "-oDir::Etc::sourceparts=- " in line
 
 

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from kernels import tools
-from kernels.built import Product, Recipe
-from kernels.catalog import KernelEntry, load_catalog
+from host.progress import Step, silent
+from kernels.catalog.entries import KernelEntry, load_catalog
+from kernels.catalog.patch import Patch
 from kernels.errors import HostTrouble, StoreBusy, StoreFull, StoreUnusable
-from kernels.patch import Patch
-from kernels.progress import Step, silent
-from kernels.store import Store, default_root
-from kernels.tools import Toolchain
+from kernels.store.built_kernel import Product, Recipe
+from kernels.store.store import Store, default_root
+from kernels.tools import host_tools
+from kernels.tools.host_tools import Toolchain
 
 RECIPE = Recipe(
     package="linux-source-9.9",
@@ -40,7 +40,7 @@ def filled(store: Store, entry: KernelEntry, tmp_path: Path, stamp: str = "") ->
     config.write_text("CONFIG_A=y\n")
     with store.locked("a test", silent):
         store.publish(RECIPE, Product("9.9.3-test", image, config))
-        store.remember(entry, RECIPE, stamp or tools.toolchain_stamp())
+        store.remember(entry, RECIPE, stamp or host_tools.toolchain_stamp())
 
 
 def test_a_finished_kernel_is_found(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
@@ -83,10 +83,10 @@ def test_another_compiler_is_noticed_and_the_same_in_a_new_file_is_not(
     store: Store, entry: KernelEntry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled(store, entry, tmp_path, stamp="old file")
-    monkeypatch.setattr(tools, "toolchain_stamp", lambda: "new file")
-    monkeypatch.setattr(tools, "toolchain", lambda: Toolchain("gcc 1; ld 1", "new file"))
+    monkeypatch.setattr(host_tools, "toolchain_stamp", lambda: "new file")
+    monkeypatch.setattr(host_tools, "toolchain", lambda: Toolchain("gcc 1; ld 1", "new file"))
     assert store.lookup(entry) is not None
-    monkeypatch.setattr(tools, "toolchain", lambda: Toolchain("gcc 2; ld 1", "new file"))
+    monkeypatch.setattr(host_tools, "toolchain", lambda: Toolchain("gcc 2; ld 1", "new file"))
     assert store.lookup(entry) is None
 
 
@@ -194,7 +194,7 @@ def test_waiting_for_the_lock_tells_who_holds_it_and_ends(tmp_path: Path) -> Non
             sys.executable,
             "-c",
             "import sys, pathlib\n"
-            "from kernels.store import Store\n"
+            "from kernels.store.store import Store\n"
             "with Store(pathlib.Path(sys.argv[1])).locked('building 9.9', lambda _: None):\n"
             "    print('held', flush=True)\n"
             "    sys.stdin.read()\n",
@@ -259,9 +259,9 @@ def test_a_warm_look_up_takes_less_than_three_tenths_of_a_second(
     real = load_catalog().find("6.12")
     filled(store, real, tmp_path)
     script = (
-        "from kernels.catalog import load_catalog\n"
-        "from kernels.store import Store\n"
-        "import kernels.build\n"
+        "from kernels.catalog.entries import load_catalog\n"
+        "from kernels.store.store import Store\n"
+        "import kernels.build.build\n"
         "print(Store().lookup(load_catalog().find('6.12')).image)\n"
     )
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from kernels.catalog import KernelEntry, Source, load_catalog
+from host.progress import silent
+from kernels.catalog.entries import KernelEntry, Source, load_catalog
 from kernels.errors import SourceUnavailable, UnknownRevision
-from kernels.progress import silent
-from kernels.sources import SourceTrees
-from kernels.store import Store
+from kernels.sources.unpacked import SourceTrees
+from kernels.store.store import Store
 
 FILES = (
     "linux-6.1.tar.xz",

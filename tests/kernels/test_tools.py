@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kernels import tools
-from kernels.catalog import load_catalog
+from kernels.catalog.entries import load_catalog
 from kernels.errors import HostTrouble, MissingTool
+from kernels.tools import host_tools
 
 
 def programs(directory: Path, *names: str) -> str:
@@ -41,16 +41,16 @@ def test_the_command_is_that_of_the_machine(
 ) -> None:
     monkeypatch.setenv("PATH", programs(tmp_path, manager))
     monkeypatch.setattr(os, "geteuid", lambda: user)
-    absent = [tools.TOOLS[name] for name in ("xz", "gelf.h", "bison")]
-    assert tools.install_command(absent) == f"install with: {sudo}{command}"
+    absent = [host_tools.TOOLS[name] for name in ("xz", "gelf.h", "bison")]
+    assert host_tools.install_command(absent) == f"install with: {sudo}{command}"
 
 
 def test_an_unknown_system_is_told_all_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    said = tools.install_command([tools.TOOLS["xz"]])
-    assert [manager in said for manager in tools.MANAGERS] == [True] * 4
+    said = host_tools.install_command([host_tools.TOOLS["xz"]])
+    assert [manager in said for manager in host_tools.MANAGERS] == [True] * 4
 
 
 def test_everything_missing_is_named_at_once(
@@ -58,7 +58,7 @@ def test_everything_missing_is_named_at_once(
 ) -> None:
     monkeypatch.setenv("PATH", programs(tmp_path, "gcc", "apt-get", "make"))
     with pytest.raises(MissingTool) as caught:
-        tools.require(("make", "flex", "bison", "flex"))
+        host_tools.require(("make", "flex", "bison", "flex"))
     assert caught.value.names == ("bison", "flex")
     assert str(caught.value) == "missing on this machine: bison, flex"
     assert "install bison flex" in caught.value.mend
@@ -66,25 +66,25 @@ def test_everything_missing_is_named_at_once(
 
 
 def test_a_header_is_looked_for_by_the_compiler() -> None:
-    assert tools.Tool("stddef.h", ("a", "b", "c", "d"), header=True).present
-    assert not tools.Tool("no/such/header.h", ("a", "b", "c", "d"), header=True).present
+    assert host_tools.Tool("stddef.h", ("a", "b", "c", "d"), header=True).present
+    assert not host_tools.Tool("no/such/header.h", ("a", "b", "c", "d"), header=True).present
 
 
 def test_without_a_compiler_only_the_compiler_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert [tool.name for tool in tools.missing(("gcc", "gelf.h"))] == ["gcc"]
+    assert [tool.name for tool in host_tools.missing(("gcc", "gelf.h"))] == ["gcc"]
 
 
 def test_the_toolchain_names_compiler_and_linker() -> None:
-    said = tools.toolchain()
+    said = host_tools.toolchain()
     assert "gcc" in said.version
     assert "; GNU ld" in said.version
-    assert said.stamp == tools.toolchain_stamp()
+    assert said.stamp == host_tools.toolchain_stamp()
     assert said.stamp
 
 
 def test_this_machine_can_build_the_kernels_that_ship() -> None:
     for entry in load_catalog().entries.values():
-        assert tools.missing(entry.needs.tools) == ()
+        assert host_tools.missing(entry.needs.tools) == ()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kernels.build import ensure
+from kernels.build.build import ensure
 from kernels.request import Request
-from kernels.store import Store
+from kernels.store.store import Store
 from tests.kernels.fake_make import FakeMake
 from tests.kernels.user_trees import MAKEFILE, everything
 

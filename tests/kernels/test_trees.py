@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from kernels.catalog import load_catalog
+from host.progress import silent
+from kernels.catalog.entries import load_catalog
 from kernels.errors import UserMistake
-from kernels.progress import silent
 from kernels.request import Request
-from kernels.store import Store
-from kernels.trees import entry_of
+from kernels.store.store import Store
+from kernels.trees.user_tree import entry_of
 
 
 def test_what_a_tree_is_built_as(tree: Path, store: Store) -> None:

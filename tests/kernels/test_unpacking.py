@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from host.progress import silent
 from kernels.errors import SourceUnavailable
-from kernels.offers import Offer
-from kernels.progress import silent
-from kernels.sources import SourceTrees
-from kernels.store import Store
+from kernels.sources.unpacked import SourceTrees
+from kernels.sources.versions_offered import Offer
+from kernels.store.store import Store
 
 
 def _file(name: str, content: bytes = b"evil") -> tuple[tarfile.TarInfo, bytes]:

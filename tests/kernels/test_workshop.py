@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from kernels.build import HostWorkshop, ensure
-from kernels.catalog import KernelEntry
+from host.progress import Step, silent
+from kernels.build.build import HostWorkshop, ensure
+from kernels.catalog.entries import KernelEntry
+from kernels.catalog.patch import Patch
 from kernels.errors import BuildFailed, KernelTrouble, Killed, LostOptions, PatchRefused, StoreFull
-from kernels.patch import Patch
-from kernels.progress import Step, silent
-from kernels.store import Store
+from kernels.store.store import Store
 from tests.kernels.fake_make import FakeMake
 
 TEN = (Patch("ten", "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"),)
@@ -256,7 +256,7 @@ def test_objects_of_a_killed_make_are_not_trusted(
 
     changed = replace(built_before, wanted=("CONFIG_A=y",))
     with monkeypatch.context() as patch:
-        patch.setattr("kernels.kbuild.child.run", killed)
+        patch.setattr("kernels.build.kbuild.child.run", killed)
         with pytest.raises((KeyboardInterrupt, Killed)):
             ensure(changed, store)
     ensure(changed, store)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from host.progress import silent
 from kernels.errors import HostTrouble
-from kernels.progress import silent
-from kernels.store import Store
-from kernels.trees import entry_of
-from kernels.worktrees import WorkTree
+from kernels.store.store import Store
+from kernels.trees.user_tree import entry_of
+from kernels.trees.worktrees import WorkTree
 from tests.kernels.user_trees import FILES, commit, everything, git
 
 # The .gitignore of a packaged source has this at its end.

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kernels.store import Store
+from kernels.store.store import Store
 
 GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "report"
 

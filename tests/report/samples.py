@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from conformance.outcome import (
+from conformance.results.case_result import (
     Blame,
     CaseResult,
     Contradiction,
@@ -19,7 +19,7 @@ from conformance.outcome import (
     Which,
     settle,
 )
-from conformance.report.run.record import KernelFacts, RunHead, RunRecord
+from conformance.results.run import KernelFacts, RunHead, RunRecord
 
 # A deadline for a single example measures the host, not the code.
 UNHURRIED = settings(deadline=None, max_examples=60)

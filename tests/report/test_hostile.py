@@ -15,7 +15,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from conformance.outcome import (
+from conformance.report.compare.compare import compare
+from conformance.report.compare.text import render_page
+from conformance.report.export.junit import render_junit
+from conformance.report.export.ktap import render_ktap
+from conformance.report.export.ktap_stream import KtapRuns, KtapStream
+from conformance.report.terminal.progress import Live
+from conformance.report.terminal.summary import render_summary
+from conformance.results.case_result import (
     Blame,
     CaseResult,
     Contradiction,
@@ -25,14 +32,7 @@ from conformance.outcome import (
     Rerun,
     Which,
 )
-from conformance.report.comparison.compare import compare
-from conformance.report.comparison.page import render_page
-from conformance.report.export.junit import render_junit
-from conformance.report.export.ktap import render_ktap
-from conformance.report.export.ktap_stream import KtapRuns, KtapStream
-from conformance.report.run.record import KernelFacts, RunRecord
-from conformance.report.screen.live import Live
-from conformance.report.screen.terminal import render_summary
+from conformance.results.run import KernelFacts, RunRecord
 from tests.report.export.ktap_reader import read_ktap
 from tests.report.samples import case, head, run
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kernels.catalog import load_catalog
-from kernels.tools import MANAGERS, TOOLS
+from kernels.catalog.entries import load_catalog
+from kernels.tools.host_tools import MANAGERS, TOOLS
 from tests.setup.fake_machine import ROOT, FakeMachine
 
 SCRIPT = ROOT / ".ci/host-packages"

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
-from kernels.build import ensure
-from kernels.store import Store
+from kernels.build.build import ensure
+from kernels.store.store import Store
 from tests.kernels.fake_make import ENTRY, FakeMake, keep_source
 from tests.torture.faults import Fault
 from tests.torture.place import Place

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conformance.outcome import Blame, Outcome
+from conformance.results.case_result import Blame, Outcome
 
 Verdict = tuple[Outcome, Blame]
 

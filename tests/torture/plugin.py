@@ -22,13 +22,13 @@ from typing import Any, Self
 import pytest
 
 import vm.machine
-from conformance import leftovers
-from conformance.plugin.forked import Forked
-from conformance.plugin.selecting import named
+from conformance.runner import cleanup
+from conformance.session.pool.worker_process import Forked
+from conformance.session.selection import named
 from tests.drills import provoke
 from tests.torture.faults import BY_NAME
 from tests.torture.frames import Meddler
-from vm import packing
+from vm.agent import encoding
 from vm.deadline import Deadline
 from vm.errors import VmError
 from vm.machine import Machine
@@ -121,7 +121,7 @@ class Disturber:
                 try:
                     provoke.insert(machine, self._plan.module)
                     # How it is around cases is asked anew.
-                    del machine.opened[len(leftovers.OPENING) :]
+                    del machine.opened[len(cleanup.OPENING) :]
                 finally:
                     self._inserting = False
 
@@ -228,7 +228,7 @@ def _in_guest(machine: Machine, strike: Strike, call: Sequence[Any]) -> None:
         pause = (0).to_bytes(8, "little") + (strike.ms * 1_000_000).to_bytes(8, "little")
         agent._number += 1
         calls = [["sys", _NANOSLEEP, [{"in": pause.hex()}, 0], None], list(call)]
-        agent._channels[port].send(packing.request(agent._number, calls, []), limit)
+        agent._channels[port].send(encoding.request(agent._number, calls, []), limit)
     except VmError:
         # The guest is gone already: an earlier fault was faster.
         return

@@ -13,8 +13,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from conformance.outcome import Blame, Outcome
-from conformance.report.run.replay import read_journal
+from conformance.results.case_result import Blame, Outcome
+from conformance.results.replay import read_journal
 from tests.drills import provoke
 from tests.torture.faults import Fault, Verdict
 from tests.torture.place import Place

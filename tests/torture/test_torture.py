@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from conformance.outcome import Outcome
+from conformance.results.case_result import Outcome
 from tests.enclosure import TAG
 from tests.report.samples import case
 from tests.torture import runs as torture_runs

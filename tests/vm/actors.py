@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from vm import packing, wire
+from vm import wire
+from vm.agent import encoding
 
 ROOT = Path(__file__).parents[2]
 _ACTOR = """
@@ -67,10 +68,10 @@ class Host:
 
     def request(self, *calls: Any, watch: Any = ()) -> bytes:
         self._asked += 1
-        return wire.frame(packing.request(self._asked, calls, watch))
+        return wire.frame(encoding.request(self._asked, calls, watch))
 
     def answer(self, lengths: Any = ()) -> list[dict[str, Any]]:
-        return packing.results(self.hear(), lengths)
+        return encoding.results(self.hear(), lengths)
 
     def ask(self, *calls: Any, watch: Any = ()) -> list[dict[str, Any]]:
         """The results of calls."""

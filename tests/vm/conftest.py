@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.vm.actors import Host
-from vm import guest_code
 from vm.deadline import Deadline
 from vm.machine import Machine, MachineSpec
+from vm.qemu import guest_files
 
 BOOT_SECONDS = 90.0
 
@@ -18,7 +18,7 @@ BOOT_SECONDS = 90.0
 @pytest.fixture(scope="session", autouse=True)
 def compiled_agent() -> None:
     """Its own half is compiled, whichever test comes first in a fresh checkout."""
-    guest_code.compile_agent()
+    guest_files.compile_agent()
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vm.accelerator import TCG, Accelerator, Verdict, prove
 from vm.errors import AcceleratorTrouble
+from vm.qemu.accelerator import TCG, Accelerator, Verdict, prove
 
 WORKS = 'echo "[ 0.4] Kernel panic - not syncing: VFS: Unable to mount root fs"; exit 0'
 ABORTS = 'echo "qemu: error: failed to set MSR 0x10a to 0x0" >&2; kill -ABRT $$'
@@ -147,7 +147,7 @@ def test_a_cache_that_may_only_be_read(host: Host, monkeypatch: pytest.MonkeyPat
     def access(path: os.PathLike[str], mode: int) -> bool:
         return path != cache and allowed(path, mode)
 
-    monkeypatch.setattr("vm.accelerator.os.access", access)
+    monkeypatch.setattr("vm.qemu.accelerator.os.access", access)
     assert [host.prove().verdict for _ in range(2)] == [Verdict.WORKS] * 2
     assert host.starts() == 2
     assert list(cache.iterdir()) == []

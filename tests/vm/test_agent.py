@@ -12,8 +12,8 @@ import pytest
 
 from tests import packed
 from vm import wire
-from vm.agent import Agent
-from vm.channel import Channel, ChannelEnded
+from vm.agent.agent import Agent
+from vm.agent.channel import Channel, ChannelEnded
 from vm.deadline import Deadline
 from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
 from vm.guest.version import NATIVE, native_version, versions

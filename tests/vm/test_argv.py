@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from vm.accelerator import Accelerator, Verdict
-from vm.argv import MachineSpec, kernel_command_line, qemu_argv
 from vm.errors import CommandLineTooLong, QemuMissing, VirtmeMissing
+from vm.qemu.accelerator import Accelerator, Verdict
+from vm.qemu.command_line import MachineSpec, kernel_command_line, qemu_argv
 
 
 @pytest.fixture

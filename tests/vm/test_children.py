@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from vm.agent import Agent
-from vm.channel import Channel
+from vm.agent.agent import Agent
+from vm.agent.channel import Channel
 from vm.deadline import Deadline
 from vm.errors import ActorDied, CallRefused
 

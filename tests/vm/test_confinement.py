@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from vm.argv import port_names
 from vm.deadline import Deadline
 from vm.machine import Machine, MachineSpec
-from vm.root import interpreter, root_archive
+from vm.qemu.command_line import port_names
+from vm.qemu.root_archive import interpreter, root_archive
 
 pytestmark = pytest.mark.kernel
 

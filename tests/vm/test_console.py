@@ -6,9 +6,9 @@ import threading
 import time
 from pathlib import Path
 
-from vm.console import Console
 from vm.deadline import Deadline
-from vm.findings import Kind
+from vm.kernel_log.reports import Kind
+from vm.qemu.console import Console
 
 
 def _append(path: Path, text: bytes) -> None:

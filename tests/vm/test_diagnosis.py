@@ -7,14 +7,14 @@ from typing import cast
 
 import pytest
 
-from vm import diagnosis
-from vm.console import Console
 from vm.deadline import Deadline
-from vm.diagnosis import diagnose
 from vm.errors import Party
-from vm.monitor import MonitorTrouble
-from vm.power import Power
-from vm.process import Shares
+from vm.postmortem import hang
+from vm.postmortem.hang import diagnose
+from vm.qemu.console import Console
+from vm.qemu.power_cycle import Power
+from vm.qemu.process import Shares
+from vm.qemu.qmp import MonitorTrouble
 
 LOGS = Path(__file__).parents[2] / "fixtures" / "console"
 
@@ -80,12 +80,12 @@ class Guest:
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not said at once is never said here."""
-    monkeypatch.setattr(diagnosis, "_BETWEEN", 0.0)
-    monkeypatch.setattr(diagnosis, "_ANSWER", 0.1)
-    monkeypatch.setattr(diagnosis, "_SAYING", 0.1)
+    monkeypatch.setattr(hang, "_BETWEEN", 0.0)
+    monkeypatch.setattr(hang, "_ANSWER", 0.1)
+    monkeypatch.setattr(hang, "_SAYING", 0.1)
 
 
-def looked(guest: Guest) -> diagnosis.Diagnosis:
+def looked(guest: Guest) -> hang.Diagnosis:
     console = Console(guest._console)
     return diagnose(cast(Power, guest), console, Shares(0.0, {}), 1.0)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vm import elf
-from vm.root import interpreter
+from vm.qemu import elf
+from vm.qemu.root_archive import interpreter
 
 
 @pytest.mark.parametrize("length", [0, 5, 63, 64, 100, 64 + 56])

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.vm.actors import AT_FDCWD, CLOSE, GETPID, OPEN, READ, ROOT, SECONDS, Host, page_of, plain
-from vm import packing, wire
+from vm import wire
+from vm.agent import encoding
 from vm.guest import LIBRARY
 from vm.guest.version import native_version
 
@@ -187,15 +188,15 @@ def _short(payload: bytes) -> bytes:
         (b"x", "magic"),
         (b"UEV2", "magic"),
         (b"UEV1\x7f\xff\xff\xff\0\0\0\0", "length"),
-        (wire.frame(packing.request(1, [], []))[:-1] + b"x", "checksum"),
+        (wire.frame(encoding.request(1, [], []))[:-1] + b"x", "checksum"),
         (wire.frame(b"null"), "payload"),
-        (_short(packing.request(1, [["sys", GETPID, [], None]], [])), "payload"),
-        (_short(packing.request(1, [["peek", 0, 0]], [])), "payload"),
-        (_short(packing.request(1, [["sys", 3, [{"in": "41"}], None]], [])), "payload"),
-        (_short(packing.request(1, [["spill", "/x", "41", 0]], [])), "payload"),
-        (_short(packing.request(1, [], [[1, 2, 3]])), "payload"),
-        (wire.frame(packing.request(0, [], [])), "order"),
-        (wire.frame(packing.request(2, [], [])) * 2, "order"),
+        (_short(encoding.request(1, [["sys", GETPID, [], None]], [])), "payload"),
+        (_short(encoding.request(1, [["peek", 0, 0]], [])), "payload"),
+        (_short(encoding.request(1, [["sys", 3, [{"in": "41"}], None]], [])), "payload"),
+        (_short(encoding.request(1, [["spill", "/x", "41", 0]], [])), "payload"),
+        (_short(encoding.request(1, [], [[1, 2, 3]])), "payload"),
+        (wire.frame(encoding.request(0, [], [])), "order"),
+        (wire.frame(encoding.request(2, [], [])) * 2, "order"),
     ],
 )
 def test_what_is_no_request_ends_the_actor(host: Host, stream: bytes, part: str) -> None:

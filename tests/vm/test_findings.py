@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vm.findings import MOST, Finding, Kind, Phase, classify, phase
+from vm.kernel_log.reports import MOST, Finding, Kind, Phase, classify, phase
 
 LOGS = Path(__file__).parents[2] / "fixtures" / "console"
 FREE = "kasan:hazard_freed/hazard_write/proc_reg_write"
@@ -58,7 +58,7 @@ CAPTURED: dict[str, list[str]] = {
     "process_named_kasan": ["warn:hazard_warn/hazard_write/proc_reg_write", "out_of_memory"],
     "process_named_oops": ["oops:hazard_null/hazard_write/proc_reg_write"],
     "process_named_mark": ["warn:hazard_warn/hazard_write/proc_reg_write", "out_of_memory"],
-    # A panic of our making, which is looked at as it is made: see vm.diagnosis.
+    # A panic of our making, which is looked at as it is made: see vm.postmortem.hang.
     "hang_nmi": ["panic:nmi-not-continuing"],
     "hang_nmi_in_interrupt": ["panic:nmi-not-continuing"],
     "hang_nmi_idle": ["panic:nmi-not-continuing"],

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from vm import guest_code
 from vm.guest import version
-from vm.guest_code import NotCompiled, compile_agent
+from vm.qemu import guest_files
+from vm.qemu.guest_files import NotCompiled, compile_agent
 
 LIBRARY = "guest/__pycache__/engine.so"
 
@@ -20,9 +20,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the package, of which nothing is compiled."""
     copy = tmp_path / "vm"
     ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(Path(guest_code.__file__).parent, copy, ignore=ignored)
-    monkeypatch.setattr(guest_code, "_VM", copy)
-    monkeypatch.setattr(guest_code, "_LIBRARY", copy / LIBRARY)
+    shutil.copytree(Path(guest_files.__file__).parent, copy, ignore=ignored)
+    monkeypatch.setattr(guest_files, "_VM", copy)
+    monkeypatch.setattr(guest_files, "_LIBRARY", copy / LIBRARY)
     monkeypatch.setattr(version, "_VM", str(copy))
     return copy
 
@@ -57,7 +57,7 @@ def test_a_host_without_a_compiler(package: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_no_compiler_warns(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     strict = ("-Werror", "-Wconversion", "-Wno-sign-conversion", "-Wshadow", "-Wstrict-prototypes")
-    monkeypatch.setattr(guest_code, "_FLAGS", (*guest_code._FLAGS, *strict))
+    monkeypatch.setattr(guest_files, "_FLAGS", (*guest_files._FLAGS, *strict))
     compile_agent()
     assert (package / LIBRARY).exists()
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vm.argv import MachineSpec, qemu_argv
-from vm.initramfs import BusyboxMissing, pack
+from vm.qemu.command_line import MachineSpec, qemu_argv
+from vm.qemu.initramfs import BusyboxMissing, pack
 
 
 def elf(*, interpreter: bool) -> bytes:

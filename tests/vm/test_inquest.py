@@ -11,13 +11,10 @@ from typing import Any, cast
 
 import pytest
 
-from kernels.store import default_root
+from kernels.store.store import default_root
 from tests.drills import provoke
-from vm.argv import MachineSpec
-from vm.channel import ChannelEnded
-from vm.console import Console
+from vm.agent.channel import ChannelEnded
 from vm.deadline import Deadline
-from vm.diagnosis import kept_from_running
 from vm.errors import (
     ActorDied,
     AgentStuck,
@@ -33,13 +30,16 @@ from vm.errors import (
     QemuStuck,
     VmError,
 )
-from vm.findings import Kind
-from vm.inquest import Inquest
+from vm.kernel_log.reports import Kind
 from vm.machine import Machine
-from vm.power import Power
-from vm.process import Shares
-from vm.root import interpreter, root_archive
-from vm.snapshot import Snapshots
+from vm.postmortem.explain import Inquest
+from vm.postmortem.hang import kept_from_running
+from vm.qemu.command_line import MachineSpec
+from vm.qemu.console import Console
+from vm.qemu.power_cycle import Power
+from vm.qemu.process import Shares
+from vm.qemu.root_archive import interpreter, root_archive
+from vm.snapshots.files import Snapshots
 
 LOGS = Path(__file__).parents[2] / "fixtures" / "console"
 ENDED, DIED = ChannelEnded("the channel ended"), ActorDied("c1", signal.SIGKILL)
@@ -68,7 +68,7 @@ class Qemu:
 
 
 class Plug:
-    """The part of vm.power.Power that is looked at."""
+    """The part of vm.qemu.power_cycle.Power that is looked at."""
 
     def __init__(self, qemu: Qemu) -> None:
         self.qemu = qemu

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from conformance.outcome import Blame, Outcome
-from conformance.plugin.troubles import explain
-from vm import argv, root
+from conformance.results.case_result import Blame, Outcome
+from conformance.session.worker.blame import explain
 from vm.deadline import Deadline
 from vm.errors import AgentStuck, ChannelBroken, VmError
 from vm.guest.version import NATIVE, versions
 from vm.machine import Machine, MachineSpec
+from vm.qemu import command_line, root_archive
 
 pytestmark = pytest.mark.kernel
 
@@ -83,17 +83,19 @@ _honest, Server.handle = Server.handle, _handle
 def guest(built_kernel: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """A guest whose root holds another agent."""
     checkout = tmp_path_factory.mktemp("checkout")
-    shutil.copytree(Path(root.__file__).parent, checkout / "vm")
+    shutil.copytree(Path(root_archive.__file__).parent, checkout / "vm")
     serving = checkout / "vm/guest/serving.py"
     serving.write_text(serving.read_text() + LIAR)
     # Of its version as well.
     version = checkout / "vm/guest/version.py"
     version.write_text(f"NATIVE = {NATIVE!r}\ndef versions():\n    return {versions()!r}\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(root, "_CHECKOUT", checkout)
-        patch.setattr(root, "_NEEDS", checkout / "vm/guest/needs.py")
-        patch.setattr(argv, "_INIT", checkout / "vm/guest/init.py")
-        archive = root.root_archive(root.interpreter(), tmp_path_factory.mktemp("root"))
+        patch.setattr(root_archive, "_CHECKOUT", checkout)
+        patch.setattr(root_archive, "_NEEDS", checkout / "vm/guest/needed_files.py")
+        patch.setattr(command_line, "_INIT", checkout / "vm/guest/init.py")
+        archive = root_archive.root_archive(
+            root_archive.interpreter(), tmp_path_factory.mktemp("root")
+        )
         spec = MachineSpec(built_kernel.image, root=archive)
         directory = tmp_path_factory.mktemp("guest")
         deadline = Deadline(BOOT_SECONDS, "boot")

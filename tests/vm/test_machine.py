@@ -15,7 +15,7 @@ import pytest
 
 from vm.deadline import Deadline
 from vm.errors import BootFailed, CallRefused, ChannelBroken, DiskFull, GuestCrashed, QemuDied
-from vm.findings import Kind
+from vm.kernel_log.reports import Kind
 from vm.machine import Machine, MachineSpec
 
 pytestmark = pytest.mark.kernel

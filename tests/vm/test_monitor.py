@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from vm.deadline import Deadline
-from vm.monitor import Monitor, MonitorTrouble, StillStopped
-from vm.power import Power
+from vm.qemu.power_cycle import Power
+from vm.qemu.qmp import Monitor, MonitorTrouble, StillStopped
 
 Answer = Callable[[str, list[str]], dict[str, Any] | None]
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from vm.deadline import Deadline
-from vm.process import Qemu
+from vm.qemu.process import Qemu
 
 #: Stands for a host process: starts a "QEMU" that tells its pid, then waits.
 HOST = """
 import signal, sys, time
 from pathlib import Path
-from vm.process import Qemu
+from vm.qemu.process import Qemu
 # A shell that runs the tests in the background would have Ctrl-C ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 qemu = Qemu(["/bin/sh", "-c", "echo $$ > pid.new; mv pid.new pid; exec sleep 600"], Path("log"))
@@ -87,7 +87,7 @@ def test_what_it_got_of_the_processors_is_asked_as_it_ends(
     qemu = Qemu(["/bin/sh", "-c", "sleep 600"], tmp_path / "log")
     try:
         assert qemu.shares().threads
-        monkeypatch.setattr("vm.process.Path.read_text", _no_such_process)
+        monkeypatch.setattr("vm.qemu.process.Path.read_text", _no_such_process)
         assert not qemu.shares().threads
     finally:
         qemu.kill()

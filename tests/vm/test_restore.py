@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from vm import states
 from vm.deadline import Deadline
 from vm.machine import Machine, MachineSpec
-from vm.root import interpreter, root_archive
-from vm.snapshot import RECORD, STATE, Snapshots
+from vm.qemu.root_archive import interpreter, root_archive
+from vm.snapshots import policy
+from vm.snapshots.files import RECORD, STATE, Snapshots
 
 pytestmark = pytest.mark.kernel
 
@@ -163,7 +163,7 @@ def test_a_save_that_takes_too_long(
     spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     """Wherever it is interrupted, the guest serves: it goes on, or is booted again."""
-    monkeypatch.setattr(states, "_SAVE", seconds)
+    monkeypatch.setattr(policy, "_SAVE", seconds)
     with _machine(spec, tmp_path / "snapshots", tmp_path / "guest") as machine:
         machine.call("", [["spawn", "a"]])
         machine.check(machine.mark("here"))

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from vm import elf, root
-from vm.root import NoArchive, interpreter, root_archive
+from vm.qemu import elf
+from vm.qemu import root_archive as root
+from vm.qemu.root_archive import NoArchive, interpreter, root_archive
 
 
 def _names(archive: Path) -> set[str]:
@@ -36,7 +37,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_holds_what_python_names(archive: Path) -> None:
     names = _names(archive)
-    checkout = Path(root.__file__).parents[1]
+    checkout = Path(root.__file__).parents[2]
     for name in ("guest/init.py", "guest/supervisor.py", "guest/facts.py", "wire.py"):
         assert str(checkout / "vm" / name) in names
     assert str(interpreter()) in names

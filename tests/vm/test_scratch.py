@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from vm.scratch import appear, scratch, sweep
+from host.temporary_directories import appear, scratch, sweep
 
 
 def names(directory: Path) -> list[str]:

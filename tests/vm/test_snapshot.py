@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from vm.accelerator import Accelerator, Verdict
-from vm.argv import MachineSpec
-from vm.snapshot import RECORD, STATE, Snapshots, snapshot_key
+from vm.qemu.accelerator import Accelerator, Verdict
+from vm.qemu.command_line import MachineSpec
+from vm.snapshots.files import RECORD, STATE, Snapshots, snapshot_key
 
 INFO = {"boot_id": "one", "release": "6.12"}
 
@@ -119,7 +119,7 @@ def test_what_did_not_change_is_looked_through_once(
     before = len(read)
     assert _intact(snapshots, "key")
     assert len(read) == 2 * before
-    monkeypatch.setattr("vm.snapshot._MOMENT", -1_000_000_000)
+    monkeypatch.setattr("vm.snapshots.files._MOMENT", -1_000_000_000)
     snapshots.look_through("key")
     seen = len(read)
     assert _intact(snapshots, "key")

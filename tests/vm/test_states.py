@@ -10,16 +10,16 @@ from typing import Any, cast
 
 import pytest
 
-from vm import states
-from vm.argv import MachineSpec
-from vm.console import Console
+from vm.agent.roster import Roster
 from vm.deadline import Deadline
 from vm.machine import Machine
-from vm.monitor import MonitorTrouble, StillStopped
-from vm.power import Power
-from vm.roster import Roster
-from vm.snapshot import STATE, Snapshot, Snapshots
-from vm.states import States
+from vm.qemu.command_line import MachineSpec
+from vm.qemu.console import Console
+from vm.qemu.power_cycle import Power
+from vm.qemu.qmp import MonitorTrouble, StillStopped
+from vm.snapshots import policy
+from vm.snapshots.files import STATE, Snapshot, Snapshots
+from vm.snapshots.policy import States
 
 KEY = "key"
 LOGS = Path(__file__).parents[2] / "fixtures" / "console"
@@ -27,7 +27,7 @@ LOGS = Path(__file__).parents[2] / "fixtures" / "console"
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(states, "snapshot_key", lambda spec: KEY)
+    monkeypatch.setattr(policy, "snapshot_key", lambda spec: KEY)
 
 
 @pytest.fixture

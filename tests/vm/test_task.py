@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from vm.guest import task
+from vm.guest import task_program
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "vm" / "guest" / "task.s"
@@ -19,7 +19,7 @@ SOURCE = ROOT / "vm" / "guest" / "task.s"
 _OUTER = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
 _DRIVING = """
 import json, os, sys
-from vm.guest.driver import Driver
+from vm.guest.task_driver import Driver
 driver = Driver({1: os.open("/dev/null", os.O_RDWR)}, os.dup(0))
 seen = []
 own = {"task": driver.make, "race": lambda _, tracks: driver.race(tracks)}
@@ -28,7 +28,9 @@ for name, form, *rest in json.loads(sys.argv[1]):
 driver.end()
 print(json.dumps([(value, errno, data and data.hex()) for value, errno, data in seen]))
 """
-THREAD = task.CLONE_VM | 0x200 | task.CLONE_FILES | 0x800 | task.CLONE_THREAD
+THREAD = (
+    task_program.CLONE_VM | 0x200 | task_program.CLONE_FILES | 0x800 | task_program.CLONE_THREAD
+)
 GETPID, GETTID = ["sys", 39, [], None], ["sys", 186, [], None]
 CLOSE, WRITE = ["sys", 3, [{"fd": 1}], None], ["sys", 1, [{"fd": 1}, {"in": "4142"}, 2], None]
 CLOSE_NOTHING = ["sys", 3, [800], None]
@@ -57,24 +59,24 @@ def test_the_code_is_that_of_its_source(tmp_path: Path) -> None:
     assembled, raw = tmp_path / "task.o", tmp_path / "task.bin"
     subprocess.run(["as", "--64", "-o", assembled, SOURCE], check=True)
     subprocess.run(["objcopy", "-O", "binary", "-j", ".text", assembled, raw], check=True)
-    assert raw.read_bytes() == task.STUB
+    assert raw.read_bytes() == task_program.STUB
     symbols = subprocess.run(["nm", assembled], check=True, capture_output=True, text=True).stdout
-    assert f"{task.START:016x} t start\n" in symbols
+    assert f"{task_program.START:016x} t start\n" in symbols
 
 
 def test_the_numbers_in_the_code_are_those_of_the_driver() -> None:
     text = SOURCE.read_text()
     for value, name in (
-        (f"{task.MAILBOXES:#x}", "MAILBOXES"),
-        (f"{task.COUNT * task.MAILBOX:#x}", "COUNT * MAILBOX"),
-        (f"{task.MAILBOXES_FD}", "MAILBOXES_FD"),
-        (f"{task.MAILBOX.bit_length() - 1}", "MAILBOX"),
-        (f"{task.CALL64}", "CALL64"),
-        (f"{task.CALL32}", "CALL32"),
-        (f"{task.CLONE}", "CLONE"),
-        (f"{task.RACE}", "RACE"),
-        (f"{task.TALLIED}", "TALLIED"),
-        (f"-{task.STEP}", "STEP"),
+        (f"{task_program.MAILBOXES:#x}", "MAILBOXES"),
+        (f"{task_program.COUNT * task_program.MAILBOX:#x}", "COUNT * MAILBOX"),
+        (f"{task_program.MAILBOXES_FD}", "MAILBOXES_FD"),
+        (f"{task_program.MAILBOX.bit_length() - 1}", "MAILBOX"),
+        (f"{task_program.CALL64}", "CALL64"),
+        (f"{task_program.CALL32}", "CALL32"),
+        (f"{task_program.CLONE}", "CLONE"),
+        (f"{task_program.RACE}", "RACE"),
+        (f"{task_program.TALLIED}", "TALLIED"),
+        (f"-{task_program.STEP}", "STEP"),
     ):
         (line,) = [each for each in text.splitlines() if each.endswith(f"# {name}")]
         assert line.partition("#")[0].rstrip().endswith(f", {value}")
@@ -97,7 +99,7 @@ def test_a_thread_has_the_process_of_its_maker() -> None:
 def test_a_child_of_vfork_has_copies_of_descriptors_and_then_its_parent_goes_on() -> None:
     seen = driven(
         ["a", "task", None, 0],
-        ["b", "task", "a", task.CLONE_VM | task.CLONE_VFORK],
+        ["b", "task", "a", task_program.CLONE_VM | task_program.CLONE_VFORK],
         ["b", *CLOSE],
         ["b", "exit", 3],
         ["a", *WRITE],
@@ -112,7 +114,7 @@ def test_a_program_goes_on_in_the_same_mailbox() -> None:
         ["b", "exec", "/nonexistent"],
         ["b", "exec", ""],
         ["b", *GETTID],
-        ["b", "peek", task.PROGRAM, 3],
+        ["b", "peek", task_program.PROGRAM, 3],
         ["b", *WRITE],
     )
     process = seen[0][0]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from vm import virtme
-from vm.virtme import virtme_command
+from vm.qemu import virtme_ng
+from vm.qemu.virtme_ng import virtme_command
 
 ANSWER = "/qemu -m 512M -append 'a b'"
 COMMAND = ("/qemu", (("-m", "512M"), ("-append", "a b")))
@@ -52,10 +52,10 @@ class Host:
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     host = Host(tmp_path)
     host.cache.mkdir()
-    monkeypatch.setattr(virtme, "_BOOT_ID", host.boot_id)
-    monkeypatch.setattr(virtme, "_NR_OPEN", host.nr_open)
-    monkeypatch.setattr(virtme, "_ours", lambda: str(host.program))
-    monkeypatch.setattr(virtme, "_package", lambda program: [host.package])
+    monkeypatch.setattr(virtme_ng, "_BOOT_ID", host.boot_id)
+    monkeypatch.setattr(virtme_ng, "_NR_OPEN", host.nr_open)
+    monkeypatch.setattr(virtme_ng, "_ours", lambda: str(host.program))
+    monkeypatch.setattr(virtme_ng, "_package", lambda program: [host.package])
     return host
 
 
@@ -151,7 +151,7 @@ def test_of_a_program_that_is_not_ours_nothing_is_kept(
 ) -> None:
     """Nobody knows what it is made of."""
     monkeypatch.undo()
-    monkeypatch.setattr(virtme, "_ours", lambda: None)
+    monkeypatch.setattr(virtme_ng, "_ours", lambda: None)
     monkeypatch.setenv("PATH", str(host.directory), prepend=os.pathsep)
     assert [host.command() for _ in range(2)] == [COMMAND] * 2
     assert host.asked == 2

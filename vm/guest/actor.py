@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from errno import EBADF
 
-from vm.guest import engine, syscalls
+from vm.guest import native_engine, syscalls
 from vm.guest.port import Port
 from vm.guest.serving import BadCall, Reborn, Server
 
@@ -18,8 +18,8 @@ TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second her
 if TYPE_CHECKING:
     from typing import Any
 
-    from vm.guest.driver import Driver
     from vm.guest.serving import Outcome
+    from vm.guest.task_driver import Driver
 
 
 class Actor(Server):
@@ -27,7 +27,7 @@ class Actor(Server):
 
     def __init__(self, port: Port) -> None:
         super().__init__(port)
-        self._slots = engine.Slots()
+        self._slots = native_engine.Slots()
         self._driver: Driver | None = None
         self._forms = {
             "fork": self._fork,
@@ -46,7 +46,7 @@ class Actor(Server):
                 self.handle(event)
             except Reborn:
                 self.begin()
-            event = engine.serve()
+            event = native_engine.serve()
 
     def _fork(self, port: str) -> Outcome:
         pid, errno = syscalls.fork()
@@ -62,9 +62,9 @@ class Actor(Server):
         if slot not in self._slots:
             return -1, EBADF, None
         # Imported when asked: a start must not wait for it.
-        from vm.guest import uring
+        from vm.guest import io_uring
 
-        value, errno = uring.write(self._slots[slot], where, count, offset, vector=vector)
+        value, errno = io_uring.write(self._slots[slot], where, count, offset, vector=vector)
         return value, errno, None
 
     def _exit(self, status: int) -> Outcome:
@@ -73,7 +73,7 @@ class Actor(Server):
     def _task(self, name: str, maker: str | None, flags: int) -> Outcome:
         if self._driver is None:
             # Imported when asked: few actors make tasks, and a boot must not wait for it.
-            from vm.guest.driver import Driver
+            from vm.guest.task_driver import Driver
 
             self._driver = Driver(self._slots, self._port.fileno())
         return self._driver.make(name, maker, flags)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from vm.guest.engine import Slots
+    from vm.guest.native_engine import Slots
 
 _MASK = (1 << 64) - 1
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-#: (type, where, options); a file system the kernel lacks is not mounted, and facts.py tells.
+#: (type, where, options); a file system the kernel lacks is not mounted, and kernel_facts.py tells.
 MOUNTS = (
     ("proc", "/proc", ""),
     ("sysfs", "/sys", ""),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from vm import wire
-from vm.guest import engine
+from vm.guest import native_engine
 from vm.guest.port import HostGone, Port
 
 TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
@@ -48,28 +48,28 @@ class Server:
     def begin(self, **hello: object) -> None:
         """Say that we are there, and who.  Raises wire.FrameError."""
         self._port.send({"id": 0, "hello": os.getpid()} | hello)
-        engine.begin(self._port.fileno())
+        native_engine.begin(self._port.fileno())
 
     def handle(self, event: int) -> None:
         """Do what the engine asks for.
 
         Raises HostGone, wire.FrameError, MemoryError, Reborn: nothing more can be served.
         """
-        if event == engine.HOST_GONE:
+        if event == native_engine.HOST_GONE:
             raise HostGone
-        if event in engine.BROKEN:
-            raise wire.FrameError(engine.BROKEN[event], "not what a request is")
-        if event == engine.NO_MEMORY:
+        if event in native_engine.BROKEN:
+            raise wire.FrameError(native_engine.BROKEN[event], "not what a request is")
+        if event == native_engine.NO_MEMORY:
             raise MemoryError
         try:
-            if event == engine.TOO_LONG:
+            if event == native_engine.TOO_LONG:
                 raise BadCall(f"the answer has no room in {wire.LIMIT} bytes")
-            outcome = self.perform(*engine.left())
+            outcome = self.perform(*native_engine.left())
         except _NO_ANSWER as error:
             told = f"{type(error).__name__}: {error}"
-            self._port.send({"id": engine.drop(), "error": told})
+            self._port.send({"id": native_engine.drop(), "error": told})
         else:
-            if not engine.note(*outcome):
+            if not native_engine.note(*outcome):
                 raise MemoryError
 
     def perform(self, kind: int, content: bytes) -> Outcome:

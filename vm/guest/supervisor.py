@@ -15,7 +15,7 @@ import os
 import select
 from errno import ETIMEDOUT
 
-from vm.guest import engine, facts, version
+from vm.guest import kernel_facts, native_engine, version
 from vm.guest.actor import Actor
 from vm.guest.port import HostGone, Port, PortMissing, allow_everybody, find
 from vm.guest.serving import BadCall, Reborn, Server
@@ -50,22 +50,22 @@ class Supervisor(Server):
         # Collections would copy every page that an actor shares with us, at each of its starts.
         gc.disable()
         gc.freeze()
-        self.begin(agent=version.versions() | {version.NATIVE: engine.VERSION})
+        self.begin(agent=version.versions() | {version.NATIVE: native_engine.VERSION})
         for name, device in allow_everybody().items():
-            engine.know(name, device)
-        engine.supervise(self._woken, self._waker)
+            native_engine.know(name, device)
+        native_engine.supervise(self._woken, self._waker)
         while True:
-            event = engine.serve()
-            if not engine.supervises():
+            event = native_engine.serve()
+            if not native_engine.supervises():
                 _be_actor(event)
             try:
                 self.handle(event)
             except Reborn:
-                _be_actor(engine.serve())
+                _be_actor(native_engine.serve())
 
     def perform(self, kind: int, content: bytes) -> Outcome:
         """A call that the engine leaves to us."""
-        if kind == engine.SPAWN:
+        if kind == native_engine.SPAWN:
             return self._spawn(content.decode())
         return super().perform(kind, content)
 
@@ -75,10 +75,10 @@ class Supervisor(Server):
             device = find(name)
         except PortMissing as error:
             raise BadCall(str(error)) from None
-        engine.know(name, device)
+        native_engine.know(name, device)
         pid = os.fork()
         if pid == 0:
-            engine.be_born(device)
+            native_engine.be_born(device)
             raise Reborn
         return pid, 0, None
 
@@ -105,9 +105,9 @@ class Supervisor(Server):
     def _info(self) -> Outcome:
         # This is asked before a state is saved.  Whoever goes on from it, and all actors, have what
         # is imported now; a boot alone must not wait for it.
-        from vm.guest import driver, uring  # noqa: F401
+        from vm.guest import io_uring, task_driver  # noqa: F401
 
-        described = facts.describe()
+        described = kernel_facts.describe()
         return len(described), 0, described
 
 
@@ -115,7 +115,7 @@ def _be_actor(event: int) -> NoReturn:
     """In the child, whose port the engine serves already: go on from an event, and leave."""
     try:
         _signal.set_wakeup_fd(-1)
-        Actor(Port(engine.port())).serve(event)
+        Actor(Port(native_engine.port())).serve(event)
     except HostGone:
         os._exit(0)
     finally:

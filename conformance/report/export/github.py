@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 
-from conformance.outcome import CaseResult, Outcome
 from conformance.report.export.ktap import BAD, RUN_ID, not_built_reason
 from conformance.report.failure import render_failure, rerun_line
-from conformance.report.run.record import RunRecord
-from conformance.report.run.verdict import case_line, verdict_line
-from conformance.report.text import one_line, printable
+from conformance.results.case_result import CaseResult, Outcome
+from conformance.results.run import RunRecord
+from conformance.results.verdict import case_line, verdict_line
+from host.text import one_line, printable
 
 ANNOTATIONS = 10
 """Annotations of a kind that are shown for a step."""

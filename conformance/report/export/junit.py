@@ -11,12 +11,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from conformance.outcome import UNEXPECTED, CaseResult, Outcome, Rerun, SkipReason
 from conformance.report.failure import adapted_line, render_failure
-from conformance.report.files import write_atomically
-from conformance.report.run.record import RunRecord, named
-from conformance.report.text import one_line
-from conformance.schema import encode
+from conformance.results.case_result import UNEXPECTED, CaseResult, Outcome, Rerun, SkipReason
+from conformance.results.files import write_atomically
+from conformance.results.json_codec import encode
+from conformance.results.run import RunRecord, named
+from host.text import one_line
 
 RUN_CLASS = "uevt"
 RUN_NAME = "uevt.run"

@@ -25,13 +25,13 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from conformance.outcome import Blame, CaseResult, Outcome, RunVerdict, SkipReason
 from conformance.report.export.ktap import BAD
 from conformance.report.failure import render_failure
-from conformance.report.run.record import RunRecord, named
-from conformance.report.run.verdict import verdict_line
-from conformance.report.text import printable
-from conformance.schema import encode
+from conformance.results.case_result import Blame, CaseResult, Outcome, RunVerdict, SkipReason
+from conformance.results.json_codec import encode
+from conformance.results.run import RunRecord, named
+from conformance.results.verdict import verdict_line
+from host.text import printable
 
 MAJOR, MINOR = 5, 3
 SUITE = "user_events"

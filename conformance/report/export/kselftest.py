@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from conformance.outcome import CaseResult, Outcome, SkipReason
 from conformance.report.export.ktap import BAD, RUN_ID, by_surface, head_lines, not_built_reason
 from conformance.report.failure import adapted_line, render_failure
-from conformance.report.run.record import RunRecord, named
-from conformance.report.text import one_line
+from conformance.results.case_result import CaseResult, Outcome, SkipReason
+from conformance.results.run import RunRecord, named
+from host.text import one_line
 
 VERSION = "TAP version 13"
 COLLECTION = "user_events"

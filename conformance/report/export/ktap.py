@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from conformance.outcome import UNEXPECTED, CaseResult, Outcome, SkipReason
 from conformance.report.failure import adapted_line, render_failure
-from conformance.report.files import write_atomically
-from conformance.report.run.record import RunHead, RunRecord, named
-from conformance.report.text import one_line
+from conformance.results.case_result import UNEXPECTED, CaseResult, Outcome, SkipReason
+from conformance.results.files import write_atomically
+from conformance.results.run import RunHead, RunRecord, named
+from host.text import one_line
 
 VERSION = "KTAP version 1"
 RUN_ID = "uevt.run"

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
-from conformance.outcome import CaseResult
 from conformance.report.export.ktap import RUN_ID, VERSION, case_lines, detail, head_lines
-from conformance.report.run.record import RunHead, RunRecord
-from conformance.report.text import Outlet, one_line
+from conformance.results.case_result import CaseResult
+from conformance.results.run import RunHead, RunRecord
+from host.text import Outlet, one_line
 
 
 class KtapStream:

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from conformance.outcome import Outcome
-from conformance.report.run.brief import Shown
+from conformance.results.case_result import Outcome
+from conformance.results.digest import Shown
 
 # What outcomes say of a kernel; what an expectation explains deviates all the same.
 _SAYS = {

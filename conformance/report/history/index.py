@@ -16,10 +16,10 @@ from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 
-from conformance.outcome import Outcome
-from conformance.report.errors import ReportError
-from conformance.report.history.stored import runs_below
-from conformance.report.run.brief import Brief, Program, Shown, read_brief
+from conformance.report.history.find_runs import runs_below
+from conformance.results.case_result import Outcome
+from conformance.results.digest import Brief, Program, Shown, read_brief
+from conformance.results.errors import ReportError
 
 NAME = ".history.sqlite3"
 # An index of another layout is made anew.

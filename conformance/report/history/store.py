@@ -10,11 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from conformance.outcome import Outcome, RunVerdict
-from conformance.report.errors import ReportError
 from conformance.report.history import index
-from conformance.report.run.brief import Program, Shown
-from conformance.report.run.record import KernelFacts
+from conformance.results.case_result import Outcome, RunVerdict
+from conformance.results.digest import Program, Shown
+from conformance.results.errors import ReportError
+from conformance.results.run import KernelFacts
 
 _FACTS = "run, path, started, suite, accel, verdict"
 _KERNEL = "kernel, release, profile, variant, config, source, build"

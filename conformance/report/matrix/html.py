@@ -15,10 +15,9 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from conformance.cases.declare import Case
-from conformance.outcome import Blame, CaseResult, Outcome
-from conformance.pages import render_page
+from conformance.cases.case import Case
 from conformance.report.failure import rerun_line
+from conformance.report.html.pages import render_page
 from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.story import (
     contradictions,
@@ -33,8 +32,9 @@ from conformance.report.matrix.story import (
     told,
 )
 from conformance.report.matrix.table import TROUBLE, Absence, Cell, Matrix, Row
-from conformance.report.run.summary import brief
-from conformance.schema import encode
+from conformance.results.case_result import Blame, CaseResult, Outcome
+from conformance.results.json_codec import encode
+from conformance.results.summary import brief
 
 # A cell in the data, and what it shows where there is no room for the word.
 _CODES = {

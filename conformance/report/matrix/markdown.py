@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.outcome import Outcome
-from conformance.report.markup import escaped
+from conformance.report.markdown import escaped
 from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.story import (
     Step,
@@ -18,7 +17,8 @@ from conformance.report.matrix.story import (
     told,
 )
 from conformance.report.matrix.table import TROUBLE, Matrix
-from conformance.report.text import one_line
+from conformance.results.case_result import Outcome
+from host.text import one_line
 
 # A step summary of GitHub's holds 1 MiB, and nobody reads that much.
 _MOST = 30

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from conformance.report.errors import ReportError
-from conformance.report.files import read_json
-from conformance.report.run import results
-from conformance.report.run.record import RunRecord
-from conformance.report.run.rundir import COVERAGE, LATEST, find_run
-from conformance.schema import SchemaError, decode
+from conformance.results import results_json
+from conformance.results.directory import COVERAGE, LATEST, find_run
+from conformance.results.errors import ReportError
+from conformance.results.files import read_json
+from conformance.results.json_codec import SchemaError, decode
+from conformance.results.run import RunRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,9 @@ def find_runs(path: Path) -> list[Path]:
 
     Of a directory with ``latest`` it is that one, as for `find_run`.  Raises ReportError.
     """
-    if path.is_dir() and not any((each / results.NAME).is_file() for each in (path, path / LATEST)):
+    if path.is_dir() and not any(
+        (each / results_json.NAME).is_file() for each in (path, path / LATEST)
+    ):
         below = sorted({*_below(path)})
         if below:
             return below
@@ -75,15 +77,15 @@ def find_runs(path: Path) -> list[Path]:
 
 def _below(path: Path) -> Iterator[Path]:
     for directory in path.iterdir():
-        latest = directory / LATEST / results.NAME
-        own = directory / results.NAME
+        latest = directory / LATEST / results_json.NAME
+        own = directory / results_json.NAME
         if own.is_file() or latest.is_file():
             yield own if own.is_file() else latest
 
 
 def read_run(file: Path) -> Run:
     """The run whose results.json this is.  Raises ReportError."""
-    return Run(results.read_results(file), str(file.parent), read_covered(file.parent))
+    return Run(results_json.read_results(file), str(file.parent), read_covered(file.parent))
 
 
 def read_covered(directory: Path) -> tuple[Covered, ...]:

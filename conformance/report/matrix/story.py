@@ -11,8 +11,14 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from conformance.abi.switches import SWITCHES, Switch
-from conformance.outcome import UNEXPECTED, Contradiction, Outcome, RunVerdict, SkipReason
 from conformance.report.matrix.table import Absence, Cell, Column, Group, Matrix, Row, grouped
+from conformance.results.case_result import (
+    UNEXPECTED,
+    Contradiction,
+    Outcome,
+    RunVerdict,
+    SkipReason,
+)
 
 # Of a run and not of what was run: they are no difference.
 _PASSING = frozenset({"guests", "began", "took", "results"})

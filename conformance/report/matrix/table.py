@@ -13,13 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
-from conformance.abi.profiles import Profile, ProfileError, Release, profile_for
+from conformance.abi.profile import Profile, ProfileError, Release, profile_for
 from conformance.abi.switches import Kind
-from conformance.cases.declare import Case
+from conformance.cases.case import Case
 from conformance.cases.surfaces import place
-from conformance.outcome import CaseResult, Outcome
 from conformance.report.matrix.runs import Run
-from conformance.report.run.record import KernelFacts, RunRecord, self_check_of
+from conformance.results.case_result import CaseResult, Outcome
+from conformance.results.run import KernelFacts, RunRecord, self_check_of
 
 TROUBLE = frozenset(Outcome) - {Outcome.PASS, Outcome.XFAIL, Outcome.SKIP}
 """Outcomes that somebody has to look at: something unexpected, or no verdict."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.outcome import Outcome, RunVerdict
 from conformance.report.matrix.story import (
     Step,
     Told,
@@ -18,7 +17,8 @@ from conformance.report.matrix.story import (
     told,
 )
 from conformance.report.matrix.table import TROUBLE, Matrix
-from conformance.report.text import WIDTH, coloured, one_line, wrapped
+from conformance.results.case_result import Outcome, RunVerdict
+from host.text import WIDTH, coloured, one_line, wrapped
 
 # Of one kind so many are told: the page has all.
 _MOST = 30

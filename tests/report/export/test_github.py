@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.outcome import Evidence, Outcome
-from conformance.plugin.views import Workflow
 from conformance.report.export import github
 from conformance.report.export.ktap_stream import KtapStream
-from conformance.report.run.record import RunRecord
-from conformance.report.screen.live import Live
+from conformance.report.terminal.progress import Live
+from conformance.results.case_result import Evidence, Outcome
+from conformance.results.run import RunRecord
+from conformance.session.controller.outputs import Workflow
 from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
 
 BAD = {Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR}

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from junitparser import xunit2
 
-from conformance.outcome import (
+from conformance.report.export.junit import render_junit, write_junit
+from conformance.results.case_result import (
     Blame,
     CaseResult,
     Evidence,
@@ -22,8 +23,7 @@ from conformance.outcome import (
     Which,
     settle,
 )
-from conformance.report.export.junit import render_junit, write_junit
-from conformance.report.run.record import KernelFacts, RunRecord
+from conformance.results.run import KernelFacts, RunRecord
 from tests.report.conftest import GOLDEN
 from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kcidb_io.schema import V5_3
 
-from conformance.outcome import Blame, Evidence, Outcome, SkipReason
 from conformance.report.export.kcidb import Sender, Status, render_kcidb, status_of
-from conformance.report.run.record import KernelFacts, RunRecord
+from conformance.results.case_result import Blame, Evidence, Outcome, SkipReason
+from conformance.results.run import KernelFacts, RunRecord
 from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
 
 SENDER = Sender("mine")

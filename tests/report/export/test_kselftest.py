@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from conformance.outcome import Blame, Evidence, Outcome, SkipReason
 from conformance.report.export.kselftest import render_kselftest
-from conformance.report.run.record import RunRecord
+from conformance.results.case_result import Blame, Evidence, Outcome, SkipReason
+from conformance.results.run import RunRecord
 from tests.report.export.lkft_reader import read_kselftest, slug
 from tests.report.samples import UNHURRIED, case, contradicted, mixed, run, runs
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from conformance.outcome import Outcome, SkipReason
 from conformance.report.export.ktap import render_ktap, write_ktap
-from conformance.report.run.record import KernelFacts, RunRecord
+from conformance.results.case_result import Outcome, SkipReason
+from conformance.results.run import KernelFacts, RunRecord
 from tests.report.export.ktap_reader import KtapError, read_ktap
 from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 
-from conformance.outcome import Outcome, SkipReason
 from conformance.report.export.ktap_stream import KtapRuns, KtapStream
-from conformance.report.run.record import RunRecord
+from conformance.results.case_result import Outcome, SkipReason
+from conformance.results.run import RunRecord
 from tests.report.conftest import Kunit
 from tests.report.export.ktap_reader import Ktap, read_ktap
 from tests.report.samples import UNHURRIED, case, contradiction, head, mixed, run, runs

@@ -11,13 +11,13 @@ import pytest
 from junitparser import xunit2
 from tap.parser import Parser
 
-from conformance.outcome import Blame, Evidence, Outcome, SkipReason
 from conformance.report.export import github
 from conformance.report.export.junit import render_junit
 from conformance.report.export.kcidb import Sender, render_kcidb
 from conformance.report.export.kselftest import render_kselftest
 from conformance.report.export.ktap import render_ktap
-from conformance.report.run.record import RunRecord
+from conformance.results.case_result import Blame, Evidence, Outcome, SkipReason
+from conformance.results.run import RunRecord
 from tests.report.conftest import Kunit
 from tests.report.export.lkft_reader import read_kselftest
 from tests.report.samples import case, contradicted, head, run

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from conformance import cli
-from conformance.outcome import Outcome
+from conformance.cli import main
 from conformance.report.history import index
-from conformance.report.history.past import release_key
+from conformance.report.history.changes import release_key
 from conformance.report.history.store import Store
-from conformance.report.run.record import KernelFacts, RunRecord
-from conformance.report.run.results import NAME, write_results
-from conformance.report.run.rundir import link_latest
+from conformance.results.case_result import Outcome
+from conformance.results.directory import link_latest
+from conformance.results.results_json import NAME, write_results
+from conformance.results.run import KernelFacts, RunRecord
 from tests.report.samples import case, head, run
 
 P, F, XF, S, E = Outcome.PASS, Outcome.FAIL, Outcome.XFAIL, Outcome.SKIP, Outcome.ERROR
@@ -68,7 +68,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def history(store: Path, subject: str, *more: str) -> int:
-    return cli.main(["history", subject, "--store", str(store), *more])
+    return main.main(["history", subject, "--store", str(store), *more])
 
 
 @pytest.mark.parametrize(

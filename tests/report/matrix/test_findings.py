@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.contract import all_cases
+from conformance.cases.discovery import all_cases
 from conformance.report.matrix.findings import Finding, read_findings
 
 TEXT = """\

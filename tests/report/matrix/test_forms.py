@@ -9,14 +9,14 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.outcome import Outcome
 from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.markdown import render_markdown
 from conformance.report.matrix.runs import Covered, Run
 from conformance.report.matrix.table import Matrix, matrix
 from conformance.report.matrix.text import render_text
-from conformance.report.run.record import RunRecord
-from conformance.report.text import WIDTH
+from conformance.results.case_result import Outcome
+from conformance.results.run import RunRecord
+from host.text import WIDTH
 from tests.report.matrix.test_html import hostile
 from tests.report.samples import UNHURRIED, case, contradicted, kernel, mixed, runs
 

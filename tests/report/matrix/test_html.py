@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.outcome import CaseResult, Evidence, Mismatch, Outcome
-from conformance.pages import TEMPLATES
+from conformance.report.html.pages import TEMPLATES
 from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.html import render_html
 from conformance.report.matrix.runs import Covered, Run
 from conformance.report.matrix.table import matrix
-from conformance.report.run.record import RunRecord
+from conformance.results.case_result import CaseResult, Evidence, Mismatch, Outcome
+from conformance.results.run import RunRecord
 from tests.report.samples import (
     UNHURRIED,
     case,

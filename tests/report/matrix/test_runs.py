@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.report.errors import ReportError
 from conformance.report.matrix.runs import find_runs, read_runs
-from conformance.report.run.record import RunRecord
-from conformance.report.run.results import NAME, write_results
-from conformance.report.run.rundir import COVERAGE, link_latest
+from conformance.results.directory import COVERAGE, link_latest
+from conformance.results.errors import ReportError
+from conformance.results.results_json import NAME, write_results
+from conformance.results.run import RunRecord
 from tests.report.samples import case, head, kernel, run
 
 COVERED = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from conformance.outcome import Outcome, SkipReason
 from conformance.report.matrix.runs import Run
 from conformance.report.matrix.story import (
     contradictions,
@@ -17,7 +16,8 @@ from conformance.report.matrix.story import (
     told,
 )
 from conformance.report.matrix.table import TROUBLE, Matrix, matrix
-from conformance.report.run.record import RunRecord
+from conformance.results.case_result import Outcome, SkipReason
+from conformance.results.run import RunRecord
 from tests.report.matrix.test_table import known
 from tests.report.samples import case, contradiction, kernel
 

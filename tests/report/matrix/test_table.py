@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.cases.declare import Case, Isolation, Tier
-from conformance.outcome import Outcome
+from conformance.cases.case import Case, Isolation, Tier
 from conformance.report.matrix.runs import Run
 from conformance.report.matrix.table import Absence, Matrix, grouped, matrix
-from conformance.report.run.record import RunRecord
+from conformance.results.case_result import Outcome
+from conformance.results.run import RunRecord
 from tests.report.samples import case, kernel
 
 

@@ -5,7 +5,7 @@
  * (calls.c, and children.c for the supervisor), the watched memory is looked at after each of them
  * (memory.c), and all of it is answered (serve.c).
  *
- * vm/guest/engine.py loads this.  vm/packing.py has the layout of requests and replies: everything
+ * vm/guest/native_native_engine.py loads this.  vm/agent/encoding.py has the layout of requests and replies: everything
  * in them begins at a multiple of 8 bytes and is little-endian.
  */
 
@@ -48,7 +48,7 @@ enum call_flag { UNSEEN = 1 };
 enum argument_kind { PLAIN, DESCRIPTOR, IN, OUT };
 enum look { SEEN, UNREADABLE, NOT_LOOKED_AT, GONE };
 
-/* As in engine.py: why engine_serve() returned. */
+/* As in native_engine.py: why engine_serve() returned. */
 enum event {
 	PERFORM,
 	HOST_GONE,

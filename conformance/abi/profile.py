@@ -1,0 +1,243 @@
+"""Profiles: which behaviours a kernel's own contract holds it to.
+
+A profile is a set of switches plus the release they were derived from.  ``profile_for``
+reads the form users write: a release number, then optional overrides, as in
+``6.8,ebadf_when_disabled=no``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+
+from conformance.abi.switches import BY_NAME, DERIVED, SWITCHES, Kind, Switch
+from conformance.abi.uapi import (
+    USER_REG,
+    USER_REG_BIT_STATUS,
+    USER_REG_BYTE_STATUS,
+    Layout,
+)
+
+_RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+_TRUTH = {"yes": True, "no": False}
+
+
+class Generation(StrEnum):
+    """How a program learns whether anybody listens; all but the first began with a release."""
+
+    # A byte per event in a page mapped from user_events_mmap: "user_events: Enable user
+    # processes to create and write to trace events", as it was first sent for review.
+    RFC_V1 = "rfc-v1"
+    # A byte per event in a page mapped from user_events_status.
+    BYTE_STATUS = "byte-status"
+    # A bit per event in that page: "tracing/user_events: Use bits vs bytes for enabled
+    # status page data".
+    BIT_STATUS = "bit-status"
+    # A bit in a word of the program's own: "tracing/user_events: Use remote writes for
+    # event enablement".
+    REMOTE_ENABLE = "remote-enable"
+
+
+_FIRST_RELEASE = {
+    # Never released: what was being made when it was sent.
+    Generation.RFC_V1: (5, 15),
+    Generation.BYTE_STATUS: (5, 18),
+    Generation.BIT_STATUS: (6, 1),
+    Generation.REMOTE_ENABLE: (6, 4),
+}
+
+
+class ProfileError(ValueError):
+    """A profile text that names no profile; the message says what would."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Release:
+    """A kernel release as numbers; anything after them (``-rc2``, ``+``) is not compared."""
+
+    major: int
+    minor: int
+    sublevel: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Release:
+        """Read ``6.12``, ``6.12.117`` or ``6.12.117-uevt``.
+
+        Raises ProfileError for a text that does not start with a release number.
+        """
+        found = _RELEASE.match(text)
+        if found is None:
+            raise ProfileError(f"{text!r} is not a kernel release; write it like 6.12 or 6.12.117")
+        return cls(int(found[1]), int(found[2]), int(found[3] or 0))
+
+    @property
+    def series(self) -> tuple[int, int]:
+        """(major, minor), the name of a stable series."""
+        return self.major, self.minor
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}" + (f".{self.sublevel}" if self.sublevel else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a name stands for: a release, and the switches in which it differs from that."""
+
+    release: Release
+    differs: frozenset[str] = frozenset()
+
+
+# The structure that DIAG_IOCSREG takes, and its member for the place in the status page.
+USER_REG_OF: Mapping[Generation, Layout] = {
+    Generation.BYTE_STATUS: USER_REG_BYTE_STATUS,
+    Generation.BIT_STATUS: USER_REG_BIT_STATUS,
+    Generation.REMOTE_ENABLE: USER_REG,
+}
+PLACE_MEMBER: Mapping[Generation, str] = {
+    Generation.BYTE_STATUS: "status_index",
+    Generation.BIT_STATUS: "status_bit",
+}
+
+# Names for a generation as mainline released it, without what stable added, and for what
+# was merged first and never released as it was: the first commit, and all that the merge
+# window of 5.18 had until the day of -rc1, which came after "Remove eBPF interfaces".
+NAMED = {
+    Generation.BYTE_STATUS.value: Named(Release(5, 19)),
+    Generation.BIT_STATUS.value: Named(Release(6, 1)),
+    "merge-window": Named(Release(5, 18), frozenset({"bpf_iter_ignored", "bpf_programs_run"})),
+    "first-commit": Named(
+        Release(5, 18),
+        frozenset(
+            {
+                "perf_sink",
+                "print_fmt_generated",
+                "deletion_arguments_matched",
+                "unreadable_payload_refused",
+                "payload_size_checked",
+                "dynamic_fields_validated",
+                "events_made_as_root",
+                "bpf_iter_ignored",
+                # Lost with the refusal of what cannot be read, and found again in 6.5.
+                "empty_payload",
+            }
+        ),
+    ),
+    # Older than every switch of user_events itself; perf and programs were there at first.
+    Generation.RFC_V1.value: Named(
+        Release(*_FIRST_RELEASE[Generation.RFC_V1]),
+        frozenset({"perf_sink", "bpf_programs_run"}),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The contract one kernel is judged by."""
+
+    name: str
+    release: Release
+    switches: frozenset[str]
+
+    @property
+    def generation(self) -> Generation:
+        """The newest generation that had begun with the release."""
+        return _generation_of(self.release.series)
+
+    def has(self, switch: str) -> bool:
+        """Whether a dated behaviour, or what follows from some, applies.
+
+        Raises KeyError for an unknown one.
+        """
+        if switch in DERIVED:
+            return self._derived(switch)
+        return BY_NAME[switch].name in self.switches
+
+    def _derived(self, name: str) -> bool:
+        if name == "lasting_events":
+            # In between, dynamic_events asked for a flag that was refused.
+            return not self.has("auto_delete") or self.has("persist")
+        remote = self.generation is Generation.REMOTE_ENABLE
+        if name == "remote_enable":
+            return remote
+        return not remote and self.generation is not Generation.RFC_V1
+
+
+@cache
+def _generation_of(series: tuple[int, int]) -> Generation:
+    begun = (each for each in Generation if _FIRST_RELEASE[each] <= series)
+    return max(begun, key=_FIRST_RELEASE.__getitem__)
+
+
+def applies(switch: Switch, release: Release) -> bool:
+    """Whether ``switch`` is on in ``release``, counting stable backports."""
+    if release.series in switch.backports:
+        return release.sublevel >= switch.backports[release.series]
+    return switch.since is not None and release.series >= switch.since
+
+
+@cache
+def profile_for(abi: str, *, base: str | None = None) -> Profile:
+    """The profile named by ``abi``: a release number or generation, and overrides.
+
+    ``base`` is the release that is really running; the switches of the generic tracing
+    code come from it when given, so that an older ABI on a newer base is judged rightly.
+    Raises ProfileError naming the part that is wrong.
+    """
+    name, *overrides = [part.strip() for part in abi.split(",")]
+    named = _named(name)
+    release = named.release
+    base_release = Release.parse(base) if base is not None else release
+    on = {
+        switch.name
+        for switch in SWITCHES
+        if applies(switch, release if switch.kind is Kind.USER_EVENTS else base_release)
+    }
+    profile = Profile(abi, release, named.differs ^ on)
+    for text in overrides:
+        profile = _override(profile, text)
+    return profile
+
+
+def _named(name: str) -> Named:
+    if name in NAMED:
+        return NAMED[name]
+    for known in NAMED:
+        if known in name:
+            raise ProfileError(f"{name!r} is not an ABI; write {known}, and switches behind it")
+    try:
+        release = Release.parse(name)
+    except ProfileError as error:
+        raise ProfileError(f"{error}, or {' or '.join(NAMED)}") from None
+    first = _FIRST_RELEASE[Generation.BYTE_STATUS]
+    if release.series < first:
+        raise ProfileError(f"no profile for {name}: user_events came with {first[0]}.{first[1]}")
+    return Named(release)
+
+
+def _override(profile: Profile, text: str) -> Profile:
+    switch, equals, truth = text.partition("=")
+    if not equals or truth not in _TRUTH:
+        raise ProfileError(f"{text!r} is not an override; write SWITCH=yes or SWITCH=no")
+    if switch not in BY_NAME:
+        raise ProfileError(f"unknown switch {switch!r}; one of {', '.join(sorted(BY_NAME))}")
+    on = profile.switches | {switch} if _TRUTH[truth] else profile.switches - {switch}
+    return replace(profile, switches=on)
+
+
+def in_range(text: str, profile: Profile) -> bool:
+    """Whether a profile lies in a range such as ``6.4..6.6``, ``6.7..`` or ``6.12``.
+
+    Both ends are series and inclusive.  What was never released lies in no range of
+    releases, and in the one called ``rfc-v1``.  Raises ProfileError for a malformed range.
+    """
+    if Generation.RFC_V1 in (text, profile.generation):
+        return text == profile.generation
+    first, dots, last = text.partition("..")
+    low = Release.parse(first).series
+    if not dots:
+        return profile.release.series == low
+    high = Release.parse(last).series if last else None
+    return low <= profile.release.series and (high is None or profile.release.series <= high)

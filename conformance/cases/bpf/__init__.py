@@ -1,0 +1,1 @@
+"""Cases about BPF programs, maps and the verifier that serve user_events."""

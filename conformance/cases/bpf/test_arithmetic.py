@@ -1,0 +1,285 @@
+"""Arithmetic of eBPF programs, executed: what their registers hold afterwards.
+
+Operands come out of a map, so that nobody can compute anything before the program runs.
+"""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
+from conformance.client.user_events import UserEvents
+from conformance.ops.bpf_assembler import (
+    R6,
+    R7,
+    R8,
+    TO_BE,
+    TO_LE,
+    Alu,
+    alu32_imm,
+    alu32_reg,
+    alu64_imm,
+    alu64_reg,
+    endian,
+    ld_imm64,
+    mov64_imm,
+    mov64_reg,
+    neg64,
+)
+
+ALWAYS = "5.18.."
+HEADER = "include/uapi/linux/bpf.h@v4.1"
+WIDE = f"{HEADER}: BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came with it"
+NARROW = f"{HEADER}: registers have 64 bits; arithmetic of 32 is that of classic BPF"
+SWAPPING = f"{HEADER}: BPF_END brings a register into an order, BPF_TO_LE or BPF_TO_BE"
+RUN = "kernel/bpf/core.c:___bpf_prog_run"
+
+LEFT = 0xFEDC_BA98_F654_3217
+RIGHT = 0x0000_0001_9000_0003
+
+# Of each operation: 64 bits with a register, 64 bits with -3, 32 bits with either.
+TABLE = {
+    "add": (Alu.ADD, 0xFEDCBA9A8654321A, 0xFEDCBA98F6543214, 0x8654321A, 0xF6543214),
+    "sub": (Alu.SUB, 0xFEDCBA9766543214, 0xFEDCBA98F654321A, 0x66543214, 0xF654321A),
+    "mul": (Alu.MUL, 0xFD79BE0ED2FC9645, 0x0369D0351D0369BB, 0xD2FC9645, 0x1D0369BB),
+    "div": (Alu.DIV, 0x00000000A31CA060, 0x0000000000000000, 0x00000001, 0x00000000),
+    "mod": (Alu.MOD, 0x000000010CFE50F7, 0xFEDCBA98F6543217, 0x66543214, 0xF6543217),
+    "or": (Alu.OR, 0xFEDCBA99F6543217, 0xFFFFFFFFFFFFFFFF, 0xF6543217, 0xFFFFFFFF),
+    "and": (Alu.AND, 0x0000000090000003, 0xFEDCBA98F6543215, 0x90000003, 0xF6543215),
+    "xor": (Alu.XOR, 0xFEDCBA9966543214, 0x0123456709ABCDEA, 0x66543214, 0x09ABCDEA),
+    "mov": (Alu.MOV, 0x0000000190000003, 0xFFFFFFFFFFFFFFFD, 0x90000003, 0xFFFFFFFD),
+}
+
+
+@case(
+    "bpf.alu",
+    spec=RUN,
+    doc=WIDE,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+@variants("operation, expected", {name: (row[0], row[1:]) for name, row in TABLE.items()})
+def test_alu(ue: UserEvents, operation: Alu, expected: tuple[int, int, int, int]) -> None:
+    """An operation takes a register or a number with its sign; of 32 bits, the rest is zero."""
+    computer = Computer(
+        ue,
+        mov64_reg(R8, R6),
+        alu64_reg(operation, R8, R7),
+        keep(0, R8),
+        mov64_reg(R8, R6),
+        alu64_imm(operation, R8, -3),
+        keep(1, R8),
+        mov64_reg(R8, R6),
+        alu32_reg(operation, R8, R7),
+        keep(2, R8),
+        mov64_reg(R8, R6),
+        alu32_imm(operation, R8, -3),
+        keep(3, R8),
+        keep(4, R6),
+        keep(5, R7),
+    )
+    results = computer.run(LEFT, RIGHT)
+    assert tuple(results[:4]) == expected
+    assert results[4:6] == [0xFEDC_BA98_F654_3217, 0x0000_0001_9000_0003]
+
+
+@case(
+    "bpf.shift",
+    spec=RUN,
+    doc=WIDE,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+@variants(
+    "left, right, expected",
+    {
+        "by-4": (
+            LEFT,
+            4,
+            [
+                *(0xEDCBA98F65432170, 0x0FEDCBA98F654321, 0xFFEDCBA98F654321),
+                *(0x65432170, 0x0F654321, 0xFF654321),
+            ],
+        ),
+        "by-0": (
+            LEFT,
+            0,
+            [
+                *(0xFEDCBA98F6543217, 0xFEDCBA98F6543217, 0xFEDCBA98F6543217),
+                *(0xF6543217, 0xF6543217, 0xF6543217),
+            ],
+        ),
+        "by-31": (
+            LEFT,
+            31,
+            [
+                *(0x7B2A190B80000000, 0x00000001FDB97531, 0xFFFFFFFFFDB97531),
+                *(0x80000000, 0x00000001, 0xFFFFFFFF),
+            ],
+        ),
+        "by-63": (
+            0x80000000C0000001,
+            63,
+            [
+                *(0x8000000000000000, 0x0000000000000001, 0xFFFFFFFFFFFFFFFF),
+                *(0x80000000, 0x00000001, 0xFFFFFFFF),
+            ],
+        ),
+    },
+)
+def test_shift(ue: UserEvents, left: int, right: int, expected: list[int]) -> None:
+    """Shifts go left, right with zeros and right with the sign; of 32 bits they take 5 bits."""
+    program = []
+    for number, shift in enumerate((Alu.LSH, Alu.RSH, Alu.ARSH)):
+        program += [mov64_reg(R8, R6), alu64_reg(shift, R8, R7), keep(number, R8)]
+        program += [mov64_reg(R8, R6), alu32_reg(shift, R8, R7), keep(3 + number, R8)]
+    assert Computer(ue, *program).run(left, right)[:6] == expected
+
+
+@case(
+    "bpf.shift_by_number",
+    spec=RUN,
+    doc=WIDE,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
+def test_shift_by_number(ue: UserEvents) -> None:
+    """Shifts by a number go up to the width less one."""
+    program = []
+    shifts = ((Alu.LSH, 63), (Alu.RSH, 60), (Alu.ARSH, 60), (Alu.ARSH, 0))
+    for number, (shift, count) in enumerate(shifts):
+        program += [mov64_reg(R8, R6), alu64_imm(shift, R8, count), keep(number, R8)]
+    narrow = ((Alu.LSH, 31), (Alu.RSH, 28), (Alu.ARSH, 31))
+    for number, (shift, count) in enumerate(narrow):
+        program += [mov64_reg(R8, R6), alu32_imm(shift, R8, count), keep(4 + number, R8)]
+    expected = [0x8000000000000000, 0xF, 0xFFFFFFFFFFFFFFFF, 0xFEDCBA98F6543211]
+    expected += [0x80000000, 0xF, 0xFFFFFFFF]
+    assert Computer(ue, *program).run(0xFEDC_BA98_F654_3211)[:7] == expected
+
+
+@case(
+    "bpf.division_by_zero",
+    spec="kernel/bpf/verifier.c:do_misc_fixups",
+    doc=f"{HEADER}: silent; a program is not ended by it any more",
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_division_by_zero(ue: UserEvents) -> None:
+    """Divided by zero is zero, the remainder is what was divided; of 32 bits its low half."""
+    program = []
+    for number, operation in enumerate((Alu.DIV, Alu.MOD)):
+        program += [mov64_reg(R8, R6), alu64_reg(operation, R8, R7), keep(number, R8)]
+        program += [mov64_reg(R8, R6), alu32_reg(operation, R8, R7), keep(2 + number, R8)]
+    computer = Computer(ue, *program)
+    assert computer.run(LEFT, 0)[:4] == [0, 0xFEDC_BA98_F654_3217, 0, 0xF654_3217]
+    # Of 32 bits this divisor is zero as well, of 64 it is not.
+    assert computer.run(LEFT, 1 << 32)[:4] == [0xFEDC_BA98, 0xF654_3217, 0, 0xF654_3217]
+
+
+@case(
+    "bpf.division_unsigned",
+    spec=RUN,
+    doc=WIDE,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
+def test_division_unsigned(ue: UserEvents) -> None:
+    """Division knows no signs: -2 by 3 is what two thirds of all numbers are."""
+    program = []
+    for number, operation in enumerate((Alu.DIV, Alu.MOD)):
+        program += [mov64_reg(R8, R6), alu64_imm(operation, R8, 3), keep(number, R8)]
+        program += [mov64_reg(R8, R6), alu32_imm(operation, R8, 3), keep(2 + number, R8)]
+    expected = [0x5555555555555554, 2, 0x55555554, 2]
+    assert Computer(ue, *program).run(0xFFFF_FFFF_FFFF_FFFE)[:4] == expected
+
+
+@case(
+    "bpf.negation",
+    spec=RUN,
+    doc=WIDE,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_negation(ue: UserEvents) -> None:
+    """A number and its negative make zero, of 64 bits or of 32."""
+    computer = Computer(
+        ue,
+        *(mov64_reg(R8, R6), neg64(R8), keep(0, R8)),
+        *(mov64_reg(R8, R6), alu32_imm(Alu.NEG, R8, 0), keep(1, R8)),
+    )
+    assert computer.run(1)[:2] == [0xFFFFFFFFFFFFFFFF, 0xFFFFFFFF]
+    assert computer.run(1 << 63)[:2] == [0x8000000000000000, 0]
+    assert computer.run(0xFFFF_FFFF_0000_0000)[:2] == [0x1_0000_0000, 0]
+    assert computer.run(0)[:2] == [0, 0]
+
+
+@case(
+    "bpf.byte_order", spec=RUN, doc=SWAPPING, profiles=ALWAYS, isolation="none", facilities=("bpf",)
+)
+def test_byte_order(ue: UserEvents) -> None:
+    """To little endian cuts a register off after 16, 32 or 64 bits, to big endian turns these."""
+    program = []
+    for number, (order, bits) in enumerate(
+        [(TO_LE, 16), (TO_LE, 32), (TO_LE, 64), (TO_BE, 16), (TO_BE, 32), (TO_BE, 64)]
+    ):
+        program += [mov64_reg(R8, R6), endian(order, R8, bits), keep(number, R8)]
+    assert Computer(ue, *program).run(0x0102_0304_A5A6_A7A8)[:6] == [
+        *(0xA7A8, 0xA5A6A7A8, 0x01020304A5A6A7A8),
+        *(0xA8A7, 0xA8A7A6A5, 0xA8A7A6A504030201),
+    ]
+
+
+@case(
+    "bpf.numbers",
+    spec=RUN,
+    doc=WIDE,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_numbers(ue: UserEvents) -> None:
+    """A number of 32 bits keeps its sign in 64 bits, not in 32, and 64 bits take two places."""
+    computer = Computer(
+        ue,
+        *(mov64_imm(R8, -1), keep(0, R8)),
+        *(mov64_imm(R8, -(1 << 31)), keep(1, R8)),
+        *(alu32_imm(Alu.MOV, R8, -1), keep(2, R8)),
+        *(ld_imm64(R8, 0x1122_3344_5566_7788), keep(3, R8)),
+        *(ld_imm64(R8, 0xFFFF_FFFF_8000_0000), keep(4, R8)),
+        *(ld_imm64(R8, 0x8000_0000), keep(5, R8)),
+    )
+    assert computer.run()[:6] == [
+        *(0xFFFFFFFFFFFFFFFF, 0xFFFFFFFF80000000, 0xFFFFFFFF),
+        *(0x1122334455667788, 0xFFFFFFFF80000000, 0x80000000),
+    ]
+
+
+@case(
+    "bpf.upper_half",
+    spec=RUN,
+    doc=NARROW,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
+def test_upper_half(ue: UserEvents) -> None:
+    """Whatever arithmetic of 32 bits computes, the upper half of its register is zero then."""
+    program = []
+    operations = [Alu.ADD, Alu.SUB, Alu.OR, Alu.XOR, Alu.LSH, Alu.RSH, Alu.ARSH]
+    for number, operation in enumerate(operations):
+        program += [mov64_reg(R8, R6), alu32_imm(operation, R8, 0), keep(number, R8)]
+    program += [mov64_reg(R8, R6), alu32_reg(Alu.MOV, R8, R8), keep(7, R8)]
+    assert Computer(ue, *program).run(0xFFFF_FFFF_8000_0001) == [0x8000_0001] * 8

@@ -1,0 +1,380 @@
+"""Elements of maps: looking up, updating, deleting, and what is refused."""
+
+from __future__ import annotations
+
+import mmap
+
+from conformance.cases.case import case, variants
+from conformance.client.bpf import Bpf
+from conformance.client.tracefs import DATA
+from conformance.client.user_events import UserEvents
+
+ALWAYS = "5.18.."
+HEADER = "include/uapi/linux/bpf.h@v4.1"
+UPDATING = f"{HEADER}: BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the rest is reserved"
+FLAGS = f"{HEADER}: message of its flags: EEXIST and ENOENT where BPF_NOEXIST or BPF_EXIST fail"
+COMMANDS = f"{HEADER}: commands about elements answer zero or a negative error"
+UPDATE = "kernel/bpf/hashtab.c:htab_map_update_elem"
+ARRAY = "kernel/bpf/arraymap.c:array_map_update_elem"
+SYSCALL = "kernel/bpf/syscall.c:map_lookup_elem, map_update_elem, map_delete_elem"
+NOWHERE = 0x1000
+LOOK, SET, DELETE, NEXT = 1, 2, 3, 4
+each_command = variants(
+    "command", {"lookup": LOOK, "update": SET, "delete": DELETE, "next-key": NEXT}
+)
+
+
+@case(
+    "bpf.update_any",
+    spec=UPDATE,
+    doc=UPDATING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_update_any(ue: UserEvents) -> None:
+    """Without flags an update makes an element or replaces the one that is there."""
+    map_ = Bpf(ue.process).map()
+    assert map_.update(b"key.", b"one.....", 0).value == 0
+    assert map_.value(b"key.") == b"one....."
+    assert map_.update(b"key.", b"two.....", 0).value == 0
+    assert map_.value(b"key.") == b"two....."
+
+
+@case(
+    "bpf.update_noexist",
+    spec=UPDATE,
+    doc=FLAGS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_update_noexist(ue: UserEvents) -> None:
+    """Flag 1 makes an element, and is EEXIST for one that is there, which stays."""
+    map_ = Bpf(ue.process).map()
+    assert map_.update(b"key.", b"one.....", 1).value == 0
+    assert map_.update(b"key.", b"two.....", 1).errno == "EEXIST"
+    assert map_.value(b"key.") == b"one....."
+
+
+@case(
+    "bpf.update_exist",
+    spec=UPDATE,
+    doc=FLAGS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_update_exist(ue: UserEvents) -> None:
+    """Flag 2 replaces an element, and is ENOENT where there is none, which makes none."""
+    map_ = Bpf(ue.process).map()
+    assert map_.update(b"key.", b"one.....", 2).errno == "ENOENT"
+    assert map_.lookup(b"key.").errno == "ENOENT"
+    map_.update(b"key.", b"one.....", 0)
+    assert map_.update(b"key.", b"two.....", 2).value == 0
+    assert map_.value(b"key.") == b"two....."
+
+
+@case(
+    "bpf.update_reserved_flags",
+    spec=UPDATE,
+    doc=UPDATING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+@variants(
+    "flags", {"3": 3, "4": 4, "7": 7, "bit-16": 1 << 16, "bit-31": 1 << 31, "bit-62": 1 << 62}
+)
+@variants("kind", {"hash": 1, "array": 2})
+def test_update_reserved_flags(ue: UserEvents, kind: int, flags: int) -> None:
+    """Flags that have no meaning are EINVAL, and so is NOEXIST together with EXIST."""
+    map_ = Bpf(ue.process).map(kind)
+    assert map_.update(b"\1\0\0\0", b"a value.", flags).errno == "EINVAL"
+    assert map_.value(b"\1\0\0\0") == (None if kind == 1 else bytes(8))
+
+
+@case(
+    "bpf.update_full",
+    spec="kernel/bpf/hashtab.c:alloc_htab_elem",
+    doc=COMMANDS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_update_full(ue: UserEvents) -> None:
+    """One element too many is E2BIG; what is there can be replaced, and a deletion makes room."""
+    map_ = Bpf(ue.process).map(max_entries=2)
+    assert map_.update(b"one.", b"1.......").value == 0
+    assert map_.update(b"two.", b"2.......").value == 0
+    assert map_.update(b"more", b"3.......").errno == "E2BIG"
+    assert map_.update(b"more", b"3.......", 1).errno == "E2BIG"
+    assert map_.update(b"more", b"3.......", 2).errno == "ENOENT"
+    assert map_.update(b"two.", b"4.......").value == 0
+    assert map_.update(b"two.", b"5.......", 1).errno == "EEXIST"
+    assert map_.delete(b"one.").value == 0
+    assert map_.update(b"more", b"6.......").value == 0
+    assert [map_.value(key) for key in (b"one.", b"two.", b"more")] == [
+        None,
+        b"4.......",
+        b"6.......",
+    ]
+
+
+@case(
+    "bpf.update_array",
+    spec=ARRAY,
+    doc=UPDATING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_update_array(ue: UserEvents) -> None:
+    """All elements of an array exist: NOEXIST is EEXIST, EXIST and ANY replace."""
+    map_ = Bpf(ue.process).array()
+    assert map_.update(b"\0\0\0\0", b"one.....", 1).errno == "EEXIST"
+    assert map_.value(b"\0\0\0\0") == bytes(8)
+    assert map_.update(b"\0\0\0\0", b"two.....", 2).value == 0
+    assert map_.value(b"\0\0\0\0") == b"two....."
+    assert map_.update(b"\0\0\0\0", b"three...", 0).value == 0
+    assert map_.value(b"\0\0\0\0") == b"three..."
+    assert map_.value(b"\1\0\0\0") == bytes(8)
+
+
+@case(
+    "bpf.array_bounds",
+    spec=f"{ARRAY}, array_map_lookup_elem",
+    doc=COMMANDS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+@variants("key", {"next": b"\4\0\0\0", "high-byte": b"\0\0\0\1", "last": b"\xff\xff\xff\xff"})
+def test_array_bounds(ue: UserEvents, key: bytes) -> None:
+    """Behind an array's last element there is nothing to find, ENOENT, and no room, E2BIG."""
+    map_ = Bpf(ue.process).array(max_entries=4)
+    assert map_.update(b"\3\0\0\0", b"the last").value == 0
+    assert map_.lookup(key).errno == "ENOENT"
+    for flags in (0, 1, 2):
+        assert map_.update(key, b"a value.", flags).errno == "E2BIG"
+    assert map_.value(b"\3\0\0\0") == b"the last"
+
+
+@case(
+    "bpf.array_delete",
+    spec="kernel/bpf/arraymap.c:array_map_delete_elem",
+    doc=COMMANDS,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
+def test_array_delete(ue: UserEvents) -> None:
+    """Elements of an array cannot be deleted, EINVAL, wherever the key is."""
+    map_ = Bpf(ue.process).array()
+    map_.update(b"\0\0\0\0", b"a value.")
+    assert map_.delete(b"\0\0\0\0").errno == "EINVAL"
+    assert map_.delete(b"\x09\0\0\0").errno == "EINVAL"
+    assert map_.value(b"\0\0\0\0") == b"a value."
+
+
+@case(
+    "bpf.lookup_missing",
+    spec=SYSCALL,
+    doc=COMMANDS,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
+def test_lookup_missing(ue: UserEvents) -> None:
+    """What is not found is ENOENT, and the memory for its value is left alone."""
+    system, process = Bpf(ue.process), ue.process
+    map_ = system.map()
+    map_.update(b"key1", b"a value.")
+    key, value = process.place(b"key2"), process.place(b"untouched")
+    assert map_.call(LOOK, key=key, value=value).errno == "ENOENT"
+    assert process.load(value, 9).data == b"untouched"
+    process.store(key, b"key1")
+    assert map_.call(LOOK, key=key, value=value).value == 0
+    assert process.load(value, 9).data == b"a value.d"
+
+
+@case(
+    "bpf.delete",
+    spec="kernel/bpf/hashtab.c:htab_map_delete_elem",
+    doc=COMMANDS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_delete(ue: UserEvents) -> None:
+    """An element that was deleted is gone, another deletion is ENOENT, the others stay."""
+    map_ = Bpf(ue.process).map()
+    map_.update(b"one.", b"1.......")
+    map_.update(b"two.", b"2.......")
+    assert map_.delete(b"one.").value == 0
+    assert map_.lookup(b"one.").errno == "ENOENT"
+    assert map_.delete(b"one.").errno == "ENOENT"
+    assert map_.value(b"two.") == b"2......."
+    assert map_.update(b"one.", b"3.......", 1).value == 0
+    assert map_.value(b"one.") == b"3......."
+
+
+@case(
+    "bpf.bad_descriptor",
+    spec="kernel/bpf/syscall.c:__bpf_map_get",
+    doc=COMMANDS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+@each_command
+def test_bad_descriptor(ue: UserEvents, command: int) -> None:
+    """A descriptor that is not open is EBADF, whatever is wrong with key and value."""
+    system = Bpf(ue.process)
+    for number in (b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f"):
+        assert system.call(command, number + bytes(44)).errno == "EBADF"
+
+
+@case(
+    "bpf.not_a_map",
+    spec="kernel/bpf/syscall.c:__bpf_map_get",
+    doc=COMMANDS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+@each_command
+def test_not_a_map(ue: UserEvents, command: int) -> None:
+    """The descriptor of a file, of a socket or of a program is no map: EINVAL."""
+    system = Bpf(ue.process)
+    _, file = ue.process.open(DATA)
+    slots = (file, system.pair().slot, system.seven().slot)
+    assert [system.call(command, bytes(48), [(0, slot)]).errno for slot in slots] == ["EINVAL"] * 3
+
+
+@case(
+    "bpf.key_unreadable",
+    spec=SYSCALL,
+    doc=COMMANDS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+@each_command
+def test_key_unreadable(ue: UserEvents, command: int) -> None:
+    """A key that cannot be read whole is EFAULT."""
+    system, process = Bpf(ue.process), ue.process
+    map_ = system.map()
+    value = process.place(b"a value.")
+    assert (
+        map_.call(command, key=NOWHERE, value=0 if command == DELETE else value).errno == "EFAULT"
+    )
+    cut = process.place(b"key")
+    assert map_.call(command, key=cut, value=0 if command == DELETE else value).errno == "EFAULT"
+    assert map_.next_key(None).errno == "ENOENT"
+
+
+@case(
+    "bpf.value_unreachable",
+    spec=SYSCALL,
+    doc=COMMANDS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_value_unreachable(ue: UserEvents) -> None:
+    """A value that cannot be read is EFAULT, and so is room for one that cannot be written."""
+    system, process = Bpf(ue.process), ue.process
+    map_ = system.map()
+    key = process.place(b"key.")
+    cut = process.place(b"a value")
+    assert map_.call(SET, key=key, value=NOWHERE).errno == "EFAULT"
+    assert map_.call(SET, key=key, value=cut).errno == "EFAULT"
+    assert map_.lookup(b"key.").errno == "ENOENT"
+    map_.update(b"key.", b"a value.")
+    read_only = process.map(protection=mmap.PROT_READ)
+    assert map_.call(LOOK, key=key, value=read_only).errno == "EFAULT"
+    assert map_.call(LOOK, key=key, value=0).errno == "EFAULT"
+    assert map_.call(NEXT, key=0, value=read_only).errno == "EFAULT"
+    assert map_.value(b"key.") == b"a value."
+
+
+@case(
+    "bpf.elem_unused",
+    spec="kernel/bpf/syscall.c: CHECK_ATTR",
+    doc=COMMANDS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+@variants(
+    "command, unused",
+    {
+        "delete-value": (DELETE, 16),
+        "delete-flags": (DELETE, 24),
+        "next-key-flags": (NEXT, 24),
+        "lookup-flags": (LOOK, 24),
+        "lookup-behind": (LOOK, 32),
+        "update-behind": (SET, 32),
+        "update-last": (SET, 47),
+    },
+)
+def test_elem_unused(ue: UserEvents, command: int, unused: int) -> None:
+    """A byte of the attributes that a command has no use for must be zero, else EINVAL."""
+    system, process = Bpf(ue.process), ue.process
+    map_ = system.map()
+    map_.update(b"key.", b"a value.")
+    places = process.place(b"key.").to_bytes(8, "little") + process.place(bytes(8)).to_bytes(
+        8, "little"
+    )
+    good = bytes(8) + places + bytes(24)
+    good = good[:16] + bytes(32) if command == DELETE else good
+    bad = good[:unused] + b"\x08" + good[unused + 1 :]
+    assert system.call(command, bad, [(0, map_.slot)]).errno == "EINVAL"
+    assert system.call(command, good, [(0, map_.slot)]).errno == (
+        "ENOENT" if command == NEXT else ""
+    )
+
+
+@case(
+    "bpf.errors_in_order",
+    spec=SYSCALL,
+    doc=COMMANDS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_errors_in_order(ue: UserEvents) -> None:
+    """The first error wins: unused bytes, the descriptor, the key, the value, the element."""
+    system, process = Bpf(ue.process), ue.process
+    map_ = system.map(max_entries=1)
+    missing = process.place(b"miss")
+    no_fd = b"\xff\xff\xff\xff" + bytes(20)
+    assert system.call(DELETE, no_fd + b"\1" + bytes(23)).errno == "EINVAL"
+    assert system.call(DELETE, no_fd + bytes(24)).errno == "EBADF"
+    assert map_.call(LOOK, key=missing, value=NOWHERE).errno == "ENOENT"
+    map_.update(b"key.", b"a value.")
+    assert map_.call(SET, key=NOWHERE, value=NOWHERE, flags=1).errno == "EFAULT"
+    assert map_.call(SET, key=missing, value=NOWHERE).errno == "EFAULT"
+    assert map_.update(b"miss", b"a value.").errno == "E2BIG"
+    assert map_.update(b"miss", b"a value.", 3).errno == "EINVAL"
+    array = system.array()
+    assert array.call(DELETE, key=NOWHERE).errno == "EFAULT"
+    assert array.update(b"\4\0\0\0", b"a value.", 3).errno == "EINVAL"
+    assert array.update(b"\4\0\0\0", b"a value.", 1).errno == "E2BIG"

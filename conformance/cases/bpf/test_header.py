@@ -1,0 +1,187 @@
+"""The numbers and layouts of bpf.h, byte by byte."""
+
+from __future__ import annotations
+
+import struct
+
+from conformance.cases.case import case, variants
+from conformance.client.addresses import BUFFER, STRING
+from conformance.client.bpf import Bpf
+from conformance.client.user_events import UserEvents
+
+ALWAYS = "5.18.."
+HEADER = "include/uapi/linux/bpf.h@v4.1"
+SYSCALL = "kernel/bpf/syscall.c:__sys_bpf"
+CREATE = "kernel/bpf/syscall.c:map_create"
+LOAD = "kernel/bpf/syscall.c:bpf_prog_load"
+# A hash of four entries, with keys of four bytes and values of eight.
+HASH = bytes.fromhex("01000000 04000000 08000000 04000000")
+# r0 = 7; exit
+SEVEN = bytes.fromhex("b7 00 0000 07000000  95 00 0000 00000000")
+
+
+def elem(key: int, value: int, flags: int = 0) -> bytes:
+    """The attributes of BPF_MAP_*_ELEM behind map_fd, which is put in later."""
+    return struct.pack("<IIQQQ", 0, 0, key, value, flags)
+
+
+@case(
+    "bpf.commands",
+    spec=SYSCALL,
+    doc=f"{HEADER}: enum bpf_cmd counts create, lookup, update, delete and next key from 0",
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_commands(ue: UserEvents) -> None:
+    """The commands about maps are 0 to 4: create, look up, update, delete, next key."""
+    system, process = Bpf(ue.process), ue.process
+    assert system.call(0, HASH, slot=20).errno == ""
+    key, value = process.place(b"key."), process.place(b"a value.")
+    attributes = elem(key, value)
+    assert system.call(1, attributes, [(0, 20)]).errno == "ENOENT"
+    assert system.call(2, attributes, [(0, 20)]).value == 0
+    process.store(value, b"XXXXXXXX")
+    assert system.call(1, attributes, [(0, 20)]).value == 0
+    assert process.load(value, 8).data == b"a value."
+    assert system.call(4, elem(0, value), [(0, 20)]).value == 0
+    assert process.load(value, 8).data == b"key.lue."
+    assert system.call(3, elem(key, 0), [(0, 20)]).value == 0
+    assert system.call(3, elem(key, 0), [(0, 20)]).errno == "ENOENT"
+
+
+@case(
+    "bpf.commands_unknown",
+    spec=SYSCALL,
+    doc=f"{HEADER}: enum bpf_cmd ends somewhere",
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
+def test_commands_unknown(ue: UserEvents) -> None:
+    """A command that does not exist is EINVAL, once its attributes could be read."""
+    system = Bpf(ue.process)
+    assert system.call(1000, bytes(48)).errno == "EINVAL"
+    assert system.call(1000, b"", size=4097).errno == "E2BIG"
+
+
+@case(
+    "bpf.program_of_bytes",
+    spec=LOAD,
+    doc=f"{HEADER}: BPF_PROG_LOAD is 5 and takes prog_type, insn_cnt, insns and license",
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_program_of_bytes(ue: UserEvents) -> None:
+    """Command 5 loads two instructions of eight bytes, which answer 7 as a socket filter."""
+    system = Bpf(ue.process)
+    code, license = ue.process.place(SEVEN), ue.process.place(b"GPL\0")
+    attributes = struct.pack("<IIQQ", 1, 2, code, license)
+    assert system.call(5, attributes, slot=20).errno == ""
+    pair = system.pair()
+    address = system.place(bytes(4), [(0, 20)])
+    assert pair.set_option(address, 4).value == 0
+    assert pair.send(b"0123456789").value == 10
+    assert pair.receive().data == b"0123456"
+
+
+@case(
+    "bpf.map_create_offsets",
+    spec=CREATE,
+    doc=f"{HEADER}: union bpf_attr has map_type, key_size, value_size and max_entries at first",
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+@variants("offset", {"map_type": 0, "key_size": 4, "value_size": 8, "max_entries": 12})
+def test_map_create_offsets(ue: UserEvents, offset: int) -> None:
+    """Of map_type at 0, key_size at 4, value_size at 8 and max_entries at 12 none may be 0."""
+    system = Bpf(ue.process)
+    assert system.call(0, HASH, slot=20).errno == ""
+    without = HASH[:offset] + bytes(4) + HASH[offset + 4 :]
+    assert system.call(0, without, slot=21).errno == "EINVAL"
+
+
+@case(
+    "bpf.elem_offsets",
+    spec="kernel/bpf/syscall.c:map_update_elem, map_lookup_elem",
+    doc=f"{HEADER}: map_fd, then key, value or next_key, and flags, each aligned to 8 bytes",
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_elem_offsets(ue: UserEvents) -> None:
+    """The map is at 0, the key at 8, the value at 16, flags at 24; what is not told is zero."""
+    system, process = Bpf(ue.process), ue.process
+    system.call(0, HASH, slot=20)
+    key, value = process.place(b"key."), process.place(b"a value.")
+    assert system.call(2, elem(key, value, 2), [(0, 20)], size=32).errno == "ENOENT"
+    assert system.call(2, elem(key, value, 2), [(0, 20)], size=24).value == 0
+    assert system.call(2, elem(key, value, 1), [(0, 20)], size=25).errno == "EEXIST"
+    assert system.call(1, elem(key, value), [(0, 20)], size=16).errno == "EFAULT"
+    assert system.call(3, elem(key, value), [(0, 20)], size=8).errno == "EFAULT"
+    assert system.call(3, elem(key, value), [(0, 20)], size=16).value == 0
+
+
+@case(
+    "bpf.prog_load_offsets",
+    spec=LOAD,
+    doc=f"{HEADER}: prog_type, insn_cnt, insns, license; the log came next, the version last",
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_prog_load_offsets(ue: UserEvents) -> None:
+    """The count is at 4, instructions at 8, the license at 16: shorter attributes lack them."""
+    system, process = Bpf(ue.process), ue.process
+    process.store(BUFFER, SEVEN)
+    process.store(STRING, b"GPL\0")
+    attributes = struct.pack("<IIQQIIQII", 1, 2, BUFFER, STRING, 0, 0, 0, 0, 0)
+    assert len(attributes) == 48
+    assert system.call(5, attributes, slot=20).errno == ""
+    assert system.call(5, attributes, size=44, slot=21).errno == ""
+    assert system.call(5, attributes, size=24, slot=22).errno == ""
+    assert system.call(5, attributes, size=16, slot=23).errno == "EFAULT"
+    assert system.call(5, attributes, size=8, slot=24).errno == "EFAULT"
+    without_count = ue.dated("bpf_license_read_last", since="E2BIG", before="EFAULT")
+    assert system.call(5, attributes, size=4, slot=25).errno == without_count
+
+
+@case(
+    "bpf.instruction_fields",
+    spec="kernel/bpf/core.c:___bpf_prog_run",
+    doc=f"{HEADER}: struct bpf_insn is an opcode, two registers of four bits, off and imm",
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
+def test_instruction_fields(ue: UserEvents) -> None:
+    """The low half of the second byte is the destination, off is at 2, imm at 4, both signed."""
+    system, process = Bpf(ue.process), ue.process
+    code = bytes.fromhex(
+        "b7 03 0000 fbffffff"  # r3 = -5
+        "7b 3a f8ff 00000000"  # *(u64 *)(r10 - 8) = r3
+        "79 a4 f8ff 00000000"  # r4 = *(u64 *)(r10 - 8)
+        "55 04 0300 fbffffff"  # if r4 != -5 goto +3
+        "bf 40 0000 00000000"  # r0 = r4
+        "07 00 0000 09000000"  # r0 += 9
+        "95 00 0000 00000000"  # exit
+        "b7 00 0000 00000000"  # r0 = 0
+        "95 00 0000 00000000"  # exit
+    )
+    process.store(BUFFER, code)
+    process.store(STRING, b"GPL\0")
+    attributes = struct.pack("<IIQQ", 1, 9, BUFFER, STRING)
+    assert system.call(5, attributes, slot=20).errno == ""
+    pair = system.pair()
+    pair.set_option(system.place(bytes(4), [(0, 20)]), 4)
+    pair.send(b"0123456789")
+    assert pair.receive().data == b"0123"

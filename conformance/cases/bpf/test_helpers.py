@@ -1,0 +1,197 @@
+"""Helpers that programs call, 1 to 3: looking up, updating and deleting elements."""
+
+from __future__ import annotations
+
+import struct
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
+from conformance.client.bpf import Bpf, Map
+from conformance.client.user_events import UserEvents
+from conformance.ops.bpf_assembler import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R6,
+    R7,
+    R8,
+    R10,
+    Alu,
+    Jump,
+    Label,
+    Piece,
+    Size,
+    alu64_imm,
+    call,
+    jmp_imm,
+    ld_map_fd,
+    ldx_mem,
+    mov64_imm,
+    mov64_reg,
+    stx_mem,
+)
+
+ALWAYS = "5.18.."
+HEADER = "include/uapi/linux/bpf.h@v4.1"
+HELPERS = f"{HEADER}: enum bpf_func_id: lookup, update and delete are 1, 2 and 3"
+LOOKUP, UPDATE, DELETE = 1, 2, 3
+SPEC = "kernel/bpf/helpers.c:bpf_map_lookup_elem, bpf_map_update_elem, bpf_map_delete_elem"
+# Negative error numbers, of 64 bits.
+E2BIG = (1 << 64) - 7
+EEXIST = (1 << 64) - 17
+EINVAL = (1 << 64) - 22
+ENOENT = (1 << 64) - 2
+
+
+def number(value: int) -> bytes:
+    """Eight bytes, little endian."""
+    return struct.pack("<Q", value)
+
+
+def calling(map_: Map, helper: int, flags: int = 0) -> list[Piece]:
+    """Call a helper with the low half of R6 as key and R7 as value; its answer is in R0."""
+    return [
+        stx_mem(Size.W, R10, R6, -100),
+        stx_mem(Size.DW, R10, R7, -112),
+        ld_map_fd(R1, map_.slot),
+        *(mov64_reg(R2, R10), alu64_imm(Alu.ADD, R2, -100)),
+        *(mov64_reg(R3, R10), alu64_imm(Alu.ADD, R3, -112)),
+        mov64_imm(R4, flags),
+        call(helper),
+    ]
+
+
+@case(
+    "bpf.helper_lookup",
+    spec=SPEC,
+    doc=HELPERS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+@variants("kind", {"hash": 1, "array": 2})
+def test_helper_lookup(ue: UserEvents, kind: int) -> None:
+    """A program finds the value itself, where it may store, or zero where nothing is."""
+    map_ = Bpf(ue.process).map(kind)
+    map_.update(b"\1\0\0\0", number(1000))
+    computer = Computer(
+        ue,
+        *calling(map_, LOOKUP),
+        jmp_imm(Jump.JEQ, R0, 0, "missing"),
+        ldx_mem(Size.DW, R8, R0, 0),
+        stx_mem(Size.DW, R0, R7, 0),
+        *(keep(0, R8), ldx_mem(Size.DW, R8, R0, 0), keep(1, R8)),
+        Label("missing"),
+        *(mov64_imm(R8, 5), keep(2, R8)),
+    )
+    assert computer.run(1, 2000)[:3] == [1000, 2000, 5]
+    assert map_.value(b"\1\0\0\0") == b"\xd0\7\0\0\0\0\0\0"
+    assert computer.run(9, 3000)[:3] == [0, 0, 5]
+    assert map_.value(b"\1\0\0\0") == b"\xd0\7\0\0\0\0\0\0"
+
+
+@case(
+    "bpf.helper_update",
+    spec=SPEC,
+    doc=HELPERS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+@variants(
+    "flags, answers",
+    {
+        "any": (0, [0, 0, 0, E2BIG]),
+        "noexist": (1, [0, EEXIST, 0, E2BIG]),
+        "exist": (2, [ENOENT, ENOENT, ENOENT, ENOENT]),
+        "reserved": (3, [EINVAL, EINVAL, EINVAL, EINVAL]),
+    },
+)
+def test_helper_update(ue: UserEvents, flags: int, answers: list[int]) -> None:
+    """An update by a program has the flags of one by user space, and its errors as answers."""
+    map_ = Bpf(ue.process).map(max_entries=2)
+    computer = Computer(ue, *calling(map_, UPDATE, flags), keep(0, R0))
+    seen = [computer.run(key, value)[0] for key, value in ((1, 10), (1, 11), (2, 20), (3, 30))]
+    assert seen == answers
+    first = {0: number(11), 1: number(10)}
+    assert map_.value(b"\1\0\0\0") == first.get(flags)
+
+
+@case(
+    "bpf.helper_update_array",
+    spec=SPEC,
+    doc=HELPERS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_helper_update_array(ue: UserEvents) -> None:
+    """Of an array a program updates what there is; what is behind is -E2BIG, NOEXIST -EEXIST."""
+    map_ = Bpf(ue.process).array(max_entries=2)
+    computer = Computer(
+        ue,
+        *(*calling(map_, UPDATE, 0), keep(0, R0)),
+        *(*calling(map_, UPDATE, 1), keep(1, R0)),
+        *(*calling(map_, UPDATE, 2), keep(2, R0)),
+        *(*calling(map_, DELETE), keep(3, R0)),
+    )
+    errors = [0xFFFFFFFFFFFFFFEF, 0xFFFFFFFFFFFFFFF9, 0xFFFFFFFFFFFFFFEA]
+    assert computer.run(1, 77)[:4] == [0, errors[0], 0, errors[2]]
+    assert map_.value(b"\1\0\0\0") == b"\x4d\0\0\0\0\0\0\0"
+    assert computer.run(2, 78)[:4] == [errors[1], errors[1], errors[1], errors[2]]
+
+
+@case(
+    "bpf.helper_delete",
+    spec=SPEC,
+    doc=HELPERS,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_helper_delete(ue: UserEvents) -> None:
+    """A program deletes an element, which is 0, and -ENOENT when it is gone."""
+    map_ = Bpf(ue.process).map()
+    map_.update(b"\1\0\0\0", number(1))
+    map_.update(b"\2\0\0\0", number(2))
+    computer = Computer(ue, *calling(map_, DELETE), keep(0, R0))
+    assert computer.run(1)[0] == 0
+    assert map_.lookup(b"\1\0\0\0").errno == "ENOENT"
+    assert computer.run(1)[0] == 0xFFFFFFFFFFFFFFFE
+    assert map_.value(b"\2\0\0\0") == b"\2\0\0\0\0\0\0\0"
+
+
+@case(
+    "bpf.helpers_together",
+    spec=SPEC,
+    doc=HELPERS,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
+def test_helpers_together(ue: UserEvents) -> None:
+    """In one run an element is made, found, deleted, and not found any more."""
+    map_ = Bpf(ue.process).map()
+    computer = Computer(
+        ue,
+        *(*calling(map_, UPDATE, 1), keep(0, R0)),
+        *calling(map_, LOOKUP),
+        jmp_imm(Jump.JEQ, R0, 0, "missing"),
+        *(ldx_mem(Size.DW, R8, R0, 0), keep(1, R8)),
+        Label("missing"),
+        *(*calling(map_, DELETE), keep(2, R0)),
+        *(*calling(map_, LOOKUP), mov64_imm(R8, 3)),
+        jmp_imm(Jump.JNE, R0, 0, "found"),
+        mov64_imm(R8, 4),
+        Label("found"),
+        keep(3, R8),
+    )
+    assert computer.run(5, 1234)[:4] == [0, 1234, 0, 4]
+    assert map_.next_key(None).errno == "ENOENT"

@@ -1,0 +1,190 @@
+"""Jumps of eBPF programs, executed, and how they end."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
+from conformance.client.bpf import Bpf
+from conformance.client.user_events import UserEvents
+from conformance.ops.bpf_assembler import (
+    R0,
+    R1,
+    R6,
+    R7,
+    R8,
+    R9,
+    Alu,
+    Jump,
+    Label,
+    Piece,
+    Size,
+    alu64_imm,
+    alu64_reg,
+    exit_insn,
+    ja,
+    jmp_imm,
+    jmp_reg,
+    ldx_mem,
+    mov64_imm,
+)
+
+ALWAYS = "5.18.."
+HEADER = "include/uapi/linux/bpf.h@v4.1"
+JUMPING = f"{HEADER}: BPF_JNE, and BPF_JSGT and BPF_JSGE with signs, beside those of classic BPF"
+CALLING = f"{HEADER}: BPF_CALL calls a function, BPF_EXIT returns"
+RUN = "kernel/bpf/core.c:___bpf_prog_run"
+
+
+def taken(*jumps: tuple[Jump, int | None]) -> list[Piece]:
+    """Whether each of up to eight jumps is taken, R6 compared with R7 or a number."""
+    program: list[Piece] = []
+    for number, (jump, constant) in enumerate(jumps):
+        to = f"behind-{number}"
+        program.append(mov64_imm(R8, 1))
+        if constant is None:
+            program.append(jmp_reg(jump, R6, R7, to))
+        else:
+            program.append(jmp_imm(jump, R6, constant, to))
+        program += [mov64_imm(R8, 0), Label(to), keep(number, R8)]
+    return program
+
+
+COMPARING = (Jump.JEQ, Jump.JNE, Jump.JGT, Jump.JGE, Jump.JSET, Jump.JSGT, Jump.JSGE)
+MINUS = 0xFFFF_FFFF_FFFF_FFFF
+
+
+@case(
+    "bpf.jumps",
+    spec=RUN,
+    doc=JUMPING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+@variants(
+    "left, right, expected",
+    {
+        "minus-one-and-one": (MINUS, 1, [0, 1, 1, 1, 1, 0, 0]),
+        "equal": (6, 6, [1, 0, 0, 1, 1, 0, 1]),
+        "zero": (0, 0, [1, 0, 0, 1, 0, 0, 1]),
+        "one-and-minus-one": (1, MINUS, [0, 1, 0, 0, 1, 1, 1]),
+        "upper-half": (1 << 32, 2 << 32, [0, 1, 0, 0, 0, 0, 0]),
+        "no-common-bit": (5, 2, [0, 1, 1, 1, 0, 1, 1]),
+        "least-and-greatest": (1 << 63, (1 << 63) - 1, [0, 1, 1, 1, 0, 0, 0]),
+    },
+)
+def test_jumps(ue: UserEvents, left: int, right: int, expected: list[int]) -> None:
+    """EQ, NE, GT, GE, SET, SGT and SGE compare all 64 bits of two registers."""
+    computer = Computer(ue, *taken(*((jump, None) for jump in COMPARING)))
+    assert computer.run(left, right)[:7] == expected
+
+
+@case(
+    "bpf.jumps_by_number",
+    spec=RUN,
+    doc=JUMPING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+@variants(
+    "left, expected",
+    {
+        "minus-two": (MINUS - 1, [1, 0, 0, 1, 1, 0, 1]),
+        "minus-one": (MINUS, [0, 1, 1, 1, 1, 1, 1]),
+        "one": (1, [0, 1, 0, 0, 0, 1, 1]),
+        "lower-half": (0xFFFF_FFFE, [0, 1, 0, 0, 1, 1, 1]),
+        "least": (1 << 63, [0, 1, 0, 0, 1, 0, 0]),
+    },
+)
+def test_jumps_by_number(ue: UserEvents, left: int, expected: list[int]) -> None:
+    """Compared with the number -2 a register is compared with its 64 bits, sign and all."""
+    computer = Computer(ue, *taken(*((jump, -2) for jump in COMPARING)))
+    assert computer.run(left)[:7] == expected
+
+
+@case(
+    "bpf.jump_back",
+    spec=RUN,
+    doc=f"{HEADER}: off is signed",
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
+def test_jump_back(ue: UserEvents) -> None:
+    """Jumps go backward too, as long as the verifier sees the end: a loop of five rounds."""
+    computer = Computer(
+        ue,
+        *(mov64_imm(R8, 0), mov64_imm(R9, 0)),
+        Label("again"),
+        alu64_reg(Alu.ADD, R8, R6),
+        alu64_imm(Alu.ADD, R9, 1),
+        jmp_imm(Jump.JNE, R9, 5, "again"),
+        *(keep(0, R8), keep(1, R9)),
+        ja("store"),
+    )
+    assert computer.run(100)[:2] == [500, 5]
+
+
+@case(
+    "bpf.exit",
+    spec="net/core/filter.c:sk_filter_trim_cap",
+    doc=CALLING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
+@variants(
+    "answer, left",
+    {
+        "some": (3, b"abc"),
+        "none": (0, None),
+        "all": (6, b"abcdef"),
+        "more": (7, b"abcdef"),
+        "minus-one": (-1, b"abcdef"),
+    },
+)
+def test_exit(ue: UserEvents, answer: int, left: bytes | None) -> None:
+    """What a socket filter answers is how many bytes of a datagram are left, 0 none of it."""
+    system = Bpf(ue.process)
+    assert system.run(system.load([mov64_imm(R0, answer), exit_insn()]), b"abcdef") == left
+
+
+@case(
+    "bpf.exit_lower_half",
+    spec="net/core/filter.c:sk_filter_trim_cap",
+    doc=CALLING,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
+def test_exit_lower_half(ue: UserEvents) -> None:
+    """Of a filter's answer 32 bits count: with the others alone a datagram is dropped."""
+    system = Bpf(ue.process)
+    program = system.load([mov64_imm(R0, 1), alu64_imm(Alu.LSH, R0, 32), exit_insn()])
+    assert system.run(program, b"abcdef") is None
+    program = system.load(
+        [mov64_imm(R0, -3), alu64_imm(Alu.LSH, R0, 32), alu64_imm(Alu.OR, R0, 2), exit_insn()]
+    )
+    assert system.run(program, b"abcdef") == b"ab"
+
+
+@case(
+    "bpf.context",
+    spec="net/core/filter.c:sk_filter_is_valid_access",
+    doc=CALLING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+)
+def test_context(ue: UserEvents) -> None:
+    """A filter finds its context in R1, whose first four bytes are the length of the datagram."""
+    system = Bpf(ue.process)
+    program = system.load([ldx_mem(Size.W, R0, R1, 0), alu64_imm(Alu.SUB, R0, 2), exit_insn()])
+    assert system.run(program, b"abcdef") == b"abcd"
+    assert system.run(program, b"ab") is None
+    assert system.run(program, b"a") == b"a"

@@ -1,0 +1,217 @@
+"""Programs of bpf.h on kprobes: when they run, what they answer, when they are gone.
+
+They are tied to an event of perf with PERF_EVENT_IOC_SET_BPF, and run when the probed
+function is called: here by a write(2) to user_events_data.
+"""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.kprobes import (
+    SAMPLE,
+    add,
+    clean,
+    counted,
+    hit,
+    listen_to,
+    load_counting,
+)
+from conformance.client.bpf import Bpf
+from conformance.client.user_events import UserEvents
+from conformance.ops import syscalls as op
+
+PROFILES = "5.18.."
+BPF_H = "include/uapi/linux/bpf.h@v4.1:bpf_prog_type"
+PERF_H = "include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes the descriptor of "
+RUN = "trace_kprobe.c:kprobe_perf_func"
+SET_BPF = "kernel/events/core.c:__perf_event_set_bpf_prog"
+
+
+@case(
+    "bpf.kprobe_stores",
+    spec=RUN,
+    doc=f"{BPF_H}: BPF_PROG_TYPE_KPROBE: 0 ignores the event, anything else stores it",
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
+    tier="full",
+)
+@variants("answer, samples", {"0": (0, 0), "1": (1, 1), "7": (7, 1), "minus-1": (-1, 1)})
+def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
+    """A program on a kprobe that answers 0 has the event ignored, any other answer stored."""
+    data, name = ue.open_data(), add(ue)
+    event = listen_to(ue.process, name)
+    ring = event.map()
+    hit(data)
+    assert ring.records() == [SAMPLE]
+    program, counts = load_counting(Bpf(ue.process), answer=answer)
+    assert program.errno == ""
+    assert event.set_program(program.slot).value == 0
+    hit(data)
+    assert counted(counts) == 1
+    assert ring.records() == [SAMPLE] + [SAMPLE] * samples
+    assert event.count == 1 + samples
+    event.close()
+    ring.unmap()
+    clean(ue)
+
+
+@case(
+    "bpf.kprobe_detaches",
+    spec="kernel/events/core.c:perf_event_free_bpf_prog",
+    doc=f"{BPF_H}: closing the event of perf takes the program off",
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
+    tier="full",
+)
+def test_kprobe_detaches(ue: UserEvents) -> None:
+    """Closing the event takes its program off, which runs no more although it is loaded."""
+    data, name = ue.open_data(), add(ue)
+    system = Bpf(ue.process)
+    program, counts = load_counting(system)
+    other = listen_to(ue.process, name)
+    event = listen_to(ue.process, name)
+    event.set_program(program.slot)
+    hit(data)
+    assert (counted(counts), other.count) == (1, 1)
+    event.close()
+    hit(data)
+    # The kprobe is still there, and hit.
+    assert (counted(counts), other.count) == (1, 2)
+    assert other.set_program(program.slot).value == 0
+    hit(data)
+    assert counted(counts) == 2
+    other.close()
+    clean(ue)
+
+
+@case(
+    "bpf.kprobe_keeps_program",
+    spec=SET_BPF,
+    doc=f"{PERF_H}a program, and keeps it",
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
+    tier="full",
+)
+def test_kprobe_keeps_program(ue: UserEvents) -> None:
+    """A program runs on after its descriptor was closed, as long as its event is open."""
+    data, name = ue.open_data(), add(ue)
+    program, counts = load_counting(Bpf(ue.process))
+    event = listen_to(ue.process, name)
+    event.set_program(program.slot)
+    ue.process.run(op.Close(ue.process.actor, program.slot))
+    hit(data)
+    hit(data)
+    assert counted(counts) == 2
+    event.close()
+    clean(ue)
+
+
+@case(
+    "bpf.kprobe_twice",
+    spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog",
+    doc=f"{PERF_H}one program",
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
+    tier="full",
+)
+def test_kprobe_twice(ue: UserEvents) -> None:
+    """An event takes one program, a kprobe the same program once: the second one is EEXIST."""
+    data, name = ue.open_data(), add(ue)
+    system = Bpf(ue.process)
+    program, counts = load_counting(system)
+    another, _ = load_counting(system)
+    event, other = listen_to(ue.process, name), listen_to(ue.process, name)
+    assert event.set_program(program.slot).value == 0
+    assert event.set_program(program.slot).errno == "EEXIST"
+    assert event.set_program(another.slot).errno == "EEXIST"
+    assert other.set_program(program.slot).errno == "EEXIST"
+    hit(data)
+    assert counted(counts) == 1
+    event.close()
+    other.close()
+    clean(ue)
+
+
+@case(
+    "bpf.kprobe_two_programs",
+    spec="kernel/trace/bpf_trace.c:trace_call_bpf",
+    doc=f"{BPF_H}: silent about several programs on one kprobe",
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
+    tier="full",
+)
+def test_kprobe_two_programs(ue: UserEvents) -> None:
+    """All programs of a kprobe run at each hit; if one answers 0 all events ignore it."""
+    data, name = ue.open_data(), add(ue)
+    system = Bpf(ue.process)
+    stores, stored = load_counting(system, answer=1)
+    ignores, ignored = load_counting(system, answer=0)
+    first, second = listen_to(ue.process, name), listen_to(ue.process, name)
+    first.set_program(stores.slot)
+    hit(data)
+    assert (first.count, second.count) == (1, 1)
+    second.set_program(ignores.slot)
+    hit(data)
+    assert (counted(stored), counted(ignored)) == (2, 1)
+    assert (first.count, second.count) == (1, 1)
+    second.close()
+    hit(data)
+    assert (counted(stored), counted(ignored), first.count) == (3, 1, 2)
+    first.close()
+    clean(ue)
+
+
+@case(
+    "bpf.kprobe_everybody",
+    spec=RUN,
+    doc=f"{BPF_H}: a program runs when the kprobe is hit, by whatever process",
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
+    tier="full",
+)
+def test_kprobe_everybody(ue: UserEvents) -> None:
+    """A program runs whichever process hits the kprobe, whatever process its event follows."""
+    name = add(ue)
+    event = listen_to(ue.process, name)
+    program, counts = load_counting(Bpf(ue.process))
+    event.set_program(program.slot)
+    event.disable()
+    hit(ue.new_process().open_data())
+    hit(ue.open_data())
+    assert (counted(counts), event.count) == (2, 0)
+    event.close()
+    clean(ue)
+
+
+@case(
+    "bpf.kprobe_apart",
+    spec=RUN,
+    doc=f"{BPF_H}: a program runs when its kprobe is hit",
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
+    tier="full",
+)
+def test_kprobe_apart(ue: UserEvents) -> None:
+    """A program runs at calls of its function alone: an ioctl or a writev hits nothing here."""
+    data, name = ue.open_data(), add(ue)
+    event = listen_to(ue.process, name)
+    program, counts = load_counting(Bpf(ue.process))
+    event.set_program(program.slot)
+    data.register(ue.name())
+    data.writev([b"\0\0", b"\0\0"])
+    assert counted(counts) == 0
+    # Called, and refused by the function itself.
+    assert data.pwrite(b"\0\0\0\0", 8).errno == "EFAULT"
+    assert counted(counts) == 1
+    # Refused before.
+    assert data.write_at(0xFFFF_8000_0000_0000, 4).errno == "EFAULT"
+    assert counted(counts) == 1
+    event.close()
+    clean(ue)

@@ -1,0 +1,130 @@
+"""What BPF programs on kprobes see: registers, and memory of the kernel."""
+
+from __future__ import annotations
+
+from conformance.abi.bpf import Helper
+from conformance.cases.case import case, variants
+from conformance.cases.support.kprobes import KEY, KPROBE, add, clean, listen_to
+from conformance.client.bpf import Bpf, Map
+from conformance.client.user_events import UserEvents
+from conformance.ops import bpf_assembler
+from conformance.ops.bpf_assembler import R0, R1, R2, R3, R4, R6, R10, Jump, Piece, Size
+
+PROFILES = "5.18.."
+BPF_H = "include/uapi/linux/bpf.h@v4.1:bpf_prog_type"
+RUN = "trace_kprobe.c:kprobe_perf_func"
+# struct pt_regs of x86-64: the second to fourth argument of the function.
+BUFFER, COUNT, POSITION = 104, 96, 88
+
+
+def reading(values: Map, source: list[Piece], size: int) -> list[Piece]:
+    """A program that probe_reads ``size`` bytes into an array, behind what the helper answered.
+
+    ``source`` leaves the address in R3; R6 is the context.
+    """
+    return [
+        bpf_assembler.mov64_reg(R6, R1),
+        bpf_assembler.st_mem(Size.DW, R10, -8, -1),
+        *source,
+        bpf_assembler.mov64_reg(R1, R10),
+        bpf_assembler.alu64_imm(bpf_assembler.Alu.ADD, R1, -8),
+        bpf_assembler.mov64_imm(R2, size),
+        bpf_assembler.call(Helper.PROBE_READ),
+        bpf_assembler.stx_mem(Size.DW, R10, R0, -16),
+        bpf_assembler.st_mem(Size.W, R10, -20, 0),
+        bpf_assembler.mov64_reg(R2, R10),
+        bpf_assembler.alu64_imm(bpf_assembler.Alu.ADD, R2, -20),
+        bpf_assembler.mov64_reg(R3, R10),
+        bpf_assembler.alu64_imm(bpf_assembler.Alu.ADD, R3, -16),
+        bpf_assembler.mov64_imm(R4, 0),
+        bpf_assembler.ld_map_fd(R1, values.slot),
+        bpf_assembler.call(Helper.MAP_UPDATE_ELEM),
+        bpf_assembler.mov64_imm(R0, 1),
+        bpf_assembler.exit_insn(),
+    ]
+
+
+@case(
+    "bpf.kprobe_probe_read",
+    spec="kernel/trace/bpf_trace.c:bpf_probe_read_compat",
+    doc="include/uapi/linux/bpf.h@v4.1:BPF_FUNC_probe_read: copies any memory, safely",
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
+    tier="full",
+)
+@variants(
+    "source, size, read",
+    {
+        # The position of the file, 0, on the kernel's stack.
+        "kernel": ([bpf_assembler.ldx_mem(Size.DW, R3, R6, POSITION)], 8, bytes(16)),
+        "kernel.part": (
+            [bpf_assembler.ldx_mem(Size.DW, R3, R6, POSITION)],
+            3,
+            bytes(8) + b"\0\0\0\xff\xff\xff\xff\xff",
+        ),
+        # Of the process that writes, on this architecture.
+        "user": (
+            [bpf_assembler.ldx_mem(Size.DW, R3, R6, BUFFER)],
+            4,
+            bytes(8) + b"\x05\0\0\0\xff\xff\xff\xff",
+        ),
+        # -EFAULT
+        "null": ([bpf_assembler.mov64_imm(R3, 0)], 8, b"\xf2" + b"\xff" * 7 + bytes(8)),
+        "unmapped.part": (
+            [bpf_assembler.mov64_imm(R3, 4096)],
+            2,
+            b"\xf2" + b"\xff" * 7 + b"\0\0\xff\xff\xff\xff\xff\xff",
+        ),
+    },
+)
+def test_kprobe_probe_read(ue: UserEvents, source: list[Piece], size: int, read: bytes) -> None:
+    """probe_read copies memory and answers 0; where it cannot, -EFAULT, and zeros instead."""
+    data, name = ue.open_data(), add(ue)
+    system = Bpf(ue.process)
+    values = system.array(value_size=16)
+    program = system.load(reading(values, source, size), KPROBE)
+    assert program.errno == ""
+    event = listen_to(ue.process, name)
+    event.set_program(program.slot)
+    assert data.write(b"\x05\0\0\0").errno == "ENOENT"
+    assert values.value(KEY) == read
+    event.close()
+    clean(ue)
+
+
+@case(
+    "bpf.kprobe_registers",
+    spec=RUN,
+    doc=f"{BPF_H}: the context of BPF_PROG_TYPE_KPROBE is struct pt_regs",
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
+    tier="full",
+)
+def test_kprobe_registers(ue: UserEvents) -> None:
+    """The context of a program are the registers: here the count that write(2) was called with."""
+    data, name = ue.open_data(), add(ue)
+    system = Bpf(ue.process)
+    counts = system.array()
+    code: list[Piece] = [
+        bpf_assembler.mov64_reg(R6, R1),
+        bpf_assembler.st_mem(Size.W, R10, -4, 0),
+        bpf_assembler.mov64_reg(R2, R10),
+        bpf_assembler.alu64_imm(bpf_assembler.Alu.ADD, R2, -4),
+        bpf_assembler.ld_map_fd(R1, counts.slot),
+        bpf_assembler.call(Helper.MAP_LOOKUP_ELEM),
+        bpf_assembler.jmp_imm(Jump.JEQ, R0, 0, "end"),
+        bpf_assembler.ldx_mem(Size.DW, R1, R6, COUNT),
+        bpf_assembler.stx_mem(Size.DW, R0, R1, 0),
+        bpf_assembler.Label("end"),
+        bpf_assembler.mov64_imm(R0, 0),
+        bpf_assembler.exit_insn(),
+    ]
+    program = system.load(code, KPROBE)
+    event = listen_to(ue.process, name)
+    assert event.set_program(program.slot).value == 0
+    assert data.write(bytes(300)).errno == "ENOENT"
+    assert counts.value(KEY) == b"\x2c\x01\0\0\0\0\0\0"
+    event.close()
+    clean(ue)

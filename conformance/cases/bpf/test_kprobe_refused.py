@@ -1,0 +1,183 @@
+"""What is refused to BPF programs on kprobes, and what is not any more."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.kprobes import (
+    KPROBE,
+    PLAIN,
+    SOCKET_FILTER,
+    TRACEPOINT,
+    add,
+    answering,
+    clean,
+    counted,
+    hit,
+    listen_to,
+    load_counting,
+)
+from conformance.client.bpf import Bpf
+from conformance.client.perf import open_raw, open_stored, store_id
+from conformance.client.tracefs import KPROBES
+from conformance.client.user_events import UserEvents
+
+PROFILES = "5.18.."
+BPF_H = "include/uapi/linux/bpf.h@v4.1:bpf_prog_type"
+PERF_H = "include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes the descriptor of "
+SET_BPF = "kernel/events/core.c:__perf_event_set_bpf_prog"
+
+
+@case(
+    "bpf.kprobe_version",
+    spec="kernel/bpf/syscall.c:bpf_prog_load",
+    doc=f"{BPF_H}, kern_version: the release a program was made for, checked until 5.0",
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
+    tier="full",
+)
+@variants("version", {"0": 0, "4.1.0": 0x040100, "all-bits": 0xFFFF_FFFF})
+def test_kprobe_version(ue: UserEvents, version: int) -> None:
+    """A program on a kprobe that names another release, or none, is loaded and runs."""
+    data, name = ue.open_data(), add(ue)
+    program = Bpf(ue.process).load(answering(0), KPROBE, kern_version=version)
+    assert program.errno == ""
+    event = listen_to(ue.process, name)
+    assert event.set_program(program.slot).value == 0
+    hit(data)
+    assert event.count == 0
+    event.close()
+    clean(ue)
+
+
+@case(
+    "bpf.kprobe_wrong_program",
+    spec=SET_BPF,
+    doc=f"{PERF_H}a program that is made for a kprobe",
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
+    tier="full",
+)
+@variants("kind", {"socket_filter": SOCKET_FILTER, "tracepoint": TRACEPOINT})
+def test_kprobe_wrong_program(ue: UserEvents, kind: int) -> None:
+    """A program that was made for something else than a kprobe is EINVAL, and does not run."""
+    data, name = ue.open_data(), add(ue)
+    program = Bpf(ue.process).load(answering(0), kind)
+    assert program.errno == ""
+    event = listen_to(ue.process, name)
+    assert event.set_program(program.slot).errno == "EINVAL"
+    hit(data)
+    assert event.count == 1
+    event.close()
+    clean(ue)
+
+
+@case(
+    "bpf.kprobe_no_program",
+    spec="kernel/bpf/syscall.c:bpf_prog_get",
+    doc=f"{PERF_H}a program",
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
+    tier="full",
+)
+def test_kprobe_no_program(ue: UserEvents) -> None:
+    """The descriptor of anything else than a program is EINVAL, and none EBADF."""
+    name = add(ue)
+    event = listen_to(ue.process, name)
+    map_ = Bpf(ue.process).array()
+    assert event.set_program(map_.slot).errno == "EINVAL"
+    assert event.set_program(event.slot).errno == "EINVAL"
+    assert event.set_program(ue.open_data(os.O_RDONLY).slot).errno == "EINVAL"
+    map_.close()
+    assert event.set_program(map_.slot).errno == "EBADF"
+    event.close()
+    clean(ue)
+
+
+@case(
+    "bpf.kprobe_not_traced",
+    spec="kernel/events/core.c:perf_event_set_bpf_handler",
+    doc=f"{PERF_H}a program, for events of the kernel's tracing",
+    profiles=PROFILES,
+    isolation="none",
+    facilities=("bpf_tracing",),
+)
+@variants("kind", {"kprobe": KPROBE, "tracepoint": TRACEPOINT, "socket_filter": SOCKET_FILTER})
+def test_kprobe_not_traced(ue: UserEvents, kind: int) -> None:
+    """An event that is neither of tracing nor a kprobe takes none of these programs: EINVAL."""
+    # PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY.
+    event = open_raw(ue.process, 1, 9)
+    assert event.errno == ""
+    program = Bpf(ue.process).load(answering(1), kind)
+    assert program.errno == ""
+    assert event.set_program(program.slot).errno == "EINVAL"
+
+
+@case(
+    "bpf.kprobe_unprivileged",
+    spec="kernel/bpf/syscall.c:bpf_prog_load; kernel/events/core.c:perf_allow_kernel",
+    doc=f"{BPF_H}: silent about rights",
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
+    tier="full",
+)
+def test_kprobe_unprivileged(ue: UserEvents) -> None:
+    """Without capabilities programs on kprobes are EPERM, and events on them EACCES."""
+    data, name = ue.open_data(), add(ue)
+    user = ue.new_process()
+    store_id(user, name, PLAIN, KPROBES)
+    user.setuid(1000)
+    assert Bpf(user).load(answering(1), KPROBE).errno == "EPERM"
+    assert open_stored(user, PLAIN).errno == "EACCES"
+    hit(data)
+    clean(ue)
+
+
+@case(
+    "bpf.kprobe_handed_down",
+    spec=SET_BPF,
+    doc=f"{PERF_H}a program; silent about rights",
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("bpf_tracing", "kprobes"),
+    tier="full",
+)
+def test_kprobe_handed_down(ue: UserEvents) -> None:
+    """Who was given both descriptors ties them together without any right of its own."""
+    data, name = ue.open_data(), add(ue)
+    program, counts = load_counting(Bpf(ue.process))
+    event = listen_to(ue.process, name)
+    child = ue.fork(ue.process)
+    child.setuid(1000)
+    assert event.of(child).set_program(program.slot).value == 0
+    hit(data)
+    assert counted(counts) == 1
+    child.exit()
+    event.close()
+    clean(ue)
+
+
+@case(
+    "bpf.kprobe_busy",
+    spec="trace_kprobe.c:unregister_trace_kprobe",
+    doc="Documentation/trace/kprobetrace.rst@v6.12: -:GROUP/EVENT removes a probe",
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("perf", "kprobes"),
+    tier="full",
+)
+def test_kprobe_busy(ue: UserEvents) -> None:
+    """A kprobe that perf listens to is EBUSY to whoever removes it; gone, its id is EINVAL."""
+    name = add(ue)
+    event = listen_to(ue.process, name)
+    assert ue.tracefs.remove_kprobe(name).errno == "EBUSY"
+    event.close()
+    assert store_id(ue.process, name, PLAIN, KPROBES).value == 8
+    clean(ue)
+    assert open_stored(ue.process, PLAIN).errno == "EINVAL"
+    assert ue.tracefs.remove_kprobe(name).errno == "ENOENT"

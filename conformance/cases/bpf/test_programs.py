@@ -1,0 +1,321 @@
+"""BPF_PROG_LOAD and what becomes of a program: types, licenses, attaching, lifetimes."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.client.addresses import BUFFER, STRING
+from conformance.client.bpf import Bpf
+from conformance.client.tracefs import DATA
+from conformance.client.user_events import UserEvents
+from conformance.ops.bpf_assembler import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R10,
+    Alu,
+    Jump,
+    Label,
+    Piece,
+    Size,
+    alu64_imm,
+    call,
+    exit_insn,
+    jmp_imm,
+    ld_map_fd,
+    ldx_mem,
+    mov64_imm,
+    mov64_reg,
+    st_mem,
+    stx_mem,
+)
+
+ALWAYS = "5.18.."
+HEADER = "include/uapi/linux/bpf.h@v4.1"
+LOADING = f"{HEADER}: BPF_PROG_LOAD verifies and loads a program, and gives a descriptor"
+KPROBES = f"{HEADER}: programs of type kprobe, whose kern_version is checked"
+ATTACHING = "include/uapi/asm-generic/socket.h@v4.1: SO_ATTACH_BPF is 50, a program's descriptor"
+CLOSING = f"{HEADER}: a map is deleted when its descriptor is closed"
+LOAD = "kernel/bpf/syscall.c:bpf_prog_load"
+ATTACH = "net/core/filter.c:sk_attach_bpf"
+SOCKET_FILTER, KPROBE = 1, 2
+NOWHERE = 0x1000
+SEVEN = [mov64_imm(R0, 7), exit_insn()]
+# As a program on a kprobe: bpf_probe_read() of eight bytes of the kernel into the stack.
+READS = [
+    mov64_reg(R1, R10),
+    alu64_imm(Alu.ADD, R1, -8),
+    mov64_imm(R2, 8),
+    mov64_imm(R3, 0),
+    call(4),
+    mov64_imm(R0, 0),
+    exit_insn(),
+]
+
+
+@case(
+    "bpf.program_types",
+    spec="kernel/bpf/syscall.c:find_prog_type",
+    doc=f"{HEADER}: enum bpf_prog_type has unspec, socket filter and kprobe",
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf_tracing",),
+)
+@variants(
+    "kind, errno",
+    {
+        "unspec": (0, "EINVAL"),
+        "socket-filter": (1, ""),
+        "kprobe": (2, ""),
+        "unknown": (0xFFFF, "EINVAL"),
+        "last-number": (0xFFFFFFFF, "EINVAL"),
+    },
+)
+def test_program_types(ue: UserEvents, kind: int, errno: str) -> None:
+    """A program is a socket filter, type 1, or for kprobes, type 2; without a type it is none."""
+    assert Bpf(ue.process).load(SEVEN, kind).errno == errno
+
+
+@case(
+    "bpf.program_length",
+    spec=LOAD,
+    doc=LOADING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+@variants(
+    "count, errno",
+    {
+        "none": (0, "E2BIG"),
+        "too-many": (1_000_001, "E2BIG"),
+        "last-number": (0xFFFFFFFF, "E2BIG"),
+        "one-less": (1, "EINVAL"),
+    },
+)
+def test_program_length(ue: UserEvents, count: int, errno: str) -> None:
+    """No instructions, or more than a million, are E2BIG; a program must end with its last."""
+    assert Bpf(ue.process).load(SEVEN, insn_cnt=count).errno == errno
+
+
+@case(
+    "bpf.program_unreadable",
+    spec=LOAD,
+    doc=LOADING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_program_unreadable(ue: UserEvents) -> None:
+    """Instructions that cannot be read whole are EFAULT, and so is a license."""
+    system, process = Bpf(ue.process), ue.process
+    process.store(BUFFER, b"\xb7\0\0\0\7\0\0\0\x95\0\0\0\0\0\0\0")
+    process.store(STRING, b"GPL\0")
+    code, cut = process.place(b"\xb7\0\0\0\7\0\0\0"), process.place(b"GPL")
+
+    def load(instructions: int, license: int) -> str:
+        attributes = (1).to_bytes(4, "little") + (2).to_bytes(4, "little")
+        attributes += instructions.to_bytes(8, "little") + license.to_bytes(8, "little")
+        return system.call(5, attributes, slot=process.free_slot()).errno
+
+    assert load(BUFFER, STRING) == ""
+    assert load(NOWHERE, STRING) == "EFAULT"
+    assert load(code, STRING) == "EFAULT"
+    assert load(BUFFER, NOWHERE) == "EFAULT"
+    assert load(BUFFER, cut) == "EFAULT"
+
+
+@case(
+    "bpf.program_license",
+    spec="include/linux/license.h: license_is_gpl_compatible",
+    doc=f"{HEADER}: a license is given with each program",
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf_tracing",),
+)
+@variants(
+    "license, errno",
+    {
+        "gpl": (b"GPL\0", ""),
+        "proprietary": (b"Proprietary\0", "EINVAL"),
+        "gpl-v2": (b"GPL v2\0", ""),
+        "dual": (b"Dual BSD/GPL\0", ""),
+        "empty": (b"\0", "EINVAL"),
+        "longer": (b"GPL version\0", "EINVAL"),
+        "lower-case": (b"gpl\0", "EINVAL"),
+        "very-long": (b"G" * 300 + b"\0", "EINVAL"),
+    },
+)
+def test_program_license(ue: UserEvents, license: bytes, errno: str) -> None:
+    """Helper 4 is for programs under the GPL, EINVAL else; without it any license will do."""
+    system = Bpf(ue.process)
+    assert system.load(READS, KPROBE, license=license).errno == errno
+    assert system.load(SEVEN, KPROBE, license=license).errno == ""
+    assert system.load(SEVEN, SOCKET_FILTER, license=license).errno == ""
+
+
+@case(
+    "bpf.kern_version",
+    spec=LOAD,
+    doc=KPROBES,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf_tracing",),
+    tier="full",
+)
+@variants("kind", {"kprobe": KPROBE, "socket-filter": SOCKET_FILTER})
+def test_kern_version(ue: UserEvents, kind: int) -> None:
+    """The version of the kernel is looked at no more: any number loads."""
+    system = Bpf(ue.process)
+    for version in (0, 1, 0x040100, 0xFFFFFFFF):
+        assert system.load(SEVEN, kind, kern_version=version).errno == ""
+
+
+@case(
+    "bpf.attach_refused",
+    spec=ATTACH,
+    doc=ATTACHING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf_tracing",),
+)
+def test_attach_refused(ue: UserEvents) -> None:
+    """What is no socket filter cannot be attached: EINVAL, or EBADF where nothing is open."""
+    system, process = Bpf(ue.process), ue.process
+    pair = system.pair()
+    _, file = process.open(DATA)
+    for slot in (system.map().slot, file, pair.slot, system.load(SEVEN, KPROBE).slot):
+        assert pair.set_option(system.place(bytes(4), [(0, slot)]), 4).errno == "EINVAL"
+    assert pair.set_option(system.place(b"\xff\xff\xff\xff"), 4).errno == "EBADF"
+    assert pair.set_option(NOWHERE, 4).errno == "EFAULT"
+    good = system.load(SEVEN)
+    assert pair.set_option(system.place(bytes(4), [(0, good.slot)]), 3).errno == "EINVAL"
+    assert pair.through(b"datagram") == b"datagram"
+    assert pair.set_option(system.place(bytes(4), [(0, good.slot)]), 4).value == 0
+    assert pair.through(b"datagram") == b"datagra"
+
+
+@case(
+    "bpf.attach_replaces",
+    spec=ATTACH,
+    doc=ATTACHING,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
+def test_attach_replaces(ue: UserEvents) -> None:
+    """A second filter takes the place of the first, and filters one direction alone."""
+    system = Bpf(ue.process)
+    pair = system.pair()
+    assert pair.through(b"datagram") == b"datagram"
+    pair.attach(system.load(SEVEN))
+    assert pair.through(b"datagram") == b"datagra"
+    pair.attach(system.load([mov64_imm(R0, 2), exit_insn()]))
+    assert pair.through(b"datagram") == b"da"
+    assert pair.turned().through(b"datagram") == b"datagram"
+
+
+@case(
+    "bpf.program_kept_by_socket",
+    spec="kernel/bpf/syscall.c:bpf_prog_release",
+    doc=LOADING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_program_kept_by_socket(ue: UserEvents) -> None:
+    """A socket keeps its filter when the program's descriptor is closed."""
+    system = Bpf(ue.process)
+    program = system.load(SEVEN)
+    pair, other = system.pair(), system.pair()
+    pair.attach(program)
+    system.close(program)
+    assert pair.through(b"datagram") == b"datagra"
+    assert other.attach(program).errno == "EBADF"
+
+
+def counting(slot: int) -> list[Piece]:
+    """A program that adds one to element 0 of an array, and leaves as many bytes."""
+    return [
+        st_mem(Size.W, R10, -4, 0),
+        mov64_reg(R2, R10),
+        alu64_imm(Alu.ADD, R2, -4),
+        ld_map_fd(R1, slot),
+        call(1),
+        jmp_imm(Jump.JEQ, R0, 0, "out"),
+        ldx_mem(Size.DW, R1, R0, 0),
+        alu64_imm(Alu.ADD, R1, 1),
+        stx_mem(Size.DW, R0, R1, 0),
+        mov64_reg(R0, R1),
+        Label("out"),
+        exit_insn(),
+    ]
+
+
+@case(
+    "bpf.map_kept_by_program",
+    spec="kernel/bpf/verifier.c: bpf_map_inc",
+    doc=CLOSING,
+    profiles=ALWAYS,
+    isolation="none",
+    facilities=("bpf",),
+    tier="full",
+)
+def test_map_kept_by_program(ue: UserEvents) -> None:
+    """A map whose descriptor is closed lives on in the programs that use it."""
+    system = Bpf(ue.process)
+    map_ = system.array()
+    map_.update(b"\0\0\0\0", b"\1\0\0\0\0\0\0\0")
+    program = system.load(counting(map_.slot))
+    assert program.errno == ""
+    map_.close()
+    pair = system.pair()
+    pair.attach(program)
+    system.close(program)
+    assert [pair.through(b"datagram") for _ in range(3)] == [b"da", b"dat", b"data"]
+
+
+@case(
+    "bpf.map_shared_with_program",
+    spec="kernel/bpf/arraymap.c:array_map_lookup_elem",
+    doc=f"{HEADER}: maps share data between kernel and user space",
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
+def test_map_shared_with_program(ue: UserEvents) -> None:
+    """What a program stores user space looks up, and what that updates the program finds."""
+    system = Bpf(ue.process)
+    map_ = system.array()
+    pair = system.pair()
+    pair.attach(system.load(counting(map_.slot)))
+    assert pair.through(b"datagram") == b"d"
+    assert map_.value(b"\0\0\0\0") == b"\1\0\0\0\0\0\0\0"
+    map_.update(b"\0\0\0\0", b"\4\0\0\0\0\0\0\0")
+    assert pair.through(b"datagram") == b"datag"
+    assert map_.value(b"\0\0\0\0") == b"\5\0\0\0\0\0\0\0"
+
+
+@case(
+    "bpf.program_run_twice",
+    spec="kernel/bpf/core.c:___bpf_prog_run",
+    doc=LOADING,
+    profiles=ALWAYS,
+    isolation="none",
+    tier="full",
+    facilities=("bpf",),
+)
+def test_program_run_twice(ue: UserEvents) -> None:
+    """One program may filter several sockets, and two programs may share a map."""
+    system = Bpf(ue.process)
+    map_ = system.array()
+    one, other = system.load(counting(map_.slot)), system.load(counting(map_.slot))
+    pairs = [system.pair() for _ in range(3)]
+    for pair, program in zip(pairs, (one, one, other), strict=True):
+        pair.attach(program)
+    assert [pair.through(b"datagram") for pair in pairs] == [b"d", b"da", b"dat"]

@@ -1,0 +1,280 @@
+"""`enable` of a system and of all events: what it shows, and whom it tells."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.instances import made
+from conformance.client.files import File
+from conformance.client.user_events import UserEvents
+
+PROFILES = "5.18.."
+DOC = "Documentation/trace/events.rst@v6.12: Via the 'enable' toggle: 0, 1, X or ? is shown"
+READ = "trace_events.c:system_enable_read"
+WRITE = "trace_events.c:system_enable_write"
+GROUP = "events/user_events/enable"
+MULTI = "events/user_events_multi/enable"
+ALL = "events/enable"
+
+
+@case("group_enable.shown", spec=READ, doc=DOC, profiles=PROFILES, isolation="global", tier="full")
+@variants("where", {"top": "top", "instance": "instance"})
+def test_shown(ue: UserEvents, where: str) -> None:
+    """None, some or all user events enabled are 0, X or 1, of that instance alone."""
+    instance = made(ue)
+    files, others = (ue.tracefs, instance) if where == "top" else (instance, ue.tracefs)
+    data = ue.open_data()
+    data.register("a")
+    data.register("b")
+    seen = [files.read(files.path(GROUP)).text]
+    for name in ("a", "b"):
+        files.enable(name)
+        seen.append(files.read(files.path(GROUP)).text)
+    data.register("c")
+    seen.append(files.read(files.path(GROUP)).text)
+    assert seen == ["0\n", "X\n", "1\n", "X\n"]
+    assert others.read(others.path(GROUP)).text == "0\n"
+    files.disable("a")
+    files.disable("b")
+    assert files.read(files.path(GROUP)).text == "0\n"
+    instance.remove()
+
+
+@case(
+    "group_enable.written", spec=WRITE, doc=DOC, profiles=PROFILES, isolation="global", tier="full"
+)
+@variants(
+    "enabled_before",
+    {"none": (), "one": ("a",), "all": ("a", "b")},
+)
+def test_written(ue: UserEvents, enabled_before: tuple[str, ...]) -> None:
+    """1 enables all user events there are and 0 disables them, and their programs are told."""
+    data = ue.open_data()
+    events = [data.register("a u16 x"), data.register("b u16 x")]
+    for name in enabled_before:
+        ue.tracefs.enable(name)
+    assert ue.tracefs.write(ue.tracefs.path(GROUP), "1\n").value == 2
+    assert ue.tracefs.read(ue.tracefs.path(GROUP)).text == "1\n"
+    if ue.profile.has("remote_enable"):
+        assert [event.word.value for event in events] == [1, 1]
+    assert data.write_event(0, b"\1\0").value == 6
+    assert data.write_event(1, b"\1\0").value == 6
+    later = data.register("c u16 x")
+    assert ue.tracefs.enabled("c").text == "0\n"
+    assert ue.tracefs.write(ue.tracefs.path(GROUP), "0").value == 1
+    assert [ue.tracefs.enabled(name).text for name in ("a", "b", "c")] == ["0\n", "0\n", "0\n"]
+    if ue.profile.has("remote_enable"):
+        assert [event.word.value for event in (*events, later)] == [0, 0, 0]
+    assert "\nBusy: 0\n" in ue.tracefs.status(whole=True)
+
+
+@case(
+    "group_enable.in_an_instance",
+    spec=WRITE,
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_in_an_instance(ue: UserEvents) -> None:
+    """0 written in an instance leaves what is enabled at the top, and the other way round."""
+    instance = made(ue)
+    event = ue.open_data().register("a u16 x")
+    assert instance.write(instance.path(GROUP), "1").value == 1
+    assert ue.tracefs.enabled("a").text == "0\n"
+    assert ue.tracefs.write(ue.tracefs.path(GROUP), "0").value == 1
+    assert instance.enabled("a").text == "1\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    ue.tracefs.enable("a")
+    assert instance.write(instance.path(GROUP), "0").value == 1
+    assert ue.tracefs.enabled("a").text == "1\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    ue.tracefs.disable("a")
+    instance.remove()
+
+
+@case(
+    "group_enable.refused",
+    spec="trace_events.c:system_enable_write, event_enable_write; lib/kstrtox.c:kstrtoull",
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "file, text",
+    {
+        "group.two": (GROUP, "2"),
+        "group.word": (GROUP, "on"),
+        "group.shown": (GROUP, "X"),
+        "group.negative": (GROUP, "-1"),
+        "group.hexadecimal": (GROUP, "0x1"),
+        "group.two_numbers": (GROUP, "1 0"),
+        "all.two": (ALL, "2"),
+        "event.two": ("events/user_events/a/enable", "2"),
+        "event.word": ("events/user_events/a/enable", "y"),
+        "event.soft": ("events/user_events/a/enable", "1*"),
+        "event.hexadecimal": ("events/user_events/a/enable", "0x1"),
+    },
+)
+def test_refused(ue: UserEvents, file: str, text: str) -> None:
+    """Anything but the numbers 0 and 1 is refused, and nothing changes: EINVAL."""
+    event = ue.open_data().register("a u16 x")
+    assert ue.tracefs.write(ue.tracefs.path(file), text).errno == "EINVAL"
+    assert ue.tracefs.enabled("a").text == "0\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+
+
+@case(
+    "group_enable.directory",
+    spec="trace_events.c:event_subsystem_dir, remove_subsystem",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: events show up below user_events",
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_directory(ue: UserEvents) -> None:
+    """The directory of the system comes with the first user event and goes with the last."""
+    path = ue.tracefs.path(GROUP)
+    assert ue.tracefs.read(path).errno == "ENOENT"
+    ue.tracefs.command("u:a\n")
+    ue.tracefs.command("u:b\n")
+    assert ue.tracefs.mode(path) == 0o640
+    ue.tracefs.command("-:a\n")
+    assert ue.tracefs.read(path).text == "0\n"
+    ue.tracefs.command("-:b\n")
+    assert ue.tracefs.read(path).errno == "ENOENT"
+    assert ue.tracefs.write(path, "1").errno == "ENOENT"
+    ue.tracefs.command("u:c\n")
+    assert ue.tracefs.read(path).text == "0\n"
+
+
+@case(
+    "group_enable.outlives_the_events",
+    spec=f"{READ}; trace_events.c:subsystem_open",
+    doc=DOC,
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_outlives_the_events(ue: UserEvents) -> None:
+    """A descriptor from before the last event went shows a question mark, and enables nothing."""
+    ue.tracefs.command("u:a\n")
+    file = File(ue.process, ue.tracefs.path(GROUP), os.O_RDWR)
+    ue.tracefs.command("-:a\n")
+    assert file.read().text == "?\n"
+    assert file.write(b"1").errno == "EINVAL"
+    ue.tracefs.command("u:b\n")
+    assert ue.tracefs.enabled("b").text == "0\n"
+
+
+@case(
+    "group_enable.all_events",
+    spec=READ,
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants("where", {"top": "top", "instance": "instance"})
+def test_all_events(ue: UserEvents, where: str) -> None:
+    """`enable` of all events shows X for one user event enabled, and 0 written to it ends that."""
+    instance = made(ue)
+    files = ue.tracefs if where == "top" else instance
+    data = ue.open_data()
+    event = data.register("a u16 x")
+    assert files.read(files.path(ALL)).text == "0\n"
+    files.enable("a")
+    assert files.read(files.path(ALL)).text == "X\n"
+    assert files.write(files.path(ALL), "0\n").value == 2
+    assert files.read(files.path(ALL)).text == "0\n"
+    assert files.enabled("a").text == "0\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+    errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    assert data.write_event(0, b"\1\0").errno == errno
+    instance.remove()
+
+
+@case(
+    "group_enable.multi_format",
+    spec=f"{WRITE}; trace_events_user.c:user_event_group_system_multi_name",
+    doc="Documentation/trace/user_events.rst@v6.12: multi-format events have a system of their own",
+    needs=("multi_format",),
+    isolation="global",
+    tier="full",
+)
+def test_multi_format(ue: UserEvents) -> None:
+    """The two systems of user events are enabled and shown apart."""
+    data = ue.open_data()
+    single = data.register("a u16 x")
+    assert ue.tracefs.read(ue.tracefs.path(MULTI)).errno == "ENOENT"
+    first = data.register("a u16 x", flags=2)
+    second = data.register("a u32 x", flags=2)
+    assert ue.tracefs.write(ue.tracefs.path(MULTI), "1").value == 1
+    assert [each.word.value for each in (single, first, second)] == [0, 1, 1]
+    assert ue.tracefs.read(ue.tracefs.path(GROUP)).text == "0\n"
+    assert ue.tracefs.write(ue.tracefs.path(GROUP), "1").value == 1
+    assert ue.tracefs.write(ue.tracefs.path(MULTI), "0").value == 1
+    assert [each.word.value for each in (single, first, second)] == [1, 0, 0]
+    assert ue.tracefs.read(ue.tracefs.path(GROUP)).text == "1\n"
+    assert ue.tracefs.write(ue.tracefs.path(GROUP), "0").value == 1
+
+
+@case(
+    "group_enable.holds_events",
+    spec=f"{WRITE}; trace_events_user.c:user_event_reg",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event in use is not deleted",
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_holds_events(ue: UserEvents) -> None:
+    """Events that were enabled as a group are in use, each of them: EBUSY until disabled."""
+    ue.tracefs.command("u:a\n")
+    ue.tracefs.command("u:b\n")
+    assert ue.tracefs.write(ue.tracefs.path(GROUP), "1").errno == ""
+    data = ue.open_data()
+    assert data.delete("a").errno == "EBUSY"
+    assert data.delete("b").errno == "EBUSY"
+    assert ue.tracefs.write(ue.tracefs.path(GROUP), "0").errno == ""
+    assert data.delete("a").value == 0
+    assert data.delete("b").value == 0
+
+
+@case(
+    "group_enable.with_a_trigger",
+    spec=f"{READ}: EVENT_FILE_FL_ENABLED",
+    doc=f"{DOC}; of triggers it says nothing",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants("where", {"top": "top", "instance": "instance"})
+def test_with_a_trigger(ue: UserEvents, where: str) -> None:
+    """An event that only a trigger listens to counts as enabled, though its own file shows 0*."""
+    instance = made(ue)
+    files = ue.tracefs if where == "top" else instance
+    data = ue.open_data()
+    data.register("a u16 x")
+    data.register("b u16 x")
+    directory = files.directory("a")
+    assert directory.trigger("traceon").errno == ""
+    assert files.read(files.path(GROUP)).text == "X\n"
+    assert files.directory("b").trigger("traceon").errno == ""
+    assert files.read(files.path(GROUP)).text == "1\n"
+    assert files.write(files.path(GROUP), "0").value == 1
+    assert files.read(files.path(GROUP)).text == "1\n"
+    assert directory.enabled == "0*\n"
+    directory.trigger("!traceon")
+    assert files.read(files.path(GROUP)).text == "X\n"
+    files.directory("b").trigger("!traceon")
+    assert files.read(files.path(GROUP)).text == "0\n"
+    instance.remove()

@@ -1,0 +1,255 @@
+"""set_event_pid and set_event_notrace_pid: whose writes are recorded; nobody is told."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.instances import made
+from conformance.client.process import Process
+from conformance.client.tracefs import Tracefs
+from conformance.client.user_events import UserEvents
+
+PROFILES = "5.18.."
+DOC = "Documentation/trace/ftrace.rst@v6.12: set_event_pid: only the listed tasks are traced"
+WRITE = "trace_events.c:event_pid_write"
+TAKE = "trace_events_user.c:user_event_ftrace: trace_trigger_soft_disabled"
+ONLY, BUT = "set_event_pid", "set_event_notrace_pid"
+
+
+def listed(process: Process, files: Tracefs, file: str) -> None:
+    """The process writes its own number to a list."""
+    assert process.write_pid(files.path(file)).errno == ""
+
+
+def emptied(files: Tracefs, file: str) -> None:
+    """A list is opened for truncation."""
+    assert files.write(files.path(file), "\n", os.O_WRONLY | os.O_TRUNC).value == 1
+
+
+@case(
+    "pid_filter.recorded",
+    spec=f"{TAKE}; trace_events.c:trace_event_ignore_this_pid",
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+)
+@variants(
+    "file, recorded",
+    {"only": (ONLY, "a=0x1 (1)"), "but": (BUT, "a=0x2 (2)")},
+)
+def test_recorded(ue: UserEvents, file: str, recorded: str) -> None:
+    """Of two writers one is recorded, and both are answered with the count they wrote."""
+    data = ue.open_data()
+    data.register(ue.name() + " u16 a")
+    other = ue.new_process().open_data()
+    other.register(ue.name() + " u16 a")
+    listed(ue.process, ue.tracefs, file)
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, b"\1\0").value == 6
+    assert other.write_event(0, b"\2\0").value == 6
+    dump = {ONLY: "01 00", BUT: "02 00"}[file]
+    assert ue.tracefs.records() == [ue.line(recorded, dump=dump)]
+    emptied(ue.tracefs, file)
+    assert ue.tracefs.read(ue.tracefs.path(file)).text == ""
+    assert data.write_event(0, b"\3\0").value == 6
+    assert other.write_event(0, b"\4\0").value == 6
+    assert ue.tracefs.records()[1:] == [
+        ue.line("a=0x3 (3)", dump="03 00"),
+        ue.line("a=0x4 (4)", dump="04 00"),
+    ]
+
+
+@case(
+    "pid_filter.added",
+    spec=f"{WRITE}; trace_pid.c:trace_pid_write",
+    doc=f"{DOC}; written without truncation they are added",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants("file, kept", {"only": (ONLY, (0, 1)), "but": (BUT, (2,))})
+def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
+    """A process is added to those that are listed, who stay in the list."""
+    processes = [ue.process, ue.new_process(), ue.new_process()]
+    files = [process.open_data() for process in processes]
+    for data in files:
+        data.register(ue.name() + " u8 a")
+    ue.tracefs.enable(ue.name())
+    for process in processes[:2]:
+        listed(process, ue.tracefs, file)
+    for number, data in enumerate(files):
+        assert data.write_event(0, bytes([number])).value == 5
+    lines = [ue.line(f"a=({number})", dump=f"{number:02x}") for number in kept]
+    assert ue.tracefs.records() == lines
+    emptied(ue.tracefs, file)
+    assert files[0].write_event(0, b"\3").value == 5
+    assert ue.tracefs.records() == [*lines, ue.line("a=(3)", dump="03")]
+
+
+@case(
+    "pid_filter.nobody_is_told",
+    spec="trace_events_user.c:user_event_reg",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit says whether a tool listens",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants("file", {"only": ONLY, "but": BUT})
+def test_nobody_is_told(ue: UserEvents, file: str) -> None:
+    """A process that is not recorded is told all the same that its event is listened to."""
+    data = ue.open_data()
+    event = data.register(ue.name() + " u16 a")
+    other = ue.new_process().open_data()
+    own = other.register(ue.name() + " u16 a")
+    ue.tracefs.enable(ue.name())
+    listed(ue.process, ue.tracefs, file)
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    if ue.profile.has("remote_enable"):
+        assert (event.word.value, own.word.value) == (1, 1)
+    assert ue.tracefs.enabled(ue.name()).text == "1\n"
+    emptied(ue.tracefs, file)
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+
+
+@case(
+    "pid_filter.later_event",
+    spec="trace_events.c:trace_create_new_event",
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants("file", {"only": ONLY, "but": BUT})
+def test_later_event(ue: UserEvents, file: str) -> None:
+    """An event registered after the list was made is recorded by it as well."""
+    other = ue.new_process()
+    listed(ue.process if file == ONLY else other, ue.tracefs, file)
+    data = ue.open_data()
+    data.register(ue.name() + " u16 a")
+    apart = other.open_data()
+    apart.register(ue.name() + " u16 a")
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, b"\1\0").value == 6
+    assert apart.write_event(0, b"\2\0").value == 6
+    assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
+    emptied(ue.tracefs, file)
+
+
+@case(
+    "pid_filter.both_lists",
+    spec="trace_pid.c:trace_ignore_this_task",
+    doc=f"{DOC}; set_event_notrace_pid has precedence",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_both_lists(ue: UserEvents) -> None:
+    """Who stands in both lists is not recorded."""
+    data = ue.open_data()
+    data.register(ue.name() + " u16 a")
+    ue.tracefs.enable(ue.name())
+    listed(ue.process, ue.tracefs, ONLY)
+    listed(ue.process, ue.tracefs, BUT)
+    assert data.write_event(0, b"\1\0").value == 6
+    emptied(ue.tracefs, BUT)
+    assert data.write_event(0, b"\2\0").value == 6
+    assert ue.tracefs.records() == [ue.line("a=0x2 (2)", dump="02 00")]
+    emptied(ue.tracefs, ONLY)
+
+
+@case(
+    "pid_filter.child",
+    spec="trace_events.c:event_filter_pid_sched_process_fork",
+    doc=f"{DOC}; children are only with the option event-fork",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_child(ue: UserEvents) -> None:
+    """A child does not stand in the list of its parent."""
+    data = ue.open_data()
+    data.register(ue.name() + " u16 a")
+    ue.tracefs.enable(ue.name())
+    listed(ue.process, ue.tracefs, ONLY)
+    child = data.of(ue.fork(ue.process))
+    assert child.write_event(0, b"\1\0").value == 6
+    assert ue.tracefs.records() == []
+    assert data.write_event(0, b"\2\0").value == 6
+    assert ue.tracefs.records() == [ue.line("a=0x2 (2)", dump="02 00")]
+    emptied(ue.tracefs, ONLY)
+
+
+@case(
+    "pid_filter.of_an_instance",
+    spec=WRITE,
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances: the lists of an instance are its own",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_of_an_instance(ue: UserEvents) -> None:
+    """A list holds for its instance alone: what it leaves out there is recorded elsewhere."""
+    instance = made(ue)
+    data = ue.open_data()
+    data.register(ue.name() + " u16 a")
+    instance.enable(ue.name())
+    ue.tracefs.enable(ue.name())
+    listed(ue.process, instance, BUT)
+    assert data.write_event(0, b"\1\0").value == 6
+    assert instance.records() == []
+    assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
+    instance.remove()
+
+
+@case(
+    "pid_filter.refused_payload",
+    spec="trace_events_user.c:user_events_write_core, user_event_ftrace",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: data is checked as it is "
+    "recorded",
+    needs=("dynamic_fields_validated", "unreadable_payload_refused"),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "file, errno",
+    {"left_out": (BUT, ""), "recorded": (ONLY, "EFAULT")},
+)
+def test_refused_payload(ue: UserEvents, file: str, errno: str) -> None:
+    """Nobody validates what is not recorded; memory that cannot be read is refused always."""
+    data = ue.open_data()
+    data.register(ue.name() + " __rel_loc char[] a")
+    ue.tracefs.enable(ue.name())
+    listed(ue.process, ue.tracefs, file)
+    # Without the NUL at its end.
+    assert data.write_event(0, b"\0\0\2\0hi").errno == errno
+    page = ue.process.map()
+    ue.process.store(page + 4088, bytes(8))
+    assert data.write_at(page + 4088, 12).errno == "EFAULT"
+    assert ue.tracefs.records() == []
+    emptied(ue.tracefs, file)
+
+
+@case(
+    "pid_filter.no_number",
+    spec="trace_pid.c:trace_pid_write; lib/kstrtox.c:kstrtoul",
+    doc=f"{DOC}; numbers of processes are written",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants("text", {"word": "self", "negative": "-1", "event": "user_events", "star": "*"})
+def test_no_number(ue: UserEvents, text: str) -> None:
+    """What is no number is refused, EINVAL, and the list stays as it was."""
+    data = ue.open_data()
+    data.register(ue.name() + " u16 a")
+    other = ue.new_process().open_data()
+    other.register(ue.name() + " u16 a")
+    ue.tracefs.enable(ue.name())
+    listed(ue.process, ue.tracefs, ONLY)
+    assert ue.tracefs.write(ue.tracefs.path(ONLY), text).errno == "EINVAL"
+    assert data.write_event(0, b"\1\0").value == 6
+    assert other.write_event(0, b"\2\0").value == 6
+    assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
+    emptied(ue.tracefs, ONLY)

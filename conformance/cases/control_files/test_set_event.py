@@ -1,0 +1,385 @@
+"""set_event: events are enabled by name, as trace-cmd and the shell do."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.instances import made
+from conformance.client.user_events import UserEvents
+
+PROFILES = "5.18.."
+DOC = "Documentation/trace/events.rst@v6.12: Via the 'set_event' interface"
+WRITE = "trace_events.c:ftrace_event_write, ftrace_set_clr_event"
+MATCH = "trace_events.c:__ftrace_set_clr_event_nolock"
+SHOW = "trace_events.c:s_next, t_show"
+
+
+@case(
+    "set_event.by_name",
+    spec=MATCH,
+    doc=f"{DOC}: SYSTEM:NAME, or a star, or one of both, says what is enabled",
+    profiles=PROFILES,
+    isolation="global",
+)
+@variants(
+    "pattern",
+    {
+        "system_and_name": "user_events:{}",
+        "any_system": "*:{}",
+        "no_system": ":{}",
+        "name": "{}",
+        "space_before": "  user_events:{}",
+        "newline": "user_events:{}\n",
+    },
+)
+def test_by_name(ue: UserEvents, pattern: str) -> None:
+    """An event is enabled by its name, with its system or without, and no other is."""
+    instance = made(ue)
+    data = ue.open_data()
+    event = data.register(ue.name("a") + " u16 x")
+    data.register(ue.name("ab") + " u16 x")
+    text = pattern.format(ue.name("a"))
+    assert instance.write(instance.path("set_event"), text).value == len(text)
+    assert instance.read(instance.path("set_event")).text == f"user_events:{ue.name('a')}\n"
+    assert instance.enabled(ue.name("a")).text == "1\n"
+    assert instance.enabled(ue.name("ab")).text == "0\n"
+    assert ue.tracefs.enabled(ue.name("a")).text == "0\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    instance.remove()
+
+
+@case(
+    "set_event.negated",
+    spec=WRITE,
+    doc=f"{DOC}: an exclamation mark in front disables",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "pattern, left",
+    {
+        "name": ("!user_events:{a}", ["b"]),
+        "any_system": ("!*:{a}", ["b"]),
+        "system": ("!user_events:*", []),
+        "system_alone": ("!user_events", []),
+    },
+)
+def test_negated(ue: UserEvents, pattern: str, left: list[str]) -> None:
+    """What an exclamation mark precedes is disabled, and the program told."""
+    instance = made(ue)
+    data = ue.open_data()
+    event = data.register(ue.name("a") + " u16 x")
+    data.register(ue.name("b") + " u16 x")
+    instance.enable(ue.name("a"))
+    instance.enable(ue.name("b"))
+    text = pattern.format(a=ue.name("a"))
+    assert instance.write(instance.path("set_event"), text).errno == ""
+    shown = "".join(f"user_events:{ue.name(stem)}\n" for stem in left)
+    assert instance.read(instance.path("set_event")).text == shown
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+    instance.remove()
+
+
+@case(
+    "set_event.system",
+    spec=MATCH,
+    doc=f"{DOC}: all events of a system are enabled by it alone",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "pattern",
+    {
+        "star": "user_events:*",
+        "colon": "user_events:",
+        "alone": "user_events",
+    },
+)
+def test_system(ue: UserEvents, pattern: str) -> None:
+    """The name of the system enables all user events, and none that comes later."""
+    instance = made(ue)
+    data = ue.open_data()
+    data.register("a u16 x")
+    data.register("b u16 x")
+    assert instance.write(instance.path("set_event"), pattern).value == len(pattern)
+    data.register("c u16 x")
+    shown = instance.read(instance.path("set_event")).text
+    assert shown == "user_events:b\nuser_events:a\n"
+    instance.remove()
+
+
+@case(
+    "set_event.unknown",
+    spec=MATCH,
+    doc=f"{DOC}: names are those of available_events",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "pattern",
+    {
+        "name": "user_events:{}x",
+        "system": "user_event:{}",
+        "other_system": "uevt_none:{}",
+        "name_alone": "{}x",
+        "part_of_a_name": "user_events:t",
+        "exclamation_alone": "!",
+        "negated": "!user_events:{}x",
+        "two_exclamations": "!!user_events:{}",
+        "with_fields": "user_events:{};u16",
+        "upper_case": "USER_EVENTS:{}",
+    },
+)
+def test_unknown(ue: UserEvents, pattern: str) -> None:
+    """A name that no event has is refused and nothing is enabled: EINVAL."""
+    instance = made(ue)
+    ue.open_data().register(ue.name() + " u16 x")
+    text = pattern.format(ue.name())
+    assert instance.write(instance.path("set_event"), text).errno == "EINVAL"
+    assert instance.read(instance.path("set_event")).text == ""
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    instance.remove()
+
+
+@case(
+    "set_event.one_word",
+    spec="trace.c:trace_get_user",
+    doc=f"{DOC}: silent about several names in one write",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_one_word(ue: UserEvents) -> None:
+    """One write takes one name and says how far it read; white space alone is read and nothing."""
+    instance = made(ue)
+    data = ue.open_data()
+    data.register("a u16 x")
+    data.register("b u16 x")
+    assert instance.write(instance.path("set_event"), "user_events:a user_events:b").value == 14
+    assert instance.read(instance.path("set_event")).text == "user_events:a\n"
+    assert instance.write(instance.path("set_event"), " \n\t").value == 3
+    assert instance.read(instance.path("set_event")).text == "user_events:a\n"
+    instance.remove()
+
+
+@case(
+    "set_event.truncated",
+    spec="trace_events.c:ftrace_event_set_open, ftrace_clear_events",
+    doc=f"{DOC}: opening the file for writing anew disables all events",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants("where", {"instance": "instance", "top": "top"})
+def test_truncated(ue: UserEvents, where: str) -> None:
+    """Opening the file for truncation disables all events there, and nowhere else."""
+    instance = made(ue)
+    data = ue.open_data()
+    event = data.register(ue.name() + " u16 x")
+    emptied, kept = (instance, ue.tracefs) if where == "instance" else (ue.tracefs, instance)
+    emptied.enable(ue.name())
+    kept.enable(ue.name())
+    flags = os.O_WRONLY | os.O_TRUNC
+    assert emptied.write(emptied.path("set_event"), "\n", flags).value == 1
+    assert emptied.enabled(ue.name()).text == "0\n"
+    assert kept.enabled(ue.name()).text == "1\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    assert kept.write(kept.path("set_event"), "\n", flags).value == 1
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    instance.remove()
+
+
+@case(
+    "set_event.order",
+    spec=f"{SHOW}; trace_events.c:__trace_add_event_dirs, trace_create_new_event",
+    doc=f"{DOC}: silent about the order",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_order(ue: UserEvents) -> None:
+    """The newest event comes first, but for those older than the instance, oldest first."""
+    data = ue.open_data()
+    data.register("a u16 x")
+    data.register("b u16 x")
+    instance = made(ue)
+    data.register("c u16 x")
+    data.register("d u16 x")
+    for name in ("c", "b", "a", "d"):
+        instance.enable(name)
+        ue.tracefs.enable(name)
+    shown = instance.read(instance.path("set_event")).text
+    assert shown == "user_events:d\nuser_events:c\nuser_events:a\nuser_events:b\n"
+    shown = ue.tracefs.read(ue.tracefs.path("set_event")).text
+    assert shown == "user_events:d\nuser_events:c\nuser_events:b\nuser_events:a\n"
+    for name in ("a", "b", "c", "d"):
+        ue.tracefs.disable(name)
+    instance.remove()
+
+
+@case(
+    "set_event.enabled_at_the_top",
+    spec=f"{WRITE}; trace_events_user.c:user_event_reg",
+    doc=f"{DOC}: SYSTEM:NAME enables an event",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_enabled_at_the_top(ue: UserEvents) -> None:
+    """What set_event enables is what `enable` shows, and records; the other way round too."""
+    data = ue.open_data()
+    data.register(ue.name("a") + " u16 x")
+    data.register(ue.name("b") + " u16 x")
+    path = ue.tracefs.path("set_event")
+    assert ue.tracefs.write(path, f"user_events:{ue.name('a')}\n").errno == ""
+    assert ue.tracefs.enabled(ue.name("a")).text == "1\n"
+    ue.tracefs.enable(ue.name("b"))
+    named = f"user_events:{ue.name('b')}\nuser_events:{ue.name('a')}\n"
+    assert ue.tracefs.read(path).text == named
+    assert data.write_event(0, b"\1\0").value == 6
+    assert ue.tracefs.records() == [ue.line("x=0x1 (1)", name="a", dump="01 00")]
+    ue.tracefs.write(path, f"!user_events:{ue.name('a')}\n")
+    ue.tracefs.disable(ue.name("b"))
+    assert ue.tracefs.read(path).text == ""
+
+
+@case(
+    "set_event.multi_format",
+    spec=f"{MATCH}; trace_events_user.c:user_event_set_tp_name",
+    doc="Documentation/trace/user_events.rst@v6.12: formats of one name have names of their own",
+    needs=("multi_format",),
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "pattern, words",
+    {
+        "system": ("user_events_multi:*", (1, 1, 0)),
+        "registered_name": ("{}", (0, 0, 1)),
+        "any_system": ("*:{}", (0, 0, 1)),
+    },
+)
+def test_multi_format(ue: UserEvents, pattern: str, words: tuple[int, int, int]) -> None:
+    """Multi-format events are found by their system, and not by the name they share."""
+    instance = made(ue)
+    data = ue.open_data()
+    events = [
+        data.register(ue.name() + " u16 x", flags=2),
+        data.register(ue.name() + " u32 x", flags=2),
+        data.register(ue.name() + " u32 x"),
+    ]
+    text = pattern.format(ue.name())
+    assert instance.write(instance.path("set_event"), text).errno == ""
+    assert tuple(event.word.value for event in events) == words
+    instance.remove()
+
+
+@case(
+    "set_event.deleted_event",
+    spec="trace_events.c:remove_event_from_tracers",
+    doc=f"{DOC}: names are those of available_events",
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_deleted_event(ue: UserEvents) -> None:
+    """An event that was deleted cannot be enabled by name; one made anew can, and is not yet."""
+    instance = made(ue)
+    ue.tracefs.command(f"u:{ue.name()}\n")
+    text = f"user_events:{ue.name()}"
+    assert instance.write(instance.path("set_event"), text).errno == ""
+    assert instance.write(instance.path("set_event"), "!" + text).errno == ""
+    assert ue.open_data().delete(ue.name()).value == 0
+    assert instance.write(instance.path("set_event"), text).errno == "EINVAL"
+    ue.tracefs.command(f"u:{ue.name()}\n")
+    assert instance.read(instance.path("set_event")).text == ""
+    assert instance.write(instance.path("set_event"), text).errno == ""
+    assert instance.read(instance.path("set_event")).text == f"{text}\n"
+    instance.remove()
+
+
+@case(
+    "set_event.word_length",
+    spec="trace_events.c:EVENT_BUF_SIZE; trace.c:trace_get_user",
+    doc=f"{DOC}: SYSTEM:NAME enables an event; says nothing of lengths",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "pattern, length, errno",
+    {
+        "longest": ("user_events:{}", 127, ""),
+        "longest-newline": ("user_events:{}\n", 127, ""),
+        "too-long": ("user_events:{}", 128, "EINVAL"),
+        "too-long-newline": ("user_events:{}\n", 128, "EINVAL"),
+        "name": ("{}", 127, ""),
+    },
+)
+def test_word_length(ue: UserEvents, pattern: str, length: int, errno: str) -> None:
+    """Up to 127 characters are the name of an event; one with more cannot be enabled: EINVAL."""
+    name = "n" * (length - len(pattern.removesuffix("\n").format("")))
+    event = ue.open_data().register(f"{name} u16 x")
+    path = ue.tracefs.path("set_event")
+    assert ue.tracefs.write(path, pattern.format(name)).errno == errno
+    assert ue.tracefs.read(path).text == ("" if errno else f"user_events:{name}\n")
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == (0 if errno else 1)
+    ue.tracefs.disable(name)
+
+
+@case(
+    "set_event.with_a_trigger",
+    spec="trace_events.c:s_next: EVENT_FILE_FL_ENABLED",
+    doc=f"{DOC}: reading shows what is enabled; of triggers it says nothing",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_with_a_trigger(ue: UserEvents) -> None:
+    """An event that only a trigger listens to is shown, and cannot be disabled by name."""
+    ue.open_data().register(ue.name() + " u16 x")
+    path = ue.tracefs.path("set_event")
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.trigger("traceon").errno == ""
+    assert ue.tracefs.read(path).text == f"user_events:{ue.name()}\n"
+    assert ue.tracefs.write(path, f"!user_events:{ue.name()}").errno == ""
+    assert directory.enabled == "0*\n"
+    assert ue.tracefs.read(path).text == f"user_events:{ue.name()}\n"
+    directory.trigger("!traceon")
+    assert ue.tracefs.read(path).text == ""
+
+
+@case(
+    "set_event.one_name_in_two_systems",
+    spec=MATCH,
+    doc=f"{DOC}: a star, or no system, means all of them",
+    needs=("multi_format",),
+    isolation="global",
+    tier="full",
+)
+@variants("pattern", {"star": "*:{}", "nothing": ":{}", "name": "{}", "negated": "!*:{}"})
+def test_one_name_in_two_systems(ue: UserEvents, pattern: str) -> None:
+    """All events of a name are enabled or disabled, the one of each system."""
+    instance = made(ue)
+    data = ue.open_data()
+    first = data.register(ue.name() + " u16 x", flags=2)
+    name = ue.tracefs.status().partition("\n")[0]
+    second = data.register(f"{name} u32 x")
+    path = instance.path("set_event")
+    if pattern[0] == "!":
+        assert instance.write(path, f"*:{name}").errno == ""
+    assert instance.write(path, pattern.format(name)).errno == ""
+    told = (0, 0) if pattern[0] == "!" else (1, 1)
+    assert (first.word.value, second.word.value) == told
+    instance.remove()

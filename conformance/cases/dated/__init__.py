@@ -1,0 +1,1 @@
+"""Cases about dated switches: behaviour that changed in a known release."""

@@ -1,0 +1,80 @@
+"""What dated switches changed about bpf(2): for each one the smallest program that shows it."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case
+from conformance.client.bpf import Bpf
+from conformance.client.bpf_program import LogBuffer
+from conformance.client.user_events import UserEvents
+from conformance.ops.bpf_assembler import R0, exit_insn, mov64_imm
+
+ALWAYS = "5.18.."
+HEADER = "include/uapi/linux/bpf.h@v4.1"
+SYSCALL = "kernel/bpf/syscall.c:__sys_bpf"
+GOOD = [mov64_imm(R0, 0), exit_insn()]
+
+
+@case(
+    "dated.bpf_descriptor_suffices",
+    spec=SYSCALL,
+    doc=f"{HEADER}: silent about rights",
+    profiles=ALWAYS,
+    switch="bpf_descriptor_suffices",
+    isolation="none",
+    facilities=("bpf",),
+)
+def test_bpf_descriptor_suffices(ue: UserEvents) -> None:
+    """Who has lost all rights reaches a map by its descriptor; at first it did not."""
+    map_ = Bpf(ue.process).map()
+    ue.process.setuid()
+    errno = ue.dated("bpf_descriptor_suffices", since="ENOENT", before="EPERM")
+    assert map_.lookup(b"key.").errno == errno
+
+
+@case(
+    "dated.bpf_log_without_buffer",
+    spec="kernel/bpf/log.c:bpf_verifier_log_attr_valid",
+    doc=f"{HEADER}: log_buf is the buffer of user space, log_size its size",
+    profiles=ALWAYS,
+    switch="bpf_log_without_buffer",
+    isolation="none",
+    facilities=("bpf",),
+)
+def test_bpf_log_without_buffer(ue: UserEvents) -> None:
+    """A level needs no buffer, and a buffer may be of one byte; both were EINVAL."""
+    system = Bpf(ue.process)
+    alone = ue.dated("bpf_log_without_buffer", since="", before="EINVAL")
+    short = ue.dated("bpf_log_without_buffer", since="ENOSPC", before="EINVAL")
+    assert system.load(GOOD, log=LogBuffer(1)).errno == alone
+    assert system.load(GOOD, log=LogBuffer(1, 1, ue.process.place(bytes(8)))).errno == short
+
+
+@case(
+    "dated.bpf_attributes_before_rights",
+    spec=SYSCALL,
+    doc=f"{HEADER}: silent about rights",
+    profiles=ALWAYS,
+    switch="bpf_attributes_before_rights",
+    isolation="none",
+    facilities=("bpf",),
+)
+def test_bpf_attributes_before_rights(ue: UserEvents) -> None:
+    """An ordinary user is told what is wrong with a map; at first, that it has no right to one."""
+    ue.process.setuid()
+    errno = ue.dated("bpf_attributes_before_rights", since="EINVAL", before="EPERM")
+    assert Bpf(ue.process).map(key_size=0).errno == errno
+
+
+@case(
+    "dated.bpf_license_read_last",
+    spec="kernel/bpf/syscall.c:bpf_prog_load",
+    doc=f"{HEADER}: prog_type, insns and license are used by BPF_PROG_LOAD",
+    profiles=ALWAYS,
+    switch="bpf_license_read_last",
+    isolation="none",
+    facilities=("bpf",),
+)
+def test_bpf_license_read_last(ue: UserEvents) -> None:
+    """Attributes of zeros are E2BIG, for there are no instructions; once the license was first."""
+    errno = ue.dated("bpf_license_read_last", since="E2BIG", before="EFAULT")
+    assert Bpf(ue.process).call(5, bytes(48), slot=20).errno == errno

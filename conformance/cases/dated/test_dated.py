@@ -1,0 +1,151 @@
+"""What dated switches changed about events: how they are made, what is shown, how they go.
+
+For each switch the smallest program that shows it, as in the other files about them.  A run asks
+a kernel with these programs before its first case, so they hold a literal for both sides of their
+switch, need no other one where that can be had, and wait for nothing that one of the sides never
+does.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from conformance.abi.uapi import DIAG_IOCSUNREG
+from conformance.cases.case import case
+from conformance.cases.support.format_text import print_fmt_of
+from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
+from conformance.client.addresses import PAGE
+from conformance.client.tracefs import STATUS
+from conformance.client.user_events import UserEvents
+from conformance.ops import syscalls as op
+
+DOC = "Documentation/trace/user_events.rst@v6.12"
+DELETING = f"{DOC}: Deleting: an event goes with its last reference"
+FLAGS = f"{DOC}: Command Format: name[:FLAG1[,FLAG2...]], and no flag is defined"
+
+# What was there before 5.18 was released: as long as a byte said whether anybody listens
+BEGINNING = "5.18..6.0"
+
+
+@case(
+    "dated.events_made_as_root",
+    spec="trace_events_user.c:user_event_set_call_visible",
+    doc="Documentation/trace/user_events.rst@v5.18: Registering: events show up below "
+    "events/user_events",
+    profiles=BEGINNING,
+    switch="events_made_as_root",
+)
+def test_events_made_as_root(ue: UserEvents) -> None:
+    """The event of an ordinary user has its directory; at first only who could look made one."""
+    data = ue.open_data()
+    ue.process.setuid(1000)
+    assert data.register(ue.name()).errno == ""
+    shown = ue.tracefs.enabled(ue.name())
+    assert shown.errno == ue.dated("events_made_as_root", since="", before="ENOENT")
+
+
+@case(
+    "dated.text_flags_refused",
+    spec="trace_events_user.c:user_event_parse_cmd",
+    doc=FLAGS,
+    profiles="5.18..",
+    switch="text_flags_refused",
+)
+def test_text_flags_refused(ue: UserEvents) -> None:
+    """A colon in the name begins flags, which are refused since 6.5 and were ignored before."""
+    event = ue.open_data().register(ue.name() + ":FLAG u32 a")
+    assert event.errno == ue.dated("text_flags_refused", since="EINVAL", before="")
+
+
+@case(
+    "dated.multi_format",
+    spec="trace_events_user.c:user_reg_get",
+    doc=f"{DOC}: Registering: a flag that is not supported is refused with -EINVAL",
+    # Without it 6.5 and later refuse every flag.
+    needs=("persist",),
+    switch="multi_format",
+)
+def test_multi_format(ue: UserEvents) -> None:
+    """USER_EVENT_REG_MULTI_FORMAT is known since 6.9, and refused with EINVAL before."""
+    event = ue.open_data().register(ue.name(), flags=MULTI_FORMAT)
+    assert event.errno == ue.dated("multi_format", since="", before="EINVAL")
+
+
+@case(
+    "dated.print_fmt_generated",
+    spec="trace_events_user.c:user_event_set_print_fmt",
+    doc="Documentation/trace/events.rst@v5.18: Event formats: print fmt says how to print an event",
+    profiles=BEGINNING,
+    switch="print_fmt_generated",
+)
+def test_print_fmt_generated(ue: UserEvents) -> None:
+    """The print fmt of an event names its fields; at first it was always empty."""
+    ue.open_data().register(ue.name() + " u8 a")
+    print_fmt = print_fmt_of(ue.tracefs.format(ue.name()))
+    printing = '"a=%u", REC->a'
+    assert print_fmt == ue.dated("print_fmt_generated", since=printing, before='""')
+
+
+@case(
+    "dated.bpf_iter_ignored",
+    spec="trace_events_user.c:user_seq_show",
+    doc="Documentation/trace/user_events.rst@v5.18: Command Format: name[:FLAG1[,FLAG2...]]",
+    profiles=BEGINNING,
+    switch="bpf_iter_ignored",
+)
+def test_bpf_iter_ignored(ue: UserEvents) -> None:
+    """The status shows no text flags; at first it showed BPF_ITER, which was one."""
+    ue.open_data().register(ue.name() + ":BPF_ITER")
+    flagged = ue.tracefs.status().endswith(" # FLAG:BPF_ITER\n")
+    assert flagged == ue.dated("bpf_iter_ignored", since=False, before=True)
+
+
+@case(
+    "dated.two_status_pages",
+    spec="trace_events_user.c:user_status_mmap",
+    doc="Documentation/trace/user_events.rst@v6.1: Status: user_events_status is mapped",
+    profiles="5.18..6.3",
+    switch="two_status_pages",
+)
+def test_two_status_pages(ue: UserEvents) -> None:
+    """The status has one page: a mapping of two is refused but where it has two."""
+    _, slot = ue.process.open(STATUS)
+    mapped, _ = ue.process.map_status(slot, length=2 * PAGE)
+    assert mapped.errno == ue.dated("two_status_pages", since="", before="EINVAL")
+
+
+@case(
+    "dated.auto_delete",
+    spec="trace_events_user.c:user_event_put",
+    doc=DELETING,
+    profiles="5.18..",
+    switch="auto_delete",
+)
+def test_auto_delete(ue: UserEvents) -> None:
+    """An event goes with its program; before 6.5 it stayed and could be deleted."""
+    process = ue.new_process()
+    process.open_data().register(ue.name())
+    process.exit()
+    deleted = ue.open_data().delete(ue.name(), eventually=True)
+    assert deleted.errno == ue.dated("auto_delete", since="ENOENT", before="")
+
+
+@case(
+    "dated.deferred_release",
+    spec="trace_events_user.c:delayed_user_event_enabler_put",
+    doc=f"{DOC}: Deleting: succeeds only when nobody holds a reference",
+    needs=("persist",),
+    switch="deferred_release",
+)
+def test_deferred_release(ue: UserEvents) -> None:
+    """Unregistering may hold the event for a moment; before, it could be deleted at once."""
+    process, data = ue.process, ue.open_data()
+    word = process.word()
+    unreg = process.place(struct.pack("<IBBHQ", 16, 0, 0, 0, word.address))
+    owner = ue.open_data()
+    owner.register(ue.name(), word=word, flags=PERSIST)
+    owner.close()
+    # In one batch: only a grace period of RCU lies between the two, and it may be over.
+    process.queue(op.Ioctl(process.actor, data.slot, DIAG_IOCSUNREG, unreg))
+    deleted = data.delete(ue.name()).errno
+    assert deleted in ue.dated("deferred_release", since=("", "EBUSY"), before=("",))

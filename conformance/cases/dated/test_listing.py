@@ -1,0 +1,47 @@
+"""What listing a directory of tracefs came to mean for names that no directory can hold."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case
+from conformance.client.credentials import Directory
+from conformance.client.tracefs import EVENTS
+from conformance.client.user_events import UserEvents
+
+DOC = (
+    "Documentation/trace/user_events.rst@v6.12: Registering: events appear below events/ in "
+    "tracefs; nothing is said of names that cannot"
+)
+
+
+@case(
+    "dated.directories_of_any_name",
+    spec="fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:verify_dirent_name",
+    doc=DOC,
+    profiles="5.18..",
+    switch="directories_of_any_name",
+)
+def test_directories_of_any_name(ue: UserEvents) -> None:
+    """An event with a slash in its name is left out of events/; later listing fails at it."""
+    ue.open_data().register(ue.name() + "/b")
+    ue.new_process().open_data().register(ue.name("good"))
+    directory = Directory(ue.process, EVENTS, ue.prefix)
+    directory.next()
+    since = ue.dated("listing_ends_with_einval", since="EINVAL", before="EIO")
+    assert directory.next().errno == ue.dated("directories_of_any_name", since=since, before="")
+
+
+@case(
+    "dated.listing_ends_with_einval",
+    spec="fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:filldir64",
+    doc=DOC,
+    profiles="6.8..",
+    needs=("directories_of_any_name",),
+    switch="listing_ends_with_einval",
+)
+def test_listing_ends_with_einval(ue: UserEvents) -> None:
+    """A listing ends at a name with a slash: EIO as everywhere, and EINVAL since 7.1."""
+    ue.open_data().register(ue.name() + "/")
+    directory = Directory(ue.process, EVENTS, ue.prefix)
+    assert directory.names() == []
+    errno = ue.dated("listing_ends_with_einval", since="EINVAL", before="EIO")
+    assert directory.next().errno == errno

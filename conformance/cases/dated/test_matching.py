@@ -1,0 +1,105 @@
+"""What dated switches changed about definitions: which are that of an event, and which are not."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12"
+COMMAND = f"{DOC}: Command Format: the fields of a definition, and when they are the same"
+MATCH = "trace_events_user.c:user_event_match, user_fields_match"
+
+# What was there before 5.18 was released: as long as a byte said whether anybody listens
+BEGINNING = "5.18..6.0"
+
+
+@case(
+    "dated.deletion_arguments_matched",
+    spec=MATCH,
+    doc="Documentation/trace/user_events.rst@v5.18: Deleting: silent about fields",
+    profiles=BEGINNING,
+    switch="deletion_arguments_matched",
+)
+def test_deletion_arguments_matched(ue: UserEvents) -> None:
+    """By other fields no event is found; at first its name was enough."""
+    ue.open_data().register(ue.name() + " u32 a")
+    found = ue.tracefs.command(f"-:{ue.name()} u64 b\n")
+    # Nothing by that text, or an event that is in use.
+    assert found.errno == ue.dated("deletion_arguments_matched", since="ENOENT", before="EBUSY")
+
+
+@case(
+    "dated.strings_formatted_safely",
+    spec="trace_events_user.c:user_field_set_string, user_dyn_field_set_string",
+    doc=COMMAND,
+    # The model formats nothing.
+    profiles="5.18..",
+    needs=("strings_formatted_safely",),
+    switch="strings_formatted_safely",
+)
+def test_strings_formatted_safely(ue: UserEvents) -> None:
+    """A percent sign in a field is text; before 6.1 it was a format and 5% as good as %."""
+    ue.open_data().register(ue.name() + " u8 a%%")
+    found = ue.tracefs.command(f"-:{ue.name()} u8 a%5%\n")
+    # Nothing by that text, or an event that is in use.
+    assert found.errno == ue.dated("strings_formatted_safely", since="ENOENT", before="EBUSY")
+
+
+@case(
+    "dated.struct_size_matched",
+    spec=MATCH,
+    doc=COMMAND,
+    profiles="5.18..",
+    # Without it nothing was compared.
+    needs=("deletion_arguments_matched",),
+    switch="struct_size_matched",
+)
+def test_struct_size_matched(ue: UserEvents) -> None:
+    """The size of a struct is compared; before that no struct was like itself."""
+    ue.open_data().register(ue.name() + " struct s a 20")
+    found = ue.tracefs.command(f"-:{ue.name()} struct s a 20\n")
+    assert found.errno == ue.dated("struct_size_matched", since="EBUSY", before="ENOENT")
+
+
+@case(
+    "dated.arguments_matched",
+    spec="trace_events_user.c:user_event_parse",
+    doc=f"{COMMAND}; a name with other fields is refused",
+    profiles="5.18..",
+    switch="arguments_matched",
+)
+def test_arguments_matched(ue: UserEvents) -> None:
+    """A name that is taken with other fields is EADDRINUSE; before it gave the old event."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    again = data.register(ue.name() + " u64 b")
+    assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
+
+
+@case(
+    "dated.null_arguments_matched",
+    spec="trace_events_user.c:user_event_match",
+    doc=COMMAND,
+    profiles="5.18..",
+    switch="null_arguments_matched",
+)
+def test_null_arguments_matched(ue: UserEvents) -> None:
+    """A name alone is an event without fields; before it was every event of that name."""
+    ue.open_data().register(ue.name() + " u32 a")
+    found = ue.tracefs.command(f"-:{ue.name()}\n")
+    assert found.errno == ue.dated("null_arguments_matched", since="ENOENT", before="EBUSY")
+
+
+@case(
+    "dated.unspaced_fields_match",
+    spec="trace_events_user.c:insert_space_after_semis",
+    doc=COMMAND,
+    needs=("arguments_matched",),
+    switch="unspaced_fields_match",
+)
+def test_unspaced_fields_match(ue: UserEvents) -> None:
+    """Fields need no space between them to be found again; before 6.10 they did."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a;u32 b")
+    again = data.register(ue.name() + " u32 a;u32 b")
+    assert again.errno == ue.dated("unspaced_fields_match", since="", before="EADDRINUSE")

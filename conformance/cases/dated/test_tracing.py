@@ -1,0 +1,111 @@
+"""What dated switches changed of the generic tracing code: formats, ids, records and their text."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case
+from conformance.cases.support.format_text import fields_of
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12"
+TRACE = f"{DOC}: silent; events are viewed with ftrace"
+
+
+@case(
+    "dated.array_length_of_field",
+    spec="trace_events.c:f_show",
+    doc="trace_events.c:f_show@v6.12: the comment there: TYPE[LEN] is shown as TYPE VAR[LEN]",
+    profiles="5.18..",
+    switch="array_length_of_field",
+)
+def test_array_length_of_field(ue: UserEvents) -> None:
+    """What follows the brackets of an array's type is not shown in `format`; once it was."""
+    # What stands between the brackets is left to format.array_length.
+    ue.open_data().register(ue.name() + " char[4]x a")
+    assert fields_of(ue.tracefs.format(ue.name())) == [
+        ue.dated(
+            "array_length_of_field",
+            since="field:char a[]; offset:8; size:4; signed:1;",
+            before="field:char a[4]x; offset:8; size:4; signed:1;",
+        )
+    ]
+
+
+@case(
+    "dated.ids_reused",
+    spec="trace_output.c:register_trace_event",
+    doc="Documentation/trace/events.rst@v6.12: silent about the numbers of events",
+    profiles="5.18..",
+    needs=("lasting_events",),
+    isolation="global",
+    switch="ids_reused",
+)
+def test_ids_reused(ue: UserEvents) -> None:
+    """A record of an event that is gone is shown as the next event's; earlier as nobody's."""
+    ue.tracefs.command("u:first u16 a\n")
+    data = ue.open_data()
+    event = data.register("first u16 a")
+    ue.tracefs.enable("first")
+    assert data.write_event(0, b"hi").value == 6
+    ue.tracefs.disable("first")
+    if ue.profile.has("remote_enable"):
+        data.unregister(event.word)
+    data.close()
+    assert ue.open_data().delete("first", eventually=True).value == 0
+    assert ue.tracefs.bodies() == ["Unknown type N"]
+    ue.tracefs.command("u:next char[2] a\n")
+    shown = ue.dated("remote_enable", since="next: a=hi", before="68 69")
+    text = ue.dated("ids_reused", since=shown, before="Unknown type N")
+    assert ue.tracefs.bodies() == [text]
+    ue.tracefs.command("-:next char[2] a\n")
+
+
+@case(
+    "dated.long_records_kept",
+    spec="ring_buffer.c:rb_reserve_next_event",
+    doc=f"{DOC}: Writing Data: silent about a limit",
+    # Before, the time since the last record decides: nothing can be said of one.
+    needs=("long_records_kept",),
+    switch="long_records_kept",
+)
+def test_long_records_kept(ue: UserEvents) -> None:
+    """A record of 4064 payload bytes, the longest there is, is kept."""
+    data = ue.open_data()
+    data.register(ue.name() + " struct s a 4064")
+    ue.tracefs.enable(ue.name())
+    data.write_event(0, bytes(4064))
+    assert ue.tracefs.records() == [f"{ue.name()}: a=<INVALID-SIZE>"]
+
+
+@case(
+    "dated.unprintable_text_as_hex",
+    spec="trace_output.c:print_fields: FILTER_DYN_STRING",
+    doc=TRACE,
+    profiles="6.4..",
+    switch="unprintable_text_as_hex",
+)
+def test_unprintable_text_as_hex(ue: UserEvents) -> None:
+    """A dynamic string with an unprintable byte prints as it is; later as dots and hex."""
+    data = ue.open_data()
+    data.register(ue.name() + " __data_loc char[] a")
+    ue.tracefs.enable(ue.name())
+    data.write_event(0, b"\x0c\0\4\0" + b"a\1b\0")
+    text = ue.dated("unprintable_text_as_hex", since="a.b. (61:01:62:00)", before="a\1b")
+    assert ue.tracefs.records() == [f"{ue.name()}: a={text}"]
+
+
+@case(
+    "dated.long_values_as_symbols",
+    spec="trace_output.c:print_fields: size 8",
+    doc=f"{TRACE}; since 6.15 an address of the kernel prints as a symbol",
+    profiles="6.4..",
+    # Which symbol it is depends on where the kernel lies.
+    without=("long_values_as_symbols",),
+    switch="long_values_as_symbols",
+)
+def test_long_values_as_symbols(ue: UserEvents) -> None:
+    """The address at which kernels begin prints in digits, like any other 64-bit value."""
+    data = ue.open_data()
+    data.register(ue.name() + " u64 a")
+    ue.tracefs.enable(ue.name())
+    data.write_event(0, b"\0\0\0\x81\xff\xff\xff\xff")
+    assert ue.tracefs.records() == [f"{ue.name()}: a=0xffffffff81000000 (-2130706432)"]

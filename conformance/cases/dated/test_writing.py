@@ -1,0 +1,127 @@
+"""What dated switches changed about writes: what is refused, recorded, and run."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case
+from conformance.cases.support.bpf_recorder import Recorder
+from conformance.client.addresses import PAGE
+from conformance.client.perf import listen
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12"
+PAYLOAD = "Documentation/trace/user_events.rst@v5.18: Writing Data: silent about bad payloads"
+CORE = "trace_events_user.c:user_events_write_core"
+
+# What was there before 5.18 was released: as long as a byte said whether anybody listens
+BEGINNING = "5.18..6.0"
+
+
+@case(
+    "dated.unreadable_payload_refused",
+    spec=f"{CORE}: fault_in_iov_iter_readable",
+    doc=PAYLOAD,
+    profiles=BEGINNING,
+    switch="unreadable_payload_refused",
+)
+def test_unreadable_payload_refused(ue: UserEvents) -> None:
+    """A payload that ends in memory that cannot be read is EFAULT; at first it was cut off."""
+    data = ue.open_data()
+    data.register(ue.name() + " u16 a")
+    ue.tracefs.enable(ue.name())
+    address = ue.process.map() + PAGE - 5
+    ue.process.store(address, bytes(5))
+    written = data.write_at(address, 6)
+    assert written.errno == ue.dated("unreadable_payload_refused", since="EFAULT", before="")
+
+
+@case(
+    "dated.payload_size_checked",
+    spec=f"{CORE}: user->min_size",
+    doc=PAYLOAD,
+    profiles=BEGINNING,
+    switch="payload_size_checked",
+)
+def test_payload_size_checked(ue: UserEvents) -> None:
+    """A payload shorter than the fields is EINVAL; at first it was recorded as it came."""
+    data = ue.open_data()
+    data.register(ue.name() + " u16 a")
+    ue.tracefs.enable(ue.name())
+    written = data.write_event(0, b"\1")
+    assert written.errno == ue.dated("payload_size_checked", since="EINVAL", before="")
+
+
+@case(
+    "dated.dynamic_fields_validated",
+    spec="trace_events_user.c:user_event_validate",
+    doc=PAYLOAD,
+    profiles=BEGINNING,
+    switch="dynamic_fields_validated",
+)
+def test_dynamic_fields_validated(ue: UserEvents) -> None:
+    """A dynamic field that ends behind its record is EFAULT; at first nobody looked."""
+    data = ue.open_data()
+    data.register(ue.name() + " __rel_loc u8[] a")
+    ue.tracefs.enable(ue.name())
+    written = data.write_event(0, b"\0\0\1\0")
+    assert written.errno == ue.dated("dynamic_fields_validated", since="EFAULT", before="")
+
+
+@case(
+    "dated.negative_index_refused",
+    spec=f"{CORE}: idx < 0",
+    doc=f"{DOC}: Writing Data: the index is the one registration returned",
+    profiles="5.18..",
+    switch="negative_index_refused",
+)
+def test_negative_index_refused(ue: UserEvents) -> None:
+    """A negative index is EINVAL even where nothing is registered; it used to be ENOENT."""
+    written = ue.open_data().write_event(-1)
+    assert written.errno == ue.dated("negative_index_refused", since="EINVAL", before="ENOENT")
+
+
+@case(
+    "dated.ebadf_when_disabled",
+    spec=f"{CORE}: tp->key.enabled",
+    doc=f"{DOC}: Writing Data: silent about what a write without a listener returns",
+    profiles="5.18..",
+    switch="ebadf_when_disabled",
+)
+def test_ebadf_when_disabled(ue: UserEvents) -> None:
+    """A write that nobody listens to is EBADF; before it returned the length."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    assert data.write_event(0, b"\1").value == ue.dated("ebadf_when_disabled", since=-1, before=5)
+
+
+@case(
+    "dated.empty_payload",
+    spec="trace_events_user.c:user_event_ftrace: copy_nofault",
+    doc=f"{DOC}: Writing Data: the data begin with the write index, the rest is the payload",
+    profiles="5.18..",
+    switch="empty_payload",
+)
+def test_empty_payload(ue: UserEvents) -> None:
+    """An event without fields is recorded by its index alone; before 6.5 that was EFAULT."""
+    data = ue.open_data()
+    data.register(ue.name())
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0).errno == ue.dated("empty_payload", since="", before="EFAULT")
+
+
+@case(
+    "dated.bpf_programs_run",
+    spec="trace_events_user.c:user_event_bpf, user_event_perf",
+    doc=f"{DOC}: silent; until 5.18-rc1 programs were given a struct user_bpf_context",
+    profiles="5.18..",
+    needs=("perf_sink",),
+    switch="bpf_programs_run",
+    facilities=("bpf_tracing",),
+)
+def test_bpf_programs_run(ue: UserEvents) -> None:
+    """A BPF program can be attached, and nobody runs it but the merge window of 5.18."""
+    data = ue.open_data()
+    data.register(ue.name() + " u64 a")
+    recorder = Recorder(ue.process)
+    assert recorder.attach(listen(ue.process, ue.name())).value == 0
+    assert data.write_event(0, bytes(8)).value == 12
+    assert recorder.take().runs == ue.dated("bpf_programs_run", since=1, before=0)

@@ -1,0 +1,1 @@
+"""Cases about DIAG_IOCSDEL."""

@@ -1,0 +1,77 @@
+"""DIAG_IOCSDEL of a name with several formats: newest first, up to one that has to stay.
+
+More of it is in test_multi_format_delete, where new cases of formats belong.
+"""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
+from conformance.client.user_events import UserEvents
+
+RST = "Documentation/trace/user_events.rst@v6.12: Deleting"
+FORMATS = f"{RST}: all formats of a name are attempted"
+DELETE = "trace_events_user.c:delete_user_event"
+
+
+@case(
+    "delete.all_formats",
+    spec=DELETE,
+    doc=FORMATS,
+    needs=("multi_format", "arguments_matched", "persist"),
+    tier="full",
+)
+def test_all_formats(ue: UserEvents) -> None:
+    """All formats of a name go, and the single-format event of that name with them."""
+    data = ue.open_data()
+    for fields, flags in (("u32 a", 3), ("u64 b", 3), ("u8 c", PERSIST)):
+        data.register(f"{ue.name()} {fields}", flags=flags, enable_addr=0)
+    data.close()
+    assert ue.open_data().delete(ue.name()).value == 0
+    assert ue.tracefs.dynamic_events() == ""
+
+
+@case(
+    "delete.formats_up_to_the_busy_one",
+    spec=DELETE,
+    doc=FORMATS,
+    needs=("multi_format", "arguments_matched", "persist"),
+    tier="full",
+)
+@variants(
+    "held, left",
+    {
+        "oldest-busy": (0, ["u32 a"]),
+        "middle-busy": (1, ["u32 a", "u64 b"]),
+        "newest-busy": (2, ["u32 a", "u64 b", "u8 c"]),
+    },
+)
+def test_formats_up_to_the_busy_one(ue: UserEvents, held: int, left: list[str]) -> None:
+    """Formats go newest first up to one that is used; the call is EBUSY all the same."""
+    files = [ue.open_data() for _ in range(3)]
+    for data, fields in zip(files, ("u32 a", "u64 b", "u8 c"), strict=True):
+        data.register(f"{ue.name()} {fields}", flags=PERSIST | MULTI_FORMAT, enable_addr=0)
+    for data in files:
+        if data is not files[held]:
+            data.close()
+    assert ue.open_data().delete(ue.name()).errno == "EBUSY"
+    assert ue.tracefs.dynamic_events() == "".join(f"u:{ue.name()} {text}\n" for text in left)
+
+
+@case(
+    "delete.formats_forbidden",
+    spec=DELETE,
+    doc=FORMATS,
+    needs=("multi_format", "arguments_matched", "persist"),
+    tier="full",
+)
+def test_formats_forbidden(ue: UserEvents) -> None:
+    """The newest format that may not be deleted ends the call: EPERM, all stay."""
+    keeper = ue.open_data()
+    for fields in ("u32 a", "u64 b"):
+        keeper.register(f"{ue.name()} {fields}", flags=PERSIST | MULTI_FORMAT, enable_addr=0)
+    data = ue.open_data()
+    keeper.close()
+    ue.process.setuid(1000)
+    assert data.delete(ue.name()).errno == "EPERM"
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a\nu:{ue.name()} u64 b\n"

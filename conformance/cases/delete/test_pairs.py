@@ -1,0 +1,50 @@
+"""DIAG_IOCSDEL with every two mistakes that it can have at once."""
+
+from __future__ import annotations
+
+from conformance.abi.uapi import DIAG_IOCSDEL
+from conformance.cases.case import case, variants
+from conformance.cases.support.error_pairs import pairs
+from conformance.client.user_events import UserEvents
+
+RST = "Documentation/trace/user_events.rst@v6.12: Deleting"
+ORDERED = f"{RST}: nothing is said about which of two mistakes is told"
+SPEC = "trace_events_user.c:user_events_ioctl_del, delete_user_event"
+
+# In the order in which the kernel looks.
+ORDER = (
+    ("unreadable", "EFAULT"),
+    ("too-long", "EINVAL"),
+    ("unknown", "ENOENT"),
+    ("busy", "EBUSY"),
+    ("permission", "EPERM"),
+)
+# There is one name, or none.
+APART = (
+    ("unreadable", "too-long"),
+    ("unreadable", "unknown"),
+    ("unreadable", "busy"),
+    ("too-long", "busy"),
+    ("unknown", "busy"),
+)
+
+
+@case("delete.pairs", spec=SPEC, doc=ORDERED, needs=("persist",))
+@variants("first, second, errno", pairs(ORDER, APART))
+def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
+    """Of two mistakes the one that comes first in the order is told, and the event stays."""
+    mistakes = (first, second)
+    process, data = ue.process, ue.open_data()
+    ue.tracefs.command(f"u:{ue.name()}\n")
+    if "busy" in mistakes:
+        ue.tracefs.enable(ue.name())
+    name = ue.name("f" if "unknown" in mistakes else "e").encode()
+    text = name.ljust(512, b"x") if "too-long" in mistakes else name
+    # What cannot be read is the end of the name.
+    place = process.place(text + (b"" if "unreadable" in mistakes else b"\0"))
+    if "permission" in mistakes:
+        process.setuid()
+    assert data.ioctl(DIAG_IOCSDEL, place).errno == errno
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
+    if "busy" in mistakes:
+        ue.tracefs.disable(ue.name())

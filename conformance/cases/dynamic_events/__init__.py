@@ -1,0 +1,1 @@
+"""Cases about the file dynamic_events."""

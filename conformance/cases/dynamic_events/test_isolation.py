@@ -1,0 +1,367 @@
+"""User events and the kernel's own events leave each other alone, whatever their names."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.status_text import whole_status
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12"
+SUBSYSTEM = f"{DOC}: Registering: user based events show up under the subsystem user_events"
+DELETING = f"{DOC}: Deleting: an event is deleted by its name once nothing refers to it"
+LOOK_UP = "trace_events_user.c:find_user_event"
+MATCH = "trace_events_user.c:user_event_match"
+
+KERNEL_EVENTS = {
+    "sched_process_exit": ("sched", "sched_process_exit"),
+    "task_newtask": ("task", "task_newtask"),
+}
+
+
+def look_at(ue: UserEvents, system: str, name: str) -> tuple[str, ...]:
+    """What format, id and enable of an event of the kernel's own show now."""
+    return tuple(
+        ue.tracefs.read(ue.tracefs.event_path(name, file, system)).text
+        for file in ("format", "id", "enable")
+    )
+
+
+@case(
+    "isolation.kernel_event_untouched",
+    spec=LOOK_UP,
+    doc=SUBSYSTEM,
+    isolation="global",
+    tier="full",
+    profiles="5.18..",
+)
+@variants(
+    "system, name",
+    KERNEL_EVENTS
+    | {
+        "sched_switch": ("sched", "sched_switch"),
+        "signal_generate": ("signal", "signal_generate"),
+    },
+)
+def test_kernel_event_untouched(ue: UserEvents, system: str, name: str) -> None:
+    """Registering the name of a kernel event leaves that event's format, id and state alone."""
+    before = look_at(ue, system, name)
+    assert ue.open_data().register(f"{name} u32 a").errno == ""
+    after = look_at(ue, system, name)
+    assert after == before
+    assert after[2] == "0\n"
+
+
+@case(
+    "isolation.created_beside_kernel_event",
+    spec="trace_events_user.c:user_event_create",
+    doc=SUBSYSTEM,
+    needs=("lasting_events",),
+    isolation="global",
+    tier="full",
+    profiles="5.18..",
+)
+@variants("system, name", KERNEL_EVENTS)
+def test_created_beside_kernel_event(ue: UserEvents, system: str, name: str) -> None:
+    """Creating and deleting a user event of that name through dynamic_events leaves it alone."""
+    before = look_at(ue, system, name)
+    assert ue.tracefs.command(f"u:{name} u64 a").errno == ""
+    assert look_at(ue, system, name) == before
+    assert ue.tracefs.command(f"-:{name} u64 a").errno == ""
+    assert look_at(ue, system, name) == before
+
+
+@case(
+    "isolation.own_directory",
+    spec="trace_events.c:event_create_dir",
+    doc=SUBSYSTEM,
+    isolation="global",
+    profiles="5.18..",
+    tier="full",
+)
+@variants("name", {"sched_switch": "sched_switch", "task_newtask": "task_newtask"})
+def test_own_directory(ue: UserEvents, name: str) -> None:
+    """The user event has a directory, a format and a line of its own beside the kernel's."""
+    ue.open_data().register(f"{name} u16 mine")
+    text = ue.tracefs.format(name)
+    assert text.startswith(f"name: {name}\nID: N\n")
+    field = "\n\n\tfield:u16 mine;\toffset:8;\tsize:2;\tsigned:0;\n\n"
+    printing = '"mine=%u", REC->mine'
+    print_fmt = ue.dated("print_fmt_generated", since=printing, before='""')
+    assert text.endswith(f"{field}print fmt: {print_fmt}\n")
+    assert ue.tracefs.dynamic_events(whole=True) == f"u:{name} u16 mine\n"
+    assert whole_status(ue) == ue.status_line(1, name) + "\nActive: 1\nBusy: 0\n"
+
+
+@case(
+    "isolation.named_like_a_system",
+    spec="trace_events.c:event_create_dir",
+    doc=SUBSYSTEM,
+    isolation="global",
+    profiles="5.18..",
+)
+@variants(
+    "name",
+    {"own": "user_events", "multi": "user_events_multi", "sched": "sched", "ftrace": "ftrace"},
+)
+def test_named_like_a_system(ue: UserEvents, name: str) -> None:
+    """An event may be called like a system, its own included."""
+    assert ue.open_data().register(f"{name} u8 a").errno == ""
+    assert ue.tracefs.enabled(name).text == "0\n"
+    assert ue.tracefs.dynamic_events(whole=True) == f"u:{name} u8 a\n"
+
+
+@case(
+    "isolation.not_in_another_system",
+    spec="trace_events_user.c:user_event_group_create",
+    doc=SUBSYSTEM,
+    profiles="5.18..",
+)
+def test_not_in_another_system(ue: UserEvents) -> None:
+    """A user event appears under user_events and under no other system."""
+    ue.open_data().register(f"{ue.name()} u32 a")
+    assert ue.tracefs.enabled(ue.name()).text == "0\n"
+    for system in ("sched", "task", "signal"):
+        assert ue.tracefs.enabled(ue.name(), system=system).errno == "ENOENT"
+
+
+@case(
+    "isolation.not_in_the_multi_system",
+    spec="trace_events_user.c:user_event_parse",
+    doc=f"{DOC}: Registering: only multi-format events are in user_events_multi",
+    profiles="5.18..",
+)
+def test_not_in_the_multi_system(ue: UserEvents) -> None:
+    """A single-format event does not appear under user_events_multi."""
+    ue.open_data().register(f"{ue.name()} u32 a")
+    assert ue.tracefs.enabled(ue.name(), system="user_events_multi").errno == "ENOENT"
+
+
+@case(
+    "isolation.system_in_the_name",
+    spec="trace_events_user.c:user_event_parse_cmd",
+    doc=f"{DOC}: Command Format: no place for a system; a colon begins flags",
+    profiles="5.18..",
+    isolation="global",
+)
+def test_system_in_the_name(ue: UserEvents) -> None:
+    """The form system:name chooses no system: what follows the colon is taken for flags."""
+    event = ue.open_data().register(f"sched:{ue.name()} u32 a")
+    assert event.errno == ue.dated("text_flags_refused", since="EINVAL", before="")
+    shown = ue.dated("text_flags_refused", since="", before="u:sched u32 a\n")
+    assert ue.tracefs.dynamic_events(whole=True) == shown
+
+
+@case(
+    "isolation.path_in_the_name",
+    spec="trace_events.c:event_create_dir",
+    doc=SUBSYSTEM,
+    isolation="global",
+    profiles="5.18..",
+)
+@variants("before", {"system": "sched/", "upwards": "../sched/", "absolute": "/sched/"})
+def test_path_in_the_name(ue: UserEvents, before: str) -> None:
+    """A path for a name leads nowhere: neither own system nor the other shows the event."""
+    name = f"{before}{ue.name()}"
+    data = ue.open_data()
+    data.register(ue.name())
+    assert data.register(f"{name} u32 a").errno == ""
+    assert ue.tracefs.enabled(ue.name(), system="sched").errno == "ENOENT"
+    assert ue.tracefs.dynamic_events(whole=True) == f"u:{ue.name()}\nu:{name} u32 a\n"
+
+
+@case(
+    "isolation.path_of_a_kernel_event",
+    spec="trace_events.c:event_create_dir",
+    doc=SUBSYSTEM,
+    isolation="global",
+    tier="full",
+    profiles="5.18..",
+)
+@variants("name", {"system": "sched/sched_switch", "upwards": "../sched/sched_switch"})
+def test_path_of_a_kernel_event(ue: UserEvents, name: str) -> None:
+    """An event named by the path of a kernel event leaves that event alone."""
+    before = look_at(ue, "sched", "sched_switch")
+    assert ue.open_data().register(f"{name} u32 a").errno == ""
+    assert look_at(ue, "sched", "sched_switch") == before
+
+
+@case(
+    "isolation.enabling_the_user_event",
+    spec="trace_events.c:event_enable_write",
+    doc=f"{DOC}: Registering: tools attach through events/user_events/[name]/enable",
+    isolation="global",
+    tier="full",
+    profiles="5.18..",
+)
+@variants("system, name", KERNEL_EVENTS)
+def test_enabling_the_user_event(ue: UserEvents, system: str, name: str) -> None:
+    """Enabling the user event tells its program and does not enable the kernel's event."""
+    event = ue.open_data().register(f"{name} u32 a")
+    ue.tracefs.enable(name)
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    assert whole_status(ue).startswith(ue.status_line(1, name, "ftrace"))
+    assert ue.tracefs.enabled(name).text == "1\n"
+    assert ue.tracefs.enabled(name, system=system).text == "0\n"
+
+
+@case(
+    "isolation.enabling_the_kernel_event",
+    spec="trace_events_user.c:user_event_reg",
+    doc=f"{DOC}: Status: only tools that listen to the user event show there",
+    isolation="global",
+    tier="full",
+    profiles="5.18..",
+)
+@variants("system, name", KERNEL_EVENTS)
+def test_enabling_the_kernel_event(ue: UserEvents, system: str, name: str) -> None:
+    """Enabling the kernel's event tells no program, shows in no status and opens no write."""
+    data = ue.open_data()
+    event = data.register(f"{name} u32 a")
+    ue.tracefs.enable(name, system=system)
+    assert ue.tracefs.enabled(name, system=system).text == "1\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+    assert ue.tracefs.enabled(name).text == "0\n"
+    assert whole_status(ue) == ue.status_line(1, name) + "\nActive: 1\nBusy: 0\n"
+    written = data.write_event(event.index, bytes(4))
+    assert written.errno == ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    ue.tracefs.disable(name, system=system)
+
+
+@case(
+    "isolation.record_of_the_user_event",
+    spec="trace_events_user.c:user_event_ftrace",
+    doc=f"{DOC}: Writing Data: data goes to the event of the write index",
+    isolation="global",
+    profiles="5.18..",
+)
+def test_record_of_the_user_event(ue: UserEvents) -> None:
+    """What is written to a user event named like a kernel event is printed as its own record."""
+    data = ue.open_data()
+    event = data.register("task_newtask u32 mine")
+    ue.tracefs.enable("task_newtask")
+    assert data.write_event(event.index, bytes.fromhex("41000000")).value == 8
+    line = ue.dated("remote_enable", since="task_newtask: mine=0x41 (65)", before="41 00 00 00")
+    assert ue.tracefs.records("task_newtask") == [line]
+
+
+@case(
+    "isolation.delete_by_ioctl",
+    spec="trace_events_user.c:delete_user_event",
+    doc=DELETING,
+    needs=("lasting_events",),
+    isolation="global",
+    tier="full",
+    profiles="5.18..",
+)
+@variants("system, name", KERNEL_EVENTS)
+def test_delete_by_ioctl(ue: UserEvents, system: str, name: str) -> None:
+    """Deleting the user event by ioctl takes away that one only, and only once."""
+    before = look_at(ue, system, name)
+    assert ue.tracefs.command(f"u:{name}").errno == ""
+    data = ue.open_data()
+    assert data.delete(name).value == 0
+    assert data.delete(name).errno == "ENOENT"
+    assert ue.tracefs.enabled(name).errno == "ENOENT"
+    assert look_at(ue, system, name) == before
+
+
+@case(
+    "isolation.auto_delete",
+    spec="trace_events_user.c:delayed_destroy_user_event",
+    doc=f"{DOC}: Deleting: events go with their last reference",
+    needs=("auto_delete",),
+    isolation="global",
+    tier="full",
+)
+@variants("system, name", KERNEL_EVENTS)
+def test_auto_delete(ue: UserEvents, system: str, name: str) -> None:
+    """The end of the last process takes the user event away and leaves the kernel's."""
+    before = look_at(ue, system, name)
+    ue.open_data().register(f"{name} u32 a")
+    ue.process.exit()
+    path = ue.tracefs.event_path(name, "enable")
+    assert ue.tracefs.read(path, eventually=True).errno == "ENOENT"
+    assert look_at(ue, system, name) == before
+
+
+@case(
+    "isolation.ioctl_cannot_delete",
+    spec="trace_events_user.c:delete_user_event",
+    doc=DELETING,
+    isolation="global",
+    tier="full",
+    profiles="5.18..",
+)
+@variants(
+    "name",
+    {
+        "name": "sched_switch",
+        "with-slash": "sched/sched_switch",
+        "with-colon": "sched:sched_switch",
+        "upwards": "../sched/sched_switch",
+    },
+)
+def test_ioctl_cannot_delete(ue: UserEvents, name: str) -> None:
+    """An event of the kernel's own is no user event to DEL, however it is written: ENOENT."""
+    before = look_at(ue, "sched", "sched_switch")
+    assert ue.open_data().delete(name).errno == "ENOENT"
+    assert look_at(ue, "sched", "sched_switch") == before
+
+
+@case(
+    "isolation.dynamic_events_cannot_delete",
+    spec="trace_dynevent.c:dyn_event_release",
+    doc="trace_dynevent.c@v6.12: only dynamic events are looked through",
+    isolation="global",
+    tier="full",
+    profiles="5.18..",
+)
+@variants(
+    "command",
+    {
+        "name": "-:sched_switch",
+        "system": "-:sched/sched_switch",
+        "own-system": "-:user_events/sched_switch",
+        "exclamation": "!u:sched/sched_switch",
+    },
+)
+def test_dynamic_events_cannot_delete(ue: UserEvents, command: str) -> None:
+    """An event of the kernel's own cannot be deleted through dynamic_events: ENOENT."""
+    before = look_at(ue, "sched", "sched_switch")
+    assert ue.tracefs.command(command).errno == "ENOENT"
+    assert look_at(ue, "sched", "sched_switch") == before
+
+
+@case(
+    "isolation.delete_by_another_system",
+    spec=MATCH,
+    doc=DELETING,
+    needs=("lasting_events",),
+    profiles="5.18..",
+)
+@variants("system", {"sched": "sched", "upper-case": "USER_EVENTS", "prefix": "user_event"})
+def test_delete_by_another_system(ue: UserEvents, system: str) -> None:
+    """A user event is not deleted by the name of a system that is not its own: ENOENT."""
+    assert ue.tracefs.command(f"u:{ue.name()}").errno == ""
+    assert ue.tracefs.command(f"-:{system}/{ue.name()}").errno == "ENOENT"
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
+
+
+@case(
+    "isolation.user_events_apart",
+    spec=LOOK_UP,
+    doc=SUBSYSTEM,
+    profiles="5.18..",
+)
+def test_user_events_apart(ue: UserEvents) -> None:
+    """Enabling one user event leaves another, whose name only begins the same, alone."""
+    data = ue.open_data()
+    short = data.register(f"{ue.name('ab')} u32 a")
+    longer = data.register(f"{ue.name('abc')} u32 a")
+    ue.tracefs.enable(ue.name("ab"))
+    if ue.profile.has("remote_enable"):
+        assert (short.word.value, longer.word.value) == (1, 0)
+    assert ue.status_line(1, ue.name("ab"), "ftrace") in ue.tracefs.status()
+    assert ue.tracefs.enabled(ue.name("abc")).text == "0\n"

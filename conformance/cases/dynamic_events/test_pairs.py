@@ -1,0 +1,146 @@
+"""Lines of dynamic_events with every two mistakes that they can have at once."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.error_pairs import pairs
+from conformance.client.files import File
+from conformance.client.tracefs import DYNAMIC_EVENTS, MAXIMUM
+from conformance.client.user_events import UserEvents
+
+RST = "Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes commands"
+ORDERED = f"{RST}; nothing is said about which of two mistakes is told"
+SPEC = "trace.c:trace_parse_run_command; trace_events_user.c:user_event_create, user_event_parse"
+DELETING = "trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_free"
+SWITCHES = ("persist", "text_flags_refused", "arguments_matched", "null_arguments_matched")
+
+# In the order in which the kernel looks.
+CREATING = (
+    ("read-only", "EBADF"),
+    ("unreadable", "EFAULT"),
+    ("too-long", "EINVAL"),
+    ("text-flags", "EINVAL"),
+    ("permission", "EPERM"),
+    ("other-fields", "EADDRINUSE"),
+    ("bad-field", "EINVAL"),
+    ("maximum", "EMFILE"),
+)
+DELETION = (
+    ("read-only", "EBADF"),
+    ("unreadable", "EFAULT"),
+    ("too-long", "EINVAL"),
+    ("no-name", "EINVAL"),
+    ("unknown", "ENOENT"),
+    ("busy", "EBUSY"),
+    ("permission", "EPERM"),
+)
+# A line of this length is refused before what lies behind it is read.
+CREATION_APART = (("unreadable", "too-long"),)
+DELETION_APART = (
+    ("unreadable", "too-long"),
+    ("no-name", "unknown"),
+    ("no-name", "busy"),
+    ("unknown", "busy"),
+)
+LONGEST = 4096
+
+
+def run(ue: UserEvents, command: str, mistakes: tuple[str, ...]) -> str:
+    """The error of a write of one line."""
+    process = ue.process
+    file = File(process, DYNAMIC_EVENTS, os.O_RDONLY if "read-only" in mistakes else os.O_WRONLY)
+    if "permission" in mistakes:
+        process.setuid()
+    line = command.ljust(LONGEST) if "too-long" in mistakes else command
+    there = process.place(line.encode())
+    return file.write_at(there, len(line) + (1 if "unreadable" in mistakes else 0)).errno
+
+
+def create(ue: UserEvents, *mistakes: str) -> str:
+    """The error of a line that is to make an event."""
+    ue.tracefs.command(f"u:{ue.name('e')} u8 z\n")
+    if "maximum" in mistakes:
+        ue.tracefs.write(MAXIMUM, "1\n")
+    name = ue.name("e" if "other-fields" in mistakes else "f")
+    flags = ":x" if "text-flags" in mistakes else ""
+    return run(ue, f"u:{name}{flags} {'long' if 'bad-field' in mistakes else 'u32'} a", mistakes)
+
+
+@case("dynamic_events.pairs", spec=SPEC, doc=ORDERED, needs=SWITCHES)
+@variants("first, second, errno", pairs(CREATING, CREATION_APART, without="maximum"))
+def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
+    """Of two mistakes of a line the one that comes first is told, and no event is made."""
+    assert create(ue, first, second) == errno
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')} u8 z\n"
+
+
+@case(
+    "dynamic_events.pairs_at_the_maximum",
+    spec=SPEC,
+    doc=ORDERED,
+    needs=SWITCHES,
+    isolation="global",
+    tier="full",
+)
+@variants("first, second, errno", pairs(CREATING, among="maximum"))
+def test_pairs_at_the_maximum(ue: UserEvents, first: str, second: str, errno: str) -> None:
+    """The limit of events is asked of a line when everything else was found to be right."""
+    assert create(ue, first, second) == errno
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')} u8 z\n"
+    ue.tracefs.write(MAXIMUM, "32768\n")
+
+
+@case("dynamic_events.pairs_of_deletion", spec=DELETING, doc=ORDERED, needs=SWITCHES)
+@variants("first, second, errno", pairs(DELETION, DELETION_APART))
+def test_pairs_of_deletion(ue: UserEvents, first: str, second: str, errno: str) -> None:
+    """Of two mistakes of a line that deletes the one that comes first is told."""
+    mistakes = (first, second)
+    ue.tracefs.command(f"u:{ue.name()}\n")
+    if "busy" in mistakes:
+        ue.tracefs.enable(ue.name())
+    name = "" if "no-name" in mistakes else ue.name("f" if "unknown" in mistakes else "e")
+    assert run(ue, f"-:{name}", mistakes) == errno
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
+    if "busy" in mistakes:
+        ue.tracefs.disable(ue.name())
+
+
+@case("dynamic_events.read_in_pieces", spec="trace.c:trace_parse_run_command", doc=ORDERED)
+@variants(
+    "length, errno",
+    {
+        "in-the-first-piece": (1, "EFAULT"),
+        "line-fills-the-piece": (4096, "EINVAL"),
+        "behind-it": (5000, "EINVAL"),
+    },
+)
+def test_read_in_pieces(ue: UserEvents, length: int, errno: str) -> None:
+    """A line longer than the buffer is refused before what lies behind its piece is read."""
+    process = ue.process
+    file = File(process, DYNAMIC_EVENTS, os.O_WRONLY)
+    there = process.place(b"#" * length)
+    assert file.write_at(there, length + 8).errno == errno
+
+
+@case(
+    "dynamic_events.piece_by_piece",
+    spec="trace.c:trace_parse_run_command",
+    doc=ORDERED,
+    needs=("lasting_events",),
+    profiles="5.18..",
+    tier="full",
+)
+@variants(
+    "comment, made",
+    {"first-piece": (100, ""), "second-piece": (4090, "u:{}\n")},
+)
+def test_piece_by_piece(ue: UserEvents, comment: int, made: str) -> None:
+    """Lines of a piece are run before the next is read: EFAULT, and what was made stays."""
+    process = ue.process
+    file = File(process, DYNAMIC_EVENTS, os.O_WRONLY)
+    lines = f"u:{ue.name()}\n".encode() + b"#" * (comment - 1) + b"\n"
+    there = process.place(lines)
+    assert file.write_at(there, len(lines) + 8).errno == "EFAULT"
+    assert ue.tracefs.dynamic_events() == made.format(ue.name())

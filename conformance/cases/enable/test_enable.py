@@ -1,0 +1,129 @@
+"""The enable word: the bit of a process's own memory that says whether anybody listens.
+
+When it changes, and when it does not; several processes, fork and changing memory are in
+test_enable_memory.
+"""
+
+from __future__ import annotations
+
+from conformance.cases.case import case
+from conformance.client.perf import listen
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Status"
+UPDATE = "trace_events_user.c:user_event_enabler_update"
+
+
+@case(
+    "enable.every_change",
+    spec=UPDATE,
+    doc=f"{DOC}: the bit is updated as tools attach and detach",
+    tier="full",
+)
+def test_every_change(ue: UserEvents) -> None:
+    """The bit follows each change between listening and not listening."""
+    data = ue.open_data()
+    word = data.register(ue.name(), bit=5).word
+    seen = []
+    for _ in range(3):
+        ue.tracefs.enable(ue.name())
+        seen.append(word.value)
+        ue.tracefs.disable(ue.name())
+        seen.append(word.value)
+    assert seen == [32, 0, 32, 0, 32, 0]
+
+
+@case(
+    "enable.twice",
+    spec="trace_events.c:__ftrace_event_enable_disable",
+    doc=f"{DOC}: silent about enabling what is enabled",
+    tier="full",
+)
+def test_twice(ue: UserEvents) -> None:
+    """Enabling twice is enabling once: it succeeds and one disable ends it."""
+    data = ue.open_data()
+    word = data.register(ue.name(), bit=1).word
+    assert ue.tracefs.enable(ue.name()).value == 2
+    assert ue.tracefs.enable(ue.name()).value == 2
+    assert word.value == 2
+    assert ue.tracefs.disable(ue.name()).value == 2
+    assert word.value == 0
+    assert ue.tracefs.disable(ue.name()).value == 2
+    assert ue.tracefs.enabled(ue.name()).text == "0\n"
+
+
+@case(
+    "enable.not_restored",
+    spec=f"{UPDATE} runs on changes only",
+    doc=f"{DOC}: the word is ordinary memory of the program",
+    tier="full",
+)
+def test_not_restored(ue: UserEvents) -> None:
+    """What the process stores in its word stays until the next change of the event."""
+    data = ue.open_data()
+    word = data.register(ue.name(), bit=0).word
+    ue.tracefs.enable(ue.name())
+    ue.process.store(word.address, b"\xf0\xff\xff\xff")
+    ue.tracefs.enable(ue.name())
+    assert word.value == 0xFFFFFFF0
+    ue.tracefs.disable(ue.name())
+    assert word.value == 0xFFFFFFF0
+    ue.tracefs.enable(ue.name())
+    assert word.value == 0xFFFFFFF1
+
+
+@case(
+    "enable.not_restored_by_others",
+    spec=f"{UPDATE}: words of the event alone",
+    doc=f"{DOC}: the word is ordinary memory of the program",
+    tier="full",
+)
+def test_not_restored_by_others(ue: UserEvents) -> None:
+    """What the process stores in its word stays whatever becomes of its other events."""
+    data = ue.open_data()
+    word = data.register(ue.name()).word
+    other = data.register(ue.name("other")).word
+    ue.tracefs.enable(ue.name())
+    ue.process.store(word.address, b"\0\0\0\0")
+    ue.tracefs.enable(ue.name("other"))
+    assert (word.value, other.value) == (0, 1)
+    ue.tracefs.disable(ue.name("other"))
+    assert (word.value, other.value) == (0, 0)
+
+
+@case(
+    "enable.restored_by_each_listener",
+    spec=f"{UPDATE} runs whenever a listener comes or goes",
+    doc=f"{DOC}: says nothing of a second listener",
+    facilities=("perf",),
+    tier="full",
+)
+def test_restored_by_each_listener(ue: UserEvents) -> None:
+    """The bit is set anew when a second listener comes, and when one of two goes."""
+    word = ue.open_data().register(ue.name(), bit=3).word
+    ue.tracefs.enable(ue.name())
+    ue.process.store(word.address, b"\1\0\0\0")
+    event = listen(ue.process, ue.name())
+    assert word.value == 9
+    ue.process.store(word.address, b"\2\0\0\0")
+    event.close()
+    assert word.value == 10
+
+
+@case(
+    "enable.after_unregister",
+    spec="trace_events_user.c:user_event_enabler_destroy",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering ends updates of the word",
+    tier="full",
+)
+def test_after_unregister(ue: UserEvents) -> None:
+    """An unregistered word is left alone by later changes; other bits go on."""
+    data = ue.open_data()
+    word = data.register(ue.name(), bit=0).word
+    data.register(ue.name(), bit=1, word=word)
+    data.unregister(word, bit=0)
+    ue.tracefs.enable(ue.name())
+    assert word.value == 2
+    ue.process.store(word.address, b"\xff\xff\xff\xff")
+    ue.tracefs.disable(ue.name())
+    assert word.value == 0xFFFFFFFD

@@ -1,0 +1,375 @@
+"""The enable word in memory that moves, is given up, or is that of a file; and after fork."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.client.addresses import PAGE
+from conformance.client.memory import discard, memory_file, move, move_to
+from conformance.client.user_events import UserEvents
+
+WRITE = "trace_events_user.c:user_event_enabler_write"
+FIX_UP = "trace_events_user.c:user_event_enabler_fault_fixup"
+UNREG = "trace_events_user.c:user_events_ioctl_unreg"
+ADDRESS = (
+    "Documentation/trace/user_events.rst@v6.12: Registering: enable_addr is an address of the "
+    "process"
+)
+STATUS = "Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens"
+READ_ONLY = 1
+
+
+# Moved
+
+
+@case("enable.moved", spec=FIX_UP, doc=ADDRESS)
+def test_moved(ue: UserEvents) -> None:
+    """A word that mremap has moved is not followed: the address is, which is empty."""
+    process = ue.process
+    data = ue.open_data()
+    old = data.register(ue.name(), bit=3, word=process.word_at(process.map())).word
+    new = process.word_at(move(process, old.address), value=None)
+    assert ue.tracefs.enable(ue.name()).value == 2
+    assert new.wait() == 0
+    assert data.unregister(old, bit=3).errno == "EFAULT"
+    assert data.unregister(new, bit=3).errno == "ENOENT"
+
+
+@case("enable.moved_while_set", spec=WRITE, doc=ADDRESS, tier="full")
+def test_moved_while_set(ue: UserEvents) -> None:
+    """A bit that was set before mremap stays set at the new address for good."""
+    process = ue.process
+    old = ue.open_data().register(ue.name(), bit=3, word=process.word_at(process.map())).word
+    ue.tracefs.enable(ue.name())
+    new = process.word_at(move(process, old.address), value=None)
+    ue.tracefs.disable(ue.name())
+    assert new.wait() == 8
+    again = ue.open_data().register(ue.name(), bit=3, word=new)
+    assert (again.errno, new.value) == ("", 0)
+
+
+@case("enable.moved_here", spec=WRITE, doc=ADDRESS, tier="full")
+def test_moved_here(ue: UserEvents) -> None:
+    """Memory that mremap brings to a registered address is written to, other bits kept."""
+    process = ue.process
+    word = ue.open_data().register(ue.name(), bit=0, word=process.word_at(process.map())).word
+    other = process.map()
+    process.store(other, b"\xf0\0\0\x80")
+    process.unmap(word.address)
+    move_to(process, other, word.address)
+    ue.tracefs.enable(ue.name())
+    assert word.value == 0x800000F1
+    ue.tracefs.disable(ue.name())
+    assert word.value == 0x800000F0
+
+
+# Given up
+
+
+@case("enable.discarded", spec=FIX_UP, doc=STATUS, tier="full")
+@variants("shared, seen", {"private": (False, 0), "shared": (True, 16)})
+def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
+    """MADV_DONTNEED loses a bit in private memory, until the next change; in shared it does not."""
+    process = ue.process
+    page = process.map(shared=shared)
+    word = ue.open_data().register(ue.name(), bit=4, word=process.word_at(page)).word
+    ue.tracefs.enable(ue.name())
+    discard(process, page)
+    assert word.value == seen
+    ue.tracefs.disable(ue.name())
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 16
+
+
+@case("enable.discarded_often", spec=FIX_UP, doc=STATUS, tier="full")
+def test_discarded_often(ue: UserEvents) -> None:
+    """However often a page is given up, the next change finds it anew: a dozen times."""
+    process = ue.process
+    page = process.map()
+    word = ue.open_data().register(ue.name(), bit=4, word=process.word_at(page)).word
+    for _ in range(12):
+        discard(process, page)
+        ue.tracefs.enable(ue.name())
+        assert word.wait() == 16
+        ue.tracefs.disable(ue.name())
+        assert word.value == 0
+
+
+@case(
+    "enable.discarded_behind_others",
+    spec="trace_events_user.c:user_event_enabler_update: each word has attempts of its own",
+    doc=STATUS,
+    tier="full",
+)
+def test_discarded_behind_others(ue: UserEvents) -> None:
+    """A word whose page was given up is found anew, however many words come before it."""
+    process, data = ue.process, ue.open_data()
+    page = process.map()
+    oldest = data.register(ue.name(), bit=4, word=process.word_at(page)).word
+    # The kernel updates the newest first, and makes ten attempts at the most.
+    others = [data.register(ue.name(), bit=bit, word=process.word()).word for bit in range(12)]
+    discard(process, page)
+    ue.tracefs.enable(ue.name())
+    assert [word.value for word in others] == [1 << bit for bit in range(12)]
+    assert oldest.wait() == 16
+
+
+@case("enable.discarded_then_unregistered", spec=UNREG, doc=ADDRESS, tier="full")
+def test_discarded_then_unregistered(ue: UserEvents) -> None:
+    """A word whose page was given up can be unregistered: the page is found anew."""
+    process = ue.process
+    data = ue.open_data()
+    page = process.map()
+    word = data.register(ue.name(), bit=4, word=process.word_at(page)).word
+    ue.tracefs.enable(ue.name())
+    discard(process, page)
+    assert data.unregister(word, bit=4).value == 0
+    ue.tracefs.disable(ue.name())
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 0
+
+
+# Files
+
+
+@case("enable.file_of_two", spec=WRITE, doc=STATUS)
+@variants("first", {"disabled": "disable", "unregistered": "unregister", "gone": "exit"})
+def test_file_of_two(ue: UserEvents, first: str) -> None:
+    """Two processes register one bit of a file that both map, each where it likes."""
+    parent = ue.process
+    file = memory_file(parent)
+    child = ue.fork(parent)
+    mine = parent.word_at(file.map(), value=None)
+    its = child.word_at(file.of(child).map(child.room(7)), value=None)
+    one = parent.open_data().register(ue.name(), bit=6, word=mine)
+    data = child.open_data()
+    two = data.register(ue.name(), bit=6, word=its)
+    assert (one.errno, two.errno) == ("", "")
+    ue.tracefs.enable(ue.name())
+    assert (mine.value, its.value) == (64, 64)
+    left = 64
+    if first == "disable":
+        ue.tracefs.disable(ue.name())
+        left = 0
+    elif first == "unregister":
+        data.unregister(its, bit=6)
+        left = 0
+    else:
+        child.exit()
+    assert mine.value == left
+    ue.tracefs.disable(ue.name())
+    ue.tracefs.enable(ue.name())
+    assert mine.value == 64
+
+
+@case("enable.file_of_two_events", spec=WRITE, doc=STATUS, tier="full")
+def test_file_of_two_events(ue: UserEvents) -> None:
+    """Two processes give one bit of shared memory to two events: the last change shows."""
+    parent = ue.process
+    file = memory_file(parent)
+    word = parent.word_at(file.map(), value=None)
+    child = ue.fork(parent)
+    copy = child.word_at(word.address, value=None)
+    parent.open_data().register(ue.name("a"), bit=0, word=word)
+    child.open_data().register(ue.name("b"), bit=0, word=copy)
+    ue.tracefs.enable(ue.name("a"))
+    ue.tracefs.enable(ue.name("b"))
+    assert word.value == 1
+    ue.tracefs.disable(ue.name("a"))
+    assert (word.value, copy.value) == (0, 0)
+
+
+@case(
+    "enable.file_mapped_twice",
+    spec="trace_events_user.c:user_event_enabler_exists",
+    doc=ADDRESS,
+    tier="full",
+)
+def test_file_mapped_twice(ue: UserEvents) -> None:
+    """One word mapped at two addresses is two words: either may be registered, and let go."""
+    process = ue.process
+    file = memory_file(process)
+    one = process.word_at(file.map(), value=None)
+    two = process.word_at(file.map(), value=None)
+    data = ue.open_data()
+    assert data.register(ue.name(), bit=1, word=one).errno == ""
+    assert data.register(ue.name("b"), bit=1, word=two).errno == ""
+    ue.tracefs.enable(ue.name("b"))
+    assert (one.value, two.value) == (2, 2)
+    assert data.unregister(one, bit=1).value == 0
+    assert two.value == 0
+
+
+@case("enable.file_private", spec=FIX_UP, doc=STATUS, tier="full")
+def test_file_private(ue: UserEvents) -> None:
+    """A word in a private mapping of a file is the process's own: the file is not written."""
+    process = ue.process
+    file = memory_file(process)
+    shared = process.word_at(file.map(), value=0x70)
+    own = process.word_at(file.map(shared=False), value=None)
+    word = ue.open_data().register(ue.name(), bit=0, word=own).word
+    ue.tracefs.enable(ue.name())
+    assert word.value == 0x71
+    assert shared.value == 0x70
+
+
+@case(
+    "enable.file_end", spec="trace_events_user.c:user_event_mm_fault_in", doc=ADDRESS, tier="full"
+)
+@variants("shared", {"shared": True, "private": False})
+def test_file_end(ue: UserEvents, shared: bool) -> None:
+    """A word behind the end of its file is ENOMEM; one in its last bytes is followed."""
+    file = memory_file(ue.process)
+    page = file.map(pages=2, shared=shared)
+    data = ue.open_data()
+    assert data.register(ue.name(), enable_addr=page + PAGE).errno == "ENOMEM"
+    last = ue.process.word_at(page + PAGE - 4, value=None)
+    assert data.register(ue.name(), bit=31, word=last).index == 0
+    ue.tracefs.enable(ue.name())
+    assert last.value == 0x80000000
+
+
+@case("enable.file_cut", spec=FIX_UP, doc=ADDRESS, tier="full")
+@variants("shared", {"shared": True, "private": False})
+def test_file_cut(ue: UserEvents, shared: bool) -> None:
+    """A change that finds the file too short is lost; the next one finds it long enough."""
+    file = memory_file(ue.process)
+    word = ue.process.word_at(file.map(shared=shared), value=None)
+    data = ue.open_data()
+    data.register(ue.name(), bit=2, word=word)
+    file.truncate(0)
+    assert ue.tracefs.enable(ue.name()).value == 2
+    assert ue.process.load(word.address, 4).errno == "EFAULT"
+    ue.tracefs.disable(ue.name())
+    file.truncate(1)
+    assert word.value == 0
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 4
+
+
+@case("enable.address_reused_by_file", spec=FIX_UP, doc=ADDRESS, tier="full")
+@variants("shared, seen", {"shared": (True, b"\x41\0\0\0"), "private": (False, b"\x40\0\0\0")})
+def test_address_reused_by_file(ue: UserEvents, shared: bool, seen: bytes) -> None:
+    """A file mapped where a word was is written to by the next change, if it is shared."""
+    process = ue.process
+    file = memory_file(process)
+    elsewhere = file.map()
+    process.store(elsewhere, b"\x40\0\0\0")
+    word = ue.open_data().register(ue.name(), word=process.word_at(process.map())).word
+    process.unmap(word.address)
+    file.map(word.address, shared=shared)
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 0x41
+    assert process.load(elsewhere, 4).data == seen
+
+
+@case("enable.address_reused_shared", spec=FIX_UP, doc=ADDRESS, tier="full")
+def test_address_reused_shared(ue: UserEvents) -> None:
+    """Shared memory mapped where a word was is written to for all who share it."""
+    process = ue.process
+    word = ue.open_data().register(ue.name(), word=process.word_at(process.map())).word
+    process.unmap(word.address)
+    process.map_again(word.address, shared=True)
+    child = ue.fork(process)
+    copy = child.word_at(word.address, value=0x40)
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 0x41
+    assert copy.value == 0x41
+
+
+@case("enable.address_reused_read_only", spec=FIX_UP, doc=ADDRESS, tier="full")
+def test_address_reused_read_only(ue: UserEvents) -> None:
+    """A file mapped without the right to store where a word was is not written to."""
+    process = ue.process
+    file = memory_file(process)
+    word = ue.open_data().register(ue.name(), word=process.word_at(process.map())).word
+    process.unmap(word.address)
+    file.map(word.address, protection=READ_ONLY)
+    assert ue.tracefs.enable(ue.name()).value == 2
+    assert word.wait() == 0
+    ue.tracefs.disable(ue.name())
+    process.unmap(word.address)
+    file.map(word.address)
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 1
+
+
+# fork, and who has touched what
+
+
+@case("enable.fork_one_touched", spec=FIX_UP, doc=STATUS, tier="full")
+@variants("touches", {"parent": "parent", "child": "child"})
+def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
+    """After fork the side that has stored is updated at once, the other one soon."""
+    word = ue.open_data().register(ue.name(), bit=3).word
+    child = ue.fork(ue.process)
+    copy = child.word_at(word.address, value=None)
+    mine, other = (word, copy) if touches == "parent" else (copy, word)
+    (ue.process if touches == "parent" else child).store(mine.address, b"\x01\0\0\0")
+    ue.tracefs.enable(ue.name())
+    assert mine.value == 9
+    assert other.wait() == 8
+
+
+@case("enable.rights_given_up", spec=f"{WRITE}: without a look at rights", doc=STATUS, tier="full")
+@variants("touched", {"touched": True, "after_fork": False})
+def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
+    """The word of a process that has given up its rights, which nobody may dump, is updated."""
+    word = ue.open_data().register(ue.name(), bit=3).word
+    ue.process.setuid(1000)
+    if not touched:
+        ue.fork(ue.process)
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 8
+
+
+@case("enable.fork_unmapped", spec=FIX_UP, doc=STATUS, tier="full")
+def test_fork_unmapped(ue: UserEvents) -> None:
+    """A child that unmaps its copy of the word does its parent no harm."""
+    process = ue.process
+    page = process.map()
+    word = ue.open_data().register(ue.name(), bit=3, word=process.word_at(page)).word
+    child = ue.fork(process)
+    child.unmap(page)
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 8
+    child.map_again(page)
+    ue.tracefs.disable(ue.name())
+    ue.tracefs.enable(ue.name())
+    assert child.word_at(page, value=None).wait() == 8
+
+
+@case("enable.fork_at_4_mod_8", spec="trace_events_user.c:align_addr_bit", doc=STATUS)
+@variants("bit, seen", {"31": (31, 0x80000000), "0": (0, 1)})
+def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
+    """In parent and child a word in the upper half of eight bytes is followed there."""
+    word = ue.open_data().register(ue.name(), bit=bit, word=ue.process.word(offset=4)).word
+    child = ue.fork(ue.process)
+    copy = child.word_at(word.address, value=None)
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == seen
+    assert copy.wait() == seen
+    ue.tracefs.disable(ue.name())
+    assert (word.value, copy.value) == (0, 0)
+
+
+@case(
+    "enable.overlapping_words",
+    spec="trace_events_user.c:user_event_enabler_exists",
+    doc=ADDRESS,
+    tier="full",
+)
+@variants("bit_of_8, bit_of_4", {"32": (32, 0), "63": (63, 31)})
+def test_overlapping_words(ue: UserEvents, bit_of_8: int, bit_of_4: int) -> None:
+    """One bit by way of two words, of 8 bytes and of 4, is taken for two bits."""
+    data = ue.open_data()
+    long = ue.process.word(8)
+    half = ue.process.word_at(long.address + 4, value=None)
+    assert data.register(ue.name("a"), bit=bit_of_8, word=long).errno == ""
+    assert data.register(ue.name("b"), bit=bit_of_4, word=half).errno == ""
+    ue.tracefs.enable(ue.name("a"))
+    assert half.value == 1 << bit_of_4
+    ue.tracefs.enable(ue.name("b"))
+    ue.tracefs.disable(ue.name("a"))
+    assert long.value == 0
+    assert data.unregister(long, bit=bit_of_8).value == 0
+    assert data.unregister(half, bit=bit_of_4).value == 0

@@ -1,0 +1,307 @@
+"""The enable word in several processes, through fork, and in memory that changes."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Status"
+WRITE = "trace_events_user.c:user_event_enabler_write"
+READ_ONLY, READ_WRITE = 1, 3
+
+
+# Several processes
+
+
+@case(
+    "enable.several_processes",
+    spec="trace_events_user.c:user_event_mm_get_all",
+    doc=f"{DOC}: every program that registered an event sees its state",
+    tier="full",
+)
+def test_several_processes(ue: UserEvents) -> None:
+    """Each process that registered an event has its own word and bit updated."""
+    first, second, third = ue.process, ue.new_process(), ue.new_process()
+    one = first.open_data().register(ue.name(), bit=0).word
+    two = second.open_data().register(ue.name(), bit=1, word=second.word(8)).word
+    other = third.open_data().register(ue.name("other"), bit=2).word
+    ue.tracefs.enable(ue.name())
+    assert (one.value, two.value, other.value) == (1, 2, 0)
+    second.exit()
+    ue.tracefs.disable(ue.name())
+    assert (one.value, other.value) == (0, 0)
+
+
+@case(
+    "enable.outlives_the_process",
+    spec="trace_events_user.c:user_event_reg holds a reference",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: a listener is a reference",
+    tier="full",
+)
+def test_outlives_the_process(ue: UserEvents) -> None:
+    """An enabled event waits for the next process, whose bit is set at registration."""
+    first = ue.new_process()
+    first.open_data().register(ue.name())
+    ue.tracefs.enable(ue.name())
+    first.exit()
+    word = ue.open_data().register(ue.name(), bit=6).word
+    assert word.value == 64
+
+
+# fork
+
+
+@case(
+    "enable.fork_follows",
+    spec="trace_events_user.c:user_event_mm_dup, user_event_enabler_fault_fixup",
+    doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",
+)
+@variants("size, bit, enabled", {"4": (4, 0, 1), "8": (8, 63, 0x8000000000000000)})
+def test_fork_follows(ue: UserEvents, size: int, bit: int, enabled: int) -> None:
+    """After fork both copies of the word follow, though their page is copied on write."""
+    data = ue.open_data()
+    word = data.register(ue.name(), bit=bit, word=ue.process.word(size)).word
+    child = ue.fork(ue.process)
+    copy = child.word_at(word.address, size, value=None)
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == enabled
+    assert copy.wait() == enabled
+    ue.tracefs.disable(ue.name())
+    assert word.wait() == 0
+    assert copy.wait() == 0
+
+
+@case(
+    "enable.fork_of_several_words",
+    spec="trace_events_user.c:user_event_mm_dup",
+    doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",
+)
+def test_fork_of_several_words(ue: UserEvents) -> None:
+    """A child gets every word of its parent, each with its size, place, bit and event."""
+    data, word = ue.open_data(), ue.process.word(8)
+    data.register(ue.name("one"), word=word, bit=5)
+    data.register(ue.name("one"), word=word, bit=63)
+    other = ue.process.word(offset=4)
+    data.register(ue.name("two"), word=other, bit=31)
+    child = ue.fork(ue.process)
+    # With a page of its own on either side updates are immediate.
+    copies = child.word_at(word.address, 8), child.word_at(other.address)
+    ue.process.store(word.address, bytes(8))
+    ue.tracefs.enable(ue.name("one"))
+    assert (copies[0].value, copies[1].value) == (0x8000_0000_0000_0020, 0)
+    ue.tracefs.enable(ue.name("two"))
+    assert (word.value, copies[1].value) == (0x8000_0000_0000_0020, 0x8000_0000)
+
+
+@case(
+    "enable.fork_touched",
+    spec=f"{WRITE}: a page that is there is written at once",
+    doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",
+    tier="full",
+)
+def test_fork_touched(ue: UserEvents) -> None:
+    """Once both sides have written to the page after fork, updates are immediate."""
+    data = ue.open_data()
+    word = data.register(ue.name(), bit=1).word
+    child = ue.fork(ue.process)
+    copy = child.word_at(word.address, value=0x10)
+    ue.process.store(word.address, b"\x20\0\0\0")
+    ue.tracefs.enable(ue.name())
+    assert (word.value, copy.value) == (0x22, 0x12)
+
+
+@case(
+    "enable.fork_while_enabled",
+    spec="trace_events_user.c:user_event_mm_dup",
+    doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",
+    tier="full",
+)
+def test_fork_while_enabled(ue: UserEvents) -> None:
+    """A child of a process with an enabled event starts with the bit and sees it cleared."""
+    data = ue.open_data()
+    word = data.register(ue.name(), bit=4).word
+    ue.tracefs.enable(ue.name())
+    child = ue.fork(ue.process)
+    copy = child.word_at(word.address, value=None)
+    assert copy.value == 16
+    ue.tracefs.disable(ue.name())
+    assert copy.wait() == 0
+    assert word.wait() == 0
+
+
+@case(
+    "enable.fork_child_unregisters",
+    spec="trace_events_user.c:user_events_ioctl_unreg: current->user_event_mm",
+    doc="Documentation/trace/user_events.rst@v6.12: unregistered by hand in each process",
+    tier="full",
+)
+def test_fork_child_unregisters(ue: UserEvents) -> None:
+    """A child that unregisters stops following; its parent does not."""
+    data = ue.open_data()
+    word = data.register(ue.name(), bit=2).word
+    child = ue.fork(ue.process)
+    copy = child.word_at(word.address, value=0)
+    assert data.of(child).unregister(copy, bit=2).value == 0
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 4
+    assert copy.wait() == 0
+
+
+@case(
+    "enable.fork_parent_unregisters",
+    spec="trace_events_user.c:user_events_ioctl_unreg: current->user_event_mm",
+    doc="Documentation/trace/user_events.rst@v6.12: unregistered by hand in each process",
+    tier="full",
+)
+def test_fork_parent_unregisters(ue: UserEvents) -> None:
+    """A parent that unregisters stops following; its child does not."""
+    data = ue.open_data()
+    word = data.register(ue.name(), bit=2).word
+    child = ue.fork(ue.process)
+    copy = child.word_at(word.address, value=0)
+    assert data.unregister(word, bit=2).value == 0
+    ue.tracefs.enable(ue.name())
+    assert copy.wait() == 4
+    assert word.wait() == 0
+
+
+@case(
+    "enable.fork_parent_exits",
+    spec="trace_events_user.c:user_event_mm_remove",
+    doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",
+    tier="full",
+)
+def test_fork_parent_exits(ue: UserEvents) -> None:
+    """A child goes on following after its parent is gone."""
+    parent = ue.new_process()
+    word = parent.open_data().register(ue.name(), bit=7).word
+    child = ue.fork(parent)
+    copy = child.word_at(word.address, value=None)
+    parent.exit()
+    ue.tracefs.enable(ue.name())
+    assert copy.wait() == 128
+
+
+@case(
+    "enable.fork_before_registration",
+    spec="trace_events_user.c:user_event_mm_dup copies what there is",
+    doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",
+    tier="full",
+)
+def test_fork_before_registration(ue: UserEvents) -> None:
+    """What one side registers after fork is not followed on the other side."""
+    data = ue.open_data()
+    word = ue.process.word()
+    child = ue.fork(ue.process)
+    copy = child.word_at(word.address, value=0)
+    data.register(ue.name("parent"), bit=0, word=word)
+    data.of(child).register(ue.name("child"), bit=1, word=copy)
+    ue.tracefs.enable(ue.name("parent"))
+    ue.tracefs.enable(ue.name("child"))
+    assert word.wait() == 1
+    assert copy.wait() == 2
+
+
+# Memory that changes under the registration
+
+
+@case(
+    "enable.shared_mapping",
+    spec=f"{WRITE}: by address space and address",
+    doc=f"{DOC}: every process that registered sees the state at its own address",
+    tier="full",
+)
+def test_shared_mapping(ue: UserEvents) -> None:
+    """In memory shared by fork one word serves both; either process's unregister clears it."""
+    data = ue.open_data()
+    word = ue.process.word_at(ue.process.map(shared=True))
+    data.register(ue.name(), bit=3, word=word)
+    child = ue.fork(ue.process)
+    copy = child.word_at(word.address, value=None)
+    ue.tracefs.enable(ue.name())
+    assert copy.wait() == 8
+    assert word.value == 8
+    assert data.of(child).unregister(copy, bit=3).value == 0
+    assert word.value == 0
+    ue.tracefs.disable(ue.name())
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 8
+
+
+@case(
+    "enable.unmapped",
+    spec="trace_events_user.c:user_event_enabler_fault_fixup: the fault fails",
+    doc="Documentation/trace/user_events.rst@v6.12: enable_addr is write accessible",
+    tier="full",
+)
+def test_unmapped(ue: UserEvents) -> None:
+    """Enabling after munmap succeeds, maps nothing and leaves older and newer words followed."""
+    data = ue.open_data()
+    page = ue.process.map()
+    older = data.register(ue.name(), bit=1).word
+    lost = data.register(ue.name(), word=ue.process.word_at(page)).word
+    newer = data.register(ue.name(), bit=1).word
+    ue.process.unmap(page)
+    assert ue.tracefs.enable(ue.name()).value == 2
+    assert (older.value, newer.value) == (2, 2)
+    assert ue.process.load(lost.address, 4).errno == "EFAULT"
+    assert ue.tracefs.enabled(ue.name()).text == "1\n"
+
+
+@case(
+    "enable.mapped_again",
+    spec="trace_events_user.c:user_event_enabler_fault_fixup: tried at the next change",
+    doc="Documentation/trace/user_events.rst@v6.12: enable_addr is write accessible",
+)
+def test_mapped_again(ue: UserEvents) -> None:
+    """Fresh memory mapped at the address of a registered word is followed like the old."""
+    data = ue.open_data()
+    page = ue.process.map()
+    word = data.register(ue.name(), bit=5, word=ue.process.word_at(page)).word
+    ue.process.unmap(page)
+    ue.process.map_again(page)
+    assert word.value == 0
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 32
+    ue.tracefs.disable(ue.name())
+    assert word.value == 0
+
+
+@case(
+    "enable.unmapped_then_mapped_again",
+    spec="trace_events_user.c:user_event_enabler_fault_fixup: tried at the next change",
+    doc="Documentation/trace/user_events.rst@v6.12: enable_addr is write accessible",
+)
+def test_unmapped_then_mapped_again(ue: UserEvents) -> None:
+    """A change that found no memory does no lasting harm: the next one is followed."""
+    data = ue.open_data()
+    page = ue.process.map()
+    word = data.register(ue.name(), bit=0, word=ue.process.word_at(page)).word
+    ue.process.unmap(page)
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.disable(ue.name())
+    ue.process.map_again(page)
+    ue.process.store(page, b"\0\0\0\0")
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 1
+
+
+@case(
+    "enable.read_only",
+    spec="trace_events_user.c:user_event_mm_fault_in: fixup_user_fault of a read-only page",
+    doc="Documentation/trace/user_events.rst@v6.12: enable_addr is write accessible",
+    tier="full",
+)
+def test_read_only(ue: UserEvents) -> None:
+    """Memory made read-only after registration is not written; writable again it follows."""
+    data = ue.open_data()
+    page = ue.process.map()
+    word = data.register(ue.name(), bit=1, word=ue.process.word_at(page)).word
+    ue.process.protect(page, READ_ONLY)
+    ue.tracefs.enable(ue.name())
+    assert word.value == 0
+    ue.tracefs.disable(ue.name())
+    assert word.value == 0
+    ue.process.protect(page, READ_WRITE)
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 2

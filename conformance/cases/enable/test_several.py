@@ -1,0 +1,137 @@
+"""Several enable words, bits and events, and many: which of them change together."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case
+from conformance.client.data_file import DataFile, Word
+from conformance.client.user_events import UserEvents
+
+UPDATE = "trace_events_user.c:user_event_enabler_update"
+MANY = 257
+
+
+def many_words(ue: UserEvents, data: DataFile) -> int:
+    """Register many words of one event, bit 3 of each; the address of the first."""
+    words = ue.process.map()
+    for number in range(MANY):
+        word = Word(ue.process, words + 4 * number)
+        assert data.register(ue.name(), bit=3, word=word).errno == ""
+    return words
+
+
+@case(
+    "enable.two_bits_one_word",
+    spec=UPDATE,
+    doc="Documentation/trace/user_events.rst@v6.12: enable_bit: the bit at the address",
+)
+def test_two_bits_one_word(ue: UserEvents) -> None:
+    """One event may have several bits of one word: they change together."""
+    data = ue.open_data()
+    word = ue.process.word(value=0x100)
+    data.register(ue.name(), bit=0, word=word)
+    data.register(ue.name(), bit=31, word=word)
+    ue.tracefs.enable(ue.name())
+    assert word.value == 0x80000101
+    ue.tracefs.disable(ue.name())
+    assert word.value == 0x100
+
+
+@case(
+    "enable.two_words_one_event",
+    spec=UPDATE,
+    doc="Documentation/trace/user_events.rst@v6.12: enable_addr: the value to update",
+    tier="full",
+)
+def test_two_words_one_event(ue: UserEvents) -> None:
+    """One event may have several words, of both sizes: they change together."""
+    data = ue.open_data()
+    first, second, third = ue.process.word(), ue.process.word(8), ue.process.word(offset=4)
+    data.register(ue.name(), bit=0, word=first)
+    data.register(ue.name(), bit=33, word=second)
+    data.register(ue.name(), bit=2, word=third)
+    ue.tracefs.enable(ue.name())
+    assert (first.value, second.value, third.value) == (1, 0x200000000, 4)
+    data.unregister(second, bit=33)
+    assert (first.value, second.value, third.value) == (1, 0, 4)
+    ue.tracefs.disable(ue.name())
+    assert (first.value, second.value, third.value) == (0, 0, 0)
+
+
+@case(
+    "enable.one_word_two_events",
+    spec=UPDATE,
+    doc="Documentation/trace/user_events.rst@v6.12: enable_bit: the bit at the address",
+    tier="full",
+)
+def test_one_word_two_events(ue: UserEvents) -> None:
+    """Two events may share a word by different bits: each changes its own."""
+    data = ue.open_data()
+    word = ue.process.word()
+    data.register(ue.name("a"), bit=0, word=word)
+    data.register(ue.name("b"), bit=1, word=word)
+    ue.tracefs.enable(ue.name("b"))
+    assert word.value == 2
+    ue.tracefs.enable(ue.name("a"))
+    assert word.value == 3
+    ue.tracefs.disable(ue.name("b"))
+    assert word.value == 1
+    ue.tracefs.disable(ue.name("a"))
+    assert word.value == 0
+
+
+@case(
+    "enable.two_sizes_one_address",
+    spec="trace_events_user.c:user_event_enabler_exists compares address and bit",
+    doc="Documentation/trace/user_events.rst@v6.12: enable_size: the size of the value",
+)
+def test_two_sizes_one_address(ue: UserEvents) -> None:
+    """An address may be a 4-byte word for one event and an 8-byte word for another."""
+    data = ue.open_data()
+    long = ue.process.word(8)
+    short = ue.process.word_at(long.address, 4, value=None)
+    data.register(ue.name("a"), bit=3, word=short)
+    assert data.register(ue.name("b"), bit=35, word=long).value == 0
+    ue.tracefs.enable(ue.name("b"))
+    assert long.value == 0x800000000
+    ue.tracefs.enable(ue.name("a"))
+    assert long.value == 0x800000008
+
+
+# Many
+
+
+@case(
+    "enable.many_words",
+    spec=f"{UPDATE}; user_event_enabler_exists",
+    doc="Documentation/trace/user_events.rst@v6.12: enable_addr: the value to update",
+    tier="full",
+)
+def test_many_words(ue: UserEvents) -> None:
+    """One event may have 257 words: all of them are followed, and all of them are taken."""
+    data = ue.open_data()
+    words = many_words(ue, data)
+    ue.tracefs.enable(ue.name())
+    assert ue.process.load(words, 4 * MANY).data == b"\x08\0\0\0" * MANY
+    for number in (0, MANY - 1):
+        word = Word(ue.process, words + 4 * number)
+        assert data.register(ue.name("other"), bit=3, word=word).errno == "EADDRINUSE"
+    ue.tracefs.disable(ue.name())
+    assert ue.process.load(words, 4 * MANY).data == bytes(4 * MANY)
+
+
+@case(
+    "enable.fork_of_many_words",
+    spec="trace_events_user.c:user_event_mm_dup",
+    doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",
+    tier="full",
+)
+def test_fork_of_many_words(ue: UserEvents) -> None:
+    """A child gets all of its parent's 257 words."""
+    words = many_words(ue, ue.open_data())
+    child = ue.fork(ue.process)
+    # With a page of its own on either side updates are immediate.
+    ue.process.store(words, bytes(4))
+    child.store(words, bytes(4))
+    ue.tracefs.enable(ue.name())
+    assert ue.process.load(words, 4 * MANY).data == b"\x08\0\0\0" * MANY
+    assert child.load(words, 4 * MANY).data == b"\x08\0\0\0" * MANY

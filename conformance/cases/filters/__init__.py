@@ -1,0 +1,1 @@
+"""Cases about filters on user events."""

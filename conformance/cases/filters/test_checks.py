@@ -1,0 +1,68 @@
+"""Payloads of an event with a filter: they are checked, whatever the filter holds back."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.client.user_events import UserEvents
+
+EVERY = "5.18.."
+
+
+@case(
+    "filter.checked_first",
+    spec="trace_events_user.c:user_event_validate",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: dynamic fields are checked",
+    profiles=EVERY,
+    needs=("dynamic_fields_validated",),
+)
+def test_checked_first(ue: UserEvents) -> None:
+    """What a filter would hold back is checked before, and refused with EFAULT if it is wrong."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a; __rel_loc char[] s")
+    ue.tracefs.enable(ue.name())
+    assert ue.tracefs.directory(ue.name()).set_filter("a == 1").errno == ""
+    assert data.write_event(0, b"\2\0\0\2\0x\0").value == 11
+    assert data.write_event(0, b"\2\0\0\2\0xx").errno == "EFAULT"
+    assert data.write_event(0, b"\1\0\0\3\0x\0").errno == "EFAULT"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "filter.checked_while_tracing_is_off",
+    spec="trace.c:trace_event_buffer_lock_reserve",
+    doc="Documentation/trace/ftrace.rst@v6.12: tracing_on: 0 stops recording",
+    profiles=EVERY,
+    needs=("dynamic_fields_validated",),
+    isolation="global",
+)
+def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
+    """With tracing off a wrong payload is not looked at, unless there is a filter."""
+    data = ue.open_data()
+    data.register(ue.name() + " __rel_loc char[] s")
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.write("/sys/kernel/tracing/tracing_on", "0\n")
+    assert data.write_event(0, b"\0\0\2\0xx").value == 10
+    ue.tracefs.directory(ue.name()).set_filter("common_pid > 1")
+    assert data.write_event(0, b"\0\0\2\0xx").errno == "EFAULT"
+    assert data.write_event(0, b"\0\0\2\0x\0").value == 10
+    ue.tracefs.write("/sys/kernel/tracing/tracing_on", "1\n")
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "filter.long_records",
+    spec="trace.c:trace_event_buffer_lock_reserve: max_len",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: no limit is told",
+    profiles=EVERY,
+    needs=("dynamic_fields_validated",),
+)
+@variants("size, errno", {"checked": (4080, "EFAULT"), "dropped": (4081, "")})
+def test_long_records(ue: UserEvents, size: int, errno: str) -> None:
+    """With a filter payloads of up to 4080 bytes are checked, though 4065 are too long."""
+    data = ue.open_data()
+    data.register(ue.name() + " __rel_loc char[] s")
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.directory(ue.name()).set_filter("common_pid > 1")
+    assert data.write_event(0, b"\0\0\4\0".ljust(size, b"x")).errno == errno
+    assert data.write_event(0, b"\0\0\4\0".ljust(size, b"\0")).value == size + 4
+    assert ue.tracefs.records() == []

@@ -1,0 +1,115 @@
+"""A filter of ftrace from its setting to its end: what shows it, and what it outlives."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case
+from conformance.cases.support.tracing_setup import registered
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/events.rst@v6.12: Event filtering"
+APPLY = "trace_events_filter.c:apply_event_filter"
+EVERY = "5.18.."
+
+
+@case(
+    "filter.shown",
+    spec="trace_events_filter.c:print_event_filter",
+    doc=f"{DOC}: Clearing filters: 0 clears, and none is shown",
+    profiles=EVERY,
+    tier="full",
+)
+def test_shown(ue: UserEvents) -> None:
+    """The file shows none, or the filter without the blanks behind it, until 0 clears it."""
+    data, directory = registered(ue, " u8 a")
+    ue.tracefs.enable(ue.name())
+    assert directory.filter == "none\n"
+    assert directory.set_filter("  a == 1 \t ").value == 12
+    assert directory.filter == "  a == 1\n"
+    data.write_event(0, b"\2")
+    assert directory.set_filter(" 0 ").errno == ""
+    assert directory.filter == "none\n"
+    data.write_event(0, b"\3")
+    assert ue.tracefs.records() == [ue.line("a=(3)", dump="03")]
+
+
+@case(
+    "filter.alone",
+    spec=f"{APPLY}: no event is registered by it",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit says who is attached",
+    profiles=EVERY,
+    tier="full",
+)
+def test_alone(ue: UserEvents) -> None:
+    """A filter on an event that is not enabled tells no program and lets no write pass."""
+    data = ue.open_data()
+    event = data.register(ue.name() + " u8 a")
+    assert ue.tracefs.directory(ue.name()).set_filter("a == 1").errno == ""
+    assert ue.tracefs.directory(ue.name()).enabled == "0\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    assert data.write_event(0, b"\1").errno == errno
+
+
+@case(
+    "filter.stays",
+    spec="trace_events.c:__ftrace_event_enable_disable",
+    doc=f"{DOC}: a filter stays until another is set or it is cleared",
+    profiles=EVERY,
+    tier="full",
+)
+def test_stays(ue: UserEvents) -> None:
+    """A filter outlives disabling, enabling again, and those who wrote the event."""
+    first = ue.new_process()
+    data = first.open_data()
+    data.register(ue.name() + " u8 a")
+    ue.tracefs.enable(ue.name())
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.set_filter("a == 1").errno == ""
+    ue.tracefs.disable(ue.name())
+    ue.tracefs.enable(ue.name())
+    first.exit()
+    again = ue.open_data()
+    again.register(ue.name() + " u8 a")
+    again.write_event(0, b"\2")
+    again.write_event(0, b"\1")
+    assert directory.filter == "a == 1\n"
+    assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
+
+
+@case(
+    "filter.gone_with_the_event",
+    spec="trace_events.c:remove_event_file_dir",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: the event goes",
+    profiles=EVERY,
+    needs=("lasting_events",),
+)
+def test_gone_with_the_event(ue: UserEvents) -> None:
+    """An event that is deleted and made again has no filter."""
+    ue.tracefs.command(f"u:{ue.name()} u8 a\n")
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.set_filter("a == 1").errno == ""
+    assert ue.tracefs.command(f"-:{ue.name()} u8 a\n").errno == ""
+    ue.tracefs.command(f"u:{ue.name()} u8 a\n")
+    assert directory.filter == "none\n"
+
+
+@case(
+    "filter.gone_with_the_process",
+    spec="trace_events.c:remove_event_file_dir",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_gone_with_the_process(ue: UserEvents) -> None:
+    """A filter is no reference: an event that only has one goes, and comes again without."""
+    process = ue.new_process()
+    process.open_data().register(ue.name() + " u8 a")
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.set_filter("a == 1").errno == ""
+    process.exit()
+    path = ue.tracefs.event_path(ue.name(), "filter")
+    assert ue.tracefs.read(path, eventually=True).errno == "ENOENT"
+    ue.open_data().register(ue.name() + " u8 a")
+    assert directory.filter == "none\n"

@@ -1,0 +1,142 @@
+"""Filters of ftrace on strings in user events, which kernels know to be strings since 6.4."""
+
+from __future__ import annotations
+
+import struct
+
+from conformance.cases.case import case, variants
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/events.rst@v6.12: Event filtering: ==, != and ~ for string fields"
+MATCH = "trace_events_filter.c:filter_build_regex"
+
+WORDS = ("hello", "help", "yellow", "h")
+FIELDS = {
+    "char": " char[8] s",
+    "data_loc": " __data_loc char[] s",
+    "rel_loc": " __rel_loc char[] s",
+    "unsigned": " unsigned char[8] s",
+}
+PATTERNS = {
+    "equal": ('s == "help"', ["help"]),
+    "unequal": ('s != "help"', ["hello", "yellow", "h"]),
+    "quotes": ("s == 'h'", ["h"]),
+    "beginning": ('s ~ "hel*"', ["hello", "help"]),
+    "within": ('s ~ "*ell*"', ["hello", "yellow"]),
+    "no-star": ('s ~ "hel"', []),
+    "question": ('s ~ "he?p"', ["help"]),
+    "class": ('s ~ "[hy]el*o*"', ["hello", "yellow"]),
+    "inner-star": ('s ~ "h*o"', ["hello"]),
+    "not": ('s ~ "!h*"', ["yellow"]),
+    "everything": ('s ~ "*"', ["hello", "help", "yellow", "h"]),
+    "with-others": ('s ~ "h*" && !(s == "h")', ["hello", "help"]),
+}
+
+
+def payload(kind: str, word: str) -> bytes:
+    """A string as the only field of an event."""
+    text = word.encode() + b"\0"
+    if kind in ("char", "unsigned"):
+        return text.ljust(8, b"\0")
+    start = 12 if kind == "data_loc" else 0
+    return struct.pack("<HH", start, len(text)) + text
+
+
+@case("filter.string", spec=MATCH, doc=DOC)
+@variants(
+    "kind, text, kept",
+    {
+        f"{kind}.{name}": (kind, *found)
+        for kind in ("char", "data_loc", "rel_loc")
+        for name, found in PATTERNS.items()
+    }
+    | {"unsigned.equal": ("unsigned", *PATTERNS["equal"])},
+)
+def test_string(ue: UserEvents, kind: str, text: str, kept: list[str]) -> None:
+    """Strings are compared whole, or with a pattern."""
+    data = ue.open_data()
+    data.register(ue.name() + FIELDS[kind])
+    ue.tracefs.enable(ue.name())
+    assert ue.tracefs.directory(ue.name()).set_filter(text).errno == ""
+    for word in WORDS:
+        assert data.write_event(0, payload(kind, word)).errno == ""
+    assert ue.tracefs.records() == [ue.line(f"s={word}") for word in kept]
+
+
+@case("filter.string_ending", spec="trace_events_filter.c:regex_match_end", doc=DOC)
+@variants(
+    "kind, kept",
+    {
+        "char": ("char", []),
+        "data_loc": ("data_loc", ["hello"]),
+        "rel_loc": ("rel_loc", ["hello"]),
+    },
+)
+def test_string_ending(ue: UserEvents, kind: str, kept: list[str]) -> None:
+    """A pattern of the end is held against the end of an array, be there NULs or not."""
+    data = ue.open_data()
+    data.register(ue.name() + FIELDS[kind])
+    ue.tracefs.enable(ue.name())
+    assert ue.tracefs.directory(ue.name()).set_filter('s ~ "*lo"').errno == ""
+    for word in WORDS:
+        data.write_event(0, payload(kind, word))
+    assert ue.tracefs.records() == [ue.line(f"s={word}") for word in kept]
+
+
+@case("filter.string_filling_its_array", spec="trace_events_filter.c:regex_match_full", doc=DOC)
+@variants(
+    "text, count",
+    {
+        "equal": ('s == "abcd"', 1),
+        "shorter": ('s == "abc"', 0),
+        "longer": ('s == "abcde"', 0),
+        "beginning": ('s ~ "abcd*"', 1),
+        # The last byte of an array is left out, as if it were the NUL.
+        "end": ('s ~ "*abc"', 1),
+    },
+)
+def test_string_filling_its_array(ue: UserEvents, text: str, count: int) -> None:
+    """A string without a NUL ends with its array."""
+    data = ue.open_data()
+    data.register(ue.name() + " char[4] s; u8 b")
+    ue.tracefs.enable(ue.name())
+    assert ue.tracefs.directory(ue.name()).set_filter(text).errno == ""
+    assert data.write_event(0, b"abcde").value == 9
+    assert ue.tracefs.records() == [ue.line("s=abcd", "b='e'(101)")] * count
+
+
+@case(
+    "filter.string_of_digits", spec="trace_events_filter.c:filter_parse_regex", doc=DOC, tier="full"
+)
+def test_string_of_digits(ue: UserEvents) -> None:
+    """A pattern that begins with a digit is none: its star is compared like a letter."""
+    data = ue.open_data()
+    data.register(ue.name() + " char[4] s")
+    ue.tracefs.enable(ue.name())
+    assert ue.tracefs.directory(ue.name()).set_filter('s ~ "1*"').errno == ""
+    for text in (b"1\0\0\0", b"12\0\0", b"1*\0\0"):
+        data.write_event(0, text)
+    assert ue.tracefs.records() == [ue.line("s=1*")]
+
+
+@case(
+    "filter.string_before_6_4",
+    spec="trace_events_user.c:user_event_add_field: FILTER_OTHER",
+    doc=DOC,
+    profiles="5.18..6.3",
+)
+@variants(
+    "field, text",
+    {
+        "char": (" char[8] s", 's == "help"'),
+        "glob": (" char[8] s", 's ~ "h*"'),
+        "data_loc": (" __data_loc char[] s", 's != "help"'),
+        "rel_loc": (" __rel_loc char[] s", 's == "help"'),
+    },
+)
+def test_string_before_6_4(ue: UserEvents, field: str, text: str) -> None:
+    """Before 6.4 no field of a user event is known to be a string: EINVAL."""
+    ue.open_data().register(ue.name() + field)
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.set_filter(text).errno == "EINVAL"
+    assert directory.filter.endswith("\nparse_error: Expecting numeric field\n\n")

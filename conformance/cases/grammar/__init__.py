@@ -1,0 +1,1 @@
+"""Cases about the text of an event definition."""

@@ -1,0 +1,176 @@
+"""Deletion through dynamic_events: which fields are those of the event, and which are not.
+
+Kernels before 6.5 compare fields here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from conformance.cases.case import case
+from conformance.cases.support.field_pairs import CANONICAL, DIFFERENT, SAME, SELF_MISMATCHES
+from conformance.client.user_events import UserEvents
+
+DELETING = (
+    "Documentation/trace/user_events.rst@v6.12: Deleting: dynamic_events deletes one specific "
+    "format of an event"
+)
+MATCH = "trace_events_user.c:user_fields_match"
+
+
+def created(ue: UserEvents, stem: str, fields: str) -> str:
+    """The name of an event with these fields, made by a command."""
+    ue.tracefs.command(f"u:{ue.name(stem)}{fields}\n")
+    return ue.name(stem)
+
+
+@case(
+    "grammar.deleted_by_its_fields",
+    spec=MATCH,
+    doc=DELETING,
+    needs=("lasting_events",),
+    tier="full",
+    profiles="5.18..",
+)
+def test_deleted_by_its_fields(ue: UserEvents) -> None:
+    """An event is deleted by its fields, however spaced; structures once had no size there."""
+    for stem, (first, second) in SAME.items():
+        # Such a text is two lines here.
+        if "\n" in second:
+            continue
+        name = created(ue, stem, first)
+        sizeless = second.replace("  20", "").replace(" 20;", ";")
+        again = ue.dated("struct_size_matched", since=second, before=sizeless)
+        assert ue.tracefs.command(f"-:{name}{again}\n").errno == ""
+    assert ue.tracefs.dynamic_events() == ""
+
+
+@case(
+    "grammar.not_deleted_by_other_fields",
+    spec=MATCH,
+    doc=DELETING,
+    needs=("lasting_events",),
+    tier="full",
+    profiles="5.18..",
+)
+def test_not_deleted_by_other_fields(ue: UserEvents) -> None:
+    """By other fields an event is not found: ENOENT, and it stays."""
+    kept = []
+    errno = ue.dated("deletion_arguments_matched", since="ENOENT", before="")
+    for stem, (first, second) in DIFFERENT.items():
+        # No fields at all were those of any event.
+        if second == "" and not ue.profile.has("null_arguments_matched"):
+            continue
+        name = created(ue, stem, first)
+        kept.append(f"u:{ue.name(stem)}{first}")
+        assert ue.tracefs.command(f"-:{name}{second}\n").errno == errno
+    left = ue.dated("deletion_arguments_matched", since=kept, before=[])
+    assert ue.tracefs.dynamic_events().splitlines() == left
+
+
+@case(
+    "grammar.not_deleted_by_its_own_text",
+    spec=MATCH,
+    doc=DELETING,
+    needs=("lasting_events",),
+    tier="full",
+    profiles="5.18..",
+)
+def test_not_deleted_by_its_own_text(ue: UserEvents) -> None:
+    """Some definitions do not match their own text: their events are not found by it."""
+    found = ue.dated("deletion_arguments_matched", since="ENOENT", before="")
+    left = ue.dated("deletion_arguments_matched", since="", before="ENOENT")
+    for stem, fields in SELF_MISMATCHES.items():
+        name = created(ue, stem, fields)
+        assert ue.tracefs.command(f"-:{name}{fields}\n").errno == found
+        assert ue.open_data().delete(name).errno == left
+
+
+@case(
+    "grammar.deleted_by_its_canonical_form",
+    spec=MATCH,
+    doc=DELETING,
+    needs=("lasting_events",),
+    tier="full",
+    profiles="5.18..",
+)
+def test_deleted_by_its_canonical_form(ue: UserEvents) -> None:
+    """Such an event is deleted by the line that dynamic_events shows of it."""
+    for stem, (fields, shown) in CANONICAL.items():
+        created(ue, stem, fields)
+        assert ue.tracefs.dynamic_events() == f"u:{ue.name(stem)}{shown}\n"
+        sizeless = shown.replace("struct s a 20", "struct s a")
+        again = ue.dated("struct_size_matched", since=shown, before=sizeless)
+        assert ue.tracefs.command(f"-:{ue.name(stem)}{again}\n").errno == ""
+
+
+@case(
+    "grammar.struct_deleted_by_size",
+    spec="trace_events_user.c:user_field_set_string",
+    doc=DELETING,
+    needs=("lasting_events", "deletion_arguments_matched"),
+    profiles="5.18..",
+    tier="full",
+)
+def test_struct_deleted_by_size(ue: UserEvents) -> None:
+    """A structure is found by tag, name and size; before its size was compared, without one."""
+    name = created(ue, "e", " struct s a 20; u8 b")
+    for fields in ("struct s a 21; u8 b", "struct s a 020; u8 b", "struct s a +20; u8 b"):
+        assert ue.tracefs.command(f"-:{name} {fields}\n").errno == "ENOENT"
+    sized = ue.dated("struct_size_matched", since="", before="ENOENT")
+    sizeless = ue.dated("struct_size_matched", since="ENOENT", before="")
+    assert ue.tracefs.command(f"-:{name} struct s a; u8 b\n").errno == sizeless
+    ue.tracefs.command(f"u:{name} struct s a 20; u8 b\n")
+    assert ue.tracefs.command(f"-:{name} struct s a 20; u8 b\n").errno == sized
+
+
+@case(
+    "grammar.deleted_by_name_alone",
+    spec="trace_events_user.c:user_event_match",
+    doc=DELETING,
+    needs=("lasting_events",),
+    profiles="5.18..",
+    tier="full",
+)
+def test_deleted_by_name_alone(ue: UserEvents) -> None:
+    """A name alone deletes an event without fields; before 6.5 any event of that name."""
+    errno = ue.dated("null_arguments_matched", since="ENOENT", before="")
+    for stem, fields in (("a", " u32 x"), ("b", " struct s x 8; u8 y"), ("c", " char[4] x")):
+        assert ue.tracefs.command(f"-:{created(ue, stem, fields)}\n").errno == errno
+    assert ue.tracefs.command(f"-:{created(ue, 'd', '')}\n").errno == ""
+    left = "u:a u32 x\nu:b struct s x 8; u8 y\nu:c char[4] x\n"
+    shown = ue.tracefs.dynamic_events().replace(ue.prefix, "")
+    assert shown == ue.dated("null_arguments_matched", since=left, before="")
+
+
+@case(
+    "grammar.long_names_deleted",
+    spec="trace_events_user.c:user_event_match",
+    doc=DELETING,
+    needs=("lasting_events",),
+    profiles="5.18..",
+    tier="full",
+)
+def test_long_names_deleted(ue: UserEvents) -> None:
+    """Of names that differ in the last of 500 characters a command deletes the one it gives."""
+    stem = ue.name().ljust(499, "n")
+    ue.tracefs.command(f"u:{stem}a\nu:{stem}b\n")
+    assert ue.tracefs.command(f"-:{stem}c\n").errno == "ENOENT"
+    assert ue.tracefs.command(f"-:{stem}b\n").errno == ""
+    assert ue.tracefs.dynamic_events() == f"u:{stem}a\n"
+
+
+@case(
+    "grammar.same_bucket",
+    spec="trace_events_user.c:delete_user_event: strcmp behind the hash",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event is deleted by its name",
+    needs=("lasting_events",),
+    isolation="global",
+    profiles="5.18..",
+)
+def test_same_bucket(ue: UserEvents) -> None:
+    """Of names that share a bucket of the hash table each is found, and deleted, by itself."""
+    ue.tracefs.command("u:test\nu:testqw\n")
+    data = ue.open_data()
+    assert data.delete("testnl").errno == "ENOENT"
+    assert data.delete("test").value == 0
+    assert ue.tracefs.dynamic_events(whole=True) == "u:testqw\n"
+    assert data.delete("testqw").value == 0

@@ -1,0 +1,333 @@
+"""Registration strings: types, sizes and separators, through both doors.
+
+The corpus of fixtures/definitions.toml goes through DIAG_IOCSREG and through dynamic_events.
+"""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.definition_corpus import Group, load_definitions
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12"
+COMMAND = f"{DOC}: Command Format: name, optional flags, fields separated by semicolons"
+FIELD = f"{DOC}: Field Format: type, name, and a size for types that start with struct"
+DYNAMIC = f"{DOC}: Overview: dynamic_events takes the same format behind the prefix u:"
+PARSE_FIELD = "trace_events_user.c:user_event_parse_field"
+ACCEPTED = load_definitions("accepted")
+REFUSED = load_definitions("refused")
+
+
+# The corpus
+
+
+@case(
+    "grammar.ioctl_accepts",
+    spec=PARSE_FIELD,
+    doc=FIELD,
+    profiles="5.18..",
+)
+@variants("group", ACCEPTED)
+def test_ioctl_accepts(ue: UserEvents, group: Group) -> None:
+    """Definitions register through the ioctl and are listed in their canonical form."""
+    data, word = ue.open_data(), ue.process.word(8)
+    for bit, (stem, definition) in enumerate(group.items()):
+        assert data.register(definition.text(ue.name(stem)), word=word, bit=bit).errno == ""
+    listed = [definition.line(ue.name(stem)) for stem, definition in group.items()]
+    assert ue.tracefs.dynamic_events().splitlines(keepends=True) == listed
+
+
+@case(
+    "grammar.dynamic_events_accepts",
+    spec=PARSE_FIELD,
+    doc=DYNAMIC,
+    needs=("lasting_events",),
+    profiles="5.18..",
+)
+@variants("group", ACCEPTED)
+def test_dynamic_events_accepts(ue: UserEvents, group: Group) -> None:
+    """The same definitions are created through dynamic_events and listed the same way."""
+    # They are deleted by name, since not every definition matches its own text.
+    for stem, definition in group.items():
+        assert ue.tracefs.command(f"u:{definition.text(ue.name(stem))}\n").errno == ""
+    listed = [definition.line(ue.name(stem)) for stem, definition in group.items()]
+    assert ue.tracefs.dynamic_events().splitlines(keepends=True) == listed
+    data = ue.open_data()
+    for stem in group:
+        assert data.delete(ue.name(stem)).value == 0
+
+
+@case(
+    "grammar.ioctl_refuses",
+    spec=PARSE_FIELD,
+    doc=FIELD,
+    profiles="5.18..",
+)
+@variants("group", REFUSED)
+def test_ioctl_refuses(ue: UserEvents, group: Group) -> None:
+    """What is no definition is refused by the ioctl, and the write index left alone."""
+    data, word = ue.open_data(), ue.process.word()
+    for stem, definition in group.items():
+        event = data.register(definition.text(ue.name(stem)), word=word)
+        assert event.errno == definition.literal
+        assert event.index == 0xFFFFFFFF
+
+
+@case(
+    "grammar.dynamic_events_refuses",
+    spec=PARSE_FIELD,
+    doc=DYNAMIC,
+    needs=("lasting_events",),
+    profiles="5.18..",
+)
+@variants("group", REFUSED)
+def test_dynamic_events_refuses(ue: UserEvents, group: Group) -> None:
+    """What is no definition is refused by dynamic_events as well, and nothing is listed."""
+    for stem, definition in group.items():
+        created = ue.tracefs.command(f"u:{definition.text(ue.name(stem))}\n")
+        assert created.errno == definition.literal
+    assert ue.tracefs.dynamic_events() == ""
+
+
+# What only one of the doors can carry
+
+
+@case(
+    "grammar.ioctl_only",
+    spec=PARSE_FIELD,
+    doc=FIELD,
+    profiles="5.18..",
+)
+@variants(
+    "text, line",
+    {
+        "newline-between-fields": (" u32 a;\nu64 b", " u32 a; u64 b"),
+        "newline-behind-size": (" struct s a 20\n", " struct s a 20"),
+        "hash-in-field": (" u32 a#b", " u32 a#b"),
+        "hash-behind-space": (" u32 # a", None),
+        "hash-in-name": ("#b u32 a", "#b u32 a"),
+    },
+)
+def test_ioctl_only(ue: UserEvents, text: str, line: str | None) -> None:
+    """A newline is white space to the ioctl, and # begins no comment."""
+    event = ue.open_data().register(ue.name() + text)
+    if line is None:
+        assert event.errno == "EINVAL"
+        return
+    assert event.errno == ""
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()}{line}\n"
+
+
+@case(
+    "grammar.dynamic_events_only",
+    spec="trace.c:trace_parse_run_command",
+    doc=DYNAMIC,
+    needs=("lasting_events",),
+    profiles="5.18..",
+)
+@variants(
+    "before, after, line",
+    {
+        "space-behind-prefix": ("u: ", " u32 a", " u32 a"),
+        "tabs-behind-prefix": ("u:\t\t", " u32 a", " u32 a"),
+        "no-newline": ("u:", " u32 a", " u32 a"),
+        "comment-in-name": ("u:", "#b u32 a\n", ""),
+        "comment-behind-semicolon": ("u:", " u32 a;# u64 b\n", " u32 a"),
+        "comment-behind-name": ("u:", " u32 a#b\n", " u32 a"),
+    },
+)
+def test_dynamic_events_only(ue: UserEvents, before: str, after: str, line: str) -> None:
+    """dynamic_events skips white space behind the prefix and cuts a line at #."""
+    assert ue.tracefs.command(before + ue.name() + after).errno == ""
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()}{line}\n"
+
+
+@case(
+    "grammar.comment_leaves_a_space",
+    spec="trace.c:trace_parse_run_command",
+    doc=DYNAMIC,
+    needs=("lasting_events",),
+    profiles="5.18..",
+)
+def test_comment_leaves_a_space(ue: UserEvents) -> None:
+    """The space in front of a comment stays behind the field, which is thus refused."""
+    assert ue.tracefs.command(f"u:{ue.name()} u32 a # b\n").errno == "EINVAL"
+
+
+# Limits
+
+
+@case(
+    "grammar.ioctl_longest_text",
+    spec="mm/util.c:strndup_user",
+    doc=f"{DOC}: Registering: name_args points to the text; no limit is named",
+    profiles="5.18..",
+)
+@variants(
+    "length, errno",
+    {"511": (511, ""), "512": (512, "EINVAL"), "4000": (4000, "EINVAL")},
+)
+def test_ioctl_longest_text(ue: UserEvents, length: int, errno: str) -> None:
+    """The ioctl takes at most 511 bytes of text, the name included."""
+    text = f"{ue.name()} u32 a"
+    text += "a" * (length - len(text))
+    assert ue.open_data().register(text).errno == errno
+    assert len(ue.tracefs.dynamic_events()) == {"": 514, "EINVAL": 0}[errno]
+
+
+@case(
+    "grammar.ioctl_longest_name",
+    spec="mm/util.c:strndup_user",
+    doc=COMMAND,
+    profiles="5.18..",
+)
+@variants("length", {"255": 255, "256": 256, "511": 511})
+def test_ioctl_longest_name(ue: UserEvents, length: int) -> None:
+    """The whole text may be the name, longer than any name of a file."""
+    name = ue.name("n" * (length - len(ue.name(""))))
+    assert ue.open_data().register(name).errno == ""
+    assert ue.tracefs.dynamic_events() == f"u:{name}\n"
+
+
+@case(
+    "grammar.dynamic_events_longer_text",
+    spec="trace_events_user.c:user_event_create",
+    doc=DYNAMIC,
+    needs=("lasting_events",),
+    profiles="5.18..",
+)
+@variants("length", {"512": 512, "3000": 3000})
+def test_dynamic_events_longer_text(ue: UserEvents, length: int) -> None:
+    """dynamic_events takes definitions longer than those of the ioctl."""
+    text = f"{ue.name()} u32 a"
+    text += "a" * (length - len(text))
+    assert ue.tracefs.command(f"u:{text}\n").errno == ""
+    assert ue.tracefs.dynamic_events() == f"u:{text}\n"
+
+
+@case(
+    "grammar.longer_text_registers_again",
+    spec="mm/util.c:strndup_user",
+    doc=DYNAMIC,
+    needs=("lasting_events",),
+    profiles="5.18..",
+)
+def test_longer_text_registers_again(ue: UserEvents) -> None:
+    """An event too long for the ioctl is out of its reach: EINVAL for the same text."""
+    text = f"{ue.name()} u32 {'a' * 600}"
+    assert ue.tracefs.command(f"u:{text}\n").errno == ""
+    assert ue.open_data().register(text).errno == "EINVAL"
+
+
+@case(
+    "grammar.many_fields",
+    spec="trace_events_user.c:user_event_parse_fields",
+    doc=COMMAND,
+    profiles="5.18..",
+)
+def test_many_fields(ue: UserEvents) -> None:
+    """An event has as many fields as its text has room for, listed in their order."""
+    names = "abcdefghijklmnopqrstuvwxyz"
+    text = ue.name() + " " + ";".join(f"u8 {first}" for first in names * 3)
+    assert ue.open_data().register(text).errno == ""
+    line = ue.tracefs.dynamic_events()
+    assert line.count("; ") == 77
+    assert line.endswith("; u8 x; u8 y; u8 z\n")
+
+
+@case(
+    "grammar.dynamic_events_many_fields",
+    spec="trace_events_user.c:user_event_parse_fields, user_fields_match",
+    doc=DYNAMIC,
+    needs=("lasting_events", "unspaced_fields_match"),
+    tier="full",
+)
+def test_dynamic_events_many_fields(ue: UserEvents) -> None:
+    """dynamic_events takes 300 fields, lists them all, and finds the event by them."""
+    fields = "; ".join(f"u8 f{number}" for number in range(300))
+    assert ue.tracefs.command(f"u:{ue.name()} {fields}\n").errno == ""
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} {fields}\n"
+    assert ue.tracefs.command(f"-:{ue.name()} {fields.replace('f299', 'f300')}\n").errno == "ENOENT"
+    assert ue.tracefs.command(f"-:{ue.name()} {fields}\n").errno == ""
+
+
+# Sizes of structures beyond 2^31
+
+
+HUGE_SIZES = {
+    "4294967295": (-1, "EPERM"),
+    "4294967294": (-1, "ENOENT"),
+    "4294967284": (-1, "ENOMEM"),
+    "4294967274": (-1, "EINVAL"),
+    "4294967198": (-1, "EADDRINUSE"),
+    "4294963200": (-4096, ""),
+    "2147483648": (-2147483648, ""),
+}
+
+
+@case(
+    "grammar.ioctl_huge_struct",
+    spec=PARSE_FIELD,
+    doc=f"{FIELD}; no limit is named",
+    tier="full",
+    profiles="5.18..",
+)
+def test_ioctl_huge_struct(ue: UserEvents) -> None:
+    """A structure of 2^31 bytes and more is a negative size, returned in an error's place."""
+    data, word = ue.open_data(), ue.process.word()
+    for size, returned in HUGE_SIZES.items():
+        event = data.register(f"{ue.name()} struct s a {size}", word=word)
+        assert (event.value, event.errno) == returned
+        assert event.index == 0xFFFFFFFF
+
+
+@case(
+    "grammar.dynamic_events_huge_struct",
+    spec=PARSE_FIELD,
+    doc=f"{FIELD}; no limit is named",
+    needs=("lasting_events",),
+    tier="full",
+    profiles="5.18..",
+)
+def test_dynamic_events_huge_struct(ue: UserEvents) -> None:
+    """dynamic_events returns the negative size of a huge structure from write(2)."""
+    for size, returned in HUGE_SIZES.items():
+        created = ue.tracefs.command(f"u:{ue.name()} struct s a {size}\n")
+        assert (created.value, created.errno) == returned
+    assert ue.tracefs.dynamic_events() == ""
+
+
+@case(
+    "grammar.first_failure_counts",
+    spec="trace_events_user.c:user_event_parse_fields",
+    doc=COMMAND,
+    profiles="5.18..",
+)
+@variants(
+    "fields, errno",
+    {
+        "size-then-type": ("struct s a 4294967295;long b", "EPERM"),
+        "type-then-size": ("long b;struct s a 4294967295", "EINVAL"),
+        "good-then-size": ("u32 b;struct s a 4294967294", "ENOENT"),
+    },
+)
+def test_first_failure_counts(ue: UserEvents, fields: str, errno: str) -> None:
+    """Fields are parsed in order, and the first that fails says how."""
+    assert ue.open_data().register(f"{ue.name()} {fields}").errno == errno
+
+
+@case(
+    "grammar.refused_leaves_nothing",
+    spec="trace_events_user.c:user_event_parse",
+    doc=COMMAND,
+    tier="full",
+    profiles="5.18..",
+)
+def test_refused_leaves_nothing(ue: UserEvents) -> None:
+    """After a refusal name and write index are as free as before."""
+    data = ue.open_data()
+    word = ue.process.word()
+    assert data.register(f"{ue.name()} u32 a;long b", word=word).errno == "EINVAL"
+    assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
+    assert data.register(f"{ue.name()} u64 c", word=word).index == 0
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u64 c\n"

@@ -1,0 +1,129 @@
+"""Names of events as entries of a directory: what listing events/user_events shows."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.client.credentials import Directory
+from conformance.client.tracefs import EVENTS
+from conformance.client.user_events import UserEvents
+
+DOC = (
+    "Documentation/trace/user_events.rst@v6.12: Registering: events appear below events/ in "
+    "tracefs; nothing is said of names that cannot"
+)
+ITERATE = "fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:verify_dirent_name"
+CREATE = "trace_events.c:event_create_dir"
+
+
+@case("grammar.listing", spec=CREATE, doc=DOC, profiles="5.18..", isolation="global")
+def test_listing(ue: UserEvents) -> None:
+    """The directory of the system lists every event beside the files of its own, once."""
+    data, word = ue.open_data(), ue.process.word()
+    for bit, name in enumerate(("b", "a", "größe", "%s;[1]", "c.d")):
+        data.register(f"{name} u32 a", word=word, bit=bit)
+    directory = Directory(ue.process, EVENTS)
+    names = ["%s;[1]", ".", "..", "a", "b", "c.d", "enable", "filter", "größe"]
+    assert directory.names() == names
+    assert directory.names() == []
+
+
+@case(
+    "grammar.listing_cut_off",
+    spec=ITERATE,
+    doc=DOC,
+    profiles="6.8..",
+    needs=("directories_of_any_name", "auto_delete"),
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "name",
+    {
+        "slash-within": "x/y",
+        "empty": "",
+        "slash": "/",
+        "slash-first": "/x",
+        "slash-last": "x/",
+        "two-slashes": "x//y",
+        "way-up": "../x",
+    },
+)
+def test_listing_cut_off(ue: UserEvents, name: str) -> None:
+    """A name that cannot be listed hides all events registered after it, until it is gone."""
+    first, other = ue.open_data(), ue.new_process()
+    first.register("before")
+    other.open_data().register(f"{name} u8 a")
+    second = ue.new_process().open_data()
+    second.register("behind")
+    cut = Directory(ue.process, EVENTS)
+    assert cut.names() == [".", "..", "before", "enable", "filter"]
+    errno = ue.dated("listing_ends_with_einval", since="EINVAL", before="EIO")
+    assert cut.next().errno == errno
+    assert ue.tracefs.enabled("behind").text == "0\n"
+    other.exit()
+    assert "\nActive: 2\n" in ue.tracefs.status(whole=True, eventually=True)
+    whole = Directory(ue.process, EVENTS)
+    assert whole.names() == [".", "..", "before", "behind", "enable", "filter"]
+    assert whole.next().errno == ""
+
+
+@case(
+    "grammar.listing_left_out",
+    spec="trace_events.c:event_create_dir; fs/tracefs/inode.c:start_creating",
+    doc=DOC,
+    profiles="5.18..6.7",
+    without=("directories_of_any_name",),
+    isolation="global",
+)
+@variants("name", {"slash-within": "x/y", "empty": "", "way-up": "../x", "too-long": "y" * 256})
+def test_listing_left_out(ue: UserEvents, name: str) -> None:
+    """An event whose name cannot be listed has no directory, and the others are all there."""
+    data, word = ue.open_data(), ue.process.word()
+    for bit, each in enumerate(("before", name, "behind")):
+        assert data.register(f"{each} u8 a", word=word, bit=bit).errno == ""
+    directory = Directory(ue.process, EVENTS)
+    assert directory.names() == [".", "..", "before", "behind", "enable", "filter"]
+    assert directory.next().errno == ""
+
+
+@case(
+    "grammar.listing_twice",
+    spec=ITERATE,
+    doc=DOC,
+    profiles="6.8..",
+    needs=("directories_of_any_name",),
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "name, names",
+    {
+        "enable": ("enable", [".", "..", "enable", "enable", "filter"]),
+        "filter": ("filter", [".", "..", "enable", "filter", "filter"]),
+        "dot": (".", [".", ".", "..", "enable", "filter"]),
+        "dots": ("..", [".", "..", "..", "enable", "filter"]),
+    },
+)
+def test_listing_twice(ue: UserEvents, name: str, names: list[str]) -> None:
+    """An event may have the name of an entry there is: it is listed twice, without an error."""
+    ue.open_data().register(name)
+    directory = Directory(ue.process, EVENTS)
+    assert directory.names() == names
+    assert directory.next().errno == ""
+
+
+@case(
+    "grammar.listing_long_names",
+    spec="fs/tracefs/event_inode.c:eventfs_root_lookup; fs/readdir.c:verify_dirent_name",
+    doc=DOC,
+    profiles="6.8..",
+    needs=("directories_of_any_name",),
+    isolation="global",
+    tier="full",
+)
+@variants("length", {"256": 256, "255": 255, "511": 511})
+def test_listing_long_names(ue: UserEvents, length: int) -> None:
+    """A directory may have a longer name than any other file: 511 bytes, listed and opened."""
+    ue.open_data().register("x" * length)
+    assert Directory(ue.process, EVENTS).names()[-1] == "x" * length
+    assert ue.tracefs.enabled("x" * length).text == "0\n"

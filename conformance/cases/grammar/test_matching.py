@@ -1,0 +1,234 @@
+"""Registration strings of existing events: which fields are the same, and which are not."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case
+from conformance.cases.support.field_pairs import CANONICAL, DIFFERENT, SAME, SELF_MISMATCHES, Pairs
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12"
+COMMAND = f"{DOC}: Command Format: name, optional flags, fields separated by semicolons"
+FIELD = f"{DOC}: Field Format: type, name, and a size for types that start with struct"
+DYNAMIC = f"{DOC}: Overview: dynamic_events takes the same format behind the prefix u:"
+BLOCKED = (
+    f"{DOC}: Registering: processes are blocked when the format of their event changes, "
+    "unless it is multi-format"
+)
+MATCH = "trace_events_user.c:user_fields_match"
+
+
+@case(
+    "grammar.registers_again",
+    spec=MATCH,
+    doc=COMMAND,
+    profiles="5.18..",
+)
+def test_registers_again(ue: UserEvents) -> None:
+    """The same fields, however spaced, find the existing event and its write index."""
+    data, word, other = ue.open_data(), ue.process.word(), ue.process.word()
+    # While sizes were left out of it no struct was like itself.
+    unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
+    struct = ue.dated("struct_size_matched", since="", before=unlike)
+    for number, (stem, (first, second)) in enumerate(SAME.items()):
+        assert data.register(ue.name(stem) + first, word=word, bit=number).index == number
+        again = data.register(ue.name(stem) + second, word=other, bit=number)
+        errno = struct if "struct" in first else ""
+        assert (again.errno, again.index) == (errno, 0xFFFFFFFF if errno else number)
+
+
+CREATED_AGAIN: Pairs = {
+    "no-fields": ("", " "),
+    "identical": (" u32 a; char[20] b", " u32 a; char[20] b"),
+    "last-semicolon": (" u32 a", " u32 a;"),
+    "double-space": (" u32 a", " u32  a"),
+    "struct": (" struct s a 20", " struct s\ta 20 "),
+}
+
+
+@case(
+    "grammar.creates_again",
+    spec=MATCH,
+    doc=DYNAMIC,
+    needs=("lasting_events",),
+    tier="full",
+    profiles="5.18..",
+)
+def test_creates_again(ue: UserEvents) -> None:
+    """dynamic_events takes the same fields again, and keeps the events it has."""
+    for stem, (first, _) in CREATED_AGAIN.items():
+        assert ue.tracefs.command(f"u:{ue.name(stem)}{first}").errno == ""
+    listed = ue.tracefs.dynamic_events()
+    unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
+    struct = ue.dated("struct_size_matched", since="", before=unlike)
+    for stem, (_, second) in CREATED_AGAIN.items():
+        errno = struct if stem == "struct" else ""
+        assert ue.tracefs.command(f"u:{ue.name(stem)}{second}").errno == errno
+    assert ue.tracefs.dynamic_events() == listed
+
+
+UNSPACED: Pairs = {
+    "again": (" u32 a;u32 b", " u32 a;u32 b"),
+    "second": (" u32 a; u32 b", " u32 a;u32 b"),
+    "last-semicolon": (" u32 a; u32 b", " u32 a;u32 b;"),
+    "struct": (" struct s a 20; u32 b", " struct s a 20;u32 b"),
+    "eighty": (" u8 a" + ";u8 a" * 79, " u8 a" + "; u8 a" * 40 + ";u8 a" * 39),
+}
+
+
+@case(
+    "grammar.unspaced_registers_again",
+    spec="trace_events_user.c:insert_space_after_semis",
+    doc=COMMAND,
+    tier="full",
+    profiles="5.18..",
+)
+def test_unspaced_registers_again(ue: UserEvents) -> None:
+    """No space is needed behind a semicolon to find the event again."""
+    data, word, other = ue.open_data(), ue.process.word(), ue.process.word()
+    unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
+    errno = ue.dated("unspaced_fields_match", since="", before=unlike)
+    struct = ue.dated("struct_size_matched", since=errno, before=unlike)
+    for bit, (stem, (first, second)) in enumerate(UNSPACED.items()):
+        assert data.register(ue.name(stem) + first, word=word, bit=bit).errno == ""
+        again = data.register(ue.name(stem) + second, word=other, bit=bit)
+        assert again.errno == (struct if stem == "struct" else errno)
+
+
+@case(
+    "grammar.differs",
+    spec=MATCH,
+    doc=BLOCKED,
+    tier="full",
+    profiles="5.18..",
+)
+def test_differs(ue: UserEvents) -> None:
+    """Other fields for an existing name are EADDRINUSE, before 6.5 ignored: it keeps its own."""
+    data, word, other = ue.open_data(), ue.process.word(), ue.process.word()
+    for bit, (stem, (first, second)) in enumerate(DIFFERENT.items()):
+        assert data.register(ue.name(stem) + first, word=word, bit=bit).errno == ""
+        again = data.register(ue.name(stem) + second, word=other, bit=bit)
+        assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
+    kept = [f"u:{ue.name(stem)}{first}" for stem, (first, _) in DIFFERENT.items()]
+    assert ue.tracefs.dynamic_events().splitlines() == kept
+
+
+@case(
+    "grammar.differs_in_dynamic_events",
+    spec=MATCH,
+    doc=DYNAMIC,
+    needs=("lasting_events",),
+    tier="full",
+    profiles="5.18..",
+)
+def test_differs_in_dynamic_events(ue: UserEvents) -> None:
+    """dynamic_events refuses other fields for an existing name as well, or ignores them."""
+    for stem in ("type", "more", "none-for-some", "some-for-none", "struct-tag"):
+        first, second = DIFFERENT[stem]
+        assert ue.tracefs.command(f"u:{ue.name(stem)}{first}").errno == ""
+        again = ue.tracefs.command(f"u:{ue.name(stem)}{second}")
+        assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
+        assert ue.tracefs.dynamic_events().endswith(f"u:{ue.name(stem)}{first}\n")
+
+
+@case(
+    "grammar.not_parsed_for_an_existing_event",
+    spec="trace_events_user.c:find_user_event",
+    doc=FIELD,
+    tier="full",
+    profiles="5.18..",
+)
+def test_not_parsed_for_an_existing_event(ue: UserEvents) -> None:
+    """For an existing name fields are compared, or ignored, but never parsed: no EINVAL."""
+    data = ue.open_data()
+    assert data.register(f"{ue.name()} u32 a").errno == ""
+    for fields in ("long a", "u32", "char[0] a", "struct s a 4294967295"):
+        again = data.register(f"{ue.name()} {fields}")
+        assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
+
+
+@case(
+    "grammar.struct_size_differs",
+    spec="trace_events_user.c:user_field_set_string",
+    doc=FIELD,
+    needs=("arguments_matched", "struct_size_matched"),
+    tier="full",
+)
+def test_struct_size_differs(ue: UserEvents) -> None:
+    """The size of a structure is part of what is compared."""
+    data = ue.open_data()
+    assert data.register(f"{ue.name()} struct s a 20").errno == ""
+    for again in ("struct s a 21", "struct s a 2", "struct s a"):
+        assert data.register(f"{ue.name()} {again}").errno == "EADDRINUSE"
+    # 20, with one more bit each above the lower 16 and 24.
+    large = f"{ue.name('large')} struct s a 16842772"
+    assert data.register(large).index == 1
+    assert data.register(f"{ue.name('large')} struct s a 20").errno == "EADDRINUSE"
+    assert data.register(large).index == 1
+
+
+@case(
+    "grammar.differs_from_itself",
+    spec=MATCH,
+    doc=f"{DOC}: Command Format: nothing is said about equal texts",
+    needs=("arguments_matched",),
+    tier="full",
+)
+def test_differs_from_itself(ue: UserEvents) -> None:
+    """Some definitions are accepted once and then do not match their own text."""
+    data, word, other = ue.open_data(), ue.process.word(), ue.process.word()
+    for bit, (stem, fields) in enumerate(SELF_MISMATCHES.items()):
+        assert data.register(ue.name(stem) + fields, word=word, bit=bit).errno == ""
+        assert data.register(ue.name(stem) + fields, word=other).errno == "EADDRINUSE"
+
+
+@case(
+    "grammar.canonical_form_registers_again",
+    spec=MATCH,
+    doc=COMMAND,
+    tier="full",
+    profiles="5.18..",
+)
+def test_canonical_form_registers_again(ue: UserEvents) -> None:
+    """What dynamic_events shows of such a definition does match it."""
+    data = ue.open_data()
+    for stem, (fields, _) in CANONICAL.items():
+        assert data.register(ue.name(stem) + fields).errno == ""
+    listed = ue.tracefs.dynamic_events().splitlines()
+    assert listed == [f"u:{ue.name(stem)}{shown}" for stem, (_, shown) in CANONICAL.items()]
+    unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
+    struct = ue.dated("struct_size_matched", since="", before=unlike)
+    for line in listed:
+        again = data.register(line.removeprefix("u:"))
+        assert again.errno == (struct if "struct" in line else "")
+
+
+@case(
+    "grammar.refused_spacing_matches",
+    spec=MATCH,
+    doc=COMMAND,
+    profiles="5.18..",
+)
+def test_refused_spacing_matches(ue: UserEvents) -> None:
+    """A spacing that cannot create an event finds the one that exists."""
+    data = ue.open_data()
+    assert data.register(f"{ue.name()} u32  a").errno == "EINVAL"
+    assert data.register(f"{ue.name()} u32 a").index == 0
+    assert data.register(f"{ue.name()} u32  a").index == 0
+
+
+@case(
+    "grammar.other_process_differs",
+    spec="trace_events_user.c:find_user_event",
+    doc=f"{DOC}: Registering: processes are blocked when the format of their event changes, "
+    "unless it is multi-format",
+    tier="full",
+    profiles="5.18..",
+)
+def test_other_process_differs(ue: UserEvents) -> None:
+    """Names are one space for all processes: the second gets no other fields than the first."""
+    ue.open_data().register(f"{ue.name()} u32 a")
+    other = ue.new_process().open_data()
+    errno = ue.dated("arguments_matched", since="EADDRINUSE", before="")
+    assert other.register(f"{ue.name()} u64 a").errno == errno
+    assert other.register(f"{ue.name()} u32 a").index == 0
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a\n"

@@ -1,0 +1,1 @@
+"""Cases about the uapi header: numbers, sizes and layouts."""

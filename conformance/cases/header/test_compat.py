@@ -1,0 +1,281 @@
+"""32-bit tasks of a 64-bit kernel: they may write and map, and no ioctl reaches user_events."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.status_page import PROT_READ, StatusPage, length_of
+from conformance.cases.support.status_text import without_room
+from conformance.client.tasks import LOW, Task, first_task
+from conformance.client.tracefs import DATA, STATUS
+from conformance.client.user_events import UserEvents
+
+IOCTL = "fs/ioctl.c:compat_sys_ioctl, user_data_fops has no compat_ioctl"
+WRITE = "trace_events_user.c:user_events_write_core"
+IOVEC = "lib/iov_iter.c:copy_compat_iovec_from_user"
+DOC = "Documentation/trace/user_events.rst@v6.12: Registering: speaks of programs of any size"
+WRITING = "Documentation/trace/user_events.rst@v6.12: Writing Data: write_index, then the payload"
+STATUS_DOC = "Documentation/trace/user_events.rst@v6.1: Status: the page is mapped"
+
+# Pointers of 64 bits, and of 32 bits, in the size that the number of a request carries.
+REQUESTS = {
+    "register": 0xC0082A00,
+    "register_32": 0xC0042A00,
+    "delete": 0x40082A01,
+    "delete_32": 0x40042A01,
+    "unregister": 0x40082A02,
+    "unregister_32": 0x40042A02,
+    "rfc_register": 0x40082A00,
+    "rfc_offset": 0x2A02,
+    "unknown": 0x2A03,
+}
+MAP_SHARED = 1
+
+
+def prepared(ue: UserEvents) -> tuple[Task, int]:
+    """A task with low memory that holds a valid registration, and its data file."""
+    task = first_task(ue)
+    low = task.map_low()
+    definition = low + 0x800
+    task.store(definition, ue.name().encode() + b" u32 a\0")
+    # struct user_reg: size 28, bit 0 of a word of 4 bytes, no flags.
+    reg = bytes([28, 0, 0, 0, 0, 4, 0, 0])
+    reg += (low + 0x400).to_bytes(8, "little") + definition.to_bytes(8, "little") + b"\xff" * 4
+    task.store(low, reg)
+    return task, task.open_data().slot
+
+
+@case("compat.ioctl", spec=IOCTL, doc=DOC, profiles="5.18..")
+@variants("number", REQUESTS)
+def test_ioctl(ue: UserEvents, number: int) -> None:
+    """No request of a 32-bit task reaches the data file, whatever its number and argument."""
+    task, file = prepared(ue)
+    assert task.ioctl32(file, number, LOW).errno == "ENOTTY"
+    assert task.ioctl32(file, number, 0).errno == "ENOTTY"
+    assert task.ioctl32(file, number, 0xFFFFF000).errno == "ENOTTY"
+    assert task.load(LOW + 24, 4).data == b"\xff\xff\xff\xff"
+    assert ue.tracefs.definitions() == ""
+
+
+@case("compat.status_ioctl", spec=IOCTL, doc=DOC, profiles="5.18..", tier="full")
+@variants("number", REQUESTS)
+def test_status_ioctl(ue: UserEvents, number: int) -> None:
+    """The status file has no requests for 32-bit tasks either."""
+    task, _ = prepared(ue)
+    _, status = task.open(STATUS, 0)
+    assert task.ioctl32(status, number, LOW).errno == "ENOTTY"
+    assert task.ioctl32(status, number, 0).errno == "ENOTTY"
+
+
+@case("compat.ioctl_closed", spec=IOCTL, doc=DOC, profiles="5.18..", tier="full")
+def test_ioctl_closed(ue: UserEvents) -> None:
+    """A 32-bit task's request on a closed descriptor is EBADF: that is looked at first."""
+    task, file = prepared(ue)
+    data = task.open_data()
+    data.close()
+    assert task.ioctl32(data.slot, 0xC0082A00, LOW).errno == "EBADF"
+    assert task.ioctl32(file, 0xC0082A00, LOW).errno == "ENOTTY"
+
+
+@case("compat.register_with_64_bits", spec=IOCTL, doc=DOC, profiles="5.18..", tier="full")
+def test_register_with_64_bits(ue: UserEvents) -> None:
+    """The task that was refused as a 32-bit one registers as a 64-bit one, and gets index 0."""
+    task, file = prepared(ue)
+    assert task.ioctl32(file, 0xC0082A00, LOW).errno == "ENOTTY"
+    event = task.open_data().register(ue.name() + " u32 a")
+    assert (event.errno, event.index) == ("", 0)
+
+
+@case("compat.delete_refused", spec=IOCTL, doc=DOC, profiles="5.18..6.3", tier="full")
+def test_delete_refused(ue: UserEvents) -> None:
+    """A 32-bit task cannot delete an event that anybody else could."""
+    task, file = prepared(ue)
+    ue.tracefs.command("u:" + ue.name())
+    task.store(LOW + 0x800, ue.name().encode() + b"\0")
+    assert task.ioctl32(file, 0x40042A01, LOW + 0x800).errno == "ENOTTY"
+    assert ue.tracefs.definitions() == "u:" + ue.name() + "\n"
+    assert ue.open_data().delete(ue.name()).value == 0
+
+
+@case("compat.unregister_refused", spec=IOCTL, doc=DOC, tier="full")
+def test_unregister_refused(ue: UserEvents) -> None:
+    """A 32-bit task cannot unregister what it has registered as a 64-bit one."""
+    task, _ = prepared(ue)
+    data = task.open_data()
+    word = data.register(ue.name(), word=task.word_at(LOW + 0x400), bit=1).word
+    # struct user_unreg: size 16, bit 1, nothing reserved.
+    unreg = bytes([16, 0, 0, 0, 1, 0, 0, 0]) + word.address.to_bytes(8, "little")
+    task.store(LOW, unreg)
+    assert task.ioctl32(data.slot, 0x40042A02, LOW).errno == "ENOTTY"
+    assert task.ioctl32(data.slot, 0x40082A02, LOW).errno == "ENOTTY"
+    ue.tracefs.enable(ue.name())
+    assert word.value == 2
+
+
+# Writing
+
+
+@case("compat.write", spec=WRITE, doc=WRITING, profiles="5.18..", tier="full")
+def test_write(ue: UserEvents) -> None:
+    """A 32-bit task writes index and payload as any other, and is told all bytes."""
+    task, _ = prepared(ue)
+    data = task.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    assert task.write32(data.slot, b"\0\0\0\0\x09\0\0\0").value == 8
+    assert ue.tracefs.records() == [ue.line("a=0x9 (9)", dump="09 00 00 00")]
+
+
+@case(
+    "compat.write_refused",
+    spec=WRITE,
+    doc=WRITING,
+    profiles="5.18..",
+    needs=("payload_size_checked",),
+    tier="full",
+)
+@variants(
+    "written, error",
+    {
+        "index_missing": (b"\0\0\0", "EFAULT"),
+        "index_unknown": (b"\x01\0\0\0\0\0\0\0", "ENOENT"),
+        "payload_short": (b"\0\0\0\0\0\0\0", "EINVAL"),
+    },
+)
+def test_write_refused(ue: UserEvents, written: bytes, error: str) -> None:
+    """What a 32-bit task writes is refused for the same reasons."""
+    task, _ = prepared(ue)
+    data = task.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    assert task.write32(data.slot, written).errno == error
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "compat.write_nobody_listens",
+    spec=WRITE,
+    doc=WRITING,
+    needs=("ebadf_when_disabled",),
+    tier="full",
+)
+def test_write_nobody_listens(ue: UserEvents) -> None:
+    """A 32-bit task is told that nobody listens, by writing and by parts."""
+    task, _ = prepared(ue)
+    data = task.open_data()
+    data.register(ue.name() + " u32 a")
+    assert task.write32(data.slot, b"\0\0\0\0\x09\0\0\0").errno == "EBADF"
+    assert task.writev32(data.slot, [b"\0\0\0\0", b"\x09\0\0\0"]).errno == "EBADF"
+
+
+@case("compat.writev", spec=IOVEC, doc=WRITING, profiles="5.18..", tier="full")
+@variants(
+    "parts",
+    {
+        "two": [b"\0\0\0\0", b"\x09\0\0\0"],
+        "one": [b"\0\0\0\0\x09\0\0\0"],
+        "index_split": [b"\0", b"\0\0", b"\0\x09", b"\0\0\0"],
+        "empty_parts": [b"", b"\0\0\0\0", b"", b"\x09\0\0\0", b""],
+    },
+)
+def test_writev(ue: UserEvents, parts: list[bytes]) -> None:
+    """writev of a 32-bit task takes iovecs of eight bytes, however index and payload are cut."""
+    task, _ = prepared(ue)
+    data = task.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    assert task.writev32(data.slot, parts).value == 8
+    assert ue.tracefs.records() == [ue.line("a=0x9 (9)", dump="09 00 00 00")]
+
+
+@case("compat.writev_refused", spec=IOVEC, doc=WRITING, profiles="5.18..", tier="full")
+@variants(
+    "vector, count, error",
+    {
+        "length_negative": (bytes([0, 0x10, 0, 0x10, 0, 0, 0, 0x80]), 1, "EINVAL"),
+        "count_too_large": (b"", 1025, "EINVAL"),
+        "unreadable": (bytes([0, 0, 0, 0x40, 8, 0, 0, 0]), 1, "EFAULT"),
+        "index_missing": (bytes([0, 0x10, 0, 0x10, 3, 0, 0, 0]), 1, "EFAULT"),
+        "index_unknown": (bytes([0, 0x1F, 0, 0x10, 8, 0, 0, 0]), 1, "ENOENT"),
+    },
+)
+def test_writev_refused(ue: UserEvents, vector: bytes, count: int, error: str) -> None:
+    """writev of a 32-bit task is refused for its iovecs first, then for what they hold."""
+    task, _ = prepared(ue)
+    data = task.open_data()
+    task.store(LOW + 0x1F00, b"\x05\0\0\0\0\0\0\0")
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    assert task.writev32_at(data.slot, vector, count).errno == error
+
+
+@case("compat.writev_of_nothing", spec=IOVEC, doc=WRITING, profiles="5.18..", tier="full")
+@variants("parts", {"none": [], "empty": [b""], "empty_twice": [b"", b""]})
+def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
+    """writev of a 32-bit task without a byte never gets as far as an index: 0."""
+    task, file = prepared(ue)
+    assert task.writev32(file, parts).value == 0
+
+
+@case("compat.writev_vector_unreadable", spec=IOVEC, doc=WRITING, profiles="5.18..", tier="full")
+def test_writev_vector_unreadable(ue: UserEvents) -> None:
+    """An array of iovecs that a 32-bit task has not mapped is EFAULT."""
+    task, file = prepared(ue)
+    task.unmap(LOW, 2)
+    assert task.writev32_at(file, b"", 1).errno == "EFAULT"
+
+
+# Status
+
+
+@case(
+    "compat.status_text",
+    spec="trace_events_user.c:user_seq_show",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: the text file lists the events",
+    isolation="global",
+    profiles="5.18..",
+    tier="full",
+)
+def test_status_text(ue: UserEvents) -> None:
+    """A 32-bit task reads the same status text."""
+    task, _ = prepared(ue)
+    task.open_data().register(ue.name())
+    ue.tracefs.enable(ue.name())
+    _, status = task.open(STATUS, 0)
+    line = ue.status_line(1, ue.name(), "ftrace")
+    seen = without_room(ue, task.read32(status, 4096).text)
+    assert seen == f"{line}\nActive: 1\nBusy: 1\n"
+    ue.tracefs.disable(ue.name())
+
+
+@case(
+    "compat.status_page",
+    spec="trace_events_user.c:user_status_mmap",
+    doc=STATUS_DOC,
+    profiles="5.18..6.3",
+)
+def test_status_page(ue: UserEvents) -> None:
+    """A 32-bit task maps the status page and sees its event's place change."""
+    task, _ = prepared(ue)
+    _, status = task.open(STATUS, 2)
+    event = task.open_data().register(ue.name())
+    where = LOW + 0x4000
+    page = StatusPage(task, where, status)
+    seen = task.mmap32(where, length_of(task), PROT_READ, MAP_SHARED, status)
+    assert seen.value == 0x10004000
+    assert page.shows(event.place) == 0
+    ue.tracefs.enable(ue.name())
+    assert page.shows(event.place) == 1
+
+
+@case(
+    "compat.mmap_refused",
+    spec="trace_events_user.c:user_status_fops has no mmap",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: there is no page to map",
+    tier="full",
+)
+@variants("path", {"status": STATUS, "data": DATA})
+def test_mmap_refused(ue: UserEvents, path: str) -> None:
+    """A 32-bit task cannot map what nobody can."""
+    task, _ = prepared(ue)
+    _, file = task.open(path, 0)
+    assert task.mmap32(LOW + 0x4000, 4096, PROT_READ, MAP_SHARED, file).errno == "ENODEV"

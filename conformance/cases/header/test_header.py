@@ -1,0 +1,385 @@
+"""The uapi header: where the kernel reads and writes, and the ioctl numbers it knows.
+
+Structures are laid out here by hand: the literal is the byte offset.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Mapping
+
+from conformance.cases.case import case, variants
+from conformance.client.data_file import DataFile, Word
+from conformance.client.tracefs import STATUS
+from conformance.client.user_events import UserEvents
+
+HEADER = "include/uapi/linux/user_events.h@v6.12"
+REG = f"{HEADER}: struct user_reg is packed, without holes between its members"
+UNREG = f"{HEADER}: struct user_unreg is packed, without holes between its members"
+NUMBERS = f"{HEADER}: three ioctls of type '*', numbered 0 to 2, each taking a pointer"
+
+IOCSREG = 0xC0082A00
+IOCSDEL = 0x40082A01
+IOCSUNREG = 0x40082A02
+
+
+def laid_out(size: int, members: Mapping[int, bytes]) -> bytes:
+    """A structure from byte offset → bytes found there; zero elsewhere."""
+    raw = bytearray(size)
+    for offset, content in members.items():
+        raw[offset : offset + len(content)] = content
+    return bytes(raw)
+
+
+def u64(number: int) -> bytes:
+    """A 64-bit number as it lies in memory."""
+    return struct.pack("<Q", number)
+
+
+def reg_of(ue: UserEvents, word: Word, over: Mapping[int, bytes] | None = None) -> bytes:
+    """A user_reg of 28 bytes that registers bit 0 of a word, with bytes put over it."""
+    text = ue.process.place(ue.name().encode() + b"\0")
+    right = {0: b"\x1c", 5: b"\x04", 8: u64(word.address), 16: u64(text)}
+    return laid_out(28, {**right, **(over or {})})
+
+
+def unreg_of(word: Word, over: Mapping[int, bytes] | None = None) -> bytes:
+    """A user_unreg of 16 bytes for bit 0 of a word, with bytes put over it."""
+    return laid_out(16, {0: b"\x10", 8: u64(word.address), **(over or {})})
+
+
+def ioctl_errno(data: DataFile, request: int, raw: bytes) -> str:
+    """The error of an ioctl whose structure lies right before unmapped memory."""
+    return data.ioctl(request, data.process.place(raw)).errno
+
+
+@case("header.reg_reads_at", spec="trace_events_user.c:user_reg_get", doc=REG)
+@variants(
+    "offset, content, errno",
+    {
+        "size-0": (0, b"\x1b", "EINVAL"),
+        "size-1": (1, b"\x10", "E2BIG"),
+        "size-2": (2, b"\x01", "E2BIG"),
+        "size-3": (3, b"\x01", "E2BIG"),
+        "enable_bit-4": (4, b"\x20", "EINVAL"),
+        "enable_size-5": (5, b"\x03", "EINVAL"),
+        "flags-6": (6, b"\x04", "EINVAL"),
+        "flags-7": (7, b"\x80", "EINVAL"),
+        "enable_addr-8": (8, b"\x01", "EINVAL"),
+        "enable_addr-15": (15, b"\xff", "EFAULT"),
+        "name_args-16": (16, bytes(8), "EFAULT"),
+        "name_args-23": (23, b"\xff", "EFAULT"),
+    },
+)
+def test_reg_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -> None:
+    """A wrong byte at its offset in user_reg is what the kernel stumbles over."""
+    data = ue.open_data()
+    raw = reg_of(ue, ue.process.word(), {offset: content})
+    assert ioctl_errno(data, IOCSREG, raw) == errno
+
+
+@case("header.reg_minimum", spec="trace_events_user.c:user_reg_get", doc=REG)
+@variants(
+    "present, errno",
+    {
+        "28": (28, ""),
+        "27": (27, "EFAULT"),
+        "24": (24, "EFAULT"),
+        "4": (4, "EFAULT"),
+        "3": (3, "EFAULT"),
+    },
+)
+def test_reg_minimum(ue: UserEvents, present: int, errno: str) -> None:
+    """The kernel reads 28 bytes of user_reg, write_index included, and not one more."""
+    data = ue.open_data()
+    raw = reg_of(ue, ue.process.word())
+    assert ioctl_errno(data, IOCSREG, raw[:present]) == errno
+
+
+@case("header.write_index_at_24", spec="trace_events_user.c:user_events_ioctl_reg", doc=REG)
+def test_write_index_at_24(ue: UserEvents) -> None:
+    """The write index is stored in the 4 bytes from offset 24 on, and nowhere else."""
+    data = ue.open_data()
+    data.register(ue.name("first"))
+    raw = reg_of(ue, ue.process.word(), {24: b"\xee\xee\xee\xee"})
+    at = ue.process.map()
+    ue.process.store(at, b"\xdd" * 8 + raw + b"\xdd" * 8)
+    assert data.ioctl(IOCSREG, at + 8).value == 0
+    after = ue.process.load(at, 44).data
+    assert after == b"\xdd" * 8 + raw[:24] + b"\x01\x00\x00\x00" + b"\xdd" * 8
+
+
+@case("header.word_members", spec="trace_events_user.c:user_event_enabler_create", doc=REG)
+@variants(
+    "bit, size, value",
+    {
+        "u32-bit0": (b"\x00", b"\x04", 0x1),
+        "u32-bit31": (b"\x1f", b"\x04", 0x8000_0000),
+        "u64-bit0": (b"\x00", b"\x08", 0x1),
+        "u64-bit63": (b"\x3f", b"\x08", 0x8000_0000_0000_0000),
+    },
+)
+def test_word_members(ue: UserEvents, bit: bytes, size: bytes, value: int) -> None:
+    """Byte 4 names the bit, byte 5 the size and bytes 8 to 15 the address of the word."""
+    data = ue.open_data()
+    word = ue.process.word(8)
+    assert ioctl_errno(data, IOCSREG, reg_of(ue, word, {4: bit, 5: size})) == ""
+    ue.tracefs.enable(ue.name())
+    assert word.value == value
+
+
+@case("header.name_args_at_16", spec="trace_events_user.c:user_events_ioctl_reg", doc=REG)
+def test_name_args_at_16(ue: UserEvents) -> None:
+    """Bytes 16 to 23 point to the name and arguments."""
+    data = ue.open_data()
+    text = ue.process.place(ue.name("abc").encode() + b" u16 x\0")
+    raw = reg_of(ue, ue.process.word(), {16: u64(text)})
+    assert ioctl_errno(data, IOCSREG, raw) == ""
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name('abc')} u16 x\n"
+
+
+@case(
+    "header.flag_persist_is_1",
+    spec="trace_events_user.c:user_event_parse",
+    doc=f"{HEADER}: USER_EVENT_REG_PERSIST is bit 0 of the 16 flags behind enable_size",
+    needs=("persist",),
+    tier="full",
+)
+def test_flag_persist_is_1(ue: UserEvents) -> None:
+    """Byte 6 holding 1 makes the event outlive its last user."""
+    data = ue.open_data()
+    word = ue.process.word()
+    assert ioctl_errno(data, IOCSREG, reg_of(ue, word, {6: b"\x01\x00"})) == ""
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == f"{ue.name()}\n"
+
+
+@case(
+    "header.flag_multi_format_is_2",
+    spec="trace_events_user.c:find_user_event",
+    doc=f"{HEADER}: USER_EVENT_REG_MULTI_FORMAT is bit 1 of the 16 flags behind enable_size",
+    needs=("multi_format", "arguments_matched", "persist"),
+    tier="full",
+)
+def test_flag_multi_format_is_2(ue: UserEvents) -> None:
+    """Byte 6 holding 2 lets one name have two formats."""
+    data = ue.open_data()
+    for fields in (b" u32 a", b" u64 b"):
+        text = ue.process.place(ue.name().encode() + fields + b"\0")
+        raw = reg_of(ue, ue.process.word(), {6: b"\x02\x00", 16: u64(text)})
+        assert ioctl_errno(data, IOCSREG, raw) == ""
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a\nu:{ue.name()} u64 b\n"
+
+
+@case(
+    "header.unreg_reads_at",
+    spec="trace_events_user.c:user_unreg_get",
+    doc=UNREG,
+    tier="full",
+)
+@variants(
+    "offset, content, errno",
+    {
+        "size-0": (0, b"\x0f", "EINVAL"),
+        "size-1": (1, b"\x10", "E2BIG"),
+        "size-2": (2, b"\x01", "E2BIG"),
+        "size-3": (3, b"\x01", "E2BIG"),
+        "disable_bit-4": (4, b"\x01", "ENOENT"),
+        "reserved-5": (5, b"\x01", "EINVAL"),
+        "reserved2-6": (6, b"\x01", "EINVAL"),
+        "reserved2-7": (7, b"\x80", "EINVAL"),
+        "disable_addr-8": (8, b"\x01", "ENOENT"),
+        "disable_addr-15": (15, b"\xff", "ENOENT"),
+    },
+)
+def test_unreg_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -> None:
+    """A wrong byte at its offset in user_unreg is what the kernel stumbles over."""
+    data = ue.open_data()
+    word = data.register(ue.name()).word
+    assert ioctl_errno(data, IOCSUNREG, unreg_of(word, {offset: content})) == errno
+
+
+@case("header.unreg_minimum", spec="trace_events_user.c:user_unreg_get", doc=UNREG)
+@variants(
+    "present, errno",
+    {
+        "16": (16, ""),
+        "15": (15, "EFAULT"),
+        "8": (8, "EFAULT"),
+        "4": (4, "EFAULT"),
+        "3": (3, "EFAULT"),
+    },
+)
+def test_unreg_minimum(ue: UserEvents, present: int, errno: str) -> None:
+    """The kernel reads 16 bytes of user_unreg and not one more."""
+    data = ue.open_data()
+    word = data.register(ue.name()).word
+    assert ioctl_errno(data, IOCSUNREG, unreg_of(word)[:present]) == errno
+
+
+@case(
+    "header.unreg_members",
+    spec="trace_events_user.c:user_events_ioctl_unreg",
+    doc=UNREG,
+    tier="full",
+)
+def test_unreg_members(ue: UserEvents) -> None:
+    """Byte 4 names the bit and bytes 8 to 15 the address that is unregistered."""
+    data = ue.open_data()
+    word = ue.process.word()
+    data.register(ue.name(), word=word, bit=6)
+    data.register(ue.name(), word=word, bit=7)
+    ue.tracefs.enable(ue.name())
+    assert ioctl_errno(data, IOCSUNREG, unreg_of(word, {4: b"\x07"})) == ""
+    assert word.value == 0x40
+
+
+@case(
+    "header.ioctl_numbers",
+    spec="trace_events_user.c:user_events_ioctl",
+    doc=NUMBERS,
+    tier="full",
+)
+def test_ioctl_numbers(ue: UserEvents) -> None:
+    """0xC0082A00 registers, 0x40082A02 unregisters and 0x40082A01 deletes."""
+    data = ue.open_data()
+    word = ue.process.word()
+    assert ioctl_errno(data, 0xC0082A00, reg_of(ue, word)) == ""
+    assert ue.tracefs.status() == f"{ue.name()}\n"
+    assert ioctl_errno(data, 0x40082A02, unreg_of(word)) == ""
+    assert ioctl_errno(data, 0x40082A02, unreg_of(word)) == "ENOENT"
+    assert ioctl_errno(data, 0x40082A01, ue.name().encode() + b"\0") == "EBUSY"
+
+
+@case(
+    "header.compat_numbers",
+    spec="trace_events_user.c:user_events_ioctl",
+    doc=NUMBERS,
+    tier="full",
+    profiles="5.18..",
+)
+@variants(
+    "number",
+    {"register": 0xC0042A00, "delete": 0x40042A01, "unregister": 0x40042A02},
+)
+def test_compat_numbers(ue: UserEvents, number: int) -> None:
+    """The numbers a 32-bit build gets from the header mean nothing: ENOTTY."""
+    data = ue.open_data()
+    assert ioctl_errno(data, number, reg_of(ue, ue.process.word())) == "ENOTTY"
+    assert ue.tracefs.status() == ""
+
+
+@case(
+    "header.unknown_ioctl",
+    spec="trace_events_user.c:user_events_ioctl",
+    doc=NUMBERS,
+    profiles="5.18..",
+)
+@variants(
+    "number",
+    {
+        "next-number": 0x40082A03,
+        "other-type": 0xC0082B00,
+        "read-only-direction": 0x80082A00,
+        "write-only-direction": 0x40082A00,
+        "size-of-user_reg": 0xC01C2A00,
+        "no-argument": 0x2A00,
+        "offset-of-the-first-proposal": 0x2A02,
+        "zero": 0,
+    },
+)
+def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
+    """Any other request is ENOTTY, even if only its direction or size differs."""
+    data = ue.open_data()
+    assert ioctl_errno(data, number, reg_of(ue, ue.process.word())) == "ENOTTY"
+    assert ue.tracefs.dynamic_events() == ""
+
+
+@case(
+    "header.unknown_before_argument",
+    spec="trace_events_user.c:user_events_ioctl",
+    doc=NUMBERS,
+    profiles="5.18..",
+)
+def test_unknown_before_argument(ue: UserEvents) -> None:
+    """An unknown request is ENOTTY before its argument is looked at."""
+    assert ue.open_data().ioctl(0x40082A03, 0).errno == "ENOTTY"
+
+
+@case(
+    "header.request_has_32_bits",
+    spec="fs/ioctl.c:ioctl",
+    doc=NUMBERS,
+    tier="full",
+)
+def test_request_has_32_bits(ue: UserEvents) -> None:
+    """A request is the low 32 bits: a sign-extended number registers all the same."""
+    data = ue.open_data()
+    at = ue.process.place(reg_of(ue, ue.process.word(), {24: b"\xee\xee\xee\xee"}))
+    assert data.ioctl(0xFFFF_FFFF_C008_2A00, at).value == 0
+    assert ue.process.load(at + 24, 4).data == b"\x00\x00\x00\x00"
+
+
+@case(
+    "header.status_has_no_ioctl",
+    spec="trace_events_user.c:user_status_fops",
+    doc=NUMBERS,
+    profiles="5.18..",
+)
+@variants("number", {"register": IOCSREG, "delete": IOCSDEL, "unregister": IOCSUNREG})
+def test_status_has_no_ioctl(ue: UserEvents, number: int) -> None:
+    """user_events_status knows none of the ioctls: ENOTTY."""
+    _, slot = ue.process.open(STATUS, os.O_RDONLY)
+    status = DataFile(ue.process, slot)
+    assert ioctl_errno(status, number, reg_of(ue, ue.process.word())) == "ENOTTY"
+
+
+@case(
+    "header.dyn_loc",
+    spec="trace_events_user.c:user_event_validate",
+    doc=f"{HEADER}: DYN_LOC puts the size above 16 bits of offset",
+    tier="full",
+    profiles="5.18..",
+)
+@variants(
+    "location, word, padding",
+    {
+        "rel_loc": ("__rel_loc", b"\x02\x00\x06\x00", b"??"),
+        "data_loc": ("__data_loc", b"\x0f\x00\x06\x00", b"???"),
+    },
+)
+def test_dyn_loc(ue: UserEvents, location: str, word: bytes, padding: bytes) -> None:
+    """The low half of a location is the offset of the data, the high half their size."""
+    data = ue.open_data()
+    data.register(f"{ue.name()} {location} char[] text")
+    ue.tracefs.enable(ue.name())
+    payload = word + padding + b"hello\0"
+    assert data.write_event(0, payload).value == 4 + len(payload)
+    assert ue.tracefs.records() == [ue.line("text=hello", dump=payload.hex(" "))]
+
+
+@case(
+    "header.dyn_loc_beyond_the_end",
+    spec="trace_events_user.c:user_event_validate",
+    doc=f"{HEADER}: DYN_LOC puts the size above 16 bits of offset",
+    profiles="5.18..",
+)
+@variants(
+    "word, errno",
+    {
+        "size-4": (b"\x00\x00\x04\x00", ""),
+        "size-5": (b"\x00\x00\x05\x00", "EFAULT"),
+        "offset-5": (b"\x05\x00\x00\x00", "EFAULT"),
+        "offset-1-size-4": (b"\x01\x00\x04\x00", "EFAULT"),
+        "size-256": (b"\x00\x00\x00\x01", "EFAULT"),
+        "offset-256": (b"\x00\x01\x00\x00", "EFAULT"),
+    },
+)
+def test_dyn_loc_beyond_the_end(ue: UserEvents, word: bytes, errno: str) -> None:
+    """Offset and size together may reach the end of the four bytes of data, not beyond."""
+    data = ue.open_data()
+    data.register(f"{ue.name()} __rel_loc char[] text")
+    ue.tracefs.enable(ue.name())
+    written = data.write_event(0, word + b"abc\0")
+    assert written.errno == ue.dated("dynamic_fields_validated", since=errno, before="")

@@ -1,0 +1,1 @@
+"""Cases about hist triggers on user events."""

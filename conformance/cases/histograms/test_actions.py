@@ -1,0 +1,303 @@
+"""Actions of histograms: synthetic events that user events make, and values that are saved."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.tracing_setup import forget_errors, registered
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/histogram.rst@v6.12: Hist trigger 'handlers' and 'actions'"
+TRACE = "trace_events_hist.c:action_trace, trace_action_create"
+TRACK = "trace_events_hist.c:ontrack_action, track_data_print"
+PARSE = "trace_events_hist.c:action_parse, create_actions, hist_err"
+EVERY = "5.18.."
+FACILITIES = ("hist",)
+SYNTHETIC = "synthetic"
+
+
+def made(ue: UserEvents, fields: str) -> str:
+    """A synthetic event with these fields, listened to; its name."""
+    name = ue.name("made")
+    assert ue.tracefs.command(f"s:{name} {fields}\n").errno == ""
+    assert ue.tracefs.enable(name, system=SYNTHETIC).errno == ""
+    return name
+
+
+def unmade(ue: UserEvents) -> None:
+    """The synthetic event is gone."""
+    ue.tracefs.disable(ue.name("made"), system=SYNTHETIC)
+    assert ue.tracefs.command(f"-:{SYNTHETIC}/{ue.name('made')}\n").errno == ""
+
+
+# What is refused
+
+
+@case(
+    "hist.action_refused",
+    spec=PARSE,
+    doc=f"{DOC}; error_log says what is wrong, and where",
+    profiles=EVERY,
+    isolation="global",
+    facilities=FACILITIES,
+)
+@variants(
+    "text, said, near",
+    {
+        "no-event": (
+            "onmatch(user_events.nope).trace(nope,xx)",
+            "Invalid subsystem or event name",
+            "nope",
+        ),
+        "no-system": ("onmatch(nope).trace(nope,xx)", "Missing subsystem", "nope"),
+        "no-closing": ("onmatch(nope", "No closing paren found", "nope"),
+        "no-action": ("onmax($xx)", "No action found", "hist:"),
+        "short-name": ("onmax($xx).save(a)", "Invalid action param", "a"),
+        "not-a-variable": (
+            "onmax(xx).save(bb)",
+            "For onmax(x) or onchange(x), x must be a variable",
+            "xx",
+        ),
+        "no-variable": (
+            "onchange($yy).save(bb)",
+            "Couldn't find onmax or onchange variable",
+            "yy",
+        ),
+        "no-synthetic-event": (
+            "onmax($xx).trace(nope,$xx)",
+            "Couldn't find synthetic event",
+            "nope",
+        ),
+    },
+)
+def test_action_refused(ue: UserEvents, text: str, said: str, near: str) -> None:
+    """An action that cannot be is refused: EINVAL, and the log says why."""
+    event = ue.open_data().register(ue.name() + " u8 a; u8 bb")
+    directory = ue.tracefs.directory(ue.name())
+    forget_errors(ue)
+    command = f"hist:keys=a:xx=bb:{text}"
+    assert directory.trigger(command).errno == "EINVAL"
+    assert ue.tracefs.errors() == (
+        f"hist:user_events:{ue.name()}: error: {said}\n  Command: {command}\n"
+        f"           {' ' * command.find(near)}^\n"
+    )
+    assert directory.enabled == "0\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+
+
+@case(
+    "hist.action_does_not_fit",
+    spec="trace_events_hist.c:check_synth_field, save_track_data_vars",
+    doc=DOC,
+    profiles=EVERY,
+    isolation="global",
+    facilities=FACILITIES,
+    tier="full",
+)
+@variants(
+    "text, errno, said",
+    {
+        "type": (
+            "onmax($xx).trace({},$yy)",
+            "EINVAL",
+            "Param type doesn't match synthetic event field type",
+        ),
+        "too-many": (
+            "onmax($xx).trace({},$xx,$xx)",
+            "EINVAL",
+            "Param type doesn't match synthetic event field type",
+        ),
+        "too-few": (
+            "onmax($xx).trace({})",
+            "EINVAL",
+            "Param count doesn't match synthetic event field count",
+        ),
+        "save-on-match": (
+            "onmatch(user_events.{}).save(bb)",
+            "EINVAL",
+            "Handler doesn't support action",
+        ),
+        "save-twice": (
+            "onmax($xx).save(bb):onchange($xx).save(cc)",
+            "EEXIST",
+            "Can't have more than one save() action per hist",
+        ),
+        "save-unknown": ("onmax($xx).save(nope)", "EINVAL", "Couldn't create field variable"),
+    },
+)
+def test_action_does_not_fit(ue: UserEvents, text: str, errno: str, said: str) -> None:
+    """What an action is given has to fit what it is to make of it."""
+    ue.open_data().register(ue.name() + " u8 a; u8 bb; u16 cc")
+    made(ue, "u8 v")
+    directory = ue.tracefs.directory(ue.name())
+    forget_errors(ue)
+    action = text.format(ue.name("e" if "onmatch" in text else "made"))
+    assert directory.trigger(f"hist:keys=a:xx=bb:yy=cc:{action}").errno == errno
+    assert ue.tracefs.errors().count(f": error: {said}\n") == 1
+    assert directory.enabled == "0\n"
+    unmade(ue)
+
+
+# Synthetic events
+
+
+@case("hist.onmatch", spec=TRACE, doc=DOC, profiles=EVERY, facilities=FACILITIES, tier="full")
+@variants(
+    "action, worth",
+    {
+        "trace": ("trace({},aa,$dd)", 7),
+        "by-its-name": ("{}(aa,$dd)", 7),
+        "of-the-other": ("trace({},aa,$x0)", 3),
+    },
+)
+def test_onmatch(ue: UserEvents, action: str, worth: int) -> None:
+    """Two user events with one key make a synthetic one, of what both were worth."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 aa; u8 bb")
+    data.register(ue.name("other") + " u8 aa; u8 bb")
+    name = made(ue, "u8 k; u8 d")
+    first, second = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
+    first.trigger("hist:keys=aa:x0=bb")
+    match = f"onmatch(user_events.{ue.name()}).{action.format(name)}"
+    assert second.trigger(f"hist:keys=aa:dd=bb-$x0:{match}").errno == ""
+    assert second.triggers == (
+        f"hist:keys=aa:vals=hitcount:dd=bb-$x0:sort=hitcount:size=2048:{match} [active]\n"
+    )
+    data.write_event(1, b"\1\x0a")
+    assert ue.tracefs.records() == []
+    data.write_event(0, b"\1\3")
+    for _ in range(2):
+        data.write_event(1, b"\1\x0a")
+    assert ue.tracefs.records() == [f"{name}: k=1 d={worth}"]
+    second.trigger(f"!hist:keys=aa:dd=bb-$x0:{match}")
+    first.trigger("!hist:keys=aa:x0=bb")
+    unmade(ue)
+
+
+@case(
+    "hist.synthetic_event_is_busy",
+    spec="trace_events_synth.c:synth_event_release",
+    doc=f"{DOC}; a synthetic event is removed when nothing uses it",
+    profiles=EVERY,
+    facilities=FACILITIES,
+    tier="full",
+)
+def test_synthetic_event_is_busy(ue: UserEvents) -> None:
+    """A synthetic event stays while a histogram of a user event makes it, or anybody listens."""
+    ue.open_data().register(ue.name() + " u8 aa; u8 bb")
+    name = made(ue, "u8 v")
+    directory = ue.tracefs.directory(ue.name())
+    text = f"hist:keys=aa:xx=bb:onmax($xx).trace({name},$xx)"
+    directory.trigger(text)
+    removal = f"-:synthetic/{name}\n"
+    ue.tracefs.disable(name, system=SYNTHETIC)
+    assert ue.tracefs.command(removal).errno == "EBUSY"
+    ue.tracefs.enable(name, system=SYNTHETIC)
+    directory.trigger(f"!{text}")
+    assert ue.tracefs.command(removal).errno == "EBUSY"
+    unmade(ue)
+    assert ue.tracefs.command(removal).errno == "ENOENT"
+    assert directory.trigger(text).errno == "EINVAL"
+
+
+@case(
+    "hist.synthetic_signs",
+    spec="trace_events_synth.c:print_synth_event_num_val",
+    doc="Documentation/trace/events.rst@v6.12: Synthetic events: fields of s8 to u64",
+    profiles=EVERY,
+    facilities=FACILITIES,
+    tier="full",
+)
+@variants(
+    "kind, payload, shown",
+    {
+        # Small numbers are shown without their sign.
+        "s8": ("s8", b"\xff", "255"),
+        "s16": ("s16", b"\xfe\xff", "65534"),
+        "s32": ("s32", b"\xfd\xff\xff\xff", "-3"),
+        "s64": ("s64", b"\xfc\xff\xff\xff\xff\xff\xff\xff", "-4"),
+        "u8": ("u8", b"\xff", "255"),
+    },
+)
+def test_synthetic_signs(ue: UserEvents, kind: str, payload: bytes, shown: str) -> None:
+    """A field of a user event comes to a synthetic one as it is, and is shown by its size."""
+    data, directory = registered(ue, f" u8 aa; {kind} bb")
+    name = made(ue, f"{kind} v")
+    text = f"hist:keys=aa:xx=bb:onchange($xx).trace({name},bb)"
+    assert directory.trigger(text).errno == ""
+    data.write_event(0, b"\1" + payload)
+    assert ue.tracefs.records() == [f"{name}: v={shown}"]
+    directory.trigger(f"!{text}")
+    unmade(ue)
+
+
+# What is tracked
+
+
+@case("hist.tracked", spec=TRACK, doc=DOC, profiles=EVERY, facilities=FACILITIES, tier="full")
+@variants(
+    "handler, label, worth, with_it",
+    {
+        "onmax": ("onmax", "max", 9, 3),
+        "onchange": ("onchange", "changed", 4, 5),
+    },
+)
+def test_tracked(ue: UserEvents, handler: str, label: str, worth: int, with_it: int) -> None:
+    """With the largest value of a key, or the last other one, is kept what came with it."""
+    data, directory = registered(ue, " u8 aa; u8 bb; u8 cc")
+    text = f"hist:keys=aa:xx=bb:{handler}($xx).save(cc)"
+    assert directory.trigger(text).errno == ""
+    assert directory.triggers == (
+        f"hist:keys=aa:vals=hitcount:xx=bb:sort=hitcount:size=2048:{handler}($xx).save(cc)"
+        " [active]\n"
+    )
+    for payload in (b"\1\7\1", b"\1\7\2", b"\1\x09\3", b"\1\x09\4", b"\1\4\5", b"\1\4\6"):
+        data.write_event(0, payload)
+    assert (
+        f"\n{{ aa:          1 }} hitcount:          6\n\t{label}:          {worth}"
+        f"  cc:          {with_it}\n" in directory.hist
+    )
+    assert directory.trigger(f"!{text}").errno == ""
+    assert directory.enabled == "0\n"
+
+
+@case(
+    "hist.tracked_nothing",
+    spec="trace_events_hist.c:check_track_val_max, check_track_val_changed",
+    doc=DOC,
+    profiles=EVERY,
+    facilities=FACILITIES,
+    tier="full",
+)
+@variants("handler, label", {"onmax": ("onmax", "max"), "onchange": ("onchange", "changed")})
+def test_tracked_nothing(ue: UserEvents, handler: str, label: str) -> None:
+    """A value that never was anything but 0 is neither the largest nor another one."""
+    data, directory = registered(ue, " u8 aa; u8 bb; u8 cc")
+    text = f"hist:keys=aa:xx=bb:{handler}($xx).save(cc)"
+    directory.trigger(text)
+    data.write_event(0, b"\1\0\5")
+    assert (
+        f"\n{{ aa:          1 }} hitcount:          1\n\t{label}:          0  cc:          0\n"
+        in directory.hist
+    )
+    directory.trigger(f"!{text}")
+
+
+@case(
+    "hist.tracked_and_told", spec=TRACK, doc=DOC, profiles=EVERY, facilities=FACILITIES, tier="full"
+)
+@variants(
+    "handler, recorded",
+    {"onmax": ("onmax", [5, 9]), "onchange": ("onchange", [5, 9, 4, 0])},
+)
+def test_tracked_and_told(ue: UserEvents, handler: str, recorded: list[int]) -> None:
+    """Each time that a value is the largest, or another one, a synthetic event is made of it."""
+    data, directory = registered(ue, " u8 aa; u8 bb")
+    name = made(ue, "u8 v")
+    text = f"hist:keys=aa:xx=bb:{handler}($xx).trace({name},$xx) if bb != 7"
+    assert directory.trigger(text).errno == ""
+    for number in (0, 5, 5, 9, 7, 4, 0):
+        assert data.write_event(0, bytes([1, number])).value == 6
+    assert ue.tracefs.records() == [f"{name}: v={number}" for number in recorded]
+    directory.trigger(f"!{text}")
+    unmade(ue)

@@ -1,0 +1,329 @@
+"""Histograms of what is written to user events: the trigger `hist`, and the file of that name."""
+
+from __future__ import annotations
+
+import struct
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.tracing_setup import registered
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/histogram.rst@v6.12: hist triggers"
+SHOW = "trace_events_hist.c:hist_trigger_show"
+PRINT = "trace_events_hist.c:event_hist_trigger_print"
+MATCH = "trace_events_hist.c:hist_trigger_match"
+PARSE = "trace_events_hist.c:event_hist_trigger_parse"
+EVERY = "5.18.."
+HIST = ("hist",)
+
+
+def histogram(definition: str, lines: str, hits: int, entries: int, dropped: int = 0) -> str:
+    """The text of one histogram."""
+    return (
+        f"# event histogram\n#\n# trigger info: {definition}\n#\n\n{lines}\n"
+        f"Totals:\n    Hits: {hits}\n    Entries: {entries}\n    Dropped: {dropped}\n"
+    )
+
+
+@case("hist.counts", spec=SHOW, doc=DOC, profiles=EVERY, facilities=HIST, tier="full")
+def test_counts(ue: UserEvents) -> None:
+    """A histogram of an event that is not enabled counts what is written, least often first."""
+    data = ue.open_data()
+    event = data.register(ue.name() + " u32 a")
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.hist == ""
+    assert directory.trigger("hist:keys=a").errno == ""
+    assert directory.enabled == "0*\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    for number in (65, 7, 65, 65, 7, 3000000000):
+        assert data.write_event(0, struct.pack("<I", number)).value == 8
+    assert directory.hist == histogram(
+        "hist:keys=a:vals=hitcount:sort=hitcount:size=2048 [active]",
+        "{ a: 3000000000 } hitcount:          1\n"
+        "{ a:          7 } hitcount:          2\n"
+        "{ a:         65 } hitcount:          3\n",
+        6,
+        3,
+    )
+    assert ue.tracefs.records() == []
+    assert directory.trigger("!hist:keys=a").errno == ""
+    assert directory.hist == ""
+
+
+@case(
+    "hist.field",
+    spec="trace_events_hist.c:hist_trigger_print_key",
+    doc=DOC,
+    profiles=EVERY,
+    facilities=HIST,
+)
+@variants(
+    "field, key, payload, shown",
+    {
+        "u8": ("u8", "a", b"\xff", "a:        255"),
+        "u16-hex": ("u16", "a.hex", b"\x34\x12", "a: 1234"),
+        "u64": ("u64", "a", b"\0" * 7 + b"\x80", "a: 9223372036854775808"),
+        # What is signed is shown as if it were not.
+        "s8-negative": ("s8", "a", b"\xff", "a: 18446744073709551615"),
+        "s16-negative": ("s16", "a", b"\xfe\xff", "a: 18446744073709551614"),
+        "s32-hex": ("int", "a.hex", b"\xff\xff\xff\xff", "a: ffffffffffffffff"),
+        "u32-log2": ("u32", "a.log2", b"\x41\0\0\0", "a: ~ 2^7 "),
+        "u32-log2-exact": ("u32", "a.log2", b"\x40\0\0\0", "a: ~ 2^6 "),
+        "u8-buckets": ("u8", "a.buckets=10", b"\x41", "a: ~ 60-69"),
+        "u64-symbol": ("u64", "a.sym", b"\x41" + bytes(7), "a: [41] 0x41" + " " * 41),
+    },
+)
+def test_field(ue: UserEvents, field: str, key: str, payload: bytes, shown: str) -> None:
+    """A key is shown as a number without sign, or as its modifier says."""
+    data, directory = registered(ue, f" {field} a")
+    directory.trigger(f"hist:keys={key}")
+    data.write_event(0, payload)
+    assert directory.hist == histogram(
+        f"hist:keys={key}:vals=hitcount:sort=hitcount:size=2048 [active]",
+        f"{{ {shown} }} hitcount:          1\n",
+        1,
+        1,
+    )
+    directory.trigger(f"!hist:keys={key}")
+
+
+@case("hist.string", spec="trace_events_hist.c:add_to_key", doc=DOC, facilities=HIST, tier="full")
+@variants(
+    "field, payloads, texts",
+    {
+        "char": ("char[8]", [b"hello\0\0\0", b"hi\0\0\0\0\0\0"], ["hello", "hi"]),
+        "data_loc": (
+            "__data_loc char[]",
+            [b"\x0c\0\6\0hello\0", b"\x0c\0\3\0hi\0"],
+            ["hello", "hi"],
+        ),
+        "rel_loc": ("__rel_loc char[]", [b"\0\0\6\0hello\0", b"\0\0\3\0hi\0"], ["hello", "hi"]),
+        # The key has eight bytes, of which the last is for a NUL.
+        "full": ("char[8]", [b"abcdefgh", b"hi\0\0\0\0\0\0"], ["abcdefg", "hi"]),
+        # The key has eight bytes here too.
+        "full-four": ("char[4]", [b"abcd", b"hi\0\0"], ["abcd", "hi"]),
+    },
+)
+def test_string(ue: UserEvents, field: str, payloads: list[bytes], texts: list[str]) -> None:
+    """Strings are keys, sorted as text, and cut off where the key has no room for a NUL."""
+    data, directory = registered(ue, f" {field} s")
+    directory.trigger("hist:keys=s:sort=s")
+    for payload in (*payloads, *payloads):
+        data.write_event(0, payload)
+    lines = "".join(f"{{ s: {text:<50} }} hitcount:          2\n" for text in texts)
+    definition = "hist:keys=s:vals=hitcount:sort=s:size=2048 [active]"
+    assert directory.hist == histogram(definition, lines, 4, 2)
+    directory.trigger("!hist:keys=s:sort=s")
+
+
+@case(
+    "hist.values",
+    spec="trace_events_hist.c:hist_trigger_elt_update",
+    doc=DOC,
+    profiles=EVERY,
+    facilities=HIST,
+    tier="full",
+)
+@variants(
+    "text, definition, lines",
+    {
+        "ascending": (
+            "hist:keys=a:vals=b:sort=b",
+            "hist:keys=a:vals=hitcount,b:sort=b:size=2048",
+            "{ a:          2 } hitcount:          1  b:          5\n"
+            "{ a:          1 } hitcount:          2  b:         30\n",
+        ),
+        "descending": (
+            "hist:keys=a:vals=hitcount,b:sort=b.descending",
+            "hist:keys=a:vals=hitcount,b:sort=b.descending:size=2048",
+            "{ a:          1 } hitcount:          2  b:         30\n"
+            "{ a:          2 } hitcount:          1  b:          5\n",
+        ),
+        "two-keys": (
+            "hist:keys=a,b:sort=a,b.descending:size=100",
+            "hist:keys=a,b:vals=hitcount:sort=a,b.descending:size=128",
+            "{ a:          1, b:         20 } hitcount:          1\n"
+            "{ a:          1, b:         10 } hitcount:          1\n"
+            "{ a:          2, b:          5 } hitcount:          1\n",
+        ),
+        "other-words": (
+            "hist:key=b:val=a:sort=b",
+            "hist:keys=b:vals=hitcount,a:sort=b:size=2048",
+            "{ b:          5 } hitcount:          1  a:          2\n"
+            "{ b:         10 } hitcount:          1  a:          1\n"
+            "{ b:         20 } hitcount:          1  a:          1\n",
+        ),
+        "condition": (
+            "hist:keys=b:sort=b if a == 1",
+            "hist:keys=b:vals=hitcount:sort=b:size=2048 if a == 1",
+            "{ b:         10 } hitcount:          1\n{ b:         20 } hitcount:          1\n",
+        ),
+    },
+)
+def test_values(ue: UserEvents, text: str, definition: str, lines: str) -> None:
+    """Values are added up by key, and entries sorted by keys or values."""
+    data, directory = registered(ue, " u8 a; u16 b")
+    assert directory.trigger(text).errno == ""
+    assert directory.triggers == f"{definition} [active]\n"
+    for payload in (b"\1\x0a\0", b"\2\5\0", b"\1\x14\0"):
+        data.write_event(0, payload)
+    hits = lines.count("\n") if "hitcount:          2" not in lines else 3
+    assert directory.hist == histogram(f"{definition} [active]", lines, hits, lines.count("\n"))
+    directory.trigger(f"!{text}")
+    assert directory.enabled == "0\n"
+
+
+@case(
+    "hist.paused",
+    spec="trace_events_hist.c:existing_hist_update_only",
+    doc=DOC,
+    profiles=EVERY,
+    facilities=HIST,
+    tier="full",
+)
+def test_paused(ue: UserEvents) -> None:
+    """A histogram is paused, continued and cleared by its own text, and counts meanwhile or not."""
+    data, directory = registered(ue, " u8 a")
+    definition = "hist:keys=a:vals=hitcount:sort=hitcount:size=2048"
+    assert directory.trigger("hist:keys=a:cont").errno == "ENOENT"
+    assert directory.trigger("hist:keys=a:clear").errno == "ENOENT"
+    directory.trigger("hist:keys=a:pause")
+    assert directory.triggers == f"{definition} [paused]\n"
+    data.write_event(0, b"\1")
+    assert directory.hist == histogram(f"{definition} [paused]", "", 0, 0)
+    assert directory.trigger("hist:keys=a:cont").errno == ""
+    data.write_event(0, b"\1")
+    assert directory.hist == histogram(
+        f"{definition} [active]", "{ a:          1 } hitcount:          1\n", 1, 1
+    )
+    assert directory.trigger("hist:keys=a:clear").errno == ""
+    assert directory.hist == histogram(f"{definition} [active]", "", 0, 0)
+    directory.trigger("!hist:keys=a")
+
+
+@case("hist.several", spec=MATCH, doc=DOC, profiles=EVERY, facilities=HIST, tier="full")
+def test_several(ue: UserEvents) -> None:
+    """Histograms of an event differ in keys, values, order or condition, not only in size."""
+    data, directory = registered(ue, " u8 a; u8 b")
+    texts = ("keys=a", "keys=b", "keys=a:sort=a", "keys=a if b == 1")
+    for text in texts:
+        assert directory.trigger(f"hist:{text}").errno == ""
+    assert directory.trigger("hist:keys=a:size=4096").errno == "EEXIST"
+    assert directory.trigger("hist:keys=a if b == 1").errno == "EEXIST"
+    data.write_event(0, b"\2\3")
+    hits = [line for line in directory.hist.splitlines() if line.startswith("    Hits: ")]
+    assert hits == ["    Hits: 1", "    Hits: 1", "    Hits: 1", "    Hits: 0"]
+    # What differs is not found, which is no error.
+    assert directory.trigger("!hist:keys=a if b == 2").errno == ""
+    for text in texts:
+        assert directory.enabled == "0*\n"
+        assert directory.trigger(f"!hist:{text}").errno == ""
+    assert directory.enabled == "0\n"
+
+
+@case(
+    "hist.full",
+    spec="tracing_map.c:tracing_map_insert",
+    doc=DOC,
+    profiles=EVERY,
+    facilities=HIST,
+    tier="full",
+)
+def test_full(ue: UserEvents) -> None:
+    """What finds no room among 128 keys is dropped and counted as that; known keys still count."""
+    data, directory = registered(ue, " u8 a")
+    directory.trigger("hist:keys=a:sort=a:size=128")
+    for number in (*range(131), 5, 130):
+        data.write_event(0, bytes([number]))
+    text = directory.hist
+    assert text.endswith("\n\nTotals:\n    Hits: 129\n    Entries: 128\n    Dropped: 4\n")
+    assert "{ a:          5 } hitcount:          2\n" in text
+    assert "{ a:        127 } hitcount:          1\n\n" in text
+    directory.trigger("!hist:keys=a:sort=a:size=128")
+
+
+@case("hist.refused", spec=PARSE, doc=DOC, profiles=EVERY, facilities=HIST)
+@variants(
+    "text, errno",
+    {
+        "unknown-key": ("hist:keys=b", "EINVAL"),
+        "nothing": ("hist", "EINVAL"),
+        "no-keys": ("hist:vals=a", "EINVAL"),
+        "empty-keys": ("hist:keys=", "EINVAL"),
+        "unknown-value": ("hist:keys=a:vals=b", "EINVAL"),
+        "unknown-modifier": ("hist:keys=a.bogus", "EINVAL"),
+        "unknown-word": ("hist:keys=a:bogus", "EINVAL"),
+        "sort-other": ("hist:keys=a:sort=b", "EINVAL"),
+        "sort-direction": ("hist:keys=a:sort=a.bogus", "EINVAL"),
+        "too-small": ("hist:keys=a:size=64", "EINVAL"),
+        "too-large": ("hist:keys=a:size=131073", "EINVAL"),
+        "four-keys": ("hist:keys=a,a,a,a", "EINVAL"),
+        "condition": ("hist:keys=a if b == 1", "EINVAL"),
+        "condition-unclosed": ("hist:keys=a if (a == 1", "ENOENT"),
+    },
+)
+def test_refused(ue: UserEvents, text: str, errno: str) -> None:
+    """A histogram that cannot be is refused, and nobody is told of anything."""
+    event = ue.open_data().register(ue.name() + " u8 a")
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.trigger(text).errno == errno
+    assert directory.enabled == "0\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+    assert directory.hist == ""
+
+
+@case("hist.without_fields", spec=PARSE, doc=DOC, profiles=EVERY, facilities=HIST)
+def test_without_fields(ue: UserEvents) -> None:
+    """An event without fields has nothing to be counted by: EINVAL."""
+    ue.open_data().register(ue.name())
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.trigger("hist:keys=a").errno == "EINVAL"
+    assert directory.enabled == "0\n"
+
+
+@case(
+    "hist.while_tracing_is_off",
+    spec="trace.c:trace_event_buffer_lock_reserve: temp_buffer",
+    doc=DOC,
+    profiles=EVERY,
+    isolation="global",
+    facilities=HIST,
+    tier="full",
+)
+def test_while_tracing_is_off(ue: UserEvents) -> None:
+    """With tracing off a histogram goes on counting, of an enabled event too."""
+    data, directory = registered(ue, " u8 a")
+    ue.tracefs.enable(ue.name())
+    directory.trigger("hist:keys=a")
+    ue.tracefs.write("/sys/kernel/tracing/tracing_on", "0\n")
+    assert data.write_event(0, b"\1").value == 5
+    ue.tracefs.write("/sys/kernel/tracing/tracing_on", "1\n")
+    assert "{ a:          1 } hitcount:          1\n" in directory.hist
+    assert ue.tracefs.records() == []
+    directory.trigger("!hist:keys=a")
+
+
+@case(
+    "hist.filter_apart",
+    spec="include/linux/trace_events.h:trace_trigger_soft_disabled",
+    doc=DOC,
+    profiles=EVERY,
+    facilities=HIST,
+    tier="full",
+)
+def test_filter_apart(ue: UserEvents) -> None:
+    """What the filter of the event holds back is counted, as what is wrong is not."""
+    data, directory = registered(ue, " u8 a; __rel_loc char[] s")
+    ue.tracefs.enable(ue.name())
+    directory.set_filter("a == 1")
+    directory.trigger("hist:keys=a:sort=a")
+    data.write_event(0, b"\1\0\0\2\0x\0")
+    data.write_event(0, b"\2\0\0\2\0x\0")
+    errno = ue.dated("dynamic_fields_validated", since="EFAULT", before="")
+    assert data.write_event(0, b"\3\0\0\2\0xx").errno == errno
+    assert "{ a:          2 } hitcount:          1\n" in directory.hist
+    counted = ue.dated("dynamic_fields_validated", since=2, before=3)
+    assert f"    Hits: {counted}\n" in directory.hist
+    directory.trigger("!hist:keys=a:sort=a")

@@ -1,0 +1,399 @@
+"""Variables of histograms: what one user event keeps for a key, and another reads."""
+
+from __future__ import annotations
+
+import os
+import struct
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.instances import made
+from conformance.cases.support.tracing_setup import forget_errors, registered
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/histogram.rst@v6.12: Histogram variables"
+PARSE = "trace_events_hist.c:create_hist_data"
+VALUE = "trace_events_hist.c:parse_expr, hist_fn_call"
+READ = "trace_events_hist.c:resolve_var_refs"
+REFERRED = "trace_events_hist.c:check_var_refs"
+EVERY = "5.18.."
+FACILITIES = ("hist",)
+
+
+# What they are worth
+
+
+@case(
+    "hist.variable",
+    spec=f"{READ}; {PARSE}",
+    doc=DOC,
+    profiles=EVERY,
+    facilities=FACILITIES,
+    tier="full",
+)
+def test_variable(ue: UserEvents) -> None:
+    """What one event keeps for a key another reads: until there is anything it counts nothing."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a; u32 b")
+    data.register(ue.name("other") + " u32 c")
+    owner, reader = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
+    assert owner.trigger("hist:keys=a:x=b").errno == ""
+    assert owner.triggers == "hist:keys=a:vals=hitcount:x=b:sort=hitcount:size=2048 [active]\n"
+    assert reader.trigger("hist:keys=c:vals=$x").errno == ""
+    assert reader.triggers == "hist:keys=c:vals=hitcount,$x:sort=hitcount:size=2048 [active]\n"
+    data.write_event(1, struct.pack("<I", 7))
+    assert "    Hits: 0\n    Entries: 0\n" in reader.hist
+    for key, number in ((7, 5), (8, 100), (7, 3)):
+        data.write_event(0, struct.pack("<II", key, number))
+    data.write_event(1, struct.pack("<I", 7))
+    data.write_event(1, struct.pack("<I", 7))
+    assert "\n{ c:          7 } hitcount:          2  x:          6\n" in reader.hist
+    assert "\n{ a:          8 } hitcount:          1\n" in owner.hist
+    reader.trigger("!hist:keys=c:vals=$x")
+    assert owner.trigger("!hist:keys=a:x=b").errno == ""
+
+
+@case(
+    "hist.variable_worth", spec=VALUE, doc=DOC, profiles=EVERY, facilities=FACILITIES, tier="full"
+)
+@variants(
+    "text, shown, worth",
+    {
+        "sum": ("b+c", "b+c", 13),
+        "constant": ("5", "5", 5),
+        "hexadecimal": ("0x10", "16", 16),
+        "product-first": ("b+c*2", "b+c*2", 16),
+        "from-the-left": ("b-c-1", "b-c-1", 6),
+        "below-zero": ("c-b", "c-b", 18446744073709551609),
+        "negative": ("-(c)", "-(c)", 18446744073709551613),
+        "negative-sum": ("-(b+c)", "-(b+c)", 18446744073709551603),
+        "signed": ("d", "d", 18446744073709551615),
+        "signed-sum": ("d+c", "d+c", 2),
+        "quotient": ("b/c", "b/c", 3),
+        # By nothing: no number is as large.
+        "by-zero": ("b/z", "b/z", 18446744073709551615),
+        # By a constant what leaves a remainder is rounded up, unless it is a power of two.
+        "by-three": ("b/3", "b/3", 4),
+        "by-three-exactly": ("b*3/3", "b*3/3", 10),
+        "by-four": ("b/4", "b/4", 2),
+        "by-much": ("b/1048577", "b/1048577", 0),
+        "folded": ("7-5-2", "0", 0),
+        "folded-quotient": ("10/3", "4", 4),
+        "folded-between": ("b+2*3", "b+6", 16),
+        "alias": ("b:y=$x", "b,y=b", 10),
+    },
+)
+def test_variable_worth(ue: UserEvents, text: str, shown: str, worth: int) -> None:
+    """Variables are sums of fields and numbers, from the left, in 64 bits without sign."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a; u8 b; u16 c; s8 d; u8 z")
+    data.register(ue.name("other") + " u8 a")
+    owner, reader = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
+    assert owner.trigger(f"hist:keys=a:x={text}").errno == ""
+    definition = f"hist:keys=a:vals=hitcount:x={shown}:sort=hitcount:size=2048 [active]\n"
+    assert owner.triggers == definition
+    assert reader.trigger("hist:keys=a:vals=$x").errno == ""
+    data.write_event(0, b"\1\x0a\3\0\xff\0")
+    data.write_event(1, b"\1")
+    assert f"\n{{ a:          1 }} hitcount:          1  x: {worth:>10}\n" in reader.hist
+    reader.trigger("!hist:keys=a:vals=$x")
+    owner.trigger(f"!hist:keys=a:x={text}")
+
+
+@case(
+    "hist.variable_of_the_same",
+    spec="trace_events_hist.c:field_name_from_var; parse_expr cuts the text of the variable",
+    doc=DOC,
+    profiles=EVERY,
+    facilities=FACILITIES,
+    tier="full",
+)
+@variants(
+    "text, shown",
+    {
+        # What is left of the text of a sum is its first field.
+        "of-a-sum": ("keys=a:x=b*2+1:y=$x", "keys=a:vals=hitcount:x=b*2+1,y=b:sort=hitcount"),
+        "as-a-key": ("keys=$x:x=b+1", "keys=b:vals=hitcount:x=b+1:sort=hitcount"),
+        "of-a-field": ("keys=$x:x=b:vals=$x", "keys=b:vals=hitcount,b:x=b:sort=hitcount"),
+        "later": ("keys=a:y=$x:x=b", "keys=a:vals=hitcount:y=b,x=b:sort=hitcount"),
+    },
+)
+def test_variable_of_the_same(ue: UserEvents, text: str, shown: str) -> None:
+    """A variable of the same histogram stands for its field, a sum for its first field."""
+    ue.open_data().register(ue.name() + " u8 a; u8 b")
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.trigger(f"hist:{text}").errno == ""
+    assert directory.triggers == f"hist:{shown}:size=2048 [active]\n"
+    assert directory.trigger(f"!hist:{text}").errno == ""
+    assert directory.enabled == "0\n"
+
+
+@case(
+    "hist.variable_read_once",
+    spec="trace_events_hist.c:resolve_var_refs: tracing_map_read_var_once",
+    doc=f"{DOC}: a reference in an expression uses the value up",
+    profiles=EVERY,
+    facilities=FACILITIES,
+    tier="full",
+)
+def test_variable_read_once(ue: UserEvents) -> None:
+    """What is read in a sum is used up: the next event counts only behind another value."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a; u8 b")
+    data.register(ue.name("other") + " u8 a; u8 b")
+    owner, reader = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
+    owner.trigger("hist:keys=a:x=b")
+    assert reader.trigger("hist:keys=a:y=b-$x").errno == ""
+    definition = "hist:keys=a:vals=hitcount:y=b-$x:sort=hitcount:size=2048 [active]\n"
+    assert reader.triggers == definition
+    data.write_event(0, b"\1\5")
+    for _ in range(3):
+        data.write_event(1, b"\1\7")
+    assert "    Hits: 1\n" in reader.hist
+    data.write_event(0, b"\1\5")
+    data.write_event(1, b"\1\7")
+    assert "    Hits: 2\n" in reader.hist
+    reader.trigger("!hist:keys=a:y=b-$x")
+    owner.trigger("!hist:keys=a:x=b")
+
+
+@case(
+    "hist.sum_is_not_shown",
+    spec="trace_events_hist.c:hist_trigger_entry_print",
+    doc="Documentation/trace/histogram.rst@v6.12: values are shown beside the hitcount",
+    profiles=EVERY,
+    facilities=FACILITIES,
+    tier="full",
+)
+def test_sum_is_not_shown(ue: UserEvents) -> None:
+    """A value that is a sum of fields is accepted and in no entry, whatever it is worth."""
+    data, directory = registered(ue, " u8 a; u8 b")
+    assert directory.trigger("hist:keys=a:vals=b+1,b").errno == ""
+    definition = "hist:keys=a:vals=hitcount,b+1,b:sort=hitcount:size=2048 [active]\n"
+    assert directory.triggers == definition
+    data.write_event(0, b"\1\5")
+    assert "\n{ a:          1 } hitcount:          1  b:          5\n" in directory.hist
+    directory.trigger("!hist:keys=a:vals=b+1,b")
+
+
+@case(
+    "hist.value_modifier",
+    spec="trace_events_hist.c:hist_trigger_print_val",
+    doc="Documentation/trace/histogram.rst@v6.12: .hex, .percent, .graph",
+    profiles=EVERY,
+    facilities=FACILITIES,
+    tier="full",
+)
+@variants(
+    "modifier, one, two",
+    {
+        "hex": ("hex", "b:         1e", "b:          a"),
+        "percent": ("percent", "b (%):  75.00", "b (%):  25.00"),
+        "graph": ("graph", f"b: {'#' * 20}", f"b: {'#' * 6:<20}"),
+    },
+)
+def test_value_modifier(ue: UserEvents, modifier: str, one: str, two: str) -> None:
+    """A value is shown as a number of another base, as its part of all, or as a bar."""
+    data, directory = registered(ue, " u8 a; u8 b")
+    assert directory.trigger(f"hist:keys=a:vals=b.{modifier}:sort=a").errno == ""
+    for payload in (b"\1\x0a", b"\1\x14", b"\2\x0a"):
+        data.write_event(0, payload)
+    assert f"{{ a:          1 }} hitcount:          2  {one}\n" in directory.hist
+    assert f"{{ a:          2 }} hitcount:          1  {two}\n" in directory.hist
+    directory.trigger(f"!hist:keys=a:vals=b.{modifier}:sort=a")
+
+
+# Two of a name
+
+
+@case(
+    "hist.variable_not_unique",
+    spec="trace_events_hist.c:find_var_file",
+    doc=f"{DOC}: a variable of two events is named with its event",
+    profiles=EVERY,
+    isolation="global",
+    facilities=FACILITIES,
+    tier="full",
+)
+def test_variable_not_unique(ue: UserEvents) -> None:
+    """A name that two events use is refused without the event in front, and that one is read."""
+    data = ue.open_data()
+    for stem in ("e", "other", "reader"):
+        data.register(ue.name(stem) + " u8 a; u8 b")
+    owner, other, reader = (
+        ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other", "reader")
+    )
+    owner.trigger("hist:keys=a:x=b")
+    other.trigger("hist:keys=a:x=b+100")
+    forget_errors(ue)
+    assert reader.trigger("hist:keys=a:vals=$x").errno == "EINVAL"
+    assert ue.tracefs.errors().startswith(
+        f"hist:user_events:{ue.name('reader')}: error: Variable name not unique, need to use fully"
+        " qualified name (subsys.event.var) for variable\n"
+    )
+    text = f"hist:keys=a:y=user_events.{ue.name('other')}.$x+0:vals=b"
+    assert reader.trigger(text).errno == ""
+    assert owner.trigger("!hist:keys=a:x=b").errno == ""
+    assert other.trigger("!hist:keys=a:x=b+100").errno == "EBUSY"
+    reader.trigger(f"!{text}")
+    other.trigger("!hist:keys=a:x=b+100")
+
+
+@case(
+    "hist.variable_defined_twice",
+    spec="trace_events_hist.c:create_var_field",
+    doc=DOC,
+    profiles=EVERY,
+    facilities=FACILITIES,
+    tier="full",
+)
+def test_variable_defined_twice(ue: UserEvents) -> None:
+    """An event has a variable of a name once, in whichever of its histograms."""
+    ue.open_data().register(ue.name() + " u8 a; u8 b")
+    directory = ue.tracefs.directory(ue.name())
+    directory.trigger("hist:keys=a:x=b")
+    assert directory.trigger("hist:keys=b:x=a").errno == "EINVAL"
+    assert directory.trigger("hist:keys=b:y=a").errno == ""
+    directory.trigger("!hist:keys=a:x=b")
+    assert directory.trigger("hist:keys=b:vals=a:x=a").errno == ""
+    directory.trigger("!hist:keys=b:y=a")
+    directory.trigger("!hist:keys=b:vals=a:x=a")
+    assert directory.enabled == "0\n"
+
+
+@case(
+    "hist.variable_removed_by_another",
+    spec="trace_events_hist.c:hist_trigger_match",
+    doc=f"{DOC}; ! in front of the same text removes a histogram",
+    profiles=EVERY,
+    facilities=FACILITIES,
+    tier="full",
+)
+@variants(
+    "first, second, stays",
+    {
+        "sums": ("x=b+1", "x=b*7", False),
+        "constants": ("x=5", "x=7", False),
+        "fields": ("x=b", "x=a", True),
+        "names": ("x=5", "y=5", True),
+    },
+)
+def test_variable_removed_by_another(ue: UserEvents, first: str, second: str, stays: bool) -> None:
+    """Removing a histogram looks at names of variables and fields, and not at what a sum is of."""
+    ue.open_data().register(ue.name() + " u8 a; u8 b")
+    directory = ue.tracefs.directory(ue.name())
+    directory.trigger(f"hist:keys=a:{first}")
+    assert directory.trigger(f"!hist:keys=a:{second}").errno == ""
+    left = f"hist:keys=a:vals=hitcount:{first}:sort=hitcount:size=2048 [active]\n"
+    assert directory.triggers == (left if stays else "")
+    directory.trigger(f"!hist:keys=a:{first}")
+
+
+# Who is kept by whom
+
+
+@case(
+    "hist.variable_busy", spec=REFERRED, doc=DOC, profiles=EVERY, facilities=FACILITIES, tier="full"
+)
+def test_variable_busy(ue: UserEvents) -> None:
+    """A histogram stays while another reads its variable: EBUSY, and > takes nothing away."""
+    data = ue.open_data()
+    for stem in ("e", "other"):
+        data.register(ue.name(stem) + " u8 a; u8 b")
+    owner, reader = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
+    owner.trigger("hist:keys=a:x=b")
+    owner.trigger("hist:keys=b")
+    reader.trigger("hist:keys=a:vals=$x")
+    before = owner.triggers
+    assert owner.trigger("!hist:keys=a:x=b").errno == "EBUSY"
+    assert owner.trigger("traceon", os.O_WRONLY | os.O_TRUNC).errno == ""
+    assert owner.triggers == f"traceon:unlimited\n{before}"
+    assert owner.trigger("!hist:keys=b").errno == ""
+    assert reader.trigger("traceon", os.O_WRONLY | os.O_TRUNC).errno == ""
+    assert reader.triggers == "traceon:unlimited\n"
+    assert owner.trigger("!hist:keys=a:x=b").errno == ""
+    assert owner.triggers == "traceon:unlimited\n"
+    owner.trigger("!traceon")
+    reader.trigger("!traceon")
+
+
+@case(
+    "hist.variable_keeps_the_event",
+    spec="trace_events_user.c:user_event_last_ref",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it",
+    profiles=EVERY,
+    needs=("lasting_events",),
+    facilities=FACILITIES,
+    tier="full",
+)
+def test_variable_keeps_the_event(ue: UserEvents) -> None:
+    """An event whose variable another reads goes only after that one's histogram, and its own."""
+    for stem in ("e", "other"):
+        ue.tracefs.command(f"u:{ue.name(stem)} u8 a; u8 b\n")
+    data = ue.open_data()
+    owner, reader = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
+    owner.trigger("hist:keys=a:x=b")
+    reader.trigger("hist:keys=a:vals=$x")
+    assert data.delete(ue.name()).errno == "EBUSY"
+    assert owner.trigger("!hist:keys=a:x=b").errno == "EBUSY"
+    reader.trigger("!hist:keys=a:vals=$x")
+    assert data.delete(ue.name("other")).errno == ""
+    assert data.delete(ue.name()).errno == "EBUSY"
+    assert owner.trigger("!hist:keys=a:x=b").errno == ""
+    assert data.delete(ue.name()).errno == ""
+
+
+@case(
+    "hist.variable_is_never_paused",
+    spec="trace_events_hist.c:create_var_field, existing_hist_update_only",
+    doc="Documentation/trace/histogram.rst@v6.12: pause, continue and clear of an existing one",
+    profiles=EVERY,
+    facilities=FACILITIES,
+    tier="full",
+)
+def test_variable_is_never_paused(ue: UserEvents) -> None:
+    """A histogram with variables is not paused, continued or cleared: they are there already."""
+    data = ue.open_data()
+    for stem in ("e", "other"):
+        data.register(ue.name(stem) + " u8 a; u8 b")
+    owner, reader = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
+    owner.trigger("hist:keys=a:x=b")
+    reader.trigger("hist:keys=a:vals=$x")
+    for word in ("pause", "cont", "clear"):
+        assert owner.trigger(f"hist:keys=a:x=b:{word}").errno == "EINVAL"
+    # Without the variable it is another one.
+    assert owner.trigger("hist:keys=a:clear").errno == "ENOENT"
+    assert owner.triggers == "hist:keys=a:vals=hitcount:x=b:sort=hitcount:size=2048 [active]\n"
+    data.write_event(0, b"\1\5")
+    data.write_event(1, b"\1\0")
+    assert reader.trigger("hist:keys=a:vals=$x:pause").errno == ""
+    data.write_event(1, b"\1\0")
+    assert "    Hits: 1\n" in reader.hist
+    reader.trigger("!hist:keys=a:vals=$x")
+    owner.trigger("!hist:keys=a:x=b")
+
+
+@case(
+    "hist.variable_of_an_instance",
+    spec="trace_events_hist.c:save_hist_vars; trace.c:__remove_instance",
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances: removed with rmdir unless in use",
+    profiles=EVERY,
+    isolation="global",
+    facilities=FACILITIES,
+    tier="full",
+)
+def test_variable_of_an_instance(ue: UserEvents) -> None:
+    """A variable is its instance's: unknown to others, and it keeps the instance: EBUSY."""
+    instance = made(ue)
+    data = ue.open_data()
+    for stem in ("e", "other"):
+        data.register(ue.name(stem) + " u8 a; u8 b")
+    owner = instance.directory(ue.name())
+    assert owner.trigger("hist:keys=a:x=b").errno == ""
+    elsewhere = ue.tracefs.directory(ue.name("other"))
+    assert elsewhere.trigger("hist:keys=a:vals=$x").errno == "EINVAL"
+    assert instance.directory(ue.name("other")).trigger("hist:keys=a:vals=$x").errno == ""
+    assert instance.remove().errno == "EBUSY"
+    instance.directory(ue.name("other")).trigger("!hist:keys=a:vals=$x")
+    assert instance.remove().errno == "EBUSY"
+    owner.trigger("!hist:keys=a:x=b")
+    assert instance.remove().value == 0

@@ -1,0 +1,233 @@
+"""What attached BPF programs are given of a write: in the merge window of 5.18, never released.
+
+A program is attached to an event of perf that listens to the user event.  It keeps its
+context, and what that leads to, for the case to look at.
+"""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.bpf_recorder import KERNEL, Recorder
+from conformance.client.perf import listen
+from conformance.client.user_events import UserEvents
+
+BYTES = "5.18..6.0"
+# Programs are reached by way of perf.
+NEEDS = ("bpf_programs_run", "perf_sink")
+# The text of 5.18 before "Remove eBPF interfaces"; what is left of it is silent.
+RST = "Documentation/trace/user_events.rst@merge-window"
+EBPF = f"{RST}: Writing Data: programs are given a struct user_bpf_context"
+BPF = "trace_events_user.c:user_event_bpf"
+PERF = "trace_events_user.c:user_event_perf"
+CORE = "trace_events_user.c:user_events_write_core"
+
+# user_bpf_context.data_type.
+IN_KERNEL = 0
+IN_USER = 1
+# Where write() has its data here, and writev() its parts, one behind the other.
+DATA = 0x2000_0001_0000
+INDEX = b"\0\0\0\0"
+PAYLOAD = b"\x11\x22\x33\x44\x55\x66\x77\x88"
+WRITTEN = INDEX + PAYLOAD
+
+
+@case(
+    "bpf_context.one_part",
+    spec=BPF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
+@variants(
+    "parts, address",
+    {
+        "index_and_payload": ([WRITTEN], 0x2000_0001_0004),
+        "index.payload": ([INDEX, PAYLOAD], 0x2000_0001_0100),
+        "ind.ex.payload": ([b"\0\0\0", b"\0", PAYLOAD], 0x2000_0001_0200),
+        "nothing.index.payload": ([b"", INDEX, PAYLOAD], 0x2000_0001_0200),
+        "ind.ex_and_payload": ([b"\0", b"\0\0\0" + PAYLOAD], 0x2000_0001_0103),
+    },
+)
+def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
+    """A payload that is in one part stays in the writer's memory: the program gets its address."""
+    data = ue.open_data()
+    data.register(ue.name() + " u64 a")
+    recorder = Recorder(ue.process)
+    assert recorder.attach(listen(ue.process, ue.name())).value == 0
+    # Apart from each other, so that every part has an address of its own.
+    places = [0x2000_0001_0000 + 0x100 * number for number in range(len(parts))]
+    for place, part in zip(places, parts, strict=True):
+        ue.process.store(place, part)
+    vector = [(place, len(part)) for place, part in zip(places, parts, strict=True)]
+    assert data.writev_at(vector).value == 12
+    seen = recorder.take()
+    assert (seen.runs, seen.context) == (1, (IN_USER, 8, address))
+    assert seen.content[:8] == PAYLOAD
+
+
+@case(
+    "bpf_context.write",
+    spec=BPF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
+def test_write(ue: UserEvents) -> None:
+    """write(), pwrite() and pwritev() of one part are the same to the program."""
+    data = ue.open_data()
+    data.register(ue.name() + " u64 a")
+    recorder = Recorder(ue.process)
+    recorder.attach(listen(ue.process, ue.name()))
+    for written in (data.write(WRITTEN), data.pwrite(WRITTEN, 0), data.pwritev([WRITTEN], 77)):
+        assert written.value == 12
+    seen = recorder.take()
+    assert (seen.runs, seen.context) == (3, (IN_USER, 8, DATA + 4))
+    assert seen.content[:8] == PAYLOAD
+
+
+@case(
+    "bpf_context.end_of_memory",
+    spec=BPF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    tier="full",
+    facilities=("bpf_tracing",),
+)
+def test_end_of_memory(ue: UserEvents) -> None:
+    """The program can read the payload to its last byte, behind which nothing is mapped."""
+    data = ue.open_data()
+    data.register(ue.name() + " u64 a")
+    recorder = Recorder(ue.process)
+    recorder.attach(listen(ue.process, ue.name()))
+    # One page at the first free address.
+    address = ue.process.place(WRITTEN)
+    assert data.write_at(address, 12).value == 12
+    seen = recorder.take()
+    assert seen.context == (IN_USER, 8, 0x2000_2000_0FF8)
+    assert seen.content[:8] == PAYLOAD
+
+
+@case(
+    "bpf_context.longer_payload",
+    spec=BPF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    tier="full",
+    facilities=("bpf_tracing",),
+)
+@variants("length", {"9": 9, "512": 512, "513": 513, "4096": 4096, "4097": 4097, "8176": 8176})
+def test_longer_payload(ue: UserEvents, length: int) -> None:
+    """The length is that of the payload, however long, where nothing is copied."""
+    data = ue.open_data()
+    data.register(ue.name() + " u64 a")
+    recorder = Recorder(ue.process, room=length)
+    recorder.attach(listen(ue.process, ue.name()))
+    payload = b"x" * (length - 1) + b"."
+    assert data.writev([INDEX, payload]).value == 4 + length
+    seen = recorder.take()
+    assert (seen.runs, seen.context) == (1, (IN_USER, length, DATA + 4))
+    assert seen.content[:length] == payload
+
+
+@case(
+    "bpf_context.several_parts",
+    spec=BPF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
+@variants(
+    "parts",
+    {
+        "index.pay.load": [INDEX, PAYLOAD[:3], PAYLOAD[3:]],
+        "index_and_pay.load": [INDEX + PAYLOAD[:3], PAYLOAD[3:]],
+        "each_byte": [bytes([each]) for each in WRITTEN],
+        # A part behind the index counts, even one that holds nothing.
+        "index.nothing.payload": [INDEX, b"", PAYLOAD],
+        "index.payload.nothing": [INDEX, PAYLOAD, b""],
+    },
+)
+def test_several_parts(ue: UserEvents, parts: list[bytes]) -> None:
+    """A payload in several parts is copied: the program gets an address of the kernel."""
+    data = ue.open_data()
+    data.register(ue.name() + " u64 a")
+    recorder = Recorder(ue.process)
+    recorder.attach(listen(ue.process, ue.name()))
+    assert data.writev(parts).value == 12
+    seen = recorder.take()
+    assert (seen.runs, seen.context) == (1, (IN_KERNEL, 8, KERNEL))
+    assert seen.content[:8] == PAYLOAD
+
+
+@case(
+    "bpf_context.copy_length",
+    spec=f"{BPF}: MAX_BPF_COPY_SIZE, MAX_STACK_BPF_DATA",
+    doc=f"{RST}: Writing Data: nothing is said about a limit",
+    profiles=BYTES,
+    needs=NEEDS,
+    tier="full",
+    facilities=("bpf_tracing",),
+)
+@variants(
+    "length, copied",
+    {
+        # One page at most; up to 512 bytes fit a buffer on the stack.
+        "4097": (4097, 4096),
+        "4096": (4096, 4096),
+        "4095": (4095, 4095),
+        "513": (513, 513),
+        "512": (512, 512),
+        "511": (511, 511),
+        "8176": (8176, 4096),
+    },
+)
+def test_copy_length(ue: UserEvents, length: int, copied: int) -> None:
+    """Of a payload in several parts a page is copied at most, and that is the length told."""
+    data = ue.open_data()
+    data.register(ue.name() + " u64 a")
+    recorder = Recorder(ue.process, room=copied)
+    recorder.attach(listen(ue.process, ue.name()))
+    payload = bytes(each % 251 for each in range(length))
+    assert data.writev([INDEX, payload[:200], payload[200:]]).value == 4 + length
+    seen = recorder.take()
+    assert (seen.runs, seen.context) == (1, (IN_KERNEL, copied, KERNEL))
+    assert seen.content[:copied] == payload[:copied]
+
+
+@case(
+    "bpf_context.nothing",
+    spec=f"{PERF}; {CORE}",
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
+@variants(
+    "flag, parts, context",
+    {
+        "index": ("", [INDEX], (0, 0, KERNEL)),
+        "index.nothing": ("", [INDEX, b""], (1, 0, 0x2000_0001_0004)),
+        "index.nothing.nothing": ("", [INDEX, b"", b""], (0, 0, KERNEL)),
+        "iterator": (":BPF_ITER", [INDEX], (2, 0, KERNEL)),
+        "iterator.nothing": (":BPF_ITER", [INDEX, b""], (2, 0, KERNEL)),
+    },
+)
+def test_nothing(
+    ue: UserEvents, flag: str, parts: list[bytes], context: tuple[int, int, int]
+) -> None:
+    """Where no payload is left the program runs, with whatever parts are left, though it fails."""
+    data = ue.open_data()
+    data.register(ue.name() + flag)
+    recorder = Recorder(ue.process, room=0, parts=0)
+    recorder.attach(listen(ue.process, ue.name()))
+    # A copy of no bytes counts as one that failed, until 6.5.
+    assert data.writev(parts).errno == "EFAULT"
+    seen = recorder.take()
+    assert (seen.runs, seen.context) == (1, context)
+    if flag:
+        assert seen.iterator == (0, len(parts) - 1, KERNEL)

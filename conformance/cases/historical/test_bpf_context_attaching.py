@@ -1,0 +1,136 @@
+"""Attaching BPF programs to user events in the merge window of 5.18."""
+
+from __future__ import annotations
+
+from conformance.abi.bpf import ProgramType
+from conformance.cases.case import case, variants
+from conformance.cases.support.bpf_recorder import Recorder
+from conformance.client.bpf import Bpf
+from conformance.client.perf import listen
+from conformance.client.user_events import UserEvents
+from conformance.ops import syscalls as op
+from conformance.ops.bpf_assembler import R0, R1, Size, exit_insn, ldx_mem
+
+BYTES = "5.18..6.0"
+# Programs are reached by way of perf.
+NEEDS = ("bpf_programs_run", "perf_sink")
+# The text of 5.18 before "Remove eBPF interfaces"; what is left of it is silent.
+RST = "Documentation/trace/user_events.rst@merge-window"
+EBPF = f"{RST}: Writing Data: programs are given a struct user_bpf_context"
+HEADER = "include/linux/user_events.h@merge-window: struct user_bpf_context"
+PERF = "trace_events_user.c:user_event_perf"
+# user_bpf_context.data_type.
+IN_USER = 1
+# Where write() has its data here, and writev() its parts, one behind the other.
+DATA = 0x2000_0001_0000
+INDEX = b"\0\0\0\0"
+PAYLOAD = b"\x11\x22\x33\x44\x55\x66\x77\x88"
+WRITTEN = INDEX + PAYLOAD
+
+
+@case(
+    "bpf_context.detached",
+    spec="kernel/events/core.c:perf_event_free_bpf_prog",
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
+def test_detached(ue: UserEvents) -> None:
+    """A program stays attached without its own descriptor, until that of perf is closed."""
+    data = ue.open_data()
+    place = data.register(ue.name() + " u64 a").place
+    event = listen(ue.process, ue.name())
+    recorder = Recorder(ue.process)
+    recorder.attach(event)
+    ue.process.run(op.Close(ue.process.actor, recorder.program.slot))
+    data.write(WRITTEN)
+    assert recorder.take().runs == 1
+    assert ue.tracefs.status() == ue.status_line(place, ue.name(), "perf")
+    event.close()
+    data.write(WRITTEN)
+    assert recorder.take().runs == 0
+    # The next event of perf has no program.
+    listen(ue.process, ue.name())
+    data.write(WRITTEN)
+    assert recorder.take().runs == 0
+
+
+@case(
+    "bpf_context.two_programs",
+    spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog, trace_call_bpf",
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
+def test_two_programs(ue: UserEvents) -> None:
+    """Programs of several events of perf all run, one event has one, and none is there twice."""
+    data = ue.open_data()
+    data.register(ue.name() + " u64 a")
+    one, two = Recorder(ue.process), Recorder(ue.process, answer=0)
+    first, second = listen(ue.process, ue.name()), listen(ue.process, ue.name())
+    assert one.attach(first).errno == ""
+    assert one.attach(second).errno == "EEXIST"
+    assert two.attach(first).errno == "EEXIST"
+    assert two.attach(second).errno == ""
+    data.write(WRITTEN)
+    assert (one.take().context, two.take().context) == ((IN_USER, 8, DATA + 4),) * 2
+    first.close()
+    data.write(WRITTEN)
+    assert (one.take().runs, two.take().runs) == (0, 1)
+
+
+@case(
+    "bpf_context.only_its_event",
+    spec=PERF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    tier="full",
+    facilities=("bpf_tracing",),
+)
+def test_only_its_event(ue: UserEvents) -> None:
+    """A program runs on writes to the event it is attached to, not on those to another."""
+    data = ue.open_data()
+    data.register(ue.name("e") + " u64 a")
+    data.register(ue.name("other") + " u64 a")
+    recorder = Recorder(ue.process)
+    recorder.attach(listen(ue.process, ue.name("e")))
+    listen(ue.process, ue.name("other"))
+    assert data.write(b"\1\0\0\0" + PAYLOAD).value == 12
+    assert recorder.take().runs == 0
+    assert data.write(WRITTEN).value == 12
+    assert recorder.take().runs == 1
+
+
+@case(
+    "bpf_context.direct_access",
+    spec="kernel/trace/bpf_trace.c:tp_prog_is_valid_access",
+    doc=HEADER,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
+@variants(
+    "size, offset, loaded",
+    {
+        "data_type": (Size.W, 0, "EACCES"),
+        "data_len": (Size.W, 4, "EACCES"),
+        "both": (Size.DW, 0, "EACCES"),
+        "pointer": (Size.DW, 8, ""),
+    },
+)
+def test_direct_access(ue: UserEvents, size: Size, offset: int, loaded: str) -> None:
+    """A program may not load type and length: tracepoints keep the first eight bytes."""
+    data = ue.open_data()
+    data.register(ue.name("long") + " u64 a")
+    data.register(ue.name("short") + " u32 a")
+    instructions = [ldx_mem(size, R0, R1, offset), exit_insn()]
+    program = Bpf(ue.process).load(instructions, ProgramType.TRACEPOINT)
+    assert program.errno == loaded
+    if not loaded:
+        # A load has to lie within the fields of the event: 8 bytes of common ones, then u32.
+        assert listen(ue.process, ue.name("short")).set_program(program.slot).errno == "EACCES"
+        assert listen(ue.process, ue.name("long")).set_program(program.slot).errno == ""
+        assert data.write(WRITTEN).value == 12

@@ -1,0 +1,195 @@
+"""When BPF programs on user events ran in the merge window of 5.18."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.bpf_recorder import KERNEL, Recorder
+from conformance.client.perf import Wish, listen
+from conformance.client.user_events import UserEvents
+
+BYTES = "5.18..6.0"
+# Programs are reached by way of perf.
+NEEDS = ("bpf_programs_run", "perf_sink")
+# The text of 5.18 before "Remove eBPF interfaces"; what is left of it is silent.
+RST = "Documentation/trace/user_events.rst@merge-window"
+EBPF = f"{RST}: Writing Data: programs are given a struct user_bpf_context"
+PERF = "trace_events_user.c:user_event_perf"
+CORE = "trace_events_user.c:user_events_write_core"
+
+# user_bpf_context.data_type.
+IN_KERNEL = 0
+IN_USER = 1
+# Where write() has its data here, and writev() its parts, one behind the other.
+DATA = 0x2000_0001_0000
+INDEX = b"\0\0\0\0"
+PAYLOAD = b"\x11\x22\x33\x44\x55\x66\x77\x88"
+WRITTEN = INDEX + PAYLOAD
+
+
+@case(
+    "bpf_context.not_validated",
+    spec=f"{PERF}, user_event_validate",
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
+def test_not_validated(ue: UserEvents) -> None:
+    """Programs see what is refused behind them: EFAULT, but they have run."""
+    data = ue.open_data()
+    data.register(ue.name() + " __rel_loc char[] a")
+    recorder = Recorder(ue.process, room=4)
+    recorder.attach(listen(ue.process, ue.name()))
+    # Five bytes where there are none.
+    assert data.write(INDEX + b"\0\0\5\0").errno == "EFAULT"
+    seen = recorder.take()
+    assert (seen.runs, seen.context) == (1, (IN_USER, 4, DATA + 4))
+    assert seen.content[:4] == b"\0\0\5\0"
+    assert data.writev([INDEX, b"\0\0", b"\5\0"]).errno == "EFAULT"
+    assert recorder.take().context == (IN_KERNEL, 4, KERNEL)
+
+
+@case(
+    "bpf_context.not_reached",
+    spec=CORE,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    tier="full",
+    facilities=("bpf_tracing",),
+)
+def test_not_reached(ue: UserEvents) -> None:
+    """What is refused before any listener is asked is not given to programs."""
+    data = ue.open_data()
+    data.register(ue.name() + " u64 a")
+    recorder = Recorder(ue.process)
+    recorder.attach(listen(ue.process, ue.name()))
+    assert data.write(INDEX + PAYLOAD[:7]).errno == "EINVAL"
+    assert data.write(b"\1\0\0\0" + PAYLOAD).errno == "ENOENT"
+    assert data.write(INDEX[:3]).errno == "EFAULT"
+    # Half of the payload is behind the end of memory.
+    address = ue.process.place(INDEX + PAYLOAD[:4])
+    assert data.write_at(address, 12).errno == "EFAULT"
+    assert recorder.take().runs == 0
+
+
+@case(
+    "bpf_context.answer_ignored",
+    spec=PERF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
+@variants("answer", {"0": 0, "1": 1})
+def test_answer_ignored(ue: UserEvents, answer: int) -> None:
+    """Whatever a program answers perf gets its sample, unlike from tracepoints of the kernel."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name())
+    recorder = Recorder(ue.process, room=4, answer=answer)
+    recorder.attach(event)
+    ring = event.map()
+    assert data.write(INDEX + b"\x41\0\0\0").value == 8
+    assert recorder.take().runs == 1
+    assert event.count == 1
+    assert ring.records() == ["SAMPLE misc 1 size 24 raw 12: 41 00 00 00"]
+
+
+@case(
+    "bpf_context.beside_ftrace",
+    spec=f"{PERF}; {CORE}",
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    facilities=("bpf_tracing",),
+)
+@variants("flag", {"with": ":BPF_ITER", "without": ""})
+def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
+    """The program runs once for a write that ftrace and perf take too; the flag is not theirs."""
+    data = ue.open_data()
+    data.register(ue.name() + flag + " u64 a")
+    event = listen(ue.process, ue.name())
+    recorder = Recorder(ue.process, answer=0)
+    recorder.attach(event)
+    ue.tracefs.enable(ue.name())
+    assert data.writev([INDEX, PAYLOAD[:3], PAYLOAD[3:]]).value == 12
+    assert recorder.take().runs == 1
+    assert ue.tracefs.records() == ["11 22 33 44 55 66 77 88"]
+    assert event.count == 1
+    # ftrace alone: nobody is left for whom it would run.
+    event.close()
+    assert data.write(WRITTEN).value == 12
+    assert recorder.take().runs == 0
+    assert ue.tracefs.records() == ["11 22 33 44 55 66 77 88"] * 2
+
+
+@case(
+    "bpf_context.event_not_counting",
+    spec=PERF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    tier="full",
+    facilities=("bpf_tracing",),
+)
+def test_event_not_counting(ue: UserEvents) -> None:
+    """The program runs although its event of perf is disabled."""
+    data = ue.open_data()
+    data.register(ue.name() + " u64 a")
+    event = listen(ue.process, ue.name(), Wish(disabled=True))
+    recorder = Recorder(ue.process)
+    recorder.attach(event)
+    assert data.write(WRITTEN).value == 12
+    assert recorder.take().context == (IN_USER, 8, DATA + 4)
+    assert event.count == 0
+
+
+@case(
+    "bpf_context.other_process",
+    spec=PERF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    tier="full",
+    facilities=("bpf_tracing",),
+)
+def test_other_process(ue: UserEvents) -> None:
+    """The program runs for every writer, also where its event of perf counts another process."""
+    data = ue.open_data()
+    data.register(ue.name() + " u64 a")
+    event = listen(ue.process, ue.name())
+    recorder = Recorder(ue.process)
+    recorder.attach(event)
+    other = ue.new_process().open_data()
+    assert other.register(ue.name() + " u64 a").index == 0
+    assert other.writev([INDEX, PAYLOAD]).value == 12
+    seen = recorder.take()
+    # An address of the other process, in whose memory the program runs.
+    assert (seen.runs, seen.context) == (1, (IN_USER, 8, DATA + 4))
+    assert seen.content[:8] == PAYLOAD
+    assert event.count == 0
+
+
+@case(
+    "bpf_context.tracing_off",
+    spec=PERF,
+    doc=EBPF,
+    profiles=BYTES,
+    needs=NEEDS,
+    tier="full",
+    isolation="global",
+    facilities=("bpf_tracing",),
+)
+def test_tracing_off(ue: UserEvents) -> None:
+    """tracing_on is a matter of ftrace: programs run without."""
+    data = ue.open_data()
+    data.register("e u64 a")
+    recorder = Recorder(ue.process)
+    recorder.attach(listen(ue.process, "e"))
+    ue.tracefs.enable("e")
+    ue.tracefs.write("/sys/kernel/tracing/tracing_on", "0\n")
+    assert data.write(WRITTEN).value == 12
+    assert recorder.take().runs == 1
+    ue.tracefs.write("/sys/kernel/tracing/tracing_on", "1\n")
+    assert ue.tracefs.records() == []

@@ -1,0 +1,261 @@
+"""The examples of user_events' founding documents, taken literally.
+
+These are the message of the first commit and the documentation that was proposed with it,
+of which the first release has a later edition.  docs/seeds.md lists their statements.
+Events have the names of the examples where the text that shows them is compared.
+"""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.format_text import fields_of
+from conformance.cases.support.status_text import without_room
+from conformance.client.user_events import UserEvents
+
+ALWAYS = "5.18.."
+MESSAGE = "trace_events_user.c@v5.18, message of its first commit"
+RST = "Documentation/trace/user_events.rst@v5.18 and its proposal"
+CREATE = "trace_events_user.c:user_event_create"
+PARSE = "trace_events_user.c:user_event_parse"
+WRITE = "trace_events_user.c:user_events_write_core"
+
+
+# Creating and showing
+
+
+@case(
+    "documented.created",
+    spec=CREATE,
+    doc=f"{MESSAGE}: `u:test` appended to dynamic_events is what it shows then",
+    needs=("lasting_events",),
+    isolation="global",
+    profiles=ALWAYS,
+)
+def test_created(ue: UserEvents) -> None:
+    """The line that is appended to dynamic_events is the line that it shows."""
+    assert ue.tracefs.command("u:test\n").value == 7
+    assert ue.tracefs.dynamic_events(whole=True) == "u:test\n"
+
+
+@case(
+    "documented.status",
+    spec="trace_events_user.c:user_seq_show",
+    doc=f"{MESSAGE}: status of `test` with a probe and without: its line and the three totals",
+    needs=("lasting_events",),
+    without=("two_status_pages",),
+    isolation="global",
+    profiles=ALWAYS,
+)
+def test_status(ue: UserEvents) -> None:
+    """The status of one event, hooked and not, is the documents' text to the byte."""
+    used = {
+        "byte-status": "1:test # Used by ftrace\n\nActive: 1\nBusy: 1\nMax: 4096\n",
+        "bit-status": "1:test # Used by ftrace\n\nActive: 1\nBusy: 1\nMax: 32768\n",
+        "remote-enable": "test # Used by ftrace\n\nActive: 1\nBusy: 1\n",
+    }
+    unused = {
+        "byte-status": "1:test\n\nActive: 1\nBusy: 0\nMax: 4096\n",
+        "bit-status": "1:test\n\nActive: 1\nBusy: 0\nMax: 32768\n",
+        "remote-enable": "test\n\nActive: 1\nBusy: 0\n",
+    }
+    ue.tracefs.command("u:test\n")
+    assert ue.tracefs.status(whole=True) == unused[ue.profile.generation]
+    ue.tracefs.enable("test")
+    assert ue.tracefs.status(whole=True) == used[ue.profile.generation]
+    ue.tracefs.disable("test")
+    assert ue.tracefs.status(whole=True) == unused[ue.profile.generation]
+
+
+@case(
+    "documented.char_array",
+    spec=f"{CREATE}, user_event_show",
+    doc=f"{MESSAGE}: an array of 20 characters called msg is shown as it was created",
+    needs=("lasting_events", "payload_size_checked"),
+    isolation="global",
+    profiles=ALWAYS,
+)
+def test_char_array(ue: UserEvents) -> None:
+    """The array of the example is shown as it was created, and takes 20 bytes."""
+    ue.tracefs.command("u:detailed char[20] msg\n")
+    assert ue.tracefs.dynamic_events(whole=True) == "u:detailed char[20] msg\n"
+    data = ue.open_data()
+    data.register("detailed char[20] msg")
+    ue.tracefs.enable("detailed")
+    assert data.write_event(0, b"twenty characters..").errno == "EINVAL"
+    assert data.write_event(0, b"twenty characters...").value == 24
+    dump = "74 77 65 6e 74 79 20 63 68 61 72 61 63 74 65 72 73 2e 2e 2e"
+    line = ue.dated("remote_enable", since="detailed: msg=twenty characters...", before=dump)
+    assert ue.tracefs.records("detailed") == [line]
+    ue.tracefs.disable("detailed")
+
+
+@case(
+    "documented.both_ways",
+    spec=f"{PARSE}; trace_events_user.c:user_event_create",
+    doc=f"{MESSAGE}: one format serves ioctl and dynamic_events; {RST}: only the prefix differs",
+    needs=("lasting_events",),
+    isolation="global",
+    tier="full",
+    profiles=ALWAYS,
+)
+@variants(
+    "definition",
+    {
+        "struct": "test struct mytype myname 20",
+        "nothing": "test",
+        "count": "test u32 count",
+        "two": "test u32 src; u32 dst",
+    },
+)
+def test_both_ways(ue: UserEvents, definition: str) -> None:
+    """What dynamic_events takes behind its prefix the ioctl takes, and makes the same event."""
+    data = ue.open_data()
+    ue.tracefs.command(f"u:{definition}\n")
+    assert ue.tracefs.dynamic_events(whole=True) == f"u:{definition}\n"
+    assert data.delete("test").value == 0
+    assert data.register(definition).index == 0
+    assert ue.tracefs.dynamic_events(whole=True) == f"u:{definition}\n"
+    assert without_room(ue, ue.tracefs.status(whole=True)) == (
+        ue.status_line(1, "test") + "\nActive: 1\nBusy: 0\n"
+    )
+
+
+@case(
+    "documented.basic_types",
+    spec="trace_events_user.c:user_field_size",
+    doc=f"{RST}: basic types are __data_loc, u32, u64, int, char and char[20]",
+    profiles=ALWAYS,
+)
+def test_basic_types(ue: UserEvents) -> None:
+    """The basic types that are named can all be had, in one event."""
+    fields = "__data_loc char[] a; u32 b; u64 c; int d; char e; char[20] f"
+    assert ue.open_data().register(f"{ue.name()} {fields}").errno == ""
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} {fields}\n"
+    assert fields_of(ue.tracefs.format(ue.name())) == [
+        "field:__data_loc char[] a; offset:8; size:4; signed:1;",
+        "field:u32 b; offset:12; size:4; signed:0;",
+        "field:u64 c; offset:16; size:8; signed:0;",
+        "field:int d; offset:24; size:4; signed:1;",
+        "field:char e; offset:28; size:1; signed:1;",
+        "field:char f[]; offset:29; size:20; signed:1;",
+    ]
+
+
+@case(
+    "documented.struct",
+    spec="trace_events_user.c:user_event_parse_field",
+    doc=f"{RST}: a struct of 20 characters is a field with its tag, its name and the size 20",
+    profiles=ALWAYS,
+    needs=("payload_size_checked",),
+)
+def test_struct(ue: UserEvents) -> None:
+    """The struct of the example has 20 bytes, which tools can see in `format`."""
+    data = ue.open_data()
+    data.register(ue.name() + " struct mytype myname 20")
+    ue.tracefs.enable(ue.name())
+    (field,) = fields_of(ue.tracefs.format(ue.name()))
+    assert field == "field:struct mytype myname; offset:8; size:20; signed:1;"
+    assert data.write_event(0, b"x" * 19).errno == "EINVAL"
+    assert data.write_event(0, b"x" * 20).value == 24
+    dump = "78 78 78 78 78 78 78 78 78 78 78 78 78 78 78 78 78 78 78 78"
+    assert ue.tracefs.records() == [ue.line("myname=<INVALID-SIZE>", dump=dump)]
+
+
+@case(
+    "documented.bpf_iter",
+    spec=PARSE,
+    doc=f"{RST}: the proposal has a flag BPF_ITER, which no release has; a colon begins flags",
+    needs=("lasting_events",),
+    isolation="global",
+    tier="full",
+    profiles=ALWAYS,
+)
+def test_bpf_iter(ue: UserEvents) -> None:
+    """The flag BPF_ITER does nothing: it is ignored like any other, and since 6.5 refused."""
+    errno = ue.dated("text_flags_refused", since="EINVAL", before="")
+    shown = ue.dated("text_flags_refused", since="", before="u:test u32 count\n")
+    assert ue.tracefs.command("u:test:BPF_ITER u32 count\n").errno == errno
+    assert ue.tracefs.dynamic_events(whole=True) == shown
+    assert ue.open_data().register("test:BPF_ITER u32 count").errno == errno
+    assert ue.tracefs.dynamic_events(whole=True) == shown
+
+
+# Data
+
+
+@case(
+    "documented.rel_loc",
+    spec="trace_events_user.c:user_event_validate",
+    doc=f"{MESSAGE}: __rel_loc counts from its entry, so that common fields need no thought",
+    profiles=ALWAYS,
+)
+def test_rel_loc(ue: UserEvents) -> None:
+    """Data right behind the entry are at 0 of a __rel_loc, and at 12 of a __data_loc."""
+    data = ue.open_data()
+    data.register(ue.name("rel") + " __rel_loc char[] msg")
+    data.register(ue.name("data") + " __data_loc char[] msg")
+    ue.tracefs.enable(ue.name("rel"))
+    ue.tracefs.enable(ue.name("data"))
+    assert data.write_event(0, b"\x00\0\6\0hello\0").value == 14
+    assert data.write_event(1, b"\x0c\0\6\0hello\0").value == 14
+    assert ue.tracefs.records() == [
+        ue.line("msg=hello", dump="00 00 06 00 68 65 6c 6c 6f 00", name="rel"),
+        ue.line("msg=hello", dump="0c 00 06 00 68 65 6c 6c 6f 00", name="data"),
+    ]
+
+
+@case(
+    "documented.data_loc_not_updated",
+    spec="trace_events_user.c:user_event_ftrace: the payload is copied as it is",
+    doc=f"{MESSAGE}: offsets of data count in what is written, and are updated for the record",
+    tier="full",
+    profiles=ALWAYS,
+)
+def test_data_loc_not_updated(ue: UserEvents) -> None:
+    """The offset in a __data_loc is not updated: 8, in the record the entry, shows the entry."""
+    data = ue.open_data()
+    data.register(ue.name() + " __data_loc u8[] msg")
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, b"\x08\0\4\0hello\0").value == 14
+    dump = "08 00 04 00 68 65 6c 6c 6f 00"
+    assert ue.tracefs.records() == [ue.line("msg=08,00,04,00", dump=dump)]
+
+
+@case(
+    "documented.int_payload",
+    spec=WRITE,
+    doc=f"{RST}: an int for the event of index 1 are 8 bytes, index and value; the index is not "
+    "in the trace",
+    tier="full",
+    profiles=ALWAYS,
+)
+def test_int_payload(ue: UserEvents) -> None:
+    """For index 1 and an int 8 bytes are written, of which the last 4 are recorded."""
+    data = ue.open_data()
+    data.register(ue.name("first") + " int payload")
+    assert data.register(ue.name() + " int payload").index == 1
+    ue.tracefs.enable(ue.name())
+    assert data.write(b"\1\0\0\0\x2a\0\0\0").value == 8
+    assert ue.tracefs.records() == [ue.line("payload=0x2a (42)", dump="2a 00 00 00")]
+
+
+@case(
+    "documented.three_ints",
+    spec="trace_events_user.c:user_events_write_iter",
+    doc=f"{RST}: a struct of three ints goes behind the index by writev; {MESSAGE}: write or "
+    "writev will do",
+    profiles=ALWAYS,
+)
+def test_three_ints(ue: UserEvents) -> None:
+    """A struct of three ints is written by writev of two parts, and by write as well."""
+    data = ue.open_data()
+    index = data.register(ue.name() + " int src; int dst; int flags").index
+    assert index == 0
+    ue.tracefs.enable(ue.name())
+    payload = b"\1\0\0\0\2\0\0\0\3\0\0\0"
+    assert data.writev([b"\0\0\0\0", payload]).value == 16
+    assert data.write(b"\0\0\0\0" + payload).value == 16
+    line = ue.line(
+        "src=0x1 (1)", "dst=0x2 (2)", "flags=0x3 (3)", dump="01 00 00 00 02 00 00 00 03 00 00 00"
+    )
+    assert ue.tracefs.records() == [line, line]

@@ -1,0 +1,131 @@
+"""The programs of user_events' founding documents, call by call.
+
+A program asks its status page, since 6.4 its word, whether anybody listens.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from conformance.cases.case import case
+from conformance.cases.support.status_page import map_page
+from conformance.client.data_file import Registration
+from conformance.client.user_events import UserEvents
+
+ALWAYS = "5.18.."
+PAGES = "5.18..6.3"
+MESSAGE = "trace_events_user.c@v5.18, message of its first commit"
+RST = "Documentation/trace/user_events.rst@v5.18 and its proposal"
+WRITE = "trace_events_user.c:user_events_write_core"
+
+
+def asked(ue: UserEvents, opened: int) -> Callable[[Registration], int]:
+    """How a program asks who listens; the page is mapped first, and its file closed."""
+    if not ue.profile.has("status_page"):
+        return lambda event: event.word.value
+    page = map_page(ue.process, opened=opened)
+    page.close()
+    return lambda event: page.shows(event.place)
+
+
+@case(
+    "documented.typical_use",
+    spec=WRITE,
+    doc=f"{MESSAGE}: map the page, register `test`, look at its byte, then writev index and "
+    "payload",
+    isolation="global",
+    profiles=ALWAYS,
+)
+def test_typical_use(ue: UserEvents) -> None:
+    """The typical program finds nobody, then somebody, and what it writes then is recorded."""
+    ask = asked(ue, os.O_RDWR)
+    data = ue.open_data()
+    event = data.register("test")
+    assert event.index == 0
+    if ue.profile.has("status_page"):
+        assert event.place == 1
+    assert ask(event) == 0
+    ue.tracefs.enable("test")
+    assert ask(event) == 1
+    assert data.writev([b"\0\0\0\0", b"payload"]).value == 11
+    line = ue.dated("remote_enable", since="test:No fields found", before="70 61 79 6c 6f 61 64")
+    assert ue.tracefs.records("test") == [line]
+    ue.tracefs.disable("test")
+    assert ask(event) == 0
+
+
+@case(
+    "documented.sample_program",
+    spec=f"{WRITE}: user_event_find by index",
+    doc=f"{RST}: its program writes the status index where the write index belongs",
+    isolation="global",
+    profiles=PAGES,
+)
+def test_sample_program(ue: UserEvents) -> None:
+    """The proposed sample program records nothing: it writes its status index, ENOENT."""
+    ask = asked(ue, os.O_RDONLY)
+    data = ue.open_data()
+    event = data.register("test u32 count")
+    assert (event.place, event.index) == (1, 0)
+    assert ask(event) == 0
+    ue.tracefs.enable("test")
+    assert ask(event) == 1
+    # The program does not look at the answer, and counts on.
+    assert data.writev([b"\1\0\0\0", b"\0\0\0\0"]).errno == "ENOENT"
+    assert data.writev([b"\1\0\0\0", b"\1\0\0\0"]).errno == "ENOENT"
+    assert ue.tracefs.records("test") == []
+    ue.tracefs.disable("test")
+
+
+@case(
+    "documented.sample_program_of_two",
+    spec=f"{WRITE}: user_event_find by index",
+    doc=f"{RST}: its program writes the status index where the write index belongs",
+    isolation="global",
+    tier="full",
+    profiles=PAGES,
+    needs=("payload_size_checked",),
+)
+def test_sample_program_of_two(ue: UserEvents) -> None:
+    """A status index in the place of a write index may be that of another event."""
+    data = ue.open_data()
+    first = data.register("test u32 count")
+    second = data.register("other u64 sum")
+    assert (first.place, second.index) == (1, 1)
+    ue.tracefs.enable("test")
+    ue.tracefs.enable("other")
+    assert data.writev([b"\1\0\0\0", b"\0\0\0\0"]).errno == "EINVAL"
+    assert data.writev([b"\1\0\0\0", b"\0\0\0\0\1\0\0\0"]).value == 12
+    assert ue.tracefs.records("other") == ["00 00 00 00 01 00 00 00"]
+    ue.tracefs.disable("test")
+    ue.tracefs.disable("other")
+
+
+@case(
+    "documented.sample_program_mended",
+    spec=WRITE,
+    doc=f"{RST}: write_index stands first, then the payload; the program counts what it wrote",
+    isolation="global",
+    profiles=ALWAYS,
+)
+def test_sample_program_mended(ue: UserEvents) -> None:
+    """With the write index the sample program records its counter, while somebody listens."""
+    ask = asked(ue, os.O_RDONLY)
+    data = ue.open_data()
+    event = data.register("test u32 count")
+    count = 0
+    answers = []
+    for switch in (ue.tracefs.enable, ue.tracefs.enable, ue.tracefs.disable, ue.tracefs.enable):
+        switch("test")
+        answers.append(ask(event))
+        if answers[-1]:
+            assert data.writev([b"\0\0\0\0", bytes([count, 0, 0, 0])]).value == 8
+            count += 1
+    assert answers == [1, 1, 0, 1]
+    assert ue.tracefs.records("test") == ue.dated(
+        "remote_enable",
+        since=["test: count=0x0 (0)", "test: count=0x1 (1)", "test: count=0x2 (2)"],
+        before=["00 00 00 00", "01 00 00 00", "02 00 00 00"],
+    )
+    ue.tracefs.disable("test")

@@ -1,0 +1,98 @@
+"""What the review of the first version asked for, taken literally, in what was merged.
+
+docs/seeds.md lists its statements, and which other cases judge them.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.format_text import fields_of
+from conformance.client.user_events import UserEvents
+
+ALWAYS = "5.18.."
+REVIEW = "trace_events_user.c@rfc-v1, the review of it"
+WRITE = "trace_events_user.c:user_events_write_core"
+
+FOO = " u64 mydata; __data_loc char[] msg"
+TEXT = b"Hello world\0"
+
+
+@case(
+    "documented.listing",
+    spec="trace_events.c:f_show; trace_events_user.c:user_event_parse_field",
+    doc=f"{REVIEW}: `foo` with a number of 64 bits and a text shows these offsets and sizes",
+    needs=("lasting_events",),
+    isolation="global",
+    profiles=ALWAYS,
+)
+def test_listing(ue: UserEvents) -> None:
+    """The fields of `foo` lie where the example has them, if msg is said to be a location."""
+    assert ue.tracefs.command("u:foo u64 mydata; char[] msg\n").errno == "EINVAL"
+    assert ue.tracefs.command(f"u:foo{FOO}\n").errno == ""
+    assert fields_of(ue.tracefs.format("foo")) == [
+        "field:u64 mydata; offset:8; size:8; signed:0;",
+        "field:__data_loc char[] msg; offset:16; size:4; signed:1;",
+    ]
+
+
+@case(
+    "documented.packet",
+    spec=f"{WRITE}; trace_events_user.c:user_event_validate",
+    doc=f"{REVIEW}: a packet is number, data, length and offset of the text, and the text; the "
+    "kernel checks and mends the offset",
+    profiles=ALWAYS,
+)
+@variants(
+    "location, taken",
+    {
+        # As released: first the offset, from the start of the record, then the length.
+        "as-released": ((20, 12), True),
+        # As in the example: the length, then an offset that is neither mended nor right.
+        "as-reviewed": ((12, 16), False),
+        # The same with the halves in their places: it would have to be mended.
+        "as-meant": ((16, 12), False),
+    },
+)
+def test_packet(ue: UserEvents, location: tuple[int, int], taken: bool) -> None:
+    """The location of the example's text has the offset below, which the writer has to know."""
+    data = ue.open_data()
+    data.register(ue.name() + FOO)
+    ue.tracefs.enable(ue.name())
+    payload = struct.pack("<QHH", 0xDEADBEEF, *location) + TEXT
+    errno = "" if taken else ue.dated("dynamic_fields_validated", since="EFAULT", before="")
+    assert data.write_event(0, payload).errno == errno
+
+
+@case(
+    "documented.packet_of_an_id",
+    spec=WRITE,
+    doc=f"{REVIEW}: the number in front is the ID that `format` shows, such as 1234",
+    tier="full",
+    profiles=ALWAYS,
+)
+def test_packet_of_an_id(ue: UserEvents) -> None:
+    """The number in front of the data is the descriptor's own for the event, and no ID."""
+    data = ue.open_data()
+    assert data.register(ue.name() + FOO).index == 0
+    ue.tracefs.enable(ue.name())
+    payload = struct.pack("<QHH", 0xDEADBEEF, 20, 12) + TEXT
+    assert data.write_event(1234, payload).errno == "ENOENT"
+    assert data.write_event(0, payload).value == 28
+
+
+@case(
+    "documented.definitions_alone",
+    spec="trace_events_user.c:user_event_show",
+    doc=f"{REVIEW}: dynamic_events defines events; who uses them is not to be shown there",
+    profiles=ALWAYS,
+)
+def test_definitions_alone(ue: UserEvents) -> None:
+    """dynamic_events shows an event as it was defined, whether anybody listens or not."""
+    ue.open_data().register(ue.name() + FOO)
+    ue.tracefs.enable(ue.name())
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u64 mydata; __data_loc char[] msg\n"
+    assert ue.tracefs.command(f"u:{ue.name('x')} (Used by ftrace)\n").errno == "EINVAL"
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u64 mydata; __data_loc char[] msg\n"

@@ -1,0 +1,68 @@
+"""What the message of the first version's patch describes, taken literally."""
+
+from __future__ import annotations
+
+import mmap
+import os
+
+from conformance.cases.case import case
+from conformance.cases.support.rfc_v1 import FILE, MESSAGE, RFC, bound
+from conformance.client.data_file import DataFile
+from conformance.client.rfc_v1 import register
+from conformance.client.tracefs import DATA, MMAP
+from conformance.client.user_events import UserEvents
+
+TYPICAL = f"{MESSAGE}: the page is mapped, `test` registered, and written to if its byte says so"
+APART = f"{MESSAGE}: events are isolated from those of the kernel"
+
+
+@case(
+    "rfc.typical_use",
+    spec=f"{FILE}:user_events_mmap, user_events_ioctl, user_events_write",
+    doc=TYPICAL,
+    isolation="global",
+    profiles=RFC,
+)
+def test_typical_use(ue: UserEvents) -> None:
+    """The program of the message writes while its byte is not zero, and is recorded."""
+    opened, page_fd = ue.process.open(MMAP, os.O_RDWR)
+    assert opened.errno == ""
+    mapped, page_data = ue.process.map_status(page_fd, protection=mmap.PROT_READ)
+    assert mapped.errno == ""
+    _, slot = ue.process.open(DATA, os.O_RDWR)
+    data_fd = DataFile(ue.process, slot)
+    data_id = register(data_fd, "test").value
+    assert data_id == 1
+    for on, payload in ((True, b"one"), (False, b"two"), (True, b"three")):
+        if on:
+            ue.tracefs.enable("test")
+        else:
+            ue.tracefs.disable("test")
+        if ue.process.load_number(page_data + data_id, 1):
+            assert data_fd.write(payload).value == len(payload)
+    assert ue.tracefs.records() == ["6f 6e 65", "74 68 72 65 65"]
+    ue.tracefs.disable("test")
+    assert ue.process.load_number(page_data + data_id, 1) == 0
+
+
+@case(
+    "rfc.beside_kernel_event",
+    spec=f"{FILE}:register_user_event; trace_dynevent.c:dyn_event_release",
+    doc=APART,
+    isolation="global",
+    profiles=RFC,
+)
+def test_beside_kernel_event(ue: UserEvents) -> None:
+    """An event may be called like one of the kernel's, which nothing done to it touches."""
+    data = bound(ue, "sched_switch;u8\ta\t1\t0")
+    ue.tracefs.enable("sched_switch")
+    assert ue.tracefs.enabled("sched_switch").text == "1\n"
+    assert ue.tracefs.enabled("sched_switch", system="sched").text == "0\n"
+    assert data.write(b"\x01").value == 1
+    ue.tracefs.disable("sched_switch")
+    data.close()
+    assert ue.tracefs.command("-:sched/sched_switch\n").errno == "ENOENT"
+    assert ue.tracefs.command("-:sched_switch\n").errno == ""
+    assert ue.tracefs.enabled("sched_switch").errno == "ENOENT"
+    assert ue.tracefs.enabled("sched_switch", system="sched").text == "0\n"
+    assert ue.open_data().delete("sched_switch").errno == "ENOENT"

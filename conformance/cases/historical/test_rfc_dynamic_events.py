@@ -1,0 +1,224 @@
+"""dynamic_events in the first version: `ue:`, the fields backwards, and who listens."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.rfc_v1 import FILE, MESSAGE, PATCH, RFC, bound
+from conformance.client.rfc_v1 import register
+from conformance.client.user_events import UserEvents
+
+CREATE = f"{FILE}:user_event_create"
+SHOW = f"{FILE}:user_event_show"
+MATCH = f"{FILE}:user_event_match; trace_dynevent.c:dyn_event_release"
+FREE = f"{FILE}:user_event_free"
+COMMAND = f"{MESSAGE}: `ue:` and what the ioctl takes, appended to dynamic_events"
+STATUS = f"{MESSAGE}: an event that is hooked shows who hooked it"
+FIELDS = f"{MESSAGE}: shows type and name of the fields"
+DELETED = f"{MESSAGE}: dynamic_events deletes too"
+
+
+@case("rfc.created", spec=f"{CREATE}; {SHOW}", doc=COMMAND, isolation="global", profiles=RFC)
+def test_created(ue: UserEvents) -> None:
+    """The example of the patch: `ue:test` makes an event, which shows as used by ftrace."""
+    assert ue.tracefs.command("ue:test\n").value == 8
+    assert ue.tracefs.definitions(whole=True) == "ue:test\n"
+    ue.tracefs.enable("test")
+    assert ue.tracefs.dynamic_events(whole=True) == "ue:test (Used by ftrace)\n"
+    ue.tracefs.disable("test")
+    assert ue.tracefs.dynamic_events(whole=True) == "ue:test\n"
+
+
+@case("rfc.created_with_field", spec=SHOW, doc=FIELDS, isolation="global", profiles=RFC)
+def test_created_with_field(ue: UserEvents) -> None:
+    """The example of the patch: an array of 20 bytes shows without size and offset."""
+    assert ue.tracefs.command("ue:detailed;char[]\tmsg\t20\t0\n").value == 28
+    assert ue.tracefs.definitions(whole=True) == "ue:detailed;char[] msg\n"
+
+
+@case("rfc.fields_backwards", spec=f"{SHOW}: the list has the last first", doc=FIELDS, profiles=RFC)
+@variants("by_command", {"dynamic_events": True, "ioctl": False})
+def test_fields_backwards(ue: UserEvents, by_command: bool) -> None:
+    """Of several fields the last one is shown first, however the event was made."""
+    definition = f"{ue.name()};char[]\tmsg\t20\t0;unsigned int\tid\t4\t20;u8\tc\t1\t24"
+    if by_command:
+        ue.tracefs.command(f"ue:{definition}\n")
+    else:
+        register(ue.open_data(), definition)
+    assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 c;unsigned int id;char[] msg\n"
+
+
+@case("rfc.both_ways", spec=f"{FILE}:find_user_event", doc=COMMAND, profiles=RFC)
+def test_both_ways(ue: UserEvents) -> None:
+    """An event is the same by either way, and what comes second changes nothing."""
+    ue.tracefs.command(f"ue:{ue.name()};u8\ta\t1\t0\n")
+    data = bound(ue, ue.name() + ";u16\tb\t2\t0")
+    assert ue.tracefs.command(f"ue:{ue.name()};u32\tc\t4\t0\n").errno == ""
+    assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
+    assert ue.tracefs.enable(ue.name()).errno == ""
+    assert data.write(b"\x07").value == 1
+    assert ue.tracefs.records() == ["07"]
+
+
+@case("rfc.shown_in_order", spec="trace_dynevent.c:dyn_event_seq_show", doc=COMMAND, profiles=RFC)
+def test_shown_in_order(ue: UserEvents) -> None:
+    """Events are shown in the order in which they were made."""
+    for stem in ("c", "a", "b"):
+        bound(ue, ue.name(stem))
+    shown = f"ue:{ue.name('c')}\nue:{ue.name('a')}\nue:{ue.name('b')}\n"
+    assert ue.tracefs.definitions() == shown
+
+
+@case("rfc.several_lines", spec="trace.c:trace_parse_run_command", doc=COMMAND, profiles=RFC)
+def test_several_lines(ue: UserEvents) -> None:
+    """Lines are run up to the first that is none: EINVAL; what was made before it stays."""
+    lines = f"ue:{ue.name('a')}\n\n# nothing\nue:{ue.name('b')};u8\nno\nue:{ue.name('c')}\n"
+    assert ue.tracefs.command(lines).errno == "EINVAL"
+    assert ue.tracefs.definitions() == f"ue:{ue.name('a')}\nue:{ue.name('b')}\n"
+
+
+@case("rfc.names_to_semicolon", spec=CREATE, doc=COMMAND, isolation="global", profiles=RFC)
+@variants(
+    "command, line",
+    {
+        "space": ("ue: e", "ue: e"),
+        "nothing": ("ue:", "ue:"),
+        "comment": ("ue:e # what for", "ue:e "),
+        "colon": ("ue:ue:e", "ue:ue:e"),
+        "system": ("ue:user_events/e", "ue:user_events/e"),
+        "release-fields": ("ue:e u32 a", "ue:e u32 a"),
+    },
+)
+def test_names_to_semicolon(ue: UserEvents, command: str, line: str) -> None:
+    """What follows the prefix up to a semicolon is the name, be it spaces or nothing."""
+    assert ue.tracefs.command(f"{command}\n").errno == ""
+    assert ue.tracefs.definitions(whole=True) == f"{line}\n"
+
+
+@case("rfc.used_by_not_parsed", spec=CREATE, doc=STATUS, isolation="global", profiles=RFC)
+def test_used_by_not_parsed(ue: UserEvents) -> None:
+    """A line that says who listens is no definition: given back it makes another event."""
+    ue.tracefs.command("ue:test\n")
+    ue.tracefs.enable("test")
+    line = ue.tracefs.dynamic_events(whole=True)
+    ue.tracefs.disable("test")
+    assert line == "ue:test (Used by ftrace)\n"
+    assert ue.tracefs.command("ue:test (Used by ftrace)\n").errno == ""
+    assert ue.tracefs.enabled("test (Used by ftrace)").text == "0\n"
+    assert ue.open_data().delete("test (Used by ftrace)").value == 0
+
+
+@case(
+    "rfc.other_prefix",
+    spec=f"{CREATE}; trace_dynevent.c:create_dyn_event",
+    doc=COMMAND,
+    profiles=RFC,
+)
+@variants(
+    "prefix",
+    {"of-releases": "u:", "upper-case": "UE:", "space": " ue:", "none": "", "no-colon": "ue "},
+)
+def test_other_prefix(ue: UserEvents, prefix: str) -> None:
+    """A line with another prefix, as that of the releases, makes no event: EINVAL."""
+    assert ue.tracefs.command(f"{prefix}{ue.name()}\n").errno == "EINVAL"
+    assert ue.tracefs.definitions() == ""
+
+
+@case("rfc.unparsed_field", spec=f"{FILE}:user_event_parse_fields", doc=COMMAND, profiles=RFC)
+def test_unparsed_field(ue: UserEvents) -> None:
+    """A field that cannot be parsed is not told here either."""
+    command = f"ue:{ue.name()};u8\ta\t1\t0;u32 b;u8\tc\t1\t1\n"
+    assert ue.tracefs.command(command).errno == ""
+    assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
+
+
+# Deleting
+
+
+@case("rfc.command_deletes", spec=MATCH, doc=DELETED, profiles=RFC)
+@variants(
+    "command",
+    {
+        "name": "-:{}",
+        "system": "-:user_events/{}",
+        "bang": "!ue:{}",
+        "other-fields": "-:{} u64 x",
+        "bang-system": "!x:user_events/{} y",
+    },
+)
+def test_command_deletes(ue: UserEvents, command: str) -> None:
+    """Both generic forms delete by the name, with the system or not, whatever follows."""
+    ue.tracefs.command(f"ue:{ue.name()};u8\ta\t1\t0\n")
+    assert ue.tracefs.command(command.format(ue.name()) + "\n").errno == ""
+    assert ue.tracefs.definitions() == ""
+
+
+@case("rfc.command_refused", spec=MATCH, doc=DELETED, profiles=RFC)
+@variants(
+    "command, errno",
+    {
+        "other-system": ("-:kprobes/{}", "ENOENT"),
+        "no-colon": ("-{}", "EINVAL"),
+        "name-and-field": ("-:{};u8", "ENOENT"),
+        "unknown": ("-:{}x", "ENOENT"),
+        "no-name": ("-:", "EINVAL"),
+        "bang-alone": ("!{}", "EINVAL"),
+    },
+)
+def test_command_refused(ue: UserEvents, command: str, errno: str) -> None:
+    """A command that names no event is ENOENT, one that is no command EINVAL."""
+    ue.tracefs.command(f"ue:{ue.name()};u8\ta\t1\t0\n")
+    assert ue.tracefs.command(command.format(ue.name()) + "\n").errno == errno
+    assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
+
+
+@case("rfc.command_listened_to", spec=FREE, doc=DELETED, profiles=RFC)
+def test_command_listened_to(ue: UserEvents) -> None:
+    """An event that ftrace listens to is not deleted: EBUSY."""
+    ue.tracefs.command(f"ue:{ue.name()}\n")
+    ue.tracefs.enable(ue.name())
+    assert ue.tracefs.command(f"-:{ue.name()}\n").errno == "EBUSY"
+    assert ue.tracefs.dynamic_events() == f"ue:{ue.name()} (Used by ftrace)\n"
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.command(f"-:{ue.name()}\n").errno == ""
+
+
+@case(
+    "rfc.command_ignores_descriptors",
+    spec=f"{FREE}: refs are not looked at",
+    doc=f"{PATCH}: an event is deleted if it is no longer being used",
+    isolation="fatal",
+    profiles=RFC,
+)
+def test_command_ignores_descriptors(ue: UserEvents) -> None:
+    """An event is deleted by dynamic_events, though a descriptor stands for it."""
+    data = bound(ue, ue.name())
+    assert data.delete(ue.name()).errno == "EBUSY"
+    assert ue.tracefs.command(f"-:{ue.name()}\n").errno == ""
+    assert ue.tracefs.definitions() == ""
+    assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
+
+
+@case(
+    "rfc.truncation",
+    spec=f"{FILE}:user_event_is_busy; trace_dynevent.c:dyn_events_release_all",
+    doc=f"{DELETED}; silent of truncation",
+    isolation="global",
+    profiles=RFC,
+)
+@variants("listening", {"descriptor": False, "ftrace": True})
+def test_truncation(ue: UserEvents, listening: bool) -> None:
+    """Truncation deletes all events, or none while one has a descriptor or a listener: EBUSY."""
+    ue.tracefs.command("ue:idle\nue:busy\n")
+    data = ue.open_data()
+    if listening:
+        ue.tracefs.enable("busy")
+    else:
+        register(data, "busy")
+    assert ue.tracefs.command("ue:new\n", os.O_WRONLY | os.O_TRUNC).errno == "EBUSY"
+    assert ue.tracefs.definitions(whole=True) == "ue:idle\nue:busy\n"
+    ue.tracefs.disable("busy")
+    data.close()
+    assert ue.tracefs.command("ue:new\n", os.O_WRONLY | os.O_TRUNC).errno == ""
+    assert ue.tracefs.definitions(whole=True) == "ue:new\n"

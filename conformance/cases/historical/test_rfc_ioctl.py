@@ -1,0 +1,77 @@
+"""The other ioctls of the first version, and files and numbers that it does not know."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.rfc_v1 import FILE, KERNEL_HALF, MESSAGE, PATCH, RFC, bound
+from conformance.client.data_file import DataFile
+from conformance.client.rfc_v1 import local_offset, register
+from conformance.client.tracefs import MMAP, STATUS
+from conformance.client.user_events import UserEvents
+
+IOCTL = f"{FILE}:user_events_ioctl"
+LOC = f"{PATCH}: DIAG_IOCQLOCOFFSET returns the offset that data locations need"
+
+# Numbers that the patch does not know.
+UNKNOWN = {
+    "reg-of-releases": 0xC0082A00,
+    "unreg-of-releases": 0x40082A02,
+    "next": 0x2A03,
+    "reg-of-32-bits": 0x40042A00,
+    "offset-with-a-size": 0x80082A02,
+    "zero": 0,
+}
+
+
+@case("rfc.local_offset", spec=IOCTL, doc=LOC, isolation="none", profiles=RFC)
+@variants("opened, argument", {"plain": (os.O_RDWR, 0), "wild": (os.O_RDONLY, KERNEL_HALF)})
+def test_local_offset(ue: UserEvents, opened: int, argument: int) -> None:
+    """The common fields have 8 bytes, says the third ioctl, which has no argument."""
+    assert local_offset(ue.open_data(opened), argument).value == 8
+
+
+@case("rfc.local_offset_of_event", spec=IOCTL, doc=LOC, profiles=RFC)
+def test_local_offset_of_event(ue: UserEvents) -> None:
+    """It is the same on a descriptor that has an event, and what `format` begins with."""
+    data = bound(ue, ue.name() + ";u8\ta\t1\t0")
+    assert local_offset(data).value == 8
+    assert "\tfield:u8 a;\toffset:8;\tsize:1;\tsigned:0;\n" in ue.tracefs.format(ue.name())
+
+
+@case("rfc.unknown_ioctl", spec=IOCTL, doc=f"{PATCH}: three ioctls", profiles=RFC)
+@variants("number", UNKNOWN)
+def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
+    """An ioctl that is none of the three is ENOTTY, whatever its argument points to."""
+    text = ue.process.place(ue.name().encode() + b"\0")
+    assert ue.open_data().ioctl(number, text).errno == "ENOTTY"
+    assert ue.tracefs.definitions() == ""
+
+
+@case(
+    "rfc.ioctl_of_mmap_file",
+    spec=f"{FILE}:user_events_mmap_fops",
+    doc=f"{MESSAGE}: ioctls are issued to user_events_data",
+    profiles=RFC,
+)
+def test_ioctl_of_mmap_file(ue: UserEvents) -> None:
+    """The file that the page is mapped from takes none of the ioctls: ENOTTY."""
+    _, slot = ue.process.open(MMAP, os.O_RDWR)
+    page = DataFile(ue.process, slot)
+    assert register(page, ue.name()).errno == "ENOTTY"
+    assert local_offset(page).errno == "ENOTTY"
+    assert page.delete(ue.name()).errno == "ENOTTY"
+
+
+@case(
+    "rfc.no_status_file",
+    spec=f"{FILE}:create_user_tracefs",
+    doc=f"{MESSAGE}: two files are added; the review asked for one that tells who listens",
+    isolation="none",
+    profiles=RFC,
+)
+def test_no_status_file(ue: UserEvents) -> None:
+    """There is no user_events_status: it came with the answer to the review."""
+    assert ue.tracefs.read(STATUS).errno == "ENOENT"
+    assert ue.process.open(STATUS)[0].errno == "ENOENT"

@@ -1,0 +1,240 @@
+"""perf as a listener to the first version: the byte, the lines, and the samples it gets."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.rfc_v1 import FILE, MESSAGE, PATCH, RFC, bound, listened, page_of
+from conformance.client.perf import COUNTING, Wish, listen
+from conformance.client.rfc_v1 import register
+from conformance.client.user_events import UserEvents
+
+PERF = f"{FILE}:user_event_perf"
+REG = f"{FILE}:user_event_reg"
+GETS = f"{MESSAGE}: data get into perf"
+BITS = f"{PATCH}: bit 0 is ftrace, bit 1 perf, bit 7 anybody else"
+SHOWN = f"{MESSAGE}: an event that is hooked shows by whom"
+USED = f"{PATCH}: an event is deleted if it is no longer being used"
+STOPPED = Wish(disabled=True)
+A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"
+
+
+# Who listens
+
+
+@case(
+    "rfc.perf_byte",
+    spec=f"{FILE}:update_reg_page_for",
+    doc=BITS,
+    profiles=RFC,
+    facilities=("perf",),
+)
+@variants("wish", {"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
+def test_perf_byte(ue: UserEvents, wish: Wish) -> None:
+    """The byte is 2 while an event of perf is open, counting or not, and 3 with ftrace."""
+    page = page_of(ue.process)
+    place = register(ue.open_data(), ue.name()).value
+    event = listen(ue.process, ue.name(), wish)
+    seen = [page.shows(place)]
+    ue.tracefs.enable(ue.name())
+    seen.append(page.shows(place))
+    event.close()
+    seen.append(page.shows(place))
+    ue.tracefs.disable(ue.name())
+    seen.append(page.shows(place))
+    assert seen == [2, 3, 1, 0]
+
+
+@case(
+    "rfc.perf_last",
+    spec="trace_event_perf.c:perf_trace_event_unreg",
+    doc=BITS,
+    profiles=RFC,
+    facilities=("perf",),
+)
+def test_perf_last(ue: UserEvents) -> None:
+    """The byte is 2 until the last event of perf is closed, whoever has it."""
+    page = page_of(ue.process)
+    place = register(ue.open_data(), ue.name()).value
+    other = ue.new_process()
+    mine, theirs = listen(ue.process, ue.name()), listen(other, ue.name())
+    mine.close()
+    assert page.shows(place) == 2
+    theirs.close()
+    assert page.shows(place) == 0
+
+
+@case(
+    "rfc.perf_shown", spec=f"{FILE}:user_event_show", doc=SHOWN, profiles=RFC, facilities=("perf",)
+)
+def test_perf_shown(ue: UserEvents) -> None:
+    """dynamic_events names perf, behind ftrace, while they listen."""
+    bound(ue, ue.name() + ";u32\ta\t4\t0")
+    event = listen(ue.process, ue.name())
+    assert ue.tracefs.dynamic_events() == f"ue:{ue.name()};u32 a (Used by perf)\n"
+    ue.tracefs.enable(ue.name())
+    assert ue.tracefs.dynamic_events() == f"ue:{ue.name()};u32 a (Used by ftrace perf)\n"
+    event.close()
+    assert ue.tracefs.dynamic_events() == f"ue:{ue.name()};u32 a (Used by ftrace)\n"
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.dynamic_events() == f"ue:{ue.name()};u32 a\n"
+
+
+@case(
+    "rfc.perf_deletion",
+    spec=f"{FILE}:delete_user_event; trace_events.c:probe_remove_event_call",
+    doc=USED,
+    profiles=RFC,
+    facilities=("perf",),
+)
+@variants("by_command", {"ioctl": False, "dynamic_events": True})
+def test_perf_deletion(ue: UserEvents, by_command: bool) -> None:
+    """An event that perf listens to is deleted by neither interface: EBUSY, until it is closed."""
+    ue.tracefs.command(f"ue:{ue.name()}\n")
+    data = ue.open_data()
+    event = listen(ue.process, ue.name(), STOPPED)
+    assert data.delete(ue.name()).errno == "EBUSY"
+    assert ue.tracefs.command(f"-:{ue.name()}\n").errno == "EBUSY"
+    assert ue.tracefs.definitions() == f"ue:{ue.name()}\n"
+    event.close()
+    if by_command:
+        assert ue.tracefs.command(f"-:{ue.name()}\n").errno == ""
+    else:
+        assert data.delete(ue.name()).value == 0
+    assert ue.tracefs.definitions() == ""
+
+
+# Samples
+
+
+@case("rfc.perf_sample", spec=PERF, doc=GETS, profiles=RFC, facilities=("perf",))
+@variants(
+    "payload, sample",
+    {
+        "number": (b"\x2a\0\0\0", "size 24 raw 12: 2a 00 00 00"),
+        "shorter": (b"\x2a", "size 24 raw 12: 2a 00 00 00"),
+        "longer": (b"\x2a\0\0\0more", "size 32 raw 20: 2a 00 00 00 6d 6f 72 65 00 00 00 00"),
+        "like-an-index": (
+            b"\xff\xff\xff\xff\x01",
+            "size 32 raw 20: ff ff ff ff 01 00 00 00 00 00 00 00",
+        ),
+    },
+)
+def test_perf_sample(ue: UserEvents, payload: bytes, sample: str) -> None:
+    """A raw record is 8 common bytes and all that was written, filled up to a multiple of 8."""
+    data = bound(ue, ue.name() + ";u32\ta\t4\t0")
+    event = listen(ue.process, ue.name())
+    ring = event.map()
+    assert data.write(payload).value == len(payload)
+    assert ring.records() == [f"SAMPLE misc 1 {sample}"]
+    assert event.count == 1
+
+
+@case(
+    "rfc.perf_segments",
+    spec="fs/read_write.c:do_loop_readv_writev",
+    doc=GETS,
+    profiles=RFC,
+    facilities=("perf",),
+)
+def test_perf_segments(ue: UserEvents) -> None:
+    """Every segment of writev(2) is a sample of its own."""
+    data = bound(ue, ue.name() + ";u32\ta\t4\t0;u32\tb\t4\t4")
+    event = listen(ue.process, ue.name())
+    ring = event.map()
+    assert data.writev([b"a", b"", b"four", b"b"]).value == 6
+    assert ring.records() == [
+        "SAMPLE misc 1 size 24 raw 12: 61 00 00 00",
+        "SAMPLE misc 1 size 24 raw 12: 66 6f 75 72",
+        "SAMPLE misc 1 size 24 raw 12: 62 00 00 00",
+    ]
+    assert event.count == 3
+
+
+@case(
+    "rfc.perf_and_ftrace",
+    spec=f"{FILE}:user_events_write",
+    doc=GETS,
+    profiles=RFC,
+    facilities=("perf",),
+)
+def test_perf_and_ftrace(ue: UserEvents) -> None:
+    """ftrace and perf get the same data; who begins or ends to listen changes nothing for both."""
+    data = bound(ue, ue.name())
+    event = listen(ue.process, ue.name())
+    ring = event.map()
+    assert data.write(b"1").value == 1
+    ue.tracefs.enable(ue.name())
+    assert data.write(b"a").value == 1
+    event.disable()
+    assert data.write(b"2").value == 1
+    assert ring.records() == ["SAMPLE misc 1 size 24 raw 12: 31 00 00 00", A_SAMPLE]
+    assert ue.tracefs.records() == ["61", "32"]
+
+
+@case(
+    "rfc.perf_longer",
+    spec="trace_event_perf.c:perf_trace_buf_alloc",
+    doc=GETS,
+    profiles=RFC,
+    facilities=("perf",),
+)
+@variants("length, records", {"4065": (4065, 0), "8184": (8184, 0), "4000": (4000, 1)})
+def test_perf_longer(ue: UserEvents, length: int, records: int) -> None:
+    """perf counts data that are too long for the buffer of ftrace."""
+    data = listened(ue)
+    event = listen(ue.process, ue.name(), COUNTING)
+    assert data.write(b"x" * length).value == length
+    assert event.count == 1
+    assert len(ue.tracefs.records()) == records
+
+
+@case(
+    "rfc.perf_disabled",
+    spec=f"{PERF}: hlist_empty",
+    doc=f"{GETS}; silent of events of perf that are disabled",
+    profiles=RFC,
+    facilities=("perf",),
+)
+@variants("address", {"null": 0, "unmapped": 0x1000_0000})
+def test_perf_disabled(ue: UserEvents, address: int) -> None:
+    """While perf is disabled nothing is counted, and data are not read: it goes on unharmed."""
+    data = bound(ue, ue.name())
+    event = listen(ue.process, ue.name(), STOPPED)
+    ring = event.map()
+    assert data.write_at(address, 8).value == 8
+    assert data.write(b"b").value == 1
+    assert event.count == 0
+    event.enable()
+    assert data.write(b"a").value == 1
+    assert event.count == 1
+    assert ring.records() == [A_SAMPLE]
+
+
+@case(
+    "rfc.perf_unreadable",
+    spec=f"{PERF}: no perf_swevent_put_recursion_context()",
+    doc=f"{GETS}; silent of what cannot be read",
+    isolation="fatal",
+    profiles=RFC,
+    facilities=("perf",),
+)
+@variants("readable", {"nothing": 0, "half": 4})
+def test_perf_unreadable(ue: UserEvents, readable: int) -> None:
+    """After data that cannot be read perf gets no write on that processor, to any user event."""
+    ue.process.pin(0)
+    data, other = bound(ue, ue.name()), bound(ue, ue.name("other"))
+    event, untouched = listen(ue.process, ue.name()), listen(ue.process, ue.name("other"))
+    ring = event.map()
+    assert data.write(b"a").value == 1
+    address = ue.process.place(bytes(8)) + 8 - readable
+    assert data.write_at(address, 8).value == 8
+    assert data.write(b"b").value == 1
+    assert other.write(b"c").value == 1
+    assert (event.count, untouched.count) == (1, 0)
+    assert ring.records() == [A_SAMPLE]
+    # An event of perf that is opened now fares no better; ftrace minds its own buffer.
+    ue.tracefs.enable(ue.name())
+    again = listen(ue.process, ue.name())
+    assert data.write(b"d").value == 1
+    assert again.count == 0
+    assert ue.tracefs.records() == ["64"]

@@ -1,0 +1,245 @@
+"""What BPF programs are given of a write by the first version: a length and an address.
+
+A program is attached to an event of perf that listens.  It keeps its context, and what
+that leads to, for the case to look at.
+"""
+
+from __future__ import annotations
+
+from conformance.abi.bpf import ProgramType
+from conformance.cases.case import case, variants
+from conformance.cases.support.bpf_recorder import Recorder
+from conformance.cases.support.rfc_v1 import FILE, MESSAGE, PATCH, RFC, bound, page_of
+from conformance.client.bpf import Bpf
+from conformance.client.data_file import DataFile
+from conformance.client.perf import PerfEvent, Wish, listen
+from conformance.client.rfc_v1 import register
+from conformance.client.user_events import UserEvents
+from conformance.ops.bpf_assembler import R0, R1, Size, exit_insn, ldx_mem
+
+PERF = f"{FILE}:user_event_perf"
+CONTEXT = f"{PATCH}: struct user_bpf_context is an int and a pointer of user space"
+GETS = f"{MESSAGE}: data get into eBPF"
+FOLLOWING = Wish()
+STOPPED = Wish(disabled=True)
+A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"
+# The context's pointer to where write() has its data here: 0x2000_0001_0000.
+AT_DATA = b"\0\0\1\0\0\x20\0\0"
+# A context of 8 bytes of data there.
+EIGHT = b"\x08\0\0\0\0\0\0\0" + AT_DATA
+
+
+def recorded(
+    ue: UserEvents, wish: Wish = FOLLOWING, *, room: int = 8, answer: int = 1
+) -> tuple[DataFile, PerfEvent, Recorder]:
+    """An event with perf listening, a descriptor of it, and the program that is attached."""
+    data = bound(ue, ue.name())
+    event = listen(ue.process, ue.name(), wish)
+    recorder = Recorder(ue.process, room=room, answer=answer, typed=False)
+    assert recorder.attach(event).value == 0
+    return data, event, recorder
+
+
+# The context
+
+
+@case(
+    "rfc.program_context",
+    spec=PERF,
+    doc=f"{GETS}; {CONTEXT}",
+    profiles=RFC,
+    facilities=("bpf_tracing",),
+)
+@variants(
+    "payload, length",
+    {
+        "8": (b"12345678", b"\x08\0\0\0"),
+        "1": (b"1", b"\x01\0\0\0"),
+        "2": (b"12", b"\x02\0\0\0"),
+        "5000": (b"x" * 5000, b"\x88\x13\0\0"),
+    },
+)
+def test_program_context(ue: UserEvents, payload: bytes, length: bytes) -> None:
+    """A program gets the length of what is written, and where it is in the program that writes."""
+    data, _, recorder = recorded(ue, room=len(payload))
+    assert data.write(payload).value == len(payload)
+    seen = recorder.take()
+    assert (seen.runs, seen.raw) == (1, length + b"\0\0\0\0" + AT_DATA)
+    assert seen.content[: len(payload)] == payload
+
+
+@case(
+    "rfc.program_segments",
+    spec="fs/read_write.c:do_loop_readv_writev",
+    doc=GETS,
+    profiles=RFC,
+    facilities=("bpf_tracing",),
+)
+def test_program_segments(ue: UserEvents) -> None:
+    """A program runs for each segment of writev(2), with its length and its address."""
+    data, _, recorder = recorded(ue, room=5)
+    assert data.writev([b"one", b"three"]).value == 8
+    seen = recorder.take()
+    assert (seen.runs, seen.raw) == (2, b"\5\0\0\0\0\0\0\0\3\0\1\0\0\x20\0\0")
+    assert seen.content[:5] == b"three"
+
+
+@case("rfc.program_of_writer", spec=PERF, doc=CONTEXT, profiles=RFC, facilities=("bpf_tracing",))
+def test_program_of_writer(ue: UserEvents) -> None:
+    """A program runs for every process that writes, whoever perf follows, and reads its memory."""
+    _, event, recorder = recorded(ue)
+    other = ue.new_process().open_data()
+    register(other, ue.name())
+    assert other.write(b"12345678").value == 8
+    seen = recorder.take()
+    assert (seen.runs, seen.raw, seen.content[:8]) == (1, EIGHT, b"12345678")
+    assert event.count == 0
+
+
+@case(
+    "rfc.program_longest",
+    spec="fs/read_write.c:vfs_write",
+    doc=CONTEXT,
+    profiles=RFC,
+    facilities=("bpf_tracing",),
+)
+@variants(
+    "count, value, length",
+    {
+        "2-gib": (1 << 31, 0x7FFF_F000, b"\0\xf0\xff\x7f"),
+        "1-gib": (1 << 30, 0x4000_0000, b"\0\0\0\x40"),
+    },
+)
+def test_program_longest(ue: UserEvents, count: int, value: int, length: bytes) -> None:
+    """The length fits an int: no call writes as much as would not."""
+    data, _, recorder = recorded(ue, STOPPED)
+    assert data.write_at(0x2000_0001_0000, count).value == value
+    seen = recorder.take()
+    assert (seen.runs, seen.raw) == (1, length + b"\0\0\0\0" + AT_DATA)
+
+
+@case(
+    "rfc.program_loads",
+    spec="trace_events.c:trace_event_get_offsets",
+    doc=CONTEXT,
+    profiles=RFC,
+    facilities=("bpf_tracing",),
+)
+@variants(
+    "field, offset, errno",
+    {
+        "pointer": ("u64\ta\t8\t0", 8, ""),
+        "pointer-of-short": ("u32\ta\t4\t0", 8, "EACCES"),
+        "pointer-of-offset": ("u8\ta\t1\t7", 8, ""),
+        "behind-the-context": ("u8\ta\t1\t55", 56, ""),
+    },
+)
+def test_program_loads(ue: UserEvents, field: str, offset: int, errno: str) -> None:
+    """How far a program may load is what an event says of its fields, not how long a context is."""
+    bound(ue, f"{ue.name()};{field}")
+    program = Bpf(ue.process).load(
+        [ldx_mem(Size.DW, R0, R1, offset), exit_insn()], ProgramType.TRACEPOINT
+    )
+    assert program.errno == ""
+    assert listen(ue.process, ue.name()).set_program(program.slot).errno == errno
+
+
+@case(
+    "rfc.program_loads_length",
+    spec="kernel/trace/bpf_trace.c:tp_prog_is_valid_access",
+    doc=CONTEXT,
+    isolation="none",
+    profiles=RFC,
+    facilities=("bpf_tracing",),
+)
+def test_program_loads_length(ue: UserEvents) -> None:
+    """A program may not load the length: of tracepoints the first eight bytes are the kernel's."""
+    instructions = [ldx_mem(Size.W, R0, R1, 0), exit_insn()]
+    assert Bpf(ue.process).load(instructions, ProgramType.TRACEPOINT).errno == "EACCES"
+
+
+# When it runs, and what its answer does
+
+
+@case(
+    "rfc.program_unread",
+    spec=PERF,
+    doc=f"{GETS}; silent of what cannot be read",
+    profiles=RFC,
+    facilities=("bpf_tracing",),
+)
+@variants(
+    "address, pointer",
+    {"unmapped": (0x1000_0000, b"\0\0\0\x10\0\0\0\0"), "null": (0, b"\0\0\0\0\0\0\0\0")},
+)
+def test_program_unread(ue: UserEvents, address: int, pointer: bytes) -> None:
+    """A program runs with data that nobody has read yet, and fails to read what cannot be."""
+    data, event, recorder = recorded(ue, STOPPED)
+    assert data.write_at(address, 8).value == 8
+    seen = recorder.take()
+    assert (seen.runs, seen.raw) == (1, b"\x08\0\0\0\0\0\0\0" + pointer)
+    assert seen.content[:8] == b"\0\0\0\0\0\0\0\0"
+    assert event.count == 0
+
+
+@case(
+    "rfc.program_before_copy",
+    spec=PERF,
+    doc=f"{GETS}; silent of what cannot be read",
+    isolation="fatal",
+    profiles=RFC,
+    facilities=("bpf_tracing",),
+)
+def test_program_before_copy(ue: UserEvents) -> None:
+    """A program runs before perf copies: where that fails, and when perf is stuck for it."""
+    ue.process.pin(0)
+    data, event, recorder = recorded(ue)
+    assert data.write_at(0x1000_0000, 8).value == 8
+    seen = recorder.take()
+    assert (seen.runs, seen.raw) == (1, b"\x08\0\0\0\0\0\0\0\0\0\0\x10\0\0\0\0")
+    assert data.write(b"12345678").value == 8
+    seen = recorder.take()
+    assert (seen.runs, seen.raw, seen.content[:8]) == (1, EIGHT, b"12345678")
+    assert event.count == 0
+
+
+@case(
+    "rfc.program_answer",
+    spec=f"{PERF}; kernel/trace/bpf_trace.c:trace_call_bpf",
+    doc=GETS,
+    profiles=RFC,
+    facilities=("bpf_tracing",),
+)
+@variants("answer", {"0": 0, "1": 1})
+def test_program_answer(ue: UserEvents, answer: int) -> None:
+    """Whatever a program answers, perf and ftrace get the data."""
+    data, event, recorder = recorded(ue, room=1, answer=answer)
+    ring = event.map()
+    ue.tracefs.enable(ue.name())
+    assert data.write(b"a").value == 1
+    assert recorder.take().runs == 1
+    assert event.count == 1
+    assert ring.records() == [A_SAMPLE]
+    assert ue.tracefs.records() == ["61"]
+
+
+@case(
+    "rfc.program_and_perf",
+    spec=PERF,
+    doc=f"{GETS}, as to perf",
+    profiles=RFC,
+    facilities=("bpf_tracing",),
+)
+def test_program_and_perf(ue: UserEvents) -> None:
+    """A program runs as long as its event of perf is open, and the byte says perf and no more."""
+    page = page_of(ue.process)
+    data, event, recorder = recorded(ue)
+    place = register(ue.open_data(), ue.name()).value
+    ue.tracefs.enable(ue.name())
+    assert page.shows(place) == 3
+    assert data.write(b"12345678").value == 8
+    assert recorder.take().runs == 1
+    event.close()
+    assert page.shows(place) == 1
+    assert data.write(b"12345678").value == 8
+    assert recorder.take().runs == 0

@@ -1,0 +1,270 @@
+"""DIAG_IOCSREG of the first version: a string in, the place of a byte out."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.rfc_v1 import FILE, KERNEL_HALF, MESSAGE, PATCH, RFC, bound, page_of
+from conformance.client.rfc_v1 import register, register_at
+from conformance.client.user_events import UserEvents
+
+IOCTL = f"{FILE}:user_events_ioctl"
+CREATE = f"{FILE}:register_user_event"
+COPY = "mm/util.c:strndup_user"
+INDEX = f"{MESSAGE}: the ioctl returns the number of the byte that shows the status"
+ZERO = f"{PATCH}: byte 0 is kept for failures"
+NAME = f"{PATCH}: a command is the name, then fields, each behind a semicolon"
+ONE = f"{PATCH}: a file that is associated with an event cannot be with another"
+LIMIT = f"{PATCH}: a description has at most 512 bytes"
+
+
+# The place that is returned
+
+
+@case("rfc.index_counts", spec=CREATE, doc=f"{INDEX}; {ZERO}", isolation="global", profiles=RFC)
+def test_index_counts(ue: UserEvents) -> None:
+    """Events get the bytes from 1 on, whichever way they are made."""
+    assert register(ue.open_data(), "one").value == 1
+    assert ue.tracefs.command("ue:two\n").value == 7
+    assert register(ue.open_data(), "three").value == 3
+    assert register(ue.open_data(), "two").value == 2
+
+
+@case(
+    "rfc.index_reused",
+    spec=f"{CREATE}: find_first_zero_bit",
+    doc=f"{INDEX}; silent about deletion",
+    isolation="global",
+    profiles=RFC,
+)
+@variants("by_command", {"ioctl": False, "dynamic_events": True})
+def test_index_reused(ue: UserEvents, by_command: bool) -> None:
+    """A new event gets the lowest byte that is free, be it one that another had."""
+    ue.tracefs.command("ue:one\nue:two\nue:three\n")
+    if by_command:
+        ue.tracefs.command("-:two\n")
+    else:
+        ue.open_data().delete("two")
+    assert register(ue.open_data(), "four").value == 2
+    assert register(ue.open_data(), "five").value == 4
+
+
+@case(
+    "rfc.index_is_no_id",
+    spec=IOCTL,
+    doc=f"{MESSAGE}: a byte of the page; the review asked whether it is the event's ID",
+    isolation="global",
+    profiles=RFC,
+)
+def test_index_is_no_id(ue: UserEvents) -> None:
+    """What a registration returns is not the number by which tools know the event."""
+    assert register(ue.open_data(), ue.name()).value == 1
+    assert ue.tracefs.read(ue.tracefs.event_path(ue.name(), "id")).text != "1\n"
+
+
+@case("rfc.existing_name", spec=f"{FILE}:find_user_event", doc=INDEX, profiles=RFC)
+@variants(
+    "again",
+    {
+        "other-fields": "{};u32\tb\t4\t0",
+        "no-fields": "{}",
+        "wrong-fields": "{};u32",
+        "same": "{};u8\ta\t1\t0",
+    },
+)
+def test_existing_name(ue: UserEvents, again: str) -> None:
+    """A name that exists is found whatever fields are given, and keeps its own."""
+    first = register(ue.open_data(), ue.name() + ";u8\ta\t1\t0")
+    assert register(ue.new_process().open_data(), again.format(ue.name())) == first
+    assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
+
+
+# One event for a descriptor
+
+
+@case("rfc.one_event", spec=IOCTL, doc=ONE, profiles=RFC)
+@variants("again", {"other": "{}x", "same": "{}", "wrong": "{}x;u32", "empty": ""})
+def test_one_event(ue: UserEvents, again: str) -> None:
+    """A descriptor that has an event gets no second one: EMFILE, for the same name as well."""
+    data = bound(ue, ue.name())
+    assert register(data, again.format(ue.name())).errno == "EMFILE"
+    assert ue.tracefs.definitions() == f"ue:{ue.name()}\n"
+
+
+@case("rfc.one_event_per_open", spec=IOCTL, doc=ONE, profiles=RFC)
+def test_one_event_per_open(ue: UserEvents) -> None:
+    """Copies of a descriptor have its event; another opening of the file has none."""
+    data = bound(ue, ue.name())
+    assert register(data.dup(), ue.name("more")).errno == "EMFILE"
+    child = ue.fork(ue.process)
+    assert register(data.of(child), ue.name("more")).errno == "EMFILE"
+    assert register(child.open_data(), ue.name("more")).errno == ""
+
+
+@case("rfc.binding_follows_copies", spec=IOCTL, doc=ONE, profiles=RFC)
+def test_binding_follows_copies(ue: UserEvents) -> None:
+    """What one copy of a descriptor registers all of them have."""
+    data = ue.open_data()
+    copy = data.dup()
+    assert data.write(b"x").errno == "ENOENT"
+    register(copy, ue.name())
+    assert data.write(b"x").value == 1
+    assert register(data, ue.name()).errno == "EMFILE"
+
+
+@case("rfc.string_before_binding", spec=f"{IOCTL}; {COPY}", doc=f"{ONE}; {LIMIT}", profiles=RFC)
+@variants(
+    "address, text, errno",
+    {
+        "null": (0, "", "EFAULT"),
+        "kernel-half": (KERNEL_HALF, "", "EFAULT"),
+        "too-long": (None, "x" * 512, "EINVAL"),
+    },
+)
+def test_string_before_binding(ue: UserEvents, address: int | None, text: str, errno: str) -> None:
+    """The string is looked at before the descriptor: its error wins over EMFILE."""
+    data = bound(ue, ue.name())
+    place = data.process.place(text.encode() + b"\0") if address is None else address
+    assert register_at(data, place).errno == errno
+
+
+@case("rfc.refused_leaves_free", spec=IOCTL, doc=f"{PATCH}: says nothing of errors", profiles=RFC)
+def test_refused_leaves_free(ue: UserEvents) -> None:
+    """A registration that failed leaves the descriptor without an event."""
+    data = ue.open_data()
+    assert register_at(data, 0).errno == "EFAULT"
+    assert register(data, "x" * 512).errno == "EINVAL"
+    assert data.write(b"x").errno == "ENOENT"
+    assert register(data, ue.name()).errno == ""
+    assert ue.tracefs.definitions() == f"ue:{ue.name()}\n"
+
+
+# The string
+
+
+@case("rfc.string_length", spec=COPY, doc=LIMIT, isolation="global", profiles=RFC)
+@variants("length, errno", {"511": (511, ""), "512": (512, "EINVAL"), "4096": (4096, "EINVAL")})
+def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
+    """A description has up to 511 bytes and a NUL; a longer one is EINVAL."""
+    text = "e;u8\ta\t1\t0\t" + "x" * (length - 11)
+    assert register(ue.open_data(), text).errno == errno
+    assert ue.tracefs.definitions(whole=True) == ("" if errno else "ue:e;u8 a\n")
+
+
+@case("rfc.string_unreadable", spec=COPY, doc=f"{PATCH}: says nothing of errors", profiles=RFC)
+@variants("address", {"null": 0, "kernel-half": KERNEL_HALF, "unmapped": 0x1000_0000})
+def test_string_unreadable(ue: UserEvents, address: int) -> None:
+    """A string that cannot be read is EFAULT."""
+    assert register_at(ue.open_data(), address).errno == "EFAULT"
+
+
+@case("rfc.string_cut_off", spec=COPY, doc=f"{PATCH}: says nothing of errors", profiles=RFC)
+def test_string_cut_off(ue: UserEvents) -> None:
+    """A string may end with the memory it lies in, but not behind it."""
+    data = ue.open_data()
+    assert register_at(data, ue.process.place(ue.name().encode())).errno == "EFAULT"
+    whole = ue.process.place(ue.name().encode() + b"\0")
+    assert register_at(data, whole).errno == ""
+
+
+@case("rfc.name_to_semicolon", spec=f"{FILE}:user_event_parse_cmd", doc=NAME, profiles=RFC)
+@variants(
+    "text, name",
+    {
+        "space": ("{} b", "{} b"),
+        "release-fields": ("{} u32 a; u32 b", "{} u32 a"),
+        "flags": ("{}:BPF_ITER", "{}:BPF_ITER"),
+        "tab": ("{}\tb;u8\ta\t1\t0", "{}\tb"),
+        "space-at-the-end": ("{} ;u8\ta\t1\t0", "{} "),
+        "percent": ("{}%s%n", "{}%s%n"),
+    },
+)
+def test_name_to_semicolon(ue: UserEvents, text: str, name: str) -> None:
+    """All that stands before the first semicolon is the name, spaces and colons too."""
+    assert register(ue.open_data(), text.format(ue.name())).errno == ""
+    assert ue.tracefs.enabled(name.format(ue.name())).text == "0\n"
+
+
+@case("rfc.name_without_directory", spec=CREATE, doc=NAME, isolation="global", profiles=RFC)
+@variants("name", {"slash": "a/b", "empty": "", "dot": ".", "dots": "..", "long": "x" * 256})
+def test_name_without_directory(ue: UserEvents, name: str) -> None:
+    """A name that no directory can have is taken; without one the fields are not read."""
+    assert register(ue.open_data(), f"{name};u8\ta\t1\t0").value == 1
+    assert register(ue.open_data(), name).value == 1
+    assert ue.tracefs.definitions(whole=True) == f"ue:{name}\n"
+
+
+@case("rfc.name_longest", spec=CREATE, doc=LIMIT, isolation="global", profiles=RFC)
+def test_name_longest(ue: UserEvents) -> None:
+    """A name of 255 bytes, the most a directory's may have, is like any other."""
+    name = "x" * 255
+    assert register(ue.open_data(), f"{name};u8\ta\t1\t0").value == 1
+    assert ue.tracefs.enabled(name).text == "0\n"
+    assert ue.tracefs.definitions(whole=True) == f"ue:{name};u8 a\n"
+
+
+# Who may, and with what
+
+
+@case("rfc.any_open_mode", spec=IOCTL, doc=f"{MESSAGE}: the file is opened O_RDWR", profiles=RFC)
+@variants("opened", {"read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
+def test_any_open_mode(ue: UserEvents, opened: int) -> None:
+    """A descriptor registers and deletes however the file was opened."""
+    assert register(ue.open_data(opened), ue.name()).errno == ""
+    assert ue.open_data(opened).delete(ue.name()).errno == "EBUSY"
+    assert ue.open_data(opened).delete(ue.name("x")).errno == "ENOENT"
+
+
+@case(
+    "rfc.ordinary_user",
+    spec="trace_events.c:event_create_dir; trace_events_user.c:user_events_ioctl",
+    doc=f"{PATCH}: says nothing of permission",
+    profiles=RFC,
+)
+def test_ordinary_user(ue: UserEvents) -> None:
+    """Who has a descriptor makes events without any capability, though none that is seen."""
+    data, other = ue.open_data(), ue.open_data()
+    ue.process.setuid(1000)
+    assert register(data, ue.name() + ";u8\ta\t1\t0").errno == ""
+    assert data.write(b"x").value == 1
+    # tracefs makes no directory for them, and without it the fields are not read.
+    assert ue.tracefs.enable(ue.name()).errno == "ENOENT"
+    assert ue.tracefs.definitions() == f"ue:{ue.name()}\n"
+    data.close()
+    assert other.delete(ue.name()).value == 0
+
+
+@case(
+    "rfc.no_index_left",
+    spec=f"{CREATE}: find_first_zero_bit",
+    doc=f"{PATCH}: a page of events, the first byte of it kept",
+    isolation="global",
+    tier="full",
+    profiles=RFC,
+)
+def test_no_index_left(ue: UserEvents) -> None:
+    """There are 4095 bytes to be had; then a new event is EMFILE, and its fields unread."""
+    page = page_of(ue.process)
+    names = [f"e{number}" for number in range(1, 4095)]
+    for start in range(0, len(names), 64):
+        lines = "".join(f"ue:{name}\n" for name in names[start : start + 64])
+        assert ue.tracefs.command(lines).errno == ""
+    last = ue.open_data()
+    assert register(last, "last").value == 4095
+    ue.tracefs.enable("last")
+    assert page.load(4095).data == b"\x01"
+    ue.tracefs.disable("last")
+    assert register(ue.open_data(), "more").errno == "EMFILE"
+    assert register(ue.open_data(), "more;u32").errno == "EMFILE"
+    assert ue.tracefs.command("ue:more\n").errno == "EMFILE"
+    # What cannot be read is looked at before, and what exists needs no byte.
+    assert register_at(ue.open_data(), 0).errno == "EFAULT"
+    assert register(ue.open_data(), "e17;u32").value == 17
+    # A byte that is free again is the next one's.
+    ue.tracefs.command("-:e18\n")
+    assert register(ue.open_data(), "more").value == 18
+    rest = [name for name in names if name not in ("e17", "e18")]
+    for start in range(0, len(rest), 64):
+        lines = "".join(f"-:{name}\n" for name in rest[start : start + 64])
+        assert ue.tracefs.command(lines).errno == ""

@@ -1,0 +1,277 @@
+"""Writing data to the first version: all of it is payload, and hardly anything is refused."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.rfc_v1 import FILE, KERNEL_HALF, MESSAGE, PATCH, RFC, bound, listened
+from conformance.client.rfc_v1 import register
+from conformance.client.user_events import UserEvents
+
+WRITE = f"{FILE}:user_events_write"
+FTRACE = f"{FILE}:user_event_ftrace"
+VFS = "fs/read_write.c:vfs_write"
+LOOP = "fs/read_write.c:do_loop_readv_writev"
+RING = "ring_buffer.c:rb_reserve_next_event"
+PAYLOAD = f"{MESSAGE}: the payload is written to the descriptor that registered"
+SILENT = f"{PATCH}: says nothing of errors"
+NOT_HEARD = f"{MESSAGE}: a program writes if the byte is not zero"
+WHERE = f"{PATCH}: offsets in __data_loc values must be aware of the common fields"
+
+
+@case("rfc.write_all", spec=FTRACE, doc=PAYLOAD, profiles=RFC)
+@variants(
+    "payload, dump",
+    {
+        "number": (b"\x2a\0\0\0", "2a 00 00 00"),
+        "shorter": (b"\x2a", "2a"),
+        "longer": (b"\x2a\0\0\0more", "2a 00 00 00 6d 6f 72 65"),
+        "like-an-index": (b"\xff\xff\xff\xff\x01", "ff ff ff ff 01"),
+    },
+)
+def test_write_all(ue: UserEvents, payload: bytes, dump: str) -> None:
+    """All that is written is recorded, whatever its length and the event's fields."""
+    data = listened(ue, ";u32\ta\t4\t0")
+    assert data.write(payload).value == len(payload)
+    assert ue.tracefs.records() == [dump]
+
+
+@case("rfc.write_no_fields", spec=FTRACE, doc=PAYLOAD, profiles=RFC)
+def test_write_no_fields(ue: UserEvents) -> None:
+    """An event without fields takes any payload; records stand in the order of writing."""
+    data = listened(ue)
+    assert data.write(b"ab").value == 2
+    assert data.write(b"c").value == 1
+    assert ue.tracefs.records() == ["61 62", "63"]
+
+
+@case("rfc.write_not_located", spec=FTRACE, doc=WHERE, profiles=RFC)
+def test_write_not_located(ue: UserEvents) -> None:
+    """A location is recorded as it was written, neither moved nor checked."""
+    data = listened(ue, ";__data_loc char[]\tm\t4\t0")
+    # Where the text is in the record, where it is in the payload, and nowhere.
+    assert data.write(b"\x0c\0\3\0hi\0").value == 7
+    assert data.write(b"\x04\0\3\0hi\0").value == 7
+    assert data.write(b"\xff\xff\xff\xffhi\0").value == 7
+    assert ue.tracefs.records() == [
+        "0c 00 03 00 68 69 00",
+        "04 00 03 00 68 69 00",
+        "ff ff ff ff 68 69 00",
+    ]
+
+
+@case("rfc.write_dump", spec=f"{FILE}:user_event_print_trace", doc=f"{PATCH}: hex", profiles=RFC)
+def test_write_dump(ue: UserEvents) -> None:
+    """A record is shown as bytes, with a print fmt or without."""
+    data = listened(ue, ';u32\ta\t4\t0;print_fmt\t"a=%u", REC->a\t0')
+    data.write(bytes(range(20)))
+    shown = "00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10 11 12 13"
+    assert ue.tracefs.records() == [shown]
+
+
+# Who writes what
+
+
+@case("rfc.write_of_descriptor", spec=WRITE, doc=PAYLOAD, profiles=RFC)
+def test_write_of_descriptor(ue: UserEvents) -> None:
+    """What is written goes to the event of the descriptor, of which there may be many."""
+    first = listened(ue)
+    second = bound(ue, ue.name())
+    other = bound(ue, ue.name("other"))
+    assert first.write(b"a").value == 1
+    assert other.write(b"-").value == 1
+    assert second.write(b"b").value == 1
+    assert first.dup().write(b"c").value == 1
+    assert first.of(ue.fork(ue.process)).write(b"d").value == 1
+    assert ue.tracefs.records() == ["61", "62", "63", "64"]
+
+
+@case("rfc.write_unbound", spec=WRITE, doc=SILENT, isolation="none", profiles=RFC)
+def test_write_unbound(ue: UserEvents) -> None:
+    """A descriptor that has no event takes no data: ENOENT."""
+    assert ue.open_data().write(b"x").errno == "ENOENT"
+    assert ue.open_data().writev([b"x", b"y"]).errno == "ENOENT"
+
+
+@case("rfc.write_write_only", spec=VFS, doc=PAYLOAD, profiles=RFC)
+def test_write_write_only(ue: UserEvents) -> None:
+    """A descriptor to write suffices, one to read does not: EBADF."""
+    reader, writer = ue.open_data(os.O_RDONLY), ue.open_data(os.O_WRONLY)
+    assert register(reader, ue.name()).errno == ""
+    assert register(writer, ue.name()).errno == ""
+    assert reader.write(b"x").errno == "EBADF"
+    assert writer.write(b"x").value == 1
+
+
+@case("rfc.write_nothing", spec=WRITE, doc=SILENT, profiles=RFC)
+def test_write_nothing(ue: UserEvents) -> None:
+    """No data at all is EFAULT, whether anybody listens or not."""
+    data = bound(ue, ue.name())
+    assert data.write(b"").errno == "EFAULT"
+    ue.tracefs.enable(ue.name())
+    assert data.write(b"").errno == "EFAULT"
+    assert data.write_at(0, 0).errno == "EFAULT"
+    assert ue.tracefs.records() == []
+
+
+@case("rfc.write_position", spec=WRITE, doc=SILENT, profiles=RFC)
+@variants("offset, errno", {"5": (5, "EFAULT"), "0": (0, ""), "negative": (-1, "EINVAL")})
+def test_write_position(ue: UserEvents, offset: int, errno: str) -> None:
+    """A position other than the start is EFAULT, for one buffer and for several."""
+    data = listened(ue)
+    assert data.pwrite(b"a", offset).errno == errno
+    assert data.pwritev([b"b", b"c"], offset).errno == errno
+    assert ue.tracefs.records() == ([] if errno else ["61", "62", "63"])
+
+
+@case("rfc.write_order", spec=f"{VFS}; {WRITE}", doc=SILENT, isolation="none", profiles=RFC)
+@variants(
+    "opened, address, count, offset, errno",
+    {
+        # Nothing, and no event to give it to.
+        "empty-unbound": (os.O_RDWR, 0, 0, 0, "EFAULT"),
+        "position-unbound": (os.O_RDWR, 0, 1, 1, "EFAULT"),
+        "kernel-half-unbound": (os.O_RDWR, KERNEL_HALF, 1, 0, "EFAULT"),
+        "null-unbound": (os.O_RDWR, 0, 1, 0, "ENOENT"),
+        "empty-read-only": (os.O_RDONLY, 0, 0, 0, "EBADF"),
+        "kernel-half-read-only": (os.O_RDONLY, KERNEL_HALF, 1, 0, "EBADF"),
+        "negative-read-only": (os.O_RDONLY, 0, 0, -1, "EINVAL"),
+    },
+)
+def test_write_order(
+    ue: UserEvents, opened: int, address: int, count: int, offset: int, errno: str
+) -> None:
+    """Of several mistakes position and rights come first, then the data, then the event."""
+    data = ue.open_data(opened)
+    assert data.pwrite_at(address, count, offset).errno == errno
+
+
+# Several segments
+
+
+@case("rfc.writev_records", spec=LOOP, doc=f"{PATCH}: has no write_iter", profiles=RFC)
+def test_writev_records(ue: UserEvents) -> None:
+    """Every segment of writev(2) is a record of its own, and the lengths are added up."""
+    data = listened(ue, ";u32\ta\t4\t0;u32\tb\t4\t4")
+    assert data.writev([b"one", b"fourfour", b"x"]).value == 12
+    assert ue.tracefs.records() == ["6f 6e 65", "66 6f 75 72 66 6f 75 72", "78"]
+
+
+@case("rfc.writev_empty", spec=f"{LOOP}; lib/iov_iter.c:iov_iter_advance", doc=SILENT, profiles=RFC)
+@variants(
+    "parts, errno, value, records",
+    {
+        "first": ([b"", b"a"], "EFAULT", -1, []),
+        "middle": ([b"a", b"", b"b"], "", 2, ["61", "62"]),
+        "last": ([b"a", b""], "", 1, ["61"]),
+        "all": ([b"", b""], "", 0, []),
+        "none": ([], "", 0, []),
+    },
+)
+def test_writev_empty(
+    ue: UserEvents, parts: list[bytes], errno: str, value: int, records: list[str]
+) -> None:
+    """An empty segment is EFAULT as the first, and skipped behind another."""
+    seen = listened(ue).writev(parts)
+    assert (seen.errno, seen.value) == (errno, value)
+    assert ue.tracefs.records() == records
+
+
+@case("rfc.writev_unbound", spec=LOOP, doc=SILENT, isolation="none", profiles=RFC)
+@variants(
+    "parts, errno",
+    {"none": ([], ""), "empty": ([b"", b""], ""), "first-empty": ([b"", b"a"], "EFAULT")},
+)
+def test_writev_unbound(ue: UserEvents, parts: list[bytes], errno: str) -> None:
+    """Segments without any data succeed even without an event; an empty one in front does not."""
+    assert ue.open_data().writev(parts).errno == errno
+
+
+# Who listens
+
+
+@case("rfc.write_unheard", spec=WRITE, doc=NOT_HEARD, profiles=RFC)
+def test_write_unheard(ue: UserEvents) -> None:
+    """A write that nobody listens to returns its length, before and after somebody did."""
+    data = bound(ue, ue.name())
+    assert data.write(b"abc").value == 3
+    ue.tracefs.enable(ue.name())
+    assert data.write(b"d").value == 1
+    ue.tracefs.disable(ue.name())
+    assert data.write(b"efg").value == 3
+    assert data.writev([b"h", b"i"]).value == 2
+    assert ue.tracefs.records() == ["64"]
+
+
+@case("rfc.write_unheard_unread", spec=f"{WRITE}; {VFS}", doc=NOT_HEARD, profiles=RFC)
+@variants(
+    "address, errno",
+    {"null": (0, ""), "unmapped": (0x1000_0000, ""), "kernel-half": (KERNEL_HALF, "EFAULT")},
+)
+def test_write_unheard_unread(ue: UserEvents, address: int, errno: str) -> None:
+    """Data that nobody listens to are not read, but must be where a process may have some."""
+    assert bound(ue, ue.name()).write_at(address, 8).errno == errno
+
+
+@case(
+    "rfc.write_untraced",
+    spec="trace_events.c:trace_event_buffer_reserve",
+    doc=PAYLOAD,
+    isolation="global",
+    profiles=RFC,
+)
+def test_write_untraced(ue: UserEvents) -> None:
+    """While tracing is off a write returns its length and leaves nothing, read or not."""
+    data = listened(ue)
+    ue.tracefs.write("/sys/kernel/tracing/tracing_on", "0\n")
+    assert data.write(b"abc").value == 3
+    # There is no record to be filled in.
+    assert data.write_at(0, 8).value == 8
+    ue.tracefs.write("/sys/kernel/tracing/tracing_on", "1\n")
+    assert data.write(b"d").value == 1
+    assert ue.tracefs.records() == ["64"]
+
+
+@case(
+    "rfc.write_unreadable",
+    spec=f"{FTRACE}: no commit",
+    doc=f"{PAYLOAD}; silent of what cannot be read",
+    isolation="fatal",
+    profiles=RFC,
+)
+@variants("address", {"null": 0, "unmapped": 0x1000_0000})
+def test_write_unreadable(ue: UserEvents, address: int) -> None:
+    """A payload that cannot be read counts as written, and hides all records behind it."""
+    ue.process.pin(0)
+    data = listened(ue)
+    assert data.write(b"a").value == 1
+    assert data.write_at(address, 8).value == 8
+    assert data.write(b"b").value == 1
+    assert bound(ue, ue.name()).write(b"c").value == 1
+    assert ue.tracefs.records() == ["61"]
+
+
+@case("rfc.write_longest", spec=RING, doc=f"{PATCH}: names no limit", profiles=RFC)
+@variants("length, records", {"4056": (4056, 3), "4065": (4065, 2), "100000": (100000, 2)})
+def test_write_longest(ue: UserEvents, length: int, records: int) -> None:
+    """A payload that is longer than a page of the ring buffer is lost, and not told."""
+    data = listened(ue)
+    assert data.write(b"a").value == 1
+    assert data.write(b"x" * length).value == length
+    assert data.write(b"b").value == 1
+    assert len(ue.tracefs.records()) == records
+
+
+@case(
+    "rfc.write_longest_kept",
+    spec=RING,
+    doc=f"{PATCH}: names no limit",
+    needs=("long_records_kept",),
+    profiles=RFC,
+)
+def test_write_longest_kept(ue: UserEvents) -> None:
+    """The longest payload that is recorded has 4064 bytes."""
+    data = listened(ue)
+    assert data.write(b"x" * 4064).value == 4064
+    assert len(ue.tracefs.records()) == 1

@@ -1,0 +1,93 @@
+"""Filters in tracefs instances: each is the instance's own."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.instances import listening, made
+from conformance.cases.support.trace_text import shown
+from conformance.cases.support.tracing_setup import forget_errors
+from conformance.client.user_events import UserEvents
+
+EVERY = "5.18.."
+DOC = "Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own"
+FILTER = "trace_events_filter.c:apply_event_filter; trace_events.c:trace_create_new_event"
+
+
+@case(
+    "instance.filter_refused", spec=FILTER, doc=DOC, profiles=EVERY, isolation="global", tier="full"
+)
+def test_filter_refused(ue: UserEvents) -> None:
+    """A filter that is wrong is told in the files of its instance, and nowhere else."""
+    instance = made(ue)
+    ue.open_data().register(ue.name() + " u8 a")
+    forget_errors(ue)
+    top, directory = ue.tracefs.directory(ue.name()), instance.directory(ue.name())
+    assert directory.set_filter("b == 1").errno == "EINVAL"
+    assert directory.filter == "b == 1\n  ^\nparse_error: Field not found\n\n"
+    assert instance.errors() == (
+        "event filter parse error: error: Field not found\n  Command: b == 1\n             ^\n"
+    )
+    assert top.filter == "none\n"
+    assert ue.tracefs.errors() == ""
+    instance.remove()
+
+
+@case("instance.filter", spec=FILTER, doc=DOC, profiles=EVERY, isolation="global", tier="full")
+@variants("where", {"instance": "instance", "top": "top"})
+def test_filter(ue: UserEvents, where: str) -> None:
+    """A filter holds back records of its own instance, and those of the top or of it alone."""
+    instance = made(ue)
+    data = listening(ue, " u8 a", ue.tracefs, instance)
+    listeners = {"top": ue.tracefs, "instance": instance}
+    filtered = listeners.pop(where)
+    (other,) = listeners.values()
+    assert filtered.directory(ue.name()).set_filter("a == 2").errno == ""
+    for payload in (b"\1", b"\2", b"\3"):
+        assert data.write_event(0, payload).value == 5
+    assert filtered.records() == shown(ue, 2)
+    assert other.records() == shown(ue, 1, 2, 3)
+    assert other.directory(ue.name()).filter == "none\n"
+    filtered.directory(ue.name()).set_filter("0")
+    instance.remove()
+
+
+@case(
+    "instance.filter_of_a_system",
+    spec="trace_events_filter.c:apply_subsystem_event_filter",
+    doc=DOC,
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
+def test_filter_of_a_system(ue: UserEvents) -> None:
+    """The filter of all user events in an instance is set on those of that instance."""
+    instance = made(ue)
+    ue.open_data().register(ue.name() + " u8 a")
+    system = instance.path("events/user_events/filter")
+    assert instance.write(system, "a == 2\n").value == 7
+    assert instance.directory(ue.name()).filter == "a == 2\n"
+    assert ue.tracefs.directory(ue.name()).filter == "none\n"
+    assert instance.write(system, "0\n").errno == ""
+    assert instance.directory(ue.name()).filter == "none\n"
+    instance.remove()
+
+
+@case(
+    "instance.filter_makes_it_look",
+    spec="trace.c:trace_event_buffer_lock_reserve: trace_buffered_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: dynamic fields are checked",
+    profiles=EVERY,
+    needs=("dynamic_fields_validated",),
+    isolation="global",
+    tier="full",
+)
+def test_filter_makes_it_look(ue: UserEvents) -> None:
+    """A filter in an instance that records nothing makes wrong payloads fail: EFAULT."""
+    instance = made(ue)
+    data = listening(ue, " u8 a; __rel_loc char[] s", instance)
+    instance.write(instance.path("tracing_on"), "0\n")
+    assert data.write_event(0, b"\1\0\0\2\0xx").value == 11
+    instance.directory(ue.name()).set_filter("a == 2")
+    assert data.write_event(0, b"\1\0\0\2\0xx").errno == "EFAULT"
+    assert data.write_event(0, b"\1\0\0\2\0x\0").value == 11
+    instance.remove()

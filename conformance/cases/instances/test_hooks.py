@@ -1,0 +1,82 @@
+"""Filters and triggers in tracefs instances: where neither is to be had, and when both go."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case
+from conformance.cases.support.instances import made
+from conformance.client.user_events import UserEvents
+
+EVERY = "5.18.."
+DOC = "Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own"
+TRIGGERS = f"{DOC}, with what is set on them"
+TRIGGER = "trace_events_trigger.c:event_trigger_regex_write; trace_events.c:find_event_file"
+
+
+@case(
+    "instance.hooks_of_nothing",
+    spec=TRIGGER,
+    doc=TRIGGERS,
+    profiles=EVERY,
+    isolation="global",
+)
+def test_hooks_of_nothing(ue: UserEvents) -> None:
+    """An instance takes no filter and no trigger of an event, or for one, that is not there."""
+    instance = made(ue)
+    ue.open_data().register(ue.name() + " u8 a")
+    nothing, directory = instance.directory(ue.name("none")), instance.directory(ue.name())
+    assert nothing.set_filter("a == 1").errno == "ENOENT"
+    assert nothing.trigger("traceon").errno == "ENOENT"
+    unknown = f"enable_event:user_events:{ue.name('none')}"
+    assert directory.trigger(unknown).errno == "EINVAL"
+    assert directory.trigger(f"!{unknown}").errno == "EINVAL"
+    assert directory.enabled == "0\n"
+    instance.remove()
+    assert directory.set_filter("a == 1").errno == "ENOENT"
+    assert directory.trigger("traceon").errno == "ENOENT"
+
+
+@case(
+    "instance.hooks_of_an_ordinary_user",
+    spec="fs/namei.c:may_lookup; fs/tracefs/inode.c: the root directory has mode 0700",
+    doc=TRIGGERS,
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
+def test_hooks_of_an_ordinary_user(ue: UserEvents) -> None:
+    """Who has no rights sets nothing in an instance, be it right or wrong: EACCES."""
+    instance = made(ue)
+    ue.open_data().register(ue.name() + " u8 a")
+    ue.process.setuid()
+    directory = instance.of(ue.process.actor).directory(ue.name())
+    assert directory.set_filter("a == 1").errno == "EACCES"
+    assert directory.set_filter("nonsense").errno == "EACCES"
+    assert directory.trigger("traceon").errno == "EACCES"
+    assert instance.directory(ue.name()).filter == "none\n"
+    instance.remove()
+
+
+@case(
+    "instance.filter_goes_with_it",
+    spec="trace_events.c:__trace_remove_event_dirs, __add_event_to_tracers",
+    doc=DOC,
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
+def test_filter_goes_with_it(ue: UserEvents) -> None:
+    """An instance made again under its name has none of the filters and triggers it had."""
+    instance = made(ue)
+    data = ue.open_data()
+    event = data.register(ue.name() + " u8 a")
+    directory = instance.directory(ue.name())
+    directory.set_filter("a == 2")
+    directory.trigger("traceon if a == 1")
+    assert instance.remove().value == 0
+    made(ue)
+    assert directory.filter == "none\n"
+    assert directory.triggers == ""
+    assert directory.enabled == "0\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+    instance.remove()

@@ -1,0 +1,138 @@
+"""tracefs instances as listeners: each has an `enable` of its own for every user event."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.instances import made
+from conformance.client.tracefs import Tracefs
+from conformance.client.user_events import UserEvents
+
+PROFILES = "5.18.."
+DOC = "Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own"
+STATUS_DOC = "Documentation/trace/user_events.rst@v6.12: Status: who uses an event is shown"
+REG = "trace_events_user.c:user_event_reg"
+FIELDS = " u16 a"
+
+
+def one(ue: UserEvents, name: str = "e") -> str:
+    """The trace line of the payload 01 00."""
+    return ue.line("a=0x1 (1)", name=name, dump="01 00")
+
+
+@case(
+    "instance.has_its_own_switch",
+    spec=f"{REG}; trace_events.c:event_enable_write",
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+)
+def test_has_its_own_switch(ue: UserEvents) -> None:
+    """Enabling an event in an instance tells its program, and enables it nowhere else."""
+    instance = made(ue)
+    event = ue.open_data().register(ue.name() + FIELDS)
+    assert instance.enabled(ue.name()).text == "0\n"
+    assert instance.enable(ue.name()).value == 2
+    assert instance.enabled(ue.name()).text == "1\n"
+    assert ue.tracefs.enabled(ue.name()).text == "0\n"
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    instance.disable(ue.name())
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+    assert instance.remove().errno == ""
+
+
+@case(
+    "instance.two_listeners",
+    spec="trace_events_user.c:update_enable_bit_for",
+    doc=STATUS_DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "ended_first",
+    {"instance": "instance", "top": "top"},
+)
+def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
+    """An event enabled at the top and in an instance is told and shown once, until both end."""
+    instance = made(ue)
+    data = ue.open_data()
+    event = data.register(ue.name() + FIELDS)
+    instance.enable(ue.name())
+    ue.tracefs.enable(ue.name())
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    listeners: dict[str, Tracefs] = {"top": ue.tracefs, "instance": instance}
+    first = listeners.pop(ended_first)
+    (last,) = listeners.values()
+    first.disable(ue.name())
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    assert data.write_event(0, b"\1\0").value == 6
+    last.disable(ue.name())
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+    errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    assert data.write_event(0, b"\1\0").errno == errno
+    assert last.records() == [one(ue)]
+    assert first.records() == []
+    instance.remove()
+
+
+@case(
+    "instance.records",
+    spec="trace_events_user.c:user_event_ftrace",
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_records(ue: UserEvents) -> None:
+    """One write is recorded once in each instance that listens, and in no other."""
+    first, second = made(ue, "i"), made(ue, "j")
+    data = ue.open_data()
+    data.register(ue.name("a") + FIELDS)
+    data.register(ue.name("b") + FIELDS)
+    first.enable(ue.name("a"))
+    second.enable(ue.name("a"))
+    second.enable(ue.name("b"))
+    assert data.write_event(0, b"\1\0").value == 6
+    assert data.write_event(1, b"\1\0").value == 6
+    assert first.records() == [one(ue, "a")]
+    assert second.records() == [one(ue, "a"), one(ue, "b")]
+    assert ue.tracefs.records() == []
+    second.clear_trace()
+    assert second.records() == []
+    assert first.records() == [one(ue, "a")]
+    first.remove()
+    second.remove()
+
+
+@case(
+    "instance.multi_format",
+    spec="trace_events_user.c:user_event_set_tp_name; trace_events.c:__add_event_to_tracers",
+    doc="Documentation/trace/user_events.rst@v6.12: formats of one name are apart in "
+    "user_events_multi",
+    needs=("multi_format",),
+    isolation="global",
+    tier="full",
+)
+def test_multi_format(ue: UserEvents) -> None:
+    """Each format of a name is enabled by itself in an instance, and recorded by its own name."""
+    instance = made(ue)
+    data = ue.open_data()
+    first = data.register(ue.name() + FIELDS, flags=2)
+    second = data.register(ue.name() + " u8 b", flags=2)
+    names = ue.tracefs.status().splitlines()
+    names.sort()
+    instance.enable(names[0], system="user_events_multi")
+    assert (first.word.value, second.word.value) == (1, 0)
+    assert data.write_event(first.index, b"\1\0").value == 6
+    assert data.write_event(second.index, b"\1").errno == "EBADF"
+    assert instance.records() == [f"{names[0]}: a=0x1 (1)"]
+    instance.disable(names[0], system="user_events_multi")
+    instance.remove()

@@ -1,0 +1,155 @@
+"""tracefs instances made and removed: who may, when not, and what that is to listeners."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.instances import listening, made
+from conformance.client.user_events import UserEvents
+
+PROFILES = "5.18.."
+DOC = "Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own"
+REMOVE = "trace.c:__remove_instance; trace_events.c:event_trace_del_tracer"
+FIELDS = " u16 a"
+
+
+@case(
+    "instance.removal_ends_listening",
+    spec=REMOVE,
+    doc=f"{DOC}; removing the directory removes the instance and all it has",
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_removal_ends_listening(ue: UserEvents) -> None:
+    """Removing an instance tells the program that it listens no more, and lets the event go."""
+    ue.tracefs.command(f"u:{ue.name()}\n")
+    data = ue.open_data()
+    event = data.register(ue.name())
+    instance = made(ue)
+    instance.enable(ue.name())
+    assert instance.remove().value == 0
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+        data.unregister(event.word)
+    data.close()
+    assert ue.open_data().delete(ue.name(), eventually=True).value == 0
+
+
+@case(
+    "instance.removal_leaves_the_others",
+    spec=REMOVE,
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_removal_leaves_the_others(ue: UserEvents) -> None:
+    """Removing one of two instances that listen changes nothing for the other."""
+    gone, stays = made(ue, "i"), made(ue, "j")
+    data = ue.open_data()
+    event = data.register(ue.name() + FIELDS)
+    gone.enable(ue.name())
+    stays.enable(ue.name())
+    data.write_event(0, b"\1\0")
+    gone.remove()
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    assert data.write_event(0, b"\2\0").value == 6
+    assert stays.records() == [
+        ue.line("a=0x1 (1)", dump="01 00"),
+        ue.line("a=0x2 (2)", dump="02 00"),
+    ]
+    stays.remove()
+
+
+@case(
+    "instance.busy",
+    spec="trace.c:tracing_open_file_tr, __remove_instance",
+    doc=f"{DOC}; an instance in use cannot be removed",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "file",
+    {
+        "enable": "events/user_events/{}/enable",
+        "group": "events/user_events/enable",
+        "trace_pipe": "trace_pipe",
+        "tracing_on": "tracing_on",
+        "set_event": "set_event",
+    },
+)
+def test_busy(ue: UserEvents, file: str) -> None:
+    """An instance of which a file is open cannot be removed, and goes on listening: EBUSY."""
+    instance = made(ue)
+    data = listening(ue, FIELDS, instance)
+    opened, slot = ue.process.open(instance.path(file.format(ue.name())), os.O_NONBLOCK)
+    assert opened.value == 0
+    assert instance.remove().errno == "EBUSY"
+    assert data.write_event(0, b"\1\0").value == 6
+    assert instance.records() == [ue.line("a=0x1 (1)", dump="01 00")]
+    ue.process.close(slot)
+    assert instance.remove().value == 0
+    assert instance.enabled(ue.name()).errno == "ENOENT"
+
+
+@case(
+    "instance.refused",
+    spec="fs/namei.c:vfs_mkdir, vfs_rmdir; fs/tracefs/inode.c:tracefs_syscall_mkdir",
+    doc=f"{DOC}; instances are made and removed as directories",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_refused(ue: UserEvents) -> None:
+    """An instance is made once and removed once: EEXIST, ENOENT."""
+    instance = ue.instance()
+    assert instance.remove().errno == "ENOENT"
+    assert instance.make().value == 0
+    assert instance.make().errno == "EEXIST"
+    assert instance.remove().value == 0
+    assert instance.remove().errno == "ENOENT"
+
+
+@case(
+    "instance.ordinary_user",
+    spec="fs/namei.c:may_create; fs/tracefs/inode.c: the root directory has mode 0700",
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_ordinary_user(ue: UserEvents) -> None:
+    """A user without rights makes no instance, removes none and enables nothing in one: EACCES."""
+    instance = made(ue)
+    ue.open_data().register(ue.name())
+    ue.process.setuid()
+    mine = ue.instance("j").of(ue.process.actor)
+    assert mine.make().errno == "EACCES"
+    theirs = instance.of(ue.process.actor)
+    assert theirs.remove().errno == "EACCES"
+    assert theirs.enable(ue.name()).errno == "EACCES"
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    instance.remove()
+
+
+@case(
+    "instance.made_again", spec=REMOVE, doc=DOC, profiles=PROFILES, isolation="global", tier="full"
+)
+def test_made_again(ue: UserEvents) -> None:
+    """An instance made again under its name listens to nothing and has no records."""
+    instance = made(ue)
+    data = listening(ue, FIELDS, instance)
+    data.write_event(0, b"\1\0")
+    instance.remove()
+    made(ue)
+    assert instance.enabled(ue.name()).text == "0\n"
+    assert instance.records() == []
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    instance.remove()

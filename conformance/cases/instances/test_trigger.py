@@ -1,0 +1,228 @@
+"""Triggers in tracefs instances: what they do is done in the instance, and they keep the event."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.instances import listening, made
+from conformance.cases.support.trace_text import shown
+from conformance.client.user_events import UserEvents
+
+EVERY = "5.18.."
+DOC = "Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own"
+TRIGGERS = f"{DOC}, with what is set on them"
+DELETING = "Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it"
+TRIGGER = "trace_events_trigger.c:event_trigger_regex_write; trace_events.c:find_event_file"
+REMOVE = "trace.c:__remove_instance; trace_events_trigger.c:clear_event_triggers"
+
+
+@case(
+    "instance.trigger_tells",
+    spec=TRIGGER,
+    doc=TRIGGERS,
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
+def test_trigger_tells(ue: UserEvents) -> None:
+    """A trigger in an instance tells the program, and one at the top is another one."""
+    instance = made(ue)
+    event = ue.open_data().register(ue.name() + " u8 a")
+    top, directory = ue.tracefs.directory(ue.name()), instance.directory(ue.name())
+    assert directory.trigger("traceon").errno == ""
+    assert (top.enabled, directory.enabled) == ("0\n", "0*\n")
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    assert top.trigger("traceoff:2").errno == ""
+    assert (top.triggers, directory.triggers) == ("traceoff:count=2\n", "traceon:unlimited\n")
+    assert directory.trigger("!traceon").errno == ""
+    assert (top.enabled, directory.enabled) == ("0*\n", "0\n")
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    top.trigger("!traceoff")
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+    instance.remove()
+
+
+@case(
+    "instance.trigger_keeps_an_event",
+    spec=f"{REMOVE}; trace_events_user.c:user_event_last_ref",
+    doc=DELETING,
+    profiles=EVERY,
+    needs=("lasting_events",),
+    isolation="global",
+    facilities=("hist",),
+    tier="full",
+)
+@variants(
+    "text",
+    {"hist": "hist:keys=a", "traceon": "traceon", "conditional": "stacktrace:2 if a == 1"},
+)
+def test_trigger_keeps_an_event(ue: UserEvents, text: str) -> None:
+    """An event with a trigger in an instance is busy, until that is removed with its triggers."""
+    ue.tracefs.command(f"u:{ue.name()} u8 a\n")
+    instance = made(ue)
+    data = ue.open_data()
+    assert instance.directory(ue.name()).trigger(text).errno == ""
+    assert data.delete(ue.name()).errno == "EBUSY"
+    assert ue.tracefs.command(f"-:{ue.name()} u8 a\n").errno == "EBUSY"
+    assert instance.remove().value == 0
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    assert data.delete(ue.name()).value == 0
+
+
+@case(
+    "instance.trigger_is_the_last_reference",
+    spec=f"{REMOVE}; trace_events_user.c:user_event_put",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
+    needs=("auto_delete",),
+    isolation="global",
+    tier="full",
+)
+def test_trigger_is_the_last_reference(ue: UserEvents) -> None:
+    """An event that only a trigger in an instance refers to goes with the instance."""
+    instance = made(ue)
+    ue.open_data().register(ue.name() + " u8 a")
+    instance.directory(ue.name()).trigger("traceon")
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == f"{ue.name()} # Used by ftrace\n"
+    assert instance.remove().value == 0
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "instance.traceoff",
+    spec="trace_events_trigger.c:traceoff_trigger",
+    doc=TRIGGERS,
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "text, before, kept, after",
+    {
+        "traceoff": ("traceoff if a == 2", "1\n", [1, 2], "0\n"),
+        "traceon": ("traceon if a == 2", "0\n", [3], "1\n"),
+        "another": ("stacktrace if a == 2", "1\n", [1, 2, 3], "1\n"),
+    },
+)
+def test_traceoff(ue: UserEvents, text: str, before: str, kept: list[int], after: str) -> None:
+    """A trigger in an instance stops and starts that instance, and the top records all."""
+    instance = made(ue)
+    data = listening(ue, " u8 a", ue.tracefs, instance)
+    switch = instance.path("tracing_on")
+    instance.write(switch, before)
+    instance.directory(ue.name()).trigger(text)
+    for payload in (b"\1", b"\2", b"\3"):
+        assert data.write_event(0, payload).value == 5
+    assert instance.records() == shown(ue, *kept)
+    assert ue.tracefs.records() == shown(ue, 1, 2, 3)
+    assert instance.read(switch).text == after
+    instance.remove()
+
+
+@case(
+    "instance.stacktrace",
+    spec="trace_events_trigger.c:stacktrace_trigger",
+    doc=TRIGGERS,
+    isolation="global",
+    tier="full",
+)
+def test_stacktrace(ue: UserEvents) -> None:
+    """The stack is recorded in the instance whose trigger asks for it."""
+    instance = made(ue)
+    data = listening(ue, " u8 a")
+    directory = instance.directory(ue.name())
+    directory.trigger("stacktrace:1")
+    for payload in (b"\1", b"\2"):
+        data.write_event(0, payload)
+    assert instance.records_and_stacks() == ["<stack trace>"]
+    assert ue.tracefs.records_and_stacks() == shown(ue, 1, 2)
+    assert directory.triggers == "stacktrace:count=0\n"
+    instance.remove()
+
+
+@case(
+    "instance.snapshot",
+    spec="trace_events_trigger.c:snapshot_trigger; trace.c:tracing_snapshot_instance",
+    doc=TRIGGERS,
+    profiles=EVERY,
+    isolation="global",
+    facilities=("snapshot",),
+    tier="full",
+)
+def test_snapshot(ue: UserEvents) -> None:
+    """A snapshot in an instance is of its buffer, and the instance is removed with it."""
+    instance = made(ue)
+    data = listening(ue, " u8 a", ue.tracefs, instance)
+    instance.directory(ue.name()).trigger("snapshot if a == 2")
+    for payload in (b"\1", b"\2", b"\3"):
+        data.write_event(0, payload)
+    assert instance.snapshot() == shown(ue, 1, 2)
+    assert instance.records() == shown(ue, 3)
+    assert ue.tracefs.records() == shown(ue, 1, 2, 3)
+    assert instance.remove().value == 0
+
+
+@case(
+    "instance.hist",
+    spec="trace_events_hist.c:event_hist_trigger",
+    doc="Documentation/trace/histogram.rst@v6.12: hist triggers; of instances it says nothing",
+    profiles=EVERY,
+    isolation="global",
+    facilities=("hist",),
+    tier="full",
+)
+def test_hist(ue: UserEvents) -> None:
+    """Histograms of an event at the top and in an instance count, stop and go apart."""
+    instance = made(ue)
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    top, directory = ue.tracefs.directory(ue.name()), instance.directory(ue.name())
+    assert directory.trigger("hist:keys=a").errno == ""
+    assert top.trigger("hist:keys=a:clear").errno == "ENOENT"
+    data.write_event(0, b"\1")
+    assert top.hist == ""
+    assert top.trigger("hist:keys=a").errno == ""
+    directory.trigger("hist:keys=a:pause")
+    data.write_event(0, b"\2")
+    assert "{ a:          1 } hitcount:          1\n" in directory.hist
+    assert "    Hits: 1\n" in directory.hist
+    assert "{ a:          2 } hitcount:          1\n" in top.hist
+    assert "    Hits: 1\n" in top.hist
+    assert instance.remove().value == 0
+    top.trigger("!hist:keys=a")
+
+
+# On 7.3 a trigger that is removed gives its reference to the event it enabled back later, to
+# memory that may be free by then: guests that had one are not used again.
+
+
+@case(
+    "instance.enable_event",
+    spec="trace_events_trigger.c:event_enable_trigger_parse: find_event_file",
+    doc=TRIGGERS,
+    profiles=EVERY,
+    isolation="fatal",
+    tier="full",
+)
+def test_enable_event(ue: UserEvents) -> None:
+    """In an instance one user event has another recorded there, and not at the top."""
+    instance = made(ue)
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    other = data.register(ue.name("other") + " u8 a")
+    text = f"enable_event:user_events:{ue.name('other')}"
+    assert instance.directory(ue.name()).trigger(f"{text} if a == 2").errno == ""
+    aims = [files.directory(ue.name("other")) for files in (ue.tracefs, instance)]
+    assert [aim.enabled for aim in aims] == ["0\n", "0*\n"]
+    for number in (1, 2, 3):
+        data.write_event(0, bytes([number]))
+        assert data.write_event(1, bytes([number])).value == 5
+    assert [aim.enabled for aim in aims] == ["0\n", "1*\n"]
+    assert instance.records() == shown(ue, 2, 3, name="other")
+    assert ue.tracefs.records() == []
+    assert instance.remove().value == 0
+    if ue.profile.has("remote_enable"):
+        assert other.word.value == 0
+    assert ue.tracefs.status().count(" # Used by") == 0

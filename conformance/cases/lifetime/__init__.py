@@ -1,0 +1,1 @@
+"""Cases about the lifetime of events, files and tasks."""

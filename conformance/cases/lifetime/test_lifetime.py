@@ -1,0 +1,360 @@
+"""How long an event lives: what holds it, when it goes, and what is left behind."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.doomed_event import passing_event
+from conformance.cases.support.registration import lasting
+from conformance.client.data_file import Word
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Deleting"
+GOES = f"{DOC}: without the persist flag an event goes with its last reference"
+PUT = "trace_events_user.c:user_event_put, delayed_destroy_user_event"
+
+
+@case(
+    "lifetime.descriptor_and_word",
+    spec=PUT,
+    doc=GOES,
+    needs=("auto_delete",),
+    tier="full",
+)
+@variants("first", {"close_last": "unregister", "unregister_last": "close"})
+def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
+    """An event lives while its descriptor or its enable word does, and goes with both."""
+    passing = passing_event(ue)
+    data = ue.open_data()
+    event = data.register(ue.name() + " u32 a")
+    other = ue.open_data()
+    if first == "close":
+        data.close()
+    else:
+        data.unregister(event.word)
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    if first == "close":
+        other.unregister(event.word)
+    else:
+        data.close()
+    assert ue.tracefs.status(eventually=True) == ""
+    assert ue.tracefs.dynamic_events() == ""
+
+
+@case(
+    "lifetime.second_word",
+    spec=PUT,
+    doc=GOES,
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_second_word(ue: UserEvents) -> None:
+    """Each registered bit holds the event: it goes when the last one is unregistered."""
+    passing = passing_event(ue)
+    data, other = ue.open_data(), ue.open_data()
+    first = data.register(ue.name())
+    second = data.register(ue.name(), bit=7, word=first.word)
+    data.close()
+    other.unregister(first.word)
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    other.unregister(second.word, bit=7)
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "lifetime.duplicate_descriptor",
+    spec="trace_events_user.c:user_events_release",
+    doc=GOES,
+    needs=("auto_delete", "ebadf_when_disabled"),
+    tier="full",
+)
+def test_duplicate_descriptor(ue: UserEvents) -> None:
+    """A duplicate of the descriptor holds the event as the original did."""
+    passing = passing_event(ue)
+    data = ue.open_data()
+    event = data.register(ue.name())
+    duplicate = data.dup()
+    data.unregister(event.word)
+    data.close()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert duplicate.write_event(0).errno == "EBADF"
+    duplicate.close()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "lifetime.second_descriptor",
+    spec="trace_events_user.c:user_events_ref_add, user_events_release",
+    doc=GOES,
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_second_descriptor(ue: UserEvents) -> None:
+    """Every descriptor that registered the event holds it."""
+    passing = passing_event(ue)
+    first, second = ue.open_data(), ue.open_data()
+    event = first.register(ue.name())
+    again = second.register(ue.name())
+    second.unregister(event.word)
+    second.unregister(again.word)
+    first.close()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    second.close()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "lifetime.registered_twice",
+    spec="trace_events_user.c:user_events_ref_add",
+    doc=GOES,
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_registered_twice(ue: UserEvents) -> None:
+    """A descriptor that registered the event twice holds it once: one close is enough."""
+    data, other = ue.open_data(), ue.open_data()
+    first = data.register(ue.name())
+    second = data.register(ue.name())
+    assert (first.index, second.index) == (0, 0)
+    other.unregister(first.word)
+    other.unregister(second.word)
+    data.close()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "lifetime.refused_word",
+    spec="trace_events_user.c:user_events_ioctl_reg, user_event_enabler_create",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: enable_addr must be writable; "
+    "says nothing of what a failure leaves behind",
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_refused_word(ue: UserEvents) -> None:
+    """An event whose enable word was refused with ENOMEM lives as long as the descriptor."""
+    passing = passing_event(ue)
+    data = ue.open_data()
+    assert data.register(ue.name(), enable_addr=0).errno == "ENOMEM"
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    data.close()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "lifetime.disabled_in_use",
+    spec="trace_events_user.c:user_event_reg",
+    doc=f"{DOC}: references are those of user and kernel space",
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_disabled_in_use(ue: UserEvents) -> None:
+    """Disabling an event that a program still has registered does not remove it."""
+    passing = passing_event(ue)
+    ue.open_data().register(ue.name())
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.disable(ue.name())
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+
+
+@case(
+    "lifetime.registered_again_in_time",
+    spec="trace_events_user.c:delayed_destroy_user_event (refcount_dec_and_test)",
+    doc=f"{DOC}: the event goes when there are no references left",
+    needs=("auto_delete",),
+    tier="full",
+)
+@variants("again", {"other_process": True, "same_process": False})
+def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
+    """A name registered again while its event is going away is there, and stays."""
+    passing = passing_event(ue)
+    data = ue.open_data()
+    next_data = ue.new_process().open_data() if again else ue.open_data()
+    event = data.register(ue.name() + " u32 a")
+    data.unregister(event.word)
+    data.close()
+    second = next_data.register(ue.name() + " u32 a")
+    assert (second.value, second.index) == (0, 0)
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+
+
+@case(
+    "lifetime.name_free_again",
+    spec="trace_events_user.c:destroy_user_event",
+    doc=GOES,
+    needs=("arguments_matched", "auto_delete"),
+    tier="full",
+)
+def test_name_free_again(ue: UserEvents) -> None:
+    """A name can have other fields only after its event has gone."""
+    data, other = ue.open_data(), ue.open_data()
+    event = data.register(ue.name() + " u32 a")
+    assert other.register(ue.name() + " u64 b").errno == "EADDRINUSE"
+    data.unregister(event.word)
+    data.close()
+    assert ue.tracefs.status(eventually=True) == ""
+    assert other.register(ue.name() + " u64 b").errno == ""
+    assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u64 b\n"
+
+
+@case(
+    "lifetime.directory",
+    spec="trace_events_user.c:user_event_set_call_visible; trace_events.c:trace_remove_event_call",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: the event appears below "
+    "events/user_events like any other",
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_directory(ue: UserEvents) -> None:
+    """The directory of an event is there from its registration until it has gone."""
+    path = ue.tracefs.event_path(ue.name(), "enable")
+    assert ue.tracefs.read(path).errno == "ENOENT"
+    ue.open_data().register(ue.name())
+    assert ue.tracefs.read(path).text == "0\n"
+    ue.process.exit()
+    assert ue.tracefs.read(path, eventually=True).errno == "ENOENT"
+
+
+@case(
+    "lifetime.delete_never_succeeds",
+    spec="trace_events_user.c:user_event_last_ref",
+    doc=f"{DOC}: events without the persist flag go by themselves",
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_delete_never_succeeds(ue: UserEvents) -> None:
+    """An event that goes by itself cannot be deleted: EBUSY while it lives, then ENOENT."""
+    data, other = ue.open_data(), ue.open_data()
+    event = data.register(ue.name())
+    assert other.delete(ue.name()).errno == "EBUSY"
+    data.close()
+    assert other.delete(ue.name()).errno == "EBUSY"
+    other.unregister(event.word)
+    assert other.delete(ue.name(), eventually=True).errno == "ENOENT"
+
+
+@case(
+    "lifetime.reference_after_unregister",
+    spec="trace_events_user.c:user_event_enabler_destroy, delayed_user_event_enabler_put",
+    doc=f"{DOC}: deletion succeeds once there are no references left",
+    needs=("persist",),
+    tier="full",
+)
+@variants("way", {"unregister": "unregister", "exit": "exit"})
+def test_reference_after_unregister(ue: UserEvents, way: str) -> None:
+    """Soon after an enable word is let go nothing keeps the event from being deleted."""
+    ue.tracefs.command("u:" + ue.name() + "\n")
+    process = ue.new_process()
+    data = process.open_data()
+    event = data.register(ue.name())
+    data.close()
+    other = ue.open_data()
+    assert other.delete(ue.name()).errno == "EBUSY"
+    if way == "exit":
+        process.exit()
+    else:
+        process.open_data().unregister(event.word)
+    assert other.delete(ue.name(), eventually=True).value == 0
+
+
+@case(
+    "lifetime.reference_after_close",
+    spec="trace_events_user.c:user_events_release",
+    doc=f"{DOC}: deletion succeeds once there are no references left",
+    needs=("lasting_events",),
+    profiles="5.18..",
+)
+def test_reference_after_close(ue: UserEvents) -> None:
+    """A closed descriptor keeps nothing: the event can be deleted at once."""
+    ue.tracefs.command("u:" + ue.name() + "\n")
+    data, other = ue.open_data(), ue.open_data()
+    # Without a word that holds the event as well.
+    errno = ue.dated("remote_enable", since="ENOMEM", before="")
+    assert data.register(ue.name(), enable_addr=0).errno == errno
+    assert other.delete(ue.name()).errno == "EBUSY"
+    data.close()
+    assert other.delete(ue.name()).value == 0
+
+
+@case(
+    "lifetime.lasts",
+    spec="trace_events_user.c:user_events_release",
+    doc="Documentation/trace/user_events.rst@v6.1: Deleting: an event is deleted on request; "
+    "nothing is said of any other end",
+    profiles="5.18..6.4",
+    without=("auto_delete",),
+    tier="full",
+)
+def test_lasts(ue: UserEvents) -> None:
+    """Before 6.5 an event outlives its program, and the next one finds it as it was."""
+    ue.open_data().register(ue.name() + " u32 a")
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == ue.status_line(1, ue.name())
+    assert ue.tracefs.enabled(ue.name()).text == "0\n"
+    data = ue.new_process().open_data()
+    assert data.write_event(0, b"\1\0\0\0").errno == "ENOENT"
+    assert data.register(ue.name() + " u32 a").index == 0
+    assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
+
+
+@case(
+    "lifetime.many_references",
+    spec="trace_events_user.c:user_event_last_ref",
+    doc=f"{DOC}: not while anybody refers to it",
+    profiles="6.4..",
+    tier="full",
+)
+def test_many_references(ue: UserEvents) -> None:
+    """However many words follow an event, it is not deleted: EBUSY for 1 to 257 of them."""
+    data = ue.open_data()
+    words = ue.process.map()
+    for number in range(257):
+        word = Word(ue.process, words + 4 * number)
+        assert data.register(ue.name(), word=word).errno == ""
+        assert data.delete(ue.name()).errno == "EBUSY"
+
+
+@case(
+    "lifetime.many_events",
+    spec="trace_events_user.c:user_events_release",
+    doc=f"{DOC}: not while anybody refers to it",
+    needs=("lasting_events",),
+    tier="full",
+)
+def test_many_events(ue: UserEvents) -> None:
+    """A descriptor that is closed lets go of each of its 257 events."""
+    data = ue.open_data()
+    # A word that is refused holds nothing.
+    nowhere = Word(ue.process, 0)
+    for number in range(257):
+        event = data.register(ue.name(f"n{number}"), word=nowhere, flags=lasting(ue))
+        assert event.errno == "ENOMEM"
+    data.close()
+    other = ue.open_data()
+    for number in range(257):
+        assert other.delete(ue.name(f"n{number}")).errno == ""
+
+
+@case(
+    "lifetime.lasts_while_traced",
+    spec="trace_events_user.c:user_event_reg",
+    doc="Documentation/trace/user_events.rst@v6.1: Deleting: nothing may refer to the event",
+    profiles="5.18..6.4",
+    without=("auto_delete",),
+    tier="full",
+)
+def test_lasts_while_traced(ue: UserEvents) -> None:
+    """An enabled event whose program is gone still records what the next one writes."""
+    ue.open_data().register(ue.name() + " u16 a")
+    ue.tracefs.enable(ue.name())
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == ue.status_line(1, ue.name(), "ftrace")
+    data = ue.new_process().open_data()
+    data.register(ue.name() + " u16 a")
+    assert data.write_event(0, b"\1\0").value == 6
+    assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]

@@ -1,0 +1,383 @@
+"""USER_EVENT_REG_PERSIST: events that stay until they are deleted, and who may make them."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.doomed_event import passing_event
+from conformance.client.tracefs import MULTI_SYSTEM
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Registering"
+FLAG = f"{DOC}: an event with USER_EVENT_REG_PERSIST does not go with its last reference"
+PERMISSION = f"{DOC}: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM"
+DELETING = (
+    "Documentation/trace/user_events.rst@v6.12: Deleting: the event exists until DIAG_IOCSDEL; "
+    "register and delete of one that persists require CAP_PERFMON"
+)
+
+# enum user_reg_flag of the uapi header.
+PERSIST = 1
+MULTI_FORMAT = 2
+
+
+@case(
+    "persist.accepted",
+    spec="trace_events_user.c:user_reg_get, user_event_parse",
+    doc=f"{DOC}: a flag that is not supported is refused with -EINVAL",
+    # Otherwise no flag is known, or a known one is not refused.
+    needs=("auto_delete", "text_flags_refused"),
+    switch="persist",
+)
+def test_accepted(ue: UserEvents) -> None:
+    """The flag is known since 6.7 and refused with EINVAL before."""
+    event = ue.open_data().register(ue.name(), flags=PERSIST)
+    assert event.errno == ue.dated("persist", since="", before="EINVAL")
+
+
+@case(
+    "persist.stays",
+    spec="trace_events_user.c:user_event_parse (refcount_set)",
+    doc=FLAG,
+    needs=("persist", "auto_delete"),
+)
+@variants("way", {"unregister_and_close": "unregister", "exit": "exit"})
+def test_stays(ue: UserEvents, way: str) -> None:
+    """A persistent event stays when nobody holds it any more."""
+    passing = passing_event(ue)
+    data = ue.open_data()
+    event = data.register(ue.name() + " u32 a", flags=PERSIST)
+    if way == "exit":
+        ue.process.exit()
+    else:
+        data.unregister(event.word)
+        data.close()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
+    assert ue.tracefs.enabled(ue.name()).text == "0\n"
+
+
+@case(
+    "persist.taken_up_again",
+    spec="trace_events_user.c:find_user_event",
+    doc=FLAG,
+    needs=("persist", "arguments_matched"),
+    tier="full",
+)
+@variants("flags", {"with_flag": 1, "without_flag": 0})
+def test_taken_up_again(ue: UserEvents, flags: int) -> None:
+    """A later program that registers the event finds it, with its tracer and its fields."""
+    ue.open_data().register(ue.name() + " u32 a", flags=PERSIST)
+    ue.process.exit()
+    ue.tracefs.enable(ue.name())
+    data = ue.new_process().open_data()
+    assert data.register(ue.name() + " u64 a", flags=flags).errno == "EADDRINUSE"
+    event = data.register(ue.name() + " u32 a", flags=flags)
+    assert (event.value, event.index, event.word.value) == (0, 0, 1)
+    ue.tracefs.disable(ue.name())
+
+
+@case(
+    "persist.deleted",
+    spec="trace_events_user.c:delete_user_event, user_event_last_ref",
+    doc=DELETING,
+    needs=("persist",),
+)
+def test_deleted(ue: UserEvents) -> None:
+    """A persistent event that nobody holds can be deleted, once."""
+    data, other = ue.open_data(), ue.open_data()
+    event = data.register(ue.name() + " u32 a", flags=PERSIST)
+    assert other.delete(ue.name()).errno == "EBUSY"
+    data.unregister(event.word)
+    data.close()
+    assert other.delete(ue.name(), eventually=True).value == 0
+    assert other.delete(ue.name()).errno == "ENOENT"
+    assert ue.tracefs.status() == ""
+
+
+@case(
+    "persist.deleted_and_made_again",
+    spec="trace_events_user.c:destroy_user_event",
+    doc=DELETING,
+    needs=("persist", "auto_delete"),
+    tier="full",
+)
+def test_deleted_and_made_again(ue: UserEvents) -> None:
+    """After the deletion the name can be registered with other fields, and not persist."""
+    data, other = ue.open_data(), ue.open_data()
+    event = data.register(ue.name() + " u32 a", flags=PERSIST)
+    data.unregister(event.word)
+    data.close()
+    other.delete(ue.name(), eventually=True)
+    again = other.register(ue.name() + " u64 b")
+    assert again.errno == ""
+    other.unregister(again.word)
+    other.close()
+    assert ue.tracefs.dynamic_events(eventually=True) == ""
+
+
+@case(
+    "persist.deleted_by_command",
+    spec="trace_events_user.c:user_event_free",
+    doc=DELETING,
+    needs=("persist",),
+)
+def test_deleted_by_command(ue: UserEvents) -> None:
+    """A persistent event of a program can be deleted through dynamic_events."""
+    data = ue.open_data()
+    # No enable word: nothing is left that is dropped later.
+    assert data.register(ue.name() + " u32 a", flags=PERSIST, enable_addr=0).errno == "ENOMEM"
+    assert ue.tracefs.command("-:" + ue.name() + " u32 a\n").errno == "EBUSY"
+    data.close()
+    assert ue.tracefs.command("-:" + ue.name() + " u32 a\n").errno == ""
+    assert ue.tracefs.status() == ""
+
+
+@case(
+    "persist.tracer_blocks_deletion",
+    spec="trace_events_user.c:user_event_last_ref",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: no references may be left, neither "
+    "of user nor of kernel space",
+    needs=("persist",),
+)
+def test_tracer_blocks_deletion(ue: UserEvents) -> None:
+    """A persistent event that is enabled cannot be deleted; disabling does not remove it."""
+    ue.tracefs.command("u:" + ue.name() + " u32 a\n")
+    ue.tracefs.enable(ue.name())
+    data = ue.open_data()
+    assert data.delete(ue.name()).errno == "EBUSY"
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.status() == ue.name() + "\n"
+    assert data.delete(ue.name()).value == 0
+
+
+@case(
+    "persist.flag_on_existing",
+    spec="trace_events_user.c:find_user_event (reg_flags are those of the creation)",
+    doc=FLAG,
+    needs=("persist", "auto_delete"),
+)
+def test_flag_on_existing(ue: UserEvents) -> None:
+    """The flag does not make an existing event persist, although it is accepted."""
+    first, second = ue.open_data(), ue.open_data()
+    first.register(ue.name() + " u32 a")
+    assert second.register(ue.name() + " u32 a", flags=PERSIST).value == 0
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "persist.without_flag_on_existing",
+    spec="trace_events_user.c:find_user_event (reg_flags are those of the creation)",
+    doc=FLAG,
+    needs=("persist", "auto_delete"),
+    tier="full",
+)
+def test_without_flag_on_existing(ue: UserEvents) -> None:
+    """Registering a persistent event without the flag does not end its persistence."""
+    passing = passing_event(ue)
+    ue.open_data().register(ue.name(), flags=PERSIST)
+    assert ue.open_data().register(ue.name()).value == 0
+    ue.process.exit()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+
+
+@case(
+    "persist.not_permitted",
+    spec="trace_events_user.c:user_event_capable",
+    doc=PERMISSION,
+    needs=("persist",),
+    tier="full",
+)
+def test_not_permitted(ue: UserEvents) -> None:
+    """A process without CAP_PERFMON cannot use the flag, and leaves no event."""
+    data = ue.open_data()
+    ue.process.setuid()
+    event = data.register(ue.name(), flags=PERSIST)
+    assert (event.value, event.errno) == (-1, "EPERM")
+    assert ue.tracefs.status() == ""
+    assert data.register(ue.name()).value == 0
+
+
+@case(
+    "persist.order_of_checks",
+    spec="trace_events_user.c:user_events_ioctl_reg, user_event_parse",
+    doc=PERMISSION,
+    needs=("persist", "text_flags_refused"),
+    tier="full",
+)
+@variants(
+    "definition, errno",
+    {
+        # Before the permission: the string, and text flags in it.
+        "too_long": ("{}" + "x" * 505, "EINVAL"),
+        "text_flags": ("{}:flag u32 a", "EINVAL"),
+        # Behind it: fields that differ or are wrong, and success.
+        "existing_other_fields": ("{} u64 b", "EPERM"),
+        "existing_equal": ("{} u32 a", "EPERM"),
+        "bad_field": ("{}new long a", "EPERM"),
+    },
+)
+def test_order_of_checks(ue: UserEvents, definition: str, errno: str) -> None:
+    """The permission is checked behind the string and its flags, and before the fields."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.process.setuid()
+    assert data.register(definition.format(ue.name()), flags=PERSIST).errno == errno
+
+
+@case(
+    "persist.order_of_checks_pointers",
+    spec="trace_events_user.c:user_events_ioctl_reg",
+    doc=PERMISSION,
+    needs=("persist",),
+    tier="full",
+)
+@variants(
+    "name_args, bit, errno",
+    {
+        "null_string": (0, 1, "EFAULT"),
+        "word_in_use": (None, 0, "EADDRINUSE"),
+        "neither": (None, 1, "EPERM"),
+    },
+)
+def test_order_of_checks_pointers(
+    ue: UserEvents, name_args: int | None, bit: int, errno: str
+) -> None:
+    """A bad string pointer and a bit in use are found before the permission is asked for."""
+    data = ue.open_data()
+    first = data.register(ue.name())
+    ue.process.setuid()
+    again = data.register(ue.name(), flags=PERSIST, word=first.word, bit=bit, name_args=name_args)
+    assert again.errno == errno
+
+
+@case(
+    "persist.permission_for_flags",
+    spec="trace_events_user.c:user_event_parse",
+    doc=PERMISSION,
+    needs=("multi_format", "persist"),
+    tier="full",
+)
+@variants(
+    "flags, errno", {"persist": (1, "EPERM"), "persist_multi": (3, "EPERM"), "multi": (2, "")}
+)
+def test_permission_for_flags(ue: UserEvents, flags: int, errno: str) -> None:
+    """Only the flag to persist needs a permission, alone or with others."""
+    data = ue.open_data()
+    ue.process.setuid()
+    assert data.register(ue.name() + " u32 a", flags=flags).errno == errno
+
+
+@case(
+    "persist.ordinary_user_takes_part",
+    spec="trace_events_user.c:user_event_parse, find_user_event",
+    doc=PERMISSION,
+    needs=("persist",),
+    tier="full",
+)
+def test_ordinary_user_takes_part(ue: UserEvents) -> None:
+    """Without the flag anybody may register an event that persists."""
+    ue.tracefs.command("u:" + ue.name() + " u32 a\n")
+    data = ue.open_data()
+    ue.process.setuid()
+    event = data.register(ue.name() + " u32 a")
+    assert (event.value, event.index) == (0, 0)
+    ue.tracefs.enable(ue.name())
+    assert event.word.value == 1
+    ue.tracefs.disable(ue.name())
+
+
+@case(
+    "persist.delete_not_permitted",
+    spec="trace_events_user.c:delete_user_event",
+    doc=DELETING,
+    needs=("persist",),
+    tier="full",
+)
+def test_delete_not_permitted(ue: UserEvents) -> None:
+    """A process without CAP_PERFMON cannot delete a persistent event: EPERM."""
+    ue.tracefs.command("u:" + ue.name() + "\n")
+    data = ue.open_data()
+    ue.process.setuid()
+    assert data.delete(ue.name()).errno == "EPERM"
+    assert data.delete(ue.name("none")).errno == "ENOENT"
+    assert ue.tracefs.status() == ue.name() + "\n"
+
+
+@case(
+    "persist.delete_busy_before_permission",
+    spec="trace_events_user.c:delete_user_event",
+    doc=DELETING,
+    needs=("persist",),
+    tier="full",
+)
+def test_delete_busy_before_permission(ue: UserEvents) -> None:
+    """Of an event in use a process without CAP_PERFMON hears EBUSY first."""
+    ue.tracefs.command("u:" + ue.name() + "\n")
+    data = ue.open_data()
+    ue.process.setuid()
+    ue.tracefs.enable(ue.name())
+    assert data.delete(ue.name()).errno == "EBUSY"
+    ue.tracefs.disable(ue.name())
+    assert data.delete(ue.name()).errno == "EPERM"
+
+
+@case(
+    "persist.multi_format",
+    spec="trace_events_user.c:user_event_set_tp_name, user_event_last_ref",
+    doc=f"{DOC}: both flags may be used",
+    needs=("multi_format", "arguments_matched", "auto_delete", "persist"),
+    tier="full",
+)
+def test_multi_format(ue: UserEvents) -> None:
+    """With both flags every format persists, under its own tracepoint."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a", flags=PERSIST | MULTI_FORMAT)
+    data.register(ue.name() + " u64 a", flags=PERSIST | MULTI_FORMAT)
+    before = ue.tracefs.status()
+    passing = passing_event(ue)
+    ue.process.exit()
+    passing.exit()
+    after = ue.tracefs.status(eventually=True)
+    assert after == before
+    stems = [line.rpartition(".")[0] for line in after.splitlines()]
+    assert stems == [ue.name()] * 2
+    assert ue.tracefs.enabled(after.split()[0], system=MULTI_SYSTEM).text == "0\n"
+
+
+@case(
+    "persist.one_format_of_several",
+    spec="trace_events_user.c:user_event_last_ref",
+    doc=f"{DOC}: each pair of name and format is a tracepoint of its own",
+    needs=("multi_format", "arguments_matched", "auto_delete", "persist"),
+    tier="full",
+)
+def test_one_format_of_several(ue: UserEvents) -> None:
+    """Of the formats of one name only those made with the flag persist."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
+    data.register(ue.name() + " u64 a", flags=PERSIST | MULTI_FORMAT)
+    ue.process.exit()
+    assert ue.tracefs.dynamic_events(eventually=True) == "u:" + ue.name() + " u64 a\n"
+
+
+@case(
+    "persist.multi_format_deleted",
+    spec="trace_events_user.c:delete_user_event",
+    doc=f"{DELETING}; all formats of the name are deleted",
+    needs=("multi_format", "arguments_matched", "persist"),
+    tier="full",
+)
+def test_multi_format_deleted(ue: UserEvents) -> None:
+    """One deletion removes all persistent formats of a name."""
+    data, other = ue.open_data(), ue.open_data()
+    # No enable words: nothing is left that is dropped later.
+    for fields in (" u32 a", " u64 a", ""):
+        event = data.register(ue.name() + fields, flags=PERSIST | MULTI_FORMAT, enable_addr=0)
+        assert event.errno == "ENOMEM"
+    data.close()
+    assert len(ue.tracefs.status().splitlines()) == 3
+    assert other.delete(ue.name()).value == 0
+    assert ue.tracefs.status() == ""

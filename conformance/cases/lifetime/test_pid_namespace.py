@@ -1,0 +1,131 @@
+"""Tasks in a namespace of process ids of their own."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.doomed_event import passing_event
+from conformance.client.credentials import Rights
+from conformance.client.perf import RAW, TID, Wish, listen
+from conformance.client.tasks import Task, first_task
+from conformance.client.user_events import UserEvents
+from conformance.ops.credentials import CLONE_NEWPID
+from conformance.ops.syscalls import WriteFile
+
+RST = "Documentation/trace/user_events.rst@v6.12"
+NOTHING = f"{RST}: Registering: nothing is said of namespaces of process ids"
+ONLY, BUT = "set_event_pid", "set_event_notrace_pid"
+
+
+def namespace(ue: UserEvents) -> tuple[Task, Task]:
+    """A new namespace of process ids: who has made it and stays outside, and its process 1."""
+    outside = first_task(ue)
+    assert Rights(outside).unshare(CLONE_NEWPID).errno == ""
+    return outside, outside.fork_task()
+
+
+@case(
+    "pid_namespace.registers",
+    spec="trace_events_user.c:current_user_event_group: there is one for all",
+    doc=NOTHING,
+    tier="full",
+)
+def test_registers(ue: UserEvents) -> None:
+    """What a task in a namespace of process ids registers is everybody's, and its word follows."""
+    _, first = namespace(ue)
+    data = first.open_data()
+    word = data.register(f"{ue.name()} u32 a", bit=3).word
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    ue.tracefs.enable(ue.name())
+    assert word.value == 8
+    assert data.write_event(0, b"\1\0\0\0").value == 8
+    assert ue.tracefs.records() == [ue.line("a=0x1 (1)")]
+    other = ue.open_data().register(f"{ue.name()} u32 a", bit=1)
+    assert (other.index, other.word.value) == (0, 2)
+
+
+@case(
+    "pid_namespace.lists_of_processes",
+    spec="trace_events.c:trace_event_ignore_this_pid: current->pid, of the first namespace",
+    doc="Documentation/trace/ftrace.rst@v6.12: set_event_pid: says nothing of namespaces",
+    profiles="5.18..",
+    isolation="global",
+    tier="full",
+)
+@variants("file, recorded", {"only": (ONLY, False), "but": (BUT, True)})
+def test_lists_of_processes(ue: UserEvents, file: str, recorded: bool) -> None:
+    """Process 1 of a namespace that writes 1 to a list names the system's, not itself."""
+    _, first = namespace(ue)
+    data = first.open_data()
+    data.register(f"{ue.name()} u32 a")
+    written = WriteFile(first.actor, ue.tracefs.path(file), b"1", os.O_WRONLY)
+    assert first.run(written).value == 1
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, b"\1\0\0\0").value == 8
+    records = ue.tracefs.records()
+    ue.tracefs.write(ue.tracefs.path(file), "\n", os.O_WRONLY | os.O_TRUNC)
+    assert records == ([ue.line("a=0x1 (1)", dump="01 00 00 00")] if recorded else [])
+
+
+@case(
+    "pid_namespace.filtered",
+    spec="kernel/trace/trace.c:tracing_gen_ctx_irq_test; trace_event_setup: current->pid",
+    doc="Documentation/trace/events.rst@v6.12: common_pid: says nothing of namespaces",
+    profiles="5.18..",
+    tier="full",
+)
+@variants(
+    "text, recorded", {"same": ("common_pid == 1", False), "greater": ("common_pid > 1", True)}
+)
+def test_filtered(ue: UserEvents, text: str, recorded: bool) -> None:
+    """The record of process 1 of a namespace has the id that it has in the first of all."""
+    _, first = namespace(ue)
+    data = first.open_data()
+    data.register(f"{ue.name()} u32 a")
+    assert ue.tracefs.directory(ue.name()).set_filter(text).errno == ""
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, b"\1\0\0\0").value == 8
+    line = [ue.line("a=0x1 (1)", dump="01 00 00 00")]
+    assert ue.tracefs.records() == (line if recorded else [])
+
+
+@case(
+    "pid_namespace.perf_sample",
+    spec="kernel/events/core.c:perf_event_pid_type: the namespace in which it was opened",
+    doc="include/uapi/linux/perf_event.h@v6.12: PERF_SAMPLE_TID: pid and tid",
+    profiles="5.18..",
+    needs=("perf_sink",),
+    facilities=("perf",),
+    tier="full",
+)
+def test_perf_sample(ue: UserEvents) -> None:
+    """A sample has the id of the namespace perf was opened in, its record that of the system."""
+    _, first = namespace(ue)
+    data = first.open_data()
+    data.register(f"{ue.name()} u32 a")
+    ring = listen(first, ue.name(), Wish(sample_type=TID | RAW)).map()
+    assert data.write_event(0, b"\1\0\0\0").value == 8
+    told = "SAMPLE misc 1 size 32 one thread raw 12 of process 1: 01 00 00 00"
+    assert ring.lines() == ["head 32 tail 0", told]
+
+
+@case(
+    "pid_namespace.process_1_ends",
+    spec="kernel/pid_namespace.c:zap_pid_ns_processes; trace_events_user.c:user_event_mm_remove",
+    doc=f"{RST}: Deleting: an event goes with its last reference",
+    needs=("auto_delete",),
+    tier="full",
+)
+@variants("killed", {"killed": True, "exits": False})
+def test_process_1_ends(ue: UserEvents, killed: bool) -> None:
+    """With process 1 of a namespace all its processes end, and their events go with them."""
+    outside, first = namespace(ue)
+    second = outside.fork_task()
+    outside.open_data().register(ue.name("kept"))
+    first.open_data().register(ue.name("first"))
+    second.open_data().register(ue.name("second"))
+    passing = passing_event(ue)
+    passing.exit()
+    assert first.die().value == 0 if killed else first.exit().value == 0
+    assert ue.tracefs.status(eventually=True) == ue.name("kept") + "\n"

@@ -1,0 +1,219 @@
+"""How long an event lives when its processes fork and exit, or leave a tracer behind."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.doomed_event import passing_event
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Deleting"
+GOES = f"{DOC}: without the persist flag an event goes with its last reference"
+
+
+@case(
+    "lifetime.exit",
+    spec="trace_events_user.c:user_event_mm_remove",
+    doc=GOES,
+    needs=("auto_delete",),
+)
+@variants("closed", {"descriptor_open": False, "descriptor_closed": True})
+def test_exit(ue: UserEvents, closed: bool) -> None:
+    """A process that exits takes its descriptors and enable words with it."""
+    data = ue.open_data()
+    data.register(ue.name("a"))
+    data.register(ue.name("b") + " u32 x")
+    if closed:
+        data.close()
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "lifetime.unmapped_word",
+    spec="trace_events_user.c:user_event_enabler",
+    doc=f"{DOC}: a registration ends by unregistering, execve or exit",
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_unmapped_word(ue: UserEvents) -> None:
+    """Unmapping the enable word does not end its registration."""
+    passing = passing_event(ue)
+    data = ue.open_data()
+    page = ue.process.map()
+    data.register(ue.name(), word=ue.process.word_at(page))
+    data.close()
+    ue.process.unmap(page)
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "lifetime.tracer",
+    spec="trace_events_user.c:user_event_reg",
+    doc=f"{DOC}: references are those of user and kernel space",
+    needs=("auto_delete",),
+)
+def test_tracer(ue: UserEvents) -> None:
+    """An enabled event whose programs are gone stays until it is disabled."""
+    passing = passing_event(ue)
+    ue.open_data().register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    ue.process.exit()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + " # Used by ftrace\n"
+    assert ue.tracefs.enabled(ue.name()).text == "1\n"
+    assert ue.tracefs.disable(ue.name()).value == 2
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "lifetime.tracer_meets_next_program",
+    spec="trace_events_user.c:user_event_enabler_create",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows whether something is "
+    "attached to the event",
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_tracer_meets_next_program(ue: UserEvents) -> None:
+    """Who registers an enabled event that was left behind finds the bit set at once."""
+    ue.open_data().register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    ue.process.exit()
+    process = ue.new_process()
+    event = process.open_data().register(ue.name() + " u32 a", bit=5)
+    assert event.word.value == 0x20
+    ue.tracefs.disable(ue.name())
+    assert event.word.value == 0
+
+
+@case(
+    "lifetime.left_behind_keeps_fields",
+    spec="trace_events_user.c:find_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: a name has one format unless "
+    "it was registered for several",
+    needs=("auto_delete", "arguments_matched"),
+    tier="full",
+)
+def test_left_behind_keeps_fields(ue: UserEvents) -> None:
+    """While a tracer holds an event nobody can register its name with other fields."""
+    ue.open_data().register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    ue.process.exit()
+    data = ue.new_process().open_data()
+    assert data.register(ue.name() + " u64 a").errno == "EADDRINUSE"
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.status(eventually=True) == ""
+    assert data.register(ue.name() + " u64 a").errno == ""
+
+
+@case(
+    "lifetime.child",
+    spec="trace_events_user.c:user_event_mm_dup",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: fork keeps what is registered",
+    needs=("auto_delete",),
+)
+@variants("holds", {"descriptor_and_word": "both", "word": "word", "descriptor": "descriptor"})
+def test_child(ue: UserEvents, holds: str) -> None:
+    """A forked child holds its parent's events by its copies, until it exits."""
+    passing = passing_event(ue)
+    data = ue.open_data()
+    event = data.register(ue.name())
+    child = ue.fork(ue.process)
+    if holds == "word":
+        data.of(child).close()
+    elif holds == "descriptor":
+        data.of(child).unregister(event.word)
+    ue.process.exit()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    child.exit()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "lifetime.child_lets_go",
+    spec="trace_events_user.c:user_events_ioctl_unreg",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: after fork each process "
+    "unregisters for itself",
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_child_lets_go(ue: UserEvents) -> None:
+    """What a child unregisters and closes its parent still holds, each part by itself."""
+    passing = passing_event(ue)
+    data = ue.open_data()
+    event = data.register(ue.name())
+    child = ue.fork(ue.process)
+    assert data.of(child).unregister(event.word).value == 0
+    assert data.of(child).unregister(event.word).errno == "ENOENT"
+    child.exit()
+    data.close()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "lifetime.child_before_registration",
+    spec="trace_events_user.c:user_event_mm_dup",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: fork keeps what is registered",
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_child_before_registration(ue: UserEvents) -> None:
+    """A child forked before the registration holds nothing of it."""
+    child = ue.fork(ue.process)
+    data = ue.open_data()
+    event = data.register(ue.name())
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == ""
+    assert child.open_data().unregister(event.word).errno == "ENOENT"
+
+
+@case(
+    "lifetime.child_gets_the_descriptor_alone",
+    spec="trace_events_user.c:user_event_mm_dup",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: fork keeps what is registered",
+    needs=("auto_delete", "ebadf_when_disabled"),
+    tier="full",
+)
+def test_child_gets_the_descriptor_alone(ue: UserEvents) -> None:
+    """A child's copy of a descriptor holds what the parent registers on it later."""
+    passing = passing_event(ue)
+    data = ue.open_data()
+    child = ue.fork(ue.process)
+    data.register(ue.name())
+    ue.process.exit()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert data.of(child).write_event(0).errno == "EBADF"
+    data.of(child).close()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "lifetime.word_left_alone",
+    spec="trace_events_user.c:user_event_mm_remove",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: says nothing of the bit of "
+    "a process that exits",
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_word_left_alone(ue: UserEvents) -> None:
+    """A process that exits leaves its bit as it is in memory that others share."""
+    passing = passing_event(ue)
+    page = ue.process.map(shared=True)
+    ue.process.store(page, bytes(4))
+    child = ue.fork(ue.process)
+    child.open_data().register(ue.name(), bit=4, word=child.word_at(page, value=None))
+    ue.tracefs.enable(ue.name())
+    assert ue.process.load_number(page, 4) == 0x10
+    child.exit()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + " # Used by ftrace\n"
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.status(eventually=True) == ""
+    assert ue.process.load_number(page, 4) == 0x10

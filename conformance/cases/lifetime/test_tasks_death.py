@@ -1,0 +1,129 @@
+"""Ends of processes that hold events: exit, exit of all threads, SIGKILL, at any moment."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.doomed_event import passing_event
+from conformance.client.tasks import first_task
+from conformance.client.user_events import UserEvents
+
+REMOVE = "trace_events_user.c:user_event_mm_remove"
+DOC = "Documentation/trace/user_events.rst@v6.12: Unregistering: a registration ends at exit"
+
+
+@case("tasks.killed", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
+@variants("closed", {"descriptor_open": False, "descriptor_closed": True})
+def test_killed(ue: UserEvents, closed: bool) -> None:
+    """SIGKILL takes descriptors and words of a process as its exit does."""
+    task = first_task(ue)
+    data = task.open_data()
+    data.register(ue.name("a"))
+    data.register(ue.name("b") + " u32 x")
+    if closed:
+        data.close()
+    task.die()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case("tasks.exit_of_all_threads", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
+@variants("end", {"exit_by_leader": "leader", "exit_by_thread": "thread", "killed": "kill"})
+def test_exit_of_all_threads(ue: UserEvents, end: str) -> None:
+    """exit_group by any thread, and SIGKILL, end what all threads have registered."""
+    leader = first_task(ue)
+    older = leader.thread()
+    leader.open_data().register(ue.name("leader"), bit=0)
+    later = leader.thread()
+    older.open_data().register(ue.name("older"), bit=1)
+    later.open_data().register(ue.name("later"), bit=2)
+    if end == "kill":
+        leader.die()
+    else:
+        (later if end == "thread" else leader).exit()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case("tasks.killed_while_enabled", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
+def test_killed_while_enabled(ue: UserEvents) -> None:
+    """An event that is listened to outlives its killed program, and goes when nobody listens."""
+    passing = passing_event(ue)
+    task = first_task(ue)
+    task.open_data().register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    task.die()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + " # Used by ftrace\n"
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case("tasks.killed_beside_its_child", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
+def test_killed_beside_its_child(ue: UserEvents) -> None:
+    """A parent that is killed leaves its forked child all that the child has copies of."""
+    passing = passing_event(ue)
+    parent = first_task(ue)
+    data = parent.open_data()
+    word = data.register(ue.name(), bit=9).word
+    child = parent.fork_task()
+    copy = child.word_at(word.address, value=None)
+    parent.die()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    ue.tracefs.enable(ue.name())
+    assert copy.wait() == 0x200
+
+
+@case("tasks.ended_with_a_word_missing", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
+@variants("killed", {"exit": False, "killed": True})
+def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
+    """A process ends as any other after a change that found its word unmapped."""
+    task = first_task(ue)
+    page = task.map()
+    data = task.open_data()
+    data.register(ue.name(), bit=1, word=task.word_at(page))
+    task.unmap(page)
+    assert ue.tracefs.enable(ue.name()).value == 2
+    if killed:
+        task.die()
+    else:
+        task.exit()
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "tasks.ended_before_the_fix_up",
+    spec="trace_events_user.c:user_event_mm_fault_in: no task is left",
+    doc=DOC,
+    needs=("auto_delete",),
+    tier="full",
+)
+@variants("end", {"exit": "exit", "killed": "kill", "exec": "exec"})
+def test_ended_before_the_fix_up(ue: UserEvents, end: str) -> None:
+    """A process may be gone while the kernel still has to fault its word in, in both copies."""
+    parent = first_task(ue)
+    data = parent.open_data()
+    data.register(ue.name(), bit=1)
+    child = parent.fork_task()
+    assert ue.tracefs.enable(ue.name()).value == 2
+    for each in (child, parent):
+        {"exit": each.exit, "kill": each.die, "exec": each.execute}[end]()
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "tasks.killed_releases_the_name",
+    spec="trace_events_user.c:delayed_destroy_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event goes with its last user",
+    needs=("auto_delete", "arguments_matched"),
+    tier="full",
+)
+def test_killed_releases_the_name(ue: UserEvents) -> None:
+    """The name of a killed program's event can be registered with other fields thereafter."""
+    task = first_task(ue)
+    task.open_data().register(ue.name() + " u32 a")
+    data = ue.open_data()
+    assert data.register(ue.name() + " u64 a").errno == "EADDRINUSE"
+    task.die()
+    assert ue.tracefs.status(eventually=True) == ""
+    assert data.register(ue.name() + " u64 a").errno == ""

@@ -1,0 +1,192 @@
+"""Descriptors on their way between processes, and where there is no room for one."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.doomed_event import passing_event
+from conformance.client.data_file import DataFile
+from conformance.client.process import Process
+from conformance.client.tasks import first_task
+from conformance.client.tracefs import DATA
+from conformance.client.user_events import UserEvents
+from conformance.ops import syscalls as op
+from conformance.ops import tasks
+from conformance.ops.syscalls import Observation
+
+REFERENCE = "trace_events_user.c:user_events_ref_add: kept in the open file"
+RELEASE = "trace_events_user.c:user_events_release"
+DOC = (
+    "Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the file "
+    "descriptor used"
+)
+NEAR, FAR = 40, 41
+
+
+def connected(ue: UserEvents) -> tuple[Process, Process]:
+    """Two processes with a socket between them, NEAR of the first and FAR of the second."""
+    sender = ue.process
+    sender.run(op.Socketpair(sender.actor, NEAR, FAR))
+    return sender, ue.fork(sender)
+
+
+def send(data: DataFile) -> Observation:
+    """Send a descriptor of the first process."""
+    return data.process.run(tasks.SendDescriptor(data.process.actor, NEAR, data.slot))
+
+
+def receive(receiver: Process) -> DataFile:
+    """The descriptor that the second process gets."""
+    slot = receiver.free_slot()
+    seen = receiver.run(tasks.ReceiveDescriptor(receiver.actor, FAR, slot))
+    assert seen.errno == ""
+    return DataFile(receiver, slot)
+
+
+@case("tasks.passed_index", spec=REFERENCE, doc=DOC, profiles="5.18..")
+def test_passed_index(ue: UserEvents) -> None:
+    """Who receives a descriptor writes with the indices its sender was given."""
+    sender, receiver = connected(ue)
+    data = sender.open_data()
+    data.register(ue.name("first") + " u64 a")
+    data.register(ue.name() + " u32 a")
+    assert send(data).value == 1
+    received = receive(receiver)
+    ue.tracefs.enable(ue.name())
+    assert received.write_event(1, b"\x03\0\0\0").value == 8
+    assert received.write_event(2, b"\x03\0\0\0").errno == "ENOENT"
+    assert ue.tracefs.records() == [ue.line("a=0x3 (3)", dump="03 00 00 00")]
+
+
+@case("tasks.passed_registers", spec=REFERENCE, doc=DOC, profiles="5.18..", tier="full")
+def test_passed_registers(ue: UserEvents) -> None:
+    """Who receives a descriptor goes on where its sender stopped, and either sees both."""
+    sender, receiver = connected(ue)
+    data = sender.open_data()
+    data.register(ue.name("a"))
+    send(data)
+    received = receive(receiver)
+    assert received.register(ue.name("b")).index == 1
+    assert received.register(ue.name("a")).index == 0
+    assert data.register(ue.name("b")).index == 1
+    assert data.register(ue.name("c")).index == 2
+
+
+@case(
+    "tasks.passed_words_stay",
+    spec="trace_events_user.c:user_events_ioctl_unreg",
+    doc=DOC,
+    tier="full",
+)
+def test_passed_words_stay(ue: UserEvents) -> None:
+    """A descriptor brings no registration with it: the sender's word is the sender's."""
+    sender, receiver = connected(ue)
+    data = sender.open_data()
+    word = data.register(ue.name(), bit=3).word
+    copy = receiver.word_at(word.address)
+    send(data)
+    received = receive(receiver)
+    assert received.unregister(copy, bit=3).errno == "ENOENT"
+    ue.tracefs.enable(ue.name())
+    assert word.value == 8
+    assert copy.value == 0
+
+
+@case("tasks.passed_holds", spec=RELEASE, doc=DOC, needs=("auto_delete",), tier="full")
+@variants("closed", {"sender_gone": False, "sender_closed": True})
+def test_passed_holds(ue: UserEvents, closed: bool) -> None:
+    """A received descriptor holds the events of its sender, until it is closed."""
+    passing = passing_event(ue)
+    sender, receiver = connected(ue)
+    data = sender.open_data()
+    word = data.register(ue.name()).word
+    send(data)
+    received = receive(receiver)
+    if closed:
+        data.close()
+        sender.open_data().unregister(word)
+    else:
+        sender.exit()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    received.close()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case("tasks.passed_in_flight", spec=RELEASE, doc=DOC, needs=("auto_delete",), tier="full")
+def test_passed_in_flight(ue: UserEvents) -> None:
+    """A descriptor that nobody has received yet holds its events."""
+    passing = passing_event(ue)
+    sender, receiver = connected(ue)
+    data = sender.open_data()
+    data.register(ue.name())
+    send(data)
+    sender.exit()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert receive(receiver).register(ue.name("b")).index == 1
+
+
+@case("tasks.passed_to_nobody", spec=RELEASE, doc=DOC, needs=("auto_delete",), tier="full")
+def test_passed_to_nobody(ue: UserEvents) -> None:
+    """A descriptor goes, with its events, when the socket goes in which it waits."""
+    passing = passing_event(ue)
+    sender, receiver = connected(ue)
+    sender.run(op.Close(sender.actor, FAR))
+    data = sender.open_data()
+    data.register(ue.name())
+    send(data)
+    sender.exit()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    receiver.run(op.Close(receiver.actor, FAR))
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case("tasks.passed_to_the_unprivileged", spec=REFERENCE, doc=DOC, profiles="5.18..", tier="full")
+def test_passed_to_the_unprivileged(ue: UserEvents) -> None:
+    """Who may not open the data file registers and writes through a received descriptor."""
+    sender, receiver = connected(ue)
+    receiver.setuid(1000)
+    seen, _ = receiver.open(DATA, 2)
+    assert seen.errno == "EACCES"
+    send(sender.open_data())
+    received = receive(receiver)
+    assert received.register(ue.name() + " u32 a").index == 0
+    ue.tracefs.enable(ue.name())
+    assert received.write_event(0, b"\x08\0\0\0").value == 8
+
+
+# No room
+
+
+@case("tasks.no_descriptor_left", spec="fs/file.c:alloc_fd", doc=DOC, profiles="5.18..")
+@variants("path", {"data": DATA, "missing": "/sys/kernel/tracing/none"})
+def test_no_descriptor_left(ue: UserEvents, path: str) -> None:
+    """Opening without room for a descriptor is EMFILE, before the path is looked at."""
+    task = first_task(ue)
+    data = task.open_data()
+    task.run(tasks.LimitDescriptors(task.actor, 0))
+    seen, _ = task.open(path, 2)
+    assert seen.errno == "EMFILE"
+    assert data.register(ue.name()).index == 0
+    task.run(tasks.LimitDescriptors(task.actor, 1024))
+    assert task.open_data().register(ue.name()).errno == ""
+
+
+@case(
+    "tasks.no_room_needed",
+    spec="trace_events_user.c:user_events_ioctl_reg",
+    doc=DOC,
+    needs=("empty_payload",),
+    tier="full",
+)
+def test_no_room_needed(ue: UserEvents) -> None:
+    """Registering needs no room for descriptors: it takes none."""
+    task = first_task(ue)
+    data = task.open_data()
+    task.run(tasks.LimitDescriptors(task.actor, 0))
+    word = data.register(ue.name(), bit=1).word
+    ue.tracefs.enable(ue.name())
+    assert word.value == 2
+    assert data.write_event(0).value == 4
+    assert data.unregister(word, bit=1).value == 0

@@ -1,0 +1,194 @@
+"""execve(2): registrations end, descriptors that are kept keep their events and indices."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.doomed_event import passing_event
+from conformance.client.tasks import first_task
+from conformance.client.user_events import UserEvents
+from conformance.ops.tasks import CLONE_FILES, CLONE_VM
+
+EXECVE = "include/linux/user_events.h:user_events_execve"
+REMOVE = "trace_events_user.c:user_event_mm_remove"
+DOC = "Documentation/trace/user_events.rst@v6.12: Unregistering: execve() ends registrations"
+INDEX = (
+    "Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the file "
+    "descriptor used"
+)
+
+
+@case("tasks.exec_unregisters", spec=EXECVE, doc=DOC)
+def test_exec_unregisters(ue: UserEvents) -> None:
+    """A new program has nothing registered, and may register what the old one had."""
+    task = first_task(ue)
+    data = task.open_data()
+    old = data.register(ue.name(), bit=3).word
+    task.keep(data)
+    assert task.execute().errno == ""
+    assert data.unregister(old, bit=3).errno == "ENOENT"
+    new = data.register(ue.name(), bit=3, word=task.word_at(old.address))
+    assert (new.errno, new.index) == ("", 0)
+    ue.tracefs.enable(ue.name())
+    assert new.word.value == 8
+
+
+@case("tasks.exec_memory_left_alone", spec=EXECVE, doc=DOC, needs=("empty_payload",), tier="full")
+def test_exec_memory_left_alone(ue: UserEvents) -> None:
+    """A new program's memory at the old one's address is not written to."""
+    task = first_task(ue)
+    data = task.open_data()
+    old = data.register(ue.name(), bit=3).word
+    task.keep(data)
+    task.execute()
+    word = task.word_at(old.address)
+    assert ue.tracefs.enable(ue.name()).value == 2
+    assert word.wait() == 0
+    assert data.write_event(0).value == 4
+
+
+@case("tasks.exec_releases", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
+@variants("kept", {"closed": False, "kept": True})
+def test_exec_releases(ue: UserEvents, kept: bool) -> None:
+    """An event goes with execve of its program unless a descriptor stays open over it."""
+    passing = passing_event(ue)
+    task = first_task(ue)
+    data = task.open_data()
+    data.register(ue.name())
+    if kept:
+        task.keep(data)
+    task.execute()
+    passing.exit()
+    left = ue.name() + "\n" if kept else ""
+    assert ue.tracefs.status(eventually=True) == left
+    assert data.close().errno == ("" if kept else "EBADF")
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case("tasks.exec_keeps_the_index", spec=EXECVE, doc=INDEX, profiles="5.18..", tier="full")
+@variants("made", {"task": "task", "vfork": "vfork", "thread": "thread"})
+def test_exec_keeps_the_index(ue: UserEvents, made: str) -> None:
+    """A new program writes with the indices of a descriptor it was left, and gets the next."""
+    task = first_task(ue)
+    data = task.open_data()
+    data.register(ue.name("a") + " u64 a")
+    data.register(ue.name() + " u32 a")
+    task.keep(data)
+    program = task.vfork() if made == "vfork" else task
+    program = task.thread() if made == "thread" else program
+    program.execute()
+    inherited = data.of(program)
+    ue.tracefs.enable(ue.name())
+    assert inherited.write_event(1, b"\x07\0\0\0").value == 8
+    assert inherited.write_event(2, b"\x07\0\0\0").errno == "ENOENT"
+    assert inherited.register(ue.name("c")).index == 2
+    assert ue.tracefs.records() == [ue.line("a=0x7 (7)", dump="07 00 00 00")]
+
+
+@case("tasks.exec_refused", spec="fs/exec.c:bprm_execve", doc=DOC, tier="full")
+@variants(
+    "path, error",
+    {
+        "missing": ("/nonexistent", "ENOENT"),
+        "directory": ("/proc", "EACCES"),
+        "not_executable": ("/sys/kernel/tracing/user_events_status", "EACCES"),
+    },
+)
+def test_exec_refused(ue: UserEvents, path: str, error: str) -> None:
+    """An execve that fails ends no registration and closes nothing."""
+    task = first_task(ue)
+    data = task.open_data()
+    word = data.register(ue.name(), bit=1).word
+    assert task.execute(path).errno == error
+    ue.tracefs.enable(ue.name())
+    assert word.value == 2
+    assert data.register(ue.name("next")).index == 1
+    assert data.unregister(word, bit=1).value == 0
+
+
+@case(
+    "tasks.exec_ends_threads",
+    spec="fs/exec.c:begin_new_exec",
+    doc=DOC,
+    needs=("auto_delete",),
+    tier="full",
+)
+@variants("by_thread", {"by_leader": False, "by_thread": True})
+def test_exec_ends_threads(ue: UserEvents, by_thread: bool) -> None:
+    """execve of one thread ends what all threads of its process have registered."""
+    passing = passing_event(ue)
+    leader = first_task(ue)
+    older = leader.thread()
+    leader.open_data().register(ue.name("leader"), bit=0)
+    older.open_data().register(ue.name("thread"), bit=1)
+    (older if by_thread else leader).execute()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case("tasks.exec_beside_shared_memory", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
+def test_exec_beside_shared_memory(ue: UserEvents) -> None:
+    """execve leaves the list to a process that shares the memory, and its bits are updated."""
+    passing = passing_event(ue)
+    task = first_task(ue)
+    data = task.open_data()
+    word = data.register(ue.name(), bit=2).word
+    other = task.make(CLONE_VM)
+    data.of(other).close()
+    task.execute()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    ue.tracefs.enable(ue.name())
+    assert other.load_number(word.address, 4) == 4
+    assert other.open_data().unregister(word.address, bit=2).value == 0
+
+
+@case("tasks.exec_of_a_forked_child", spec=EXECVE, doc=DOC, needs=("auto_delete",), tier="full")
+def test_exec_of_a_forked_child(ue: UserEvents) -> None:
+    """execve of a forked child ends its copies; its parent's registration goes on."""
+    task = first_task(ue)
+    word = task.open_data().register(ue.name(), bit=6).word
+    child = task.fork_task()
+    child.execute()
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 64
+    task.exit()
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case("tasks.exec_leaves_the_bit", spec=REMOVE, doc=f"{DOC}; says nothing of the bit", tier="full")
+def test_exec_leaves_the_bit(ue: UserEvents) -> None:
+    """execve leaves the bit as it is in memory that others share."""
+    parent = first_task(ue)
+    shared = parent.map(shared=True)
+    parent.store(shared, bytes(4))
+    child = parent.fork_task()
+    child.open_data().register(ue.name(), bit=5, word=child.word_at(shared, value=None))
+    ue.tracefs.enable(ue.name())
+    assert parent.load_number(shared, 4) == 32
+    child.execute()
+    ue.tracefs.disable(ue.name())
+    assert parent.load_number(shared, 4) == 32
+
+
+@case(
+    "tasks.exec_beside_shared_descriptors",
+    spec="fs/exec.c:begin_new_exec",
+    doc=INDEX,
+    profiles="5.18..",
+    tier="full",
+)
+@variants("flags", {"memory": CLONE_VM | CLONE_FILES, "descriptors_alone": CLONE_FILES})
+def test_exec_beside_shared_descriptors(ue: UserEvents, flags: int) -> None:
+    """execve closes descriptors in a copy of the table: who shared it has them still."""
+    task = first_task(ue)
+    data, kept = task.open_data(), task.open_data()
+    data.register(ue.name("a"))
+    task.keep(kept)
+    other = task.make(flags)
+    other.execute()
+    assert data.of(other).close().errno == "EBADF"
+    assert kept.of(other).register(ue.name("b")).index == 0
+    assert data.register(ue.name("c")).index == 1
+    assert kept.close().errno == ""
+    assert kept.of(other).register(ue.name("c")).index == 1

@@ -1,0 +1,341 @@
+"""Threads, and processes that share memory: what is registered belongs to a list of tasks."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.doomed_event import passing_event
+from conformance.client.tasks import first_task
+from conformance.client.user_events import UserEvents
+from conformance.ops.tasks import CLONE_FILES, CLONE_VM, THREAD
+
+FORK = "include/linux/user_events.h:user_events_fork"
+REMOVE = "trace_events_user.c:user_event_mm_remove"
+LIST = "trace_events_user.c:current_user_event_mm"
+UNREGISTERING = "Documentation/trace/user_events.rst@v6.12: Unregistering"
+REGISTERING = "Documentation/trace/user_events.rst@v6.12: Registering"
+PROCESS = f"{REGISTERING}: speaks of the process whose bit is updated, not of its threads"
+
+
+# A thread made before anything was registered
+
+
+@case("tasks.older_thread_has_its_own", spec=FORK, doc=PROCESS, tier="full")
+def test_older_thread_has_its_own(ue: UserEvents) -> None:
+    """A thread older than the first registration may register the same address and bit."""
+    leader = first_task(ue)
+    older = leader.thread()
+    first = leader.open_data().register(ue.name("a"), bit=3)
+    second = older.open_data().register(ue.name("b"), bit=3, word=first.word)
+    assert (first.errno, second.errno) == ("", "")
+    ue.tracefs.enable(ue.name("b"))
+    assert first.word.value == 8
+    ue.tracefs.enable(ue.name("a"))
+    ue.tracefs.disable(ue.name("b"))
+    assert first.word.value == 0
+
+
+@case(
+    "tasks.older_thread_unregisters",
+    spec="trace_events_user.c:user_events_ioctl_unreg",
+    doc=f"{UNREGISTERING}: says nothing of which thread has to do it",
+    tier="full",
+)
+@variants("by_thread", {"of_leader": True, "of_thread": False})
+def test_older_thread_unregisters(ue: UserEvents, by_thread: bool) -> None:
+    """What leader or older thread has registered the other one cannot unregister."""
+    leader = first_task(ue)
+    older = leader.thread()
+    owner, other = (leader, older) if by_thread else (older, leader)
+    data = owner.open_data()
+    word = data.register(ue.name(), bit=1).word
+    assert other.open_data().unregister(word, bit=1).errno == "ENOENT"
+    ue.tracefs.enable(ue.name())
+    assert word.value == 2
+    assert data.unregister(word, bit=1).value == 0
+    assert word.value == 0
+
+
+@case(
+    "tasks.older_thread_follows",
+    spec="trace_events_user.c:user_event_mm_get_all",
+    doc=PROCESS,
+    tier="full",
+)
+def test_older_thread_follows(ue: UserEvents) -> None:
+    """One event followed by two lists of one process has both words updated."""
+    leader = first_task(ue)
+    older = leader.thread()
+    one = leader.open_data().register(ue.name(), bit=0).word
+    two = older.open_data().register(ue.name(), bit=31).word
+    ue.tracefs.enable(ue.name())
+    assert (one.value, two.value) == (1, 0x80000000)
+    ue.tracefs.disable(ue.name())
+    assert (one.value, two.value) == (0, 0)
+
+
+@case("tasks.older_thread_ends", spec=REMOVE, doc=PROCESS, needs=("auto_delete",), tier="full")
+def test_older_thread_ends(ue: UserEvents) -> None:
+    """What an older thread registered ends with it: its bit stays as it is, the event goes."""
+    passing = passing_event(ue)
+    leader = first_task(ue)
+    older = leader.thread()
+    kept = leader.open_data().register(ue.name("kept"), bit=0).word
+    data = older.open_data()
+    lost = data.register(ue.name("lost"), bit=5, word=older.word()).word
+    ue.tracefs.enable(ue.name("lost"))
+    data.close()
+    older.end()
+    passing.exit()
+    ue.tracefs.disable(ue.name("lost"))
+    assert ue.tracefs.status(eventually=True) == ue.name("kept") + "\n"
+    assert leader.load_number(lost.address, 4) == 32
+    ue.tracefs.enable(ue.name("kept"))
+    assert kept.value == 1
+
+
+@case("tasks.older_leader_ends", spec=REMOVE, doc=PROCESS, tier="full")
+def test_older_leader_ends(ue: UserEvents) -> None:
+    """A leader that ends takes what it registered, though its older thread lives on."""
+    leader = first_task(ue)
+    older = leader.thread()
+    lost = leader.open_data().register(ue.name("lost"), bit=0).word
+    kept = older.open_data().register(ue.name("kept"), bit=1).word
+    leader.end()
+    ue.tracefs.enable(ue.name("lost"))
+    ue.tracefs.enable(ue.name("kept"))
+    assert older.load_number(lost.address, 4) == 0
+    assert kept.value == 2
+
+
+@case("tasks.refused_registration_begins_a_list", spec=LIST, doc=PROCESS, tier="full")
+@variants("definition, error", {"name": ("x" * 512, "EINVAL"), "field": ("x long a", "EINVAL")})
+def test_refused_registration_begins_a_list(ue: UserEvents, definition: str, error: str) -> None:
+    """A registration that is refused after its address was looked at shares what follows it."""
+    leader = first_task(ue)
+    data = leader.open_data()
+    assert data.register(ue.name(definition)).errno == error
+    thread = leader.thread()
+    event = data.register(ue.name(), bit=2)
+    again = thread.open_data().register(ue.name("other"), bit=2, word=event.word)
+    assert again.errno == "EADDRINUSE"
+
+
+@case("tasks.emptied_list_is_shared", spec=FORK, doc=PROCESS, tier="full")
+@variants("forked", {"task": False, "child": True})
+def test_emptied_list_is_shared(ue: UserEvents, forked: bool) -> None:
+    """Who has registered once shares with its threads, nothing left or not; so does its child."""
+    task = first_task(ue)
+    data = task.open_data()
+    data.unregister(data.register(ue.name("passing")).word)
+    task = task.fork_task() if forked else task
+    thread = task.thread()
+    word = thread.open_data().register(ue.name(), bit=2).word
+    assert task.open_data().register(ue.name("b"), bit=2, word=word).errno == "EADDRINUSE"
+    thread.end()
+    ue.tracefs.enable(ue.name())
+    assert task.load_number(word.address, 4) == 4
+
+
+@case("tasks.early_refusal_begins_no_list", spec=LIST, doc=PROCESS, tier="full")
+@variants(
+    "size, flags, bit",
+    {"bit": (4, 0, 32), "enable-size": (3, 0, 0), "flags": (4, 0x8000, 0)},
+)
+def test_early_refusal_begins_no_list(ue: UserEvents, size: int, flags: int, bit: int) -> None:
+    """A registration refused for its structure leaves older threads on their own."""
+    leader = first_task(ue)
+    data = leader.open_data()
+    early = data.register(ue.name(), bit=bit, flags=flags, enable_size=size)
+    assert early.errno == "EINVAL"
+    thread = leader.thread()
+    event = data.register(ue.name(), bit=2)
+    again = thread.open_data().register(ue.name("other"), bit=2, word=event.word)
+    assert again.errno == ""
+
+
+# A thread made afterwards
+
+
+@case("tasks.later_thread_shares", spec=FORK, doc=PROCESS)
+@variants(
+    "flags",
+    {"thread": THREAD, "memory": CLONE_VM, "memory_and_descriptors": CLONE_VM | CLONE_FILES},
+)
+def test_later_thread_shares(ue: UserEvents, flags: int) -> None:
+    """A task that shares memory with one that has registered finds address and bit in use."""
+    leader = first_task(ue)
+    data = leader.open_data()
+    word = data.register(ue.name(), bit=3).word
+    later = leader.make(flags)
+    used = data.of(later).register(ue.name("other"), bit=3, word=word)
+    assert used.errno == "EADDRINUSE"
+    assert data.of(later).unregister(word, bit=3).value == 0
+    assert data.unregister(word, bit=3).errno == "ENOENT"
+    ue.tracefs.enable(ue.name())
+    assert word.value == 0
+
+
+@case("tasks.later_thread_registers", spec=FORK, doc=PROCESS, tier="full")
+@variants("flags", {"thread": THREAD, "memory": CLONE_VM})
+def test_later_thread_registers(ue: UserEvents, flags: int) -> None:
+    """What a later task registers outlives it, as long as those live it shares memory with."""
+    leader = first_task(ue)
+    leader.open_data().register(ue.name("first"))
+    later = leader.make(flags)
+    word = later.open_data().register(ue.name(), bit=4).word
+    later.end()
+    ue.tracefs.enable(ue.name())
+    assert leader.load_number(word.address, 4) == 16
+    ue.tracefs.disable(ue.name())
+    assert leader.load_number(word.address, 4) == 0
+    assert leader.open_data().unregister(word.address, bit=4).value == 0
+
+
+@case("tasks.leader_ends_before_threads", spec=REMOVE, doc=PROCESS, tier="full")
+@variants("flags", {"thread": THREAD, "memory": CLONE_VM})
+def test_leader_ends_before_threads(ue: UserEvents, flags: int) -> None:
+    """Registrations outlive the leader that made them while a later task shares its memory."""
+    leader = first_task(ue)
+    word = leader.open_data().register(ue.name(), bit=6).word
+    later = leader.make(flags)
+    leader.end()
+    ue.tracefs.enable(ue.name())
+    assert later.load_number(word.address, 4) == 64
+    assert later.open_data().unregister(word.address, bit=6).value == 0
+    assert later.load_number(word.address, 4) == 0
+
+
+@case("tasks.last_thread_ends", spec=REMOVE, doc=PROCESS, needs=("auto_delete",), tier="full")
+def test_last_thread_ends(ue: UserEvents) -> None:
+    """The event goes with the last of the tasks that share its registration, not before."""
+    passing = passing_event(ue)
+    leader = first_task(ue)
+    leader.open_data().register(ue.name())
+    one, two = leader.thread(), leader.thread()
+    leader.end()
+    two.end()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    one.end()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case("tasks.sharer_alone", spec=FORK, doc=PROCESS, needs=("auto_delete",), tier="full")
+def test_sharer_alone(ue: UserEvents) -> None:
+    """A process that shares memory with one that has nothing registered has a list of its own."""
+    passing = passing_event(ue)
+    leader = first_task(ue)
+    other = leader.make(CLONE_VM)
+    data = other.open_data()
+    word = data.register(ue.name(), bit=1).word
+    passing.exit()
+    other.end()
+    assert ue.tracefs.status(eventually=True) == ""
+    assert leader.open_data().unregister(word.address, bit=1).errno == "ENOENT"
+
+
+# Descriptors
+
+
+@case(
+    "tasks.thread_closes",
+    spec="trace_events_user.c:user_events_release",
+    doc=f"{REGISTERING}: write_index is unique to the file descriptor used",
+    profiles="5.18..",
+    tier="full",
+)
+def test_thread_closes(ue: UserEvents) -> None:
+    """A thread closes the descriptor of its process; a task that shares memory alone its own."""
+    leader = first_task(ue)
+    data, other = leader.open_data(), leader.open_data()
+    thread, neighbour = leader.thread(), leader.make(CLONE_VM)
+    data.register(ue.name("a"))
+    other.register(ue.name("b"))
+    data.of(neighbour).close()
+    assert data.register(ue.name("c")).index == 1
+    data.of(thread).close()
+    assert data.register(ue.name("d")).errno == "EBADF"
+    assert other.of(neighbour).register(ue.name("d")).index == 1
+
+
+@case(
+    "tasks.thread_uses_the_index",
+    spec="trace_events_user.c:user_events_ref_add",
+    doc=f"{REGISTERING}: write_index is unique to the file descriptor used",
+    profiles="5.18..",
+    tier="full",
+)
+def test_thread_uses_the_index(ue: UserEvents) -> None:
+    """A thread, older or later, writes with the index that the leader was given."""
+    leader = first_task(ue)
+    data = leader.open_data()
+    older = leader.thread()
+    data.register(ue.name("first") + " u64 a")
+    assert data.register(ue.name() + " u32 a").index == 1
+    later = leader.thread()
+    ue.tracefs.enable(ue.name())
+    assert data.of(older).write_event(1, b"\x05\0\0\0").value == 8
+    assert data.of(later).write_event(1, b"\x06\0\0\0").value == 8
+    assert ue.tracefs.records() == [
+        ue.line("a=0x5 (5)", dump="05 00 00 00"),
+        ue.line("a=0x6 (6)", dump="06 00 00 00"),
+    ]
+
+
+@case("tasks.descriptors_shared_alone", spec=FORK, doc=PROCESS, tier="full")
+def test_descriptors_shared_alone(ue: UserEvents) -> None:
+    """Tasks that share descriptors and no memory have lists of their own, copied in time."""
+    task = first_task(ue)
+    data = task.open_data()
+    word = data.register(ue.name(), bit=3).word
+    other = task.make(CLONE_FILES)
+    copy = other.word_at(word.address, value=0)
+    assert data.of(other).unregister(copy, bit=3).value == 0
+    assert data.of(other).register(ue.name("b")).index == 1
+    assert data.register(ue.name("b"), bit=1).index == 1
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 8
+    assert copy.wait() == 0
+    data.of(other).close()
+    assert data.unregister(word, bit=3).errno == "EBADF"
+
+
+# fork of a thread
+
+
+@case(
+    "tasks.fork_of_an_older_thread",
+    spec="trace_events_user.c:user_event_mm_dup",
+    doc=PROCESS,
+    tier="full",
+)
+def test_fork_of_an_older_thread(ue: UserEvents) -> None:
+    """A child gets what the forking thread has registered, and not what its leader has."""
+    leader = first_task(ue)
+    older = leader.thread()
+    mine = leader.open_data().register(ue.name("leader"), bit=0).word
+    data = older.open_data()
+    its = data.register(ue.name("thread"), bit=1).word
+    child = older.fork_task()
+    assert data.of(child).unregister(mine.address, bit=0).errno == "ENOENT"
+    assert data.of(child).unregister(its.address, bit=1).value == 0
+
+
+@case(
+    "tasks.fork_of_a_later_thread",
+    spec="trace_events_user.c:user_event_mm_dup",
+    doc=PROCESS,
+    tier="full",
+)
+def test_fork_of_a_later_thread(ue: UserEvents) -> None:
+    """A child of a later thread has a copy of what the leader has registered."""
+    leader = first_task(ue)
+    data = leader.open_data()
+    word = data.register(ue.name(), bit=2).word
+    child = leader.thread().fork_task()
+    copy = child.word_at(word.address, value=0)
+    ue.tracefs.enable(ue.name())
+    assert copy.wait() == 4
+    assert word.wait() == 4
+    assert data.of(child).unregister(copy, bit=2).value == 0
+    assert data.unregister(word, bit=2).value == 0

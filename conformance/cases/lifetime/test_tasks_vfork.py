@@ -1,0 +1,165 @@
+"""vfork(2): the parent waits, and its child shares memory and list, or begins a list of its own."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.doomed_event import passing_event
+from conformance.client.tasks import first_task
+from conformance.client.user_events import UserEvents
+
+FORK = "include/linux/user_events.h:user_events_fork"
+REMOVE = "trace_events_user.c:user_event_mm_remove"
+DOC = "Documentation/trace/user_events.rst@v6.12: Unregistering: fork() keeps what is registered"
+EXEC = "Documentation/trace/user_events.rst@v6.12: Unregistering: execve() ends registrations"
+
+
+@case("tasks.vfork_follows", spec=FORK, doc=DOC, tier="full")
+@variants("executes", {"exec": True, "exit": False})
+def test_vfork_follows(ue: UserEvents, executes: bool) -> None:
+    """The parent's word is followed during vfork, and after its child is gone."""
+    parent = first_task(ue)
+    word = parent.open_data().register(ue.name(), bit=3).word
+    child = parent.vfork()
+    ue.tracefs.enable(ue.name())
+    assert child.load_number(word.address, 4) == 8
+    if executes:
+        assert child.execute().errno == ""
+    else:
+        child.exit()
+    ue.tracefs.disable(ue.name())
+    assert word.value == 0
+    assert parent.open_data().unregister(word, bit=3).value == 0
+
+
+@case("tasks.vfork_child_registers", spec=FORK, doc=DOC, tier="full")
+@variants("executes", {"exec": True, "exit": False})
+def test_vfork_child_registers(ue: UserEvents, executes: bool) -> None:
+    """What a child of vfork registers stays with a parent that had registered before."""
+    parent = first_task(ue)
+    parent.open_data().register(ue.name("first"))
+    child = parent.vfork()
+    word = child.open_data().register(ue.name(), bit=2).word
+    if executes:
+        child.execute()
+    else:
+        child.exit()
+    ue.tracefs.enable(ue.name())
+    assert parent.load_number(word.address, 4) == 4
+    again = parent.open_data().register(ue.name("other"), bit=2, word=word)
+    assert again.errno == "EADDRINUSE"
+
+
+@case("tasks.vfork_child_registers_alone", spec=REMOVE, doc=DOC, tier="full")
+@variants("executes", {"exec": True, "exit": False})
+def test_vfork_child_registers_alone(ue: UserEvents, executes: bool) -> None:
+    """What a child of vfork registers goes with it when the parent had registered nothing."""
+    parent = first_task(ue)
+    child = parent.vfork()
+    word = child.open_data().register(ue.name(), bit=2).word
+    if executes:
+        child.execute()
+    else:
+        child.exit()
+    ue.tracefs.enable(ue.name())
+    assert parent.load_number(word.address, 4) == 0
+    assert parent.open_data().unregister(word.address, bit=2).errno == "ENOENT"
+
+
+@case("tasks.vfork_child_leaves_its_bit", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
+def test_vfork_child_leaves_its_bit(ue: UserEvents) -> None:
+    """The bit that a child of vfork saw set stays set in its parent's memory for good."""
+    parent = first_task(ue)
+    child = parent.vfork()
+    data = child.open_data()
+    word = data.register(ue.name(), bit=1).word
+    ue.tracefs.enable(ue.name())
+    child.exit()
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.status(eventually=True) == ""
+    assert parent.load_number(word.address, 4) == 2
+
+
+@case(
+    "tasks.vfork_child_unregisters",
+    spec="trace_events_user.c:user_events_ioctl_unreg",
+    doc=f"{DOC}, so that parent and child unregister for themselves",
+    tier="full",
+)
+def test_vfork_child_unregisters(ue: UserEvents) -> None:
+    """What a child of vfork unregisters its parent has lost, unlike after fork."""
+    parent = first_task(ue)
+    data = parent.open_data()
+    word = data.register(ue.name(), bit=5).word
+    ue.tracefs.enable(ue.name())
+    child = parent.vfork()
+    assert data.of(child).unregister(word, bit=5).value == 0
+    child.exit()
+    assert word.value == 0
+    assert data.unregister(word, bit=5).errno == "ENOENT"
+
+
+@case("tasks.vfork_child_killed", spec=REMOVE, doc=DOC, tier="full")
+def test_vfork_child_killed(ue: UserEvents) -> None:
+    """A child of vfork that is killed takes nothing from its parent."""
+    parent = first_task(ue)
+    data = parent.open_data()
+    word = data.register(ue.name(), bit=7).word
+    parent.vfork().die()
+    assert data.register(ue.name("next")).index == 1
+    ue.tracefs.enable(ue.name())
+    assert word.value == 128
+
+
+@case(
+    "tasks.vfork_child_closes",
+    spec="trace_events_user.c:user_events_release",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the "
+    "file descriptor used",
+    profiles="5.18..",
+    tier="full",
+)
+def test_vfork_child_closes(ue: UserEvents) -> None:
+    """A child of vfork has descriptors of its own, and the open files of its parent."""
+    parent = first_task(ue)
+    data = parent.open_data()
+    data.register(ue.name("a"))
+    child = parent.vfork()
+    assert data.of(child).register(ue.name("b")).index == 1
+    data.of(child).close()
+    child.exit()
+    assert data.register(ue.name("c")).index == 2
+
+
+@case("tasks.vfork_parent_killed", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
+def test_vfork_parent_killed(ue: UserEvents) -> None:
+    """A parent that is killed while it waits leaves list and memory to its child."""
+    passing = passing_event(ue)
+    parent = first_task(ue)
+    data = parent.open_data()
+    word = data.register(ue.name(), bit=4).word
+    child = parent.vfork()
+    data.of(child).close()
+    parent.die()
+    passing.exit()
+    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    ue.tracefs.enable(ue.name())
+    assert child.load_number(word.address, 4) == 16
+    ue.tracefs.disable(ue.name())
+    child.exit()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case("tasks.vfork_of_a_child", spec=FORK, doc=DOC, tier="full")
+def test_vfork_of_a_child(ue: UserEvents) -> None:
+    """Children of vfork of a child of vfork share the one list of their grandparent."""
+    parent = first_task(ue)
+    data = parent.open_data()
+    word = data.register(ue.name(), bit=0).word
+    child = parent.vfork()
+    grandchild = child.vfork()
+    assert data.of(grandchild).register(ue.name("b"), word=word).errno == "EADDRINUSE"
+    assert data.of(grandchild).unregister(word).value == 0
+    grandchild.exit()
+    assert data.of(child).unregister(word).errno == "ENOENT"
+    child.exit()
+    assert data.register(ue.name("b"), word=word).index == 1

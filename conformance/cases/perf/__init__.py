@@ -1,0 +1,1 @@
+"""Cases about perf events on user events."""

@@ -1,0 +1,147 @@
+"""Programs of BPF on user events: tied to an event of perf, and never run.
+
+What the first proposals defined for them was taken out before 5.18.
+"""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.kprobes import (
+    KPROBE,
+    SOCKET_FILTER,
+    TRACEPOINT,
+    answering,
+    counted,
+    load_counting,
+)
+from conformance.cases.support.status_text import used_by
+from conformance.client.bpf import Bpf
+from conformance.client.perf import listen
+from conformance.client.user_events import UserEvents
+
+RST = "Documentation/trace/user_events.rst@v6.12"
+SET_BPF = "kernel/events/core.c:__perf_event_set_bpf_prog"
+PERF = ("perf_sink",)
+# Where programs are run, test_bpf_context says what they get.
+RUN = ("bpf_programs_run",)
+PROFILES = "5.18.."
+A = b"\x41\0\0\0"
+A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
+
+
+@case(
+    "perf.bpf_never_runs",
+    spec="trace_events_user.c:user_event_perf, which calls no program",
+    doc=f"{RST}: silent about BPF; linux/user_events.h@v5.18 has nothing about it any more",
+    profiles=PROFILES,
+    needs=PERF,
+    without=RUN,
+    facilities=("bpf_tracing",),
+    tier="full",
+)
+@variants("answer", {"0": 0, "1": 1})
+def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
+    """A program is tied to a user event, never runs, and what it would answer changes nothing."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name())
+    ring = event.map()
+    program, counts = load_counting(Bpf(ue.process), TRACEPOINT, answer=answer)
+    assert program.errno == ""
+    assert event.set_program(program.slot).value == 0
+    assert data.write_event(0, A).value == 8
+    assert data.writev([b"\0\0\0\0", A]).value == 8
+    assert counted(counts) == 0
+    assert ring.records() == [A_SAMPLE, A_SAMPLE]
+    assert event.count == 2
+
+
+@case(
+    "perf.bpf_wrong_program",
+    spec=SET_BPF,
+    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes a program for events",
+    profiles=PROFILES,
+    facilities=("bpf_tracing",),
+    tier="full",
+)
+@variants("kind", {"kprobe": KPROBE, "socket_filter": SOCKET_FILTER})
+def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
+    """A program for kprobes or for sockets is EINVAL to a user event, which is a tracepoint."""
+    ue.open_data().register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name())
+    program = Bpf(ue.process).load(answering(1), kind)
+    assert program.errno == ""
+    assert event.set_program(program.slot).errno == "EINVAL"
+
+
+@case(
+    "perf.bpf_twice",
+    spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog",
+    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program",
+    profiles=PROFILES,
+    needs=PERF,
+    without=RUN,
+    facilities=("bpf_tracing",),
+    tier="full",
+)
+def test_bpf_twice(ue: UserEvents) -> None:
+    """A user event takes a program once, and an event of perf one: a second one is EEXIST."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    first, second = listen(ue.process, ue.name()), listen(ue.process, ue.name())
+    program, counts = load_counting(Bpf(ue.process), TRACEPOINT)
+    another = Bpf(ue.process).load(answering(0), TRACEPOINT)
+    assert first.set_program(program.slot).value == 0
+    assert first.set_program(another.slot).errno == "EEXIST"
+    assert second.set_program(program.slot).errno == "EEXIST"
+    assert second.set_program(another.slot).value == 0
+    assert data.write_event(0, A).value == 8
+    first.close()
+    assert second.set_program(program.slot).errno == "EEXIST"
+    assert data.write_event(0, A).value == 8
+    assert counted(counts) == 0
+    assert second.count == 2
+
+
+@case(
+    "perf.bpf_and_status",
+    spec="trace_events_user.c:user_seq_show",
+    doc=f"{RST}: Status: `Used by` names the kinds of listeners",
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("bpf_tracing",),
+    tier="full",
+)
+def test_bpf_and_status(ue: UserEvents) -> None:
+    """A program adds nothing to what the status says: perf listens, and nobody after its close."""
+    ue.open_data().register(ue.name())
+    event = listen(ue.process, ue.name())
+    program = Bpf(ue.process).load(answering(1), TRACEPOINT)
+    assert event.set_program(program.slot).value == 0
+    assert used_by(ue) == "perf"
+    event.close()
+    assert used_by(ue) == ""
+
+
+@case(
+    "perf.bpf_without_sink",
+    spec=f"{SET_BPF}; trace_events_user.c:user_event_reg, which leaves perf's requests alone",
+    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program",
+    profiles=PROFILES,
+    without=PERF,
+    facilities=("bpf_tracing",),
+)
+def test_bpf_without_sink(ue: UserEvents) -> None:
+    """Where user events know nothing of perf it takes programs, counts nothing and runs none."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name())
+    ring = event.map()
+    program, counts = load_counting(Bpf(ue.process), TRACEPOINT)
+    assert event.set_program(program.slot).value == 0
+    assert event.set_program(program.slot).errno == "EEXIST"
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, A).value == 8
+    assert counted(counts) == 0
+    assert ring.lines() == ["head 0 tail 0"]
+    assert event.count == 0

@@ -1,0 +1,177 @@
+"""What an event of perf counts: since when, and whose records."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.client.perf import COUNTING, Wish, listen
+from conformance.client.user_events import UserEvents
+
+RST = "Documentation/trace/user_events.rst@v6.12"
+PERF_DOC = "include/uapi/linux/perf_event.h@v6.12"
+WRITING = f"{RST}: Writing Data: what is written gets to whatever tool is attached"
+SINK = "trace_events_user.c:user_event_perf"
+PERF = ("perf_sink",)
+PROFILES = "5.18.."
+A = b"\x41\0\0\0"
+A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
+B_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 42 00 00 00"
+
+
+@case(
+    "perf.enabled_later",
+    spec="kernel/events/core.c:_perf_event_enable",
+    doc=f"{PERF_DOC}: disabled, PERF_EVENT_IOC_ENABLE and _DISABLE",
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+)
+def test_enabled_later(ue: UserEvents) -> None:
+    """An event of perf counts from enable to disable; before and behind, writes succeed unseen."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name(), Wish(disabled=True))
+    ring = event.map()
+    # perf listens, so it is no EBADF, though nobody takes the record.
+    assert data.write_event(0, A).value == 8
+    assert event.enable().value == 0
+    assert data.write_event(0, b"\x42\0\0\0").value == 8
+    assert event.disable().value == 0
+    assert data.write_event(0, A).value == 8
+    assert ring.records() == [B_SAMPLE]
+    assert event.count == 1
+
+
+@case(
+    "perf.count",
+    spec="kernel/events/core.c:perf_read_one",
+    doc=f"{PERF_DOC}: read(2) gives the number in 8 bytes; PERF_EVENT_IOC_RESET makes it 0",
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+    tier="full",
+)
+def test_count(ue: UserEvents) -> None:
+    """read(2) gives how many records there were in 8 bytes, ENOSPC for fewer; RESET makes it 0."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name(), COUNTING)
+    assert event.read().data == bytes(8)
+    for _ in range(3):
+        data.write_event(0, A)
+    assert event.read(64).data == b"\x03\0\0\0\0\0\0\0"
+    assert event.read(7).errno == "ENOSPC"
+    assert event.reset().value == 0
+    assert event.count == 0
+    data.write_event(0, A)
+    assert event.count == 1
+
+
+@case(
+    "perf.unknown_ioctl",
+    spec="kernel/events/core.c:_perf_ioctl",
+    doc=f"{PERF_DOC}: the numbers of perf's ioctl",
+    profiles=PROFILES,
+    facilities=("perf",),
+    tier="full",
+)
+@variants("number", {"register": 0xC0082A00, "delete": 0x40082A01})
+def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
+    """The requests of user_events are ENOTTY to an event of perf."""
+    ue.open_data().register(ue.name())
+    assert listen(ue.process, ue.name()).ioctl(number).errno == "ENOTTY"
+
+
+@case(
+    "perf.exclude_kernel",
+    spec="kernel/events/core.c:perf_tp_event_match",
+    doc=f"{PERF_DOC}: exclude_kernel: nothing that happens in the kernel",
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+    tier="full",
+)
+def test_exclude_kernel(ue: UserEvents) -> None:
+    """A write is of the kernel: an event without the kernel listens and counts none."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name(), Wish(exclude_kernel=True))
+    assert data.write_event(0, A).value == 8
+    assert event.count == 0
+
+
+@case(
+    "perf.other_process",
+    spec=SINK,
+    doc=WRITING,
+    profiles=PROFILES,
+    needs=(*PERF, "dynamic_fields_validated"),
+    facilities=("perf",),
+)
+def test_other_process(ue: UserEvents) -> None:
+    """perf follows the process it was asked for: records of others are neither seen nor checked."""
+    data = ue.open_data()
+    data.register(ue.name() + " __rel_loc char[] s")
+    tool = ue.new_process()
+    theirs = tool.open_data()
+    theirs.register(ue.name() + " __rel_loc char[] s")
+    event = listen(tool, ue.name())
+    # Beyond the end of the payload.
+    invalid = b"\0\0\xff\xff"
+    assert data.write_event(0, invalid).value == 8
+    assert event.count == 0
+    assert theirs.write_event(0, invalid).errno == "EFAULT"
+    assert theirs.write_event(0, bytes(4)).value == 8
+    assert event.count == 1
+
+
+@case(
+    "perf.inherit",
+    spec="kernel/events/core.c:inherit_event",
+    doc=f"{PERF_DOC}: inherit: children that are forked later are counted too",
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+    tier="full",
+)
+@variants("inherit, count", {"yes": (True, 3), "no": (False, 1)})
+def test_inherit(ue: UserEvents, inherit: bool, count: int) -> None:
+    """Children count for their parent's event if it is inherited, also once they are gone."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    before = ue.fork(ue.process)
+    event = listen(ue.process, ue.name(), Wish(inherit=inherit))
+    child = ue.fork(ue.process)
+    # One from before, two from the child, one of its own.
+    assert data.of(before).write_event(0, A).value == 8
+    assert data.of(child).write_event(0, A).value == 8
+    assert data.of(child).write_event(0, A).value == 8
+    assert data.write_event(0, A).value == 8
+    assert event.count == count
+    child.exit()
+    assert event.count == count
+
+
+@case(
+    "perf.processor",
+    spec="kernel/events/core.c:find_get_context",
+    doc=f"{PERF_DOC}: an event follows a process, or a processor",
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+    tier="full",
+)
+@variants("pid, count", {"all": (-1, 2), "one": (0, 1)})
+def test_processor(ue: UserEvents, pid: int, count: int) -> None:
+    """An event of a processor follows all who write there, or the one it was asked for."""
+    other = ue.new_process()
+    ue.process.pin(0)
+    other.pin(0)
+    mine, theirs = ue.open_data(), other.open_data()
+    mine.register(ue.name() + " u32 a")
+    theirs.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name(), pid=pid, cpu=0)
+    ring = event.map()
+    assert theirs.write_event(0, A).value == 8
+    assert mine.write_event(0, b"\x42\0\0\0").value == 8
+    assert ring.records() == [A_SAMPLE, B_SAMPLE][-count:]
+    assert event.count == count

@@ -1,0 +1,191 @@
+"""A listener that is neither ftrace nor perf: a probe that a module attached.
+
+The module is fixtures/modules/uevt_probe.  user_events looks who listens only when ftrace
+or perf comes or goes; a write finds any listener at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from conformance.cases.case import case
+from conformance.cases.support.status_page import map_page
+from conformance.cases.support.writing import RECORD
+from conformance.client.data_file import DataFile, Registration
+from conformance.client.user_events import UserEvents
+
+LATER = "trace_events_user.c:user_event_reg calls update_enable_bit_for (update_reg_page_for)"
+WRITE = "trace_events_user.c:user_events_write_core: any enabled key of the tracepoint"
+DOC = "Documentation/trace/user_events.rst@v6.12: Status: other is who is neither ftrace nor perf"
+SILENT = "Documentation/trace/user_events.rst@v6.12: silent about listeners of others in a write"
+EVERY = "5.18.."
+PROBE = "uevt_probe"
+
+
+def registered(ue: UserEvents) -> tuple[DataFile, Registration]:
+    """An event with one field of four bytes, which its descriptor holds."""
+    data = ue.open_data()
+    return data, data.register(ue.name() + " u32 a")
+
+
+def told(ue: UserEvents, event: Registration) -> Callable[[], int]:
+    """What the program is told: a byte of the page, a bit of it, or a bit of its word."""
+    if not ue.profile.has("status_page"):
+        return lambda: event.word.value
+    page = map_page(ue.process)
+    return lambda: page.shows(event.place)
+
+
+@case("other.unnoticed", spec=LATER, doc=DOC, profiles=EVERY, isolation="global", module=PROBE)
+def test_unnoticed(ue: UserEvents) -> None:
+    """A foreign probe is not noticed when it is attached."""
+    _, event = registered(ue)
+    state = told(ue, event)
+    assert ue.tracefs.attach_probe(ue.name()).errno == ""
+    assert state() == 0
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+
+
+@case("other.beside_ftrace", spec=LATER, doc=DOC, profiles=EVERY, isolation="global", module=PROBE)
+def test_beside_ftrace(ue: UserEvents) -> None:
+    """With ftrace a foreign probe is seen: both are shown, bit 7 beside bit 0."""
+    _, event = registered(ue)
+    state = told(ue, event)
+    ue.tracefs.attach_probe(ue.name())
+    ue.tracefs.enable(ue.name())
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace other")
+    assert state() == (0x81 if ue.profile.generation == "byte-status" else 1)
+
+
+@case("other.alone", spec=LATER, doc=DOC, profiles=EVERY, isolation="global", module=PROBE)
+def test_alone(ue: UserEvents) -> None:
+    """When ftrace goes the foreign probe stays, and the program is told that somebody listens."""
+    _, event = registered(ue)
+    state = told(ue, event)
+    ue.tracefs.attach_probe(ue.name())
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "other")
+    assert state() == (0x80 if ue.profile.generation == "byte-status" else 1)
+
+
+@case(
+    "other.behind_ftrace",
+    spec=LATER,
+    doc=DOC,
+    profiles=EVERY,
+    isolation="global",
+    module=PROBE,
+    tier="full",
+)
+def test_behind_ftrace(ue: UserEvents) -> None:
+    """A foreign probe that comes to an enabled event is seen at the next change, not before."""
+    _, event = registered(ue)
+    state = told(ue, event)
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.attach_probe(ue.name())
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    assert state() == 1
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "other")
+
+
+@case("other.gone", spec=LATER, doc=DOC, profiles=EVERY, isolation="global", module=PROBE)
+def test_gone(ue: UserEvents) -> None:
+    """That a foreign probe went away is not noticed either, until ftrace comes and goes."""
+    _, event = registered(ue)
+    state = told(ue, event)
+    ue.tracefs.attach_probe(ue.name())
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.detach_probe().errno == ""
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "other")
+    assert state() == (0x80 if ue.profile.generation == "byte-status" else 1)
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    assert state() == 0
+
+
+@case(
+    "other.set_at_registration",
+    spec="trace_events_user.c:user_event_enabler_create",
+    doc=DOC,
+    isolation="global",
+    module=PROBE,
+    tier="full",
+)
+def test_set_at_registration(ue: UserEvents) -> None:
+    """A word registered while a foreign probe is known has its bit set at once."""
+    data, _ = registered(ue)
+    ue.tracefs.attach_probe(ue.name())
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.disable(ue.name())
+    again = data.register(ue.name() + " u32 a", word=ue.process.word(), bit=3)
+    assert again.word.value == 8
+
+
+@case(
+    "other.write_succeeds", spec=WRITE, doc=SILENT, profiles=EVERY, isolation="global", module=PROBE
+)
+def test_write_succeeds(ue: UserEvents) -> None:
+    """A write finds a foreign probe at once: it succeeds, and nothing is recorded."""
+    data, _ = registered(ue)
+    disabled = ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    assert data.write(RECORD).errno == disabled
+    ue.tracefs.attach_probe(ue.name())
+    assert data.write(RECORD).value == 8
+    ue.tracefs.detach_probe()
+    assert data.write(RECORD).errno == disabled
+    assert ue.tracefs.records() == []
+
+
+@case("other.write_reads", spec=WRITE, doc=SILENT, profiles=EVERY, isolation="global", module=PROBE)
+def test_write_reads(ue: UserEvents) -> None:
+    """With a foreign probe alone a payload must be there to be read, and as long as fields are."""
+    data, _ = registered(ue)
+    ue.tracefs.attach_probe(ue.name())
+    at = ue.process.place(b"\0\0\0\0")
+    unreadable = ue.dated("unreadable_payload_refused", since="EFAULT", before="")
+    short = ue.dated("payload_size_checked", since="EINVAL", before="")
+    assert data.write_at(at, 8).errno == unreadable
+    assert data.write(RECORD[:7]).errno == short
+
+
+@case(
+    "other.write_without_payload",
+    spec=f"{WRITE}; copy_nofault is ftrace's",
+    doc=SILENT,
+    profiles=EVERY,
+    isolation="global",
+    module=PROBE,
+    tier="full",
+)
+def test_write_without_payload(ue: UserEvents) -> None:
+    """An event without fields needs no payload where a foreign probe is the only listener."""
+    data = ue.open_data()
+    data.register(ue.name())
+    ue.tracefs.attach_probe(ue.name())
+    assert data.write(b"\0\0\0\0").value == 4
+
+
+@case(
+    "other.holds_nothing",
+    spec="trace_events_user.c:user_event_last_ref",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: what is not referenced goes",
+    profiles=EVERY,
+    needs=("lasting_events",),
+    isolation="global",
+    module=PROBE,
+    tier="full",
+)
+def test_holds_nothing(ue: UserEvents) -> None:
+    """A foreign probe is no reference: an event shown as used by other can be deleted."""
+    ue.tracefs.command(f"u:{ue.name()} u32 a\n")
+    ue.tracefs.attach_probe(ue.name())
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "other")
+    assert ue.open_data().delete(ue.name()).value == 0
+    assert ue.tracefs.status() == ""
+    assert ue.tracefs.detach_probe().errno == "ENOENT"

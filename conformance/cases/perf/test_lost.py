@@ -1,0 +1,156 @@
+"""The ring that perf records into: what is lost, and what it is like when it is full."""
+
+from __future__ import annotations
+
+import mmap
+
+from conformance.cases.case import case, variants
+from conformance.client.addresses import PAGE
+from conformance.client.perf import listen
+from conformance.client.user_events import UserEvents
+
+RST = "Documentation/trace/user_events.rst@v6.12"
+PERF_DOC = "include/uapi/linux/perf_event.h@v6.12"
+WRITING = f"{RST}: Writing Data: what is written gets to whatever tool is attached"
+OUTPUT = "kernel/events/ring_buffer.c:__perf_output_begin"
+PERF = ("perf_sink",)
+PROFILES = "5.18.."
+A = b"\x41\0\0\0"
+A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
+B_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 42 00 00 00"
+
+
+@case(
+    "perf.lost",
+    spec=OUTPUT,
+    doc=f"{PERF_DOC}:PERF_RECORD_LOST",
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+    tier="full",
+)
+def test_lost(ue: UserEvents) -> None:
+    """What finds no room in the ring is lost; the next that does says before it how many were."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name())
+    ring = event.map()
+    # 8 of header, 4 of size, 8 of common fields, 2004 of payload: two do not fit with a third.
+    long = b"\xee" * 2004
+    assert [data.write_event(0, long).value for _ in range(5)] == [2008] * 5
+    assert ring.lines()[0] == "head 4048 tail 0"
+    assert event.count == 5
+    ring.read_up_to(4048)
+    assert data.write_event(0, A).value == 8
+    assert ring.lines() == ["head 4096 tail 4048", "LOST misc 0 size 24 lost 3", A_SAMPLE]
+    # Said once.
+    assert data.write_event(0, A).value == 8
+    assert ring.lines()[-1] == "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
+    assert ring.lines()[0] == "head 4120 tail 4048"
+
+
+@case(
+    "perf.lost_exactly_full",
+    spec="kernel/events/ring_buffer.c:ring_buffer_has_space",
+    doc=WRITING,
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+    tier="full",
+)
+@variants("length, head", {"4068": (4068, 4088), "4076": (4076, 0)})
+def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:
+    """A ring is never filled to its last byte: a sample as long as it is lost."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ring = listen(ue.process, ue.name()).map()
+    assert data.write_event(0, bytes(length)).ok
+    assert ring.lines()[0] == f"head {head} tail 0"
+
+
+@case(
+    "perf.wraps",
+    spec=OUTPUT,
+    doc=f"{PERF_DOC}:perf_event_mmap_page",
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+    tier="full",
+)
+def test_wraps(ue: UserEvents) -> None:
+    """A ring that is read goes on at its beginning, in the middle of a sample; heads only grow."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ring = listen(ue.process, ue.name()).map()
+    data.write_event(0, bytes(4060))
+    ring.read_up_to(4080)
+    data.write_event(0, b"1234567890ab")
+    lines = [
+        "head 4112 tail 4080",
+        "SAMPLE misc 1 size 32 raw 20: 31 32 33 34 35 36 37 38 39 30 61 62",
+    ]
+    assert ring.lines() == lines
+
+
+@case(
+    "perf.overwrites",
+    spec="kernel/events/ring_buffer.c:ring_buffer_init",
+    doc=f"{PERF_DOC}: a ring mapped without PROT_WRITE is overwritten",
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+    tier="full",
+)
+def test_overwrites(ue: UserEvents) -> None:
+    """A ring that is mapped to be read only is overwritten, and nothing is ever lost."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ring = listen(ue.process, ue.name()).map(protection=mmap.PROT_READ)
+    assert ring.read_up_to(8).errno == "EFAULT"
+    for _ in range(3):
+        data.write_event(0, b"\xee" * 2004)
+    assert ring.lines() == ["head 6072 tail 0", "overwritten"]
+    data.write_event(0, A)
+    # 6072 is 1976 beyond the end: type, misc and size, then the raw size.
+    written = b"\x09\0\0\0\x01\0\x18\0\x0c\0\0\0"
+    assert ue.process.load(ring.address + PAGE + 1976, 12).data == written
+
+
+@case(
+    "perf.no_records_page",
+    spec="kernel/events/ring_buffer.c:rb_alloc",
+    doc=f"{PERF_DOC}:perf_event_mmap_page",
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+)
+def test_no_records_page(ue: UserEvents) -> None:
+    """A ring of its first page alone takes no samples, and the event counts all the same."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name())
+    ring = event.map(1)
+    assert data.write_event(0, A).value == 8
+    assert ue.process.load(ring.address + 1024, 8).data == bytes(8)
+    assert event.count == 1
+
+
+@case(
+    "perf.mapped_later",
+    spec="kernel/events/core.c:perf_output_begin",
+    doc=f"{PERF_DOC}:perf_event_mmap_page",
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+    tier="full",
+)
+def test_mapped_later(ue: UserEvents) -> None:
+    """What was written before the ring was mapped is counted, and not found in it."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name())
+    data.write_event(0, A)
+    ring = event.map()
+    data.write_event(0, b"\x42\0\0\0")
+    assert ring.lines() == ["head 24 tail 0", B_SAMPLE]
+    assert event.count == 2

@@ -1,0 +1,238 @@
+"""Opening events of perf on user events, and mapping their rings."""
+
+from __future__ import annotations
+
+import mmap
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.status_text import used_by
+from conformance.client.addresses import ATTR
+from conformance.client.perf import COUNTING, Wish, id_path, listen, open_raw, open_stored, store_id
+from conformance.client.user_events import UserEvents
+
+PERF_DOC = "include/uapi/linux/perf_event.h@v6.12"
+PERF = ("perf_sink",)
+PROFILES = "5.18.."
+
+
+@case(
+    "perf.unprivileged",
+    spec="kernel/events/core.c:perf_allow_kernel",
+    doc=f"{PERF_DOC}: exclude_kernel; Documentation/admin-guide/sysctl/kernel.rst: "
+    "kernel.perf_event_paranoid is 2, which forbids what tells about the kernel",
+    profiles=PROFILES,
+    facilities=("perf",),
+    tier="full",
+)
+@variants(
+    "wish, errno, listens",
+    {
+        # perf_trace_event_perm
+        "raw": (Wish(exclude_kernel=True), "EPERM", ""),
+        "kernel": (Wish(), "EACCES", ""),
+        "counting": (Wish(period=0, sample_type=0, exclude_kernel=True), "", "perf"),
+        "counting_kernel": (COUNTING, "EACCES", ""),
+    },
+)
+def test_unprivileged(ue: UserEvents, wish: Wish, errno: str, listens: str) -> None:
+    """Without capabilities raw records are EPERM, the kernel is EACCES, and counting is fine."""
+    ue.open_data().register(ue.name() + " u32 a")
+    user = ue.new_process()
+    store_id(user, ue.name(), wish)
+    user.setuid(1000)
+    assert open_stored(user, wish).errno == errno
+    shown = ue.dated("perf_sink", since=listens, before="")
+    assert used_by(ue) == shown
+
+
+@case(
+    "perf.unprivileged_processor",
+    spec="kernel/events/core.c:find_get_context: perf_allow_cpu",
+    doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: perf_event_paranoid: from 1 on no "
+    "events of processors",
+    profiles=PROFILES,
+    facilities=("perf",),
+    tier="full",
+)
+def test_unprivileged_processor(ue: UserEvents) -> None:
+    """Without capabilities nobody listens to all processes of a processor: EACCES."""
+    wish = Wish(period=0, sample_type=0, exclude_kernel=True)
+    ue.open_data().register(ue.name())
+    user = ue.new_process()
+    store_id(user, ue.name(), wish)
+    user.setuid(1000)
+    assert open_stored(user, wish, pid=-1, cpu=0).errno == "EACCES"
+    assert used_by(ue) == ""
+
+
+@case(
+    "perf.deleted_id",
+    spec="trace_event_perf.c:perf_trace_init",
+    doc=f"{PERF_DOC}: config of a tracepoint is the number of its event",
+    profiles=PROFILES,
+    needs=("lasting_events",),
+    facilities=("perf",),
+    tier="full",
+)
+def test_deleted_id(ue: UserEvents) -> None:
+    """The id of an event that was deleted is EINVAL, for whoever may open no event as well."""
+    ue.tracefs.command(f"u:{ue.name()}\n")
+    wish = Wish(exclude_kernel=True)
+    assert store_id(ue.process, ue.name(), wish).value == 8
+    assert ue.open_data().delete(ue.name()).ok
+    assert open_stored(ue.process, wish).errno == "EINVAL"
+    assert ue.tracefs.read(id_path(ue.name())).errno == "ENOENT"
+    ue.process.setuid(1000)
+    # Without an event there is no permission to ask for, which would be EPERM.
+    assert open_stored(ue.process, wish).errno == "EINVAL"
+
+
+@case(
+    "perf.wrong_config",
+    spec="trace_event_perf.c:perf_trace_init",
+    doc=f"{PERF_DOC}: config of a tracepoint is the number of its event",
+    profiles=PROFILES,
+    facilities=("perf",),
+    tier="full",
+)
+@variants("config", {"17-bits": 0x10000, "33-bits": 0x1_0000_FFFF, "all-bits": (1 << 64) - 1})
+def test_wrong_config(ue: UserEvents, config: int) -> None:
+    """A number that no event can have is EINVAL, and EACCES for whoever may not look at all."""
+    assert open_raw(ue.process, 2, config).errno == "EINVAL"
+    ue.process.setuid(1000)
+    assert open_raw(ue.process, 2, config).errno == "EACCES"
+
+
+@case(
+    "perf.nobody_nowhere",
+    spec="kernel/events/core.c:perf_event_alloc",
+    doc=f"{PERF_DOC}: an event follows a process, or a processor, or a process on a processor",
+    profiles=PROFILES,
+    facilities=("perf",),
+    tier="full",
+)
+@variants("pid, cpu", {"everywhere": (-1, -1), "absent": (-1, 8192), "mine": (0, 8192)})
+def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
+    """Everybody everywhere, or a processor that no machine has, is EINVAL; nobody listens then."""
+    ue.open_data().register(ue.name())
+    assert listen(ue.process, ue.name(), pid=pid, cpu=cpu).errno == "EINVAL"
+    assert used_by(ue) == ""
+
+
+@case(
+    "perf.reserved_bit",
+    spec="kernel/events/core.c:perf_copy_attr",
+    doc=f"{PERF_DOC}:perf_event_attr: the flags end with reserved bits, sample_type with its MAX",
+    profiles=PROFILES,
+    facilities=("perf",),
+    tier="full",
+)
+@variants("offset", {"flags": 47, "sample_type": 31})
+def test_reserved_bit(ue: UserEvents, offset: int) -> None:
+    """Bit 63 of flags or sample_type is EINVAL, for whoever may not look at all too."""
+    ue.open_data().register(ue.name())
+    store_id(ue.process, ue.name(), COUNTING)
+    ue.process.store(ATTR + offset, b"\x80")
+    assert open_stored(ue.process, COUNTING).errno == "EINVAL"
+    # The bit alone was in the way.
+    ue.process.store(ATTR + offset, b"\0")
+    event = open_stored(ue.process, COUNTING)
+    assert event.errno == ""
+    event.close()
+    ue.process.store(ATTR + offset, b"\x80")
+    ue.process.setuid(1000)
+    assert open_stored(ue.process, COUNTING).errno == "EINVAL"
+
+
+@case(
+    "perf.ring_size",
+    spec="kernel/events/core.c:perf_mmap, kernel/events/ring_buffer.c:rb_alloc",
+    doc=f"{PERF_DOC}:perf_event_mmap_page: one page and 2^n behind it",
+    profiles=PROFILES,
+    facilities=("perf",),
+    tier="full",
+)
+@variants(
+    "pages, errno",
+    {
+        "2": (2, ""),
+        "1": (1, ""),
+        "3": (3, ""),
+        "4": (4, "EINVAL"),
+        "5": (5, ""),
+        "6": (6, "EINVAL"),
+    },
+)
+def test_ring_size(ue: UserEvents, pages: int, errno: str) -> None:
+    """A ring has 1 page that describes it, and 0, 1, 2, 4 behind it; other sizes are EINVAL."""
+    ue.open_data().register(ue.name())
+    event = listen(ue.process, ue.name())
+    assert event.map(pages).mapped.errno == errno
+
+
+@case(
+    "perf.ring_refused",
+    spec="kernel/events/core.c:perf_mmap",
+    doc=f"{PERF_DOC}: silent about mappings that are private or lie elsewhere",
+    profiles=PROFILES,
+    facilities=("perf",),
+    tier="full",
+)
+@variants(
+    "wish, shared, offset",
+    {
+        "private": (Wish(), False, 0),
+        "offset": (Wish(), True, 4096),
+        # The children of a process would all write to one ring.
+        "inherit": (Wish(inherit=True), True, 0),
+    },
+)
+def test_ring_refused(ue: UserEvents, wish: Wish, shared: bool, offset: int) -> None:
+    """A ring that is private, does not begin at 0, or belongs to heirs as well is EINVAL."""
+    ue.open_data().register(ue.name())
+    event = listen(ue.process, ue.name(), wish)
+    assert event.map(shared=shared, offset=offset).mapped.errno == "EINVAL"
+
+
+@case(
+    "perf.ring_twice",
+    spec="kernel/events/core.c:perf_mmap",
+    doc=f"{PERF_DOC}: silent about a ring that is mapped twice",
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+    tier="full",
+)
+def test_ring_twice(ue: UserEvents) -> None:
+    """A second mapping of the same size shows the same ring; one of another size is EINVAL."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name())
+    first, second = event.map(), event.map(protection=mmap.PROT_READ)
+    assert event.map(3).mapped.errno == "EINVAL"
+    data.write_event(0, b"\x41\0\0\0")
+    assert first.records() == ["SAMPLE misc 1 size 24 raw 12: 41 00 00 00"]
+    assert second.records() == ["SAMPLE misc 1 size 24 raw 12: 41 00 00 00"]
+    first.unmap()
+    data.write_event(0, b"\x42\0\0\0")
+    assert second.lines()[0] == "head 48 tail 0"
+    second.unmap()
+    # What was in the ring went with its last mapping.
+    assert event.map().lines() == ["head 0 tail 0"]
+
+
+@case(
+    "perf.ring_page",
+    spec="kernel/events/core.c:perf_event_init_userpage",
+    doc=f"{PERF_DOC}:perf_event_mmap_page: data_head, data_tail, data_offset and data_size from "
+    "byte 1024 on",
+    profiles=PROFILES,
+    facilities=("perf",),
+    tier="full",
+)
+def test_ring_page(ue: UserEvents) -> None:
+    """The first page says where records lie, from which byte on and how many bytes."""
+    ue.open_data().register(ue.name())
+    ring = listen(ue.process, ue.name()).map(3)
+    place = b"\0\x10\0\0\0\0\0\0" + b"\0\x20\0\0\0\0\0\0"
+    assert ue.process.load(ring.address + 1024, 32).data == bytes(16) + place

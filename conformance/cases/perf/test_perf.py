@@ -1,0 +1,262 @@
+"""perf as a listener: who is told, and what it keeps alive."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.status_page import map_page
+from conformance.cases.support.status_text import used_by, whole_status
+from conformance.client.perf import COUNTING, Wish, listen
+from conformance.client.user_events import UserEvents
+
+RST = "Documentation/trace/user_events.rst@v6.12"
+TOOLS = f"{RST}: an event is enabled while any tool such as perf or ftrace is attached to it"
+STATUS_TEXT = f"{RST}: Status: `Used by` names the kinds of listeners"
+DELETION = f"{RST}: Deleting: only when nobody uses the event any more"
+REG = "trace_events_user.c:user_event_reg"
+UPDATE = "trace_events_user.c:update_enable_bit_for"
+PERF = ("perf_sink",)
+PROFILES = "5.18.."
+# perf_event_attr of a tool that starts its events later.
+STOPPED = Wish(disabled=True)
+
+
+@case("perf.enable_word", spec=UPDATE, doc=TOOLS, profiles="6.4..", facilities=("perf",))
+@variants("wish", {"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
+def test_enable_word(ue: UserEvents, wish: Wish) -> None:
+    """The bit is set from perf_event_open to close, whether perf counts already or not."""
+    registered = ue.open_data().register(ue.name() + " u32 a", bit=3)
+    seen = [registered.word.value]
+    event = listen(ue.process, ue.name(), wish)
+    seen.append(registered.word.value)
+    event.enable()
+    event.disable()
+    seen.append(registered.word.value)
+    event.close()
+    seen.append(registered.word.value)
+    assert seen == [0, 8, 8, 0]
+
+
+@case(
+    "perf.status_page",
+    spec="trace_events_user.c:update_reg_page_for",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: EVENT_STATUS_PERF is bit 1",
+    profiles="5.18..6.3",
+    facilities=("perf",),
+)
+@variants("wish", {"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
+def test_status_page(ue: UserEvents, wish: Wish) -> None:
+    """perf is 2 in a status byte and ftrace beside it 3; later a bit says that anybody is there."""
+    page = map_page(ue.process)
+    place = ue.open_data().register(ue.name() + " u32 a").place
+    seen = [page.shows(place)]
+    event = listen(ue.process, ue.name(), wish)
+    seen.append(page.shows(place))
+    ue.tracefs.enable(ue.name())
+    seen.append(page.shows(place))
+    event.close()
+    seen.append(page.shows(place))
+    ue.tracefs.disable(ue.name())
+    seen.append(page.shows(place))
+    # The first version of all knew nothing of perf.
+    bytes_ = ue.dated("perf_sink", since=[0, 2, 3, 1, 0], before=[0, 0, 1, 1, 0])
+    assert seen == {"byte-status": bytes_, "bit-status": [0, 1, 1, 1, 0]}[ue.profile.generation]
+
+
+@case(
+    "perf.status_text",
+    spec="trace_events_user.c:user_seq_show",
+    doc=STATUS_TEXT,
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("perf",),
+    tier="full",
+)
+def test_status_text(ue: UserEvents) -> None:
+    """user_events_status names perf behind ftrace, while each listens, and counts one event."""
+    ue.open_data().register(ue.name())
+    event = listen(ue.process, ue.name())
+    lines = ue.dated(
+        "perf_sink",
+        since=ue.status_line(1, ue.name(), "perf") + "\nActive: 1\nBusy: 1\n",
+        before=ue.status_line(1, ue.name()) + "\nActive: 1\nBusy: 0\n",
+    )
+    assert whole_status(ue) == lines
+    ue.tracefs.enable(ue.name())
+    both = ue.dated("perf_sink", since="ftrace perf", before="ftrace")
+    assert whole_status(ue) == ue.status_line(1, ue.name(), both) + "\nActive: 1\nBusy: 1\n"
+    event.close()
+    assert whole_status(ue) == ue.status_line(1, ue.name(), "ftrace") + "\nActive: 1\nBusy: 1\n"
+    ue.tracefs.disable(ue.name())
+    assert whole_status(ue) == ue.status_line(1, ue.name()) + "\nActive: 1\nBusy: 0\n"
+
+
+@case(
+    "perf.two_listeners",
+    spec="trace_event_perf.c:perf_trace_event_reg",
+    doc=TOOLS,
+    profiles=PROFILES,
+    facilities=("perf",),
+    tier="full",
+)
+def test_two_listeners(ue: UserEvents) -> None:
+    """perf listens until the last of its events is closed, whoever has it."""
+    ue.open_data().register(ue.name())
+    other = ue.new_process()
+    mine, second, theirs = (listen(each, ue.name()) for each in (ue.process, ue.process, other))
+    listens = ue.dated("perf_sink", since="perf", before="")
+    mine.close()
+    assert used_by(ue) == listens
+    second.close()
+    assert used_by(ue) == listens
+    theirs.close()
+    assert used_by(ue) == ""
+
+
+@case(
+    "perf.exit",
+    spec="kernel/events/core.c:perf_release",
+    doc=TOOLS,
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+    tier="full",
+)
+def test_exit(ue: UserEvents) -> None:
+    """A tool that exits listens no more: its descriptors are closed and its rings go."""
+    ue.open_data().register(ue.name())
+    tool = ue.new_process()
+    listen(tool, ue.name()).map()
+    assert used_by(ue) == "perf"
+    tool.exit()
+    assert used_by(ue) == ""
+
+
+@case(
+    "perf.ring_outlives_descriptor",
+    spec="kernel/events/core.c:perf_mmap",
+    doc=TOOLS,
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+    tier="full",
+)
+def test_ring_outlives_descriptor(ue: UserEvents) -> None:
+    """A mapped ring keeps perf listening, and filling it, when its descriptor is closed."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name())
+    ring = event.map()
+    event.close()
+    assert used_by(ue) == "perf"
+    assert data.write_event(0, b"\x41\0\0\0").value == 8
+    assert ring.records() == ["SAMPLE misc 1 size 24 raw 12: 41 00 00 00"]
+    ring.unmap()
+    assert used_by(ue) == ""
+
+
+@case(
+    "perf.forked_descriptor",
+    spec="kernel/events/core.c:perf_release",
+    doc=TOOLS,
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+    tier="full",
+)
+def test_forked_descriptor(ue: UserEvents) -> None:
+    """A child has the descriptor and not the ring; perf listens until both are done with it."""
+    ue.open_data().register(ue.name())
+    tool = ue.new_process()
+    event = listen(tool, ue.name())
+    ring = event.map()
+    child = ue.fork(tool)
+    assert child.load(ring.address, 8).errno == "EFAULT"
+    event.close()
+    ring.unmap()
+    assert used_by(ue) == "perf"
+    child.exit()
+    assert used_by(ue) == ""
+
+
+@case(
+    "perf.keeps_from_deletion",
+    spec="trace_events_user.c:user_event_free, destroy_user_event",
+    doc=DELETION,
+    profiles=PROFILES,
+    needs=(*PERF, "lasting_events"),
+    facilities=("perf",),
+    tier="full",
+)
+def test_keeps_from_deletion(ue: UserEvents) -> None:
+    """An event that perf listens to cannot be deleted by either interface, and keeps its fields."""
+    ue.tracefs.command(f"u:{ue.name()} u32 a\n")
+    event = listen(ue.process, ue.name())
+    data = ue.open_data()
+    assert data.delete(ue.name()).errno == "EBUSY"
+    assert ue.tracefs.command(f"-:{ue.name()} u32 a\n").errno == "EBUSY"
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a\n"
+    event.close()
+    assert data.delete(ue.name()).value == 0
+    assert data.delete(ue.name()).errno == "ENOENT"
+
+
+@case(
+    "perf.keeps_alive",
+    spec="trace_events_user.c:user_event_put",
+    doc=f"{RST}: silent about events whose programs have gone while a tool listens",
+    needs=(*PERF, "auto_delete"),
+    profiles="6.5..",
+    facilities=("perf",),
+    tier="full",
+)
+def test_keeps_alive(ue: UserEvents) -> None:
+    """An event whose programs have gone stays while perf listens, and goes with it."""
+    program = ue.new_process()
+    program.open_data().register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name())
+    program.exit()
+    assert ue.tracefs.status() == f"{ue.name()} # Used by perf\n"
+    event.close()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "perf.registered_later",
+    spec="trace_events_user.c:user_event_enabler_create",
+    doc=TOOLS,
+    needs=(*PERF, "lasting_events"),
+    profiles="6.4..",
+    facilities=("perf",),
+)
+def test_registered_later(ue: UserEvents) -> None:
+    """A program that registers an event which perf listens to finds its bit set."""
+    ue.tracefs.command(f"u:{ue.name()} u32 a\n")
+    event = listen(ue.process, ue.name())
+    registered = ue.open_data().register(ue.name() + " u32 a")
+    assert registered.word.value == 1
+    event.close()
+    assert registered.word.value == 0
+
+
+@case(
+    "perf.multi_format",
+    spec=REG,
+    doc=f"{RST}: each format of a multi-format event is an event of its own",
+    needs=(*PERF, "multi_format", "persist", "arguments_matched", "ebadf_when_disabled"),
+    profiles="6.9..",
+    facilities=("perf",),
+)
+def test_multi_format(ue: UserEvents) -> None:
+    """perf listens to one format of a name, and the other is not enabled by it."""
+    data = ue.open_data()
+    one = data.register(ue.name() + " u32 a", flags=2)
+    two = data.register(ue.name() + " u64 b", flags=2)
+    # One name is one bucket of the table, in which the newest comes first.
+    newest = ue.tracefs.status().splitlines()[0]
+    event = listen(ue.process, newest, system="user_events_multi")
+    ring = event.map()
+    assert ue.tracefs.status().splitlines()[0] == f"{newest} # Used by perf"
+    assert (one.word.value, two.word.value) == (0, 1)
+    assert data.write_event(0, bytes(4)).errno == "EBADF"
+    assert data.write_event(1, b"12345678").value == 12
+    assert ring.records() == ["SAMPLE misc 1 size 32 raw 20: 31 32 33 34 35 36 37 38 00 00 00 00"]

@@ -1,0 +1,159 @@
+"""Records that perf does not get, and what the writer is told."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.client.addresses import PAGE
+from conformance.client.perf import listen
+from conformance.client.user_events import UserEvents
+
+RST = "Documentation/trace/user_events.rst@v6.12"
+SINK = "trace_events_user.c:user_event_perf"
+CORE = "trace_events_user.c:user_events_write_core"
+PERF = ("perf_sink",)
+PROFILES = "5.18.."
+A = b"\x41\0\0\0"
+
+
+@case(
+    "perf.invalid",
+    spec="trace_events_user.c:user_event_validate",
+    doc=f"{RST}: silent about what is checked",
+    profiles=PROFILES,
+    needs=(*PERF, "dynamic_fields_validated"),
+    facilities=("perf",),
+)
+@variants(
+    "fields, payload",
+    {
+        "rel_loc.end": (" __rel_loc char[] s", b"\0\0\1\0"),
+        "rel_loc.nul": (" __rel_loc char[] s", b"\0\0\2\0hi"),
+        "data_loc.end": (" __data_loc u8[] s", b"\x0c\0\1\0"),
+    },
+)
+def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
+    """Dynamic data out of bounds or without NUL are EFAULT to perf alone, and not counted."""
+    data = ue.open_data()
+    data.register(ue.name() + fields)
+    event = listen(ue.process, ue.name())
+    ring = event.map()
+    assert data.write_event(0, payload).errno == "EFAULT"
+    assert ring.lines() == ["head 0 tail 0"]
+    assert event.count == 0
+    # The right to record was given back: the next one is sampled.
+    assert data.write_event(0, b"\0\0\1\0\0").ok
+    assert event.count == 1
+
+
+@case(
+    "perf.unreadable",
+    spec=f"{CORE}: fault_in_iov_iter_readable",
+    doc=f"{RST}: silent about payloads that cannot be read",
+    profiles=PROFILES,
+    needs=(*PERF, "unreadable_payload_refused"),
+    facilities=("perf",),
+    tier="full",
+)
+@variants("readable", {"none": 0, "half": 2})
+def test_unreadable(ue: UserEvents, readable: int) -> None:
+    """A payload that cannot be read is EFAULT when perf alone listens, counting or not."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name())
+    address = ue.process.map() + PAGE - 4 - readable
+    ue.process.store(address, bytes(4 + readable))
+    assert data.write_at(address, 8).errno == "EFAULT"
+    event.disable()
+    assert data.write_at(address, 8).errno == "EFAULT"
+    assert event.count == 0
+
+
+@case(
+    "perf.short",
+    spec=CORE,
+    doc=f"{RST}: Writing Data: the payload holds the fields of the event",
+    profiles=PROFILES,
+    needs=(*PERF, "payload_size_checked"),
+    facilities=("perf",),
+)
+def test_short(ue: UserEvents) -> None:
+    """A payload shorter than the fields is EINVAL and gets to perf as little as to others."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name())
+    assert data.write_event(0, b"\x41\0\0").errno == "EINVAL"
+    assert event.count == 0
+
+
+@case(
+    "perf.longest",
+    spec="trace_event_perf.c:perf_trace_buf_alloc",
+    doc=f"{RST}: silent about the longest payload",
+    profiles=PROFILES,
+    needs=(*PERF, "long_records_kept"),
+    facilities=("perf",),
+)
+@variants(
+    "length, traced, size",
+    {"8184": (8184, 0, 8208), "4065": (4065, 0, 4088), "4064": (4064, 1, 4088)},
+)
+def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
+    """perf takes 8184 bytes of payload, where ftrace drops what is beyond 4064; both are silent."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    event = listen(ue.process, ue.name())
+    ring = event.map(5)
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, A + b"\xee" * (length - 4)).value == 4 + length
+    (record,) = ring.records()
+    assert record.startswith(f"SAMPLE misc 1 size {size} raw {size - 12}: 41 00 00 00 ee")
+    # A dump of more than a page is left out.
+    assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="")] * traced
+    assert event.count == 1
+
+
+@case(
+    "perf.dropped_by_ftrace",
+    spec=SINK,
+    doc=f"{RST}: silent about two listeners",
+    profiles=PROFILES,
+    needs=(*PERF, "long_records_kept"),
+    isolation="global",
+    facilities=("perf",),
+    tier="full",
+)
+@variants("tracing, length", {"too_long": (1, 4065), "tracing_off": (0, 13)})
+def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
+    """What ftrace drops unseen perf still checks: the write fails although ftrace was content."""
+    data = ue.open_data()
+    data.register(ue.name() + " __rel_loc char[] s")
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.write("/sys/kernel/tracing/tracing_on", f"{tracing}\n")
+    invalid = b"\0\0\xff\xff".ljust(length, b"\0")
+    assert data.write_event(0, invalid).value == 4 + length
+    event = listen(ue.process, ue.name())
+    assert data.write_event(0, invalid).errno == "EFAULT"
+    assert event.count == 0
+    ue.tracefs.write("/sys/kernel/tracing/tracing_on", "1\n")
+
+
+@case(
+    "perf.dropped_by_perf",
+    spec=SINK,
+    doc=f"{RST}: silent about two listeners",
+    profiles=PROFILES,
+    needs=PERF,
+    facilities=("perf",),
+)
+def test_dropped_by_perf(ue: UserEvents) -> None:
+    """A record that perf has no room for, or that its filter holds back, still gets to ftrace."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    full, filtered = listen(ue.process, ue.name()), listen(ue.process, ue.name())
+    ring = full.map(1)
+    filtered.set_filter("a == 1")
+    assert data.write_event(0, A).value == 8
+    assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
+    assert (full.count, filtered.count) == (1, 0)
+    assert ue.process.load(ring.address + 1024, 8).data == bytes(8)

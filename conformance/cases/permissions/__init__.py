@@ -1,0 +1,1 @@
+"""Cases about capabilities, file modes, mounts and lockdown."""

@@ -1,0 +1,281 @@
+"""Capabilities, one at a time: which of them an event that persists needs, of whom, and when."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.registration import PERSIST
+from conformance.cases.support.tracefs_permissions import USER, opening
+from conformance.client.credentials import Rights
+from conformance.client.files import File
+from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, MAXIMUM, STATUS
+from conformance.client.user_events import UserEvents
+from conformance.ops.credentials import Capability
+
+RST = "Documentation/trace/user_events.rst@v6.12"
+PERMISSION = f"{RST}: Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM"
+DELETING = f"{RST}: Deleting: deleting an event that persists requires CAP_PERFMON"
+CAPABLE = "trace_events_user.c:user_event_capable"
+FREE = "trace_events_user.c:user_event_free, user_event_capable"
+MODES = "fs/namei.c:generic_permission"
+NOTHING = f"{RST}: Overview: nothing is said of the rights that the files take"
+
+# Of all 41 two are enough.
+ENOUGH = ("perfmon", "sys_admin")
+NOT_ENOUGH = [
+    "bpf",
+    "sys_ptrace",
+    "syslog",
+    "setpcap",
+    "chown",
+    "dac_override",
+    "dac_read_search",
+    "fowner",
+    "fsetid",
+    "kill",
+    "setgid",
+    "setuid",
+    "linux_immutable",
+    "net_bind_service",
+    "net_broadcast",
+    "net_admin",
+    "net_raw",
+    "ipc_lock",
+    "ipc_owner",
+    "sys_module",
+    "sys_rawio",
+    "sys_chroot",
+    "sys_pacct",
+    "sys_boot",
+    "sys_nice",
+    "sys_resource",
+    "sys_time",
+    "sys_tty_config",
+    "mknod",
+    "lease",
+    "audit_write",
+    "audit_control",
+    "setfcap",
+    "mac_override",
+    "mac_admin",
+    "wake_alarm",
+    "block_suspend",
+    "audit_read",
+    "checkpoint_restore",
+]
+EACH = {name: (name, "") for name in ENOUGH} | {name: (name, "EPERM") for name in NOT_ENOUGH}
+
+
+@case("rights.persist_needs", spec=CAPABLE, doc=PERMISSION, needs=("persist",))
+@variants("capability, errno", EACH)
+def test_persist_needs(ue: UserEvents, capability: str, errno: str) -> None:
+    """CAP_PERFMON or CAP_SYS_ADMIN alone lets an event persist, and no other capability does."""
+    data = ue.open_data()
+    Rights(ue.process).become_with(Capability[capability.upper()])
+    assert data.register(ue.name(), flags=PERSIST).errno == errno
+
+
+@case("rights.root_needs", spec=CAPABLE, doc=PERMISSION, needs=("persist",), tier="full")
+@variants(
+    "dropped, errno",
+    {
+        "both": (("PERFMON", "SYS_ADMIN"), "EPERM"),
+        "perfmon": (("PERFMON",), ""),
+        "sys_admin": (("SYS_ADMIN",), ""),
+        "all-others": (tuple(each.upper() for each in NOT_ENOUGH), ""),
+    },
+)
+def test_root_needs(ue: UserEvents, dropped: tuple[str, ...], errno: str) -> None:
+    """To be root is not enough without both capabilities, and with one of them it is."""
+    data = ue.open_data()
+    Rights(ue.process).drop(*[Capability[name] for name in dropped])
+    assert data.register(ue.name(), flags=PERSIST).errno == errno
+
+
+@case("rights.effective_counts", spec=CAPABLE, doc=PERMISSION, needs=("persist",))
+def test_effective_counts(ue: UserEvents) -> None:
+    """A capability that is permitted and not effective does not count: EPERM, until it is."""
+    data = ue.open_data()
+    Rights(ue.process).make_effective()
+    assert data.register(ue.name(), flags=PERSIST).errno == "EPERM"
+    Rights(ue.process).make_effective(Capability.PERFMON)
+    assert data.register(ue.name(), flags=PERSIST).errno == ""
+
+
+@case(
+    "rights.dropped_afterwards",
+    spec=CAPABLE,
+    doc=PERMISSION,
+    needs=("persist", "auto_delete", "empty_payload"),
+    tier="full",
+)
+def test_dropped_afterwards(ue: UserEvents) -> None:
+    """What persists does so although its maker gave up the right, who writes it as before."""
+    data = ue.open_data()
+    data.register(ue.name(), flags=PERSIST)
+    Rights(ue.process).keep_only()
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0).value == 4
+    ue.tracefs.disable(ue.name())
+    ue.process.exit()
+    assert ue.tracefs.status() == f"{ue.name()}\n"
+
+
+@case("rights.delete_needs", spec=FREE, doc=DELETING, needs=("persist",))
+@variants(
+    "capability, errno",
+    {
+        "nothing": ((), "EPERM"),
+        "perfmon": (("PERFMON",), ""),
+        "sys_admin": (("SYS_ADMIN",), ""),
+        "bpf": (("BPF",), "EPERM"),
+        "dac_override": (("DAC_OVERRIDE", "FOWNER"), "EPERM"),
+    },
+)
+@variants("way", {"ioctl": "ioctl", "command": "command"})
+def test_delete_needs(ue: UserEvents, way: str, capability: tuple[str, ...], errno: str) -> None:
+    """Deleting what persists needs one of the two capabilities, whichever way it is done."""
+    ue.tracefs.command(f"u:{ue.name()}\n")
+    data = ue.open_data()
+    file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
+    Rights(ue.process).keep_only(*[Capability[name] for name in capability])
+    if way == "ioctl":
+        assert data.delete(ue.name()).errno == errno
+    else:
+        assert file.write(f"-:{ue.name()}".encode()).errno == errno
+    assert ue.tracefs.dynamic_events() == (f"u:{ue.name()}\n" if errno else "")
+
+
+@case(
+    "rights.truncation_needs",
+    spec="trace_dynevent.c:dyn_events_release_all; trace_events_user.c:user_event_free",
+    doc=DELETING,
+    needs=("persist",),
+    isolation="global",
+)
+@variants("capability, errno", {"nothing": ((), "EPERM"), "perfmon": (("PERFMON",), "")})
+def test_truncation_needs(ue: UserEvents, capability: tuple[str, ...], errno: str) -> None:
+    """Who truncates dynamic_events needs what who deletes its events one by one needs."""
+    ue.tracefs.command("u:one\n")
+    Rights(ue.process).keep_only(*[Capability[name] for name in capability])
+    assert opening(ue.process, DYNAMIC_EVENTS, os.O_WRONLY | os.O_TRUNC).errno == errno
+    assert ue.tracefs.dynamic_events(whole=True) == ("u:one\n" if errno else "")
+    if errno:
+        ue.tracefs.command("-:one\n")
+
+
+@case("rights.writer_counts", spec=CAPABLE, doc=PERMISSION, needs=("persist",), tier="full")
+def test_writer_counts(ue: UserEvents) -> None:
+    """Who writes dynamic_events is asked, not who opened it: EPERM in a child without rights."""
+    name = ue.name()
+    file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
+    child = ue.fork(ue.process)
+    Rights(child).keep_only()
+    assert file.of(child).write(f"u:{name}c\n".encode()).errno == "EPERM"
+    assert file.write(f"u:{name}p\n".encode()).errno == ""
+    assert ue.tracefs.dynamic_events() == f"u:{name}p\n"
+
+
+@case("rights.opener_does_not_count", spec=CAPABLE, doc=PERMISSION, needs=("persist",))
+@variants("way", {"dynamic_events": "command", "data": "ioctl"})
+def test_opener_does_not_count(ue: UserEvents, way: str) -> None:
+    """A descriptor that was opened without rights serves somebody who has them."""
+    Rights(ue.process).make_effective()
+    data, file = ue.open_data(), File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
+    Rights(ue.process).make_effective(Capability.SYS_ADMIN)
+    if way == "ioctl":
+        assert data.register(ue.name(), flags=PERSIST).errno == ""
+    else:
+        assert file.write(f"u:{ue.name()}\n".encode()).errno == ""
+    assert ue.tracefs.status() == f"{ue.name()}\n"
+
+
+@case(
+    "rights.taking_part_needs_nothing",
+    spec=CAPABLE,
+    doc=PERMISSION,
+    profiles="5.18..",
+    needs=("events_made_as_root",),
+)
+def test_taking_part_needs_nothing(ue: UserEvents) -> None:
+    """Root without any capability registers and writes events that do not persist."""
+    Rights(ue.process).keep_only()
+    data = ue.open_data()
+    assert data.register(f"{ue.name()} u8 a").index == 0
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, b"\x05").value == 5
+    ue.tracefs.disable(ue.name())
+
+
+@case(
+    "rights.override_of_modes",
+    spec=MODES,
+    doc=NOTHING,
+    profiles="5.18..",
+    isolation="none",
+)
+@variants(
+    "uid, capabilities, path, answers",
+    {
+        # For O_RDONLY and O_RDWR.
+        "reader": (1000, ("DAC_READ_SEARCH",), DATA, ("", "EACCES")),
+        "writer": (1000, ("DAC_OVERRIDE",), DATA, ("", "")),
+        "owner-of-all": (1000, ("FOWNER", "CHOWN", "SYS_ADMIN"), DATA, ("EACCES", "EACCES")),
+        "reader-of-dynamic_events": (1000, ("DAC_READ_SEARCH",), DYNAMIC_EVENTS, ("", "EACCES")),
+        "writer-of-dynamic_events": (1000, ("DAC_OVERRIDE",), DYNAMIC_EVENTS, ("", "")),
+        "root-without": (0, (), DATA, ("", "")),
+    },
+)
+def test_override_of_modes(
+    ue: UserEvents, uid: int, capabilities: tuple[str, ...], path: str, answers: tuple[str, str]
+) -> None:
+    """CAP_DAC_OVERRIDE opens every file, CAP_DAC_READ_SEARCH for reading; root owns them."""
+    user = Rights(ue.process)
+    if uid:
+        user.become_with(*[Capability[name] for name in capabilities])
+    else:
+        user.keep_only()
+    assert opening(ue.process, path, os.O_RDONLY).errno == answers[0]
+    assert opening(ue.process, path, os.O_RDWR).errno == answers[1]
+
+
+@case("rights.status_is_not_writable", spec=MODES, doc=NOTHING, profiles="5.18..", isolation="none")
+@variants("capabilities, errno", {"without": ((), "EACCES"), "override": (("DAC_OVERRIDE",), "")})
+def test_status_is_not_writable(ue: UserEvents, capabilities: tuple[str, ...], errno: str) -> None:
+    """Since 6.4 even root opens the status for writing only by CAP_DAC_OVERRIDE."""
+    Rights(ue.process).keep_only(*[Capability[name] for name in capabilities])
+    told = ue.dated("status_page", since="", before=errno)
+    assert opening(ue.process, STATUS, os.O_RDWR).errno == told
+    assert opening(ue.process, STATUS, os.O_RDONLY).errno == ""
+
+
+@case(
+    "rights.sysctl_asks_for_root",
+    spec="fs/proc/proc_sysctl.c:test_perm",
+    doc=NOTHING,
+    isolation="global",
+)
+def test_sysctl_asks_for_root(ue: UserEvents) -> None:
+    """The limit of events is root's, without any capability, and no capability replaces that."""
+    root, user = Rights(ue.process), Rights(ue.new_process())
+    user.become_with(*Capability)
+    assert user.write(MAXIMUM, "7\n").errno == "EACCES"
+    root.keep_only()
+    assert root.write(MAXIMUM, "7\n").value == 2
+    assert user.read(MAXIMUM).text == "7\n"
+    assert root.write(MAXIMUM, "32768\n").value == 6
+
+
+@case(
+    "rights.sysctl_keeps_its_mode",
+    spec="fs/proc/proc_sysctl.c:proc_sys_setattr",
+    doc=NOTHING,
+    isolation="none",
+)
+def test_sysctl_keeps_its_mode(ue: UserEvents) -> None:
+    """Nobody can let others set the limit of events: EPERM."""
+    root = Rights(ue.process)
+    assert root.chmod(MAXIMUM, 0o666).errno == "EPERM"
+    assert root.chown(MAXIMUM, USER, USER).errno == "EPERM"
+    assert root.mode(MAXIMUM) == 0o644

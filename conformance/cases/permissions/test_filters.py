@@ -1,0 +1,99 @@
+"""Filters of system calls."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.client.credentials import Rights
+from conformance.client.user_events import UserEvents
+from conformance.ops.credentials import Capability
+
+RST = "Documentation/trace/user_events.rst@v6.12"
+CALLS = f"{RST}: Overview: programs use ioctl() and write() or writev(); of filters it says nothing"
+WRITING = f"{RST}: Writing Data: write() or writev() of the data file"
+FILTER = "kernel/seccomp.c:__seccomp_filter"
+
+
+@case("rights.filter_of_ioctl", spec=FILTER, doc=CALLS, profiles="5.18..", tier="full")
+@variants("errno", {"eperm": "EPERM", "enosys": "ENOSYS", "eacces": "EACCES"})
+def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
+    """A filter that refuses ioctl stops registrations; what is registered is written on."""
+    data = ue.open_data()
+    data.register(f"{ue.name()} u8 a")
+    ue.tracefs.enable(ue.name())
+    assert Rights(ue.process).filter("ioctl", errno=errno).errno == ""
+    assert data.register(ue.name("more")).errno == errno
+    assert data.delete(ue.name()).errno == errno
+    assert data.write_event(0, b"\x05").value == 5
+    assert ue.tracefs.records() == [ue.line("a=(5)", dump="05")]
+    ue.tracefs.disable(ue.name())
+
+
+@case(
+    "rights.filtered_program_learns",
+    spec="trace_events_user.c:user_event_enabler_write",
+    doc=f"{CALLS}; Enablement: the kernel updates the bit",
+    tier="full",
+)
+def test_filtered_program_learns(ue: UserEvents) -> None:
+    """The kernel tells a program that may call next to nothing when somebody listens."""
+    data = ue.open_data()
+    event = data.register(ue.name())
+    Rights(ue.process).filter("ioctl", "writev", "pwrite64", "pwritev", errno="EPERM")
+    ue.tracefs.enable(ue.name())
+    assert event.word.value == 1
+    ue.tracefs.disable(ue.name())
+    assert event.word.value == 0
+
+
+@case("rights.filter_of_writev", spec=FILTER, doc=WRITING, profiles="5.18..", tier="full")
+def test_filter_of_writev(ue: UserEvents) -> None:
+    """Where writev is refused write suffices: it says the same in one piece."""
+    data = ue.open_data()
+    data.register(f"{ue.name()} u8 a; u8 b")
+    ue.tracefs.enable(ue.name())
+    Rights(ue.process).filter("writev", "pwritev", errno="ENOSYS")
+    assert data.writev([b"\0\0\0\0", b"\x05", b"\x06"]).errno == "ENOSYS"
+    assert data.pwritev([b"\0\0\0\0", b"\x05\x06"], 0).errno == "ENOSYS"
+    assert data.write_event(0, b"\x05\x06").value == 6
+    assert ue.tracefs.records() == [ue.line("a=(5)", "b=(6)", dump="05 06")]
+    ue.tracefs.disable(ue.name())
+
+
+@case("rights.filter_before_everything", spec=FILTER, doc=CALLS, profiles="5.18..", tier="full")
+def test_filter_before_everything(ue: UserEvents) -> None:
+    """What the filter says comes before any mistake: no argument is looked at."""
+    data = ue.open_data()
+    closed = ue.open_data()
+    closed.close()
+    Rights(ue.process).filter("ioctl", "writev", errno="ENOLINK")
+    assert data.ioctl(0xC0082A00, 0).errno == "ENOLINK"
+    assert closed.ioctl(0xC0082A00, 0).errno == "ENOLINK"
+    assert closed.writev_at([(0, 1 << 63)]).errno == "ENOLINK"
+
+
+@case("rights.filter_in_children", spec=FILTER, doc=CALLS, profiles="5.18..", tier="full")
+def test_filter_in_children(ue: UserEvents) -> None:
+    """A child inherits the filter, and no other process has it."""
+    data = ue.open_data()
+    Rights(ue.process).filter("ioctl", errno="EPERM")
+    child = ue.fork(ue.process)
+    assert data.of(child).ioctl(0xC0082A00, 0).errno == "EPERM"
+    assert ue.new_process().open_data().register(ue.name()).errno == ""
+
+
+@case(
+    "rights.no_new_privileges",
+    spec="kernel/seccomp.c:seccomp_prepare_filter",
+    doc=f"{CALLS}; nor of no_new_privs",
+    needs=("persist",),
+)
+def test_no_new_privileges(ue: UserEvents) -> None:
+    """That a program gives up new privileges changes nothing, but that it may have a filter."""
+    data = ue.open_data()
+    user = Rights(ue.process)
+    user.become_with(Capability.PERFMON)
+    assert user.filter("ioctl", errno="EPERM").errno == "EACCES"
+    user.no_new_privileges()
+    assert data.register(ue.name(), flags=1).errno == ""
+    assert user.filter("ioctl", errno="EPERM").errno == ""
+    assert data.register(ue.name("more"), flags=1).errno == "EPERM"

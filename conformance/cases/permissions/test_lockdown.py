@@ -1,0 +1,285 @@
+"""A kernel that is locked down: what is hidden, and what goes on."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.lockdown import LOCKDOWN, administrator, lock_down
+from conformance.cases.support.tracefs_permissions import USER, close_again, opened_up, opening
+from conformance.client.credentials import Rights
+from conformance.client.files import File
+from conformance.client.perf import REGS, Wish, listen, open_raw
+from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, STATUS, TRACE, TRACING_ON
+from conformance.client.user_events import UserEvents
+
+RST = "Documentation/trace/user_events.rst@v6.12"
+LOCKED = f"{RST}: nothing is said of lockdown"
+LEVELS = {"confidentiality": ("confidentiality", "EPERM"), "integrity": ("integrity", "")}
+
+
+@case(
+    "rights.lockdown_hides_traces",
+    spec="trace.c:tracing_check_open_get_tr; trace_dynevent.c:dyn_event_open",
+    doc=LOCKED,
+    profiles="5.18..",
+    isolation="fatal",
+    tier="full",
+)
+@variants("level, errno", LEVELS)
+def test_lockdown_hides_traces(ue: UserEvents, level: str, errno: str) -> None:
+    """Lockdown for confidentiality refuses what shows traces or makes events by command: EPERM."""
+    data = ue.open_data()
+    data.register(ue.name())
+    lock_down(ue.new_process(), level)
+    assert opening(ue.process, DYNAMIC_EVENTS, os.O_RDONLY).errno == errno
+    assert opening(ue.process, DYNAMIC_EVENTS, os.O_WRONLY).errno == errno
+    assert opening(ue.process, TRACING_ON, os.O_WRONLY).errno == errno
+    assert ue.tracefs.enable(ue.name()).errno == errno
+    # The last: who reads the buffer keeps it from growing to its size for the first event.
+    assert opening(ue.process, TRACE, os.O_RDONLY).errno == errno
+
+
+@case(
+    "rights.lockdown_leaves_programs_alone",
+    spec="trace_events_user.c:user_data_fops, user_status_fops",
+    doc=LOCKED,
+    profiles="5.18..",
+    isolation="fatal",
+    tier="full",
+)
+def test_lockdown_leaves_programs_alone(ue: UserEvents) -> None:
+    """Programs notice nothing: they open, register, write, and who listens goes on listening."""
+    data = ue.open_data()
+    data.register(f"{ue.name()} u8 a")
+    ue.tracefs.enable(ue.name())
+    lock_down(ue.new_process(), "confidentiality")
+    assert data.write_event(0, b"\x05").value == 5
+    again = ue.open_data()
+    assert again.register(f"{ue.name()} u8 a").index == 0
+    assert again.register(ue.name("new")).index == 1
+    assert ue.tracefs.status(eventually=True).count("\n") == 2
+    assert opening(ue.process, STATUS, os.O_RDONLY).errno == ""
+
+
+@case(
+    "rights.lockdown_lets_events_persist",
+    spec="trace_events_user.c:user_event_parse, delete_user_event",
+    doc=LOCKED,
+    needs=("persist",),
+    isolation="fatal",
+    tier="full",
+)
+def test_lockdown_lets_events_persist(ue: UserEvents) -> None:
+    """Events that persist are made and deleted through the data file, locked down or not."""
+    lock_down(ue.new_process(), "confidentiality")
+    first, second = ue.open_data(), ue.open_data()
+    event = first.register(ue.name(), flags=1)
+    assert event.errno == ""
+    first.unregister(event.word)
+    first.close()
+    assert second.delete(ue.name(), eventually=True).value == 0
+    assert ue.tracefs.write(DYNAMIC_EVENTS, f"u:{ue.name()}\n").errno == "EPERM"
+
+
+@case(
+    "rights.lockdown_is_not_lifted",
+    spec="security/lockdown/lockdown.c:lock_kernel_down",
+    doc=LOCKED,
+    profiles="5.18..",
+    isolation="fatal",
+    tier="full",
+)
+def test_lockdown_is_not_lifted(ue: UserEvents) -> None:
+    """A level is raised and never lowered: EPERM."""
+    root = administrator(ue.process)
+    assert root.write(LOCKDOWN, "somewhat\n").errno == "EINVAL"
+    assert root.write(LOCKDOWN, "integrity\n").value == 10
+    assert root.write(LOCKDOWN, "integrity\n").errno == "EPERM"
+    assert root.write(LOCKDOWN, "confidentiality").value == 15
+    assert root.write(LOCKDOWN, "none\n").errno == "EPERM"
+    assert opening(ue.process, TRACE, os.O_RDONLY).errno == "EPERM"
+
+
+@case(
+    "rights.denied_before_lockdown",
+    spec="fs/namei.c:do_open; trace_dynevent.c:dyn_event_open",
+    doc=LOCKED,
+    profiles="5.18..",
+    isolation="fatal",
+    tier="full",
+)
+def test_denied_before_lockdown(ue: UserEvents) -> None:
+    """The mode comes before lockdown: EACCES for who may not open, EPERM for who may."""
+    administrator = opened_up(ue)
+    lock_down(ue.new_process(), "confidentiality")
+    user = Rights(ue.process)
+    user.become(USER)
+    assert opening(ue.process, DYNAMIC_EVENTS, os.O_RDONLY).errno == "EACCES"
+    administrator.chmod(DYNAMIC_EVENTS, 0o644)
+    assert opening(ue.process, DYNAMIC_EVENTS, os.O_RDONLY).errno == "EPERM"
+    assert opening(ue.process, DATA).errno == ""
+    close_again(administrator, DYNAMIC_EVENTS)
+
+
+@case(
+    "rights.lockdown_shows_formats",
+    spec="trace_events.c:trace_format_open, ftrace_event_id_fops, tracing_open_file_tr",
+    doc=f"{LOCKED}, nor does trace_events.c know whether formats are to be hidden",
+    profiles="5.18..",
+    isolation="fatal",
+    facilities=("hist", "snapshot"),
+    tier="full",
+)
+@variants("level, errno", LEVELS)
+def test_lockdown_shows_formats(ue: UserEvents, level: str, errno: str) -> None:
+    """What an event is made of and its number are read on; who looks at its records is not."""
+    ue.open_data().register(f"{ue.name()} u8 a")
+    lock_down(ue.new_process(), level)
+    assert "\tfield:u8 a;\toffset:8;\tsize:1;\tsigned:0;\n" in ue.tracefs.format(ue.name())
+    files = ["id", "enable", "filter", "trigger", "hist"]
+    paths = [ue.tracefs.event_path(ue.name(), file) for file in files]
+    assert [ue.tracefs.read(path).errno for path in paths] == ["", errno, errno, errno, errno]
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.set_filter("nonsense").errno == (errno or "EINVAL")
+    assert directory.trigger("nonsense").errno == (errno or "EINVAL")
+    assert ue.tracefs.write(ue.tracefs.path("set_event"), f"{ue.name()}\n").errno == errno
+
+
+@case(
+    "rights.lockdown_shows_new_events",
+    spec="fs/tracefs/event_inode.c:eventfs_create_dir",
+    doc=LOCKED,
+    profiles="5.18..",
+    needs=("directories_of_any_name",),
+    isolation="fatal",
+    tier="full",
+)
+def test_lockdown_shows_new_events(ue: UserEvents) -> None:
+    """An event made later has its directory, the files of which are as closed as others."""
+    lock_down(ue.new_process(), "confidentiality")
+    assert ue.open_data().register(f"{ue.name()} u8 a").errno == ""
+    assert "\tfield:u8 a;\toffset:8;\tsize:1;\tsigned:0;\n" in ue.tracefs.format(ue.name())
+    assert ue.tracefs.enable(ue.name()).errno == "EPERM"
+    assert ue.tracefs.enable(ue.name("none")).errno == "ENOENT"
+
+
+# eventfs came with 6.6, and files made when they are looked at: nothing is said of 6.6 and 6.7.
+
+
+@case(
+    "rights.lockdown_hides_new_events",
+    spec="fs/tracefs/inode.c:tracefs_create_dir; trace_events.c:event_create_dir",
+    doc=LOCKED,
+    profiles="5.18..6.5",
+    without=("directories_of_any_name",),
+    isolation="fatal",
+    tier="full",
+)
+def test_lockdown_hides_new_events(ue: UserEvents) -> None:
+    """An event made later has no directory, and its program is told nothing of that."""
+    data = ue.open_data()
+    data.register(f"{ue.name()} u8 a")
+    lock_down(ue.new_process(), "confidentiality")
+    assert data.register(f"{ue.name('new')} u8 a").errno == ""
+    paths = [ue.tracefs.event_path(ue.name(stem), "id") for stem in ("e", "new")]
+    assert [ue.tracefs.read(path).errno for path in paths] == ["", "ENOENT"]
+    assert ue.tracefs.enable(ue.name("new")).errno == "ENOENT"
+    assert data.register(f"{ue.name('new')} u8 a").index == 1
+    assert ue.tracefs.status(eventually=True).count("\n") == 2
+
+
+@case(
+    "rights.lockdown_leaves_descriptors",
+    spec="trace.c:tracing_open_file_tr; trace_events.c:event_enable_write",
+    doc=LOCKED,
+    profiles="5.18..",
+    isolation="fatal",
+    tier="full",
+)
+def test_lockdown_leaves_descriptors(ue: UserEvents) -> None:
+    """Who had `enable` open before still listens and stops, and nobody else does."""
+    event = ue.open_data().register(ue.name())
+    tracer = ue.new_process()
+    file = File(tracer, ue.tracefs.event_path(ue.name(), "enable"), os.O_RDWR)
+    lock_down(ue.new_process(), "confidentiality")
+    assert ue.tracefs.enable(ue.name()).errno == "EPERM"
+    assert file.write(b"1").value == 1
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    assert file.write(b"0").value == 1
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+
+
+@case(
+    "rights.lockdown_and_instances",
+    spec="fs/tracefs/inode.c:tracefs_create_dir; trace.c:trace_array_create_dir, instance_rmdir",
+    doc=LOCKED,
+    profiles="5.18..",
+    isolation="fatal",
+    tier="full",
+)
+def test_lockdown_and_instances(ue: UserEvents) -> None:
+    """No instance is made any more, and one that listens is stopped by removing it alone."""
+    instance, other = ue.instance("i"), ue.instance("j")
+    instance.make()
+    event = ue.open_data().register(ue.name())
+    instance.enable(ue.name())
+    lock_down(ue.new_process(), "confidentiality")
+    assert other.make().errno == "EINVAL"
+    assert instance.make().errno == "EEXIST"
+    assert instance.disable(ue.name()).errno == "EPERM"
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    assert instance.remove().value == 0
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+
+
+@case(
+    "rights.lockdown_leaves_perf",
+    spec="kernel/events/core.c:perf_event_open: LOCKDOWN_PERF",
+    doc=LOCKED,
+    profiles="5.18..",
+    needs=("perf_sink",),
+    isolation="fatal",
+    facilities=("perf",),
+    tier="full",
+)
+@variants("level, errno", LEVELS)
+def test_lockdown_leaves_perf(ue: UserEvents, level: str, errno: str) -> None:
+    """perf listens to events and samples what is written; only the kernel's registers it hides."""
+    data = ue.open_data()
+    event = data.register(f"{ue.name()} u8 a")
+    lock_down(ue.new_process(), level)
+    listener = listen(ue.process, ue.name())
+    assert listener.errno == ""
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    ring = listener.map()
+    assert data.write_event(0, b"\5").value == 5
+    assert listener.count == 1
+    assert len(ring.records()) == 1
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "perf")
+    with_registers = Wish(sample_type=REGS, registers=1)
+    assert listen(ue.process, ue.name(), with_registers).errno == errno
+    # What is wrong in itself is said first, what is wrong with the event last.
+    assert listen(ue.process, ue.name(), Wish(sample_type=REGS)).errno == "EINVAL"
+
+
+@case(
+    "rights.lockdown_before_the_event",
+    spec="kernel/events/core.c:perf_event_open: LOCKDOWN_PERF",
+    doc=LOCKED,
+    profiles="5.18..",
+    isolation="fatal",
+    facilities=("perf",),
+    tier="full",
+)
+def test_lockdown_before_the_event(ue: UserEvents) -> None:
+    """Registers of the kernel are refused before anybody looks which event is meant."""
+    lock_down(ue.new_process(), "confidentiality")
+    with_registers = Wish(sample_type=REGS, registers=1)
+    assert open_raw(ue.process, 2, 1 << 40, with_registers).errno == "EPERM"
+    assert open_raw(ue.process, 2, 1 << 40).errno == "EINVAL"

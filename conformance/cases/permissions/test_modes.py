@@ -1,0 +1,271 @@
+"""Modes and owners of the files: what an ordinary user may do, and what needs nothing more."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.tracefs_permissions import USER, close_again, opened_up, opening
+from conformance.client.credentials import Rights
+from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, MAXIMUM, ROOT, STATUS
+from conformance.client.user_events import UserEvents
+
+RST = "Documentation/trace/user_events.rst@v6.12"
+FILES = f"{RST}: Overview: programs use user_events_data and user_events_status in tracefs"
+NOTHING = f"{FILES}; nothing is said of the rights that takes"
+CREATE = "trace_events_user.c:create_user_tracefs"
+ROOT_MODE = "fs/tracefs/inode.c:tracefs_apply_options"
+OPEN = "fs/namei.c:generic_permission"
+
+
+@case("rights.owners", spec=CREATE, doc=NOTHING, profiles="5.18..", isolation="none")
+@variants(
+    "path, mode",
+    {
+        "data": (DATA, 0o640),
+        "dynamic_events": (DYNAMIC_EVENTS, 0o640),
+        "root": (ROOT, 0o700),
+    },
+)
+def test_owners(ue: UserEvents, path: str, mode: int) -> None:
+    """What a program needs belongs to root, and the way to it is root's alone."""
+    root = Rights(ue.process)
+    assert (root.mode(path), root.owner(path)) == (mode, "0:0")
+
+
+@case("rights.no_way_in", spec=ROOT_MODE, doc=NOTHING, profiles="5.18..", isolation="global")
+@variants(
+    "path, flags",
+    {
+        "data": (DATA, os.O_RDWR),
+        "data-read-only": (DATA, os.O_RDONLY),
+        "dynamic_events": (DYNAMIC_EVENTS, os.O_RDONLY),
+        "not-there": (f"{ROOT}/user_events_nothing", os.O_RDONLY),
+    },
+)
+def test_no_way_in(ue: UserEvents, path: str, flags: int) -> None:
+    """The mode of a file is of no use to a user who is not let into tracefs: EACCES."""
+    administrator = Rights(ue.new_process())
+    administrator.chmod(DATA, 0o666)
+    administrator.chmod(DYNAMIC_EVENTS, 0o666)
+    Rights(ue.process).become(USER)
+    assert opening(ue.process, path, flags).errno == "EACCES"
+    close_again(administrator, DYNAMIC_EVENTS)
+
+
+@case(
+    "rights.open_modes", spec=OPEN, doc=NOTHING, profiles="5.18..", isolation="global", tier="full"
+)
+@variants(
+    "mode, owner, groups, answers",
+    {
+        # For O_RDONLY, O_WRONLY and O_RDWR.
+        "everybody": (0o666, (0, 0), (), ("", "", "")),
+        "as-it-is": (0o640, (0, 0), (), ("EACCES", "EACCES", "EACCES")),
+        "readers": (0o644, (0, 0), (), ("", "EACCES", "EACCES")),
+        "writers": (0o642, (0, 0), (), ("EACCES", "", "EACCES")),
+        "group": (0o660, (0, 1000), (), ("", "", "")),
+        "group-reads": (0o640, (0, 1000), (), ("", "EACCES", "EACCES")),
+        "second-group": (0o660, (0, 77), (77,), ("", "", "")),
+        "other-group": (0o660, (0, 77), (78,), ("EACCES", "EACCES", "EACCES")),
+        "group-before-others": (0o606, (0, 1000), (), ("EACCES", "EACCES", "EACCES")),
+        "owner": (0o600, (1000, 0), (), ("", "", "")),
+        "owner-before-group": (0o066, (1000, 1000), (), ("EACCES", "EACCES", "EACCES")),
+    },
+)
+def test_open_modes(
+    ue: UserEvents,
+    mode: int,
+    owner: tuple[int, int],
+    groups: tuple[int, ...],
+    answers: tuple[str, str, str],
+) -> None:
+    """Whoever is let into tracefs opens the data file as its mode says."""
+    administrator = opened_up(ue, data=mode)
+    administrator.chown(DATA, *owner)
+    Rights(ue.process).become(USER, USER, *groups)
+    assert opening(ue.process, DATA, os.O_RDONLY).errno == answers[0]
+    assert opening(ue.process, DATA, os.O_WRONLY).errno == answers[1]
+    assert opening(ue.process, DATA, os.O_RDWR).errno == answers[2]
+    close_again(administrator)
+
+
+@case(
+    "rights.ordinary_user_takes_part",
+    spec="trace_events_user.c:user_event_set_call_visible",
+    doc=f"{NOTHING}; Registering: only an event that persists needs CAP_PERFMON",
+    profiles="5.18..",
+    needs=("events_made_as_root", "payload_size_checked"),
+    isolation="global",
+)
+def test_ordinary_user_takes_part(ue: UserEvents) -> None:
+    """With the data file alone a user without rights makes an event, and writes it."""
+    administrator = opened_up(ue)
+    Rights(ue.process).become(USER)
+    data = ue.open_data()
+    event = data.register(f"{ue.name()} u32 a")
+    assert (event.value, event.index) == (0, 0)
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a\n"
+    assert ue.tracefs.enable(ue.name()).errno == ""
+    assert data.write_event(0, b"\x05\0\0\0").value == 8
+    assert ue.tracefs.records() == [ue.line("a=0x5 (5)", dump="05 00 00 00")]
+    ue.tracefs.disable(ue.name())
+    close_again(administrator)
+
+
+@case(
+    "rights.ordinary_user_removes",
+    spec="trace_events_user.c:user_event_set_call_visible, destroy_user_event",
+    doc=f"{NOTHING}; Deleting: an event goes with its last reference",
+    profiles="6.5..",
+    needs=("auto_delete",),
+    isolation="global",
+    tier="full",
+)
+def test_ordinary_user_removes(ue: UserEvents) -> None:
+    """An event goes, with its directory, when a user without rights lets it go."""
+    administrator = opened_up(ue)
+    Rights(ue.process).become(USER)
+    ue.open_data().register(ue.name())
+    assert ue.tracefs.enabled(ue.name()).text == "0\n"
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == ""
+    assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
+    close_again(administrator)
+
+
+@case(
+    "rights.ordinary_user_deletes",
+    spec="trace_events_user.c:user_event_set_call_visible, delete_user_event",
+    doc="Documentation/trace/user_events.rst@v6.1: Deleting: DIAG_IOCSDEL; nothing is said of "
+    "the rights that takes",
+    profiles="5.18..6.4",
+    without=("auto_delete", "persist"),
+    needs=("events_made_as_root",),
+    isolation="global",
+    tier="full",
+)
+def test_ordinary_user_deletes(ue: UserEvents) -> None:
+    """Before events went by themselves a user without rights deleted any that nobody used."""
+    administrator = opened_up(ue)
+    ue.tracefs.command(f"u:{ue.name()} u32 a\n")
+    Rights(ue.process).become(USER)
+    assert ue.open_data().delete(ue.name()).value == 0
+    assert ue.tracefs.dynamic_events() == ""
+    assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
+    close_again(administrator)
+
+
+@case(
+    "rights.reading_is_enough_to_register",
+    spec="trace_events_user.c:user_events_ioctl",
+    doc=f"{RST}: Registering: an ioctl of the data file; nothing is said of how it is opened",
+    profiles="5.18..",
+    isolation="global",
+)
+def test_reading_is_enough_to_register(ue: UserEvents) -> None:
+    """A user who may only read the data file registers and deletes, and cannot write: EBADF."""
+    administrator = opened_up(ue, data=0o644)
+    Rights(ue.process).become(USER)
+    data = ue.open_data(os.O_RDONLY)
+    assert data.register(ue.name()).errno == ""
+    assert data.delete(ue.name()).errno == "EBUSY"
+    assert data.write_event(0).errno == "EBADF"
+    close_again(administrator)
+
+
+@case(
+    "rights.status_for_users",
+    spec=CREATE,
+    doc=f"{RST}: Viewing Status: administrators read the file",
+    needs=("remote_enable",),
+    isolation="global",
+)
+@variants("mode, errno", {"as-it-is": (0o440, "EACCES"), "readable": (0o444, "")})
+def test_status_for_users(ue: UserEvents, mode: int, errno: str) -> None:
+    """Nobody needs the status file to take part; reading it is a matter of its mode."""
+    administrator = opened_up(ue)
+    administrator.chmod(STATUS, mode)
+    Rights(ue.process).become(USER)
+    assert ue.open_data().register(ue.name()).errno == ""
+    seen = Rights(ue.process).read(STATUS, ue.prefix)
+    assert (seen.errno, seen.text) == (errno, "" if errno else f"{ue.name()}\n")
+    close_again(administrator, STATUS)
+
+
+@case(
+    "rights.nobody_but_the_owner",
+    spec="fs/attr.c:setattr_prepare",
+    doc=NOTHING,
+    profiles="5.18..",
+    isolation="global",
+)
+def test_nobody_but_the_owner(ue: UserEvents) -> None:
+    """A user who may use the data file may not let others do so: EPERM; its owner may."""
+    administrator = opened_up(ue)
+    user = Rights(ue.process)
+    user.become(USER)
+    assert user.chmod(DATA, 0o600).errno == "EPERM"
+    assert user.chown(DATA, USER, USER).errno == "EPERM"
+    administrator.chown(DATA, USER, USER)
+    assert user.chmod(DATA, 0o604).errno == ""
+    assert user.chown(DATA, 0, 0).errno == "EPERM"
+    assert user.mode(DATA) == 0o604
+    assert user.owner(DATA) == "1000:1000"
+    close_again(administrator)
+
+
+@case(
+    "rights.modes_outlive_events",
+    spec=CREATE,
+    doc=NOTHING,
+    needs=("persist",),
+    isolation="global",
+    tier="full",
+)
+def test_modes_outlive_events(ue: UserEvents) -> None:
+    """Modes are of the file: they stay while events come and go, for descriptors too."""
+    administrator = opened_up(ue)
+    user = Rights(ue.process)
+    user.become(USER)
+    data = ue.open_data()
+    close_again(administrator)
+    assert opening(ue.process, DATA).errno == "EACCES"
+    assert data.register(ue.name()).errno == ""
+    assert administrator.mode(DATA) == 0o640
+
+
+@case(
+    "rights.dynamic_events_for_users",
+    spec="trace_dynevent.c:dyn_event_open; trace_events_user.c:user_event_parse",
+    doc=f"{RST}: Registering: what persists requires CAP_PERFMON, else EPERM",
+    needs=("persist", "null_arguments_matched"),
+    isolation="global",
+)
+def test_dynamic_events_for_users(ue: UserEvents) -> None:
+    """A user who may write dynamic_events makes and deletes nothing there: EPERM."""
+    administrator = opened_up(ue)
+    administrator.chmod(DYNAMIC_EVENTS, 0o666)
+    ue.tracefs.command(f"u:{ue.name('old')}\n")
+    user = Rights(ue.process)
+    user.become(USER)
+    assert user.write(DYNAMIC_EVENTS, f"u:{ue.name('new')}\n").errno == "EPERM"
+    assert user.write(DYNAMIC_EVENTS, f"-:{ue.name('old')}\n").errno == "EPERM"
+    assert user.write(DYNAMIC_EVENTS, f"-:{ue.name('none')}\n").errno == "ENOENT"
+    assert user.read(DYNAMIC_EVENTS, ue.prefix).text == f"u:{ue.name('old')}\n"
+    ue.tracefs.command(f"-:{ue.name('old')}\n")
+    close_again(administrator, DYNAMIC_EVENTS)
+
+
+@case(
+    "rights.sysctl",
+    spec="trace_events_user.c:user_event_sysctls; fs/proc/proc_sysctl.c:test_perm",
+    doc=f"{NOTHING}; kernel/sysctl.rst has no word of it",
+)
+def test_sysctl(ue: UserEvents) -> None:
+    """Everybody reads the limit of events, and only root sets it."""
+    root = Rights(ue.process)
+    assert (root.mode(MAXIMUM), root.owner(MAXIMUM)) == (0o644, "0:0")
+    root.become(USER)
+    assert root.read(MAXIMUM).text == "32768\n"
+    assert root.write(MAXIMUM, "1\n").errno == "EACCES"

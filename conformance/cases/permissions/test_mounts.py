@@ -1,0 +1,326 @@
+"""Where the files are seen: other mounts, read-only ones, another root, hidden altogether."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.registration import PERSIST
+from conformance.cases.support.tracefs_permissions import USER, close_again, opening
+from conformance.client.credentials import Rights
+from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, ROOT, STATUS, TRACING_ON
+from conformance.client.user_events import UserEvents
+from conformance.ops.credentials import CLONE_NEWNS, CLONE_NEWUSER, Capability
+
+RST = "Documentation/trace/user_events.rst@v6.12"
+FILES = f"{RST}: Overview: the files are in tracefs; nothing is said of where that is mounted"
+APART = f"{RST}: nothing is said of namespaces"
+GROUP = "trace_events_user.c:current_user_event_group"
+OPEN = "fs/namei.c:do_open; fs/namespace.c:mnt_want_write"
+# A place for a file system of the program's own: there in every guest.
+RUN = "/run"
+
+
+def own_mounts(ue: UserEvents) -> Rights:
+    """The first process, in a mount namespace of its own with an empty directory."""
+    root = Rights(ue.process)
+    root.unshare(CLONE_NEWNS)
+    root.mount("tmpfs", RUN)
+    return root
+
+
+@case("rights.data_file_alone", spec=GROUP, doc=FILES, profiles="5.18..")
+def test_data_file_alone(ue: UserEvents) -> None:
+    """Where the data file alone is visible, somewhere else, a program takes part as ever."""
+    root = own_mounts(ue)
+    root.make_file(f"{RUN}/data")
+    assert root.bind(DATA, f"{RUN}/data").errno == ""
+    root.mount("tmpfs", ROOT)
+    assert opening(ue.process, DATA).errno == "ENOENT"
+    assert opening(ue.process, STATUS, os.O_RDONLY).errno == "ENOENT"
+    data = root.data(f"{RUN}/data")
+    assert data.register(f"{ue.name()} u8 a").index == 0
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, b"\x05").value == 5
+    assert ue.tracefs.records() == [ue.line("a=(5)", dump="05")]
+    ue.tracefs.disable(ue.name())
+
+
+@case(
+    "rights.data_file_for_users",
+    spec="fs/namei.c:may_lookup, generic_permission",
+    doc=FILES,
+    profiles="5.18..",
+    isolation="global",
+    tier="full",
+)
+@variants("mode, errno", {"everybody": (0o666, ""), "as-it-is": (0o640, "EACCES")})
+def test_data_file_for_users(ue: UserEvents, mode: int, errno: str) -> None:
+    """A user who is shown the file alone needs its mode, and no way through tracefs."""
+    administrator = Rights(ue.new_process())
+    administrator.chmod(DATA, mode)
+    user = own_mounts(ue)
+    user.make_file(f"{RUN}/data")
+    user.bind(DATA, f"{RUN}/data")
+    user.become(USER)
+    assert opening(ue.process, DATA).errno == "EACCES"
+    assert opening(ue.process, f"{RUN}/data").errno == errno
+    close_again(administrator)
+
+
+@case("rights.unmounted", spec=GROUP, doc=FILES, profiles="5.18..", tier="full")
+def test_unmounted(ue: UserEvents) -> None:
+    """A descriptor serves although its tracefs is not mounted any more."""
+    root = own_mounts(ue)
+    data = ue.open_data()
+    assert root.umount(ROOT).errno == ""
+    assert opening(ue.process, DATA).errno == "ENOENT"
+    assert data.register(ue.name()).index == 0
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+
+
+@case("rights.read_only_mount", spec=OPEN, doc=FILES, profiles="5.18..")
+@variants(
+    "path, flags, errno",
+    {
+        "data": (DATA, os.O_RDWR, "EROFS"),
+        "data-to-write": (DATA, os.O_WRONLY, "EROFS"),
+        "data-to-read": (DATA, os.O_RDONLY, ""),
+        "status": (STATUS, os.O_RDONLY, ""),
+        "status-to-write": (STATUS, os.O_RDWR, "EROFS"),
+        "dynamic_events": (DYNAMIC_EVENTS, os.O_WRONLY, "EROFS"),
+        "dynamic_events-cut-off": (DYNAMIC_EVENTS, os.O_RDONLY | os.O_TRUNC, "EROFS"),
+        "dynamic_events-to-read": (DYNAMIC_EVENTS, os.O_RDONLY, ""),
+    },
+)
+def test_read_only_mount(ue: UserEvents, path: str, flags: int, errno: str) -> None:
+    """Through a read-only mount nothing is opened for writing: EROFS."""
+    root = own_mounts(ue)
+    assert root.make_read_only(ROOT).errno == ""
+    assert opening(ue.process, path, flags).errno == errno
+
+
+@case(
+    "rights.read_only_registers",
+    spec="trace_events_user.c:user_events_ioctl",
+    doc=f"{FILES}; nor of how the data file is opened",
+    profiles="5.18..",
+)
+def test_read_only_registers(ue: UserEvents) -> None:
+    """A read-only mount does not keep a program from making events: ioctl wants no writing."""
+    root = own_mounts(ue)
+    root.make_read_only(ROOT)
+    data = root.data(DATA, os.O_RDONLY)
+    assert data.register(ue.name()).index == 0
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
+    assert data.write_event(0).errno == "EBADF"
+    assert root.write(TRACING_ON, "0\n").errno == "EROFS"
+    assert root.chmod(DATA, 0o666).errno == "EROFS"
+
+
+@case("rights.read_only_elsewhere", spec=OPEN, doc=FILES, profiles="5.18..", tier="full")
+def test_read_only_elsewhere(ue: UserEvents) -> None:
+    """One mount is read-only and another is not: what is opened decides, not the file."""
+    root = own_mounts(ue)
+    root.make_file(f"{RUN}/data")
+    root.bind(DATA, f"{RUN}/data")
+    root.make_read_only(f"{RUN}/data")
+    assert opening(ue.process, f"{RUN}/data").errno == "EROFS"
+    assert ue.open_data().register(ue.name()).errno == ""
+
+
+@case(
+    "rights.denied_before_read_only",
+    spec=OPEN,
+    doc=FILES,
+    profiles="5.18..",
+    isolation="none",
+    tier="full",
+)
+def test_denied_before_read_only(ue: UserEvents) -> None:
+    """A user who may not write anyway is told that: EACCES, not EROFS."""
+    user = own_mounts(ue)
+    user.make_read_only(ROOT)
+    user.become(USER)
+    assert opening(ue.process, DATA).errno == "EACCES"
+
+
+@case("rights.mounted_twice", spec=GROUP, doc=FILES, profiles="5.18..", tier="full")
+@variants("place", {"elsewhere": "/run/tracing", "debugfs": "/sys/kernel/debug/tracing"})
+def test_mounted_twice(ue: UserEvents, place: str) -> None:
+    """However often tracefs is mounted, there is one set of events in all of them."""
+    root = own_mounts(ue)
+    if place.startswith(RUN):
+        root.make_directory(place)
+        assert root.mount("tracefs", place).errno == ""
+    assert root.data(f"{place}/user_events_data").register(ue.name("there")).index == 0
+    assert ue.process.open_data().register(ue.name("here")).index == 0
+    both = f"u:{ue.name('there')}\nu:{ue.name('here')}\n"
+    assert root.read(f"{place}/dynamic_events", ue.prefix).text == both
+    assert ue.tracefs.dynamic_events() == both
+
+
+@case(
+    "rights.mounted_twice_mode",
+    spec=OPEN,
+    doc=FILES,
+    profiles="5.18..",
+    isolation="global",
+    tier="full",
+)
+def test_mounted_twice_mode(ue: UserEvents) -> None:
+    """A mode that is changed in one mount is changed in the other."""
+    root = own_mounts(ue)
+    root.make_directory("/run/tracing")
+    root.mount("tracefs", "/run/tracing")
+    root.chmod("/run/tracing/user_events_data", 0o604)
+    assert ue.tracefs.mode(DATA) == 0o604
+    close_again(root)
+    assert root.mode("/run/tracing/user_events_data") == 0o640
+
+
+@case("rights.other_root", spec=GROUP, doc=FILES, profiles="5.18..", tier="full")
+def test_other_root(ue: UserEvents) -> None:
+    """A program whose root is tracefs itself takes part as ever."""
+    root = Rights(ue.process)
+    assert root.chroot(ROOT).errno == ""
+    assert opening(ue.process, DATA).errno == "ENOENT"
+    assert root.data("/user_events_data").register(ue.name()).index == 0
+    assert root.read("/user_events_status", ue.prefix).text == ue.status_line(1, ue.name())
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+
+
+@case(
+    "rights.user_namespace",
+    spec=GROUP,
+    doc=APART,
+    profiles="5.18..",
+    needs=("events_made_as_root",),
+    tier="full",
+)
+@variants("mounts", {"users": 0, "users-and-mounts": CLONE_NEWNS})
+def test_user_namespace(ue: UserEvents, mounts: int) -> None:
+    """A user namespace has no events of its own: what is registered there everybody sees."""
+    apart = Rights(ue.process)
+    assert apart.unshare(CLONE_NEWUSER | mounts).errno == ""
+    data = ue.open_data()
+    assert data.register(f"{ue.name()} u8 a").index == 0
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u8 a\n"
+    other = ue.new_process().open_data()
+    again = other.register(f"{ue.name()} u16 b")
+    assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, b"\x05").value == 5
+    ue.tracefs.disable(ue.name())
+
+
+@case(
+    "rights.user_namespace_is_not_capable",
+    spec="trace_events_user.c:user_event_capable; include/linux/capability.h:perfmon_capable",
+    doc=f"{RST}: Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
+    needs=("persist",),
+)
+@variants(
+    "before",
+    {"root": (), "perfmon": ("PERFMON",), "sys_admin": ("SYS_ADMIN",), "ordinary": ("NONE",)},
+)
+def test_user_namespace_is_not_capable(ue: UserEvents, before: tuple[str, ...]) -> None:
+    """All capabilities of a user namespace are worth nothing to an event that persists: EPERM."""
+    ue.tracefs.command(f"u:{ue.name('old')}\n")
+    data = ue.open_data()
+    user = Rights(ue.process)
+    if before == ("NONE",):
+        user.become(USER)
+    elif before:
+        user.keep_only(*[Capability[name] for name in before])
+    assert user.unshare(CLONE_NEWUSER).errno == ""
+    assert data.register(ue.name(), flags=PERSIST).errno == "EPERM"
+    assert data.delete(ue.name("old")).errno == "EPERM"
+    assert data.register(ue.name()).errno == ""
+
+
+@case(
+    "rights.user_namespace_commands",
+    spec="trace_events_user.c:user_event_capable",
+    doc=f"{APART}; Registering: an event that persists requires CAP_PERFMON",
+    needs=("persist", "null_arguments_matched"),
+)
+def test_user_namespace_commands(ue: UserEvents) -> None:
+    """Root in a user namespace opens dynamic_events, which is its own, and may do nothing."""
+    ue.tracefs.command(f"u:{ue.name('old')}\n")
+    apart = Rights(ue.process)
+    apart.unshare(CLONE_NEWUSER)
+    assert apart.write(DYNAMIC_EVENTS, f"u:{ue.name('new')}\n").errno == "EPERM"
+    assert apart.write(DYNAMIC_EVENTS, f"-:{ue.name('old')}\n").errno == "EPERM"
+    assert apart.write(STATUS, "1\n").errno == "EACCES"
+
+
+@case(
+    "rights.user_namespace_mounts",
+    spec="fs/super.c:mount_capable",
+    doc=APART,
+    profiles="5.18..",
+    isolation="none",
+    tier="full",
+)
+def test_user_namespace_mounts(ue: UserEvents) -> None:
+    """A user namespace mounts no tracefs, not even in mounts of its own: EPERM."""
+    apart = Rights(ue.process)
+    apart.unshare(CLONE_NEWUSER | CLONE_NEWNS)
+    assert apart.mount("tracefs", RUN).errno == "EPERM"
+    assert apart.mount("tmpfs", RUN).errno == ""
+
+
+@case(
+    "rights.mount_options",
+    spec="fs/tracefs/inode.c:tracefs_apply_options",
+    doc="Documentation/trace/ftrace.rst@v6.12: the file system: mounted by whoever wants it; of "
+    "options it says nothing",
+    profiles="5.18..",
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "options, way_in, reading, writing",
+    {
+        "group": ("gid=1000,mode=750", 0o750, "", "EACCES"),
+        "group-alone": ("gid=1000", 0o700, "EACCES", "EACCES"),
+        "mode-alone": ("mode=755", 0o755, "EACCES", "EACCES"),
+    },
+)
+def test_mount_options(
+    ue: UserEvents, options: str, way_in: int, reading: str, writing: str
+) -> None:
+    """The group of a mount is that of every file, its mode that of the way to them alone."""
+    administrator = Rights(ue.new_process())
+    administrator.unshare(CLONE_NEWNS)
+    assert administrator.remount(ROOT, options).errno == ""
+    user = Rights(ue.process)
+    user.become(USER)
+    assert user.mode(ROOT) == way_in
+    assert opening(ue.process, DATA, os.O_RDONLY).errno == reading
+    assert opening(ue.process, DATA, os.O_RDWR).errno == writing
+    administrator.remount(ROOT, "gid=0,mode=700")
+    assert administrator.owner(DATA) == "0:0"
+
+
+@case(
+    "rights.mount_options_of_another",
+    spec="fs/tracefs/inode.c:tracefs_get_tree, tracefs_reconfigure",
+    doc="Documentation/trace/ftrace.rst@v6.12: the file system: mounted by whoever wants it; of "
+    "options it says nothing",
+    profiles="5.18..",
+    isolation="global",
+    tier="full",
+)
+def test_mount_options_of_another(ue: UserEvents) -> None:
+    """Who mounts tracefs once more with options changes it where it is mounted already."""
+    root = own_mounts(ue)
+    root.make_directory("/run/tracing")
+    assert root.mount("tracefs", "/run/tracing", "gid=1000,mode=711").errno == ""
+    other = Rights(ue.new_process())
+    assert (other.mode(ROOT), other.owner(ROOT)) == (0o711, "0:1000")
+    assert other.owner(DATA) == "0:1000"
+    other.unshare(CLONE_NEWNS)
+    other.remount(ROOT, "gid=0,mode=700")
+    assert root.mode("/run/tracing") == 0o700

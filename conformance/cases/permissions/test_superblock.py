@@ -1,0 +1,248 @@
+"""tracefs that is read-only as a whole, not through one mount: what is open, and what is opened."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.tracefs_permissions import USER, close_again, opened_up, opening
+from conformance.client.credentials import Rights
+from conformance.client.files import File
+from conformance.client.perf import listen
+from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, ROOT, STATUS, TRACING_ON
+from conformance.client.user_events import UserEvents
+from conformance.ops.credentials import CLONE_NEWNS, CLONE_NEWUSER, Capability
+
+RST = "Documentation/trace/user_events.rst@v6.12"
+FILES = f"{RST}: Overview: the files are in tracefs; of a tracefs that is read-only it says nothing"
+REMOUNT = "fs/super.c:reconfigure_super; fs/namespace.c:sb_prepare_remount_readonly"
+PERMISSION = "fs/namei.c:sb_permission, do_open"
+
+
+def administrator(ue: UserEvents) -> Rights:
+    """A process that may remount tracefs, in mounts of its own."""
+    root = Rights(ue.new_process())
+    root.unshare(CLONE_NEWNS)
+    return root
+
+
+def read_only(ue: UserEvents) -> Rights:
+    """Such a process, which has made tracefs read-only."""
+    root = administrator(ue)
+    assert root.remount(ROOT, read_only=True).value == 0
+    return root
+
+
+@case(
+    "rights.superblock_needs_sys_admin",
+    spec="fs/namespace.c:may_mount, do_remount",
+    doc=FILES,
+    profiles="5.18..",
+    isolation="none",
+    tier="full",
+)
+def test_superblock_needs_sys_admin(ue: UserEvents) -> None:
+    """Only CAP_SYS_ADMIN of the whole system makes tracefs read-only, not a namespace's: EPERM."""
+    apart = Rights(ue.process)
+    apart.unshare(CLONE_NEWUSER | CLONE_NEWNS)
+    assert apart.remount(ROOT, read_only=True).errno == "EPERM"
+    root = administrator(ue)
+    root.drop(Capability.SYS_ADMIN)
+    assert root.remount(ROOT, read_only=True).errno == "EPERM"
+    assert ue.tracefs.write(TRACING_ON, "1\n").value == 2
+
+
+@case(
+    "rights.superblock_busy",
+    spec=REMOUNT,
+    doc=FILES,
+    profiles="5.18..",
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "path, flags",
+    {
+        "data": (DATA, os.O_RDWR),
+        "data-to-write": (DATA, os.O_WRONLY),
+        "dynamic_events": (DYNAMIC_EVENTS, os.O_WRONLY),
+        "tracing_on": (TRACING_ON, os.O_RDWR),
+    },
+)
+def test_superblock_busy(ue: UserEvents, path: str, flags: int) -> None:
+    """While a program has a file open for writing tracefs stays writable: EBUSY."""
+    root = administrator(ue)
+    opened, slot = ue.process.open(path, flags)
+    assert opened.errno == ""
+    assert root.remount(ROOT, read_only=True).errno == "EBUSY"
+    ue.process.close(slot)
+    assert root.remount(ROOT, read_only=True).value == 0
+    assert opening(ue.process, path, flags).errno == "EROFS"
+    assert root.remount(ROOT).value == 0
+    assert opening(ue.process, path, flags).errno == ""
+
+
+@case(
+    "rights.superblock_of_a_listener",
+    spec=REMOUNT,
+    doc=FILES,
+    profiles="5.18..",
+    isolation="global",
+    tier="full",
+)
+def test_superblock_of_a_listener(ue: UserEvents) -> None:
+    """A tool with the `enable` of an event open for writing keeps tracefs writable: EBUSY."""
+    ue.open_data(os.O_RDONLY).register(ue.name())
+    root = administrator(ue)
+    path = ue.tracefs.event_path(ue.name(), "enable")
+    tool = ue.new_process()
+    file = File(tool, path, os.O_RDWR)
+    assert root.remount(ROOT, read_only=True).errno == "EBUSY"
+    assert file.write(b"1").value == 1
+    tool.exit()
+    assert root.remount(ROOT, read_only=True).value == 0
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    root.remount(ROOT)
+    ue.tracefs.disable(ue.name())
+
+
+@case(
+    "rights.superblock_registers",
+    spec="trace_events_user.c:user_events_ioctl",
+    doc=FILES,
+    profiles="5.18..",
+    isolation="global",
+    tier="full",
+)
+def test_superblock_registers(ue: UserEvents) -> None:
+    """Who has the data file open for reading goes on making events, which nobody writes."""
+    data = ue.open_data(os.O_RDONLY)
+    root = read_only(ue)
+    assert data.register(f"{ue.name()} u8 a").index == 0
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u8 a\n"
+    assert ue.tracefs.enabled(ue.name()).text == "0\n"
+    assert ue.tracefs.enable(ue.name()).errno == "EROFS"
+    assert data.write_event(0, b"\5").errno == "EBADF"
+    assert root.remount(ROOT).value == 0
+    ue.tracefs.enable(ue.name())
+    writer = ue.open_data()
+    assert writer.register(f"{ue.name()} u8 a").index == 0
+    assert writer.write_event(0, b"\5").value == 5
+    ue.tracefs.disable(ue.name())
+
+
+@case(
+    "rights.superblock_deletes",
+    spec="trace_events_user.c:user_events_ioctl_del; fs/tracefs/inode.c:tracefs_remove",
+    doc=FILES,
+    needs=("lasting_events", "auto_delete"),
+    profiles="5.18..",
+    isolation="global",
+    tier="full",
+)
+def test_superblock_deletes(ue: UserEvents) -> None:
+    """Events and their directories go on demand and by themselves, read-only or not."""
+    ue.tracefs.command(f"u:{ue.name('old')}\n")
+    data, other = ue.open_data(os.O_RDONLY), ue.new_process()
+    other.open_data(os.O_RDONLY).register(ue.name())
+    root = read_only(ue)
+    assert data.delete(ue.name("old")).value == 0
+    assert ue.tracefs.command(f"u:{ue.name('new')}\n").errno == "EROFS"
+    other.exit()
+    assert ue.tracefs.status(eventually=True) == ""
+    assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
+    root.remount(ROOT)
+
+
+@case(
+    "rights.superblock_and_perf",
+    spec="trace_events_user.c:user_event_perf",
+    doc=FILES,
+    profiles="5.18..",
+    needs=("perf_sink",),
+    isolation="global",
+    facilities=("perf",),
+    tier="full",
+)
+def test_superblock_and_perf(ue: UserEvents) -> None:
+    """perf needs nothing of tracefs but a number: it listens, and programs are told."""
+    event = ue.open_data(os.O_RDONLY).register(ue.name())
+    root = read_only(ue)
+    listener = listen(ue.process, ue.name())
+    assert listener.errno == ""
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "perf")
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    listener.close()
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    root.remount(ROOT)
+
+
+@case(
+    "rights.superblock_opened_after",
+    spec=PERMISSION,
+    doc=FILES,
+    profiles="5.18..",
+    isolation="global",
+    tier="full",
+)
+def test_superblock_opened_after(ue: UserEvents) -> None:
+    """Nothing is opened for writing any more, wherever it is mounted, and all is for reading."""
+    program = Rights(ue.process)
+    program.unshare(CLONE_NEWNS)
+    program.mount("tmpfs", "/run")
+    program.make_file("/run/data")
+    program.bind(DATA, "/run/data")
+    root = read_only(ue)
+    flags = (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_RDONLY | os.O_TRUNC)
+    answers = ["", "EROFS", "EROFS", "EROFS"]
+    for path in (DATA, "/run/data", DYNAMIC_EVENTS):
+        assert [opening(ue.process, path, each).errno for each in flags] == answers
+    assert opening(ue.process, STATUS, os.O_RDONLY).errno == ""
+    assert root.chmod(DATA, 0o666).errno == "EROFS"
+    assert root.remount(ROOT).errno == ""
+    assert opening(ue.process, "/run/data", os.O_RDWR).errno == ""
+
+
+@case(
+    "rights.superblock_before_the_mode",
+    spec=PERMISSION,
+    doc=FILES,
+    profiles="5.18..",
+    isolation="global",
+    tier="full",
+)
+def test_superblock_before_the_mode(ue: UserEvents) -> None:
+    """A user who may not write anyway is told EROFS, not EACCES as through a read-only mount."""
+    opener = opened_up(ue, data=0o640)
+    root = administrator(ue)
+    user = Rights(ue.process)
+    user.unshare(CLONE_NEWNS)
+    user.become(USER)
+    assert opening(ue.process, DATA).errno == "EACCES"
+    assert root.remount(ROOT, read_only=True).value == 0
+    assert opening(ue.process, DATA).errno == "EROFS"
+    assert opening(ue.process, DATA, os.O_RDONLY).errno == "EACCES"
+    assert root.remount(ROOT).value == 0
+    close_again(opener)
+
+
+@case(
+    "rights.superblock_and_instances",
+    spec="fs/namei.c:filename_create, do_rmdir",
+    doc=FILES,
+    profiles="5.18..",
+    isolation="global",
+    tier="full",
+)
+def test_superblock_and_instances(ue: UserEvents) -> None:
+    """Instances are neither made nor removed, and one that is there already is told first."""
+    instance, other = ue.instance("i"), ue.instance("j")
+    instance.make()
+    root = read_only(ue)
+    assert other.make().errno == "EROFS"
+    assert instance.make().errno == "EEXIST"
+    assert instance.remove().errno == "EROFS"
+    assert other.remove().errno == "EROFS"
+    root.remount(ROOT)
+    assert instance.remove().value == 0

@@ -1,0 +1,222 @@
+"""DIAG_IOCSREG that succeeds: write index, bit, and the limit of events."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.registration import refused
+from conformance.client.tracefs import MAXIMUM
+from conformance.client.user_events import UserEvents
+
+RST = "Documentation/trace/user_events.rst@v6.12: Registering"
+INDEX = f"{RST}: write_index is unique to the file descriptor used"
+LIMIT = "Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not described"
+REG = "trace_events_user.c:user_events_ioctl_reg"
+PARSE = "trace_events_user.c:user_event_parse"
+
+
+# Success: the write index and the bit
+
+
+@case(
+    "registration.index_counts",
+    spec="trace_events_user.c:user_events_ref_add",
+    doc=INDEX,
+    tier="full",
+    profiles="5.18..",
+)
+def test_index_counts(ue: UserEvents) -> None:
+    """A descriptor numbers its events from 0 in the order of their first registration."""
+    data = ue.open_data()
+    assert data.register(ue.name("c")).index == 0
+    assert data.register(ue.name("a")).index == 1
+    assert data.register(ue.name("b")).index == 2
+    assert data.register(ue.name("a")).index == 1
+    assert data.register(ue.name("c")).index == 0
+
+
+@case(
+    "registration.index_is_kept",
+    spec="trace_events_user.c:user_events_ref_add",
+    doc=INDEX,
+    tier="full",
+)
+def test_index_is_kept(ue: UserEvents) -> None:
+    """An unregistered event keeps its number: the next event gets the next one."""
+    data = ue.open_data()
+    data.unregister(data.register(ue.name("a")).word)
+    assert data.register(ue.name("b")).index == 1
+    assert data.register(ue.name("a")).index == 0
+
+
+@case(
+    "registration.index_not_burnt",
+    spec=REG,
+    doc=INDEX,
+    tier="full",
+    profiles="5.18..",
+)
+@variants("definition", {"bad-field": "x long a", "too-long": "x" * 512})
+def test_index_not_burnt(ue: UserEvents, definition: str) -> None:
+    """A registration that is refused takes no number."""
+    data = ue.open_data()
+    data.register(ue.name("a"))
+    assert refused(data.register(ue.name(definition))) == "EINVAL"
+    assert data.register(ue.name("b")).index == 1
+
+
+@case(
+    "registration.index_per_descriptor",
+    spec="trace_events_user.c:user_events_open",
+    doc=INDEX,
+    tier="full",
+    profiles="5.18..",
+)
+def test_index_per_descriptor(ue: UserEvents) -> None:
+    """Every open file numbers for itself; the same event has a number in each."""
+    first, second = ue.open_data(), ue.open_data()
+    first.register(ue.name("a"))
+    assert first.register(ue.name("b")).index == 1
+    assert second.register(ue.name("b")).index == 0
+    assert second.register(ue.name("a")).index == 1
+
+
+@case(
+    "registration.index_after_dup",
+    spec="trace_events_user.c:user_events_ref_add",
+    doc=INDEX,
+    tier="full",
+    profiles="5.18..",
+)
+def test_index_after_dup(ue: UserEvents) -> None:
+    """A duplicate of a descriptor goes on numbering where the original is."""
+    data = ue.open_data()
+    data.register(ue.name("a"))
+    copy = data.dup()
+    assert copy.register(ue.name("b")).index == 1
+    data.close()
+    assert copy.register(ue.name("c")).index == 2
+    assert copy.register(ue.name("a")).index == 0
+
+
+@case(
+    "registration.index_after_fork",
+    spec="trace_events_user.c:user_events_ref_add",
+    doc=INDEX,
+    tier="full",
+    profiles="5.18..",
+)
+def test_index_after_fork(ue: UserEvents) -> None:
+    """Parent and child number together on a descriptor they share."""
+    data = ue.open_data()
+    data.register(ue.name("a"))
+    copy = data.of(ue.fork(ue.process))
+    assert copy.register(ue.name("b")).index == 1
+    assert data.register(ue.name("c")).index == 2
+    assert data.register(ue.name("b")).index == 1
+
+
+@case(
+    "registration.index_after_close",
+    spec="trace_events_user.c:user_events_release",
+    doc=INDEX,
+    tier="full",
+    profiles="5.18..",
+)
+def test_index_after_close(ue: UserEvents) -> None:
+    """A file that is opened again numbers from 0."""
+    data = ue.open_data()
+    data.register(ue.name("a"))
+    data.register(ue.name("b"))
+    data.close()
+    assert ue.open_data().register(ue.name("b")).index == 0
+
+
+@case(
+    "registration.any_open_mode",
+    spec="trace_events_user.c:user_data_fops",
+    doc=RST,
+    profiles="5.18..",
+)
+@variants("flags", {"read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
+def test_any_open_mode(ue: UserEvents, flags: int) -> None:
+    """Registering asks nothing of the mode the file was opened in."""
+    seen = ue.open_data(flags).register(ue.name())
+    assert (seen.value, seen.index) == (0, 0)
+
+
+@case(
+    "registration.closed_descriptor",
+    spec="fs/ioctl.c:ioctl",
+    doc=RST,
+    profiles="5.18..",
+)
+def test_closed_descriptor(ue: UserEvents) -> None:
+    """A closed descriptor registers nothing: EBADF."""
+    data = ue.open_data()
+    data.close()
+    assert refused(data.register(ue.name())) == "EBADF"
+
+
+@case(
+    "registration.bit_tells_the_state",
+    spec="trace_events_user.c:user_event_enabler_create",
+    doc=f"{RST}: the bit reflects whether a tool has enabled the event",
+    tier="full",
+)
+def test_bit_tells_the_state(ue: UserEvents) -> None:
+    """Success sets the bit of an enabled event at once, clears it of one that is not."""
+    data = ue.open_data()
+    data.register(ue.name("on"))
+    ue.tracefs.enable(ue.name("on"))
+    word = ue.process.word(value=0xF0)
+    assert data.register(ue.name("on"), word=word, bit=1).value == 0
+    assert data.register(ue.name("off"), word=word, bit=6).value == 0
+    assert word.value == 0xB2
+
+
+# The limit
+
+
+@case(
+    "registration.maximum",
+    spec=PARSE,
+    doc=LIMIT,
+    isolation="global",
+    tier="full",
+)
+def test_maximum(ue: UserEvents) -> None:
+    """With kernel.user_events_max events a new one is EMFILE; existing ones still register."""
+    data = ue.open_data()
+    ue.tracefs.write(MAXIMUM, "2\n")
+    assert data.register(ue.name("a")).index == 0
+    assert data.register(ue.name("b")).index == 1
+    assert refused(data.register(ue.name("c"))) == "EMFILE"
+    assert data.register(ue.name("a")).index == 0
+    ue.tracefs.write(MAXIMUM, "3\n")
+    assert data.register(ue.name("c")).index == 2
+    ue.tracefs.write(MAXIMUM, "32768\n")
+
+
+@case(
+    "registration.maximum_lowered",
+    spec=PARSE,
+    doc=LIMIT,
+    isolation="global",
+    tier="full",
+)
+def test_maximum_lowered(ue: UserEvents) -> None:
+    """A maximum below what exists removes nothing, and refuses every new event."""
+    data = ue.open_data()
+    data.register(ue.name("a"))
+    ue.tracefs.write(MAXIMUM, "0\n")
+    assert refused(data.register(ue.name("b"))) == "EMFILE"
+    assert ue.tracefs.status(whole=True) == f"{ue.name('a')}\n\nActive: 1\nBusy: 0\n"
+    ue.tracefs.write(MAXIMUM, "32768\n")
+
+
+@case("registration.maximum_default", spec="trace_events_user.c:max_user_events", doc=LIMIT)
+def test_maximum_default(ue: UserEvents) -> None:
+    """Unless told otherwise the system holds 32768 events."""
+    assert ue.tracefs.read(MAXIMUM).text == "32768\n"

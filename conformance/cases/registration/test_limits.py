@@ -1,0 +1,233 @@
+"""kernel.user_events_max: what it accepts, what it counts, and when it is asked."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, refused
+from conformance.cases.support.tracefs_permissions import USER
+from conformance.client.credentials import Rights
+from conformance.client.data_file import Word
+from conformance.client.tracefs import MAXIMUM, MULTI_SYSTEM
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: nothing is said of a limit of events"
+SYSCTL = "kernel/sysctl.c:proc_douintvec, proc_get_long"
+CREATE = "trace_events_user.c:user_event_parse (current_user_events)"
+DESTROY = "trace_events_user.c:destroy_user_event (current_user_events)"
+DEFAULT = "32768\n"
+
+
+@case("limits.accepted", spec=SYSCTL, doc=DOC, isolation="global")
+@variants(
+    "text, errno, shown",
+    {
+        "none": ("0\n", "", "0\n"),
+        "negative": ("-1\n", "EINVAL", DEFAULT),
+        "negative-zero": ("-0\n", "EINVAL", DEFAULT),
+        "most": ("4294967295\n", "", "4294967295\n"),
+        "too-much": ("4294967296\n", "EINVAL", DEFAULT),
+        "no-newline": ("5", "", "5\n"),
+        "hexadecimal": ("0x10\n", "", "16\n"),
+        "octal": ("010\n", "", "8\n"),
+        "no-octal": ("08\n", "EINVAL", DEFAULT),
+        "prefix-alone": ("0x\n", "EINVAL", DEFAULT),
+        "spaces": (" \t\n 7 \n", "", "7\n"),
+        "garbage": ("7events\n", "EINVAL", DEFAULT),
+        "comma": ("7,8\n", "EINVAL", DEFAULT),
+        "plus": ("+7\n", "EINVAL", DEFAULT),
+        "word": ("unlimited\n", "EINVAL", DEFAULT),
+        "space-alone": (" \n", "EINVAL", DEFAULT),
+        "longest": ("00000000000000000007\n", "", "7\n"),
+        "too-long": ("000000000000000000007\n", "EINVAL", DEFAULT),
+        "nul": ("7\0", "EINVAL", DEFAULT),
+    },
+)
+def test_accepted(ue: UserEvents, text: str, errno: str, shown: str) -> None:
+    """The limit is an unsigned number of 32 bits, written as any sysctl; all else is EINVAL."""
+    assert ue.tracefs.write(MAXIMUM, text).errno == errno
+    assert ue.tracefs.read(MAXIMUM).text == shown
+    ue.tracefs.write(MAXIMUM, DEFAULT)
+
+
+@case("limits.shared", spec=CREATE, doc=DOC, isolation="global")
+def test_shared(ue: UserEvents) -> None:
+    """One limit is for all users: the events of one leave no room for another's."""
+    mine = ue.open_data()
+    process = ue.new_process()
+    theirs = process.open_data()
+    Rights(process).become(USER)
+    assert mine.register(ue.name("mine")).errno == ""
+    ue.tracefs.write(MAXIMUM, "1\n")
+    assert theirs.register(ue.name("theirs")).errno == "EMFILE"
+    assert theirs.register(ue.name("mine")).errno == ""
+    ue.tracefs.write(MAXIMUM, DEFAULT)
+
+
+@case(
+    "limits.room_again",
+    spec=DESTROY,
+    doc=DOC,
+    needs=("auto_delete",),
+    isolation="global",
+    tier="full",
+)
+def test_room_again(ue: UserEvents) -> None:
+    """An event that goes leaves room for another, once it is gone."""
+    ue.tracefs.write(MAXIMUM, "1\n")
+    process = ue.new_process()
+    process.open_data().register(ue.name("old"))
+    data = ue.open_data()
+    assert data.register(ue.name("new")).errno == "EMFILE"
+    process.exit()
+    assert ue.tracefs.status(eventually=True) == ""
+    assert data.register(ue.name("new")).errno == ""
+    ue.tracefs.write(MAXIMUM, DEFAULT)
+
+
+@case("limits.room_by_deletion", spec=DESTROY, doc=DOC, needs=("persist",), isolation="global")
+@variants("way", {"ioctl": "ioctl", "command": "command"})
+def test_room_by_deletion(ue: UserEvents, way: str) -> None:
+    """An event that is deleted leaves room for another at once."""
+    ue.tracefs.command(f"u:{ue.name('old')}\n")
+    ue.tracefs.write(MAXIMUM, "1\n")
+    data = ue.open_data()
+    assert data.register(ue.name("new"), flags=PERSIST).errno == "EMFILE"
+    if way == "ioctl":
+        data.delete(ue.name("old"))
+    else:
+        ue.tracefs.command(f"-:{ue.name('old')}\n")
+    assert data.register(ue.name("new")).errno == ""
+    ue.tracefs.write(MAXIMUM, DEFAULT)
+
+
+@case(
+    "limits.room_of_formats",
+    spec=DESTROY,
+    doc=DOC,
+    needs=("multi_format", "persist", "auto_delete"),
+    isolation="global",
+    tier="full",
+)
+def test_room_of_formats(ue: UserEvents) -> None:
+    """A format leaves room for another whichever way it goes: deleted, or by itself."""
+    process = ue.new_process()
+    process.open_data().register(f"{ue.name()} u8 a", flags=MULTI_FORMAT)
+    data = ue.open_data()
+    data.register(f"{ue.name()} u16 a", flags=MULTI_FORMAT | PERSIST, enable_addr=0)
+    data.close()
+    process.exit()
+    assert ue.tracefs.dynamic_events(eventually=True) == f"u:{ue.name()} u16 a\n"
+    data = ue.open_data()
+    data.delete(ue.name())
+    ue.tracefs.write(MAXIMUM, "1\n")
+    assert data.register(f"{ue.name()} u32 a", flags=MULTI_FORMAT).errno == ""
+    ue.tracefs.write(MAXIMUM, DEFAULT)
+
+
+@case("limits.below", spec=CREATE, doc=DOC, isolation="global", tier="full")
+@variants("limit", {"none": "0\n", "fewer": "1\n"})
+def test_below(ue: UserEvents, limit: str) -> None:
+    """A limit below what there is takes nothing away: events stay, are found, and are written."""
+    data = ue.open_data()
+    data.register(ue.name("one"))
+    data.register(ue.name("two"))
+    ue.tracefs.write(MAXIMUM, limit)
+    assert data.register(ue.name("three")).errno == "EMFILE"
+    assert data.register(ue.name("two")).index == 1
+    ue.tracefs.enable(ue.name("two"))
+    assert data.write_event(1, b"\x05").value == 5
+    ue.tracefs.disable(ue.name("two"))
+    assert ue.tracefs.status(whole=True).endswith("\nActive: 2\nBusy: 0\n")
+    ue.tracefs.write(MAXIMUM, DEFAULT)
+
+
+@case("limits.many", spec=CREATE, doc=DOC, isolation="global", tier="full")
+def test_many(ue: UserEvents) -> None:
+    """All events count: 257 of them leave no room below a limit of 257."""
+    data = ue.open_data()
+    words = ue.process.map()
+    for number in range(257):
+        word = Word(ue.process, words + 4 * number)
+        assert data.register(ue.name(f"n{number}"), word=word).errno == ""
+    ue.tracefs.write(MAXIMUM, "257\n")
+    assert data.register(ue.name("more")).errno == "EMFILE"
+    ue.tracefs.write(MAXIMUM, "258\n")
+    assert data.register(ue.name("more")).index == 257
+    ue.tracefs.write(MAXIMUM, DEFAULT)
+
+
+@case("limits.refused_word_counts", spec=CREATE, doc=DOC, isolation="global")
+def test_refused_word_counts(ue: UserEvents) -> None:
+    """A registration that fails for its word has made an event, which counts."""
+    ue.tracefs.write(MAXIMUM, "1\n")
+    data = ue.open_data()
+    assert refused(data.register(ue.name("e"), enable_addr=0)) == "ENOMEM"
+    assert refused(data.register(ue.name("f"))) == "EMFILE"
+    assert data.register(ue.name("e")).index == 0
+    ue.tracefs.write(MAXIMUM, DEFAULT)
+
+
+@case("limits.refused_event_does_not_count", spec=CREATE, doc=DOC, isolation="global")
+def test_refused_event_does_not_count(ue: UserEvents) -> None:
+    """What was refused took no room and no write index."""
+    ue.tracefs.write(MAXIMUM, "1\n")
+    data = ue.open_data()
+    assert refused(data.register(f"{ue.name('e')} long a")) == "EINVAL"
+    assert data.register(ue.name("e")).index == 0
+    assert refused(data.register(ue.name("f"))) == "EMFILE"
+    ue.tracefs.write(MAXIMUM, "2\n")
+    assert data.register(ue.name("g")).index == 1
+    ue.tracefs.write(MAXIMUM, DEFAULT)
+
+
+@case(
+    "limits.formats_count",
+    spec=CREATE,
+    doc=DOC,
+    needs=("multi_format", "persist", "arguments_matched"),
+    isolation="global",
+    tier="full",
+)
+def test_formats_count(ue: UserEvents) -> None:
+    """Each format of a name is an event to the limit, and a refused one takes a number."""
+    ue.tracefs.write(MAXIMUM, "2\n")
+    data = ue.open_data()
+    assert data.register(f"{ue.name()} u8 a", flags=MULTI_FORMAT).index == 0
+    assert data.register(f"{ue.name()} u16 a", flags=MULTI_FORMAT).index == 1
+    assert data.register(f"{ue.name()} u32 a", flags=MULTI_FORMAT).errno == "EMFILE"
+    assert data.register(f"{ue.name()} u8 a", flags=MULTI_FORMAT).index == 0
+    ue.tracefs.write(MAXIMUM, DEFAULT)
+    assert data.register(f"{ue.name()} u32 a", flags=MULTI_FORMAT).index == 2
+    numbers = [line.rpartition(".")[2] for line in ue.tracefs.status().splitlines()]
+    first, second, third = sorted(int(number, 16) for number in numbers)
+    assert (second - first, third - first) == (1, 3)
+    path = ue.tracefs.event_path(f"{ue.name()}.{third:x}", "enable", MULTI_SYSTEM)
+    assert ue.tracefs.read(path).text == "0\n"
+
+
+@case(
+    "limits.commands_too",
+    spec=CREATE,
+    doc=DOC,
+    needs=("persist", "null_arguments_matched"),
+    isolation="global",
+)
+def test_commands_too(ue: UserEvents) -> None:
+    """The limit is asked for events of dynamic_events too, line by line."""
+    ue.tracefs.write(MAXIMUM, "1\n")
+    assert ue.tracefs.command("u:one\nu:two\n").errno == "EMFILE"
+    assert ue.tracefs.dynamic_events(whole=True) == "u:one\n"
+    assert ue.tracefs.command("u:one\n").value == 6
+    assert ue.tracefs.command("-:one\nu:two\n").value == 12
+    assert ue.tracefs.command("-:two\n").value == 6
+    ue.tracefs.write(MAXIMUM, DEFAULT)
+
+
+@case("limits.nobody_elses", spec=CREATE, doc=DOC, facilities=("kprobes",), isolation="global")
+def test_nobody_elses(ue: UserEvents) -> None:
+    """The limit is for user events: a kprobe is made when there is room for none."""
+    ue.tracefs.write(MAXIMUM, "0\n")
+    assert ue.open_data().register(ue.name()).errno == "EMFILE"
+    assert ue.tracefs.add_kprobe(ue.name("k"), "user_events_write").errno == ""
+    ue.tracefs.remove_kprobe(ue.name("k"))
+    ue.tracefs.write(MAXIMUM, DEFAULT)

@@ -1,0 +1,407 @@
+"""USER_EVENT_REG_MULTI_FORMAT: several formats of one name, a tracepoint for each.
+
+The ids in the names of the tracepoints come from a counter of the whole system: cases
+compare the part before the id, and differences of ids.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from conformance.cases.case import case, variants
+from conformance.client.data_file import Word
+from conformance.client.tracefs import MULTI_SYSTEM
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Registering"
+FORMATS = f"{DOC}: each pair of name and format is a tracepoint of its own"
+NAMES = f"{DOC}: the tracepoint is called name.unique_id, and the id is hexadecimal"
+TP_NAME = "trace_events_user.c:user_event_set_tp_name"
+FIND = "trace_events_user.c:find_user_event"
+NEEDS = ("multi_format", "persist", "arguments_matched")
+
+# enum user_reg_flag of the uapi header.
+MULTI = 2
+
+
+def _tracepoints(ue: UserEvents) -> list[str]:
+    """Names of the own tracepoints as user_events_status lists them."""
+    return [line.partition(" ")[0] for line in ue.tracefs.status().splitlines()]
+
+
+def _ids(ue: UserEvents) -> list[int]:
+    """Ids of the own tracepoints, in order of creation."""
+    return sorted(int(name.rpartition(".")[2], 16) for name in _tracepoints(ue))
+
+
+@case("multi_format.name", spec=TP_NAME, doc=NAMES, needs=NEEDS)
+@variants(
+    "definition, stem",
+    {
+        "plain": ("{}", "{}"),
+        "with_fields": ("{} u32 a; char[20] b", "{}"),
+        "dot_in_name": ("{}.a u32 a", "{}.a"),
+        "id_like_name": ("{}.1f", "{}.1f"),
+        "long": (f"{{}}{'n' * 490}", f"{{}}{'n' * 490}"),
+    },
+)
+def test_name(ue: UserEvents, definition: str, stem: str) -> None:
+    """The tracepoint has the name that was registered, a dot, and a hexadecimal id."""
+    event = ue.open_data().register(definition.format(ue.name()), flags=MULTI)
+    assert (event.value, event.index) == (0, 0)
+    before, _, number = ue.tracefs.status().rpartition(".")
+    assert before == stem.format(ue.name())
+    assert re.fullmatch(r"(0|[1-9a-f][0-9a-f]*)\n", number)
+
+
+@case(
+    "multi_format.system", spec=TP_NAME, doc=f"{DOC}: the system is user_events_multi", needs=NEEDS
+)
+def test_system(ue: UserEvents) -> None:
+    """The tracepoint is below events/user_events_multi, and not below events/user_events."""
+    ue.open_data().register(ue.name() + " u32 a", flags=MULTI)
+    (tracepoint,) = _tracepoints(ue)
+    assert ue.tracefs.enabled(tracepoint, system="user_events_multi").text == "0\n"
+    assert ue.tracefs.enabled(tracepoint).errno == "ENOENT"
+    assert ue.tracefs.enabled(ue.name(), system="user_events_multi").errno == "ENOENT"
+    shown = ue.tracefs.format(tracepoint, system="user_events_multi")
+    assert shown.startswith("name: " + tracepoint + "\n")
+
+
+@case("multi_format.two_formats", spec=FIND, doc=FORMATS, needs=NEEDS)
+@variants(
+    "first, second",
+    {
+        "types": (" u32 a", " u64 a"),
+        "names": (" u32 a", " u32 b"),
+        "order": (" u32 a; u64 b", " u64 b; u32 a"),
+        "one_more": (" u32 a", " u32 a; u32 b"),
+        "none": ("", " u32 a"),
+        "struct_size": (" struct s a 4", " struct s a 8"),
+        "same_layout": (" int a", " s32 a"),
+        "array_spelling": (" char[16] a", " char[0x10] a"),
+    },
+)
+def test_two_formats(ue: UserEvents, first: str, second: str) -> None:
+    """Other fields under the same name are another event, with the next id."""
+    data = ue.open_data()
+    assert data.register(ue.name() + first, flags=MULTI).index == 0
+    assert data.register(ue.name() + second, flags=MULTI).index == 1
+    older, newer = _ids(ue)
+    assert newer - older == 1
+
+
+@case("multi_format.many", spec=FIND, doc=FORMATS, needs=NEEDS, tier="full")
+def test_many(ue: UserEvents) -> None:
+    """257 formats of a name are as many events, each with a number of its own, and found again."""
+    data = ue.open_data()
+    words = ue.process.map()
+    for number in range(257):
+        word = Word(ue.process, words + 4 * number)
+        seen = data.register(f"{ue.name()} u8 f{number}", flags=MULTI, word=word)
+        assert seen.index == number
+    assert len(set(_tracepoints(ue))) == 257
+    oldest, newest = f"{ue.name()} u8 f0", f"{ue.name()} u8 f256"
+    other = ue.process.word()
+    assert data.register(oldest, flags=MULTI, word=other, bit=0).index == 0
+    assert data.register(newest, flags=MULTI, word=other, bit=1).index == 256
+
+
+@case(
+    "multi_format.shared",
+    spec=FIND,
+    doc=f"{DOC}: the same name and format share one",
+    needs=NEEDS,
+    tier="full",
+)
+@variants(
+    "first, second",
+    {
+        "same_text": (" u32 a; u64 b", " u32 a; u64 b"),
+        "semicolon": (" u32 a", " u32 a;"),
+        "no_fields": ("", " "),
+    },
+)
+def test_shared(ue: UserEvents, first: str, second: str) -> None:
+    """Equal fields under the same name are the same event, for every descriptor."""
+    data = ue.open_data()
+    data.register(ue.name() + first, flags=MULTI)
+    assert data.register(ue.name() + second, flags=MULTI).index == 0
+    assert ue.new_process().open_data().register(ue.name() + second, flags=MULTI).index == 0
+    assert len(_tracepoints(ue)) == 1
+
+
+@case("multi_format.shared_unspaced", spec=FIND, doc=FORMATS, needs=NEEDS)
+def test_shared_unspaced(ue: UserEvents) -> None:
+    """A space behind the semicolon makes no other format; before 6.10 it did."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a; u64 b", flags=MULTI)
+    again = data.register(ue.name() + " u32 a;u64 b", flags=MULTI)
+    assert again.index == ue.dated("unspaced_fields_match", since=0, before=1)
+
+
+@case(
+    "multi_format.shared_struct",
+    spec="trace_events_user.c:user_field_set_string",
+    doc=f"{DOC}: the same name and format share one",
+    needs=NEEDS,
+    tier="full",
+)
+def test_shared_struct(ue: UserEvents) -> None:
+    """A format with a structure is found again, by the size of the structure as well."""
+    data = ue.open_data()
+    assert data.register(ue.name() + " struct s a 20; u8 b", flags=MULTI).index == 0
+    assert data.register(ue.name() + " struct s a 21; u8 b", flags=MULTI).index == 1
+    assert data.register(ue.name() + " struct s a 20; u8 b", flags=MULTI).index == 0
+
+
+@case(
+    "multi_format.same_bucket",
+    spec="trace_events_user.c:find_user_event: strcmp behind the hash",
+    doc=FORMATS,
+    needs=NEEDS,
+    isolation="global",
+    tier="full",
+)
+def test_same_bucket(ue: UserEvents) -> None:
+    """Names that share a bucket of the hash table have formats of their own, equal or not."""
+    data = ue.open_data()
+    assert data.register("test u32 a", flags=MULTI).index == 0
+    assert data.register("testqw u32 a", flags=MULTI).index == 1
+    assert data.register("test u32 a", flags=MULTI).index == 0
+    assert ue.tracefs.dynamic_events(whole=True) == "u:test u32 a\nu:testqw u32 a\n"
+
+
+@case(
+    "multi_format.found_among_several",
+    spec=FIND,
+    doc=FORMATS,
+    needs=NEEDS,
+    tier="full",
+)
+@variants(
+    "again, index", {"oldest": (" u32 a", 0), "middle": (" u64 a", 1), "newest": (" u8 a", 2)}
+)
+def test_found_among_several(ue: UserEvents, again: str, index: int) -> None:
+    """A format is found again whichever of the formats it is."""
+    data = ue.open_data()
+    for fields in (" u32 a", " u64 a", " u8 a"):
+        data.register(ue.name() + fields, flags=MULTI)
+    assert data.register(ue.name() + again, flags=MULTI).index == index
+
+
+@case(
+    "multi_format.beside_single",
+    spec=FIND,
+    doc=f"{DOC}: the systems keep both apart",
+    needs=NEEDS,
+    tier="full",
+)
+@variants("first, second", {"single_first": (0, 2), "multi_first": (2, 0)})
+def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
+    """An event of one format and one of several are two events, even with equal fields."""
+    data = ue.open_data()
+    assert data.register(ue.name() + " u32 a", flags=first).index == 0
+    assert data.register(ue.name() + " u32 a", flags=second).index == 1
+    stems = sorted(name.removeprefix(ue.name())[:1] for name in _tracepoints(ue))
+    assert stems == ["", "."]
+    assert ue.tracefs.dynamic_events() == ("u:" + ue.name() + " u32 a\n") * 2
+
+
+@case(
+    "multi_format.single_stays_single",
+    spec=FIND,
+    doc=FORMATS,
+    needs=NEEDS,
+    tier="full",
+)
+def test_single_stays_single(ue: UserEvents) -> None:
+    """Several formats of a name do not let the single one of that name have others."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a", flags=MULTI)
+    data.register(ue.name() + " u64 a")
+    assert data.register(ue.name() + " u32 a").errno == "EADDRINUSE"
+    assert data.register(ue.name() + " u8 a", flags=MULTI).errno == ""
+
+
+@case(
+    "multi_format.name_of_a_tracepoint",
+    spec=FIND,
+    doc=f"{DOC}: single-format names do not conflict",
+    needs=NEEDS,
+)
+def test_name_of_a_tracepoint(ue: UserEvents) -> None:
+    """The full name of a tracepoint is a free name for an event of one format."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a", flags=MULTI)
+    (tracepoint,) = _tracepoints(ue)
+    assert data.register(tracepoint + " u64 b").index == 1
+    assert ue.tracefs.enabled(tracepoint).text == "0\n"
+
+
+@case(
+    "multi_format.ids_of_failures",
+    spec=TP_NAME,
+    doc=f"{NAMES}; says nothing of gaps",
+    needs=(*NEEDS, "text_flags_refused"),
+)
+@variants(
+    "between, errno, distance",
+    {
+        # The name with its id is made before the fields are parsed.
+        "bad_field": ("{} long x", "EINVAL", 2),
+        "bad_field_other_name": ("{}x u32", "EINVAL", 2),
+        "text_flags": ("{}:flag u32 x", "EINVAL", 1),
+        "existing": ("{} u32 a", "", 1),
+        "too_long": ("{}" + "x" * 512, "EINVAL", 1),
+    },
+)
+def test_ids_of_failures(ue: UserEvents, between: str, errno: str, distance: int) -> None:
+    """A new format that cannot be parsed uses up an id; what creates nothing does not."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a", flags=MULTI)
+    assert data.register(between.format(ue.name()), flags=MULTI).errno == errno
+    data.register(ue.name() + " u64 a", flags=MULTI)
+    older, newer = _ids(ue)
+    assert newer - older == distance
+
+
+@case(
+    "multi_format.ids_of_all_names",
+    spec=TP_NAME,
+    doc=f"{NAMES}; the id is unique",
+    needs=NEEDS,
+    tier="full",
+)
+def test_ids_of_all_names(ue: UserEvents) -> None:
+    """All names draw their ids from one counter; events of one format draw none."""
+    data = ue.open_data()
+    data.register(ue.name("a"), flags=MULTI)
+    data.register(ue.name("b"))
+    data.register(ue.name("c"), flags=MULTI)
+    data.register(ue.name("a") + " u32 x", flags=MULTI)
+    ids = sorted(int(name.partition(".")[2], 16) for name in _tracepoints(ue) if "." in name)
+    assert [newer - older for older, newer in pairwise(ids)] == [1, 1]
+
+
+@case(
+    "multi_format.id_not_reused",
+    spec=TP_NAME,
+    doc=f"{NAMES}; the id is unique",
+    needs=(*NEEDS, "auto_delete"),
+    tier="full",
+)
+def test_id_not_reused(ue: UserEvents) -> None:
+    """The same name and fields get a new id after the event had gone."""
+    data, other = ue.open_data(), ue.open_data()
+    event = data.register(ue.name() + " u32 a", flags=MULTI)
+    (first,) = _ids(ue)
+    data.unregister(event.word)
+    data.close()
+    assert ue.tracefs.status(eventually=True) == ""
+    other.register(ue.name() + " u32 a", flags=MULTI)
+    (second,) = _ids(ue)
+    assert second - first == 1
+
+
+@case(
+    "multi_format.status_order", spec="trace_events_user.c:user_seq_show", doc=FORMATS, needs=NEEDS
+)
+def test_status_order(ue: UserEvents) -> None:
+    """Status lists the formats of a name newest first, the single one among them."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a", flags=MULTI)
+    data.register(ue.name() + " u32 a")
+    data.register(ue.name() + " u64 a", flags=MULTI)
+    newest, single, oldest = _tracepoints(ue)
+    assert single == ue.name()
+    assert int(newest.rpartition(".")[2], 16) - int(oldest.rpartition(".")[2], 16) == 1
+
+
+@case("multi_format.shown", spec="trace_events_user.c:user_event_show", doc=FORMATS, needs=NEEDS)
+def test_shown(ue: UserEvents) -> None:
+    """dynamic_events shows every format in order of creation, by its name without id."""
+    data = ue.open_data()
+    for fields in (" u64 b", "", " struct s x 5"):
+        data.register(ue.name() + fields, flags=MULTI)
+    shown = ue.tracefs.dynamic_events().replace(ue.name(), "NAME")
+    assert shown == "u:NAME u64 b\nu:NAME\nu:NAME struct s x 5\n"
+
+
+@case(
+    "multi_format.enabled_one_by_one",
+    spec="trace_events_user.c:user_event_reg",
+    doc=FORMATS,
+    needs=NEEDS,
+    tier="full",
+)
+def test_enabled_one_by_one(ue: UserEvents) -> None:
+    """Each format has a bit, a status and an `enable` of its own."""
+    data = ue.open_data()
+    first = data.register(ue.name() + " u32 a", flags=MULTI)
+    second = data.register(ue.name() + " u64 a", flags=MULTI)
+    newer, older = _tracepoints(ue)
+    ue.tracefs.enable(newer, system=MULTI_SYSTEM)
+    assert (first.word.value, second.word.value) == (0, 1)
+    assert ue.tracefs.status() == newer + " # Used by ftrace\n" + older + "\n"
+    ue.tracefs.disable(newer, system=MULTI_SYSTEM)
+    assert (first.word.value, second.word.value) == (0, 0)
+
+
+@case(
+    "multi_format.records",
+    spec="trace_output.c:print_event_fields",
+    doc=FORMATS,
+    needs=NEEDS,
+    isolation="global",
+)
+def test_records(ue: UserEvents) -> None:
+    """What is written to a format is recorded under its tracepoint, with its fields."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a", flags=MULTI)
+    second = data.register(ue.name() + " u16 b", flags=MULTI)
+    newer, _ = _tracepoints(ue)
+    ue.tracefs.clear_trace()
+    ue.tracefs.enable(newer, system=MULTI_SYSTEM)
+    unheard = data.write_event(0, bytes(4))
+    assert unheard.errno == ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    assert data.write_event(second.index, b"\x05\0").value == 6
+    assert [line.removeprefix(newer) for line in ue.tracefs.records()] == [": b=0x5 (5)"]
+    ue.tracefs.disable(newer, system=MULTI_SYSTEM)
+    ue.tracefs.clear_trace()
+
+
+@case(
+    "multi_format.goes_alone",
+    spec="trace_events_user.c:user_event_put",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
+    needs=(*NEEDS, "auto_delete"),
+    tier="full",
+)
+def test_goes_alone(ue: UserEvents) -> None:
+    """A format goes with its own last reference; the others of the name stay."""
+    first, second = ue.open_data(), ue.open_data()
+    event = first.register(ue.name() + " u32 a", flags=MULTI)
+    second.register(ue.name() + " u64 a", flags=MULTI)
+    first.unregister(event.word)
+    first.close()
+    assert ue.tracefs.dynamic_events(eventually=True) == "u:" + ue.name() + " u64 a\n"
+
+
+@case(
+    "multi_format.goes_with_its_tracer",
+    spec="trace_events_user.c:user_event_reg, user_event_put",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
+    needs=(*NEEDS, "auto_delete"),
+    tier="full",
+)
+def test_goes_with_its_tracer(ue: UserEvents) -> None:
+    """A format that only its tracer still holds goes when it is disabled."""
+    ue.open_data().register(ue.name() + " u32 a", flags=MULTI)
+    (tracepoint,) = _tracepoints(ue)
+    ue.tracefs.enable(tracepoint, system=MULTI_SYSTEM)
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == f"{tracepoint} # Used by ftrace\n"
+    ue.tracefs.disable(tracepoint, system=MULTI_SYSTEM)
+    assert ue.tracefs.status(eventually=True) == ""

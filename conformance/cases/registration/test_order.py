@@ -1,0 +1,258 @@
+"""DIAG_IOCSREG with two mistakes at once: the one that is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.abi.uapi import DIAG_IOCSREG
+from conformance.cases.case import case, variants
+from conformance.cases.support.registration import (
+    KERNEL_HALF,
+    PERSIST,
+    UNKNOWN_FLAG,
+    ordinary,
+    packed,
+    refused,
+)
+from conformance.client.tracefs import MAXIMUM
+from conformance.client.user_events import UserEvents
+
+RST = "Documentation/trace/user_events.rst@v6.12: Registering"
+ORDER = f"{RST}: nothing is said about which of two mistakes is told"
+GET = "trace_events_user.c:user_reg_get"
+REG = "trace_events_user.c:user_events_ioctl_reg"
+PARSE = "trace_events_user.c:user_event_parse"
+
+
+@case("registration.order_size", spec=GET, doc=ORDER)
+@variants(
+    "size, present, members, errno",
+    {
+        "too-big-before-unreadable": (4097, 4, {}, "E2BIG"),
+        "too-small-before-unreadable": (27, 4, {}, "EINVAL"),
+        "too-big-before-flags": (4097, 28, {"flags": UNKNOWN_FLAG}, "E2BIG"),
+        "too-small-before-address": (27, 28, {"enable_addr": KERNEL_HALF}, "EINVAL"),
+        "unreadable-before-flags": (28, 27, {"flags": UNKNOWN_FLAG}, "EFAULT"),
+        "unreadable-before-word-size": (28, 24, {"enable_size": 3}, "EFAULT"),
+        "unreadable-before-bit": (28, 27, {"enable_bit": 32}, "EFAULT"),
+    },
+)
+def test_order_size(
+    ue: UserEvents, size: int, present: int, members: Mapping[str, int], errno: str
+) -> None:
+    """The size is judged before the structure is read, and that before its members."""
+    raw = packed(ue, ue.process.word(), ue.name(), **{"size": size, **members})
+    data = ue.open_data()
+    assert data.ioctl(DIAG_IOCSREG, ue.process.place(raw[:present])).errno == errno
+
+
+@case(
+    "registration.order_tail",
+    spec=GET,
+    doc=ORDER,
+)
+@variants(
+    "members",
+    {
+        "flags": {"flags": UNKNOWN_FLAG},
+        "word-size": {"enable_size": 3},
+        "address": {"enable_addr": KERNEL_HALF},
+        "string": {"name_args": 0},
+    },
+)
+def test_order_tail(ue: UserEvents, members: Mapping[str, Any]) -> None:
+    """Bytes that must be zero come before anything the members say: E2BIG."""
+    seen = ue.open_data().register(ue.name(), struct_size=32, tail=b"\0\0\0\1", **members)
+    assert refused(seen) == "E2BIG"
+
+
+@case("registration.order_members", spec=GET, doc=ORDER)
+@variants(
+    "members, errno",
+    {
+        "flags-before-address": ({"flags": UNKNOWN_FLAG, "enable_addr": KERNEL_HALF}, "EINVAL"),
+        "size-before-address": ({"enable_size": 2, "enable_addr": KERNEL_HALF}, "EINVAL"),
+        "alignment-before-address": ({"enable_addr": KERNEL_HALF + 2}, "EINVAL"),
+        "bit-before-address": ({"bit": 32, "enable_addr": KERNEL_HALF}, "EINVAL"),
+        "flags-before-string": ({"flags": UNKNOWN_FLAG, "name_args": 0}, "EINVAL"),
+        "bit-before-string": ({"bit": 32, "name_args": 0}, "EINVAL"),
+        "bit-before-unwritable": ({"bit": 32, "enable_addr": 0}, "EINVAL"),
+    },
+)
+def test_order_members(ue: UserEvents, members: Mapping[str, Any], errno: str) -> None:
+    """Flags, size, alignment and bit are judged before the address, the string, the word."""
+    assert refused(ue.open_data().register(ue.name(), **members)) == errno
+
+
+@case("registration.order_address_before_string", spec=GET, doc=ORDER)
+def test_order_address_before_string(ue: UserEvents) -> None:
+    """An address that can never be the user's comes before a string that is too long."""
+    seen = ue.open_data().register("x" * 512, enable_addr=KERNEL_HALF)
+    assert refused(seen) == "EFAULT"
+
+
+@case("registration.order_members_before_taken", spec=REG, doc=ORDER)
+@variants(
+    "offset, bit, members",
+    {
+        "flags": (0, 0, {"flags": UNKNOWN_FLAG}),
+        "size": (0, 0, {"enable_size": 2}),
+        "alignment": (4, 0, {"enable_size": 8}),
+        "bit": (0, 40, {"bit": 40, "enable_size": 4}),
+    },
+)
+def test_order_members_before_taken(
+    ue: UserEvents, offset: int, bit: int, members: Mapping[str, Any]
+) -> None:
+    """Members that are wrong come before a word that is taken: EINVAL."""
+    data = ue.open_data()
+    size = 8 if bit > 31 else 4
+    word = ue.process.word(size, offset=offset)
+    assert data.register(ue.name(), word=word, bit=bit).index == 0
+    assert refused(data.register(ue.name(), word=word, **{"bit": bit, **members})) == "EINVAL"
+
+
+@case("registration.order_taken_first", spec=REG, doc=ORDER)
+@variants(
+    "definition, members",
+    {
+        "string-unreadable": ("f", {"name_args": 0}),
+        "string-too-long": ("f" * 512, {}),
+        "text-flags": ("f:x", {}),
+        "bad-field": ("f long a", {}),
+    },
+)
+def test_order_taken_first(ue: UserEvents, definition: str, members: Mapping[str, Any]) -> None:
+    """A word that is taken comes before everything about the string: EADDRINUSE."""
+    data = ue.open_data()
+    word = data.register(ue.name()).word
+    again = data.register(ue.name(definition), word=word, **members)
+    assert refused(again) == "EADDRINUSE"
+
+
+@case("registration.order_taken_before_permission", spec=REG, doc=ORDER, needs=("persist",))
+def test_order_taken_before_permission(ue: UserEvents) -> None:
+    """A word that is taken comes before a flag that is not permitted: EADDRINUSE."""
+    data = ordinary(ue)
+    word = data.register(ue.name()).word
+    assert refused(data.register(ue.name("f"), word=word, flags=PERSIST)) == "EADDRINUSE"
+
+
+@case(
+    "registration.order_taken_before_maximum",
+    spec=REG,
+    doc=ORDER,
+    isolation="global",
+    tier="full",
+)
+def test_order_taken_before_maximum(ue: UserEvents) -> None:
+    """A word that is taken comes before the limit of events: EADDRINUSE."""
+    data = ue.open_data()
+    word = data.register(ue.name()).word
+    ue.tracefs.write(MAXIMUM, "1\n")
+    assert refused(data.register(ue.name("f"), word=word)) == "EADDRINUSE"
+    assert refused(data.register(ue.name("f"))) == "EMFILE"
+    ue.tracefs.write(MAXIMUM, "32768\n")
+
+
+@case(
+    "registration.order_permission",
+    spec=PARSE,
+    doc=ORDER,
+    needs=("persist", "text_flags_refused"),
+    tier="full",
+)
+@variants(
+    "definition, members, errno",
+    {
+        "string-unreadable-first": ("f", {"name_args": 0}, "EFAULT"),
+        "string-too-long-first": ("f" * 512, {}, "EINVAL"),
+        "text-flags-first": ("f:x", {}, "EINVAL"),
+        "before-other-fields": ("e u32 a", {}, "EPERM"),
+        "before-bad-field": ("f long a", {}, "EPERM"),
+        "before-unwritable": ("f", {"enable_addr": 0}, "EPERM"),
+    },
+)
+def test_order_permission(
+    ue: UserEvents, definition: str, members: Mapping[str, Any], errno: str
+) -> None:
+    """Permission is judged once the string is there, before it is compared or parsed."""
+    data = ordinary(ue)
+    data.register(ue.name("e u8 z"))
+    seen = data.register(ue.name(definition), flags=PERSIST, **members)
+    assert refused(seen) == errno
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')} u8 z\n"
+
+
+@case(
+    "registration.order_permission_at_the_maximum",
+    spec=PARSE,
+    doc=ORDER,
+    needs=("persist",),
+    isolation="global",
+    tier="full",
+)
+def test_order_permission_at_the_maximum(ue: UserEvents) -> None:
+    """Permission is judged before the limit of events: EPERM."""
+    data = ordinary(ue)
+    ue.tracefs.write(MAXIMUM, "0\n")
+    assert refused(data.register(ue.name(), flags=PERSIST)) == "EPERM"
+    ue.tracefs.write(MAXIMUM, "32768\n")
+
+
+@case(
+    "registration.order_fields",
+    spec=PARSE,
+    doc=ORDER,
+    needs=("arguments_matched", "text_flags_refused"),
+    tier="full",
+)
+@variants(
+    "definition, members, errno",
+    {
+        "compared-before-parsed": ("e long a", {}, "EADDRINUSE"),
+        "compared-before-word": ("e u32 a", {"enable_addr": 0}, "EADDRINUSE"),
+        "parsed-before-word": ("f long a", {"enable_addr": 0}, "EINVAL"),
+        "text-flags-before-compared": ("e:x u32 a", {}, "EINVAL"),
+        "text-flags-before-word": ("f:x", {"enable_addr": 0}, "EINVAL"),
+        "word-last": ("e u8 z", {"enable_addr": 0}, "ENOMEM"),
+    },
+)
+def test_order_fields(
+    ue: UserEvents, definition: str, members: Mapping[str, Any], errno: str
+) -> None:
+    """Text flags, then the fields of an existing event, then parsing, then the word."""
+    data = ue.open_data()
+    data.register(ue.name("e u8 z"))
+    assert refused(data.register(ue.name(definition), **members)) == errno
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')} u8 z\n"
+
+
+@case(
+    "registration.order_at_the_maximum",
+    spec=PARSE,
+    doc=ORDER,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "definition, members, errno",
+    {
+        "bad-field-first": ("f long a", {}, "EINVAL"),
+        "bad-address-last": ("f u32 a", {"enable_addr": 0}, "EMFILE"),
+        "other-fields-first": ("e u32 a", {}, "EADDRINUSE"),
+        "existing-needs-no-room": ("e u8 z", {}, ""),
+    },
+)
+def test_order_at_the_maximum(
+    ue: UserEvents, definition: str, members: Mapping[str, Any], errno: str
+) -> None:
+    """The maximum counts once the fields are known to be good, before the word is touched."""
+    data = ue.open_data()
+    data.register(ue.name("e u8 z"))
+    ue.tracefs.write(MAXIMUM, "1\n")
+    seen = data.register(ue.name(definition), **members)
+    ue.tracefs.write(MAXIMUM, "32768\n")
+    unmatched = errno if errno != "EADDRINUSE" else ""
+    assert seen.errno == ue.dated("arguments_matched", since=errno, before=unmatched)

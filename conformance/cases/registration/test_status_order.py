@@ -1,0 +1,66 @@
+"""DIAG_IOCSREG of 5.18 to 6.3 with two mistakes at once: the one that is told."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.registration import refused
+from conformance.cases.support.status_page_registration import answer, over, reg_of
+from conformance.client.user_events import UserEvents
+
+PAGES = "5.18..6.3"
+RST = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering"
+ORDER = f"{RST}: nothing is said about which of two mistakes is told"
+GET = "trace_events_user.c:user_reg_get"
+REG = "trace_events_user.c:user_events_ioctl_reg"
+
+
+@case("registration.status_order_size", spec=GET, doc=ORDER, profiles=PAGES)
+@variants(
+    "size, present, errno",
+    {
+        "too-big-before-unreadable": (4097, 4, {"byte-status": "E2BIG", "bit-status": "E2BIG"}),
+        "too-small-before-unreadable": (19, 4, {"byte-status": "EFAULT", "bit-status": "EINVAL"}),
+        "none-before-unreadable": (0, 4, {"byte-status": "EFAULT", "bit-status": "EINVAL"}),
+        "unreadable-size": (4097, 3, {"byte-status": "EFAULT", "bit-status": "EFAULT"}),
+    },
+)
+def test_status_order_size(
+    ue: UserEvents, size: int, present: int, errno: Mapping[str, str]
+) -> None:
+    """The size is judged before the rest of the structure is read."""
+    raw = over(reg_of(ue, ue.name()), 0, struct.pack("<I", size))
+    assert answer(ue.open_data(), raw[:present]) == errno[ue.profile.generation]
+
+
+@case("registration.status_order_string", spec=REG, doc=ORDER, profiles=PAGES)
+@variants(
+    "size, errno",
+    {
+        "too-big": (4097, {"byte-status": "E2BIG", "bit-status": "E2BIG"}),
+        "too-small": (19, {"byte-status": "EFAULT", "bit-status": "EINVAL"}),
+    },
+)
+def test_status_order_string(ue: UserEvents, size: int, errno: Mapping[str, str]) -> None:
+    """The size comes before a string that cannot be read."""
+    seen = ue.open_data().register(ue.name(), struct_size=size, name_args=0)
+    assert refused(seen) == errno[ue.profile.generation]
+
+
+@case("registration.status_order_name", spec=REG, doc=ORDER, profiles=PAGES)
+@variants(
+    "definition, errno",
+    {
+        "string-too-long": ("e u32 a;" + " " * 600, "EINVAL"),
+        "existing-before-bad-field": ("e long a", ""),
+        "bad-field": ("f long a", "EINVAL"),
+    },
+)
+def test_status_order_name(ue: UserEvents, definition: str, errno: str) -> None:
+    """A string has to be short before its name is looked for, and that is before its fields."""
+    data = ue.open_data()
+    data.register(f"{ue.name('e')} u8 z")
+    assert data.register(ue.name(definition)).errno == errno
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')} u8 z\n"

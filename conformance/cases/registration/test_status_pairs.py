@@ -1,0 +1,71 @@
+"""DIAG_IOCSREG of 5.18 to 6.3 with every two mistakes that it can have at once."""
+
+from __future__ import annotations
+
+import struct
+
+from conformance.abi.uapi import DIAG_IOCSREG
+from conformance.cases.case import case, variants
+from conformance.cases.support.error_pairs import pairs
+from conformance.cases.support.status_page_registration import over, reg_of
+from conformance.client.user_events import UserEvents
+
+RST = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering"
+ORDERED = f"{RST}: nothing is said about which of two mistakes is told"
+SPEC = "trace_events_user.c:user_reg_get, user_events_ioctl_reg, user_event_parse"
+
+# In the order in which the kernel looks.
+ORDER = (
+    ("too-big", "E2BIG"),
+    ("too-small", "EINVAL"),
+    ("tail", "E2BIG"),
+    ("cut-off", "EFAULT"),
+    ("string-unreadable", "EFAULT"),
+    ("string-too-long", "EINVAL"),
+    ("bad-field", "EINVAL"),
+)
+APART = (
+    ("too-small", "tail"),
+    ("tail", "cut-off"),
+    ("string-unreadable", "string-too-long"),
+    ("string-unreadable", "bad-field"),
+)
+
+
+def register(ue: UserEvents, *mistakes: str) -> str:
+    """The error of a registration with some mistakes."""
+    text = f"{ue.name()} {'long' if 'bad-field' in mistakes else 'u32'} a"
+    raw = reg_of(ue, text.ljust(512) if "string-too-long" in mistakes else text)
+    # The pointer to the string stands at 8, and packed at 4.
+    pointer = len(raw) - 16
+    if "string-unreadable" in mistakes:
+        raw = over(raw, pointer, bytes(8))
+    size = len(raw)
+    if "too-big" in mistakes:
+        size = 4097
+    elif "too-small" in mistakes:
+        size -= 1
+    elif "tail" in mistakes:
+        size += 4
+    raw = over(raw, 0, struct.pack("<I", size))
+    if "cut-off" in mistakes:
+        # Behind the size nothing is there that even a short structure has.
+        raw = raw[:pointer]
+    place = ue.process.place(raw + (b"\0\0\0\1" if "tail" in mistakes else b""))
+    return ue.open_data().ioctl(DIAG_IOCSREG, place).errno
+
+
+@case("registration.status_pairs", spec=SPEC, doc=ORDERED, profiles="6.1..6.3")
+@variants("first, second, errno", pairs(ORDER, APART))
+def test_status_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
+    """Of two mistakes the one that comes first in the order is told, and no event is made."""
+    assert register(ue, first, second) == errno
+    assert ue.tracefs.dynamic_events() == ""
+
+
+@case("registration.byte_status_pairs", spec=SPEC, doc=ORDERED, profiles="5.18..6.0")
+@variants("first, second, errno", pairs(ORDER, APART, without="too-small"))
+def test_byte_status_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
+    """Of two mistakes the one that comes first is told, where no structure is too small."""
+    assert register(ue, first, second) == errno
+    assert ue.tracefs.dynamic_events() == ""

@@ -1,0 +1,240 @@
+"""DIAG_IOCSREG: which words may be registered."""
+
+from __future__ import annotations
+
+import mmap
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.registration import PROT_NONE, refused
+from conformance.client.data_file import Word
+from conformance.client.user_events import UserEvents
+
+RST = "Documentation/trace/user_events.rst@v6.12: Registering"
+WORD = f"{RST}: enable_addr is naturally aligned and writable, enable_size is 4 or 8"
+TAKEN = f"{RST}: nothing is said about a word used twice"
+GET = "trace_events_user.c:user_reg_get"
+REG = "trace_events_user.c:user_events_ioctl_reg"
+
+
+@case("registration.enable_size", spec=GET, doc=WORD)
+@variants(
+    "size, errno",
+    {str(n): (n, "" if n in (4, 8) else "EINVAL") for n in (0, 1, 2, 3, 4, 5, 8, 12, 16, 132)},
+)
+def test_enable_size(ue: UserEvents, size: int, errno: str) -> None:
+    """A word has 4 or 8 bytes, not any other number."""
+    page = ue.process.map()
+    # A multiple of all the sizes: nothing else is wrong.
+    word = ue.process.word_at(page + -page % 2640, 8)
+    assert ue.open_data().register(ue.name(), word=word, enable_size=size).errno == errno
+
+
+@case("registration.misaligned", spec=GET, doc=WORD)
+@variants(
+    "size, offset, errno",
+    {
+        "u32-2": (4, 2, "EINVAL"),
+        "u64-4": (8, 4, "EINVAL"),
+        "u32-1": (4, 1, "EINVAL"),
+        "u32-3": (4, 3, "EINVAL"),
+        "u32-4": (4, 4, ""),
+        "u64-1": (8, 1, "EINVAL"),
+        "u64-8": (8, 8, ""),
+    },
+    quick=2,
+)
+def test_misaligned(ue: UserEvents, size: int, offset: int, errno: str) -> None:
+    """The address of a word is a multiple of its size."""
+    word = ue.process.word(size, offset=offset)
+    assert ue.open_data().register(ue.name(), word=word).errno == errno
+
+
+@case("registration.bit_range", spec=GET, doc=WORD)
+@variants(
+    "size, bit, errno",
+    {
+        "u32-32": (4, 32, "EINVAL"),
+        "u64-63": (8, 63, ""),
+        "u64-64": (8, 64, "EINVAL"),
+        "u32-31": (4, 31, ""),
+        "u32-255": (4, 255, "EINVAL"),
+        "u64-255": (8, 255, "EINVAL"),
+    },
+    quick=3,
+)
+def test_bit_range(ue: UserEvents, size: int, bit: int, errno: str) -> None:
+    """The bit lies within the word."""
+    word = ue.process.word(size)
+    assert ue.open_data().register(ue.name(), word=word, bit=bit).errno == errno
+
+
+@case("registration.kernel_address", spec=GET, doc=WORD)
+@variants(
+    "address",
+    {
+        "first": 0x8000_0000_0000_0000,
+        "direct-map": 0xFFFF_8880_0000_0000,
+        "last": 0xFFFF_FFFF_FFFF_FFFC,
+    },
+)
+def test_kernel_address(ue: UserEvents, address: int) -> None:
+    """A word in the kernel's half of the addresses is EFAULT and creates nothing."""
+    seen = ue.open_data().register(ue.name(), enable_addr=address)
+    assert refused(seen) == "EFAULT"
+    assert ue.tracefs.status() == ""
+
+
+@case("registration.word_taken", spec=REG, doc=TAKEN)
+@variants(
+    "definition, size",
+    {"same-event": ("e", 4), "other-event": ("f", 4), "other-size": ("e", 8)},
+)
+def test_word_taken(ue: UserEvents, definition: str, size: int) -> None:
+    """One address and bit of a process serve one registration: the next is EADDRINUSE."""
+    data = ue.open_data()
+    word = ue.process.word(8)
+    data.register(ue.name(), word=word, bit=1, enable_size=4)
+    again = data.register(ue.name(definition), word=word, bit=1, enable_size=size)
+    assert refused(again) == "EADDRINUSE"
+    assert ue.tracefs.status() == f"{ue.name()}\n"
+
+
+@case(
+    "registration.words_far_apart",
+    spec="trace_events_user.c:user_event_enabler_exists; user_events_ioctl_unreg",
+    doc=TAKEN,
+)
+def test_words_far_apart(ue: UserEvents) -> None:
+    """Addresses are told apart by all their bits: words 4 GiB apart are two."""
+    data = ue.open_data()
+    near = ue.process.map()
+    assert ue.process.map_again(near + 0x1_0000_0000).errno == ""
+    words = [ue.process.word_at(near + distance) for distance in (0, 0x1_0000_0000)]
+    for word in words:
+        assert data.register(ue.name(), bit=3, word=word).errno == ""
+    ue.tracefs.enable(ue.name())
+    assert [word.value for word in words] == [8, 8]
+    assert data.unregister(words[1], bit=3).errno == ""
+    assert [word.value for word in words] == [8, 0]
+    assert data.unregister(words[0], bit=3).errno == ""
+
+
+@case("registration.word_taken_by_descriptor", spec=REG, doc=TAKEN)
+def test_word_taken_by_descriptor(ue: UserEvents) -> None:
+    """Who registered the word does not matter: another descriptor gets EADDRINUSE as well."""
+    word = ue.open_data().register(ue.name()).word
+    assert refused(ue.open_data().register(ue.name("f"), word=word)) == "EADDRINUSE"
+
+
+@case(
+    "registration.word_taken_after_fork",
+    spec="trace_events_user.c:user_event_mm_dup",
+    doc=WORD,
+    tier="full",
+)
+def test_word_taken_after_fork(ue: UserEvents) -> None:
+    """A forked child follows the word too: EADDRINUSE there, until it unregisters."""
+    data = ue.open_data()
+    word = data.register(ue.name()).word
+    child = ue.fork(ue.process)
+    copy = data.of(child)
+    there = Word(child, word.address)
+    assert refused(copy.register(ue.name("f"), word=there)) == "EADDRINUSE"
+    assert copy.unregister(there).value == 0
+    assert copy.register(ue.name("f"), word=there).errno == ""
+
+
+@case(
+    "registration.word_free_again",
+    spec=REG,
+    doc=WORD,
+    tier="full",
+    profiles="5.18..",
+)
+def test_word_free_again(ue: UserEvents) -> None:
+    """Other bits, other addresses, other processes and unregistered words are free."""
+    data = ue.open_data()
+    word = ue.process.word(8)
+    data.register(ue.name(), word=word)
+    assert data.register(ue.name(), word=word, bit=1).errno == ""
+    assert data.register(ue.name(), enable_addr=word.address + 4, enable_size=4).errno == ""
+    other = ue.new_process()
+    there = other.word_at(word.address)
+    assert other.open_data().register(ue.name(), word=there).errno == ""
+    data.unregister(word)
+    assert data.register(ue.name("f"), word=word).errno == ""
+
+
+@case("registration.word_unwritable", spec=REG, doc=WORD)
+@variants(
+    "protection",
+    {"read-only": mmap.PROT_READ, "no-access": PROT_NONE, "unmapped": None},
+)
+def test_word_unwritable(ue: UserEvents, protection: int | None) -> None:
+    """A word that cannot be written is ENOMEM."""
+    address = ue.process.map()
+    if protection is None:
+        ue.process.unmap(address)
+    else:
+        ue.process.protect(address, protection)
+    assert refused(ue.open_data().register(ue.name(), enable_addr=address)) == "ENOMEM"
+
+
+@case("registration.word_null", spec=REG, doc=WORD)
+@variants("size", {"u32": 4, "u64": 8})
+def test_word_null(ue: UserEvents, size: int) -> None:
+    """There is no registering without a word: address zero is ENOMEM."""
+    seen = ue.open_data().register(ue.name(), enable_addr=0, enable_size=size)
+    assert refused(seen) == "ENOMEM"
+
+
+@case(
+    "registration.word_unwritable_leaves_event",
+    spec=REG,
+    doc=WORD,
+    tier="full",
+)
+def test_word_unwritable_leaves_event(ue: UserEvents) -> None:
+    """After ENOMEM the event exists and holds its write index, which a retry reports."""
+    data = ue.open_data()
+    assert refused(data.register(f"{ue.name('a')} u32 x", enable_addr=0)) == "ENOMEM"
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name('a')} u32 x\n"
+    assert data.register(ue.name("b")).index == 1
+    assert data.write_event(0, bytes(4)).errno == ue.dated(
+        "ebadf_when_disabled", since="EBADF", before=""
+    )
+    assert data.delete(ue.name("a")).errno == "EBUSY"
+    assert data.register(f"{ue.name('a')} u32 x").index == 0
+
+
+@case(
+    "registration.word_unwritable_event_goes",
+    spec=REG,
+    doc=f"{RST}: an event goes with its last reference",
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_word_unwritable_event_goes(ue: UserEvents) -> None:
+    """The event that ENOMEM left behind goes when the descriptor is closed."""
+    data = ue.open_data()
+    data.register(ue.name(), enable_addr=0)
+    assert ue.tracefs.status() == f"{ue.name()}\n"
+    data.close()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "registration.word_unwritable_is_not_followed",
+    spec=REG,
+    doc=WORD,
+    tier="full",
+)
+def test_word_unwritable_is_not_followed(ue: UserEvents) -> None:
+    """After ENOMEM the address is not registered: ENOENT, and free for the next one."""
+    data = ue.open_data()
+    address = ue.process.map()
+    ue.process.protect(address, mmap.PROT_READ)
+    data.register(ue.name(), enable_addr=address)
+    ue.process.protect(address, mmap.PROT_READ | mmap.PROT_WRITE)
+    assert data.unregister(address).errno == "ENOENT"
+    assert data.register(ue.name(), enable_addr=address).errno == ""

@@ -1,0 +1,1 @@
+"""Cases about races between two processors."""

@@ -1,0 +1,163 @@
+"""Two processors at once: the enable word while somebody else is at it."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.smp import Racers, enable_file
+from conformance.cases.support.status_page import map_page
+from conformance.client.races import race, track
+from conformance.client.user_events import UserEvents
+from conformance.ops.race import Add
+from conformance.ops.tasks import THREAD
+
+STATUS = "Documentation/trace/user_events.rst@v6.12: Status"
+BIT_ALONE = f"{STATUS}: the bit that was asked for is set or cleared, and nothing is said of others"
+WRITE = "trace_events_user.c:user_event_enabler_write"
+
+
+@case(
+    "smp.neighbours",
+    spec=f"{WRITE}: set_bit, clear_bit",
+    doc=BIT_ALONE,
+    tier="full",
+    facilities=("smp",),
+)
+@variants(
+    "size, bit, behind, amount, left",
+    {
+        "low": (4, 0, 0, 2, 20_000_001),
+        "high": (4, 31, 0, 1, 0x80989680),
+        "of-64": (8, 63, 4, 1, 0x8098968000000000),
+    },
+)
+def test_neighbours(
+    ue: UserEvents, size: int, bit: int, behind: int, amount: int, left: int
+) -> None:
+    """Nothing is lost that a program adds to other bits while the kernel sets and clears one."""
+    both = Racers(ue)
+    word = both.left.open_data().register(ue.name(), bit=bit, word=both.left.word(size)).word
+    on, off = both.prepared_right.switch(enable_file(ue))
+    add = Add(both.left.actor, word.address + behind, amount, times=500_000)
+    told = race(both.left, track(both.left, add, passes=20), track(both.right, off, on, passes=20))
+    assert told == [[{"0": 20}], [{"1": 20}, {"1": 20}]]
+    assert word.value == left
+
+
+@case(
+    "smp.two_bits_of_a_word",
+    spec=f"{WRITE}: set_bit, clear_bit",
+    doc=BIT_ALONE,
+    tier="full",
+    facilities=("smp",),
+)
+def test_two_bits_of_a_word(ue: UserEvents) -> None:
+    """Two events with bits of one word are enabled and disabled at once: neither loses its bit."""
+    both = Racers(ue)
+    data = both.left.open_data()
+    word = data.register(ue.name("a"), bit=0).word
+    data.register(ue.name("b"), bit=7, word=word)
+    first = both.prepared_left.switch(enable_file(ue, "a"))
+    second = both.prepared_right.switch(enable_file(ue, "b"))
+    told = race(
+        both.left,
+        track(both.left, *reversed(first), passes=20),
+        track(both.right, *reversed(second), passes=20),
+    )
+    assert told == [[{"1": 20}, {"1": 20}], [{"1": 20}, {"1": 20}]]
+    assert word.value == 0x81
+
+
+@case(
+    "smp.two_places_of_a_page",
+    spec="trace_events_user.c:update_reg_page_for: under event_mutex",
+    doc="Documentation/trace/user_events.rst@v6.1: Status: each event has its own place",
+    profiles="5.18..6.3",
+    tier="full",
+    facilities=("smp",),
+)
+@variants("flags", {"threads": THREAD, "processes": 0})
+def test_two_places_of_a_page(ue: UserEvents, flags: int) -> None:
+    """Two events with neighbouring places are enabled and disabled at once: each shows its own."""
+    both = Racers(ue, flags)
+    page = map_page(both.left)
+    data = both.left.open_data()
+    first = data.register(ue.name("a"))
+    second = data.register(ue.name("b"))
+    told = race(
+        both.left,
+        track(both.left, *reversed(both.prepared_left.switch(enable_file(ue, "a"))), passes=20),
+        track(both.right, *both.prepared_right.switch(enable_file(ue, "b")), passes=20),
+    )
+    assert told == [[{"1": 20}, {"1": 20}], [{"1": 20}, {"1": 20}]]
+    assert (page.shows(first.place), page.shows(second.place)) == (1, 0)
+
+
+@case(
+    "smp.registrations_come_and_go",
+    spec="trace_events_user.c:user_event_enabler_create; user_events_ioctl_unreg",
+    doc=f"{STATUS}: the bit shows whether anything listens, from registering to unregistering",
+    tier="full",
+    facilities=("smp",),
+)
+@variants("listening, left", {"on": (True, 32), "off": (False, 0)})
+def test_registrations_come_and_go(ue: UserEvents, listening: bool, left: int) -> None:
+    """A word that is registered over and over amid switching is right once all is quiet."""
+    both = Racers(ue)
+    data = both.left.open_data()
+    kept = data.register(ue.name(), bit=5).word
+    word = both.left.word()
+    register = both.prepared_left.register(data, ue.name(), word=word, bit=5)
+    unregister = both.prepared_left.unregister(data, word, bit=5)
+    on, off = both.prepared_right.switch(enable_file(ue))
+    switching = (off, on) if listening else (on, off)
+    told = race(
+        both.left,
+        track(both.left, register, unregister, passes=50),
+        track(both.right, *switching, passes=20),
+    )
+    assert told == [[{"0": 50}, {"0": 50}], [{"1": 20}, {"1": 20}]]
+    assert (kept.value, word.value) == (left, 0)
+    data.register(ue.name(), word=word, bit=5)
+    assert word.value == left
+
+
+@case(
+    "smp.registered_while_enabled",
+    spec="trace_events_user.c:user_event_enabler_create: written and listed under event_mutex",
+    doc=f"{STATUS}: the bit is set as soon as anything listens",
+    tier="full",
+    facilities=("smp",),
+)
+@variants("flags", {"threads": THREAD, "processes": 0})
+def test_registered_while_enabled(ue: UserEvents, flags: int) -> None:
+    """Whoever enables an event while its words are registered, each of them is set."""
+    both = Racers(ue, flags)
+    data = both.left.open_data()
+    data.register(ue.name())
+    words = [both.left.word() for _ in range(16)]
+    register = [both.prepared_left.register(data, ue.name(), word=word, bit=1) for word in words]
+    on, _ = both.prepared_right.switch(enable_file(ue))
+    told = race(both.left, track(both.left, *register), track(both.right, on))
+    assert told == [[{"0": 1}] * 16, [{"1": 1}]]
+    assert {word.value for word in words} == {2}
+
+
+@case(
+    "smp.unregistered_while_enabled",
+    spec="trace_events_user.c:user_events_ioctl_unreg: user_event_mm_clear_bit",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: the bit is cleared",
+    tier="full",
+    facilities=("smp",),
+)
+@variants("again", {"1": 1, "2": 2, "3": 3, "4": 4})
+def test_unregistered_while_enabled(ue: UserEvents, again: int) -> None:
+    """A bit is clear once it is unregistered, whoever enables the event at that moment."""
+    both = Racers(ue)
+    data = both.left.open_data()
+    words = [data.register(ue.name(), bit=bit).word for bit in range(again)]
+    on, _ = both.prepared_right.switch(enable_file(ue))
+    gone = [both.prepared_left.unregister(data, word, bit=bit) for bit, word in enumerate(words)]
+    told = both.race(gone, [on])
+    assert told[1] == [{"1": 1}]
+    assert set(map(str, told[0])) == {"{'0': 1}"}
+    assert {word.value for word in words} == {0}

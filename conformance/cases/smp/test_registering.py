@@ -1,0 +1,254 @@
+"""Two processors at once: definitions, words and indices that both want."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.smp import Racers, enable_file
+from conformance.client.data_file import DataFile
+from conformance.client.tracefs import DYNAMIC_EVENTS
+from conformance.client.user_events import UserEvents
+from conformance.ops.tasks import CLONE_VM, THREAD
+
+REGISTERING = "Documentation/trace/user_events.rst@v6.12: Registering"
+MUTEX = "trace_events_user.c:user_events_ioctl: reg_mutex"
+NAMES = ("a", "b", "c")
+MORE_NAMES = (*NAMES, "d", "e")
+MULTI_FORMAT = 2
+
+
+@case(
+    "smp.same_definition",
+    spec=f"{MUTEX}; find_user_event",
+    doc=f"{REGISTERING}: programs that register one name share its event",
+    profiles="5.18..",
+    tier="full",
+    facilities=("smp",),
+)
+@variants("flags", {"threads": THREAD, "memory": CLONE_VM, "processes": 0})
+def test_same_definition(ue: UserEvents, flags: int) -> None:
+    """Who registers the same at the same moment as another shares one event with it."""
+    both = Racers(ue, flags)
+    sides = []
+    for task, prepared in ((both.left, both.prepared_left), (both.right, both.prepared_right)):
+        data = task.open_data()
+        sides.append([prepared.register(data, f"{ue.name(name)} u32 v") for name in NAMES])
+    assert both.race(*sides) == [[{"0": 1}, {"0": 1}, {"0": 1}]] * 2
+    lines = [f"u:{ue.name(name)} u32 v" for name in NAMES]
+    assert sorted(ue.tracefs.dynamic_events().splitlines()) == lines
+
+
+@case(
+    "smp.different_definitions",
+    spec=f"{MUTEX}; user_event_match",
+    doc=f"{REGISTERING}: a name has one set of fields, else EADDRINUSE",
+    profiles="6.5..",
+    needs=("arguments_matched",),
+    tier="full",
+    facilities=("smp",),
+)
+@variants("flags", {"threads": THREAD, "processes": 0})
+def test_different_definitions(ue: UserEvents, flags: int) -> None:
+    """Of two that define one name differently at the same moment one is told EADDRINUSE."""
+    both = Racers(ue, flags)
+    mine, its = both.open_data()
+    left = [both.prepared_left.register(mine, f"{ue.name(name)} u32 v") for name in NAMES]
+    right = [both.prepared_right.register(its, f"{ue.name(name)} u64 v") for name in NAMES]
+    won, lost = both.race(left, right)
+    pairs = [sorted([*one, *other]) for one, other in zip(won, lost, strict=True)]
+    assert pairs == [["0", "EADDRINUSE"]] * 3
+    lines = [
+        f"u:{ue.name(name)} {'u32' if '0' in one else 'u64'} v"
+        for name, one in zip(NAMES, won, strict=True)
+    ]
+    assert sorted(ue.tracefs.dynamic_events().splitlines()) == lines
+
+
+@case(
+    "smp.different_formats",
+    spec=f"{MUTEX}; user_event_set_tp_name",
+    doc=f"{REGISTERING}: USER_EVENT_REG_MULTI_FORMAT: one name may have several formats",
+    profiles="6.9..",
+    needs=("multi_format",),
+    tier="full",
+    facilities=("smp",),
+)
+def test_different_formats(ue: UserEvents) -> None:
+    """Two formats of one name that are registered at the same moment become two events."""
+    both = Racers(ue)
+    calls = [
+        prepared.register(task.open_data(), f"{ue.name()} {kind} v", flags=MULTI_FORMAT)
+        for task, prepared, kind in (
+            (both.left, both.prepared_left, "u32"),
+            (both.right, both.prepared_right, "u64"),
+        )
+    ]
+    told = both.race(calls[:1], calls[1:])
+    assert told == [[{"0": 1}], [{"0": 1}]]
+    assert len(ue.tracefs.dynamic_events().splitlines()) == 2
+
+
+@case(
+    "smp.one_word_and_bit",
+    spec=f"{MUTEX}; current_user_event_enabler_exists",
+    doc=f"{REGISTERING}: EADDRINUSE for an address and bit that are in use",
+    tier="full",
+    facilities=("smp",),
+)
+@variants("flags", {"threads": THREAD, "memory": CLONE_VM})
+def test_one_word_and_bit(ue: UserEvents, flags: int) -> None:
+    """Of two tasks with one list that want the same bit at the same moment one gets it."""
+    both = Racers(ue, flags, registered=True)
+    word = both.left.word()
+    mine, its = both.open_data()
+    left = [both.prepared_left.register(mine, ue.name("a"), word=word, bit=bit) for bit in (0, 4)]
+    right = [both.prepared_right.register(its, ue.name("b"), word=word, bit=bit) for bit in (0, 4)]
+    one, other = both.race(left, right)
+    pairs = [sorted([*mine, *its]) for mine, its in zip(one, other, strict=True)]
+    assert pairs == [["0", "EADDRINUSE"]] * 2
+
+
+@case(
+    "smp.indices_of_one_file",
+    spec=f"{MUTEX}; user_events_ref_add",
+    doc=f"{REGISTERING}: write_index is unique to the file descriptor used",
+    tier="full",
+    facilities=("smp",),
+)
+def test_indices_of_one_file(ue: UserEvents) -> None:
+    """Threads that register through one descriptor at the same moment get an index each."""
+    both = Racers(ue)
+    data = both.left.open_data()
+    left = [both.prepared_left.register(data, ue.name(name)) for name in ("a", "b")]
+    right = [both.prepared_right.register(data, ue.name(name)) for name in ("c", "d")]
+    told = both.race(left, right)
+    assert told == [[{"0": 1}, {"0": 1}]] * 2
+    indices = [both.left.load_number(call.argument + 24, 4) for call in (*left, *right)]
+    assert sorted(indices) == [0, 1, 2, 3]
+
+
+@case(
+    "smp.deleted_while_registered",
+    spec="trace_events_user.c:user_events_ioctl_del: reg_mutex; delete_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: EBUSY while there are references",
+    profiles="5.18..",
+    needs=("lasting_events",),
+    tier="full",
+    facilities=("smp",),
+)
+def test_deleted_while_registered(ue: UserEvents) -> None:
+    """Whoever deletes an event that another registers at that moment, the other has it."""
+    both = Racers(ue)
+    for name in MORE_NAMES:
+        ue.tracefs.command(f"u:{ue.name(name)} u32 v")
+    data, other = both.open_data()
+    gone = [both.prepared_left.delete(data, ue.name(name)) for name in MORE_NAMES]
+    calls = [both.prepared_right.register(other, f"{ue.name(name)} u32 v") for name in MORE_NAMES]
+    deleted, registered = both.race(gone, calls)
+    assert registered == [{"0": 1}] * 5
+    assert {answer for tally in deleted for answer in tally} <= {"0", "EBUSY"}
+    for index, name in enumerate(MORE_NAMES):
+        assert data.delete(ue.name(name)).errno == "EBUSY"
+        ue.tracefs.enable(ue.name(name))
+        assert other.write_event(index, b"\1\0\0\0").value == 8
+        ue.tracefs.disable(ue.name(name))
+
+
+@case(
+    "smp.defined_while_registered",
+    spec="trace_events_user.c:user_event_create: reg_mutex",
+    doc=f"{REGISTERING}: who registers a name that was defined by command shares its event",
+    profiles="5.18..",
+    tier="full",
+    facilities=("smp",),
+)
+def test_defined_while_registered(ue: UserEvents) -> None:
+    """What one task defines by command and another registers at that moment is one event."""
+    both = Racers(ue)
+    commands = [
+        both.prepared_left.command(DYNAMIC_EVENTS, f"u:{ue.name(name)} u32 v")
+        for name in MORE_NAMES
+    ]
+    other = both.right.open_data()
+    calls = [both.prepared_right.register(other, f"{ue.name(name)} u32 v") for name in MORE_NAMES]
+    defined, registered = both.race(commands, calls)
+    assert registered == [{"0": 1}] * 5
+    assert [list(tally.values()) for tally in defined] == [[1]] * 5
+    lines = [f"u:{ue.name(name)} u32 v" for name in MORE_NAMES]
+    assert sorted(ue.tracefs.dynamic_events().splitlines()) == lines
+
+
+@case(
+    "smp.removed_while_registered",
+    spec="trace_events_user.c:user_event_parse: find_user_event under event_mutex; user_event_free",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: EBUSY while there are references",
+    profiles="5.18..",
+    needs=("lasting_events",),
+    tier="full",
+    facilities=("smp",),
+)
+def test_removed_while_registered(ue: UserEvents) -> None:
+    """Whoever removes an event by command that another registers at that moment, it is there."""
+    both = Racers(ue)
+    for name in NAMES:
+        ue.tracefs.command(f"u:{ue.name(name)} u32 v")
+    gone = [both.prepared_left.command(DYNAMIC_EVENTS, f"-:{ue.name(name)}") for name in NAMES]
+    data = both.right.open_data()
+    calls = [both.prepared_right.register(data, f"{ue.name(name)} u32 v") for name in NAMES]
+    _, registered = both.race(gone, calls)
+    assert registered == [{"0": 1}] * 3
+    for index, name in enumerate(NAMES):
+        assert data.delete(ue.name(name)).errno == "EBUSY"
+        ue.tracefs.enable(ue.name(name))
+        assert data.write_event(index, b"\1\0\0\0").value == 8
+        ue.tracefs.disable(ue.name(name))
+
+
+@case(
+    "smp.deleted_while_opened",
+    spec="trace_events_user.c:delete_user_event; trace.c:tracing_open_file_tr",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an open file is no reference",
+    profiles="5.18..",
+    needs=("lasting_events",),
+    tier="full",
+    facilities=("smp",),
+)
+def test_deleted_while_opened(ue: UserEvents) -> None:
+    """An event is deleted while its file is opened: whoever has it open can do nothing with it."""
+    both = Racers(ue)
+    for name in NAMES:
+        ue.tracefs.command(f"u:{ue.name(name)} u32 v")
+    data = both.left.open_data()
+    gone = [both.prepared_left.delete(data, ue.name(name)) for name in NAMES]
+    opened = [both.prepared_right.open(enable_file(ue, name), os.O_WRONLY) for name in NAMES]
+    deleted, answers = both.race(gone, opened)
+    assert deleted == [{"0": 1}] * 3
+    assert {answer for tally in answers for answer in tally} <= {"0", "ENOENT", "ENODEV"}
+    for call, tally in zip(opened, answers, strict=True):
+        # Whoever was too late has no descriptor.
+        errno = "ENODEV" if "0" in tally else "EBADF"
+        assert DataFile(both.right, call.slot).write(b"1").errno == errno
+    assert ue.tracefs.dynamic_events() == ""
+
+
+@case(
+    "smp.closed_while_registered",
+    spec="trace_events_user.c:user_events_release; delayed_destroy_user_event",
+    doc=f"{REGISTERING}: the event goes with its last reference, and not before",
+    needs=("auto_delete",),
+    tier="full",
+    facilities=("smp",),
+)
+@variants("flags", {"threads": THREAD, "processes": 0})
+def test_closed_while_registered(ue: UserEvents, flags: int) -> None:
+    """Who registers an event while its last descriptor is closed has it, or a new one."""
+    both = Racers(ue, flags)
+    data, other = both.open_data()
+    data.unregister(data.register(f"{ue.name()} u32 v").word)
+    register = both.prepared_right.register(other, f"{ue.name()} u32 v")
+    closing = both.prepared_left.close(data)
+    told = both.race([closing], [register])
+    assert told == [[{"0": 1}], [{"0": 1}]]
+    ue.tracefs.enable(ue.name())
+    assert other.write_event(0, b"\1\0\0\0").value == 8

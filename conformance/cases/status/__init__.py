@@ -1,0 +1,1 @@
+"""Cases about the file user_events_status."""

@@ -1,0 +1,246 @@
+"""user_events_status: who listens to which event, the order of the lines, the totals."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.status_text import whole_status
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Status"
+SHOW = "trace_events_user.c:user_seq_show"
+
+
+@case(
+    "status.nothing_registered",
+    spec=SHOW,
+    doc=f"{DOC}: the names come first, then a blank line and the two counts",
+    isolation="global",
+    profiles="5.18..",
+)
+def test_nothing_registered(ue: UserEvents) -> None:
+    """Without any event the text is a blank line and totals of zero."""
+    assert whole_status(ue) == "\nActive: 0\nBusy: 0\n"
+
+
+@case(
+    "status.documented_example",
+    spec=SHOW,
+    doc=f"{DOC}: `test` alone shows its name and Active: 1, Busy: 0; once ftrace uses it the "
+    "line ends in `# Used by ftrace` and Busy is 1",
+    isolation="global",
+    tier="full",
+    profiles="5.18..",
+)
+def test_documented_example(ue: UserEvents) -> None:
+    """The text is the one of the documentation, idle, in use and idle again."""
+    ue.open_data().register("test u32 count")
+    idle, busy = ue.status_line(1, "test"), ue.status_line(1, "test", "ftrace")
+    assert whole_status(ue) == idle + "\nActive: 1\nBusy: 0\n"
+    ue.tracefs.enable("test")
+    assert whole_status(ue) == busy + "\nActive: 1\nBusy: 1\n"
+    ue.tracefs.disable("test")
+    assert whole_status(ue) == idle + "\nActive: 1\nBusy: 0\n"
+
+
+@case(
+    "status.totals",
+    spec=SHOW,
+    doc=f"{DOC}: Active counts the events, Busy those somebody uses",
+    isolation="global",
+    profiles="5.18..",
+)
+@variants(
+    "registered, enabled, totals",
+    {
+        "one_idle": (("b",), (), "Active: 1\nBusy: 0"),
+        "two_idle": (("b", "c"), (), "Active: 2\nBusy: 0"),
+        "one_of_three": (("b", "c", "d"), ("c",), "Active: 3\nBusy: 1"),
+        "all_of_three": (("b", "c", "d"), ("b", "c", "d"), "Active: 3\nBusy: 3"),
+        "tens": ("abcdefghijkl", "ab", "Active: 12\nBusy: 2"),
+    },
+)
+def test_totals(
+    ue: UserEvents, registered: tuple[str, ...], enabled: tuple[str, ...], totals: str
+) -> None:
+    """Active is the number of events and Busy the number of those with a tracer."""
+    data = ue.open_data()
+    for name in registered:
+        data.register(name)
+    for name in enabled:
+        ue.tracefs.enable(name)
+    lines, blank, shown = whole_status(ue).partition("\n\n")
+    assert len(lines.splitlines()) == len(registered)
+    assert (blank, shown) == ("\n\n", totals + "\n")
+    for name in enabled:
+        ue.tracefs.disable(name)
+
+
+@case(
+    "status.counted_once",
+    spec="trace_events_user.c:find_user_event",
+    doc=f"{DOC}: the counts are of events, not of the programs that registered them",
+    isolation="global",
+    tier="full",
+    profiles="5.18..",
+)
+def test_counted_once(ue: UserEvents) -> None:
+    """An event that two processes registered on three descriptors is one line and one."""
+    first, second = ue.open_data(), ue.open_data()
+    first.register("shared u32 a")
+    second.register("shared u32 a")
+    ue.new_process().open_data().register("shared u32 a")
+    assert whole_status(ue) == ue.status_line(1, "shared") + "\nActive: 1\nBusy: 0\n"
+
+
+@case(
+    "status.persistent_counted",
+    spec=SHOW,
+    doc=f"{DOC}: all registered events are shown",
+    needs=("lasting_events",),
+    isolation="global",
+    tier="full",
+    profiles="5.18..",
+)
+def test_persistent_counted(ue: UserEvents) -> None:
+    """An event nobody has registered any more is listed and counted while it exists."""
+    ue.tracefs.command("u:kept u32 a\n")
+    assert whole_status(ue) == ue.status_line(1, "kept") + "\nActive: 1\nBusy: 0\n"
+    ue.tracefs.enable("kept")
+    assert whole_status(ue) == ue.status_line(1, "kept", "ftrace") + "\nActive: 1\nBusy: 1\n"
+    ue.tracefs.disable("kept")
+    ue.tracefs.command("-:kept u32 a\n")
+    assert whole_status(ue) == "\nActive: 0\nBusy: 0\n"
+
+
+@case(
+    "status.hash_order",
+    spec=f"{SHOW} (hash_for_each), user_event_key; include/linux/jhash.h:jhash",
+    doc=f"{DOC}: says nothing about the order of the lines",
+    isolation="global",
+    tier="full",
+    profiles="5.18..",
+)
+@variants(
+    "names, shown, of_16_buckets",
+    {
+        "short": (
+            ("test", "test2", "a", "__test_event"),
+            "__test_event\na\ntest2\ntest\n",
+            "",
+        ),
+        "short_reversed": (
+            ("__test_event", "a", "test2", "test"),
+            "__test_event\na\ntest2\ntest\n",
+            "",
+        ),
+        # Around the 12 bytes that jhash() takes at a time.
+        "lengths": (
+            (
+                "ab",
+                "abcd",
+                "abcdefghijkl",
+                "abcdefghijklm",
+                "abcdefghijklmnopqrstuvwx",
+                "abcdefghijklmnopqrstuvwxy",
+                "abcdefghijklmnopqrstuvwxyz0123456789",
+            ),
+            "abcdefghijklmnopqrstuvwx\n"
+            "abcdefghijklmnopqrstuvwxy\n"
+            "abcdefghijklmnopqrstuvwxyz0123456789\n"
+            "ab\n"
+            "abcd\n"
+            "abcdefghijkl\n"
+            "abcdefghijklm\n",
+            "abcdefghijklmnopqrstuvwxy\n"
+            "abcdefghijklmnopqrstuvwx\n"
+            "abcdefghijklmnopqrstuvwxyz0123456789\n"
+            "abcd\n"
+            "ab\n"
+            "abcdefghijkl\n"
+            "abcdefghijklm\n",
+        ),
+        "same_bucket": (
+            ("test", "testnl", "testqw", "testyv"),
+            "testyv\ntestqw\ntestnl\ntest\n",
+            "",
+        ),
+        "same_bucket_other_lengths": (
+            ("abcdefghijklm", "abcdefghijk"),
+            "abcdefghijk\nabcdefghijklm\n",
+            "",
+        ),
+        "not_ascii": (("abc", "é", "ab"), "é\nab\nabc\n", ""),
+    },
+)
+def test_hash_order(ue: UserEvents, names: tuple[str, ...], shown: str, of_16_buckets: str) -> None:
+    """Lines come by the bucket of the name's hash, and newest first within a bucket."""
+    data = ue.open_data()
+    for name in names:
+        data.register(name)
+    # Where 16 buckets in the place of 256 make no difference, the table says nothing.
+    fewer = of_16_buckets or shown
+    order = {"byte-status": fewer, "bit-status": shown, "remote-enable": shown}
+    found = order[ue.profile.generation].splitlines()
+    lines = [ue.status_line(names.index(name) + 1, name) for name in found]
+    assert whole_status(ue).partition("\nActive")[0] == "".join(lines)
+
+
+@case(
+    "status.used_by_ftrace",
+    spec=f"{SHOW}, update_enable_bit_for",
+    doc=f"{DOC}: `# Used by ftrace` follows the name while ftrace records the event",
+    tier="full",
+    profiles="5.18..",
+)
+def test_used_by_ftrace(ue: UserEvents) -> None:
+    """Only the line of the event that ftrace listens to says so."""
+    data = ue.open_data()
+    data.register(ue.name("idle"))
+    data.register(ue.name("busy"))
+    ue.tracefs.enable(ue.name("busy"))
+    idle, busy = ue.status_line(1, ue.name("idle")), ue.status_line(2, ue.name("busy"), "ftrace")
+    assert sorted(ue.tracefs.status().splitlines(keepends=True)) == sorted([idle, busy])
+    ue.tracefs.disable(ue.name("busy"))
+    unused = ue.status_line(2, ue.name("busy"))
+    assert sorted(ue.tracefs.status().splitlines(keepends=True)) == sorted([idle, unused])
+
+
+@case(
+    "status.enabled_twice",
+    spec="trace_events.c:__ftrace_event_enable_disable; trace_events_user.c:user_event_reg",
+    doc=f"{DOC}: a tool that attaches shows, one that detaches is gone",
+    tier="full",
+    profiles="5.18..",
+)
+def test_enabled_twice(ue: UserEvents) -> None:
+    """Enabling an enabled event adds nothing: one disabling ends the use."""
+    ue.open_data().register(ue.name())
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.enable(ue.name())
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+
+
+@case(
+    "status.shows_the_name_alone",
+    spec=SHOW,
+    doc=f"{DOC}: a line is the name of the event and a comment",
+    profiles="5.18..",
+)
+@variants(
+    "rest, shown",
+    {
+        "fields": (" u32 a; char[20] b", ""),
+        "struct": (" struct s a 20", ""),
+        "semicolon_in_name": (";x u32 a", ";x"),
+        "hash_in_name": ("#x", "#x"),
+        "percent_in_name": ("%d%s", "%d%s"),
+        "tab_in_name": ("\tx", "\tx"),
+        "not_ascii": ("\u00fc\u2211", "\u00fc\u2211"),
+    },
+)
+def test_shows_the_name_alone(ue: UserEvents, rest: str, shown: str) -> None:
+    """A line holds the bytes of the name, whatever they are, and no fields."""
+    assert ue.open_data().register(ue.name() + rest).value == 0
+    assert ue.tracefs.status() == ue.status_line(1, ue.name() + shown)

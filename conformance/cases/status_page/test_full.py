@@ -1,0 +1,85 @@
+"""The status page when every place in it is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from conformance.cases.case import case
+from conformance.cases.support.status_page import map_page
+from conformance.client.user_events import UserEvents
+from conformance.ops import syscalls as op
+
+PAGES = "5.18..6.3"
+RST = "Documentation/trace/user_events.rst@v5.19 and @v6.1"
+LIMIT = f"{RST}: Status: the text ends in Max, 4096 until 6.0 and 32768 since 6.1"
+PARSE = "trace_events_user.c:user_event_parse"
+
+# Lines of dynamic_events in one write(2), and ioctls in one batch.
+_BATCH = 500
+_DELETE = 0x40082A01
+
+
+def create(ue: UserEvents, numbers: range) -> None:
+    """Events that bear numbers for names, in this order.
+
+    Names with a slash get no directory below events/, whose making is most of the work.
+    """
+    for start in range(0, len(numbers), _BATCH):
+        lines = "".join(f"u:/{number}\n" for number in numbers[start : start + _BATCH])
+        ue.tracefs.command(lines)
+
+
+def delete(ue: UserEvents, numbers: Iterable[int]) -> None:
+    """Delete them; the newest ones first are found without a search."""
+    process, data = ue.process, ue.open_data()
+    names = [f"/{number}".encode().ljust(8, b"\0") for number in numbers]
+    room = process.map(_BATCH * 8 // 4096 + 1)
+    for start in range(0, len(names), _BATCH):
+        batch = names[start : start + _BATCH]
+        process.queue(op.Store(process.actor, room, b"".join(batch)))
+        places = range(room, room + 8 * len(batch), 8)
+        process.run(*(op.Ioctl(process.actor, data.slot, _DELETE, place) for place in places))
+
+
+@case(
+    "status_page.no_index_left",
+    spec=f"{PARSE}: find_first_zero_bit",
+    doc=LIMIT,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_no_index_left(ue: UserEvents) -> None:
+    """All numbers below Max can be had; then a new event is EMFILE before its fields are read."""
+    last = {"byte-status": 4095, "bit-status": 32767}[ue.profile.generation]
+    total = {"byte-status": 4096, "bit-status": 32768}[ue.profile.generation]
+    full = ue.dated("two_status_pages", since="", before="EMFILE")
+    unread = ue.dated("two_status_pages", since="EINVAL", before="EMFILE")
+    page = map_page(ue.process)
+    data = ue.open_data()
+    assert data.register("first").place == 1
+    create(ue, range(2, last))
+    assert data.register("last u32 a").place == last
+    ue.tracefs.enable("last")
+    # The last byte of the page, or the last bit of it.
+    ends = {"byte-status": b"\0\x01", "bit-status": b"\0\x80"}
+    assert page.load(4094, 2).data == ends[ue.profile.generation]
+    counts = ue.tracefs.status(whole=True).partition("\n\n")[2]
+    assert counts.startswith(f"Active: {last}\nBusy: 1\nMax: ")
+    most = ue.dated("two_status_pages", since=2 * total, before=total)
+    assert counts.endswith(f"\nMax: {most}\n")
+    # A field that is wrong is not looked at, a string that cannot be read is.
+    assert data.register("more long a").errno == unread
+    assert data.register("more").errno == full
+    assert ue.tracefs.command("u:another\n").errno == full
+    assert data.register("x", name_args=0).errno == "EFAULT"
+    assert data.register("x" * 512).errno == "EINVAL"
+    # What exists needs no number.
+    assert data.register("last long a").place == last
+    assert ue.open_data().register("first").place == 1
+    assert ue.tracefs.command("u:last u8 b\n").errno == ""
+    # A number that is free again is the next one's.
+    delete(ue, [17])
+    assert data.register("next").place == 17
+    ue.tracefs.disable("last")
+    delete(ue, reversed([*range(2, 17), *range(18, last)]))

@@ -1,0 +1,232 @@
+"""The places of events in the status page: which number an event gets, and keeps."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.registration import UNTOUCHED
+from conformance.cases.support.status_page import map_page
+from conformance.client.user_events import UserEvents
+
+PAGES = "5.18..6.3"
+RST = "Documentation/trace/user_events.rst@v5.19 and @v6.1"
+INDEX = f"{RST}: Registering: status_index, since 6.1 status_bit, is the event's in the status"
+ZERO = f"{RST}: Status: 0 is never returned"
+PARSE = "trace_events_user.c:user_event_parse"
+DESTROY = "trace_events_user.c:destroy_user_event"
+
+
+@case("status_page.index_counts", spec=PARSE, doc=ZERO, isolation="global", profiles=PAGES)
+def test_index_counts(ue: UserEvents) -> None:
+    """Events get the numbers from 1 on, in the order of their creation."""
+    data = ue.open_data()
+    places = [data.register(name).place for name in ("c", "a", "b", "x u32 a", "")]
+    assert places == [1, 2, 3, 4, 5]
+
+
+@case("status_page.index_of_an_event", spec=PARSE, doc=INDEX, isolation="global", profiles=PAGES)
+def test_index_of_an_event(ue: UserEvents) -> None:
+    """An event has one number, whoever registers it, and write indexes of every descriptor."""
+    first, second = ue.open_data(), ue.open_data()
+    other = ue.new_process().open_data()
+    for name in ("a", "b", "c"):
+        first.register(name)
+    seen = [each.register("c") for each in (first, second, other)]
+    assert [each.place for each in seen] == [3, 3, 3]
+    assert [each.index for each in seen] == [2, 0, 0]
+
+
+@case(
+    "status_page.index_in_a_child",
+    spec=PARSE,
+    doc=INDEX,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_index_in_a_child(ue: UserEvents) -> None:
+    """A forked child gets the numbers its parent gets, on a shared descriptor and its own."""
+    data = ue.open_data()
+    data.register("a")
+    assert data.register("b").place == 2
+    child = ue.fork(ue.process)
+    assert data.of(child).register("b").place == 2
+    assert child.open_data().register("a").place == 1
+    assert child.open_data().register("c").place == 3
+
+
+@case(
+    "status_page.index_of_an_existing_name",
+    spec="trace_events_user.c:find_user_event",
+    doc=INDEX,
+    isolation="global",
+    profiles=PAGES,
+)
+@variants(
+    "fields",
+    {
+        "same": " u32 a",
+        "none": "",
+        "other": " u64 b; u8 c",
+        "flags": ":FLAG u32 a",
+        # Nobody parses them.
+        "bad-type": " long a",
+        "no-name": " u32",
+    },
+)
+def test_index_of_an_existing_name(ue: UserEvents, fields: str) -> None:
+    """A name that exists wins: its number, whatever the fields, and no number is used up."""
+    data = ue.open_data()
+    data.register("b u32 a")
+    data.register("e u32 a")
+    again = data.register(f"e{fields}")
+    assert (again.errno, again.place, again.index) == ("", 2, 1)
+    assert data.register("next").place == 3
+    assert ue.tracefs.dynamic_events(whole=True) == "u:b u32 a\nu:e u32 a\nu:next\n"
+
+
+@case(
+    "status_page.index_by_dynamic_events",
+    spec="trace_events_user.c:user_event_create",
+    doc=f"{RST}: Overview: dynamic_events creates the same events by the same commands",
+    isolation="global",
+    profiles=PAGES,
+)
+def test_index_by_dynamic_events(ue: UserEvents) -> None:
+    """An event that dynamic_events creates takes a number as well, and shows in the page."""
+    page = map_page(ue.process)
+    assert ue.tracefs.command("u:a\nu:b u32 x\n").errno == ""
+    data = ue.open_data()
+    assert data.register("c").place == 3
+    assert data.register("b u32 x").place == 2
+    ue.tracefs.enable("a")
+    assert [page.shows(place) for place in (1, 2, 3)] == [1, 0, 0]
+    ue.tracefs.disable("a")
+
+
+@case(
+    "status_page.index_not_burnt",
+    spec=PARSE,
+    doc=INDEX,
+    isolation="global",
+    profiles=PAGES,
+)
+@variants(
+    "definition, errno",
+    {
+        "bad-type": ("x long a", "EINVAL"),
+        "bad-array": ("x char[0] a", "EINVAL"),
+        "no-name": ("x u32", "EINVAL"),
+        "second-field": ("x u32 a; u32", "EINVAL"),
+        "struct-of-minus-one": ("x struct s a 4294967295", "EPERM"),
+        "too-long": ("x" * 512, "EINVAL"),
+    },
+)
+def test_index_not_burnt(ue: UserEvents, definition: str, errno: str) -> None:
+    """A registration that is refused takes no number and reports none."""
+    data = ue.open_data()
+    data.register("a")
+    seen = data.register(definition)
+    assert (seen.errno, seen.place, seen.index) == (errno, UNTOUCHED, UNTOUCHED)
+    assert data.register("b").place == 2
+
+
+@case(
+    "status_page.index_not_burnt_by_lines",
+    spec="trace_events_user.c:user_event_create",
+    doc=INDEX,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_index_not_burnt_by_lines(ue: UserEvents) -> None:
+    """A line of dynamic_events that is refused takes no number; those before it have theirs."""
+    assert ue.tracefs.command("u:a\nu:b\nu:c long x\nu:d\n").errno == "EINVAL"
+    assert ue.open_data().register("e").place == 3
+
+
+# Numbers that are free again
+
+
+@case(
+    "status_page.index_after_close",
+    spec="trace_events_user.c:user_events_release",
+    doc=INDEX,
+    isolation="global",
+    profiles=PAGES,
+)
+def test_index_after_close(ue: UserEvents) -> None:
+    """An event keeps its number while it exists, registered or not."""
+    holder = ue.new_process()
+    holder.open_data().register("a")
+    holder.exit()
+    data = ue.open_data()
+    assert data.register("b").place == 2
+    data.close()
+    data = ue.open_data()
+    assert [data.register(name).place for name in ("c", "b", "a")] == [3, 2, 1]
+
+
+@case("status_page.index_free_again", spec=DESTROY, doc=INDEX, isolation="global", profiles=PAGES)
+@variants("by", {"ioctl": True, "dynamic-events": False})
+def test_index_free_again(ue: UserEvents, by: bool) -> None:
+    """The number of an event that was deleted is given to the next new one."""
+    ue.tracefs.command("u:a\nu:b\nu:c\n")
+    data = ue.open_data()
+    deleted = data.delete("b") if by else ue.tracefs.command("-:b\n")
+    assert deleted.errno == ""
+    assert data.register("x").place == 2
+    assert data.register("y").place == 4
+
+
+@case("status_page.index_lowest_first", spec=PARSE, doc=INDEX, isolation="global", profiles=PAGES)
+@variants(
+    "deleted",
+    {
+        "descending": ("i", "g", "b"),
+        "ascending": ("b", "g", "i"),
+        "mixed": ("g", "i", "b"),
+    },
+)
+def test_index_lowest_first(ue: UserEvents, deleted: tuple[str, ...]) -> None:
+    """Of several free numbers the lowest is given first, whenever they became free."""
+    ue.tracefs.command("".join(f"u:{name}\n" for name in "abcdefghij"))
+    data = ue.open_data()
+    for name in deleted:
+        data.delete(name)
+    places = [data.register(name).place for name in ("w", "x", "y", "z")]
+    assert places == [2, 7, 9, 11]
+
+
+@case(
+    "status_page.index_after_everything",
+    spec="trace_dynevent.c:dyn_events_release_all",
+    doc=INDEX,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_index_after_everything(ue: UserEvents) -> None:
+    """When all events were deleted at once, numbers begin with 1 again."""
+    ue.tracefs.command("u:a\nu:b\nu:c\n")
+    assert ue.tracefs.command("", os.O_WRONLY | os.O_TRUNC).errno == ""
+    data = ue.open_data()
+    assert (data.register("z").place, data.register("a").place) == (1, 2)
+
+
+@case(
+    "status_page.index_kept_while_busy",
+    spec="trace_events_user.c:delete_user_event",
+    doc=INDEX,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_index_kept_while_busy(ue: UserEvents) -> None:
+    """A deletion that is refused with EBUSY frees no number."""
+    data = ue.open_data()
+    data.register("a")
+    assert data.delete("a").errno == "EBUSY"
+    assert ue.tracefs.command("-:a\n").errno == "EBUSY"
+    assert (data.register("b").place, data.register("a").place) == (2, 1)

@@ -1,0 +1,150 @@
+"""The status page when events and those who registered them come and go."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.status_page import map_page
+from conformance.client.user_events import UserEvents
+
+PAGES = "5.18..6.3"
+RST = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Status"
+REAL_TIME = f"{RST}: the status changes in real time when tools attach and detach"
+DELETING = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Deleting"
+UPDATE = "trace_events_user.c:update_reg_page_for"
+
+
+# When an event is listened to before anybody looks
+
+
+@case("status_page.enabled_before_mapped", spec=UPDATE, doc=REAL_TIME, profiles=PAGES)
+def test_enabled_before_mapped(ue: UserEvents) -> None:
+    """A page that is mapped later shows at once what is listened to."""
+    place = ue.open_data().register(ue.name()).place
+    ue.tracefs.enable(ue.name())
+    assert map_page(ue.process).shows(place) == 1
+
+
+@case(
+    "status_page.enabled_before_registered",
+    spec="trace_events_user.c:user_event_parse",
+    doc=REAL_TIME,
+    profiles=PAGES,
+)
+@variants("by", {"program": True, "dynamic-events": False})
+def test_enabled_before_registered(ue: UserEvents, by: bool) -> None:
+    """Who registers an event that is listened to already finds its place set."""
+    page = map_page(ue.process)
+    if by:
+        ue.new_process().open_data().register(ue.name())
+    else:
+        ue.tracefs.command(f"u:{ue.name()}\n")
+    ue.tracefs.enable(ue.name())
+    data = ue.open_data()
+    assert page.shows(data.register(ue.name()).place) == 1
+    ue.tracefs.disable(ue.name())
+    assert page.shows(data.register(ue.name()).place) == 0
+
+
+@case(
+    "status_page.registered_again",
+    spec="trace_events_user.c:user_event_parse",
+    doc=REAL_TIME,
+    profiles=PAGES,
+    tier="full",
+)
+def test_registered_again(ue: UserEvents) -> None:
+    """Registering an event again, while it is listened to, changes nothing in the page."""
+    page = map_page(ue.process)
+    data = ue.open_data()
+    place = data.register(ue.name()).place
+    ue.tracefs.enable(ue.name())
+    assert data.register(ue.name()).place == place
+    assert data.register(f"{ue.name()} u32 other").place == place
+    assert page.shows(place) == 1
+
+
+# Lifetime of an event
+
+
+@case(
+    "status_page.registrant_gone",
+    spec="trace_events_user.c:user_events_release",
+    doc=REAL_TIME,
+    profiles=PAGES,
+)
+@variants("exits", {"closes": False, "exits": True})
+def test_registrant_gone(ue: UserEvents, exits: bool) -> None:
+    """An event is still shown as listened to when nobody has it registered any more."""
+    page = map_page(ue.process)
+    registrant = ue.new_process()
+    data = registrant.open_data()
+    place = data.register(ue.name()).place
+    ue.tracefs.enable(ue.name())
+    assert (registrant.exit() if exits else data.close()).errno == ""
+    assert page.shows(place) == 1
+    ue.tracefs.disable(ue.name())
+    assert page.shows(place) == 0
+
+
+@case(
+    "status_page.enabled_cannot_go",
+    spec="trace_events_user.c:delete_user_event, user_event_free",
+    doc=f"{DELETING}: succeeds only when nothing refers to the event, be it user or kernel",
+    profiles=PAGES,
+)
+@variants("by", {"ioctl": True, "dynamic-events": False})
+def test_enabled_cannot_go(ue: UserEvents, by: bool) -> None:
+    """An event that is listened to cannot be deleted, and its place stays set."""
+    page = map_page(ue.process)
+    data, deleting = ue.open_data(), ue.open_data()
+    place = data.register(ue.name()).place
+    ue.tracefs.enable(ue.name())
+    data.close()
+    busy = deleting.delete(ue.name()) if by else ue.tracefs.command(f"-:{ue.name()}\n")
+    assert busy.errno == "EBUSY"
+    assert page.shows(place) == 1
+    ue.tracefs.disable(ue.name())
+    assert deleting.delete(ue.name()).value == 0
+    assert page.shows(place) == 0
+
+
+@case(
+    "status_page.old_place_of_another",
+    spec="trace_events_user.c:user_event_parse",
+    doc=f"{RST}: silent about programs that keep the place of an event that was deleted",
+    profiles=PAGES,
+)
+def test_old_place_of_another(ue: UserEvents) -> None:
+    """A place outlives its event: who still looks there sees who listens to the next one."""
+    page = map_page(ue.process)
+    data = ue.open_data()
+    old = data.register(ue.name("old")).place
+    data.close()
+    ue.open_data().delete(ue.name("old"))
+    other = ue.new_process()
+    assert other.open_data().register(ue.name("new")).place == old
+    assert page.shows(old) == 0
+    ue.tracefs.enable(ue.name("new"))
+    assert page.shows(old) == 1
+
+
+@case(
+    "status_page.same_name_again",
+    spec="trace_events_user.c:destroy_user_event",
+    doc=f"{RST}: silent about what an event that was deleted leaves behind",
+    profiles=PAGES,
+    tier="full",
+)
+def test_same_name_again(ue: UserEvents) -> None:
+    """An event that is deleted and registered again begins with nobody listening."""
+    page = map_page(ue.process)
+    data = ue.open_data()
+    place = data.register(ue.name()).place
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.disable(ue.name())
+    data.close()
+    again = ue.open_data()
+    assert again.delete(ue.name()).value == 0
+    assert again.register(ue.name()).place == place
+    assert page.shows(place) == 0
+    assert ue.tracefs.enabled(ue.name()).text == "0\n"

@@ -1,0 +1,158 @@
+"""Private mappings of the status page, and the page as memory like any other."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case
+from conformance.cases.support.status_page import READ_WRITE, length_of, map_page, writable
+from conformance.cases.support.status_page_registration import IOCSREG, reg_of
+from conformance.client.user_events import UserEvents
+
+PAGES = "5.18..6.3"
+DOC = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Status"
+SILENT = f"{DOC}: nothing is said about private mappings"
+BUFFER = f"{DOC}: nothing is said about the page as a buffer"
+REG = "trace_events_user.c:user_events_ioctl_reg"
+
+
+# Private mappings
+
+
+@case("status_page.private_is_a_copy", spec="mm/memory.c:wp_page_copy", doc=SILENT, profiles=PAGES)
+def test_private_is_a_copy(ue: UserEvents) -> None:
+    """A store to a private mapping copies the page: from then on nothing changes there."""
+    page = map_page(ue.process)
+    private = map_page(ue.process, protection=READ_WRITE, shared=False)
+    place = ue.open_data().register(ue.name()).place
+    ue.tracefs.enable(ue.name())
+    assert private.shows(place) == 1
+    # Behind the places of any event there is.
+    assert private.store(4000, b"\xff").value == 1
+    ue.tracefs.disable(ue.name())
+    assert (page.shows(place), private.shows(place)) == (0, 1)
+    assert (page.load(4000).data, private.load(4000).data) == (b"\0", b"\xff")
+
+
+@case(
+    "status_page.private_is_unseen",
+    spec="trace_events_user.c:user_seq_show; mm/memory.c:wp_page_copy",
+    doc=SILENT,
+    profiles=PAGES,
+    tier="full",
+)
+def test_private_is_unseen(ue: UserEvents) -> None:
+    """What is stored to a private mapping neither the kernel nor anybody else believes."""
+    page = map_page(ue.process)
+    private = map_page(ue.process, protection=READ_WRITE, shared=False)
+    place = ue.open_data().register(ue.name()).place
+    private.store(0, b"\xff" * length_of(ue.process))
+    assert private.shows(place) == {"byte-status": 0xFF, "bit-status": 1}[ue.profile.generation]
+    assert page.load(0, 64).data == bytes(64)
+    assert ue.tracefs.status() == f"{place}:{ue.name()}\n"
+
+
+@case(
+    "status_page.private_in_a_child",
+    spec="mm/memory.c:wp_page_copy",
+    doc=SILENT,
+    profiles=PAGES,
+    tier="full",
+)
+def test_private_in_a_child(ue: UserEvents) -> None:
+    """A child's store to a private mapping is the child's alone; its parent sees changes."""
+    private = map_page(ue.process, protection=READ_WRITE, shared=False)
+    place = ue.open_data().register(ue.name()).place
+    child = private.of(ue.fork(ue.process))
+    child.store(4000, b"\xff")
+    ue.tracefs.enable(ue.name())
+    assert (private.shows(place), child.shows(place)) == (1, 0)
+    assert (private.load(4000).data, child.load(4000).data) == (b"\0", b"\xff")
+
+
+@case(
+    "status_page.private_copy_exits",
+    spec="arch/x86/mm/pat/memtype.c:untrack_pfn",
+    doc=SILENT,
+    profiles=PAGES,
+    tier="full",
+)
+def test_private_copy_exits(ue: UserEvents) -> None:
+    """A process that exits with a changed private mapping leaves the page as it is."""
+    page = map_page(ue.process)
+    holder = ue.new_process()
+    private = map_page(holder, protection=READ_WRITE, shared=False)
+    place = holder.open_data().register(ue.name()).place
+    ue.tracefs.enable(ue.name())
+    private.store(0, bytes(length_of(holder)))
+    assert private.shows(place) == 0
+    holder.exit()
+    assert page.shows(place) == 1
+
+
+# The page as memory like any other
+
+
+@case(
+    "status_page.payload_in_the_page",
+    spec="trace_events_user.c:user_events_write_core",
+    doc=BUFFER,
+    profiles=PAGES,
+    tier="full",
+)
+def test_payload_in_the_page(ue: UserEvents) -> None:
+    """Index and payload of a write may lie in the page: zeros, where no event is."""
+    page = map_page(ue.process)
+    data = ue.open_data()
+    data.register(f"{ue.name()} u32 a")
+    ue.tracefs.enable(ue.name())
+    assert data.write_at(page.address + 2048, 8).value == 8
+    assert ue.tracefs.records() == ["00 00 00 00"]
+
+
+@case(
+    "status_page.structure_in_the_page",
+    spec="trace_events_user.c:user_reg_get",
+    doc=BUFFER,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_structure_in_the_page(ue: UserEvents) -> None:
+    """A structure may lie in the status page itself, which holds zeros: no size, no string."""
+    page = map_page(ue.process)
+    error = {"byte-status": "EFAULT", "bit-status": "EINVAL"}[ue.profile.generation]
+    assert ue.open_data().ioctl(IOCSREG, page.address).errno == error
+
+
+@case(
+    "status_page.string_in_the_page",
+    spec="mm/util.c:strndup_user",
+    doc=BUFFER,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_string_in_the_page(ue: UserEvents) -> None:
+    """A string may lie in the status page itself: there are empty ones."""
+    page = map_page(ue.process)
+    seen = ue.open_data().register("x", name_args=page.address)
+    assert (seen.errno, seen.place) == ("", 1)
+    assert ue.tracefs.status(whole=True).startswith("1:\n\nActive: 1\n")
+
+
+@case(
+    "status_page.answers_in_the_page",
+    spec=f"{REG}: put_user",
+    doc=BUFFER,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_answers_in_the_page(ue: UserEvents) -> None:
+    """A structure that a program stores to the page is read there, and answered there."""
+    page, reader = writable(ue.process), map_page(ue.new_process())
+    raw = reg_of(ue, "e")
+    page.store(2048, raw)
+    assert ue.open_data().ioctl(IOCSREG, page.address + 2048).value == 0
+    answers = reader.load(2048 + len(raw) - 8, 8).data
+    assert answers == b"\1\0\0\0" + b"\0\0\0\0"
+    page.store(2048, bytes(len(raw)))

@@ -1,0 +1,224 @@
+"""One status page for everybody: several mappings, several processes, forks."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.status_page import READ_WRITE, length_of, map_page
+from conformance.client.user_events import UserEvents
+from conformance.ops import syscalls as op
+
+PAGES = "5.18..6.3"
+DOC = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Status"
+REAL_TIME = f"{DOC}: the status is updated in real time, for every program that mapped it"
+MAPPING = f"{DOC}: programs map user_events_status to see who listens"
+SILENT = f"{DOC}: nothing is said about private mappings"
+MMAP = "trace_events_user.c:user_status_mmap"
+UPDATE = "trace_events_user.c:update_reg_page_for"
+
+
+# Mappings of one process
+
+
+@case("status_page.mapped_twice", spec=MMAP, doc=REAL_TIME, profiles=PAGES)
+def test_mapped_twice(ue: UserEvents) -> None:
+    """Two mappings of one process, through two descriptors, show the same."""
+    first, second = map_page(ue.process), map_page(ue.process, opened=os.O_RDWR)
+    place = ue.open_data().register(ue.name()).place
+    assert (first.shows(place), second.shows(place)) == (0, 0)
+    ue.tracefs.enable(ue.name())
+    assert (first.shows(place), second.shows(place)) == (1, 1)
+
+
+@case("status_page.without_descriptor", spec="mm/mmap.c:mmap_region", doc=MAPPING, profiles=PAGES)
+def test_without_descriptor(ue: UserEvents) -> None:
+    """A mapping outlives the descriptor it was made with."""
+    page = map_page(ue.process)
+    place = ue.open_data().register(ue.name()).place
+    assert page.close().value == 0
+    ue.tracefs.enable(ue.name())
+    assert page.shows(place) == 1
+    ue.tracefs.disable(ue.name())
+    assert page.shows(place) == 0
+
+
+@case("status_page.without_data_file", spec=MMAP, doc=MAPPING, profiles=PAGES, tier="full")
+def test_without_data_file(ue: UserEvents) -> None:
+    """The page goes on telling when the descriptor that registered the event is closed."""
+    page = map_page(ue.process)
+    data = ue.open_data()
+    place = data.register(ue.name()).place
+    data.close()
+    ue.tracefs.enable(ue.name())
+    assert page.shows(place) == 1
+
+
+@case("status_page.unmapped", spec="mm/mmap.c:__vm_munmap", doc=MAPPING, profiles=PAGES)
+@variants("length", {"page": 4096, "byte": 1})
+def test_unmapped(ue: UserEvents, length: int) -> None:
+    """Of what was unmapped nothing is left, and another mapping knows nothing of it."""
+    gone, kept = map_page(ue.process), map_page(ue.process)
+    place = ue.open_data().register(ue.name()).place
+    ue.tracefs.enable(ue.name())
+    assert ue.process.run(op.Munmap(ue.process.actor, gone.address, length)).value == 0
+    assert gone.load(0, 1).errno == "EFAULT"
+    assert kept.shows(place) == 1
+
+
+@case("status_page.mapped_again", spec=MMAP, doc=MAPPING, profiles=PAGES, tier="full")
+def test_mapped_again(ue: UserEvents) -> None:
+    """A page that is unmapped and mapped again shows what happened meanwhile."""
+    page = map_page(ue.process)
+    place = ue.open_data().register(ue.name()).place
+    page.unmap()
+    ue.tracefs.enable(ue.name())
+    assert map_page(ue.process).shows(place) == 1
+
+
+@case("status_page.many_mappings", spec=MMAP, doc=MAPPING, profiles=PAGES, tier="full")
+def test_many_mappings(ue: UserEvents) -> None:
+    """Thirty mappings of one process all show the same."""
+    pages = [map_page(ue.process) for _ in range(30)]
+    place = ue.open_data().register(ue.name()).place
+    ue.tracefs.enable(ue.name())
+    assert [page.shows(place) for page in pages] == [1] * 30
+
+
+@case(
+    "status_page.mapped_after_reading",
+    spec="trace_events_user.c:user_status_group",
+    doc=f"{DOC}: the file is text to administrators and memory to programs",
+    profiles=PAGES,
+    tier="full",
+)
+def test_mapped_after_reading(ue: UserEvents) -> None:
+    """A descriptor that was read as text can be mapped, and read on."""
+    place = ue.open_data().register(ue.name()).place
+    ue.tracefs.enable(ue.name())
+    page = map_page(ue.process)
+    read = op.Read(ue.process.actor, page.slot, 1)
+    assert ue.process.run(read).value == 1
+    seen, address = ue.process.map_status(page.slot, length=length_of(ue.process))
+    assert seen.errno == ""
+    assert replace(page, address=address).shows(place) == 1
+    assert ue.process.run(read).value == 1
+
+
+# Several processes
+
+
+@case("status_page.two_processes", spec=UPDATE, doc=REAL_TIME, profiles=PAGES)
+def test_two_processes(ue: UserEvents) -> None:
+    """A process that registers nothing sees what another's event is used for."""
+    watcher = map_page(ue.new_process())
+    page = map_page(ue.process)
+    place = ue.open_data().register(ue.name()).place
+    ue.tracefs.enable(ue.name())
+    assert (page.shows(place), watcher.shows(place)) == (1, 1)
+    ue.tracefs.disable(ue.name())
+    assert (page.shows(place), watcher.shows(place)) == (0, 0)
+
+
+@case("status_page.after_fork", spec="mm/memory.c:copy_page_range", doc=REAL_TIME, profiles=PAGES)
+@variants("shared", {"shared": True, "private": False})
+def test_after_fork(ue: UserEvents, shared: bool) -> None:
+    """A forked child has the mapping, and sees with its parent what changes from then on."""
+    page = map_page(ue.process, shared=shared)
+    place = ue.open_data().register(ue.name()).place
+    child = page.of(ue.fork(ue.process))
+    assert child.shows(place) == 0
+    ue.tracefs.enable(ue.name())
+    assert (page.shows(place), child.shows(place)) == (1, 1)
+    ue.tracefs.disable(ue.name())
+    assert (page.shows(place), child.shows(place)) == (0, 0)
+
+
+@case("status_page.child_registers", spec=UPDATE, doc=REAL_TIME, profiles=PAGES, tier="full")
+def test_child_registers(ue: UserEvents) -> None:
+    """What a child registers on a descriptor of its own shows in its parent's mapping."""
+    page = map_page(ue.process)
+    child = ue.fork(ue.process)
+    place = child.open_data().register(ue.name()).place
+    ue.tracefs.enable(ue.name())
+    assert (page.shows(place), page.of(child).shows(place)) == (1, 1)
+
+
+@case(
+    "status_page.child_maps",
+    spec=MMAP,
+    doc=MAPPING,
+    profiles=PAGES,
+    tier="full",
+)
+def test_child_maps(ue: UserEvents) -> None:
+    """A child can map the page through the descriptor it has from its parent."""
+    page = map_page(ue.process)
+    place = ue.open_data().register(ue.name()).place
+    page.unmap()
+    child = ue.fork(ue.process)
+    ue.tracefs.enable(ue.name())
+    _, address = child.map_status(page.slot, length=length_of(child))
+    assert replace(page.of(child), address=address).shows(place) == 1
+    assert page.load(0, 1).errno == "EFAULT"
+
+
+@case(
+    "status_page.child_unmaps",
+    spec="mm/mmap.c:__vm_munmap",
+    doc=SILENT,
+    profiles=PAGES,
+    tier="full",
+)
+def test_child_unmaps(ue: UserEvents) -> None:
+    """A child that unmaps the page takes nothing from its parent."""
+    page = map_page(ue.process)
+    place = ue.open_data().register(ue.name()).place
+    child = page.of(ue.fork(ue.process))
+    child.unmap()
+    ue.tracefs.enable(ue.name())
+    assert child.load(0, 1).errno == "EFAULT"
+    assert page.shows(place) == 1
+
+
+@case(
+    "status_page.parent_exits",
+    spec="kernel/exit.c:exit_mm",
+    doc=SILENT,
+    profiles=PAGES,
+    tier="full",
+)
+def test_parent_exits(ue: UserEvents) -> None:
+    """A child goes on seeing changes when the process that mapped and registered is gone."""
+    page = map_page(ue.process)
+    place = ue.open_data().register(ue.name()).place
+    child = page.of(ue.fork(ue.process))
+    ue.process.exit()
+    ue.tracefs.enable(ue.name())
+    assert child.shows(place) == 1
+
+
+@case("status_page.holder_exits", spec="kernel/exit.c:exit_mm", doc=REAL_TIME, profiles=PAGES)
+def test_holder_exits(ue: UserEvents) -> None:
+    """The page outlives who mapped it and registered: its event stays used until it is not."""
+    page = map_page(ue.process)
+    holder = ue.new_process()
+    map_page(holder, opened=os.O_RDWR, protection=READ_WRITE)
+    place = holder.open_data().register(ue.name()).place
+    ue.tracefs.enable(ue.name())
+    holder.exit()
+    assert page.shows(place) == 1
+    ue.tracefs.disable(ue.name())
+    assert page.shows(place) == 0
+
+
+@case("status_page.last_mapping_gone", spec=MMAP, doc=REAL_TIME, profiles=PAGES, tier="full")
+def test_last_mapping_gone(ue: UserEvents) -> None:
+    """The page keeps its content while nobody maps it."""
+    place = ue.open_data().register(ue.name()).place
+    watcher = ue.new_process()
+    assert map_page(watcher).shows(place) == 0
+    watcher.exit()
+    ue.tracefs.enable(ue.name())
+    assert map_page(ue.process).shows(place) == 1

@@ -1,0 +1,194 @@
+"""Mapping user_events_status: lengths, offsets, and the rights that are granted."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.status_page import (
+    PROT_EXEC,
+    PROT_NONE,
+    PROT_READ,
+    PROT_WRITE,
+    READ_WRITE,
+    length_of,
+    map_page,
+    mapping_error,
+)
+from conformance.client.user_events import UserEvents
+
+PAGES = "5.18..6.3"
+DOC = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Status"
+SIZE = f"{DOC}: the size of user_events_status is a page, or a multiple of it"
+MAPPING = f"{DOC}: programs map user_events_status to see who listens"
+SILENT = f"{DOC}: nothing is said about the rights of a mapping"
+MMAP = "trace_events_user.c:user_status_mmap"
+DO_MMAP = "mm/mmap.c:do_mmap"
+
+
+# Length and offset
+
+
+@case("status_page.length", spec=MMAP, doc=SIZE, isolation="none", profiles=PAGES)
+@variants(
+    "length, one, two",
+    {
+        "4096": (4096, "", "EINVAL"),
+        "8192": (8192, "EINVAL", ""),
+        "1": (1, "", "EINVAL"),
+        "4095": (4095, "", "EINVAL"),
+        "4097": (4097, "EINVAL", ""),
+        "12288": (12288, "EINVAL", "EINVAL"),
+        "1-mib": (1 << 20, "EINVAL", "EINVAL"),
+        "0": (0, "EINVAL", "EINVAL"),
+    },
+)
+def test_length(ue: UserEvents, length: int, one: str, two: str) -> None:
+    """A mapping has the length of the status page, rounded up to pages, or is EINVAL."""
+    found = mapping_error(ue.process, length=length)
+    assert found == ue.dated("two_status_pages", since=two, before=one)
+
+
+@case("status_page.offset_ignored", spec=MMAP, doc=SIZE, profiles=PAGES, tier="full")
+@variants("offset", {"4096": 4096, "1-mib": 1 << 20, "1-tib": 1 << 40})
+def test_offset_ignored(ue: UserEvents, offset: int) -> None:
+    """Any offset of whole pages shows the same page, the first."""
+    page = map_page(ue.process)
+    length = length_of(ue.process)
+    seen, address = ue.process.map_status(page.slot, length=length, offset=offset)
+    assert seen.errno == ""
+    place = ue.open_data().register(ue.name()).place
+    ue.tracefs.enable(ue.name())
+    content = page.load(0, 64).data
+    assert ue.process.load(address, 64).data == content
+    assert page.shows(place) == 1
+
+
+# Protections
+
+
+@case("status_page.granted", spec=DO_MMAP, doc=MAPPING, isolation="none", profiles=PAGES)
+@variants(
+    "opened, protection, shared",
+    {
+        "read-only": (os.O_RDONLY, PROT_READ, True),
+        "none": (os.O_RDONLY, PROT_NONE, True),
+        "execute": (os.O_RDONLY, PROT_EXEC, True),
+        "read-execute": (os.O_RDONLY, PROT_READ | PROT_EXEC, True),
+        "private-read": (os.O_RDONLY, PROT_READ, False),
+        "private-write": (os.O_RDONLY, READ_WRITE, False),
+        "private-none": (os.O_RDONLY, PROT_NONE, False),
+        # As the samples and selftests of these kernels open it.
+        "read-write-descriptor": (os.O_RDWR, PROT_READ, True),
+        "writable": (os.O_RDWR, READ_WRITE, True),
+        "write": (os.O_RDWR, PROT_WRITE, True),
+        "everything": (os.O_RDWR, READ_WRITE | PROT_EXEC, True),
+    },
+)
+def test_granted(ue: UserEvents, opened: int, protection: int, shared: bool) -> None:
+    """A mapping with rights that the descriptor has is granted."""
+    found = mapping_error(
+        ue.process,
+        opened=opened,
+        length=length_of(ue.process),
+        protection=protection,
+        shared=shared,
+    )
+    assert found == ""
+
+
+@case(
+    "status_page.raised_rights", spec="mm/mprotect.c:do_mprotect_pkey", doc=SILENT, profiles=PAGES
+)
+@variants(
+    "opened, shared, errno",
+    {
+        "read-only": (os.O_RDONLY, True, "EACCES"),
+        "private": (os.O_RDONLY, False, ""),
+        "read-write": (os.O_RDWR, True, ""),
+    },
+)
+def test_raised_rights(ue: UserEvents, opened: int, shared: bool, errno: str) -> None:
+    """A mapping can be made writable later only where it could have been from the start."""
+    page = map_page(ue.process, opened=opened, shared=shared)
+    assert page.protect(READ_WRITE).errno == errno
+    assert page.store(0, b"\0").errno == ("EFAULT" if errno else "")
+    assert page.load(0, 1).data == b"\0"
+
+
+@case(
+    "status_page.rights_taken", spec="mm/mprotect.c:change_protection", doc=SILENT, profiles=PAGES
+)
+def test_rights_taken(ue: UserEvents) -> None:
+    """A page that was made unreadable shows what happened meanwhile once it is readable."""
+    page = map_page(ue.process)
+    place = ue.open_data().register(ue.name()).place
+    assert page.protect(PROT_NONE).value == 0
+    assert page.load(0, 1).errno == "EFAULT"
+    ue.tracefs.enable(ue.name())
+    assert page.protect(PROT_READ).value == 0
+    assert page.shows(place) == 1
+
+
+@case(
+    "status_page.mapped_without_rights",
+    spec=f"{MMAP}: vm_get_page_prot(VM_READ)",
+    doc=SILENT,
+    profiles=PAGES,
+    tier="full",
+)
+@variants(
+    "opened, protection, shared",
+    {
+        "none": (os.O_RDONLY, PROT_NONE, True),
+        "none-private": (os.O_RDONLY, PROT_NONE, False),
+        "execute": (os.O_RDONLY, PROT_EXEC, True),
+        "write": (os.O_RDWR, PROT_WRITE, True),
+    },
+)
+def test_mapped_without_rights(ue: UserEvents, opened: int, protection: int, shared: bool) -> None:
+    """A mapping can be read whatever was asked for: its page table says so from the start."""
+    page = map_page(ue.process, opened=opened, protection=protection, shared=shared)
+    place = ue.open_data().register(ue.name()).place
+    assert page.shows(place) == 0
+    ue.tracefs.enable(ue.name())
+    assert page.shows(place) == 1
+
+
+@case("status_page.unwritable", spec=MMAP, doc=MAPPING, isolation="none", profiles=PAGES)
+@variants(
+    "opened, shared",
+    {
+        "read-only": (os.O_RDONLY, True),
+        "private": (os.O_RDONLY, False),
+        "read-write": (os.O_RDWR, True),
+    },
+)
+def test_unwritable(ue: UserEvents, opened: int, shared: bool) -> None:
+    """A mapping that was asked for to read takes no store."""
+    page = map_page(ue.process, opened=opened, shared=shared)
+    assert page.store(0, b"\xff").errno == "EFAULT"
+    assert page.load(0, 1).data == b"\0"
+
+
+@case(
+    "status_page.mapped_by_anybody",
+    spec=DO_MMAP,
+    doc=MAPPING,
+    profiles=PAGES,
+    tier="full",
+)
+def test_mapped_by_anybody(ue: UserEvents) -> None:
+    """Who has a descriptor may map it, without any capability, and read and register."""
+    before = map_page(ue.process)
+    data = ue.open_data()
+    ue.process.setuid(1000)
+    seen, address = ue.process.map_status(before.slot, length=length_of(ue.process))
+    assert seen.errno == ""
+    place = data.register(ue.name()).place
+    enabled = ue.tracefs.enable(ue.name())
+    # At first an event was shown below events/ only where its maker could have looked.
+    assert enabled.errno == ue.dated("events_made_as_root", since="", before="ENOENT")
+    shown = ue.dated("events_made_as_root", since=1, before=0)
+    assert replace(before, address=address).shows(place) == shown

@@ -1,0 +1,299 @@
+"""Stores to the status page, which these kernels grant: who sees and who believes them.
+
+No document says that a program may write the page, nor that it may not; this is what the
+kernels were seen to do.  Every case puts back the zeros it found.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.status_page import READ_WRITE, map_page, writable
+from conformance.client.user_events import UserEvents
+
+PAGES = "5.18..6.3"
+BYTES = "5.18..6.0"
+BITS = "6.1..6.3"
+DOC = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Status"
+UNDOCUMENTED = f"{DOC}: that the page can be written is measured; nothing is said about it"
+TEXT = f"{DOC}: user_events_status shows who uses an event"
+SHARED = "mm/memory.c:wp_pfn_shared, wp_page_reuse"
+UPDATE = "trace_events_user.c:update_reg_page_for"
+SHOW = "trace_events_user.c:user_seq_show"
+
+
+@case(
+    "status_page.store_is_shared", spec=SHARED, doc=UNDOCUMENTED, isolation="global", profiles=PAGES
+)
+@variants("asked", {"mapped-writable": True, "made-writable": False})
+def test_store_is_shared(ue: UserEvents, asked: bool) -> None:
+    """A store through a descriptor for writing is seen in every mapping of every process."""
+    page = map_page(ue.process, opened=os.O_RDWR, protection=READ_WRITE if asked else 1)
+    if not asked:
+        page.protect(READ_WRITE)
+    readers = [map_page(ue.process), map_page(ue.new_process())]
+    assert page.store(4000, b"\x5a\xa5").value == 2
+    assert [reader.load(4000, 2).data for reader in readers] == [b"\x5a\xa5"] * 2
+    page.store(4000, bytes(2))
+    assert [reader.load(4000, 2).data for reader in readers] == [b"\0\0"] * 2
+
+
+@case(
+    "status_page.store_of_a_child",
+    spec=SHARED,
+    doc=UNDOCUMENTED,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_store_of_a_child(ue: UserEvents) -> None:
+    """A forked child may store too, and what it stored outlives it."""
+    page = writable(ue.process)
+    process = ue.fork(ue.process)
+    assert page.of(process).store(4000, b"\x77").value == 1
+    process.exit()
+    assert page.load(4000).data == b"\x77"
+    page.store(4000, b"\0")
+
+
+@case(
+    "status_page.store_outlives_everybody",
+    spec=SHARED,
+    doc=UNDOCUMENTED,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_store_outlives_everybody(ue: UserEvents) -> None:
+    """What was stored is there for who maps the page later, when the writer is gone."""
+    writer = ue.new_process()
+    writable(writer).store(4000, b"\x77")
+    writer.exit()
+    page = writable(ue.process)
+    assert page.load(4000).data == b"\x77"
+    page.store(4000, b"\0")
+
+
+# What the kernel makes of it
+
+
+@case(
+    "status_page.own_place_only", spec=UPDATE, doc=UNDOCUMENTED, isolation="global", profiles=PAGES
+)
+@variants(
+    "stored, enabled, disabled",
+    {
+        "ones": (
+            b"\xff\xff\xff",
+            {"byte-status": b"\xff\x01\xff", "bit-status": b"\xff\xff\xff"},
+            {"byte-status": b"\xff\x00\xff", "bit-status": b"\xfd\xff\xff"},
+        ),
+        "zeros": (
+            b"\0\0\0",
+            {"byte-status": b"\0\x01\0", "bit-status": b"\x02\0\0"},
+            {"byte-status": b"\0\0\0", "bit-status": b"\0\0\0"},
+        ),
+        "pattern": (
+            b"\xa5\xa5\xa5",
+            {"byte-status": b"\xa5\x01\xa5", "bit-status": b"\xa7\xa5\xa5"},
+            {"byte-status": b"\xa5\x00\xa5", "bit-status": b"\xa5\xa5\xa5"},
+        ),
+    },
+)
+def test_own_place_only(
+    ue: UserEvents, stored: bytes, enabled: Mapping[str, bytes], disabled: Mapping[str, bytes]
+) -> None:
+    """An update by the kernel overwrites the place of its event and leaves all else alone."""
+    page = writable(ue.process)
+    ue.open_data().register(ue.name())
+    page.store(0, stored)
+    ue.tracefs.enable(ue.name())
+    assert page.load(0, 3).data == enabled[ue.profile.generation]
+    ue.tracefs.disable(ue.name())
+    assert page.load(0, 3).data == disabled[ue.profile.generation]
+    page.store(0, bytes(3))
+
+
+@case(
+    "status_page.updated_on_change",
+    spec="trace_events_user.c:user_event_reg",
+    doc=UNDOCUMENTED,
+    isolation="global",
+    profiles=PAGES,
+)
+def test_updated_on_change(ue: UserEvents) -> None:
+    """A place that was overwritten stays wrong until somebody comes or goes."""
+    page = writable(ue.process)
+    place = ue.open_data().register(ue.name()).place
+    ue.tracefs.enable(ue.name())
+    page.store(0, bytes(2))
+    # It is enabled already: nobody comes.
+    ue.tracefs.enable(ue.name())
+    assert page.shows(place) == 0
+    ue.tracefs.disable(ue.name())
+    assert page.shows(place) == 0
+    ue.tracefs.enable(ue.name())
+    assert page.shows(place) == 1
+    ue.tracefs.disable(ue.name())
+
+
+@case(
+    "status_page.recorded_all_the_same",
+    spec="trace_events_user.c:user_events_write_core",
+    doc=UNDOCUMENTED,
+    isolation="global",
+    profiles=PAGES,
+)
+def test_recorded_all_the_same(ue: UserEvents) -> None:
+    """What is written is recorded while ftrace listens, though the page was made to deny it."""
+    page = writable(ue.process)
+    data = ue.open_data()
+    data.register(f"{ue.name()} u32 a")
+    ue.tracefs.enable(ue.name())
+    page.store(0, bytes(2))
+    assert data.write_event(0, b"\x01\x02\x03\x04").value == 8
+    assert ue.tracefs.records() == ["01 02 03 04"]
+    ue.tracefs.disable(ue.name())
+
+
+@case(
+    "status_page.nothing_recorded_all_the_same",
+    spec="trace_events_user.c:user_events_write_core",
+    doc=UNDOCUMENTED,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_nothing_recorded_all_the_same(ue: UserEvents) -> None:
+    """A page that was made to say so makes nobody listen."""
+    page = writable(ue.process)
+    data = ue.open_data()
+    place = data.register(f"{ue.name()} u32 a").place
+    page.store(0, b"\x03\x01")
+    assert page.shows(place) == 1
+    written = data.write_event(0, b"\x01\x02\x03\x04")
+    assert written.value == ue.dated("ebadf_when_disabled", since=-1, before=8)
+    assert ue.tracefs.enabled(ue.name()).text == "0\n"
+    assert ue.tracefs.records() == []
+    page.store(0, bytes(2))
+
+
+@case(
+    "status_page.deleted_all_the_same",
+    spec="trace_events_user.c:destroy_user_event",
+    doc=UNDOCUMENTED,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_deleted_all_the_same(ue: UserEvents) -> None:
+    """An event that only the page calls used can be deleted, and that clears its place."""
+    page = writable(ue.process)
+    data = ue.open_data()
+    data.register(ue.name())
+    data.close()
+    page.store(0, b"\xff\xff\xff")
+    assert ue.open_data().delete(ue.name()).value == 0
+    left = {"byte-status": b"\xff\x00\xff", "bit-status": b"\xfd\xff\xff"}
+    assert page.load(0, 3).data == left[ue.profile.generation]
+    page.store(0, bytes(3))
+
+
+@case(
+    "status_page.new_event_in_old_dirt",
+    spec="trace_events_user.c:user_event_parse",
+    doc=UNDOCUMENTED,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_new_event_in_old_dirt(ue: UserEvents) -> None:
+    """Registering does not clear a place: a new event shows what was stored there before."""
+    page = writable(ue.process)
+    page.store(0, b"\x02\x42")
+    place = ue.open_data().register(ue.name()).place
+    assert page.shows(place) == {"byte-status": 0x42, "bit-status": 1}[ue.profile.generation]
+    page.store(0, bytes(2))
+
+
+# The text of user_events_status
+
+
+@case("status_page.text_believes", spec=SHOW, doc=TEXT, isolation="global", profiles=BYTES)
+@variants(
+    "stored, used, busy",
+    {
+        "other": (b"\x80", " # Used by other", 1),
+        "ftrace": (b"\x01", " # Used by ftrace", 1),
+        "perf": (b"\x02", " # Used by perf", 1),
+        "all": (b"\x83", " # Used by ftrace perf other", 1),
+        # No name for such bits, but a use all the same.
+        "unknown": (b"\x04", " # Used by", 1),
+        "every-bit": (b"\xff", " # Used by ftrace perf other", 1),
+        "zero": (b"\x00", "", 0),
+    },
+)
+def test_text_believes(ue: UserEvents, stored: bytes, used: str, busy: int) -> None:
+    """Until 6.0 the text tells what the byte of an event says, whoever stored it there."""
+    page = writable(ue.process)
+    ue.open_data().register("seen")
+    page.store(1, stored)
+    text = ue.tracefs.status(whole=True)
+    most = ue.dated("two_status_pages", since=8192, before=4096)
+    assert text == f"1:seen{used}\n\nActive: 1\nBusy: {busy}\nMax: {most}\n"
+    page.store(1, b"\0")
+
+
+@case(
+    "status_page.text_denies", spec=SHOW, doc=TEXT, isolation="global", profiles=BYTES, tier="full"
+)
+def test_text_denies(ue: UserEvents) -> None:
+    """Until 6.0 an event whose byte was cleared is not used, though ftrace records it."""
+    page = writable(ue.process)
+    ue.open_data().register("seen")
+    ue.tracefs.enable("seen")
+    page.store(1, b"\0")
+    most = ue.dated("two_status_pages", since=8192, before=4096)
+    assert ue.tracefs.status(whole=True) == f"1:seen\n\nActive: 1\nBusy: 0\nMax: {most}\n"
+    ue.tracefs.disable("seen")
+
+
+@case("status_page.text_knows_better", spec=SHOW, doc=TEXT, isolation="global", profiles=BITS)
+@variants(
+    "stored, on, line",
+    {
+        "set": (b"\xff\xff", False, "1:seen\n"),
+        "cleared": (b"\0\0", True, "1:seen # Used by ftrace\n"),
+        "untouched": (b"\x02\0", True, "1:seen # Used by ftrace\n"),
+    },
+)
+def test_text_knows_better(ue: UserEvents, stored: bytes, on: bool, line: str) -> None:
+    """Since 6.1 the text tells what the kernel knows, whatever was stored to the page."""
+    page = writable(ue.process)
+    ue.open_data().register("seen")
+    if on:
+        ue.tracefs.enable("seen")
+    page.store(0, stored)
+    assert ue.tracefs.status(whole=True).partition("\n\n")[0] + "\n" == line
+    if on:
+        ue.tracefs.disable("seen")
+    page.store(0, bytes(2))
+
+
+@case(
+    "status_page.dynamic_events_say_nothing",
+    spec="trace_events_user.c:user_event_show",
+    doc=UNDOCUMENTED,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_dynamic_events_say_nothing(ue: UserEvents) -> None:
+    """dynamic_events shows no status, neither a real one nor one that was stored."""
+    page = writable(ue.process)
+    ue.open_data().register("seen u8 a")
+    page.store(0, b"\xff\xff")
+    assert ue.tracefs.dynamic_events(whole=True) == "u:seen u8 a\n"
+    page.store(0, bytes(2))

@@ -1,0 +1,198 @@
+"""user_events_status as text, from 5.18 to 6.3: indexes, Max, and the order of the lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from conformance.cases.case import case, variants
+from conformance.client.user_events import UserEvents
+
+PAGES = "5.18..6.3"
+RST = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Status"
+LINES = f"{RST}: a line is Byte:Name and a comment; Active, Busy and Max follow"
+SILENT = f"{RST}: nothing is said about the order of the lines"
+SHOW = "trace_events_user.c:user_seq_show"
+
+
+@case("status_page.text_index", spec=SHOW, doc=LINES, isolation="global", profiles=PAGES)
+@variants(
+    "count, line",
+    {
+        "one-digit": (9, "9:last"),
+        "two-digits": (10, "10:last"),
+        "three-digits": (123, "123:last"),
+    },
+)
+def test_text_index(ue: UserEvents, count: int, line: str) -> None:
+    """A line begins with the decimal number of the event, without any padding."""
+    ue.tracefs.command("".join(f"u:n{number}\n" for number in range(1, count)) + "u:last\n")
+    lines = ue.tracefs.status(whole=True).partition("\n\n")[0].splitlines()
+    assert len(lines) == count
+    assert [each for each in lines if each.endswith("last")] == [line]
+
+
+@case("status_page.text_max", spec=SHOW, doc=LINES, isolation="global", profiles=PAGES)
+def test_text_max(ue: UserEvents) -> None:
+    """Max is one more than the largest number, however many events there are."""
+    one = {"byte-status": 4096, "bit-status": 32768}[ue.profile.generation]
+    two = {"byte-status": 8192, "bit-status": 65536}[ue.profile.generation]
+    most = ue.dated("two_status_pages", since=two, before=one)
+    assert ue.tracefs.status(whole=True) == f"\nActive: 0\nBusy: 0\nMax: {most}\n"
+    ue.tracefs.command("u:a\nu:b\n")
+    totals = ue.tracefs.status(whole=True).partition("\n\n")[2]
+    assert totals == f"Active: 2\nBusy: 0\nMax: {most}\n"
+
+
+@case(
+    "status_page.text_reused_index",
+    spec=SHOW,
+    doc=LINES,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_text_reused_index(ue: UserEvents) -> None:
+    """A number that was free again stands before the name of its new event."""
+    ue.tracefs.command("u:a\nu:b\n")
+    ue.tracefs.command("-:a\nu:c\n")
+    lines = ue.tracefs.status(whole=True).partition("\n\n")[0].splitlines()
+    assert sorted(lines) == ["1:c", "2:b"]
+
+
+@case(
+    "status_page.text_order",
+    spec=f"{SHOW} (hash_for_each), user_event_key; include/linux/jhash.h:jhash",
+    doc=SILENT,
+    isolation="global",
+    profiles=PAGES,
+)
+@variants(
+    "names, shown",
+    {
+        # One bucket of 16, four of 256: 98, 104, 108, 109.
+        "one-of-16": (
+            "bjlr",
+            {"byte-status": "4:r\n3:l\n2:j\n1:b\n", "bit-status": "1:b\n2:j\n3:l\n4:r\n"},
+        ),
+        "one-of-16-reversed": (
+            "rljb",
+            {"byte-status": "4:b\n3:j\n2:l\n1:r\n", "bit-status": "4:b\n3:j\n2:l\n1:r\n"},
+        ),
+        # Buckets 0, 3, 7 and 15 of 16; 4, 7, 61, 116, 241, 245 and 254 of 256.
+        "several": (
+            "efayucn",
+            {
+                "byte-status": "5:u\n2:f\n7:n\n3:a\n6:c\n4:y\n1:e\n",
+                "bit-status": "2:f\n5:u\n7:n\n3:a\n6:c\n4:y\n1:e\n",
+            },
+        ),
+        "one-of-256": (
+            ("test", "testnl", "testqw", "testyv"),
+            {
+                "byte-status": "4:testyv\n3:testqw\n2:testnl\n1:test\n",
+                "bit-status": "4:testyv\n3:testqw\n2:testnl\n1:test\n",
+            },
+        ),
+    },
+)
+def test_text_order(ue: UserEvents, names: Sequence[str], shown: Mapping[str, str]) -> None:
+    """Lines come by hash bucket, of which there are 16 and since 6.1 256, and newest first."""
+    ue.tracefs.command("".join(f"u:{name}\n" for name in names))
+    text = ue.tracefs.status(whole=True)
+    assert text.partition("\nActive")[0] == shown[ue.profile.generation]
+
+
+@case(
+    "status_page.text_order_of_a_new_one",
+    spec=f"{SHOW} (hash_for_each), hash_add",
+    doc=SILENT,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_text_order_of_a_new_one(ue: UserEvents) -> None:
+    """An event that was deleted and created again is the newest of its bucket."""
+    ue.tracefs.command("u:b\nu:j\nu:l\n")
+    ue.tracefs.command("-:b\nu:b\n")
+    shown = {"byte-status": "1:b\n3:l\n2:j\n", "bit-status": "1:b\n2:j\n3:l\n"}
+    text = ue.tracefs.status(whole=True)
+    assert text.partition("\nActive")[0] == shown[ue.profile.generation]
+
+
+@case(
+    "status_page.text_flag",
+    spec=f"{SHOW}; user_event_parse_flags, as it was first",
+    doc=f"{RST}: nothing is said about flags",
+    isolation="global",
+    profiles="5.18..6.0",
+    tier="full",
+)
+@variants(
+    "flags, shown",
+    {
+        "alone": (":BPF_ITER", "# FLAG:BPF_ITER"),
+        "among_others": (":ONE,BPF_ITER,TWO", "# FLAG:BPF_ITER"),
+        "twice": (":BPF_ITER,BPF_ITER u32 a", "# FLAG:BPF_ITER"),
+        "other": (":BPF", ""),
+        "longer": (":BPF_ITERS", ""),
+        "small": (":bpf_iter", ""),
+        "empty": (":", ""),
+        "behind_a_colon": ("::BPF_ITER", ""),
+    },
+)
+def test_text_flag(ue: UserEvents, flags: str, shown: str) -> None:
+    """No flag is shown; at first the one flag there was, behind who uses the event."""
+    data = ue.open_data()
+    data.register(f"e{flags}")
+    told = f" {shown}" if shown else ""
+    flag = ue.dated("bpf_iter_ignored", since="", before=told)
+    assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"
+    # Only the registration that makes the event decides.
+    data.register("e:BPF_ITER")
+    assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"
+    ue.tracefs.enable("e")
+    flag = flag.replace("#", "# Used by ftrace") or " # Used by ftrace"
+    assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"
+
+
+@case(
+    "status_page.text_flag_of_dynamic_events",
+    spec=f"{SHOW}; user_event_parse_flags, as it was first",
+    doc=f"{RST}: nothing is said about flags",
+    isolation="global",
+    profiles="5.18..6.0",
+    tier="full",
+)
+def test_text_flag_of_dynamic_events(ue: UserEvents) -> None:
+    """dynamic_events takes the flag like the ioctl does, and does not show it."""
+    assert ue.tracefs.command("u:e:BPF_ITER u32 a; u64 b\nu:g:ONE u32 a\n").value == 40
+    assert ue.tracefs.dynamic_events(whole=True) == "u:e u32 a; u64 b\nu:g u32 a\n"
+    ue.tracefs.enable("g")
+    flag = ue.dated("bpf_iter_ignored", since="", before=" # FLAG:BPF_ITER")
+    shown = sorted(ue.tracefs.status(whole=True).partition("\n\n")[0].splitlines())
+    assert shown == [f"1:e{flag}", "2:g # Used by ftrace"]
+    # The event is busy with a tracer alone.
+    assert ue.tracefs.status(whole=True).endswith("\nActive: 2\nBusy: 1\nMax: 4096\n")
+    ue.tracefs.disable("g")
+
+
+@case(
+    "status_page.text_flag_kept",
+    spec=f"{SHOW}; user_event_parse_flags, as it was first",
+    doc=f"{RST}: nothing is said about flags",
+    isolation="global",
+    profiles="5.18..6.0",
+    tier="full",
+)
+def test_text_flag_kept(ue: UserEvents) -> None:
+    """An event keeps its flag when it is registered without, until it is deleted."""
+    data = ue.open_data()
+    data.register("e:BPF_ITER u32 a")
+    flag = ue.dated("bpf_iter_ignored", since="", before=" # FLAG:BPF_ITER")
+    assert data.register("e u32 a").index == 0
+    assert ue.tracefs.command("u:e:OTHER u32 a\n").ok
+    assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"
+    data.close()
+    assert ue.tracefs.command("-:e\n").ok
+    ue.tracefs.command("u:e u32 a\n")
+    assert ue.tracefs.status(whole=True).partition("\n\n")[0] == "1:e"

@@ -1,0 +1,176 @@
+"""What the status page shows: the place of each event, and who is attached to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.status_page import length_of, map_page
+from conformance.client.user_events import UserEvents
+
+PAGES = "5.18..6.3"
+RST = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Status"
+PLACE = (
+    f"{RST}: byte status_index until 6.0; since 6.1 bit status_bit % 8 of byte status_bit / 8, "
+    "or the same bit of a little-endian long"
+)
+REAL_TIME = f"{RST}: the status changes in real time when tools attach and detach"
+ZERO = f"{RST}: 0 is never returned, and is left to programs for events they have not got"
+UPDATE = "trace_events_user.c:update_reg_page_for"
+REGISTER_SET = "trace_events_user.c:user_event_register_set, user_event_register_clear"
+
+
+def stem(number: int) -> str:
+    """The name of the event that is registered as number ``number``."""
+    return f"n{number:02}"
+
+
+def create(ue: UserEvents, count: int) -> None:
+    """Events with the places 1 to ``count`` of a system that had none."""
+    ue.tracefs.command("".join(f"u:{stem(number)}\n" for number in range(1, count + 1)))
+
+
+@case(
+    "status_page.empty",
+    spec="trace_events_user.c:user_event_group_create",
+    doc=ZERO,
+    isolation="global",
+    profiles=PAGES,
+)
+def test_empty(ue: UserEvents) -> None:
+    """Where no event is the whole page is zero."""
+    page = map_page(ue.process)
+    assert page.load(0, length_of(ue.process)).data == bytes(
+        ue.dated("two_status_pages", since=8192, before=4096)
+    )
+
+
+@case("status_page.place", spec=REGISTER_SET, doc=PLACE, isolation="global", profiles=PAGES)
+@variants(
+    "place, offset, content",
+    {
+        "1": (1, {"byte-status": 1, "bit-status": 0}, {"byte-status": 1, "bit-status": 0x02}),
+        "2": (2, {"byte-status": 2, "bit-status": 0}, {"byte-status": 1, "bit-status": 0x04}),
+        # The example of the documentation.
+        "3": (3, {"byte-status": 3, "bit-status": 0}, {"byte-status": 1, "bit-status": 0x08}),
+        "7": (7, {"byte-status": 7, "bit-status": 0}, {"byte-status": 1, "bit-status": 0x80}),
+        "8": (8, {"byte-status": 8, "bit-status": 1}, {"byte-status": 1, "bit-status": 0x01}),
+        "15": (15, {"byte-status": 15, "bit-status": 1}, {"byte-status": 1, "bit-status": 0x80}),
+        "16": (16, {"byte-status": 16, "bit-status": 2}, {"byte-status": 1, "bit-status": 0x01}),
+        "33": (33, {"byte-status": 33, "bit-status": 4}, {"byte-status": 1, "bit-status": 0x02}),
+        "65": (65, {"byte-status": 65, "bit-status": 8}, {"byte-status": 1, "bit-status": 0x02}),
+    },
+)
+def test_place(
+    ue: UserEvents, place: int, offset: Mapping[str, int], content: Mapping[str, int]
+) -> None:
+    """An event that ftrace listens to has its byte at 1, or its bit set, and nothing else has."""
+    page = map_page(ue.process)
+    create(ue, place)
+    ue.tracefs.enable(stem(place))
+    before, behind = bytes(offset[ue.profile.generation]), bytes(128)
+    expected = before + bytes([content[ue.profile.generation]]) + behind
+    assert page.load(0, len(expected)).data == expected
+    ue.tracefs.disable(stem(place))
+    assert page.load(0, 256).data == bytes(256)
+
+
+@case(
+    "status_page.documented_check",
+    spec=REGISTER_SET,
+    doc=PLACE,
+    isolation="global",
+    profiles="6.1..6.3",
+    tier="full",
+)
+@variants("place, long", {"3": (3, 0), "63": (63, 0), "64": (64, 8), "70": (70, 8)})
+def test_documented_check(ue: UserEvents, place: int, long: int) -> None:
+    """The check by longs that the documentation gives finds what the one by bytes finds."""
+    page = map_page(ue.process)
+    create(ue, place)
+    for on in (1, 0):
+        switch = ue.tracefs.enable if on else ue.tracefs.disable
+        switch(stem(place))
+        number = ue.process.load_number(page.address + long, 8)
+        assert number == on << place % 64
+        assert page.shows(place) == on
+
+
+@case("status_page.follows", spec=UPDATE, doc=REAL_TIME, profiles=PAGES)
+def test_follows(ue: UserEvents) -> None:
+    """The place of an event follows every change, at once."""
+    page = map_page(ue.process)
+    place = ue.open_data().register(ue.name()).place
+    shown = [page.shows(place)]
+    for switch in (ue.tracefs.enable, ue.tracefs.disable) * 3:
+        switch(ue.name())
+        shown.append(page.shows(place))
+    assert shown == [0, 1, 0, 1, 0, 1, 0]
+
+
+@case("status_page.neighbours", spec=REGISTER_SET, doc=PLACE, isolation="global", profiles=PAGES)
+def test_neighbours(ue: UserEvents) -> None:
+    """Coming and going of one listener leaves the places of all other events alone."""
+    page = map_page(ue.process)
+    create(ue, 10)
+    for number in (6, 7, 8, 9):
+        ue.tracefs.enable(stem(number))
+    ue.tracefs.disable(stem(7))
+    content = {
+        "byte-status": b"\0\0\0\0\0\0\1\0\1\1\0\0",
+        "bit-status": b"\x40\x03\0\0\0\0\0\0\0\0\0\0",
+    }
+    assert page.load(0, 12).data == content[ue.profile.generation]
+    ue.tracefs.disable(stem(8))
+    content = {
+        "byte-status": b"\0\0\0\0\0\0\1\0\0\1\0\0",
+        "bit-status": b"\x40\x02\0\0\0\0\0\0\0\0\0\0",
+    }
+    assert page.load(0, 12).data == content[ue.profile.generation]
+    ue.tracefs.disable(stem(6))
+    ue.tracefs.disable(stem(9))
+
+
+@case(
+    "status_page.all_of_a_byte",
+    spec=REGISTER_SET,
+    doc=PLACE,
+    isolation="global",
+    profiles=PAGES,
+    tier="full",
+)
+def test_all_of_a_byte(ue: UserEvents) -> None:
+    """Eight events that share a byte of the page since 6.1 come and go one by one."""
+    page = map_page(ue.process)
+    create(ue, 15)
+    seen = []
+    for number in range(8, 16):
+        ue.tracefs.enable(stem(number))
+        seen.append(page.load(1, 1).data)
+    for number in range(8, 16):
+        ue.tracefs.disable(stem(number))
+        seen.append(page.load(1, 1).data)
+    shared = b"\x01\x03\x07\x0f\x1f\x3f\x7f\xff" + b"\xfe\xfc\xf8\xf0\xe0\xc0\x80\x00"
+    # Byte 1 is that of event 1 alone until 6.0.
+    expected = {"byte-status": bytes(16), "bit-status": shared}
+    assert b"".join(each or b"?" for each in seen) == expected[ue.profile.generation]
+
+
+@case(
+    "status_page.zero_stays",
+    spec="trace_events_user.c:user_event_group_create",
+    doc=ZERO,
+    isolation="global",
+    profiles=PAGES,
+)
+def test_zero_stays(ue: UserEvents) -> None:
+    """Place 0 belongs to no event and shows 0 while all events are listened to."""
+    page = map_page(ue.process)
+    create(ue, 9)
+    for number in range(1, 10):
+        ue.tracefs.enable(stem(number))
+    content = {"byte-status": b"\0" + b"\1" * 9, "bit-status": b"\xfe\x03" + bytes(8)}
+    assert page.load(0, 10).data == content[ue.profile.generation]
+    assert page.shows(0) == 0
+    for number in range(1, 10):
+        ue.tracefs.disable(stem(number))

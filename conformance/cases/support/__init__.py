@@ -1,0 +1,1 @@
+"""What several case files share: events, programs and tables of definitions."""

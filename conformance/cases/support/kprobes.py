@@ -1,0 +1,85 @@
+"""Kprobes and the programs on them, as cases about either make them.
+
+A kprobe is put on user_events_write(), which is called by write(2) of user_events_data and
+by nothing else: the program of the case alone decides when it is hit.
+"""
+
+from __future__ import annotations
+
+from conformance.abi.bpf import Helper, ProgramType
+from conformance.client.bpf import Bpf, Map
+from conformance.client.bpf_program import Program
+from conformance.client.data_file import DataFile
+from conformance.client.perf import PERIOD, PerfEvent, Wish, listen
+from conformance.client.process import Process
+from conformance.client.tracefs import KPROBES
+from conformance.client.user_events import UserEvents
+from conformance.ops import bpf_assembler
+from conformance.ops.bpf_assembler import R0, R1, R2, R10, Jump, Piece, Size
+
+FUNCTION = "user_events_write"
+# The record of a kprobe has an address of the kernel in it: samples without records.
+PLAIN = Wish(sample_type=PERIOD)
+SAMPLE = "SAMPLE misc 1 size 16 period 1"
+KEY = bytes(4)
+SOCKET_FILTER, KPROBE, TRACEPOINT = (
+    ProgramType.SOCKET_FILTER,
+    ProgramType.KPROBE,
+    ProgramType.TRACEPOINT,
+)
+
+
+def counting(counts: Map, answer: int) -> list[Piece]:
+    """A program that adds 1 to the first number of an array, and answers."""
+    return [
+        bpf_assembler.st_mem(Size.W, R10, -4, 0),
+        bpf_assembler.mov64_reg(R2, R10),
+        bpf_assembler.alu64_imm(bpf_assembler.Alu.ADD, R2, -4),
+        bpf_assembler.ld_map_fd(R1, counts.slot),
+        bpf_assembler.call(Helper.MAP_LOOKUP_ELEM),
+        bpf_assembler.jmp_imm(Jump.JEQ, R0, 0, "end"),
+        bpf_assembler.mov64_imm(R1, 1),
+        bpf_assembler.stx_xadd(Size.DW, R0, R1, 0),
+        bpf_assembler.Label("end"),
+        bpf_assembler.mov64_imm(R0, answer),
+        bpf_assembler.exit_insn(),
+    ]
+
+
+def answering(answer: int) -> list[Piece]:
+    """A program that only answers."""
+    return [bpf_assembler.mov64_imm(R0, answer), bpf_assembler.exit_insn()]
+
+
+def load_counting(
+    system: Bpf, kind: ProgramType = KPROBE, *, answer: int = 1
+) -> tuple[Program, Map]:
+    """Such a program, loaded, and the array in which it counts."""
+    counts = system.array()
+    return system.load(counting(counts, answer), kind), counts
+
+
+def counted(counts: Map) -> int:
+    """How often such a program has run."""
+    return int.from_bytes(counts.value(KEY) or b"", "little")
+
+
+def add(ue: UserEvents, stem: str = "k") -> str:
+    """A kprobe of a name nobody else uses; its name."""
+    ue.tracefs.add_kprobe(ue.name(stem), FUNCTION)
+    return ue.name(stem)
+
+
+def listen_to(process: Process, name: str, wish: Wish = PLAIN) -> PerfEvent:
+    """An event of perf on a kprobe."""
+    return listen(process, name, wish, system=KPROBES)
+
+
+def clean(ue: UserEvents) -> None:
+    """Take the probe away, once nothing listens to it."""
+    assert ue.tracefs.remove_kprobe(ue.name("k")).ok
+
+
+def hit(data: DataFile) -> None:
+    """Have the function called once: a write(2) that is refused, of an index not registered."""
+    assert data.write(b"\0\0\0\0").errno == "ENOENT"

@@ -1,0 +1,23 @@
+"""A kernel that is locked down."""
+
+from __future__ import annotations
+
+from conformance.client.credentials import Rights
+from conformance.client.process import Process
+from conformance.ops.credentials import CLONE_NEWNS
+
+SECURITY = "/sys/kernel/security"
+LOCKDOWN = f"{SECURITY}/lockdown"
+
+
+def administrator(process: Process) -> Rights:
+    """A process that sees the files of security modules, in mounts of its own."""
+    root = Rights(process)
+    root.unshare(CLONE_NEWNS)
+    root.mount("securityfs", SECURITY)
+    return root
+
+
+def lock_down(process: Process, level: str) -> None:
+    """Lock the kernel down, until the next boot."""
+    administrator(process).write(LOCKDOWN, f"{level}\n")

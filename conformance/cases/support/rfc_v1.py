@@ -1,0 +1,39 @@
+"""What the cases about the first version of user_events share.
+
+That version was sent for review and never merged: no release is judged by these cases, and
+a kernel with it by no others.
+"""
+
+from __future__ import annotations
+
+from conformance.cases.support.status_page import StatusPage, map_page
+from conformance.client.data_file import DataFile
+from conformance.client.process import Process
+from conformance.client.rfc_v1 import register
+from conformance.client.tracefs import MMAP
+from conformance.client.user_events import UserEvents
+
+RFC = "rfc-v1"
+PATCH = "trace_events_user.c@rfc-v1"
+MESSAGE = f"{PATCH}, message of the patch"
+FILE = "trace_events_user.c"
+KERNEL_HALF = 0xFFFF_8880_0000_0000
+
+
+def page_of(process: Process) -> StatusPage:
+    """The page of user_events_mmap, mapped to be read."""
+    return map_page(process, file=MMAP)
+
+
+def bound(ue: UserEvents, definition: str) -> DataFile:
+    """A descriptor of the first process that stands for the event of a definition."""
+    data = ue.open_data()
+    register(data, definition)
+    return data
+
+
+def listened(ue: UserEvents, definition: str = "") -> DataFile:
+    """The same for the event ``name()``, with ftrace listening; ``definition`` are its fields."""
+    data = bound(ue, ue.name() + definition)
+    ue.tracefs.enable(ue.name())
+    return data

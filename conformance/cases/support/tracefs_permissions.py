@@ -1,0 +1,34 @@
+"""tracefs opened up to ordinary users, and closed again."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.client.credentials import Rights
+from conformance.client.process import Process
+from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, ROOT, STATUS
+from conformance.client.user_events import UserEvents
+from conformance.ops.syscalls import Observation
+
+USER = 1000
+
+
+def opened_up(ue: UserEvents, *, data: int = 0o666) -> Rights:
+    """An administrator who lets everybody into tracefs, and says who may use the data file."""
+    administrator = Rights(ue.new_process())
+    administrator.chmod(ROOT, 0o701)
+    administrator.chmod(DATA, data)
+    return administrator
+
+
+def close_again(administrator: Rights, *others: str) -> None:
+    """Modes and owners as they were; ``others`` are files beside root and data file."""
+    modes = {ROOT: 0o700, DATA: 0o640, STATUS: 0o440, DYNAMIC_EVENTS: 0o640}
+    for path in (ROOT, DATA, *others):
+        administrator.chmod(path, modes[path])
+        administrator.chown(path, 0, 0)
+
+
+def opening(process: Process, path: str, flags: int = os.O_RDWR) -> Observation:
+    """What open(2) answers."""
+    return process.open(path, flags)[0]

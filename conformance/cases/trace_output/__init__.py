@@ -1,0 +1,1 @@
+"""Cases about trace, trace_pipe and format files."""

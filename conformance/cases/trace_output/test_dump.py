@@ -1,0 +1,191 @@
+"""The text of a record in `trace` from 5.18 to 6.3: its bytes, and nothing else.
+
+A line with the task is followed by a dump of the whole record, 16 bytes to a line, of
+which the first eight are the common fields.  The cases see what lies behind these.
+"""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.client.user_events import UserEvents
+
+DUMPED = "5.18..6.3"
+PRINT = "trace_events_user.c:user_event_print_trace"
+DOC = "Documentation/trace/user_events.rst@v6.1: silent; events are viewed with ftrace"
+
+
+def recorded(ue: UserEvents, fields: str, *payloads: bytes) -> list[str]:
+    """What `trace` shows of payloads written to a fresh event with these fields."""
+    data = ue.open_data()
+    data.register(f"{ue.name()} {fields}")
+    ue.tracefs.enable(ue.name())
+    for payload in payloads:
+        assert data.write_event(0, payload).value == len(payload) + 4
+    return ue.tracefs.records()
+
+
+@case("trace.dump_of_fields", spec=PRINT, doc=DOC, profiles=DUMPED)
+@variants(
+    "fields, payload, dump",
+    {
+        "numbers": (
+            "u8 a; u16 b; u32 c; u64 d",
+            b"\x01\x03\x02\x07\x06\x05\x04\x0f\x0e\x0d\x0c\x0b\x0a\x09\x08",
+            "01 03 02 07 06 05 04 0f 0e 0d 0c 0b 0a 09 08",
+        ),
+        "negative": ("s16 a; s32 b", b"\xff\xff\xfe\xff\xff\xff", "ff ff fe ff ff ff"),
+        "text": ("char[6] a", b"ab\0%s\n", "61 62 00 25 73 0a"),
+        "struct": ("struct s a 5", b"\0\1\2\3\4", "00 01 02 03 04"),
+        "data_loc": ("__data_loc char[] a", b"\x0c\0\3\0hi\0", "0c 00 03 00 68 69 00"),
+        "rel_loc": ("__rel_loc u8[] a", b"\0\0\2\0\xfe\xff", "00 00 02 00 fe ff"),
+        "odd_offsets": ("u8 a; u32 b; u8 c", b"\1\5\4\3\2\6", "01 05 04 03 02 06"),
+        "behind_the_last": ("u8 a", b"\1more", "01 6d 6f 72 65"),
+    },
+)
+def test_dump_of_fields(ue: UserEvents, fields: str, payload: bytes, dump: str) -> None:
+    """Fields of any type are shown as the bytes that were written, back to back."""
+    assert recorded(ue, fields, payload) == [dump]
+
+
+@case("trace.dump_of_all_bytes", spec="trace_seq.c:trace_seq_hex_dump", doc=DOC, profiles=DUMPED)
+def test_dump_of_all_bytes(ue: UserEvents) -> None:
+    """Every byte is two hexadecimal digits, in the order of the record, over many lines."""
+    (seen,) = recorded(ue, "u8 a", bytes(range(256)))
+    assert seen.startswith("00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10 11 12 ")
+    assert seen.endswith(" f8 f9 fa fb fc fd fe ff")
+    assert seen == " ".join(f"{byte:02x}" for byte in range(256))
+
+
+@case(
+    "trace.dump_of_every_length",
+    spec=PRINT,
+    doc=DOC,
+    profiles=DUMPED,
+    tier="full",
+)
+def test_dump_of_every_length(ue: UserEvents) -> None:
+    """A record is shown to its last byte, be its length a multiple of four or not."""
+    text = b"abcdefghijklmnopqrstuvwxy"
+    seen = recorded(ue, "u8 a", *(text[:length] for length in range(1, 26)))
+    assert seen[:3] == ["61", "61 62", "61 62 63"]
+    # With the common fields one, two and three lines; then one byte more.
+    assert seen[7] == "61 62 63 64 65 66 67 68"
+    assert seen[8] == "61 62 63 64 65 66 67 68 69"
+    assert seen[24].endswith(" 75 76 77 78 79")
+    assert [len(line.split()) for line in seen] == list(range(1, 26))
+
+
+@case(
+    "trace.dump_left_out",
+    spec="trace_seq.c:trace_seq_hex_dump",
+    doc=DOC,
+    profiles=DUMPED,
+    tier="full",
+)
+@variants(
+    "length, shown",
+    {
+        # 52 lines of 76 characters are shown, 54 are more than the page they are made in.
+        "824": (824, 824),
+        "856": (856, 0),
+        "3000": (3000, 0),
+    },
+)
+def test_dump_left_out(ue: UserEvents, length: int, shown: int) -> None:
+    """A dump that does not fit in a page is left out whole; the line of its record stays."""
+    seen = recorded(ue, "u8 a", b"a", b"x" * length, b"b")
+    assert seen == ["61", " ".join(["78"] * shown), "62"]
+
+
+@case(
+    "trace.dump_names_nothing",
+    spec=PRINT,
+    doc=DOC,
+    profiles=DUMPED,
+    tier="full",
+)
+def test_dump_names_nothing(ue: UserEvents) -> None:
+    """Neither the event nor its fields are named: equal bytes of two events look alike."""
+    data = ue.open_data()
+    data.register(ue.name("a") + " u16 x; u16 y")
+    data.register(ue.name("b") + " char[4] z")
+    ue.tracefs.enable(ue.name("a"))
+    ue.tracefs.enable(ue.name("b"))
+    data.write_event(0, b"same")
+    data.write_event(1, b"same")
+    assert ue.tracefs.records() == ["73 61 6d 65", "73 61 6d 65"]
+    assert ue.tracefs.records(ue.name("a")) == ["73 61 6d 65", "73 61 6d 65"]
+
+
+@case("trace.dump_of_several_writers", spec=PRINT, doc=DOC, profiles=DUMPED, tier="full")
+def test_dump_of_several_writers(ue: UserEvents) -> None:
+    """Dumps of different lengths, events and processes stand in the order of writing."""
+    data = ue.open_data()
+    data.register(ue.name("a") + " u8 x")
+    other = ue.new_process().open_data()
+    other.register(ue.name("b") + " char[20] y")
+    ue.tracefs.enable(ue.name("a"))
+    ue.tracefs.enable(ue.name("b"))
+    data.write_event(0, b"\1")
+    other.write_event(0, b"a" * 20)
+    data.write_event(0, b"\2\2")
+    other.write_event(0, b"b" * 20)
+    data.write_event(0, b"\3" * 30)
+    assert ue.tracefs.records() == [
+        "01",
+        " ".join(["61"] * 20),
+        "02 02",
+        " ".join(["62"] * 20),
+        " ".join(["03"] * 30),
+    ]
+
+
+@case("trace.dump_of_text_like_a_dump", spec=PRINT, doc=DOC, profiles=DUMPED, tier="full")
+def test_dump_of_text_like_a_dump(ue: UserEvents) -> None:
+    """Text in a record makes no line of its own, be it like those of a trace."""
+    first = b"\n00000000: 41 42 43 44\n"
+    second = b"\n a-1 [000] ..... 0.000000: \n\0"
+    assert recorded(ue, "u8 a", first, second) == [
+        "0a 30 30 30 30 30 30 30 30 3a 20 34 31 20 34 32 20 34 33 20 34 34 0a",
+        "0a 20 61 2d 31 20 5b 30 30 30 5d 20 2e 2e 2e 2e 2e 20 30 2e 30 30 30 30 30 30 3a 20 0a 00",
+    ]
+
+
+@case(
+    "trace.dump_without_payload",
+    spec="trace_events_user.c:user_event_ftrace: copy_nofault of no byte",
+    doc=DOC,
+    profiles=DUMPED,
+)
+def test_dump_without_payload(ue: UserEvents) -> None:
+    """An event without fields leaves a record only with bytes behind its index."""
+    data = ue.open_data()
+    data.register(ue.name())
+    ue.tracefs.enable(ue.name())
+    errno = ue.dated("empty_payload", since="", before="EFAULT")
+    assert data.write_event(0).errno == errno
+    assert data.write_event(0, b"\xa0").value == 5
+    assert data.write_event(0).errno == errno
+    assert ue.tracefs.records() == ue.dated("empty_payload", since=["", "a0", ""], before=["a0"])
+
+
+@case(
+    "trace.dump_of_a_refused_payload",
+    spec="trace_events_user.c:user_event_ftrace: discard",
+    doc=DOC,
+    profiles=DUMPED,
+    tier="full",
+)
+def test_dump_of_a_refused_payload(ue: UserEvents) -> None:
+    """A payload that was refused for its contents is not dumped, nor is its place."""
+    errno = ue.dated("dynamic_fields_validated", since="EFAULT", before="")
+    data = ue.open_data()
+    data.register(ue.name() + " u8 n; __data_loc char[] m")
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, b"\1\x0d\0\2\0a\0").value == 11
+    assert data.write_event(0, b"\2\x0d\0\2\0ab").errno == errno
+    assert data.write_event(0, b"\3\x0d\0\3\0b\0").errno == errno
+    assert data.write_event(0, b"\4\x0d\0\1\0\0").value == 10
+    refused = ["02 0d 00 02 00 61 62", "03 0d 00 03 00 62 00"]
+    between = ue.dated("dynamic_fields_validated", since=[], before=refused)
+    assert ue.tracefs.records() == ["01 0d 00 02 00 61 00", *between, "04 0d 00 01 00 00"]

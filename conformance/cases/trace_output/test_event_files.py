@@ -1,0 +1,132 @@
+"""Descriptors of files of an event: they are no reference to it, and outlive it in vain."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.client.files import File
+from conformance.client.user_events import UserEvents
+
+PROFILES = "5.18.."
+DOC = "Documentation/trace/events.rst@v6.12: each event has a directory of files"
+DELETING = "Documentation/trace/user_events.rst@v6.12: Deleting"
+ENABLE = "trace_events.c:event_enable_read, event_enable_write"
+
+
+@case(
+    "event_files.id",
+    spec="trace_output.c:register_trace_event",
+    doc=DOC,
+    profiles=PROFILES,
+    tier="full",
+)
+def test_id(ue: UserEvents) -> None:
+    """Each event has a number of its own, in decimal, which stays while it lives."""
+    data = ue.open_data()
+    paths = []
+    for stem in ("a", "b", "c"):
+        data.register(ue.name(stem))
+        paths.append(ue.tracefs.event_path(ue.name(stem), "id"))
+    numbers = [ue.tracefs.read(path).text for path in paths]
+    assert len(set(numbers)) == 3
+    assert [number.rstrip("\n").isdigit() for number in numbers] == [True, True, True]
+    ue.tracefs.enable(ue.name("a"))
+    again = [ue.tracefs.read(path).text for path in paths]
+    assert [old == new for old, new in zip(numbers, again, strict=True)] == [True, True, True]
+
+
+@case("event_files.enable", spec=ENABLE, doc=DOC, profiles=PROFILES, tier="full")
+def test_enable(ue: UserEvents) -> None:
+    """One descriptor of `enable` may write and read many times, at its position or not."""
+    event = ue.open_data().register(ue.name())
+    path = ue.tracefs.event_path(ue.name(), "enable")
+    reader, writer = File(ue.process, path), File(ue.process, path, os.O_WRONLY)
+    seen = [reader.read(1).text, reader.read().text, reader.read().text]
+    assert seen == ["0", "\n", ""]
+    for text in ("1", "0", "1\n"):
+        assert writer.write(text.encode()).value == len(text)
+        assert ue.tracefs.enabled(ue.name()).text == f"{text[0]}\n"
+        if ue.profile.has("remote_enable"):
+            assert event.word.value == int(text)
+    assert File(ue.process, path).write(b"0").errno == "EBADF"
+    assert writer.write(b"0").value == 1
+    assert writer.read().errno == "EBADF"
+
+
+@case(
+    "event_files.descriptor_is_no_reference",
+    spec=f"trace.c:tracing_open_file_tr; {ENABLE}; trace_events_user.c:user_event_free",
+    doc=f"{DELETING}: what is in use are registrations and listeners",
+    needs=("lasting_events",),
+    profiles=PROFILES,
+)
+@variants("way", {"ioctl": "ioctl", "dynamic_events": "dynamic_events"})
+def test_descriptor_is_no_reference(ue: UserEvents, way: str) -> None:
+    """An open `enable` does not keep an event: it is deleted, and the descriptor ENODEV."""
+    ue.tracefs.command(f"u:{ue.name()}\n")
+    file = File(ue.process, ue.tracefs.event_path(ue.name(), "enable"), os.O_RDWR)
+    if way == "ioctl":
+        assert ue.open_data().delete(ue.name()).value == 0
+    else:
+        assert ue.tracefs.command(f"-:{ue.name()}\n").errno == ""
+    assert file.read().errno == "ENODEV"
+    assert file.write(b"1").errno == "ENODEV"
+    assert file.write(b"2").errno == "EINVAL"
+    assert ue.tracefs.status() == ""
+
+
+@case(
+    "event_files.nothing_left_to_read",
+    spec="trace_events.c:f_start, event_filter_read; trace_events_trigger.c:trigger_start",
+    doc=f"{DELETING}: what is in use are registrations and listeners",
+    needs=("lasting_events",),
+    profiles="6.12..",
+    tier="full",
+)
+@variants("file", {"format": "format", "filter": "filter", "trigger": "trigger"})
+def test_nothing_left_to_read(ue: UserEvents, file: str) -> None:
+    """An open `format`, `filter` or `trigger` keeps no event either, and shows none: ENODEV."""
+    ue.tracefs.command(f"u:{ue.name()} u32 a\n")
+    opened = File(ue.process, ue.tracefs.event_path(ue.name(), file))
+    assert ue.open_data().delete(ue.name()).value == 0
+    assert opened.read().errno == "ENODEV"
+    ue.tracefs.command(f"u:{ue.name()} u64 b\n")
+    assert opened.read().errno == "ENODEV"
+
+
+@case(
+    "event_files.not_the_next_of_its_name",
+    spec=ENABLE,
+    doc=f"{DELETING}: an event that is made anew is another one",
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    tier="full",
+)
+def test_not_the_next_of_its_name(ue: UserEvents) -> None:
+    """A descriptor of an event that was deleted does not enable one made anew by its name."""
+    ue.tracefs.command(f"u:{ue.name()}\n")
+    file = File(ue.process, ue.tracefs.event_path(ue.name(), "enable"), os.O_RDWR)
+    assert ue.open_data().delete(ue.name()).value == 0
+    ue.tracefs.command(f"u:{ue.name()}\n")
+    assert file.write(b"1").errno == "ENODEV"
+    assert ue.tracefs.enabled(ue.name()).text == "0\n"
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+
+
+@case(
+    "event_files.outlives_the_event",
+    spec=f"{ENABLE}; trace_events_user.c:delayed_destroy_user_event",
+    doc=f"{DELETING}: events go with their last reference",
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_outlives_the_event(ue: UserEvents) -> None:
+    """An open `enable` does not keep an event from going with its last reference, either."""
+    ue.open_data().register(ue.name())
+    other = ue.new_process()
+    file = File(other, ue.tracefs.event_path(ue.name(), "enable"), os.O_RDWR)
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == ""
+    assert file.read().errno == "ENODEV"
+    assert file.write(b"1").errno == "ENODEV"

@@ -1,0 +1,217 @@
+"""The `format` file of an event: its parts, its whole text, and when it changes."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.format_text import fields_of, print_fmt_of
+from conformance.client.user_events import UserEvents
+from conformance.ops.syscalls import View
+
+DOC = "Documentation/trace/user_events.rst@v6.12"
+LIKE_OTHERS = f"{DOC}: Registering: events show up under tracefs like any other event"
+EVENTS = "Documentation/trace/events.rst@v6.12: Event formats: field type, name, offset, size"
+SHOW = "trace_events.c:f_show"
+PRINT = "trace_events_user.c:user_event_set_print_fmt"
+COMMON = (
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+)
+
+
+@case(
+    "format.whole",
+    spec=SHOW,
+    doc=EVENTS,
+    tier="full",
+    profiles="5.18..",
+)
+def test_whole(ue: UserEvents) -> None:
+    """The file is name, id, common fields, own fields and print fmt, down to the tabs."""
+    ue.open_data().register(f"{ue.name()} u32 count; __rel_loc u8 more; struct s pair 16")
+    printing = '"count=%u more=%llu pair=%llu", REC->count, REC->more, REC->pair'
+    print_fmt = ue.dated("print_fmt_generated", since=printing, before='""')
+    assert ue.tracefs.whole_format(ue.name()) == (
+        f"name: {ue.name()}\nID: N\n"
+        + COMMON
+        + "\tfield:u32 count;\toffset:8;\tsize:4;\tsigned:0;\n"
+        "\tfield:__rel_loc u8 more;\toffset:12;\tsize:4;\tsigned:1;\n"
+        "\tfield:struct s pair;\toffset:16;\tsize:16;\tsigned:1;\n"
+        "\n"
+        f"print fmt: {print_fmt}\n"
+    )
+
+
+@case(
+    "format.no_fields",
+    spec=SHOW,
+    doc=EVENTS,
+    profiles="5.18..",
+)
+@variants("arguments", {"none": "", "space": " ", "semicolons": " ;;"})
+def test_no_fields(ue: UserEvents, arguments: str) -> None:
+    """Without fields two blank lines and an empty print fmt are left."""
+    ue.open_data().register(ue.name() + arguments)
+    assert ue.tracefs.whole_format(ue.name()) == (
+        f"name: {ue.name()}\nID: N\n" + COMMON + '\nprint fmt: ""\n'
+    )
+
+
+@case(
+    "format.print_fmt_of_several",
+    spec=PRINT,
+    doc=EVENTS,
+    tier="full",
+    profiles="5.18..",
+)
+@variants(
+    "fields, print_fmt",
+    {
+        "numbers": ("u32 a;s64 b;u8 c", '"a=%u b=%lld c=%u", REC->a, REC->b, REC->c'),
+        "strings": (
+            "__data_loc char[] a;char[4] b;__rel_loc char[] c",
+            '"a=%s b=%s c=%s", __get_str(a), REC->b, __get_rel_str(c)',
+        ),
+        "twice": ("u32 a;u64 a", '"a=%u a=%llu", REC->a, REC->a'),
+    },
+)
+def test_print_fmt_of_several(ue: UserEvents, fields: str, print_fmt: str) -> None:
+    """The print fmt names all fields in order, separated by spaces, then their arguments."""
+    ue.open_data().register(f"{ue.name()} {fields}")
+    text = ue.tracefs.format(ue.name())
+    assert text.endswith("\n")
+    assert print_fmt_of(text) == ue.dated("print_fmt_generated", since=print_fmt, before='""')
+
+
+@case(
+    "format.event_names",
+    spec=SHOW,
+    doc=LIKE_OTHERS,
+    tier="full",
+    profiles="5.18..",
+)
+def test_event_names(ue: UserEvents) -> None:
+    """The first line names the event as it was registered."""
+    data = ue.open_data()
+    for tail in ("%s%n", ".0", "größe", ";u32"):
+        name = ue.name() + tail
+        data.register(f"{name} u32 a")
+        assert ue.tracefs.format(name).startswith(f"name: {name}\nID: N\nformat:\n")
+
+
+@case(
+    "format.longest_text",
+    spec=PRINT,
+    doc=LIKE_OTHERS,
+    profiles="5.18..",
+)
+def test_longest_text(ue: UserEvents) -> None:
+    """An event of as many fields as fit in a definition shows all of them."""
+    text = ue.name() + " " + ";".join(f"u8 {chr(97 + number % 26)}" for number in range(100))
+    ue.open_data().register(text)
+    shown = ue.tracefs.format(ue.name())
+    assert fields_of(shown)[99] == "field:u8 v; offset:107; size:1; signed:0;"
+    named = ue.dated("print_fmt_generated", since=100, before=0)
+    assert print_fmt_of(shown).count("=%u") == named
+
+
+@case(
+    "format.of_dynamic_events",
+    spec="trace_events_user.c:user_event_create",
+    doc=f"{DOC}: Overview: dynamic_events takes the same format as the ioctl",
+    needs=("lasting_events",),
+    profiles="5.18..",
+)
+@variants(
+    "fields, line",
+    {
+        "scalar": ("u32 a", "field:u32 a; offset:8; size:4; signed:0;"),
+        "array": ("char[20] a", "field:char a[]; offset:8; size:20; signed:1;"),
+        "location": (
+            "__data_loc char[] a",
+            "field:__data_loc char[] a; offset:8; size:4; signed:1;",
+        ),
+        "struct": ("struct s a 20", "field:struct s a; offset:8; size:20; signed:1;"),
+    },
+)
+def test_of_dynamic_events(ue: UserEvents, fields: str, line: str) -> None:
+    """An event created through dynamic_events has the format the ioctl would give it."""
+    assert ue.tracefs.command(f"u:{ue.name('d')} {fields}").errno == ""
+    ue.open_data().register(f"{ue.name('i')} {fields}")
+    through_file, through_ioctl = (ue.tracefs.format(ue.name(stem)) for stem in "di")
+    assert fields_of(through_file) == [line]
+    assert fields_of(through_ioctl) == [line]
+    assert print_fmt_of(through_file) == print_fmt_of(through_ioctl)
+
+
+@case(
+    "format.stays",
+    spec="trace_events_user.c:user_event_parse",
+    doc=LIKE_OTHERS,
+    tier="full",
+    profiles="5.18..",
+)
+def test_stays(ue: UserEvents) -> None:
+    """Neither other fields nor another spacing in a later registration change the format."""
+    data = ue.open_data()
+    data.register(f"{ue.name()} unsigned int a;")
+    data.register(f"{ue.name()} u64 b")
+    data.register(f"{ue.name()}  unsigned  int  a")
+    assert fields_of(ue.tracefs.format(ue.name())) == [
+        "field:unsigned int a; offset:8; size:4; signed:0;"
+    ]
+
+
+@case(
+    "format.of_an_enabled_event",
+    spec=SHOW,
+    doc=LIKE_OTHERS,
+    profiles="5.18..",
+)
+def test_of_an_enabled_event(ue: UserEvents) -> None:
+    """Enabling an event and writing to it leave its format as it was."""
+    data = ue.open_data()
+    event = data.register(f"{ue.name()} u16 a; __data_loc char[] b")
+    ue.tracefs.enable(ue.name())
+    data.write_event(event.index, bytes.fromhex("01000e0002007800"))
+    assert fields_of(ue.tracefs.format(ue.name())) == [
+        "field:u16 a; offset:8; size:2; signed:0;",
+        "field:__data_loc char[] b; offset:10; size:4; signed:1;",
+    ]
+
+
+@case(
+    "format.gone_with_the_event",
+    spec="trace_events_user.c:destroy_user_event",
+    doc=f"{DOC}: Deleting: an event goes with its last reference",
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_gone_with_the_event(ue: UserEvents) -> None:
+    """With the event its format goes, and a new event of that name has one of its own."""
+    data = ue.open_data()
+    event = data.register(f"{ue.name()} u32 a")
+    data.unregister(event.word)
+    data.close()
+    path = ue.tracefs.event_path(ue.name(), "format")
+    assert ue.tracefs.read(path, View.STRUCTURE, eventually=True).errno == "ENOENT"
+    ue.open_data().register(f"{ue.name()} s64 b")
+    assert fields_of(ue.tracefs.format(ue.name())) == ["field:s64 b; offset:8; size:8; signed:1;"]
+
+
+@case(
+    "format.modes",
+    spec="trace_events.c:event_callback",
+    doc=LIKE_OTHERS,
+    tier="full",
+    profiles="5.18..",
+)
+def test_modes(ue: UserEvents) -> None:
+    """The files of a user event have the modes of any event's."""
+    ue.open_data().register(ue.name())
+    files = ("enable", "filter", "trigger", "format", "id")
+    modes = [ue.tracefs.mode(ue.tracefs.event_path(ue.name(), file)) for file in files]
+    assert modes == [0o640, 0o640, 0o640, 0o440, 0o440]

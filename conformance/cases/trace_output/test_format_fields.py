@@ -1,0 +1,260 @@
+"""The fields in the `format` file of an event: names, offsets, sizes, signs, printing."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.format_text import fields_of, print_fmt_of
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12"
+FIELD = f"{DOC}: Field Format: clearly sized types, and structures that tools may look into"
+EVENTS = "Documentation/trace/events.rst@v6.12: Event formats: field type, name, offset, size"
+SHOW = "trace_events.c:f_show"
+ADD_FIELD = "trace_events_user.c:user_event_add_field"
+PRINT = "trace_events_user.c:user_event_set_print_fmt"
+
+
+# Field, its line in `format`, print fmt; arrays without what stands between their brackets.
+TYPES = {
+    "scalars": (
+        ("s8 a", "field:s8 a; offset:8; size:1; signed:1;", '"a=%d", REC->a'),
+        ("u8 a", "field:u8 a; offset:8; size:1; signed:0;", '"a=%u", REC->a'),
+        ("s16 a", "field:s16 a; offset:8; size:2; signed:1;", '"a=%d", REC->a'),
+        ("u16 a", "field:u16 a; offset:8; size:2; signed:0;", '"a=%u", REC->a'),
+        ("s32 a", "field:s32 a; offset:8; size:4; signed:1;", '"a=%d", REC->a'),
+        ("u32 a", "field:u32 a; offset:8; size:4; signed:0;", '"a=%u", REC->a'),
+        ("s64 a", "field:s64 a; offset:8; size:8; signed:1;", '"a=%lld", REC->a'),
+        ("u64 a", "field:u64 a; offset:8; size:8; signed:0;", '"a=%llu", REC->a'),
+        ("char a", "field:char a; offset:8; size:1; signed:1;", '"a=%d", REC->a'),
+        ("unsigned char a", "field:unsigned char a; offset:8; size:1; signed:0;", '"a=%u", REC->a'),
+        ("short a", "field:short a; offset:8; size:2; signed:1;", '"a=%d", REC->a'),
+        (
+            "unsigned short a",
+            "field:unsigned short a; offset:8; size:2; signed:0;",
+            '"a=%u", REC->a',
+        ),
+        ("int a", "field:int a; offset:8; size:4; signed:1;", '"a=%d", REC->a'),
+        ("unsigned int a", "field:unsigned int a; offset:8; size:4; signed:0;", '"a=%u", REC->a'),
+    ),
+    "arrays": (
+        ("char[20] a", "field:char a[]; offset:8; size:20; signed:1;", '"a=%s", REC->a'),
+        (
+            "unsigned char[20] a",
+            "field:unsigned char a[]; offset:8; size:20; signed:0;",
+            '"a=%s", REC->a',
+        ),
+        ("char[1024] a", "field:char a[]; offset:8; size:1024; signed:1;", '"a=%s", REC->a'),
+        ("char[024] a", "field:char a[]; offset:8; size:20; signed:1;", '"a=%s", REC->a'),
+        ("char[0x14] a", "field:char a[]; offset:8; size:20; signed:1;", '"a=%s", REC->a'),
+        ("char[5]x a", "field:char a[]; offset:8; size:5; signed:1;", '"a=%s", REC->a'),
+    ),
+    "locations": (
+        (
+            "__data_loc char[] a",
+            "field:__data_loc char[] a; offset:8; size:4; signed:1;",
+            '"a=%s", __get_str(a)',
+        ),
+        (
+            "__data_loc unsigned char[] a",
+            "field:__data_loc unsigned char[] a; offset:8; size:4; signed:1;",
+            '"a=%s", __get_str(a)',
+        ),
+        (
+            "__data_loc char[20] a",
+            "field:__data_loc char[20] a; offset:8; size:4; signed:1;",
+            '"a=%s", __get_str(a)',
+        ),
+        # Taken for a string, but not printed as one: the type has no bracket.
+        (
+            "__data_loc char a",
+            "field:__data_loc char a; offset:8; size:4; signed:1;",
+            '"a=%llu", __get_str(a)',
+        ),
+        (
+            "__data_loc u32 a",
+            "field:__data_loc u32 a; offset:8; size:4; signed:1;",
+            '"a=%llu", REC->a',
+        ),
+        (
+            "__rel_loc char[] a",
+            "field:__rel_loc char a[]; offset:8; size:4; signed:1;",
+            '"a=%s", __get_rel_str(a)',
+        ),
+        (
+            "__rel_loc unsigned char[] a",
+            "field:__rel_loc unsigned char a[]; offset:8; size:4; signed:1;",
+            '"a=%s", __get_rel_str(a)',
+        ),
+        (
+            "__rel_loc u64 a",
+            "field:__rel_loc u64 a; offset:8; size:4; signed:1;",
+            '"a=%llu", REC->a',
+        ),
+    ),
+    "structures": (
+        ("struct s a 20", "field:struct s a; offset:8; size:20; signed:1;", '"a=%llu", REC->a'),
+        ("struct s* a 8", "field:struct s* a; offset:8; size:8; signed:1;", '"a=%llu", REC->a'),
+        (
+            "struct s[3] a 12",
+            "field:struct s a[]; offset:8; size:12; signed:1;",
+            '"a=%llu", REC->a',
+        ),
+        (
+            "struct char[4] a 4",
+            "field:struct char a[]; offset:8; size:4; signed:1;",
+            '"a=%s", REC->a',
+        ),
+    ),
+}
+
+# What follows the bracket used to be shown.
+OLDER = {"char[5]x a": "field:char a[5]x; offset:8; size:5; signed:1;"}
+
+
+@case(
+    "format.types",
+    spec=ADD_FIELD,
+    doc=FIELD,
+    profiles="5.18..",
+)
+@variants("rows", TYPES)
+def test_types(ue: UserEvents, rows: tuple[tuple[str, str, str], ...]) -> None:
+    """A field has size, sign and printing of its type, and lies behind the common fields."""
+    # What stands between the brackets of an array is left to format.array_length.
+    data, word = ue.open_data(), ue.process.word()
+    for number, (field, line, print_fmt) in enumerate(rows):
+        name = ue.name(f"e{number}")
+        assert data.register(f"{name} {field}", word=word, bit=number).errno == ""
+        text = ue.tracefs.format(name)
+        older = OLDER.get(field, line)
+        assert fields_of(text) == [ue.dated("array_length_of_field", since=line, before=older)]
+        assert print_fmt_of(text) == ue.dated("print_fmt_generated", since=print_fmt, before='""')
+
+
+@case(
+    "format.every_type_in_one",
+    spec=ADD_FIELD,
+    doc=FIELD,
+    profiles="5.18..",
+)
+def test_every_type_in_one(ue: UserEvents) -> None:
+    """Fields keep the order of their definition and lie back to back, without alignment."""
+    fields = (
+        "u8 a;u64 b;s16 c;int d;char e;unsigned short f;char[3] g;struct s h 7;"
+        "__data_loc char[] i;unsigned char[5] j;__rel_loc char[] k;s64 l;unsigned int m"
+    )
+    ue.open_data().register(f"{ue.name()} {fields}")
+    assert fields_of(ue.tracefs.format(ue.name())) == [
+        "field:u8 a; offset:8; size:1; signed:0;",
+        "field:u64 b; offset:9; size:8; signed:0;",
+        "field:s16 c; offset:17; size:2; signed:1;",
+        "field:int d; offset:19; size:4; signed:1;",
+        "field:char e; offset:23; size:1; signed:1;",
+        "field:unsigned short f; offset:24; size:2; signed:0;",
+        "field:char g[]; offset:26; size:3; signed:1;",
+        "field:struct s h; offset:29; size:7; signed:1;",
+        "field:__data_loc char[] i; offset:36; size:4; signed:1;",
+        "field:unsigned char j[]; offset:40; size:5; signed:0;",
+        "field:__rel_loc char k[]; offset:45; size:4; signed:1;",
+        "field:s64 l; offset:49; size:8; signed:1;",
+        "field:unsigned int m; offset:57; size:4; signed:0;",
+    ]
+
+
+FIELD_NAMES = {
+    "%s%n": ("field:u32 %s%n; offset:8; size:4; signed:0;", '"%s%n=%u", REC->%s%n'),
+    'a"\\': ('field:u32 a"\\; offset:8; size:4; signed:0;', '"a"\\=%u", REC->a"\\'),
+    "a[3]": ("field:u32 a[3]; offset:8; size:4; signed:0;", '"a[3]=%u", REC->a[3]'),
+    "a:b": ("field:u32 a:b; offset:8; size:4; signed:0;", '"a:b=%u", REC->a:b'),
+    "common_pid": (
+        "field:u32 common_pid; offset:8; size:4; signed:0;",
+        '"common_pid=%u", REC->common_pid',
+    ),
+    "": ("field:u32 ; offset:8; size:4; signed:0;", '"=%u", REC->'),
+    "größe": ("field:u32 größe; offset:8; size:4; signed:0;", '"größe=%u", REC->größe'),
+}
+
+
+@case(
+    "format.field_names",
+    spec=PRINT,
+    doc=EVENTS,
+    tier="full",
+    profiles="5.18..",
+)
+def test_field_names(ue: UserEvents) -> None:
+    """Names of fields are shown as they were given, quoted nowhere."""
+    data = ue.open_data()
+    for number, (field, (line, print_fmt)) in enumerate(FIELD_NAMES.items()):
+        name = ue.name(f"e{number}")
+        assert data.register(f"{name} u32 {field}").errno == ""
+        text = ue.tracefs.whole_format(name)
+        assert fields_of(text) == [line]
+        assert print_fmt_of(text) == ue.dated("print_fmt_generated", since=print_fmt, before='""')
+
+
+@case(
+    "format.huge_structures",
+    spec=ADD_FIELD,
+    doc=f"{FIELD}; no limit is named",
+    profiles="5.18..",
+)
+def test_huge_structures(ue: UserEvents) -> None:
+    """Offsets are counted with 32 bits: they pass 2^31, and wrap around at 2^32."""
+    huge = "struct s {} 2147483647"
+    fields = "; ".join(huge.format(name) for name in "abc") + "; u8 d"
+    assert ue.open_data().register(f"{ue.name()} {fields}").errno == ""
+    assert fields_of(ue.tracefs.format(ue.name())) == [
+        "field:struct s a; offset:8; size:2147483647; signed:1;",
+        "field:struct s b; offset:2147483655; size:2147483647; signed:1;",
+        "field:struct s c; offset:6; size:2147483647; signed:1;",
+        "field:u8 d; offset:2147483653; size:1; signed:0;",
+    ]
+
+
+@case(
+    "format.location_keeps_its_brackets",
+    spec=SHOW,
+    doc="trace_events.c:f_show@v6.12: the comment there: array types are rearranged, "
+    "dynamic arrays are not",
+    profiles="5.18..",
+)
+@variants(
+    "field, line",
+    {
+        "empty": ("__data_loc char[] a", "field:__data_loc char[] a; offset:8; size:4; signed:1;"),
+        "length": ("__data_loc u8[7] a", "field:__data_loc u8[7] a; offset:8; size:4; signed:1;"),
+        "open": ("__data_loc char[ a", "field:__data_loc char[ a; offset:8; size:4; signed:1;"),
+    },
+)
+def test_location_keeps_its_brackets(ue: UserEvents, field: str, line: str) -> None:
+    """The brackets of a __data_loc type stay where they were written."""
+    ue.open_data().register(f"{ue.name()} {field}")
+    assert fields_of(ue.tracefs.whole_format(ue.name())) == [line]
+
+
+ARRAYS = ("char[1] a", "char[20] a", "char[0x14] a", "char[1024] a", "unsigned char[7] a")
+
+
+@case(
+    "format.array_length",
+    spec="trace_events_user.c:user_event_add_field leaves ftrace_event_field.len unset",
+    doc="trace_events.c:f_show@v6.12: the comment there: TYPE[LEN] is shown as TYPE VAR[LEN]",
+    profiles="5.18..",
+)
+def test_array_length(ue: UserEvents) -> None:
+    """An array shows its length behind its name."""
+    data = ue.open_data()
+    shown = {}
+    for number, field in enumerate(ARRAYS):
+        name = ue.name(f"e{number}")
+        data.register(f"{name} {field}")
+        shown[field] = "".join(fields_of(ue.tracefs.whole_format(name)))
+    in_hex = ue.dated("array_length_of_field", since="20", before="0x14")
+    assert shown == {
+        "char[1] a": "field:char a[1]; offset:8; size:1; signed:1;",
+        "char[20] a": "field:char a[20]; offset:8; size:20; signed:1;",
+        "char[0x14] a": f"field:char a[{in_hex}]; offset:8; size:20; signed:1;",
+        "char[1024] a": "field:char a[1024]; offset:8; size:1024; signed:1;",
+        "unsigned char[7] a": "field:unsigned char a[7]; offset:8; size:7; signed:0;",
+    }

@@ -1,0 +1,168 @@
+"""A buffer that is full: writers are not told, whichever records are lost."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.instances import made
+from conformance.client.perf import listen
+from conformance.client.tracefs import Instance
+from conformance.client.user_events import UserEvents
+from conformance.ops.syscalls import View
+
+PROFILES = "5.18.."
+DOC = "Documentation/trace/ftrace.rst@v6.12: overwrite: the oldest events are lost, or the newest"
+MOVE = "ring_buffer.c:rb_move_tail"
+# Two records with so much payload fill a page, and a buffer has two pages at least.
+SIZE = 2000
+
+
+def small(ue: UserEvents, kilobytes: str = "4") -> Instance:
+    """An instance with a buffer of two pages."""
+    instance = made(ue)
+    assert instance.write(instance.path("buffer_size_kb"), kilobytes).value == len(kilobytes)
+    return instance
+
+
+def payload(number: int) -> bytes:
+    """A payload that begins with a number."""
+    return bytes([number]).ljust(SIZE, b"\0")
+
+
+def line(ue: UserEvents, number: int) -> str:
+    """The trace line of such a payload, whose dump is left out for its length."""
+    shown = f"'{chr(number)}'({number})" if number >= 32 else f"({number})"
+    return ue.line(f"a={shown}")
+
+
+def counted(instance: Instance) -> str:
+    """What is said of the events of processor 0, without bytes and times."""
+    return instance.read(instance.path("per_cpu/cpu0/stats"), View.COUNTS).text
+
+
+@case(
+    "trace_full.overwritten", spec=MOVE, doc=DOC, profiles=PROFILES, isolation="global", tier="full"
+)
+@variants(
+    "written, kept, overrun",
+    {
+        "one_more": (5, (3, 4, 5), 2),
+        "full": (4, (1, 2, 3, 4), 0),
+        "many_more": (11, (9, 10, 11), 8),
+    },
+)
+def test_overwritten(ue: UserEvents, written: int, kept: tuple[int, ...], overrun: int) -> None:
+    """In a full buffer the oldest page makes room, and all writes return what they wrote."""
+    ue.process.pin(0)
+    instance = small(ue)
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    instance.enable(ue.name())
+    for number in range(1, written + 1):
+        assert data.write_event(0, payload(number)).value == 2004
+    assert instance.records() == [line(ue, number) for number in kept]
+    assert counted(instance) == (
+        f"entries: {len(kept)}\noverrun: {overrun}\ncommit overrun: 0\n"
+        "dropped events: 0\nread events: 0\n"
+    )
+    instance.remove()
+
+
+@case("trace_full.dropped", spec=MOVE, doc=DOC, profiles=PROFILES, isolation="global", tier="full")
+def test_dropped(ue: UserEvents) -> None:
+    """Where nothing is overwritten the newest are lost, and their writes return the same."""
+    ue.process.pin(0)
+    instance = small(ue)
+    assert instance.write(instance.path("options/overwrite"), "0").value == 1
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    instance.enable(ue.name())
+    for number in range(1, 8):
+        assert data.write_event(0, payload(number)).value == 2004
+    assert instance.records() == [line(ue, number) for number in (1, 2, 3, 4)]
+    assert counted(instance) == (
+        "entries: 4\noverrun: 0\ncommit overrun: 0\ndropped events: 3\nread events: 0\n"
+    )
+    instance.clear_trace()
+    assert data.write_event(0, payload(8)).value == 2004
+    assert instance.records() == [line(ue, 8)]
+    instance.remove()
+
+
+@case(
+    "trace_full.not_validated",
+    spec=f"{MOVE}; trace_events_user.c:user_event_ftrace",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: silent about full buffers",
+    needs=("dynamic_fields_validated",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_not_validated(ue: UserEvents) -> None:
+    """Where a buffer has no room nobody looks at the payload: an invalid one is taken."""
+    ue.process.pin(0)
+    instance = small(ue)
+    assert instance.write(instance.path("options/overwrite"), "0").value == 1
+    data = ue.open_data()
+    data.register(ue.name() + " __rel_loc char[] a")
+    instance.enable(ue.name())
+    invalid = b"\0\0\xff\xff".ljust(SIZE, b"\0")
+    assert data.write_event(0, invalid).errno == "EFAULT"
+    for _ in range(4):
+        assert data.write_event(0, bytes(SIZE)).value == 2004
+    assert data.write_event(0, invalid).value == 2004
+    assert counted(instance).endswith("dropped events: 1\nread events: 0\n")
+    instance.remove()
+
+
+@case(
+    "trace_full.others_have_room",
+    spec=f"{MOVE}; trace_events_user.c:user_events_write_core",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: silent about several listeners",
+    needs=("perf_sink",),
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("perf",),
+    tier="full",
+)
+def test_others_have_room(ue: UserEvents) -> None:
+    """A full buffer is no matter to another instance, or to perf: they have every record."""
+    ue.process.pin(0)
+    instance = small(ue)
+    assert instance.write(instance.path("options/overwrite"), "0").value == 1
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    instance.enable(ue.name())
+    ue.tracefs.enable(ue.name())
+    event = listen(ue.process, ue.name())
+    for number in range(1, 7):
+        assert data.write_event(0, payload(number)).value == 2004
+    assert len(instance.records()) == 4
+    assert ue.tracefs.records() == [line(ue, number) for number in range(1, 7)]
+    assert event.count == 6
+    instance.remove()
+
+
+@case(
+    "trace_full.size",
+    spec="trace.c:tracing_entries_write; ring_buffer.c:ring_buffer_resize",
+    doc="Documentation/trace/ftrace.rst@v6.12: buffer_size_kb: the size of each processor's buffer",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "kilobytes, kept",
+    {"least": ("1", (5, 6, 7, 8)), "three_pages": ("9", (3, 4, 5, 6, 7, 8))},
+)
+def test_size(ue: UserEvents, kilobytes: str, kept: tuple[int, ...]) -> None:
+    """A buffer keeps as many pages as were asked for, and never less than two."""
+    ue.process.pin(0)
+    instance = small(ue, kilobytes)
+    assert instance.write(instance.path("buffer_size_kb"), "0").errno == "EINVAL"
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    instance.enable(ue.name())
+    for number in range(1, 9):
+        assert data.write_event(0, payload(number)).value == 2004
+    assert instance.records() == [line(ue, number) for number in kept]
+    instance.remove()

@@ -1,0 +1,179 @@
+"""trace_pipe_raw: records byte by byte, as tools read them that decode by `format`.
+
+The text of a page is that of program/page.py: `length` is of common fields, payload and padding.
+"""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.client.data_file import DataFile
+from conformance.client.pipes import Pipe, RawPipe
+from conformance.client.user_events import UserEvents
+
+PROFILES = "5.18.."
+DOC = "Documentation/trace/ftrace.rst@v6.12: trace_pipe_raw: the pages of the ring buffer"
+RECORD = "trace_events_user.c:user_event_ftrace"
+LENGTH = "ring_buffer.c:rb_calculate_event_length, rb_update_event"
+PAGE = "ring_buffer.c:ring_buffer_read_page"
+
+
+def listening(ue: UserEvents, fields: str = " u32 a") -> DataFile:
+    """The data file of a process that stays on processor 0, and an enabled event of index 0."""
+    ue.process.pin(0)
+    data = ue.open_data()
+    data.register(ue.name() + fields)
+    ue.tracefs.enable(ue.name())
+    return data
+
+
+@case("trace_page.record", spec=RECORD, doc=DOC, profiles=PROFILES, isolation="global")
+def test_record(ue: UserEvents) -> None:
+    """A record is the type of its event, no flags, the writer, and what was written from byte 8."""
+    data = listening(ue)
+    raw = RawPipe(ue.process, ue.tracefs, ue.name())
+    assert data.write_event(0, b"\x41\x42\x43\x44").value == 8
+    seen = raw.read()
+    assert seen.value == 4096
+    assert seen.text == (
+        "commit 16\ntype_len 3 length 12 type own flags 0 pid own: 41 42 43 44\nrest zero\n"
+    )
+
+
+@case(
+    "trace_page.length",
+    spec=LENGTH,
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "size, head",
+    {
+        "1": (1, "commit 16\ntype_len 3 length 12 "),
+        "5": (5, "commit 20\ntype_len 4 length 16 "),
+        "8": (8, "commit 20\ntype_len 4 length 16 "),
+        "104": (104, "commit 116\ntype_len 28 length 112 "),
+        "105": (105, "commit 124\ntype_len 0 length 116 "),
+        "108": (108, "commit 124\ntype_len 0 length 116 "),
+        "1000": (1000, "commit 1016\ntype_len 0 length 1008 "),
+        "1501": (1501, "commit 1520\ntype_len 0 length 1512 "),
+    },
+)
+def test_length(ue: UserEvents, size: int, head: str) -> None:
+    """All bytes that were written are there, those behind the last field too, padded to words."""
+    data = listening(ue, " u8 a")
+    raw = RawPipe(ue.process, ue.tracefs, ue.name())
+    payload = bytes(number % 251 for number in range(size))
+    assert data.write_event(0, payload).value == size + 4
+    shown = raw.read().text
+    assert shown == f"{head}type own flags 0 pid own: {payload.hex(' ')}\nrest zero\n"
+
+
+@case(
+    "trace_page.without_payload",
+    spec=f"{RECORD}; {LENGTH}",
+    doc=DOC,
+    needs=("empty_payload",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_without_payload(ue: UserEvents) -> None:
+    """A record of an event without fields has nothing but the common ones, and a word to spare."""
+    data = listening(ue, "")
+    raw = RawPipe(ue.process, ue.tracefs, ue.name())
+    assert data.write_event(0).value == 4
+    shown = raw.read().text
+    assert shown == "commit 16\ntype_len 3 length 12 type own flags 0 pid own: \nrest zero\n"
+
+
+@case(
+    "trace_page.several",
+    spec=f"{RECORD}; {PAGE}",
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_several(ue: UserEvents) -> None:
+    """Records of two events and two processes stand back to back, each with its own numbers."""
+    data = listening(ue)
+    data.register(ue.name("b") + " u8 x")
+    ue.tracefs.enable(ue.name("b"))
+    process = ue.new_process()
+    process.pin(0)
+    other = process.open_data()
+    other.register(ue.name() + " u32 a")
+    raw = RawPipe(ue.process, ue.tracefs, ue.name())
+    data.write_event(0, b"\1\0\0\0")
+    other.write_event(0, b"\2\0\0\0")
+    data.write_event(1, b"\3")
+    assert raw.read().text == (
+        "commit 48\n"
+        "type_len 3 length 12 type own flags 0 pid own: 01 00 00 00\n"
+        "type_len 3 length 12 type own flags 0 pid other: 02 00 00 00\n"
+        "type_len 3 length 12 type other flags 0 pid own: 03\n"
+        "rest zero\n"
+    )
+
+
+@case("trace_page.consumed", spec=PAGE, doc=DOC, profiles=PROFILES, isolation="global", tier="full")
+def test_consumed(ue: UserEvents) -> None:
+    """A page is read once: the next has later records only, and nothing of the earlier ones."""
+    data = listening(ue)
+    raw = RawPipe(ue.process, ue.tracefs, ue.name())
+    assert raw.read().errno == "EAGAIN"
+    data.write_event(0, b"\1\1\1\1")
+    data.write_event(0, b"\2\2\2\2")
+    assert raw.read().text.startswith("commit 32\n")
+    assert raw.read().errno == "EAGAIN"
+    assert ue.tracefs.records() == []
+    data.write_event(0, b"\3\3\3\3")
+    assert raw.read().text == (
+        "commit 16\ntype_len 3 length 12 type own flags 0 pid own: 03 03 03 03\nrest zero\n"
+    )
+
+
+@case(
+    "trace_page.after_trace_pipe",
+    spec=f"{PAGE}; trace.c:tracing_read_pipe",
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_after_trace_pipe(ue: UserEvents) -> None:
+    """What was read as text is not on the page: a record is given to one reader."""
+    data = listening(ue)
+    text, raw = Pipe(ue.process, ue.tracefs), RawPipe(ue.process, ue.tracefs, ue.name())
+    data.write_event(0, b"\1\0\0\0")
+    assert text.read().text == ue.line("a=0x1 (1)", dump="01 00 00 00") + "\n"
+    data.write_event(0, b"\2\0\0\0")
+    assert raw.read().text == (
+        "commit 16\ntype_len 3 length 12 type own flags 0 pid own: 02 00 00 00\nrest zero\n"
+    )
+
+
+@case(
+    "trace_page.refused",
+    spec=f"{RECORD}: discard; ring_buffer.c:ring_buffer_discard_commit",
+    doc=DOC,
+    needs=("dynamic_fields_validated",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_refused(ue: UserEvents) -> None:
+    """Of a payload that was refused no byte is left in the buffer."""
+    data = listening(ue, " __rel_loc char[] a")
+    raw = RawPipe(ue.process, ue.tracefs, ue.name())
+    assert data.write_event(0, b"\0\0\x08\0refused!").errno == "EFAULT"
+    assert raw.read().errno == "EAGAIN"
+    assert data.write_event(0, b"\0\0\x04\0yes\0").value == 12
+    assert data.write_event(0, b"\0\0\x08\0refused!").errno == "EFAULT"
+    assert raw.read().text == (
+        "commit 20\n"
+        "type_len 4 length 16 type own flags 0 pid own: 00 00 04 00 79 65 73 00\n"
+        "rest zero\n"
+    )

@@ -1,0 +1,174 @@
+"""trace_pipe: records are read once, as text, and counted."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.instances import listening, made
+from conformance.client.pipes import Pipe
+from conformance.client.tracefs import Tracefs
+from conformance.client.user_events import UserEvents
+from conformance.ops.syscalls import View
+
+PROFILES = "5.18.."
+FIELDS = " u16 a"
+DOC = "Documentation/trace/ftrace.rst@v6.12: trace_pipe: reading consumes"
+READ = "trace.c:tracing_read_pipe"
+STATS = "trace.c:tracing_stats_read"
+
+
+def line(ue: UserEvents, number: int) -> str:
+    """The line of a record with a number below ten."""
+    return ue.line(f"a=0x{number} ({number})", dump=f"0{number} 00") + "\n"
+
+
+def counted(files: Tracefs, cpu: int = 0) -> str:
+    """What is said of the events of a processor, without bytes and times."""
+    return files.read(files.path(f"per_cpu/cpu{cpu}/stats"), View.COUNTS).text
+
+
+@case("trace_pipe.consumes", spec=READ, doc=DOC, profiles=PROFILES, isolation="global")
+def test_consumes(ue: UserEvents) -> None:
+    """Records are read in their order and are gone: EAGAIN where a reader would wait for more."""
+    data = listening(ue, FIELDS)
+    pipe = Pipe(ue.process, ue.tracefs)
+    assert pipe.read().errno == "EAGAIN"
+    data.write_event(0, b"\1\0")
+    data.write_event(0, b"\2\0")
+    assert len(ue.tracefs.records()) == 2
+    assert pipe.read().text == line(ue, 1) + line(ue, 2)
+    assert pipe.read().errno == "EAGAIN"
+    assert ue.tracefs.records() == []
+    data.write_event(0, b"\3\0")
+    assert pipe.read().text == line(ue, 3)
+
+
+@case(
+    "trace_pipe.one_reader_of_two",
+    spec=READ,
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_one_reader_of_two(ue: UserEvents) -> None:
+    """What is consumed in one instance stays in another, and is never there twice."""
+    instance = made(ue)
+    data = listening(ue, FIELDS, ue.tracefs, instance)
+    pipe, other = Pipe(ue.process, ue.tracefs), Pipe(ue.process, instance)
+    data.write_event(0, b"\1\0")
+    assert other.read().text == line(ue, 1)
+    assert other.read().errno == "EAGAIN"
+    data.write_event(0, b"\2\0")
+    assert pipe.read().text == line(ue, 1) + line(ue, 2)
+    assert instance.records() == [line(ue, 2).rstrip()]
+    other.close()
+    instance.remove()
+
+
+@case(
+    "trace_pipe.of_a_processor",
+    spec=f"{READ}; trace.c:trace_find_next_entry_inc",
+    doc=f"{DOC}; per_cpu has one for each processor",
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_of_a_processor(ue: UserEvents) -> None:
+    """The pipe of the processor on which it was written gives a record, and takes it from all."""
+    ue.process.pin(0)
+    data = listening(ue, FIELDS)
+    pipe = Pipe(ue.process, ue.tracefs, cpu=0)
+    assert pipe.read().errno == "EAGAIN"
+    data.write_event(0, b"\1\0")
+    data.write_event(0, b"\2\0")
+    assert pipe.read().text == line(ue, 1) + line(ue, 2)
+    assert pipe.read().errno == "EAGAIN"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "trace_pipe.of_what_was",
+    spec="trace_events_user.c:user_event_reg",
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants("ended", {"event": "event", "tracing": "tracing"})
+def test_of_what_was(ue: UserEvents, ended: str) -> None:
+    """Records of an event that was disabled, or of a buffer turned off, are still to be read."""
+    data = listening(ue, FIELDS)
+    pipe = Pipe(ue.process, ue.tracefs)
+    data.write_event(0, b"\1\0")
+    if ended == "event":
+        ue.tracefs.disable(ue.name())
+    else:
+        ue.tracefs.write(ue.tracefs.path("tracing_on"), "0")
+        assert data.write_event(0, b"\2\0").value == 6
+    assert pipe.read().text == line(ue, 1)
+    assert pipe.read().errno == "EAGAIN"
+    ue.tracefs.write(ue.tracefs.path("tracing_on"), "1")
+
+
+@case("trace_pipe.counts", spec=STATS, doc=DOC, profiles=PROFILES, isolation="global", tier="full")
+def test_counts(ue: UserEvents) -> None:
+    """A record counts as an entry until it is read, and as read from then on."""
+    ue.process.pin(0)
+    instance = made(ue)
+    data = listening(ue, FIELDS, instance)
+    pipe = Pipe(ue.process, instance)
+    rest = "overrun: 0\ncommit overrun: 0\ndropped events: 0\n"
+    assert counted(instance) == f"entries: 0\n{rest}read events: 0\n"
+    data.write_event(0, b"\1\0")
+    data.write_event(0, b"\2\0")
+    assert counted(instance) == f"entries: 2\n{rest}read events: 0\n"
+    pipe.read()
+    assert counted(instance) == f"entries: 0\n{rest}read events: 2\n"
+    data.write_event(0, b"\3\0")
+    instance.clear_trace()
+    assert counted(instance) == f"entries: 0\n{rest}read events: 0\n"
+    pipe.close()
+    instance.remove()
+
+
+@case(
+    "trace_pipe.not_counted",
+    spec="trace_events_user.c:user_event_ftrace: discard",
+    doc=f"{DOC}; silent about what was refused",
+    needs=("dynamic_fields_validated",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "tracing, payload, errno",
+    {
+        "refused": ("1", b"\0\0\2\0hi", "EFAULT"),
+        "too_long": ("1", b"\0\0\0\0" + bytes(4061), ""),
+        "turned_off": ("0", b"\0\0\0\0", ""),
+    },
+)
+def test_not_counted(ue: UserEvents, tracing: str, payload: bytes, errno: str) -> None:
+    """What is refused, too long, or written to a buffer turned off, is neither entry nor drop."""
+    ue.process.pin(0)
+    instance = made(ue)
+    data = listening(ue, " __rel_loc char[] a", instance)
+    instance.write(instance.path("tracing_on"), tracing)
+    assert data.write_event(0, payload).errno == errno
+    nothing = "entries: 0\noverrun: 0\ncommit overrun: 0\ndropped events: 0\nread events: 0\n"
+    assert counted(instance) == nothing
+    assert instance.records() == []
+    instance.remove()
+
+
+@case(
+    "trace_pipe.ordinary_user",
+    spec="fs/tracefs/inode.c: the root directory has mode 0700",
+    doc=DOC,
+    profiles=PROFILES,
+    tier="full",
+)
+def test_ordinary_user(ue: UserEvents) -> None:
+    """A user without rights reads no records: EACCES."""
+    ue.process.setuid()
+    assert Pipe(ue.process, ue.tracefs).opened.errno == "EACCES"

@@ -1,0 +1,144 @@
+"""tracing_cpumask: no processor on which anything is recorded, and a write that happens on one."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.instances import made
+from conformance.cases.support.tracing_setup import registered
+from conformance.client.perf import listen
+from conformance.client.tracefs import TRACING_ON, Tracefs
+from conformance.client.user_events import UserEvents
+
+EVERY = "5.18.."
+DOC = (
+    "Documentation/trace/ftrace.rst@v6.12: tracing_cpumask: only the processors in it are traced;"
+    " of what a writer is told it says nothing"
+)
+WRITE = "trace.c:tracing_cpumask_write, tracing_set_cpumask"
+RESERVE = "ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor"
+
+
+@case(
+    "trace.processors_refused",
+    spec=WRITE,
+    doc=f"{DOC}: a mask in hexadecimal digits",
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
+@variants("where", {"top": "top", "instance": "instance"})
+def test_processors_refused(ue: UserEvents, where: str) -> None:
+    """What is no mask is refused and changes nothing; one of too many processors is EOVERFLOW."""
+    instance = made(ue)
+    files = ue.tracefs if where == "top" else instance
+    path = files.path("tracing_cpumask")
+    for wrong in ("x\n", "0x1\n", "-1\n", ""):
+        assert files.write(path, wrong).errno == "EINVAL"
+    assert files.set_processors("1" + ",00000000" * 1024).errno == "EOVERFLOW"
+    assert files.processors == "1\n"
+    ue.process.setuid()
+    theirs = ue.instance().of(ue.process.actor)
+    assert theirs.set_processors("x").errno == "EACCES"
+    instance.remove()
+
+
+@case("trace.no_processor", spec=RESERVE, doc=DOC, profiles=EVERY, isolation="global", tier="full")
+# An empty line is an empty mask.
+@variants("mask, length", {"zero": ("0", 2), "empty": ("", 1)})
+def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
+    """Where no processor is traced what is written is counted and not kept, and nobody is told."""
+    data = ue.open_data()
+    event = data.register(ue.name() + " u8 a")
+    ue.tracefs.enable(ue.name())
+    assert ue.tracefs.set_processors(mask).value == length
+    assert ue.tracefs.processors == "0\n"
+    assert data.write_event(0, b"\1").value == 5
+    assert ue.tracefs.read(TRACING_ON).text == "1\n"
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    assert ue.tracefs.set_processors("1").value == 2
+    assert data.write_event(0, b"\2").value == 5
+    assert ue.tracefs.records() == [ue.line("a=(2)", dump="02")]
+
+
+@case(
+    "trace.no_processor_of_one",
+    spec=RESERVE,
+    doc=DOC,
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
+@variants("where", {"instance": "instance", "top": "top"})
+def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
+    """The mask of an instance is its own: where another has the processor it is recorded."""
+    instance = made(ue)
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    listeners: dict[str, Tracefs] = {"top": ue.tracefs, "instance": instance}
+    for each in listeners.values():
+        each.enable(ue.name())
+    without = listeners.pop(where)
+    (other,) = listeners.values()
+    without.set_processors("0")
+    assert other.processors == "1\n"
+    assert data.write_event(0, b"\1").value == 5
+    assert without.records() == []
+    assert other.records() == [ue.line("a=(1)", dump="01")]
+    without.set_processors("1")
+    instance.remove()
+
+
+@case(
+    "trace.no_processor_looks_at_nothing",
+    spec=f"{RESERVE}; trace_events_user.c:user_event_ftrace",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: dynamic fields are checked",
+    profiles=EVERY,
+    needs=("dynamic_fields_validated",),
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "hook, errno",
+    {"nothing": ("", ""), "filter": ("filter", "EFAULT"), "trigger": ("trigger", "EFAULT")},
+)
+def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) -> None:
+    """A wrong payload is not noticed there, but with a filter or trigger that has to see it."""
+    data, directory = registered(ue, " __rel_loc char[] s; u8 a")
+    ue.tracefs.enable(ue.name())
+    if hook == "filter":
+        directory.set_filter("a == 1")
+    elif hook:
+        directory.trigger("traceon if a == 1")
+    ue.tracefs.set_processors("0")
+    assert data.write_event(0, b"\1\0\2\0\1xx").errno == errno
+    assert data.write_event(0, b"\1\0\2\0\1x\0").value == 11
+    ue.tracefs.set_processors("1")
+    assert ue.tracefs.records() == []
+    directory.trigger("!traceon")
+
+
+@case(
+    "trace.no_processor_beside_others",
+    spec=f"{RESERVE}; trace.c:trace_event_buffer_lock_reserve: temp_buffer",
+    doc=DOC,
+    profiles=EVERY,
+    needs=("perf_sink",),
+    isolation="global",
+    facilities=("hist", "perf"),
+    tier="full",
+)
+def test_no_processor_beside_others(ue: UserEvents) -> None:
+    """perf and histograms count what is written on a processor that is not traced."""
+    data, directory = registered(ue, " u8 a")
+    ue.tracefs.enable(ue.name())
+    directory.trigger("hist:keys=a")
+    listener = listen(ue.process, ue.name())
+    ue.tracefs.set_processors("0")
+    assert data.write_event(0, b"\1").value == 5
+    assert listener.count == 1
+    assert "{ a:          1 } hitcount:          1\n" in directory.hist
+    ue.tracefs.set_processors("1")
+    assert ue.tracefs.records() == []
+    directory.trigger("!hist:keys=a")

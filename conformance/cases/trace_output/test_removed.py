@@ -1,0 +1,272 @@
+"""Records of an event that is gone: what `trace` shows of them, and when they go too.
+
+A record holds the number of its event and no more.  Deleting through dynamic_events empties the
+buffers in which an event that is gone was ever enabled; other ways to go do not.
+"""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.client.data_file import DataFile
+from conformance.client.user_events import UserEvents
+
+PROFILES = "5.18.."
+DOC = "Documentation/trace/user_events.rst@v6.12: Deleting: silent about what was recorded"
+REMOVE = "trace_events.c:probe_remove_event_call"
+PRINT = "trace.c:print_trace_fmt: Unknown type"
+RESET = "trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus"
+
+
+def recorded(ue: UserEvents, name: str, payload: bytes) -> DataFile:
+    """A record of an event that lasts, which nobody listens to any more; the data file."""
+    ue.tracefs.command(f"u:{name} u16 a\n")
+    data = ue.open_data()
+    event = data.register(f"{name} u16 a")
+    ue.tracefs.enable(name)
+    assert data.write_event(event.index, payload).value == 6
+    ue.tracefs.disable(name)
+    if ue.profile.has("remote_enable"):
+        data.unregister(event.word)
+    data.close()
+    return ue.open_data()
+
+
+def known(ue: UserEvents) -> None:
+    """Let what earlier programs deleted be of no more consequence for buffers."""
+    assert ue.tracefs.command(f"-:{ue.name('never')}\n").errno == "ENOENT"
+
+
+@case(
+    "trace.removed_by_ioctl",
+    spec=f"{REMOVE}; {PRINT}",
+    doc=DOC,
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_removed_by_ioctl(ue: UserEvents) -> None:
+    """A record outlives its event, with the number of a type that nobody knows."""
+    data = recorded(ue, ue.name(), b"\1\0")
+    assert ue.tracefs.bodies() == [ue.line("a=0x1 (1)", dump="01 00")]
+    assert data.delete(ue.name(), eventually=True).value == 0
+    assert ue.tracefs.bodies() == ["Unknown type N"]
+    ue.tracefs.clear_trace()
+    assert ue.tracefs.bodies() == []
+
+
+@case(
+    "trace.removed_by_itself",
+    spec=f"trace_events_user.c:delayed_destroy_user_event; {PRINT}",
+    doc=DOC,
+    needs=("auto_delete",),
+    isolation="global",
+    tier="full",
+)
+def test_removed_by_itself(ue: UserEvents) -> None:
+    """A record of an event that went with its last reference has an unknown type as well."""
+    data = ue.open_data()
+    data.register(ue.name() + " u16 a")
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, b"\1\0").value == 6
+    ue.process.exit()
+    assert ue.tracefs.bodies() == [f"{ue.name()}: a=0x1 (1)"]
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.bodies(eventually=True) == ["Unknown type N"]
+
+
+@case(
+    "trace.removed_by_command",
+    spec=RESET,
+    doc=DOC,
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_removed_by_command(ue: UserEvents) -> None:
+    """Deletion through dynamic_events empties the buffer, of other events' records too."""
+    data = ue.open_data()
+    data.register(ue.name("other") + " u16 a")
+    ue.tracefs.enable(ue.name("other"))
+    known(ue)
+    data.write_event(0, b"\2\0")
+    recorded(ue, ue.name(), b"\1\0")
+    assert len(ue.tracefs.bodies()) == 2
+    assert ue.tracefs.command(f"-:{ue.name()} u16 a\n", eventually=True).errno == ""
+    assert ue.tracefs.bodies() == []
+    assert data.write_event(0, b"\3\0").value == 6
+    assert ue.tracefs.bodies() == [ue.line("a=0x3 (3)", name="other", dump="03 00")]
+
+
+@case(
+    "trace.removed_never_enabled",
+    spec=RESET,
+    doc=DOC,
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_removed_never_enabled(ue: UserEvents) -> None:
+    """Deleting an event that was never enabled leaves what others recorded."""
+    known(ue)
+    data = ue.open_data()
+    data.register(ue.name("other") + " u16 a")
+    ue.tracefs.enable(ue.name("other"))
+    data.write_event(0, b"\2\0")
+    ue.tracefs.command(f"u:{ue.name()}\n")
+    assert ue.tracefs.command(f"-:{ue.name()}\n").errno == ""
+    assert ue.tracefs.bodies() == [ue.line("a=0x2 (2)", name="other", dump="02 00")]
+
+
+@case(
+    "trace.removed_then_command",
+    spec=RESET,
+    doc=DOC,
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants("command", {"unknown": "-:{}\n", "other_system": "-:sched/{}\n"})
+def test_removed_then_command(ue: UserEvents, command: str) -> None:
+    """After a removal by ioctl any command to delete empties the buffer, be it in vain."""
+    known(ue)
+    data = recorded(ue, ue.name(), b"\1\0")
+    assert ue.tracefs.command(command.format(ue.name("x"))).errno == "ENOENT"
+    assert ue.tracefs.bodies() == [ue.line("a=0x1 (1)", dump="01 00")]
+    assert data.delete(ue.name(), eventually=True).value == 0
+    assert ue.tracefs.command("-\n").errno == "EINVAL"
+    assert ue.tracefs.bodies() == ["Unknown type N"]
+    assert ue.tracefs.command(command.format(ue.name("x"))).errno == "ENOENT"
+    assert ue.tracefs.bodies() == []
+
+
+@case(
+    "trace.removed_in_instances",
+    spec=f"{REMOVE}: EVENT_FILE_FL_WAS_ENABLED; {RESET}",
+    doc=DOC,
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_removed_in_instances(ue: UserEvents) -> None:
+    """Emptied are the buffers of instances in which the event was ever enabled, and no others."""
+    was, never = ue.instance("i"), ue.instance("j")
+    was.make()
+    never.make()
+    known(ue)
+    data = ue.open_data()
+    data.register(ue.name("other") + " u16 a")
+    for each in (was, never):
+        each.enable(ue.name("other"))
+    data.write_event(0, b"\2\0")
+    ue.tracefs.command(f"u:{ue.name()}\n")
+    was.enable(ue.name())
+    was.disable(ue.name())
+    assert ue.tracefs.command(f"-:{ue.name()}\n").errno == ""
+    assert was.bodies() == []
+    assert never.bodies() == [ue.line("a=0x2 (2)", name="other", dump="02 00")]
+    was.remove()
+    never.remove()
+
+
+@case(
+    "trace.removed_and_made_anew",
+    spec="trace_output.c:register_trace_event",
+    doc=DOC,
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "stem, fields, values",
+    {
+        "same": ("e", "u16 a", ("a=0x201 (513)",)),
+        "other_fields": ("e", "u8 x; u8 y", ("x=(1)", "y=(2)")),
+        "other_name": ("f", "u8 x; u8 y", ("x=(1)", "y=(2)")),
+    },
+)
+def test_removed_and_made_anew(
+    ue: UserEvents, stem: str, fields: str, values: tuple[str, ...]
+) -> None:
+    """The next event is shown as having recorded what the last did, where it gets its number."""
+    data = recorded(ue, ue.name("e"), b"\1\2")
+    assert data.delete(ue.name("e"), eventually=True).value == 0
+    ue.tracefs.command(f"u:{ue.name(stem)} {fields}\n")
+    shown = ue.line(*values, name=stem, dump="01 02")
+    assert ue.tracefs.bodies() == [ue.dated("ids_reused", since=shown, before="Unknown type N")]
+    ue.tracefs.clear_trace()
+    ue.tracefs.command(f"-:{ue.name(stem)} {fields}\n")
+
+
+@case(
+    "trace.removed_by_truncation",
+    spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus",
+    doc=DOC,
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_removed_by_truncation(ue: UserEvents) -> None:
+    """Opening dynamic_events for truncation empties the buffer of what went with it."""
+    known(ue)
+    recorded(ue, ue.name(), b"\1\0")
+    assert ue.tracefs.bodies() == [ue.line("a=0x1 (1)", dump="01 00")]
+    flags = os.O_WRONLY | os.O_TRUNC
+    assert ue.tracefs.command("u:new\n", flags, eventually=True).value == 6
+    assert ue.tracefs.bodies() == []
+    ue.tracefs.command("-:new\n")
+
+
+@case(
+    "trace.removed_then_truncation",
+    spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus",
+    doc=DOC,
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_removed_then_truncation(ue: UserEvents) -> None:
+    """After a removal by ioctl truncation empties the buffer, be it in vain: EBUSY."""
+    known(ue)
+    data = recorded(ue, ue.name(), b"\1\0")
+    assert data.delete(ue.name(), eventually=True).value == 0
+    assert ue.tracefs.bodies() == ["Unknown type N"]
+    data.register("busy")
+    assert ue.tracefs.command("u:new\n", os.O_WRONLY | os.O_TRUNC).errno == "EBUSY"
+    assert ue.tracefs.bodies() == []
+
+
+@case(
+    "trace.removed_after_trigger",
+    spec=f"{REMOVE}: EVENT_FILE_FL_WAS_ENABLED; {RESET}",
+    doc=DOC,
+    needs=("lasting_events",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_removed_after_trigger(ue: UserEvents) -> None:
+    """An event that a trigger was first to listen to empties the buffer when it is deleted."""
+    known(ue)
+    data = ue.open_data()
+    data.register(ue.name("other") + " u16 a")
+    ue.tracefs.enable(ue.name("other"))
+    assert data.write_event(0, b"\2\0").value == 6
+    ue.tracefs.command(f"u:{ue.name()} u16 a\n")
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.trigger("traceon").errno == ""
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.disable(ue.name())
+    assert directory.trigger("!traceon").errno == ""
+    assert ue.tracefs.bodies() == [ue.line("a=0x2 (2)", name="other", dump="02 00")]
+    assert ue.tracefs.command(f"-:{ue.name()} u16 a\n").errno == ""
+    assert ue.tracefs.bodies() == []

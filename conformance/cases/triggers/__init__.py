@@ -1,0 +1,1 @@
+"""Cases about event triggers and eprobes."""

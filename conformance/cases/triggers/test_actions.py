@@ -1,0 +1,189 @@
+"""What triggers do when a user event is written: start and stop the recording, record the stack."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.trace_text import shown
+from conformance.cases.support.tracing_setup import registered
+from conformance.client.tracefs import TRACING_ON
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/events.rst@v6.12: Event triggers"
+REGISTER = "trace_events_trigger.c:register_trigger"
+EVERY = "5.18.."
+
+
+@case(
+    "trigger.traceoff",
+    spec="trace_events_trigger.c:traceoff_trigger",
+    doc=DOC,
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "text, kept",
+    {
+        "conditional": ("traceoff if a == 2", [1, 2]),
+        "always": ("traceoff", [1]),
+        "never": ("traceoff if a == 4", [1, 2, 3]),
+        "no-more": ("traceoff:0", [1, 2, 3]),
+    },
+)
+def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
+    """The record that stops the recording is the last one; the others are counted all the same."""
+    data, directory = registered(ue, " u8 a")
+    ue.tracefs.enable(ue.name())
+    directory.trigger(text)
+    for payload in (b"\1", b"\2", b"\3"):
+        assert data.write_event(0, payload).value == 5
+    assert ue.tracefs.records() == shown(ue, *kept)
+    directory.trigger("!traceoff")
+    ue.tracefs.write(TRACING_ON, "1\n")
+
+
+@case(
+    "trigger.traceon",
+    spec="trace_events_trigger.c:traceon_trigger",
+    doc=DOC,
+    profiles=EVERY,
+    isolation="global",
+)
+@variants(
+    "text, kept",
+    {
+        # Before room is asked for.
+        "always": ("traceon", [1, 2, 3]),
+        # With room taken where nobody looks.
+        "conditional": ("traceon if a == 2", [3]),
+        "no-more": ("traceon:0", []),
+    },
+)
+def test_traceon(ue: UserEvents, text: str, kept: list[int]) -> None:
+    """The record that starts the recording is the first one, or with a condition the next is."""
+    data, directory = registered(ue, " u8 a")
+    ue.tracefs.enable(ue.name())
+    directory.trigger(text)
+    ue.tracefs.write(TRACING_ON, "0\n")
+    for payload in (b"\1", b"\2", b"\3"):
+        assert data.write_event(0, payload).value == 5
+    directory.trigger("!traceon")
+    ue.tracefs.write(TRACING_ON, "1\n")
+    assert ue.tracefs.records() == shown(ue, *kept)
+
+
+@case(
+    "trigger.traceon_with_filter",
+    spec="trace.c:trace_event_buffer_lock_reserve",
+    doc=DOC,
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
+def test_traceon_with_filter(ue: UserEvents) -> None:
+    """With a filter records wait until triggers have acted: the one that starts it is recorded."""
+    data, directory = registered(ue, " u8 a")
+    ue.tracefs.enable(ue.name())
+    directory.set_filter("a != 3")
+    directory.trigger("traceon if a == 2")
+    ue.tracefs.write(TRACING_ON, "0\n")
+    for payload in (b"\1", b"\2", b"\3", b"\4"):
+        assert data.write_event(0, payload).value == 5
+    directory.trigger("!traceon")
+    assert ue.tracefs.records() == shown(ue, 2, 4)
+    ue.tracefs.write(TRACING_ON, "1\n")
+
+
+@case(
+    "trigger.counts",
+    spec="trace_events_trigger.c:event_trigger_count",
+    doc=f"{DOC}: :count says how often a trigger acts",
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
+def test_counts(ue: UserEvents) -> None:
+    """A count goes down when the trigger changes something, and at 0 it acts no more."""
+    data, directory = registered(ue, " u8 a")
+    directory.trigger("traceoff:2")
+    data.write_event(0, b"\1")
+    assert directory.triggers == "traceoff:count=1\n"
+    assert ue.tracefs.read(TRACING_ON).text == "0\n"
+    data.write_event(0, b"\1")
+    assert directory.triggers == "traceoff:count=1\n"
+    ue.tracefs.write(TRACING_ON, "1\n")
+    data.write_event(0, b"\1")
+    ue.tracefs.write(TRACING_ON, "1\n")
+    data.write_event(0, b"\1")
+    assert directory.triggers == "traceoff:count=0\n"
+    assert ue.tracefs.read(TRACING_ON).text == "1\n"
+    directory.trigger("!traceoff")
+
+
+@case(
+    "trigger.checked",
+    spec="include/linux/trace_events.h:trace_trigger_soft_disabled",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: dynamic fields are checked",
+    profiles=EVERY,
+    needs=("dynamic_fields_validated",),
+)
+@variants(
+    "text, errno",
+    {
+        "looks-at-it": ("traceon if common_pid == 1", "EFAULT"),
+        "does-not": ("traceon", ""),
+        "comes-behind": ("stacktrace", "EFAULT"),
+    },
+)
+def test_checked(ue: UserEvents, text: str, errno: str) -> None:
+    """With a trigger alone a payload is checked if the trigger looks at records or comes behind."""
+    data, directory = registered(ue, " __rel_loc char[] s")
+    directory.trigger(text)
+    assert data.write_event(0, b"\0\0\2\0xx").errno == errno
+    assert data.write_event(0, b"\0\0\2\0x\0").value == 10
+    directory.trigger(f"!{text}")
+
+
+@case(
+    "trigger.without_fields",
+    spec=REGISTER,
+    doc=DOC,
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
+def test_without_fields(ue: UserEvents) -> None:
+    """An event without fields can have triggers, and conditions on who writes it."""
+    data, directory = registered(ue, "")
+    payload = ue.dated("empty_payload", since=b"", before=b"\1")
+    directory.trigger("traceoff if common_pid == 1")
+    data.write_event(0, payload)
+    assert ue.tracefs.read(TRACING_ON).text == "1\n"
+    directory.trigger("!traceoff")
+    directory.trigger("traceoff if common_pid > 1")
+    assert data.write_event(0, payload).errno == ""
+    assert ue.tracefs.read(TRACING_ON).text == "0\n"
+    directory.trigger("!traceoff")
+    ue.tracefs.write(TRACING_ON, "1\n")
+
+
+@case("trigger.stacktrace", spec="trace_events_trigger.c:stacktrace_trigger", doc=DOC, tier="full")
+@variants(
+    "enabled, text, kept",
+    {
+        "behind-the-record": (True, "stacktrace if a == 2", ["1", "2", "<stack trace>", "3"]),
+        "without-record": (False, "stacktrace if a == 2", ["<stack trace>"]),
+        "counted": (True, "stacktrace:1", ["1", "<stack trace>", "2", "3"]),
+    },
+)
+def test_stacktrace(ue: UserEvents, enabled: bool, text: str, kept: list[str]) -> None:
+    """The stack of the kernel is recorded behind the record, and where that is not recorded too."""
+    data, directory = registered(ue, " u8 a")
+    if enabled:
+        ue.tracefs.enable(ue.name())
+    directory.trigger(text)
+    for payload in (b"\1", b"\2", b"\3"):
+        data.write_event(0, payload)
+    directory.trigger("!stacktrace")
+    lines = [ue.line(f"a=({each})") if len(each) == 1 else each for each in kept]
+    assert ue.tracefs.records_and_stacks() == lines

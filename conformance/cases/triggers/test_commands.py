@@ -1,0 +1,177 @@
+"""The `trigger` file: what it takes and refuses, what it shows, and how triggers are removed."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/events.rst@v6.12: Event triggers"
+REGISTER = "trace_events_trigger.c:register_trigger"
+PARSE = "trace_events_trigger.c:event_trigger_parse"
+EVERY = "5.18.."
+TRIGGERS = (
+    "# Available triggers:\n"
+    "# traceon traceoff snapshot stacktrace enable_event disable_event"
+    " enable_hist disable_hist hist\n"
+)
+
+
+@case(
+    "trigger.available",
+    spec="trace_events_trigger.c:trigger_show",
+    doc=f"{DOC}: an empty trigger file lists what there is",
+    profiles=EVERY,
+    facilities=("hist", "snapshot"),
+    tier="full",
+)
+def test_available(ue: UserEvents) -> None:
+    """Without any the file shows which triggers there are, be the event enabled or not."""
+    ue.open_data().register(ue.name())
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.available == TRIGGERS
+    ue.tracefs.enable(ue.name())
+    assert directory.available == TRIGGERS
+    directory.trigger("traceon:3")
+    assert directory.available == "traceon:count=3\n"
+    directory.trigger("!traceon:3")
+    assert directory.available == TRIGGERS
+
+
+@case("trigger.refused", spec=PARSE, doc=f"{DOC}: command[:count] [if filter]", profiles=EVERY)
+@variants(
+    "text, errno",
+    {
+        "unknown": ("bogus", "EINVAL"),
+        "upper-case": ("TRACEON", "EINVAL"),
+        "count-no-number": ("traceon:5x", "EINVAL"),
+        "count-word": ("traceon:many", "EINVAL"),
+        "count-negative": ("traceon:-1", "EINVAL"),
+        "if-nothing": ("traceon if", "EINVAL"),
+        "not-if": ("traceon when a == 1", "EINVAL"),
+        "no-field": ("traceon if b == 1", "EINVAL"),
+        "no-field-counted": ("traceoff:3 if b == 1", "EINVAL"),
+        "unclosed": ("traceon if (a == 1", "ENOENT"),
+        "unopened": ("traceon if a == 1)", "EPERM"),
+        "unquoted": ('traceon if a == "1', "ESRCH"),
+        "enable-nothing": ("enable_event", "EINVAL"),
+        "enable-system": ("enable_event:task", "EINVAL"),
+        "enable-unknown": ("enable_event:user_events:no_such_event", "EINVAL"),
+        "disable-count": ("disable_event:task:task_newtask:x", "EINVAL"),
+        "enable-filter": ("enable_event:task:task_newtask if b == 1", "EINVAL"),
+    },
+)
+def test_refused(ue: UserEvents, text: str, errno: str) -> None:
+    """A trigger that cannot be is refused, and nobody is told of anything."""
+    event = ue.open_data().register(ue.name() + " u8 a")
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.trigger(text).errno == errno
+    assert directory.enabled == "0\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+
+
+@case(
+    "trigger.twice",
+    spec=REGISTER,
+    doc=f"{DOC}: one trigger of a kind at a time",
+    profiles=EVERY,
+    tier="full",
+)
+@variants(
+    "first, second, errno",
+    {
+        "same": ("traceon", "traceon", "EEXIST"),
+        # Both are of one type.
+        "opposite": ("traceon", "traceoff", "EEXIST"),
+        "counted": ("stacktrace", "stacktrace:5", "EEXIST"),
+        "conditional": ("traceoff if a == 1", "traceoff if a == 2", "EEXIST"),
+        "other": ("traceon", "stacktrace", ""),
+        "kernel-event": (
+            "enable_event:task:task_newtask",
+            "disable_event:task:task_newtask if a == 1",
+            "EEXIST",
+        ),
+    },
+)
+def test_twice(ue: UserEvents, first: str, second: str, errno: str) -> None:
+    """An event has one trigger of a type, and traceon and traceoff are of one type."""
+    ue.open_data().register(ue.name() + " u8 a")
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.trigger(first).errno == ""
+    assert directory.trigger(second).errno == errno
+    directory.trigger(f"!{first}")
+    if not errno:
+        directory.trigger(f"!{second}")
+    assert directory.enabled == "0\n"
+
+
+@case(
+    "trigger.removed_by_another_name",
+    spec="trace_events_trigger.c:try_unregister_trigger",
+    doc=f"{DOC}: ! in front removes a trigger",
+    profiles=EVERY,
+    tier="full",
+)
+def test_removed_by_another_name(ue: UserEvents) -> None:
+    """Removing goes by type, whatever count and filter say; removing what is not there succeeds."""
+    ue.open_data().register(ue.name() + " u8 a")
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.trigger("!traceon").value == 9
+    directory.trigger("traceon:3 if a == 1")
+    assert directory.trigger("!stacktrace").errno == ""
+    assert directory.triggers == "traceon:count=3 if a == 1\n"
+    assert directory.trigger("!traceoff").errno == ""
+    assert directory.enabled == "0\n"
+
+
+@case(
+    "trigger.truncated",
+    spec="trace_events_trigger.c:event_trigger_regex_open",
+    doc=f"{DOC}: > and >> are told to be the same",
+    profiles=EVERY,
+    facilities=("hist",),
+    tier="full",
+)
+def test_truncated(ue: UserEvents) -> None:
+    """Opening the file for truncation takes histograms away and leaves other triggers."""
+    ue.open_data().register(ue.name() + " u8 a")
+    directory = ue.tracefs.directory(ue.name())
+    directory.trigger("hist:keys=a")
+    directory.trigger("traceon")
+    assert directory.trigger("stacktrace", os.O_WRONLY | os.O_TRUNC).errno == ""
+    assert directory.triggers == "stacktrace:unlimited\ntraceon:unlimited\n"
+    directory.trigger("!stacktrace")
+    directory.trigger("!traceon")
+
+
+@case(
+    "trigger.two_targets",
+    spec="trace_events_trigger.c:event_enable_register_trigger, event_enable_unregister_trigger",
+    doc=f"{DOC}: one trigger of a kind for each event that it enables or disables",
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
+@variants("removed, kept", {"older": (0, 1), "newer": (1, 0)})
+def test_two_targets(ue: UserEvents, removed: int, kept: int) -> None:
+    """An event has a trigger for each event it enables, and each is removed by itself."""
+    ue.open_data().register(ue.name() + " u8 a")
+    directory = ue.tracefs.directory(ue.name())
+    targets = ("signal:signal_generate", "task:task_newtask")
+    for target in targets:
+        assert directory.trigger(f"enable_event:{target}").errno == ""
+    assert directory.triggers == (
+        "enable_event:task:task_newtask:unlimited\nenable_event:signal:signal_generate:unlimited\n"
+    )
+    assert directory.trigger(f"!enable_event:{targets[removed]}").errno == ""
+    assert directory.triggers == f"enable_event:{targets[kept]}:unlimited\n"
+    shown = []
+    for target in targets:
+        system, name = target.split(":")
+        shown.append(ue.tracefs.enabled(name, system=system).text)
+    assert (shown[removed], shown[kept]) == ("0\n", "0*\n")
+    assert directory.trigger(f"!disable_event:{targets[kept]}").errno == ""
+    assert directory.enabled == "0\n"

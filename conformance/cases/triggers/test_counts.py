@@ -1,0 +1,163 @@
+"""Triggers with a count, and with a condition that goes: how often they act, and when."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.trace_text import shown
+from conformance.cases.support.tracing_setup import registered
+from conformance.client.tracefs import TRACING_ON
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/events.rst@v6.12: Event triggers: command[:count] [if filter]"
+EVERY = "5.18.."
+TARGET = "signal:signal_generate"
+
+
+@case(
+    "trigger.count_bases",
+    spec="trace_events_trigger.c:event_trigger_parse_num: kstrtoul with base 0",
+    doc=DOC,
+    profiles=EVERY,
+    tier="full",
+)
+@variants(
+    "text, errno, told",
+    {
+        "hexadecimal": ("traceon:0x10", "", "traceon:count=16\n"),
+        "octal": ("traceoff:010", "", "traceoff:count=8\n"),
+        "no-octal": ("traceoff:08", "EINVAL", ""),
+        "none": ("stacktrace:0", "", "stacktrace:count=0\n"),
+        "condition": ("stacktrace:0x2 if a == 1", "", "stacktrace:count=2 if a == 1\n"),
+        "target": (f"enable_event:{TARGET}:0x3", "", f"enable_event:{TARGET}:count=3\n"),
+    },
+)
+def test_count_bases(ue: UserEvents, text: str, errno: str, told: str) -> None:
+    """A count may be decimal, hexadecimal behind 0x, and octal behind 0, and is told in decimal."""
+    ue.open_data().register(ue.name() + " u8 a")
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.trigger(text).errno == errno
+    assert directory.triggers == told
+    directory.trigger(f"!{text}")
+    assert directory.enabled == "0\n"
+
+
+@case(
+    "trigger.nothing_to_count",
+    spec="trace_events_trigger.c:traceon_count_func, traceoff_count_func",
+    doc=f"{DOC}; of a trigger that has nothing to do it says nothing",
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
+@variants("kind, wanted", {"traceon": ("traceon", "1\n"), "traceoff": ("traceoff", "0\n")})
+def test_nothing_to_count(ue: UserEvents, kind: str, wanted: str) -> None:
+    """Where recording is as the trigger wants it the event is not counted, and still can act."""
+    data, directory = registered(ue, " u8 a")
+    other = {"1\n": "0\n", "0\n": "1\n"}[wanted]
+    ue.tracefs.write(TRACING_ON, wanted)
+    directory.trigger(f"{kind}:1")
+    assert data.write_event(0, b"\1").value == 5
+    assert directory.triggers == f"{kind}:count=1\n"
+    ue.tracefs.write(TRACING_ON, other)
+    data.write_event(0, b"\1")
+    assert directory.triggers == f"{kind}:count=0\n"
+    assert ue.tracefs.read(TRACING_ON).text == wanted
+    ue.tracefs.write(TRACING_ON, other)
+    data.write_event(0, b"\1")
+    assert ue.tracefs.read(TRACING_ON).text == other
+    directory.trigger(f"!{kind}")
+    ue.tracefs.write(TRACING_ON, "1\n")
+
+
+@case(
+    "trigger.no_target_to_count",
+    spec="trace_events_trigger.c:event_enable_count_func",
+    doc=f"{DOC}; of a trigger that has nothing to do it says nothing",
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "kind, wanted, other",
+    {"enable": ("enable_event", "1*\n", "0*\n"), "disable": ("disable_event", "0*\n", "1*\n")},
+)
+def test_no_target_to_count(ue: UserEvents, kind: str, wanted: str, other: str) -> None:
+    """Where the target is as the trigger wants it the event is not counted, and still can act."""
+    data, directory = registered(ue, " u8 a")
+    system, name = TARGET.split(":")
+
+    def switch(state: str) -> None:
+        ue.tracefs.write(ue.tracefs.event_path(name, "enable", system), state[0])
+
+    switch(wanted)
+    assert directory.trigger(f"{kind}:{TARGET}:1").errno == ""
+    assert data.write_event(0, b"\1").value == 5
+    assert directory.triggers == f"{kind}:{TARGET}:count=1\n"
+    switch(other)
+    assert ue.tracefs.enabled(name, system=system).text == other
+    data.write_event(0, b"\1")
+    assert directory.triggers == f"{kind}:{TARGET}:count=0\n"
+    assert ue.tracefs.enabled(name, system=system).text == wanted
+    switch(other)
+    data.write_event(0, b"\1")
+    assert ue.tracefs.enabled(name, system=system).text == other
+    directory.trigger(f"!{kind}:{TARGET}")
+    switch("0")
+    assert ue.tracefs.enabled(name, system=system).text == "0\n"
+
+
+@case(
+    "trigger.condition_gone",
+    spec="trace_events_trigger.c:update_cond_flag",
+    doc=f"{DOC}; of the order of trigger and record it says nothing",
+    profiles=EVERY,
+    isolation="global",
+    facilities=("hist",),
+    tier="full",
+)
+@variants(
+    "text",
+    {
+        "condition": "stacktrace if a == 9",
+        "behind": "stacktrace:0",
+        "target": f"enable_event:{TARGET} if a == 9",
+        "hist": "hist:keys=a",
+    },
+)
+def test_condition_gone(ue: UserEvents, text: str) -> None:
+    """While another trigger looks at records traceon comes too late for its own, and then not."""
+    data, directory = registered(ue, " u8 a")
+    ue.tracefs.enable(ue.name())
+    assert directory.trigger("traceon").errno == ""
+    assert directory.trigger(text).errno == ""
+    ue.tracefs.write(TRACING_ON, "0\n")
+    assert data.write_event(0, b"\1").value == 5
+    assert ue.tracefs.read(TRACING_ON).text == "1\n"
+    assert ue.tracefs.records() == []
+    assert directory.trigger(f"!{text}").errno == ""
+    ue.tracefs.write(TRACING_ON, "0\n")
+    assert data.write_event(0, b"\2").value == 5
+    assert ue.tracefs.records() == shown(ue, 2)
+    directory.trigger("!traceon")
+
+
+@case(
+    "trigger.length",
+    spec="trace_events_trigger.c:event_trigger_regex_write: cnt >= PAGE_SIZE",
+    doc=f"{DOC}; no limit is told",
+    profiles=EVERY,
+    tier="full",
+)
+def test_length(ue: UserEvents) -> None:
+    """Up to 4095 bytes are a trigger; a longer write is EINVAL and changes nothing."""
+    ue.open_data().register(ue.name() + " u8 a")
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.trigger("traceon if a == 1".ljust(4095)).errno == "EINVAL"
+    assert directory.enabled == "0\n"
+    condition = " || ".join(["a == 1"] * 100)
+    assert directory.trigger(f"traceon if {condition}".ljust(4094)).value == 4095
+    assert directory.triggers == f"traceon:unlimited if {condition}\n"
+    assert directory.trigger("!traceon".ljust(4095)).errno == "EINVAL"
+    assert directory.enabled == "0*\n"
+    assert directory.trigger("!traceon".ljust(4094)).value == 4095
+    assert directory.enabled == "0\n"

@@ -1,0 +1,455 @@
+"""Probes on user events, made through dynamic_events: what they record, and what they hold."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.eprobes import add, disable, enable, remove
+from conformance.cases.support.instances import made
+from conformance.cases.support.tracing_setup import registered
+from conformance.client.tracefs import KPROBES, MULTI_SYSTEM, TRACING_ON
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/eprobetrace.rst@v6.12"
+FETCH = "trace_eprobe.c:get_event_field"
+ENABLE = "trace_eprobe.c:enable_eprobe"
+CREATE = "trace_eprobe.c:__trace_eprobe_create"
+DELETING = (
+    "Documentation/trace/user_events.rst@v6.12: Deleting: only without references, be they of"
+    " user space or of the kernel"
+)
+INSTANCES = "Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own"
+EVERY = "5.18.."
+EPROBES = ("eprobes",)
+
+
+@case(
+    "eprobe.records",
+    spec=FETCH,
+    doc=f"{DOC}: fields of the event, fetched as numbers",
+    profiles=EVERY,
+    facilities=EPROBES,
+    tier="full",
+)
+@variants(
+    "fields, arguments, payload, shown",
+    {
+        "plain": (
+            " u32 a; s16 b",
+            "a=$a b=$b",
+            b"\x41\0\0\0\xff\xff",
+            " a=0x41 b=0xffffffffffffffff",
+        ),
+        "typed": (" u32 a; s16 b", "a=$a:u32 b=$b:s16", b"\x41\0\0\0\xff\xff", " a=65 b=-1"),
+        "renamed": (" u32 a; u8 b", "other=$b:u8", b"\x41\0\0\0\x07", " other=7"),
+        "narrow": (" u32 a", "a=$a:u8", b"\x41\1\0\0", " a=65"),
+        "signed": (" s16 a; s8 b", "a=$a:s32 b=$b:x8", b"\xff\xff\xfe", " a=-1 b=0xfe"),
+        "unsigned": (" u16 a", "a=$a:s16", b"\xff\xff", " a=-1"),
+        "wide": (" u64 a", "a=$a:u64", bytes(7) + b"\x40", " a=4611686018427387904"),
+        "no-arguments": (" u32 a", "", b"\x41\0\0\0", ""),
+        "two-of-a-name": (" u8 a; u8 a", "a=$a:u8", b"\1\2", " a=2"),
+    },
+)
+def test_records(ue: UserEvents, fields: str, arguments: str, payload: bytes, shown: str) -> None:
+    """What is written to an event is recorded by a probe on it, which the program is told of."""
+    data = ue.open_data()
+    event = data.register(ue.name() + fields)
+    assert add(ue, arguments).errno == ""
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+    assert enable(ue).errno == ""
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    assert data.write_event(0, payload).value == 4 + len(payload)
+    disable(ue)
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+    assert ue.tracefs.records(ue.name("p")) == [f"{ue.name('p')}: (user_events.{ue.name()}){shown}"]
+    assert remove(ue).errno == ""
+
+
+@case(
+    "eprobe.signed_byte",
+    spec=f"{FETCH}: *(char *)addr",
+    doc=f"{DOC}: fields of the event, fetched as numbers",
+    profiles="6.2..",
+    facilities=EPROBES,
+    tier="full",
+)
+def test_signed_byte(ue: UserEvents) -> None:
+    """A byte with a sign is fetched without: char has none since the kernel is compiled so."""
+    data = ue.open_data()
+    data.register(ue.name() + " s8 a; char b")
+    add(ue, "a=$a:s32 b=$b:s64")
+    enable(ue)
+    assert data.write_event(0, b"\xff\x80").value == 6
+    disable(ue)
+    assert ue.tracefs.records(ue.name("p")) == [
+        f"{ue.name('p')}: (user_events.{ue.name()}) a=255 b=128"
+    ]
+    remove(ue)
+
+
+@case(
+    "eprobe.strings", spec=FETCH, doc=f"{DOC}: string fetches text", facilities=EPROBES, tier="full"
+)
+@variants(
+    "fields, payload, shown",
+    {
+        "char": (" char[8] s", b"hello\0\0\0", "hello"),
+        "data_loc": (" __data_loc char[] s", b"\x0c\0\6\0hello\0", "hello"),
+        # Where a __rel_loc string lies is counted from behind the field; a probe counts from
+        # the field, and reads what is four bytes before.
+        "rel_loc": (" __rel_loc char[] s", b"\4\0\6\0XY\0\0hello\0", "XY"),
+        "rel_loc-at-once": (" __rel_loc char[] s", b"\0\0\6\0hello\0", ""),
+    },
+)
+def test_strings(ue: UserEvents, fields: str, payload: bytes, shown: str) -> None:
+    """A probe fetches the text of arrays and __data_loc fields, not that of __rel_loc fields."""
+    data = ue.open_data()
+    data.register(ue.name() + fields)
+    assert add(ue, "s=$s:string").errno == ""
+    enable(ue)
+    assert data.write_event(0, payload).value == 4 + len(payload)
+    disable(ue)
+    assert ue.tracefs.records() == [f'{ue.name("p")}: (user_events.{ue.name()}) s="{shown}"']
+    remove(ue)
+
+
+@case(
+    "eprobe.beside_the_event",
+    spec="trace_eprobe.c:__eprobe_trace_func",
+    doc=f"{DOC}: the event itself goes on",
+    facilities=EPROBES,
+    tier="full",
+)
+@variants(
+    "filtered, order",
+    {
+        "behind": (False, ["e", "p"]),
+        # What is filtered waits, and is recorded last.
+        "in-front": (True, ["p", "e"]),
+    },
+)
+def test_beside_the_event(ue: UserEvents, filtered: bool, order: list[str]) -> None:
+    """An event that is enabled is recorded beside its probe, behind it if it has a filter."""
+    data, directory = registered(ue, " u8 a")
+    add(ue, "a=$a:u8")
+    enable(ue)
+    ue.tracefs.enable(ue.name())
+    assert directory.enabled == "1*\n"
+    if filtered:
+        directory.set_filter("a == 1")
+    data.write_event(0, b"\1")
+    disable(ue)
+    assert directory.enabled == "1\n"
+    lines = {
+        "e": f"{ue.name()}: a=(1)",
+        "p": f"{ue.name('p')}: (user_events.{ue.name()}) a=1",
+    }
+    assert ue.tracefs.records() == [lines[each] for each in order]
+    remove(ue)
+
+
+@case(
+    "eprobe.condition",
+    spec="trace_eprobe.c:trace_eprobe_parse_filter",
+    doc=f"{DOC}: if FILTER",
+    profiles="6.1..",
+    facilities=EPROBES,
+    tier="full",
+)
+def test_condition(ue: UserEvents) -> None:
+    """A probe with a condition records what passes it; one on a field that is not there fails."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a; u8 b")
+    assert add(ue, "b=$b:u8 if c == 1").errno == "EINVAL"
+    assert add(ue, "b=$b:u8 if a == 1").errno == ""
+    enable(ue)
+    for payload in (b"\1\3", b"\2\4", b"\1\5"):
+        data.write_event(0, payload)
+    disable(ue)
+    head = f"{ue.name('p')}: (user_events.{ue.name()})"
+    assert ue.tracefs.records(ue.name("p")) == [f"{head} b=3", f"{head} b=5"]
+    remove(ue)
+
+
+@case(
+    "eprobe.hidden",
+    spec="trace_events_trigger.c:check_user_trigger",
+    doc=f"{DOC}: a probe is an event of its own",
+    profiles=EVERY,
+    needs=("lasting_events",),
+    facilities=EPROBES,
+)
+def test_hidden(ue: UserEvents) -> None:
+    """A probe that is enabled is a trigger that trigger does not show, and keeps the event busy."""
+    ue.tracefs.command(f"u:{ue.name()} u8 a\n")
+    data = ue.open_data()
+    add(ue, "a=$a")
+    enable(ue)
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.enabled == "0*\n"
+    assert directory.triggers == ""
+    assert data.delete(ue.name()).errno == "EBUSY"
+    assert remove(ue).errno == "EBUSY"
+    disable(ue)
+    assert directory.enabled == "0\n"
+    assert remove(ue).errno == ""
+    assert data.delete(ue.name()).errno == ""
+
+
+@case(
+    "eprobe.holds_the_event",
+    spec="trace_events_user.c:destroy_user_event; trace_dynevent.c:trace_event_dyn_busy",
+    doc=DELETING,
+    profiles=EVERY,
+    needs=("lasting_events",),
+    isolation="fatal",
+    facilities=EPROBES,
+)
+@variants("by", {"ioctl": "ioctl", "dynamic_events": "dynamic_events"})
+def test_holds_the_event(ue: UserEvents, by: str) -> None:
+    """An event with a probe on it, be it enabled or not, cannot be deleted: EBUSY."""
+    ue.tracefs.command(f"u:{ue.name()} u8 a\n")
+    data = ue.open_data()
+    assert add(ue, "a=$a").errno == ""
+    if by == "ioctl":
+        assert data.delete(ue.name()).errno == "EBUSY"
+    else:
+        assert ue.tracefs.command(f"-:{ue.name()} u8 a\n").errno == "EBUSY"
+
+
+@case(
+    "eprobe.definition",
+    spec="trace_eprobe.c:eprobe_dyn_event_show",
+    doc=f"{DOC}: dynamic_events lists probes as they were written",
+    profiles=EVERY,
+    isolation="global",
+    facilities=EPROBES,
+)
+def test_definition(ue: UserEvents) -> None:
+    """Event and probe are listed in dynamic_events, each in its own words."""
+    ue.open_data().register(ue.name() + " u8 a; u32 b")
+    add(ue, "one=$a two=$b:s32")
+    event, probe = ue.name(), ue.name("p")
+    shown = ue.tracefs.dynamic_events(whole=True)
+    assert shown == (
+        f"u:{event} u8 a; u32 b\ne:uevt/{probe} user_events.{event} one=$a two=$b:s32\n"
+    )
+    remove(ue)
+    assert ue.tracefs.dynamic_events(whole=True) == f"u:{event} u8 a; u32 b\n"
+
+
+@case(
+    "eprobe.refused",
+    spec="trace_probe.c:traceprobe_parse_event_name: is_good_name",
+    doc=f"{DOC}: SYSTEM.EVENT",
+    profiles=EVERY,
+    facilities=EPROBES,
+)
+@variants(
+    "name, errno",
+    {
+        "dash": ("a-b", "EINVAL"),
+        "not-there": ("", "ENODEV"),
+        "dot": ("a.b", "EINVAL"),
+        "utf-8": ("ä", "EINVAL"),
+    },
+)
+def test_refused(ue: UserEvents, name: str, errno: str) -> None:
+    """Events with other than letters, digits and underscores in their names can have no probe."""
+    ue.open_data().register(ue.name(f"{name} u8 a") if name else ue.name("other"))
+    assert add(ue, event=ue.name(name or "e")).errno == errno
+
+
+@case(
+    "eprobe.not_on_one_format",
+    spec="trace_probe.c:traceprobe_parse_event_name: is_good_name",
+    doc=f"{DOC}: SYSTEM.EVENT",
+    needs=("multi_format", "persist", "arguments_matched"),
+    facilities=EPROBES,
+    tier="full",
+)
+def test_not_on_one_format(ue: UserEvents) -> None:
+    """Formats of a name have a dot in their own, and can have no probe."""
+    ue.open_data().register(ue.name() + " u8 a", flags=2)
+    name = ue.tracefs.status().partition("\n")[0]
+    assert add(ue, event=name, system=MULTI_SYSTEM).errno == "EINVAL"
+    assert add(ue, system=MULTI_SYSTEM).errno == "ENODEV"
+
+
+@case(
+    "eprobe.unknown_field",
+    spec="trace_probe.c:parse_probe_vars",
+    doc=f"{DOC}: $FIELD",
+    profiles="6.12..",
+    facilities=EPROBES,
+)
+def test_unknown_field(ue: UserEvents) -> None:
+    """A probe on a field that the event has not is refused, and leaves the event as it was."""
+    ue.open_data().register(ue.name() + " u8 a")
+    assert add(ue, "b=$b").errno == "EINVAL"
+    assert enable(ue).errno == "ENOENT"
+    assert ue.tracefs.directory(ue.name()).enabled == "0\n"
+
+
+@case(
+    "eprobe.removed_by_its_event",
+    spec="trace_eprobe.c:eprobe_dyn_event_match",
+    doc=f"{DOC}: -:[GRP/]ENAME; says nothing of what may follow",
+    profiles="6.2..",
+    isolation="global",
+    facilities=EPROBES,
+    tier="full",
+)
+@variants(
+    "text, errno",
+    {
+        "slash": ("user_events/{}", ""),
+        "dot": ("user_events.{}", ""),
+        "argument": ("user_events/{} a=$a", ""),
+        "all-arguments": ("user_events.{} a=$a b=$b", ""),
+        "other-event": ("user_events/{}x", "ENOENT"),
+        "part-of-system": ("user_event/{}", "ENOENT"),
+        "longer-system": ("user_eventsx/{}", "ENOENT"),
+        "no-event": ("user_events/", "ENOENT"),
+        "no-separator": ("user_events", "ENOENT"),
+        "other-argument": ("user_events/{} b=$b", "ENOENT"),
+        "more-arguments": ("user_events/{} a=$a b=$b c=$c", "ENOENT"),
+    },
+)
+def test_removed_by_its_event(ue: UserEvents, text: str, errno: str) -> None:
+    """Who removes a probe may say what it is on, and its arguments from the first one on."""
+    ue.open_data().register(ue.name() + " u8 a; u8 b")
+    assert add(ue, "a=$a b=$b").errno == ""
+    command = f"-:uevt/{ue.name('p')} {text.format(ue.name())}\n"
+    assert ue.tracefs.command(command).errno == errno
+    assert enable(ue).errno == ("" if errno else "ENOENT")
+    if errno:
+        disable(ue)
+        assert remove(ue).errno == ""
+
+
+@case(
+    "eprobe.in_an_instance",
+    spec=f"{ENABLE}: find_event_file",
+    doc=INSTANCES,
+    profiles="6.12..",
+    isolation="global",
+    facilities=EPROBES,
+    tier="full",
+)
+def test_in_an_instance(ue: UserEvents) -> None:
+    """A probe enabled in an instance listens there, records there, and leaves the top alone."""
+    instance = made(ue)
+    data = ue.open_data()
+    event = data.register(ue.name() + " u8 a")
+    assert add(ue, "a=$a:u8").errno == ""
+    assert instance.enable(ue.name("p"), system=KPROBES).errno == ""
+    assert instance.directory(ue.name()).enabled == "0*\n"
+    assert ue.tracefs.directory(ue.name()).enabled == "0\n"
+    assert event.word.value == 1
+    assert data.write_event(0, b"\7").value == 5
+    line = f"{ue.name('p')}: (user_events.{ue.name()}) a=7"
+    assert instance.records() == [line]
+    assert ue.tracefs.records() == []
+    assert remove(ue).errno == "EBUSY"
+    assert instance.disable(ue.name("p"), system=KPROBES).errno == ""
+    assert instance.directory(ue.name()).enabled == "0\n"
+    assert event.word.value == 0
+    instance.remove()
+    assert remove(ue).errno == ""
+
+
+@case(
+    "eprobe.two_instances",
+    spec="trace_eprobe.c:enable_trace_eprobe",
+    doc=INSTANCES,
+    needs=("remote_enable",),
+    isolation="fatal",
+    facilities=EPROBES,
+    tier="full",
+)
+def test_two_instances(ue: UserEvents) -> None:
+    """A probe that is enabled in two instances records in both."""
+    instance = made(ue)
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    add(ue, "a=$a:u8")
+    instance.enable(ue.name("p"), system=KPROBES)
+    enable(ue)
+    data.write_event(0, b"\7")
+    line = f"{ue.name('p')}: (user_events.{ue.name()}) a=7"
+    assert instance.records() == [line]
+    assert ue.tracefs.records() == [line]
+
+
+@case(
+    "eprobe.off_in_two_instances",
+    spec="trace_eprobe.c:disable_trace_eprobe",
+    doc=INSTANCES,
+    needs=("remote_enable",),
+    isolation="fatal",
+    facilities=EPROBES,
+    tier="full",
+)
+def test_off_in_two_instances(ue: UserEvents) -> None:
+    """A probe that was enabled in two instances, and in neither any more, listens no longer."""
+    instance = made(ue)
+    event = ue.open_data().register(ue.name() + " u8 a")
+    add(ue, "a=$a:u8")
+    instance.enable(ue.name("p"), system=KPROBES)
+    enable(ue)
+    assert event.word.value == 1
+    instance.disable(ue.name("p"), system=KPROBES)
+    assert event.word.value == 1
+    # The word is looked at behind it.  Nothing else is done to a guest that is like this.
+    disable(ue)
+
+
+@case(
+    "eprobe.looks_no_more",
+    spec="trace_eprobe.c:disable_eprobe: update_cond_flag",
+    doc="Documentation/trace/events.rst@v6.12: Event triggers: silent about record and trigger",
+    isolation="global",
+    facilities=EPROBES,
+    tier="full",
+)
+def test_looks_no_more(ue: UserEvents) -> None:
+    """While a probe looks at records traceon comes too late for its own, and without it not."""
+    data, directory = registered(ue, " u8 a")
+    add(ue, "a=$a:u8")
+    ue.tracefs.enable(ue.name())
+    directory.trigger("traceon")
+    assert enable(ue).errno == ""
+    ue.tracefs.write(TRACING_ON, "0\n")
+    assert data.write_event(0, b"\1").value == 5
+    assert ue.tracefs.records(ue.name()) == []
+    assert disable(ue).errno == ""
+    ue.tracefs.write(TRACING_ON, "0\n")
+    assert data.write_event(0, b"\2").value == 5
+    assert ue.tracefs.records(ue.name()) == [f"{ue.name()}: a=(2)"]
+    directory.trigger("!traceon")
+    remove(ue)
+
+
+@case(
+    "eprobe.other_system",
+    spec="trace_eprobe.c:find_and_get_event",
+    doc=f"{DOC}: SYSTEM.EVENT",
+    profiles=EVERY,
+    facilities=EPROBES,
+    tier="full",
+)
+@variants(
+    "system",
+    {"shorter": "user_event", "longer": "user_events_", "multi": MULTI_SYSTEM, "other": "sched"},
+)
+def test_other_system(ue: UserEvents, system: str) -> None:
+    """A probe names the system of its event in full, else there is no such event: ENODEV."""
+    event = ue.open_data().register(ue.name() + " u8 a")
+    assert add(ue, "a=$a", system=system).errno == "ENODEV"
+    assert enable(ue).errno == "ENOENT"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0

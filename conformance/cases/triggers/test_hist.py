@@ -1,0 +1,233 @@
+"""Triggers on user events that pause and continue the histograms of another: enable_hist."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.tracing_setup import registered
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/histogram.rst@v6.12: enable_hist and disable_hist triggers"
+DELETING = "Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it"
+HIST = "trace_events_hist.c:hist_enable_trigger"
+PARSE = "trace_events_trigger.c:event_enable_trigger_parse, event_enable_register_trigger"
+EVERY = "5.18.."
+FACILITIES = ("hist",)
+
+# On 7.3 a trigger that is removed gives its reference to the event it aimed at back later, to
+# memory that may be free by then: guests that had one are not used again.
+
+
+@case(
+    "trigger.hist_switch_refused",
+    spec=PARSE,
+    doc=DOC,
+    profiles=EVERY,
+    isolation="fatal",
+    facilities=FACILITIES,
+    tier="full",
+)
+def test_hist_switch_refused(ue: UserEvents) -> None:
+    """What aims at nothing, counts or filters wrongly, or is there already, switches nothing."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    other = data.register(ue.name("other") + " u8 b")
+    directory = ue.tracefs.directory(ue.name())
+    aim = f"user_events:{ue.name('other')}"
+    for wrong in ("", ":", ":user_events", f":user_events:{ue.name('none')}", f":{aim}:x"):
+        assert directory.trigger(f"enable_hist{wrong}").errno == "EINVAL"
+    # The condition is of the event that is written, not of the one it aims at.
+    assert directory.trigger(f"enable_hist:{aim} if b == 1").errno == "EINVAL"
+    if ue.profile.has("remote_enable"):
+        assert other.word.value == 0
+    assert directory.trigger(f"enable_hist:{aim}").errno == ""
+    assert directory.trigger(f"disable_hist:{aim}:3").errno == "EEXIST"
+    assert directory.trigger(f"enable_event:{aim}").errno == ""
+    assert directory.triggers == f"enable_event:{aim}:unlimited\nenable_hist:{aim}:unlimited\n"
+    directory.trigger(f"!disable_hist:{aim}")
+    assert directory.triggers == f"enable_event:{aim}:unlimited\n"
+    directory.trigger(f"!enable_event:{aim}")
+    assert directory.enabled == "0\n"
+
+
+@case(
+    "trigger.enable_hist",
+    spec=HIST,
+    doc=DOC,
+    profiles=EVERY,
+    isolation="fatal",
+    facilities=FACILITIES,
+    tier="full",
+)
+def test_enable_hist(ue: UserEvents) -> None:
+    """One user event has all histograms of another go on, which stay so without the trigger."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    data.register(ue.name("other") + " u8 b")
+    directory, target = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
+    text = f"enable_hist:user_events:{ue.name('other')}"
+    target.trigger("hist:keys=b:pause")
+    target.trigger("hist:keys=b:vals=b:pause")
+    assert directory.trigger(text).errno == ""
+    data.write_event(1, b"\1")
+    data.write_event(0, b"\1")
+    data.write_event(1, b"\2")
+    assert directory.trigger(f"!{text}").errno == ""
+    data.write_event(1, b"\2")
+    assert target.triggers == (
+        "hist:keys=b:vals=hitcount:sort=hitcount:size=2048 [active]\n"
+        "hist:keys=b:vals=hitcount,b:sort=hitcount:size=2048 [active]\n"
+    )
+    assert target.hist.count("    Hits: 2\n    Entries: 1\n") == 2
+    assert ue.tracefs.records() == []
+    target.trigger("!hist:keys=b")
+    target.trigger("!hist:keys=b:vals=b")
+
+
+@case(
+    "trigger.disable_hist",
+    spec=f"{HIST}; trace_events_trigger.c:event_trigger_count",
+    doc=DOC,
+    profiles=EVERY,
+    isolation="fatal",
+    facilities=FACILITIES,
+    tier="full",
+)
+def test_disable_hist(ue: UserEvents) -> None:
+    """A condition and a count say when a histogram is paused, and how often."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    data.register(ue.name("other") + " u8 b")
+    directory, target = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
+    text = f"disable_hist:user_events:{ue.name('other')}"
+    target.trigger("hist:keys=b:sort=b")
+    directory.trigger(f"{text}:1 if a == 2")
+    for number in (1, 2, 3):
+        data.write_event(0, bytes([number]))
+        data.write_event(1, bytes([number]))
+    assert directory.triggers == f"{text}:count=0 if a == 2\n"
+    assert target.triggers == "hist:keys=b:vals=hitcount:sort=b:size=2048 [paused]\n"
+    target.trigger("hist:keys=b:sort=b:cont")
+    data.write_event(0, b"\2")
+    data.write_event(1, b"\4")
+    lines = [line for line in target.hist.splitlines() if line.startswith("{ ")]
+    assert lines == [
+        "{ b:          1 } hitcount:          1",
+        "{ b:          4 } hitcount:          1",
+    ]
+    target.trigger("!hist:keys=b:sort=b")
+    directory.trigger(f"!{text}")
+
+
+@case(
+    "trigger.hist_switch_counts",
+    spec="trace_events_trigger.c:event_trigger_count",
+    doc=f"{DOC}; a count says how often",
+    profiles=EVERY,
+    isolation="fatal",
+    facilities=FACILITIES,
+    tier="full",
+)
+def test_hist_switch_counts(ue: UserEvents) -> None:
+    """The count goes down with every event, be there a histogram to be switched or none."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    data.register(ue.name("other") + " u8 b")
+    directory, target = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
+    text = f"disable_hist:user_events:{ue.name('other')}"
+    assert directory.trigger(f"{text}:2").errno == ""
+    assert target.enabled == "0*\n"
+    for left in (1, 0, 0):
+        data.write_event(0, b"\1")
+        assert directory.triggers == f"{text}:count={left}\n"
+    target.trigger("hist:keys=b")
+    data.write_event(0, b"\1")
+    assert target.triggers == "hist:keys=b:vals=hitcount:sort=hitcount:size=2048 [active]\n"
+    target.trigger("!hist:keys=b")
+    directory.trigger(f"!{text}")
+    assert target.enabled == "0\n"
+
+
+@case(
+    "trigger.hist_switch_of_itself",
+    spec=f"{HIST}; trace_events_trigger.c:event_triggers_call",
+    doc=DOC,
+    profiles=EVERY,
+    isolation="fatal",
+    facilities=FACILITIES,
+    tier="full",
+)
+@variants(
+    "kind, before, hits, after",
+    {
+        "disable": ("disable_hist", "", 0, "paused"),
+        "enable": ("enable_hist", ":pause", 2, "active"),
+    },
+)
+def test_hist_switch_of_itself(
+    ue: UserEvents, kind: str, before: str, hits: int, after: str
+) -> None:
+    """An event may switch its own histogram, which then counts that very event or does not."""
+    data, directory = registered(ue, " u8 a")
+    directory.trigger(f"hist:keys=a{before}")
+    text = f"{kind}:user_events:{ue.name()}"
+    assert directory.trigger(text).errno == ""
+    data.write_event(0, b"\1")
+    data.write_event(0, b"\1")
+    assert f"\nTotals:\n    Hits: {hits}\n" in directory.hist
+    assert directory.triggers.endswith(f":size=2048 [{after}]\n")
+    directory.trigger(f"!{text}")
+    assert directory.trigger("!hist:keys=a").errno == ""
+    assert directory.enabled == "0\n"
+
+
+@case(
+    "trigger.hist_switch_truncated",
+    spec="trace_events_hist.c:hist_enable_unreg_all",
+    doc=f"{DOC}; > and >> are told to be the same",
+    profiles=EVERY,
+    isolation="fatal",
+    facilities=FACILITIES,
+    tier="full",
+)
+def test_hist_switch_truncated(ue: UserEvents) -> None:
+    """Opening the file for truncation takes these triggers away, and enable_event stays."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    other = data.register(ue.name("other") + " u8 b")
+    directory = ue.tracefs.directory(ue.name())
+    aim = f"user_events:{ue.name('other')}"
+    directory.trigger(f"disable_hist:{aim}")
+    directory.trigger(f"enable_event:{aim}")
+    assert directory.trigger("traceon", os.O_WRONLY | os.O_TRUNC).errno == ""
+    assert directory.triggers == f"traceon:unlimited\nenable_event:{aim}:unlimited\n"
+    directory.trigger("!traceon")
+    directory.trigger(f"!enable_event:{aim}")
+    if ue.profile.has("remote_enable"):
+        assert other.word.value == 0
+
+
+@case(
+    "trigger.hist_target_is_busy",
+    spec="trace_events_trigger.c:event_enable_trigger_parse: trace_event_try_get_ref",
+    doc=DELETING,
+    profiles=EVERY,
+    needs=("lasting_events",),
+    isolation="fatal",
+    facilities=FACILITIES,
+    tier="full",
+)
+def test_hist_target_is_busy(ue: UserEvents) -> None:
+    """An event whose histograms another may switch is busy, and its program told, till the end."""
+    for stem in ("e", "other"):
+        ue.tracefs.command(f"u:{ue.name(stem)} u8 a\n")
+    data = ue.open_data()
+    directory, target = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
+    text = f"enable_hist:user_events:{ue.name('other')}"
+    assert directory.trigger(text).errno == ""
+    assert target.enabled == "0*\n"
+    assert data.delete(ue.name("other")).errno == "EBUSY"
+    assert directory.trigger(f"!{text}").errno == ""
+    assert target.enabled == "0\n"
+    assert data.delete(ue.name()).errno == ""

@@ -1,0 +1,351 @@
+"""Triggers on user events that come and go: what they keep alive, and what they do to others."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.trace_text import shown
+from conformance.cases.support.tracing_setup import registered
+from conformance.client.perf import listen
+from conformance.client.tracefs import MULTI_SYSTEM, SNAPSHOT
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/events.rst@v6.12: Event triggers"
+DELETING = "Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it"
+GOING = "Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference"
+ENABLE = "trace_events_trigger.c:event_enable_trigger"
+SOFT = "trace_events.c:__ftrace_event_enable_disable"
+EVERY = "5.18.."
+
+
+@case(
+    "trigger.keeps_the_event",
+    spec="trace_events_user.c:user_event_last_ref",
+    doc=DELETING,
+    profiles=EVERY,
+    needs=("lasting_events",),
+)
+@variants(
+    "first, second",
+    {
+        "traceon": ("traceon", "stacktrace"),
+        "conditional": ("stacktrace if a == 1", "traceon:1"),
+    },
+)
+def test_keeps_the_event(ue: UserEvents, first: str, second: str) -> None:
+    """An event with a trigger is busy, until the last of them is removed."""
+    ue.tracefs.command(f"u:{ue.name()} u8 a\n")
+    data = ue.open_data()
+    directory = ue.tracefs.directory(ue.name())
+    directory.trigger(first)
+    directory.trigger(second)
+    assert data.delete(ue.name()).errno == "EBUSY"
+    assert ue.tracefs.command(f"-:{ue.name()} u8 a\n").errno == "EBUSY"
+    directory.trigger(f"!{first}")
+    assert data.delete(ue.name()).errno == "EBUSY"
+    directory.trigger(f"!{second}")
+    assert data.delete(ue.name()).errno == ""
+    assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
+
+
+@case(
+    "trigger.outlives_the_process",
+    spec="trace_events_user.c:user_event_put",
+    doc=GOING,
+    needs=("auto_delete",),
+    tier="full",
+)
+def test_outlives_the_process(ue: UserEvents) -> None:
+    """A trigger keeps an event that nobody writes any more, and lets it go when it is removed."""
+    process = ue.new_process()
+    process.open_data().register(ue.name() + " u8 a")
+    directory = ue.tracefs.directory(ue.name())
+    directory.trigger("traceon")
+    process.exit()
+    again = ue.open_data()
+    again.register(ue.name() + " u8 a")
+    assert again.write_event(0, b"\1").value == 5
+    ue.process.exit()
+    assert directory.triggers == "traceon:unlimited\n"
+    assert directory.trigger("!traceon").errno == ""
+    path = ue.tracefs.event_path(ue.name(), "enable")
+    assert ue.tracefs.read(path, eventually=True).errno == "ENOENT"
+
+
+@case(
+    "trigger.of_one_format",
+    spec="trace_events_user.c:user_event_reg",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: each format is an event",
+    needs=("multi_format", "persist", "arguments_matched"),
+    tier="full",
+)
+def test_of_one_format(ue: UserEvents) -> None:
+    """Of an event with several formats a trigger and a filter are on the one they were set on."""
+    data = ue.open_data()
+    first = data.register(ue.name() + " u8 a", flags=2)
+    second = data.register(ue.name() + " u8 b", flags=2)
+    # As numbers: as text 10 comes before 9.
+    names = sorted(
+        (line.partition(" ")[0] for line in ue.tracefs.status().splitlines()),
+        key=lambda name: int(name.rpartition(".")[2], 16),
+    )
+    formats = {ue.tracefs.format(each, system=MULTI_SYSTEM).count("u8 b"): each for each in names}
+    directory = ue.tracefs.directory(formats[0], MULTI_SYSTEM)
+    other = ue.tracefs.directory(formats[1], MULTI_SYSTEM)
+    assert other.set_filter("a == 1").errno == "EINVAL"
+    assert directory.set_filter("a == 1").errno == ""
+    assert directory.trigger("traceon").errno == ""
+    assert (first.word.value, second.word.value) == (1, 0)
+    assert other.trigger("traceon if b == 1").errno == ""
+    assert (first.word.value, second.word.value) == (1, 1)
+    assert (directory.enabled, other.enabled) == ("0*\n", "0*\n")
+    directory.trigger("!traceon")
+    assert (first.word.value, second.word.value) == (0, 1)
+    other.trigger("!traceon")
+    assert (first.word.value, second.word.value) == (0, 0)
+
+
+@case(
+    "trigger.beside_perf",
+    spec="trace_events_user.c:update_enable_bit_for",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: ftrace and perf are told apart",
+    profiles=EVERY,
+    needs=("perf_sink",),
+    facilities=("perf",),
+    tier="full",
+)
+def test_beside_perf(ue: UserEvents) -> None:
+    """A trigger is ftrace's, beside perf: the program is told until both have gone."""
+    data = ue.open_data()
+    event = data.register(ue.name() + " u8 a")
+    listener = listen(ue.process, ue.name())
+    directory = ue.tracefs.directory(ue.name())
+    directory.trigger("traceon")
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace perf")
+    data.write_event(0, b"\1")
+    assert listener.count == 1
+    assert ue.tracefs.records() == []
+    listener.close()
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    directory.trigger("!traceon")
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+
+
+# Triggers that enable and disable
+
+
+@case(
+    "trigger.enable_kernel_event",
+    spec=ENABLE,
+    doc=DOC,
+    profiles=EVERY,
+    isolation="global",
+    tier="full",
+)
+@variants(
+    "text, before, after, left",
+    {
+        "always": ("enable_event:signal:signal_generate", "0*\n", "1*\n", "1\n"),
+        "not-yet": ("enable_event:signal:signal_generate if a == 2", "0*\n", "0*\n", "0\n"),
+        "no-more": ("enable_event:signal:signal_generate:0", "0*\n", "0*\n", "0\n"),
+        "disable": ("disable_event:signal:signal_generate", "0*\n", "0*\n", "0\n"),
+    },
+)
+def test_enable_kernel_event(ue: UserEvents, text: str, before: str, after: str, left: str) -> None:
+    """A user event enables an event of the kernel's own, which stays so without the trigger."""
+    data, directory = registered(ue, " u8 a")
+    assert directory.trigger(text).errno == ""
+    assert ue.tracefs.enabled("signal_generate", system="signal").text == before
+    assert data.write_event(0, b"\1").value == 5
+    assert ue.tracefs.enabled("signal_generate", system="signal").text == after
+    assert directory.trigger(f"!{text}").errno == ""
+    assert ue.tracefs.enabled("signal_generate", system="signal").text == left
+    ue.tracefs.disable("signal_generate", system="signal")
+    assert ue.tracefs.enabled("signal_generate", system="signal").text == "0\n"
+
+
+# On 7.3 a trigger that is removed gives its reference to the event it enabled back later, to
+# memory that may be free by then: guests that had one are not used again.
+
+
+@case(
+    "trigger.enable_event",
+    spec=ENABLE,
+    doc=DOC,
+    profiles=EVERY,
+    isolation="fatal",
+    tier="full",
+)
+def test_enable_event(ue: UserEvents) -> None:
+    """One user event has another recorded, whose program is told while the trigger is there."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    other = data.register(ue.name("other") + " u8 b")
+    directory = ue.tracefs.directory(ue.name())
+    target = ue.tracefs.directory(ue.name("other"))
+    text = f"enable_event:user_events:{ue.name('other')}"
+    assert directory.trigger(f"{text}:1").errno == ""
+    assert directory.triggers == f"{text}:count=1\n"
+    assert directory.trigger(f"disable{text[6:]} if a == 3").errno == "EEXIST"
+    assert target.enabled == "0*\n"
+    if ue.profile.has("remote_enable"):
+        assert other.word.value == 1
+    data.write_event(1, b"\1")
+    data.write_event(0, b"\1")
+    assert directory.triggers == f"{text}:count=0\n"
+    assert target.enabled == "1*\n"
+    data.write_event(1, b"\2")
+    assert directory.trigger(f"!{text}").errno == ""
+    assert target.enabled == "1\n"
+    data.write_event(1, b"\3")
+    lines = [ue.line(f"b=({b})", dump=f"{b:02x}", name="other") for b in (2, 3)]
+    assert ue.tracefs.records() == lines
+    ue.tracefs.disable(ue.name("other"))
+    assert target.enabled == "0\n"
+    if ue.profile.has("remote_enable"):
+        assert other.word.value == 0
+
+
+@case(
+    "trigger.disable_event",
+    spec=ENABLE,
+    doc=DOC,
+    profiles=EVERY,
+    isolation="fatal",
+)
+def test_disable_event(ue: UserEvents) -> None:
+    """One user event stops another from being recorded: it is counted, and not gone."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    other = data.register(ue.name("other") + " u8 b")
+    ue.tracefs.enable(ue.name("other"))
+    directory = ue.tracefs.directory(ue.name())
+    target = ue.tracefs.directory(ue.name("other"))
+    text = f"disable_event:user_events:{ue.name('other')}"
+    assert directory.trigger(f"{text} if a == 2").errno == ""
+    assert target.enabled == "1*\n"
+    for number in (1, 2):
+        data.write_event(0, bytes([number]))
+        assert data.write_event(1, bytes([number])).value == 5
+    assert target.enabled == "0*\n"
+    if ue.profile.has("remote_enable"):
+        assert other.word.value == 1
+    assert ue.tracefs.records() == [ue.line("b=(1)", dump="01", name="other")]
+    assert directory.trigger(f"!{text}").errno == ""
+    assert target.enabled == "0\n"
+    if ue.profile.has("remote_enable"):
+        assert other.word.value == 0
+
+
+@case(
+    "trigger.target_is_busy",
+    spec="trace_events_trigger.c:event_enable_trigger_parse",
+    doc=DELETING,
+    profiles=EVERY,
+    needs=("lasting_events",),
+    isolation="fatal",
+)
+def test_target_is_busy(ue: UserEvents) -> None:
+    """An event that a trigger of another may enable is busy as long as that is there."""
+    for stem in ("e", "other"):
+        ue.tracefs.command(f"u:{ue.name(stem)} u8 a\n")
+    data = ue.open_data()
+    directory = ue.tracefs.directory(ue.name())
+    text = f"enable_event:user_events:{ue.name('other')}"
+    assert directory.trigger(text).errno == ""
+    assert data.delete(ue.name("other")).errno == "EBUSY"
+    assert data.delete(ue.name()).errno == "EBUSY"
+    assert directory.trigger(f"!{text}").errno == ""
+    assert data.delete(ue.name()).errno == ""
+
+
+# Snapshots
+
+
+@case(
+    "trigger.snapshot",
+    spec="trace_events_trigger.c:snapshot_trigger; trace.c:update_max_tr",
+    doc=f"{DOC}: snapshot: the trace buffer when the event occurs is kept",
+    profiles=EVERY,
+    isolation="global",
+    facilities=("snapshot",),
+    tier="full",
+)
+@variants(
+    "text, kept, then, afterwards",
+    {
+        # What was there before, without the record that took it.
+        "always": ("snapshot:1", [1], [2, 3, 4], [2, 3, 4]),
+        # A record that is looked at has its place in what was the buffer then.
+        "conditional": ("snapshot if a == 3", [1, 2, 3], [4], [4]),
+        "no-more": ("snapshot:0", [], [1, 2, 3, 4], [1, 2, 3, 4]),
+    },
+)
+def test_snapshot(
+    ue: UserEvents, text: str, kept: list[int], then: list[int], afterwards: list[int]
+) -> None:
+    """A snapshot keeps what was recorded before; recording goes on in the other buffer."""
+    data, directory = registered(ue, " u8 a")
+    ue.tracefs.enable(ue.name())
+    data.write_event(0, b"\1")
+    assert directory.trigger(text).errno == ""
+    for number in (2, 3, 4):
+        assert data.write_event(0, bytes([number])).value == 5
+    assert ue.tracefs.snapshot() == shown(ue, *kept)
+    assert ue.tracefs.records() == shown(ue, *then)
+    directory.trigger("!snapshot")
+    assert ue.tracefs.write(SNAPSHOT, "0\n").errno == ""
+    assert ue.tracefs.snapshot() == []
+    assert ue.tracefs.records() == shown(ue, *afterwards)
+
+
+@case(
+    "trigger.snapshot_again",
+    spec="trace.c:update_max_tr",
+    doc=f"{DOC}: snapshot: the trace buffer when the event occurs is kept",
+    profiles=EVERY,
+    isolation="global",
+    facilities=("snapshot",),
+    tier="full",
+)
+def test_snapshot_again(ue: UserEvents) -> None:
+    """The second snapshot brings back into the trace what the first one had taken out."""
+    data, directory = registered(ue, " u8 a")
+    ue.tracefs.enable(ue.name())
+    data.write_event(0, b"\1")
+    directory.trigger("snapshot")
+    data.write_event(0, b"\2")
+    data.write_event(0, b"\3")
+    assert ue.tracefs.snapshot() == [ue.line("a=(2)", dump="02")]
+    assert ue.tracefs.records() == shown(ue, 1, 3)
+    directory.trigger("!snapshot")
+    ue.tracefs.write(SNAPSHOT, "0\n")
+
+
+@case(
+    "trigger.snapshot_not_enabled",
+    spec="trace_events_trigger.c:register_snapshot_trigger",
+    doc=f"{DOC}: snapshot",
+    profiles=EVERY,
+    isolation="global",
+    facilities=("snapshot",),
+    tier="full",
+)
+def test_snapshot_not_enabled(ue: UserEvents) -> None:
+    """An event that is not enabled takes snapshots of what others recorded."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    data.register(ue.name("other") + " u8 b")
+    ue.tracefs.enable(ue.name("other"))
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.trigger("snapshot").errno == ""
+    assert directory.triggers == "snapshot:unlimited\n"
+    data.write_event(1, b"\1")
+    assert data.write_event(0, b"\2").value == 5
+    assert ue.tracefs.snapshot() == [ue.line("b=(1)", dump="01", name="other")]
+    assert ue.tracefs.records() == []
+    directory.trigger("!snapshot")
+    ue.tracefs.write(SNAPSHOT, "0\n")

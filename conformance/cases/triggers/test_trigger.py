@@ -1,0 +1,105 @@
+"""Triggers on user events as listeners: the program is told of them, and nothing is recorded."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.tracing_setup import registered
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/events.rst@v6.12: Event triggers"
+STATUS = "Documentation/trace/user_events.rst@v6.12: Status: tools that attach show there"
+SOFT = "trace_events.c:__ftrace_event_enable_disable"
+EVERY = "5.18.."
+
+
+@case("trigger.tells", spec=SOFT, doc=STATUS, profiles=EVERY)
+@variants(
+    "text",
+    {
+        "traceon": "traceon",
+        "stacktrace": "stacktrace",
+        "conditional": "traceon if a == 1",
+        "counted": "traceon:0",
+    },
+)
+def test_tells(ue: UserEvents, text: str) -> None:
+    """A trigger alone tells the program that somebody listens, and enables nothing."""
+    data = ue.open_data()
+    event = data.register(ue.name() + " u8 a")
+    directory = ue.tracefs.directory(ue.name())
+    assert directory.trigger(text).errno == ""
+    assert directory.enabled == "0*\n"
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    assert directory.trigger(f"!{text}").errno == ""
+    assert directory.enabled == "0\n"
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0
+
+
+@case(
+    "trigger.records_nothing", spec="trace_events_user.c:user_event_ftrace", doc=DOC, profiles=EVERY
+)
+def test_records_nothing(ue: UserEvents) -> None:
+    """What is written while there is a trigger alone is counted and not recorded."""
+    data, directory = registered(ue, " u8 a")
+    directory.trigger("traceon")
+    assert data.write_event(0, b"\1").value == 5
+    assert ue.tracefs.records() == []
+    assert directory.trigger("!traceon").errno == ""
+    errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    assert data.write_event(0, b"\1").errno == errno
+
+
+@case("trigger.enabled_beside", spec=SOFT, doc=DOC, profiles=EVERY, tier="full")
+def test_enabled_beside(ue: UserEvents) -> None:
+    """Beside a trigger the event is enabled and disabled, which the program is not told."""
+    data = ue.open_data()
+    event = data.register(ue.name() + " u8 a")
+    directory = ue.tracefs.directory(ue.name())
+    directory.trigger("traceon")
+    ue.tracefs.enable(ue.name())
+    assert directory.enabled == "1*\n"
+    data.write_event(0, b"\1")
+    ue.tracefs.disable(ue.name())
+    assert directory.enabled == "0*\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    assert data.write_event(0, b"\2").value == 5
+    assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
+
+
+@case("trigger.beside_enabled", spec=SOFT, doc=DOC, profiles=EVERY, tier="full")
+def test_beside_enabled(ue: UserEvents) -> None:
+    """An event that was enabled before its trigger came is so after it has gone."""
+    data = ue.open_data()
+    event = data.register(ue.name() + " u8 a")
+    ue.tracefs.enable(ue.name())
+    directory = ue.tracefs.directory(ue.name())
+    directory.trigger("stacktrace:0")
+    assert directory.enabled == "1*\n"
+    directory.trigger("!stacktrace")
+    assert directory.enabled == "1\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    data.write_event(0, b"\1")
+    assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
+
+
+@case("trigger.last_of_two", spec=f"{SOFT}: sm_ref", doc=DOC, profiles=EVERY, tier="full")
+def test_last_of_two(ue: UserEvents) -> None:
+    """Of several triggers the last that is removed takes the soft mode away."""
+    event = ue.open_data().register(ue.name() + " u8 a")
+    directory = ue.tracefs.directory(ue.name())
+    directory.trigger("traceon")
+    directory.trigger("stacktrace if a == 1")
+    assert directory.triggers == "stacktrace:unlimited if a == 1\ntraceon:unlimited\n"
+    directory.trigger("!traceon")
+    assert directory.triggers == "stacktrace:unlimited if a == 1\n"
+    assert directory.enabled == "0*\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    directory.trigger("!stacktrace")
+    assert directory.enabled == "0\n"

@@ -1,0 +1,54 @@
+"""DIAG_IOCSUNREG of a word in memory that changed in between."""
+
+from __future__ import annotations
+
+import mmap
+
+from conformance.cases.case import case, variants
+from conformance.client.addresses import PAGE
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Unregistering"
+MEMORY = f"{DOC}: nothing is said about memory that went away"
+CLEAR = "trace_events_user.c:user_event_mm_clear_bit"
+FAULT = "trace_events_user.c:user_event_mm_fault_in"
+
+
+@case("unregister.memory_unwritable", spec=CLEAR, doc=MEMORY)
+@variants("protection", {"read-only": mmap.PROT_READ, "unmapped": None})
+def test_memory_unwritable(ue: UserEvents, protection: int | None) -> None:
+    """A word that cannot be written any more is EFAULT, and unregistered all the same."""
+    data = ue.open_data()
+    address = ue.process.map()
+    data.register(ue.name(), enable_addr=address)
+    if protection is None:
+        ue.process.unmap(address)
+    else:
+        ue.process.protect(address, protection)
+    assert data.unregister(address).errno == "EFAULT"
+    assert data.unregister(address).errno == "ENOENT"
+
+
+@case("unregister.memory_replaced", spec=CLEAR, doc=MEMORY)
+def test_memory_replaced(ue: UserEvents) -> None:
+    """The bit is cleared in whatever memory lies at the address now."""
+    data = ue.open_data()
+    address = ue.process.map()
+    data.register(ue.name(), enable_addr=address)
+    ue.process.unmap(address)
+    ue.process.map_again(address)
+    ue.process.store(address, b"\xff" * 8)
+    assert data.unregister(address).value == 0
+    assert ue.process.load(address, 8).data == b"\xfe" + b"\xff" * 7
+
+
+@case("unregister.memory_not_touched", spec=FAULT, doc=MEMORY)
+def test_memory_not_touched(ue: UserEvents) -> None:
+    """A word in a page that is not there yet is unregistered at once, and reads zero."""
+    data = ue.open_data()
+    address = ue.process.map()
+    data.register(ue.name(), enable_addr=address + PAGE - 4)
+    ue.process.unmap(address)
+    ue.process.map_again(address)
+    assert data.unregister(address + PAGE - 4).value == 0
+    assert ue.process.load(address + PAGE - 4, 4).data == b"\0\0\0\0"

@@ -1,0 +1,64 @@
+"""DIAG_IOCSUNREG with every two mistakes that it can have at once."""
+
+from __future__ import annotations
+
+from conformance.abi.uapi import DIAG_IOCSUNREG, USER_UNREG
+from conformance.cases.case import case, variants
+from conformance.cases.support.error_pairs import pairs
+from conformance.client.data_file import DataFile
+from conformance.client.user_events import UserEvents
+
+RST = "Documentation/trace/user_events.rst@v6.12: Unregistering"
+ORDERED = f"{RST}: nothing is said about which of two mistakes is told"
+SPEC = "trace_events_user.c:user_unreg_get, user_events_ioctl_unreg"
+
+# In the order in which the kernel looks.  A structure that cannot be copied whole has its
+# reserved members judged as far as it was.
+ORDER = (
+    ("too-big", "E2BIG"),
+    ("too-small", "EINVAL"),
+    ("tail", "E2BIG"),
+    ("reserved", "EINVAL"),
+    ("cut-off", "EFAULT"),
+    ("unknown", "ENOENT"),
+    ("unwritable", "EFAULT"),
+)
+APART = (("too-small", "tail"), ("tail", "cut-off"))
+
+
+def unregister(ue: UserEvents, data: DataFile, *mistakes: str) -> tuple[str, bool]:
+    """The error of an unregistration with some mistakes, and whether the word was let go."""
+    process = ue.process
+    page = process.map()
+    process.store(page, bytes(16))
+    word = process.word_at(page, value=None)
+    data.register(ue.name(), word=word)
+    size = 16
+    if "too-big" in mistakes:
+        size = 4097
+    elif "too-small" in mistakes:
+        size = 15
+    elif "tail" in mistakes:
+        size = 24
+    members = {"size": size, "disable_addr": page + (4 if "unknown" in mistakes else 0)}
+    raw = USER_UNREG.pack(members | ({"__reserved": 1} if "reserved" in mistakes else {}))
+    if "cut-off" in mistakes:
+        raw = raw[:-1]
+    place = process.place(raw + (bytes(7) + b"\1" if "tail" in mistakes else b""))
+    if "unwritable" in mistakes:
+        process.unmap(page)
+    errno = data.ioctl(DIAG_IOCSUNREG, place).errno
+    return errno, data.unregister(word).errno == "ENOENT"
+
+
+@case("unregister.pairs", spec=SPEC, doc=ORDERED)
+@variants("first, second, errno", pairs(ORDER, APART))
+def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
+    """Of two mistakes the one that comes first in the order is told, and the word is kept."""
+    assert unregister(ue, ue.open_data(), first, second) == (errno, False)
+
+
+@case("unregister.unwritable_alone", spec=SPEC, doc=ORDERED)
+def test_unwritable_alone(ue: UserEvents) -> None:
+    """Only when everything else is right does a word that cannot be written matter: it is gone."""
+    assert unregister(ue, ue.open_data(), "unwritable") == ("EFAULT", True)

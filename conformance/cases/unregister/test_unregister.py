@@ -1,0 +1,140 @@
+"""DIAG_IOCSUNREG: what it does to the word, and what it leaves alone."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Unregistering"
+KNOWN = f"{DOC}: address and bit must have been registered before"
+CLEARED = f"{DOC}: ends updates of the bit; nothing is said about what it is left at"
+UNREG = "trace_events_user.c:user_events_ioctl_unreg"
+CLEAR = "trace_events_user.c:user_event_mm_clear_bit"
+
+
+@case("unregister.clears_the_bit", spec=CLEAR, doc=CLEARED)
+def test_clears_the_bit(ue: UserEvents) -> None:
+    """Unregistering clears the bit of an enabled event and leaves its neighbours alone."""
+    data = ue.open_data()
+    event = data.register(ue.name(), bit=3, word=ue.process.word(value=0xFFFFFFFF))
+    ue.tracefs.enable(ue.name())
+    assert event.word.value == 0xFFFFFFFF
+    assert data.unregister(event.word, bit=3).value == 0
+    assert event.word.value == 0xFFFFFFF7
+
+
+@case("unregister.clears_at_any_place", spec=CLEAR, doc=CLEARED)
+@variants(
+    "size, offset, bit, left",
+    {
+        "u32-bit31": (4, 0, 31, 0x7FFF_FFFF),
+        "u32-odd-bit0": (4, 4, 0, 0xFFFF_FFFE),
+        "u32-odd-bit31": (4, 4, 31, 0x7FFF_FFFF),
+        "u64-bit31": (8, 0, 31, 0xFFFF_FFFF_7FFF_FFFF),
+        "u64-bit32": (8, 0, 32, 0xFFFF_FFFE_FFFF_FFFF),
+        "u64-bit63": (8, 0, 63, 0x7FFF_FFFF_FFFF_FFFF),
+    },
+)
+def test_clears_at_any_place(ue: UserEvents, size: int, offset: int, bit: int, left: int) -> None:
+    """The right bit of a word of either size is cleared, also between 64-bit boundaries."""
+    data = ue.open_data()
+    word = ue.process.word(size, offset=offset)
+    data.register(ue.name(), word=word, bit=bit)
+    ue.process.store(word.address, b"\xff" * size)
+    assert data.unregister(word, bit=bit).value == 0
+    assert word.value == left
+
+
+@case(
+    "unregister.one_of_two_bits",
+    spec=UNREG,
+    doc=KNOWN,
+)
+def test_one_of_two_bits(ue: UserEvents) -> None:
+    """Of two bits of one word only the named one is unregistered."""
+    data = ue.open_data()
+    word = ue.process.word()
+    data.register(ue.name("a"), word=word, bit=0)
+    data.register(ue.name("b"), word=word, bit=9)
+    ue.tracefs.enable(ue.name("a"))
+    ue.tracefs.enable(ue.name("b"))
+    assert word.value == 0x201
+    assert data.unregister(word).value == 0
+    assert word.value == 0x200
+    ue.tracefs.disable(ue.name("b"))
+    assert word.value == 0
+
+
+@case(
+    "unregister.one_of_two_words",
+    spec=UNREG,
+    doc=KNOWN,
+    tier="full",
+)
+def test_one_of_two_words(ue: UserEvents) -> None:
+    """Of two words that follow one event only the named one is unregistered."""
+    data = ue.open_data()
+    first, second = data.register(ue.name()).word, data.register(ue.name()).word
+    ue.tracefs.enable(ue.name())
+    assert data.unregister(second).value == 0
+    assert (first.value, second.value) == (1, 0)
+
+
+@case(
+    "unregister.ends_updates",
+    spec=UNREG,
+    doc=DOC,
+)
+def test_ends_updates(ue: UserEvents) -> None:
+    """The kernel does not touch an unregistered word any more."""
+    data = ue.open_data()
+    word = data.register(ue.name()).word
+    data.unregister(word)
+    ue.tracefs.enable(ue.name())
+    assert word.value == 0
+    ue.process.store(word.address, b"\xff\xff\xff\xff")
+    ue.tracefs.disable(ue.name())
+    assert word.value == 0xFFFF_FFFF
+
+
+@case(
+    "unregister.write_index_stays",
+    spec="trace_events_user.c:user_events_write_core",
+    doc=DOC,
+    tier="full",
+)
+def test_write_index_stays(ue: UserEvents) -> None:
+    """The write index stays valid: events can be written without a word."""
+    data = ue.open_data()
+    event = data.register(f"{ue.name()} u32 a")
+    data.unregister(event.word)
+    assert data.write_event(0, bytes(4)).errno == ue.dated(
+        "ebadf_when_disabled", since="EBADF", before=""
+    )
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, bytes(4)).value == 8
+    assert data.write_event(1, bytes(4)).errno == "ENOENT"
+
+
+@case("unregister.keeps_the_event", spec="trace_events_user.c:user_event_put", doc=DOC)
+def test_keeps_the_event(ue: UserEvents) -> None:
+    """Unregistering is not deleting: the descriptor keeps the event."""
+    data = ue.open_data()
+    data.unregister(data.register(f"{ue.name()} u32 a").word)
+    assert ue.tracefs.dynamic_events(eventually=True) == f"u:{ue.name()} u32 a\n"
+
+
+@case(
+    "unregister.last_reference",
+    spec="trace_events_user.c:user_event_enabler_destroy",
+    doc="Documentation/trace/user_events.rst@v6.12: an event goes with its last reference",
+    needs=("auto_delete",),
+)
+def test_last_reference(ue: UserEvents) -> None:
+    """Once the descriptor is closed the word alone keeps the event; then it goes."""
+    data, other = ue.open_data(), ue.open_data()
+    word = data.register(ue.name()).word
+    data.close()
+    assert ue.tracefs.status(eventually=True) == f"{ue.name()}\n"
+    other.unregister(word)
+    assert ue.tracefs.status(eventually=True) == ""

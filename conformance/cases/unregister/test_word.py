@@ -1,0 +1,151 @@
+"""DIAG_IOCSUNREG: which word is meant, of which process, by which descriptor."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.client.data_file import Word
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Unregistering"
+KNOWN = f"{DOC}: address and bit must have been registered before"
+UNREG = "trace_events_user.c:user_events_ioctl_unreg"
+
+
+@case("unregister.never_registered", spec=UNREG, doc=KNOWN)
+def test_never_registered(ue: UserEvents) -> None:
+    """A process that never registered anything gets ENOENT, and its memory stays."""
+    word = ue.process.word(value=0xFF)
+    assert ue.open_data().unregister(word).errno == "ENOENT"
+    assert word.value == 0xFF
+
+
+@case(
+    "unregister.unknown_word",
+    spec=UNREG,
+    doc=KNOWN,
+    tier="full",
+)
+@variants(
+    "offset, bit",
+    {
+        "next-bit": (0, 6),
+        "bit-200": (0, 200),
+        "bit-255": (0, 255),
+        "bit-37": (0, 37),
+        "bit-69": (0, 69),
+        "bit-133": (0, 133),
+        "word-before": (-4, 5),
+        "word-behind": (4, 5),
+        "inside-the-word": (1, 5),
+    },
+)
+def test_unknown_word(ue: UserEvents, offset: int, bit: int) -> None:
+    """Address and bit must both be the registered ones: else ENOENT and nothing changes."""
+    data = ue.open_data()
+    word = ue.process.word()
+    data.register(ue.name(), word=word, bit=5)
+    ue.tracefs.enable(ue.name())
+    assert data.unregister(word.address + offset, bit=bit).errno == "ENOENT"
+    assert word.value == 0x20
+    assert data.unregister(word, bit=5).errno == ""
+
+
+@case("unregister.unknown_address", spec=UNREG, doc=KNOWN)
+@variants("address", {"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "last": (1 << 64) - 1})
+def test_unknown_address(ue: UserEvents, address: int) -> None:
+    """An address is only compared: one that could never be registered is ENOENT as well."""
+    data = ue.open_data()
+    data.register(ue.name())
+    assert data.unregister(address).errno == "ENOENT"
+
+
+@case("unregister.twice", spec=UNREG, doc=KNOWN)
+def test_twice(ue: UserEvents) -> None:
+    """A second unregistration of the same address and bit finds nothing: ENOENT."""
+    data = ue.open_data()
+    event = data.register(ue.name())
+    assert data.unregister(event.word).value == 0
+    assert data.unregister(event.word).errno == "ENOENT"
+
+
+@case("unregister.any_descriptor", spec=UNREG, doc=DOC)
+@variants(
+    "flags",
+    {"read-only": os.O_RDONLY, "write-only": os.O_WRONLY, "read-write": os.O_RDWR},
+)
+def test_any_descriptor(ue: UserEvents, flags: int) -> None:
+    """Words belong to the process: any descriptor of it unregisters them."""
+    word = ue.open_data().register(ue.name()).word
+    assert ue.open_data(flags).unregister(word).value == 0
+
+
+@case("unregister.after_close", spec=UNREG, doc=DOC)
+def test_after_close(ue: UserEvents) -> None:
+    """A word stays registered when the descriptor that registered it is closed."""
+    data = ue.open_data()
+    word = data.register(ue.name()).word
+    data.close()
+    other = ue.open_data()
+    ue.tracefs.enable(ue.name())
+    assert word.value == 1
+    assert other.unregister(word).value == 0
+    assert word.value == 0
+
+
+@case(
+    "unregister.other_process",
+    spec=UNREG,
+    doc=KNOWN,
+    tier="full",
+)
+def test_other_process(ue: UserEvents) -> None:
+    """A process cannot unregister what another registered at the same address: ENOENT."""
+    data = ue.open_data()
+    word = data.register(ue.name()).word
+    ue.tracefs.enable(ue.name())
+    other = ue.new_process()
+    there = other.word_at(word.address, value=1)
+    stranger = other.open_data()
+    assert stranger.unregister(there).errno == "ENOENT"
+    stranger.register(ue.name("own"), word=there, bit=1)
+    assert stranger.unregister(there).errno == "ENOENT"
+    assert (word.value, there.value) == (1, 1)
+
+
+@case(
+    "unregister.child_for_itself",
+    spec="trace_events_user.c:user_event_mm_dup",
+    doc=f"{DOC}: fork keeps registrations, to be undone in each process",
+)
+def test_child_for_itself(ue: UserEvents) -> None:
+    """A child unregisters its own copy of a word; its parent goes on following the event."""
+    data = ue.open_data()
+    word = data.register(ue.name()).word
+    child = ue.fork(ue.process)
+    there = Word(child, word.address)
+    copy = data.of(child)
+    assert copy.unregister(there).value == 0
+    assert copy.unregister(there).errno == "ENOENT"
+    ue.tracefs.enable(ue.name())
+    assert (word.wait(), there.wait()) == (1, 0)
+    assert data.unregister(word).value == 0
+
+
+@case(
+    "unregister.parent_for_itself",
+    spec="trace_events_user.c:user_event_mm_dup",
+    doc=f"{DOC}: fork keeps registrations, to be undone in each process",
+    tier="full",
+)
+def test_parent_for_itself(ue: UserEvents) -> None:
+    """What the parent unregisters stays registered in a child it has forked."""
+    data = ue.open_data()
+    word = data.register(ue.name()).word
+    child = ue.fork(ue.process)
+    there = Word(child, word.address)
+    assert data.unregister(word).value == 0
+    ue.tracefs.enable(ue.name())
+    assert (word.wait(), there.wait()) == (0, 1)
+    assert data.of(child).unregister(there).value == 0

@@ -1,0 +1,127 @@
+"""write(): how the descriptor was opened, and its position, which stays where it is."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.writing import INDEX, RECORD
+from conformance.client.files import File
+from conformance.client.tracefs import DATA
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
+
+
+@case(
+    "write.no_position",
+    spec="trace_events_user.c:user_data_fops; fs/read_write.c:vfs_llseek",
+    doc=f"{DOC}: the file is for ioctl and write",
+    profiles="5.18..",
+)
+def test_no_position(ue: UserEvents) -> None:
+    """The data file has no position to be set, ESPIPE, and nothing to be read, EINVAL."""
+    file = File(ue.process, DATA, os.O_RDWR)
+    assert file.lseek(0).errno == "ESPIPE"
+    assert file.lseek(0, os.SEEK_END).errno == "ESPIPE"
+    assert file.read(4).errno == "EINVAL"
+
+
+@case(
+    "write.read_only_descriptor",
+    spec="fs/read_write.c:vfs_write, do_iter_write: FMODE_WRITE",
+    doc=f"{DOC}: events are written with write() or writev() on the descriptor",
+    tier="full",
+    profiles="5.18..",
+)
+def test_read_only_descriptor(ue: UserEvents) -> None:
+    """A descriptor opened for reading registers events and writes none: EBADF."""
+    data = ue.open_data(os.O_RDONLY)
+    assert data.register(ue.name() + " u32 a").value == 0
+    ue.tracefs.enable(ue.name())
+    assert data.write(RECORD).errno == "EBADF"
+    assert data.writev([INDEX, b"\1\0\0\0"]).errno == "EBADF"
+    assert data.writev([]).errno == "EBADF"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "write.write_only_descriptor",
+    spec="trace_events_user.c:user_data_fops",
+    doc=f"{DOC}: the descriptor that registered an event writes it",
+    profiles="5.18..",
+)
+def test_write_only_descriptor(ue: UserEvents) -> None:
+    """A descriptor opened for writing alone registers and writes."""
+    data = ue.open_data(os.O_WRONLY)
+    assert data.register(ue.name() + " u32 a").value == 0
+    ue.tracefs.enable(ue.name())
+    assert data.write(RECORD).value == 8
+    assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
+
+
+@case(
+    "write.pwrite_position",
+    spec="trace_events_user.c:user_events_write: *ppos != 0",
+    doc=f"{DOC}: names write() and writev() only",
+    profiles="5.18..",
+)
+@variants(
+    "offset, errno",
+    {
+        "0": (0, ""),
+        "1": (1, "EFAULT"),
+        "8": (8, "EFAULT"),
+        "2_to_40": (1 << 40, "EFAULT"),
+        "minus_1": (-1, "EINVAL"),
+    },
+)
+def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
+    """pwrite works at offset 0 alone."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    assert data.pwrite(RECORD, offset).errno == errno
+    assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
+
+
+@case(
+    "write.pwritev_position",
+    spec="trace_events_user.c:user_events_write_iter looks at no position",
+    doc=f"{DOC}: names write() and writev() only",
+    profiles="5.18..",
+)
+@variants(
+    "offset, errno",
+    {
+        "0": (0, ""),
+        "1": (1, ""),
+        "8": (8, ""),
+        "2_to_40": (1 << 40, ""),
+        "minus_2": (-2, "EINVAL"),
+    },
+)
+def test_pwritev_position(ue: UserEvents, offset: int, errno: str) -> None:
+    """pwritev works at any offset that is not negative."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    assert data.pwritev([INDEX, b"\1\0\0\0"], offset).errno == errno
+    assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
+
+
+@case(
+    "write.position_stays",
+    spec="trace_events_user.c:user_events_write does not advance *ppos",
+    doc=f"{DOC}: the descriptor takes one entry after the other",
+    tier="full",
+    profiles="5.18..",
+)
+def test_position_stays(ue: UserEvents) -> None:
+    """Writing moves no file position: a third write succeeds like the first."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    assert [data.write(RECORD).value for _ in range(3)] == [8, 8, 8]
+    assert data.pwrite(RECORD, 8).errno == "EFAULT"
+    assert len(ue.tracefs.records()) == 3

@@ -1,0 +1,195 @@
+"""write(): the index at the start of the data, which says which event is written."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.writing import RECORD
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
+CORE = "trace_events_user.c:user_events_write_core"
+
+
+@case(
+    "write.too_short_for_index",
+    spec=CORE,
+    doc=f"{DOC}: the write index must stand at the start of the data",
+    profiles="5.18..",
+)
+@variants("data", {"none": b"", "one": b"\0", "two": b"\0\0", "three": b"\0\0\0"})
+def test_too_short_for_index(ue: UserEvents, data: bytes) -> None:
+    """A write of less than the four bytes of an index is EFAULT, enabled or not."""
+    file = ue.open_data()
+    file.register(ue.name())
+    assert file.write(data).errno == "EFAULT"
+    ue.tracefs.enable(ue.name())
+    assert file.write(data).errno == "EFAULT"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "write.negative_index",
+    spec=f"{CORE}: idx < 0",
+    doc=f"{DOC}: the index is the one registration returned",
+    needs=("negative_index_refused",),
+    profiles="5.18..",
+)
+@variants(
+    "index",
+    {"minus_1": -1, "minus_4096": -4096, "int_min": -2147483648},
+)
+def test_negative_index(ue: UserEvents, index: int) -> None:
+    """A negative index is EINVAL, also on a file where nothing is registered."""
+    data = ue.open_data()
+    assert data.write_event(index, b"\1\0\0\0").errno == "EINVAL"
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(index, b"\1\0\0\0").errno == "EINVAL"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "write.unknown_index",
+    spec=f"{CORE}: idx >= refs->count",
+    doc=f"{DOC}: the index is the one registration returned",
+    tier="full",
+    profiles="5.18..",
+)
+@variants("index", {"next": 2, "65536": 65536, "int_max": 2147483647})
+def test_unknown_index(ue: UserEvents, index: int) -> None:
+    """An index past the last registered event of the file is ENOENT."""
+    data = ue.open_data()
+    data.register(ue.name("a"))
+    data.register(ue.name("b"))
+    ue.tracefs.enable(ue.name("a"))
+    assert data.write_event(index).errno == "ENOENT"
+    assert data.write_event(0).value == ue.dated("empty_payload", since=4, before=-1)
+
+
+@case(
+    "write.nothing_registered",
+    spec=f"{CORE}: no refs",
+    doc=f"{DOC}: an event is written through the descriptor that registered it",
+    profiles="5.18..",
+)
+def test_nothing_registered(ue: UserEvents) -> None:
+    """On a file where nothing was registered index 0 is ENOENT."""
+    data = ue.open_data()
+    assert data.write_event(0).errno == "ENOENT"
+
+
+@case(
+    "write.index_picks_the_event",
+    spec=CORE,
+    doc=f"{DOC}: the write index says which event the payload belongs to",
+    tier="full",
+    profiles="5.18..",
+)
+def test_index_picks_the_event(ue: UserEvents) -> None:
+    """Each index of a file writes the event that registration gave it to."""
+    data = ue.open_data()
+    data.register(ue.name("a") + " u8 x")
+    data.register(ue.name("b") + " u16 y")
+    data.register(ue.name("c") + " u32 z")
+    ue.tracefs.enable(ue.name("a"))
+    ue.tracefs.enable(ue.name("b"))
+    ue.tracefs.enable(ue.name("c"))
+    assert data.write_event(2, b"\1\0\0\0").value == 8
+    assert data.write_event(0, b"\2").value == 5
+    assert data.write_event(1, b"\3\0").value == 6
+    assert ue.tracefs.records() == [
+        ue.line("z=0x1 (1)", name="c", dump="01 00 00 00"),
+        ue.line("x=(2)", name="a", dump="02"),
+        ue.line("y=0x3 (3)", name="b", dump="03 00"),
+    ]
+
+
+@case(
+    "write.index_of_another_file",
+    spec=f"{CORE}: info->refs belongs to the open file",
+    doc=f"{DOC}: the index is unique to the descriptor used for the registration",
+    tier="full",
+    profiles="5.18..",
+)
+def test_index_of_another_file(ue: UserEvents) -> None:
+    """Two opened files number their events apart: the same index is another event."""
+    first, second, third = ue.open_data(), ue.open_data(), ue.open_data()
+    first.register(ue.name("a") + " u8 x")
+    first.register(ue.name("b") + " u8 y")
+    second.register(ue.name("b") + " u8 y")
+    ue.tracefs.enable(ue.name("a"))
+    ue.tracefs.enable(ue.name("b"))
+    assert first.write_event(0, b"\1").value == 5
+    assert second.write_event(0, b"\2").value == 5
+    assert second.write_event(1, b"\3").errno == "ENOENT"
+    assert third.write_event(0, b"\4").errno == "ENOENT"
+    assert ue.tracefs.records() == [
+        ue.line("x=(1)", name="a", dump="01"),
+        ue.line("y=(2)", name="b", dump="02"),
+    ]
+
+
+@case(
+    "write.index_of_a_duplicate",
+    spec=f"{CORE}: dup(2) shares the open file",
+    doc=f"{DOC}: the index is unique to the descriptor used for the registration",
+    tier="full",
+    profiles="5.18..",
+)
+def test_index_of_a_duplicate(ue: UserEvents) -> None:
+    """A duplicated descriptor shares the indices, and keeps them when the first closes."""
+    data = ue.open_data()
+    copy = data.dup()
+    data.register(ue.name("a") + " u8 x")
+    assert copy.register(ue.name("b") + " u8 y").index == 1
+    ue.tracefs.enable(ue.name("a"))
+    ue.tracefs.enable(ue.name("b"))
+    assert data.write_event(1, b"\1").value == 5
+    data.close()
+    assert copy.write_event(0, b"\2").value == 5
+    assert ue.tracefs.records() == [
+        ue.line("y=(1)", name="b", dump="01"),
+        ue.line("x=(2)", name="a", dump="02"),
+    ]
+
+
+@case(
+    "write.index_in_a_child",
+    spec=f"{CORE}: fork(2) shares the open file",
+    doc=f"{DOC}: the index is unique to the descriptor used for the registration",
+    tier="full",
+    profiles="5.18..",
+)
+def test_index_in_a_child(ue: UserEvents) -> None:
+    """Parent and child share the indices of an inherited descriptor in both directions."""
+    data = ue.open_data()
+    data.register(ue.name("a") + " u8 x")
+    child = ue.fork(ue.process)
+    inherited = data.of(child)
+    assert inherited.register(ue.name("b") + " u8 y").index == 1
+    child.exit()
+    ue.tracefs.enable(ue.name("a"))
+    ue.tracefs.enable(ue.name("b"))
+    other = ue.fork(ue.process)
+    assert data.of(other).write_event(0, b"\1").value == 5
+    assert data.write_event(1, b"\2").value == 5
+    assert ue.tracefs.records() == [
+        ue.line("x=(1)", name="a", dump="01"),
+        ue.line("y=(2)", name="b", dump="02"),
+    ]
+
+
+@case(
+    "write.after_unregister",
+    spec="trace_events_user.c:user_events_ioctl_unreg leaves the refs of the file",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering ends updates of the word",
+    tier="full",
+)
+def test_after_unregister(ue: UserEvents) -> None:
+    """The write index stays valid after the word was unregistered."""
+    data = ue.open_data()
+    event = data.register(ue.name() + " u32 a")
+    assert data.unregister(event.word).value == 0
+    ue.tracefs.enable(ue.name())
+    assert data.write(RECORD).value == 8
+    assert ue.tracefs.records() == [f"{ue.name()}: a=0x41 (65)"]

@@ -1,0 +1,357 @@
+"""Writes through io_uring: the same checks and records as write(2), by another road.
+
+The data file has a write_iter, which both kinds of submission end in; what write(2) looks at
+before it, the position and whether there is anything to write, io_uring does not.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+
+from conformance.cases.case import case, variants
+from conformance.client.data_file import DataFile
+from conformance.client.user_events import UserEvents
+
+PROFILES = "5.18.."
+DOC = (
+    "Documentation/trace/user_events.rst@v6.12: Writing Data: write() or writev() of the data file"
+)
+CORE = "trace_events_user.c:user_events_write_core"
+ITER = "trace_events_user.c:user_events_write_iter"
+IO_WRITE = "rw.c:io_write"
+
+
+def listening(ue: UserEvents, fields: str = " u16 a") -> DataFile:
+    """The data file, with an event of index 0 that is enabled."""
+    data = ue.open_data()
+    data.register(ue.name() + fields)
+    ue.tracefs.enable(ue.name())
+    return data
+
+
+@case(
+    "uring.recorded",
+    spec=f"{IO_WRITE}; {ITER}",
+    doc=DOC,
+    profiles=PROFILES,
+    facilities=("io_uring",),
+    tier="full",
+)
+@variants("vector", {"write": False, "writev": True})
+def test_recorded(ue: UserEvents, vector: bool) -> None:
+    """What is submitted is recorded once, and its completion tells all bytes, the index too."""
+    data = listening(ue)
+    parts = (b"\0\0\0\0", b"\1\0")
+    seen = data.submitv(parts) if vector else data.submit(b"".join(parts))
+    assert (seen.value, seen.errno) == (6, "")
+    assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
+
+
+@case(
+    "uring.refused",
+    spec=f"{CORE}; {IO_WRITE}",
+    doc=f"{DOC}; the index comes first and says which event it is",
+    profiles=PROFILES,
+    facilities=("io_uring",),
+    tier="full",
+)
+@variants(
+    "raw, errno",
+    {
+        "index": (b"\1\0\0\0\1\0", "ENOENT"),
+        "index_cut_off": (b"\0\0\0", "EFAULT"),
+        "nothing": (b"", "EFAULT"),
+    },
+)
+def test_refused(ue: UserEvents, raw: bytes, errno: str) -> None:
+    """What write(2) refuses is refused with the same error in the completion."""
+    data = listening(ue)
+    assert data.submit(raw).errno == errno
+    assert data.write(raw).errno == errno
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "uring.short_payload",
+    spec=CORE,
+    doc=f"{DOC}; the payload is as long as the fields",
+    needs=("payload_size_checked",),
+    profiles=PROFILES,
+    facilities=("io_uring",),
+    tier="full",
+)
+def test_short_payload(ue: UserEvents) -> None:
+    """A payload that is shorter than the fields is refused: EINVAL."""
+    data = listening(ue)
+    assert data.submit(b"\0\0\0\0\1").errno == "EINVAL"
+    assert data.submitv((b"\0\0", b"\0\0\1")).errno == "EINVAL"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "uring.negative_index",
+    spec=CORE,
+    doc=f"{DOC}; the index is one that registration gave",
+    needs=("negative_index_refused",),
+    profiles=PROFILES,
+    facilities=("io_uring",),
+    tier="full",
+)
+def test_negative_index(ue: UserEvents) -> None:
+    """A negative index is refused: EINVAL."""
+    data = listening(ue)
+    assert data.submit(b"\xff\xff\xff\xff\1\0").errno == "EINVAL"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "uring.nobody_listens",
+    spec=CORE,
+    doc=f"{DOC}; a write that nobody listens to is refused",
+    profiles=PROFILES,
+    facilities=("io_uring",),
+    tier="full",
+)
+def test_nobody_listens(ue: UserEvents) -> None:
+    """A write to an event nobody listens to fails with EBADF (before 6.5: is taken)."""
+    data = ue.open_data()
+    data.register(ue.name() + " u16 a")
+    seen = data.submit(b"\0\0\0\0\1\0")
+    errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    value = ue.dated("ebadf_when_disabled", since=-1, before=6)
+    assert (seen.value, seen.errno) == (value, errno)
+
+
+@case(
+    "uring.validated",
+    spec="trace_events_user.c:user_event_validate",
+    doc=f"{DOC}; a string ends with NUL",
+    needs=("dynamic_fields_validated",),
+    profiles=PROFILES,
+    facilities=("io_uring",),
+    tier="full",
+)
+def test_validated(ue: UserEvents) -> None:
+    """Dynamic data are validated: a string without its NUL is refused, one with it recorded."""
+    data = listening(ue, " u8 n; __rel_loc char[] a")
+    assert data.submit(b"\0\0\0\0\1\0\0\2\0hi").errno == "EFAULT"
+    assert data.submit(b"\0\0\0\0\1\0\0\3\0hi\0").value == 12
+    assert ue.tracefs.records() == [ue.line("n=(1)", "a=hi", dump="01 00 00 03 00 68 69 00")]
+
+
+@case(
+    "uring.unreadable",
+    spec=f"{CORE}: fault_in_iov_iter_readable",
+    doc=f"{DOC}; silent about memory that cannot be read",
+    needs=("unreadable_payload_refused",),
+    profiles=PROFILES,
+    facilities=("io_uring",),
+    tier="full",
+)
+@variants("readable", {"index_only": 4, "part_of_the_payload": 5, "nothing": 0})
+def test_unreadable(ue: UserEvents, readable: int) -> None:
+    """Memory that ends within the payload, or the index, is refused: EFAULT."""
+    data = listening(ue)
+    page = ue.process.map()
+    ue.process.store(page + 4088, bytes(8))
+    assert data.submit_at(page + 4096 - readable, 6).errno == "EFAULT"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "uring.kernel_address",
+    spec="lib/iov_iter.c:import_ubuf, import_iovec",
+    doc=f"{DOC}; silent about addresses no process has",
+    profiles=PROFILES,
+    facilities=("io_uring",),
+    tier="full",
+)
+@variants("vector", {"write": False, "writev": True})
+def test_kernel_address(ue: UserEvents, vector: bool) -> None:
+    """An address in the kernel's half is refused: EFAULT."""
+    data = listening(ue)
+    if vector:
+        segments = ue.process.place(struct.pack("<QQ", 0xFFFF_8880_0000_0000, 6))
+        seen = data.submit_at(segments, 1, vector=True)
+    else:
+        seen = data.submit_at(0xFFFF_8880_0000_0000, 6)
+    assert seen.errno == "EFAULT"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "uring.offset",
+    spec=f"{IO_WRITE}; {ITER}: no position",
+    doc=f"{DOC}; silent about offsets",
+    profiles=PROFILES,
+    facilities=("io_uring",),
+)
+@variants(
+    "offset, value, errno",
+    {
+        "behind_the_start": (5, 6, ""),
+        "where_the_file_is": (-1, 6, ""),
+        "far": (1 << 40, 6, ""),
+        "negative": (-2, -1, "EINVAL"),
+    },
+)
+def test_offset(ue: UserEvents, offset: int, value: int, errno: str) -> None:
+    """Any offset that is one is taken, where pwrite(2) wants 0."""
+    data = listening(ue)
+    seen = data.submit(b"\0\0\0\0\1\0", offset=offset)
+    assert (seen.value, seen.errno) == (value, errno)
+    assert len(ue.tracefs.records()) == (0 if errno else 1)
+    assert data.pwrite(b"\0\0\0\0\1\0", 5).errno == "EFAULT"
+
+
+@case(
+    "uring.empty_vector",
+    spec=f"{IO_WRITE}; fs/read_write.c:do_iter_readv_writev",
+    doc=f"{DOC}; silent about empty vectors",
+    profiles=PROFILES,
+    facilities=("io_uring",),
+    tier="full",
+)
+@variants("parts", {"none": (), "one_empty": (b"",), "two_empty": (b"", b"")})
+def test_empty_vector(ue: UserEvents, parts: tuple[bytes, ...]) -> None:
+    """A vector without a byte lacks its index, EFAULT, where writev(2) does nothing."""
+    data = listening(ue)
+    assert data.submitv(parts).errno == "EFAULT"
+    assert data.writev(parts).value == 0
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "uring.split",
+    spec=f"{CORE}: copy_from_iter",
+    doc=f"{DOC}; writev() gathers index and payload",
+    profiles=PROFILES,
+    facilities=("io_uring",),
+    tier="full",
+)
+def test_split(ue: UserEvents) -> None:
+    """Index and payload may be split anywhere among the segments."""
+    data = listening(ue, " u32 a")
+    assert data.submitv((b"\0", b"", b"\0\0\0\1\2", b"\3", b"\4")).value == 8
+    line = ue.line("a=0x4030201 (67305985)", dump="01 02 03 04")
+    assert ue.tracefs.records() == [line]
+
+
+@case(
+    "uring.too_many_segments",
+    spec="lib/iov_iter.c:iovec_from_user",
+    doc=f"{DOC}; silent about how many segments there may be",
+    profiles=PROFILES,
+    facilities=("io_uring",),
+    tier="full",
+)
+def test_too_many_segments(ue: UserEvents) -> None:
+    """1024 segments are taken and 1025 are not: EINVAL."""
+    data = listening(ue)
+    raw = ue.process.place(b"\0\0\0\0\1\0")
+    segments = struct.pack("<QQ", raw, 6) + struct.pack("<QQ", raw, 0) * 1024
+    vector = ue.process.place(segments)
+    assert data.submit_at(vector, 1024, vector=True).value == 6
+    assert data.submit_at(vector, 1025, vector=True).errno == "EINVAL"
+    assert len(ue.tracefs.records()) == 1
+
+
+@case(
+    "uring.nonblocking",
+    spec="rw.c:io_rw_init_file, io_file_supports_nowait",
+    doc=f"{DOC}; silent about O_NONBLOCK",
+    profiles=PROFILES,
+    facilities=("io_uring",),
+    tier="full",
+)
+def test_nonblocking(ue: UserEvents) -> None:
+    """O_NONBLOCK on the descriptor changes nothing: the write is done, not put off with EAGAIN."""
+    data = ue.open_data(os.O_RDWR | os.O_NONBLOCK)
+    data.register(ue.name() + " u16 a")
+    ue.tracefs.enable(ue.name())
+    assert data.submit(b"\0\0\0\0\1\0").value == 6
+    assert data.submitv((b"\0\0\0\0", b"\2\0")).value == 6
+    assert ue.tracefs.records() == [
+        ue.line("a=0x1 (1)", dump="01 00"),
+        ue.line("a=0x2 (2)", dump="02 00"),
+    ]
+
+
+@case(
+    "uring.read_only",
+    spec="rw.c:io_rw_init_file: FMODE_WRITE",
+    doc=f"{DOC}; the file is opened for writing",
+    profiles=PROFILES,
+    facilities=("io_uring",),
+    tier="full",
+)
+def test_read_only(ue: UserEvents) -> None:
+    """A descriptor that was opened for reading cannot be written: EBADF."""
+    data = ue.open_data(os.O_RDONLY)
+    data.register(ue.name() + " u16 a")
+    ue.tracefs.enable(ue.name())
+    assert data.submit(b"\0\0\0\0\1\0").errno == "EBADF"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "uring.of_a_worker",
+    spec=f"{IO_WRITE}: the file is regular; io-wq.c:create_io_worker",
+    doc="Documentation/trace/ftrace.rst@v6.12: set_event_pid: only the listed tasks are traced",
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("io_uring",),
+    tier="full",
+)
+def test_of_a_worker(ue: UserEvents) -> None:
+    """A worker of the process writes, in a thread of its own, which no list of threads has."""
+    data = listening(ue)
+    assert ue.process.write_pid(ue.tracefs.path("set_event_pid")).errno == ""
+    assert data.submit(b"\0\0\0\0\1\0").value == 6
+    assert data.write(b"\0\0\0\0\2\0").value == 6
+    assert ue.tracefs.records() == [ue.line("a=0x2 (2)", dump="02 00")]
+    flags = os.O_WRONLY | os.O_TRUNC
+    assert ue.tracefs.write(ue.tracefs.path("set_event_pid"), "\n", flags).value == 1
+
+
+@case(
+    "uring.worker_keeps_nothing",
+    spec="include/linux/user_events.h: user_events_fork; io-wq.c:create_io_worker",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
+    needs=("auto_delete",),
+    facilities=("io_uring",),
+    tier="full",
+)
+def test_worker_keeps_nothing(ue: UserEvents) -> None:
+    """Workers share the words of their process: once it is gone, so is the event."""
+    data = ue.open_data()
+    data.register(ue.name() + " u16 a")
+    ue.tracefs.enable(ue.name())
+    assert data.submit(b"\0\0\0\0\1\0").value == 6
+    ue.tracefs.disable(ue.name())
+    data.close()
+    assert ue.tracefs.status() == f"{ue.name()}\n"
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    "uring.worker_before_registration",
+    spec="include/linux/user_events.h: user_events_fork; trace_events_user.c:current_user_event_mm",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: the word is of the process",
+    facilities=("io_uring",),
+    tier="full",
+)
+def test_worker_before_registration(ue: UserEvents) -> None:
+    """A worker that is older than the first registration changes nothing about the word."""
+    data = ue.open_data()
+    assert data.submit(b"\0\0\0\0\1\0").errno == "ENOENT"
+    word = data.register(ue.name() + " u16 a").word
+    ue.tracefs.enable(ue.name())
+    assert word.value == 1
+    assert data.submit(b"\0\0\0\0\1\0").value == 6
+    assert data.unregister(word).value == 0
+    assert word.value == 0
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.records() == [ue.line("a=0x1 (1)")]

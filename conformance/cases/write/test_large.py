@@ -1,0 +1,93 @@
+"""Writing where numbers do not fit into a byte, a word of 16 bits, or a page."""
+
+from __future__ import annotations
+
+import struct
+
+from conformance.cases.case import case
+from conformance.client.addresses import PAGE
+from conformance.client.data_file import Word
+from conformance.client.user_events import UserEvents
+from conformance.ops.mapping import Discard
+from conformance.ops.syscalls import Write
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
+CORE = "trace_events_user.c:user_events_write_core"
+
+
+@case(
+    "write.index_beyond_a_byte",
+    spec=f"{CORE}: refs->events",
+    doc=f"{DOC}: by the index that the registration gave",
+    profiles="5.18..",
+    tier="full",
+)
+def test_index_beyond_a_byte(ue: UserEvents) -> None:
+    """A descriptor with 258 events writes each by its own index, and is told it again."""
+    data = ue.open_data()
+    words = ue.process.map()
+    indices = [
+        data.register(f"{ue.name(f'n{n}')} u8 v", word=Word(ue.process, words + 4 * n)).index
+        for n in range(258)
+    ]
+    assert indices[255:] == [255, 256, 257]
+    again = data.register(f"{ue.name('n257')} u8 v", word=Word(ue.process, words + 4 * 258))
+    assert again.index == 257
+    ue.tracefs.enable(ue.name("n257"))
+    ue.tracefs.enable(ue.name("n1"))
+    assert data.write_event(257, b"\7").value == 5
+    assert data.write_event(258, b"\7").errno == "ENOENT"
+    assert ue.tracefs.records() == [ue.line("v=(7)", dump="07", name="n257")]
+
+
+@case(
+    "write.page_behind_is_away",
+    spec=f"{CORE}: fault_in_iov_iter_readable of all that is written",
+    doc=f"{DOC}: nothing is said of memory that is not there yet",
+    needs=("ebadf_when_disabled",),
+    tier="full",
+)
+def test_page_behind_is_away(ue: UserEvents) -> None:
+    """A long payload is read to its end, though its last page is not there yet."""
+    data = ue.open_data()
+    data.register(f"{ue.name()} struct s a 3896; u32 b")
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.directory(ue.name()).set_filter("b == 67305985")
+    at = ue.process.map(2, shared=True)
+    ue.process.store(at + PAGE, bytes([1, 2, 3, 4]))
+    start = at + PAGE - 3900
+    ue.process.store(start, bytes(3900))
+    ue.process.run(Discard(ue.process.actor, at + PAGE, PAGE))
+    assert ue.process.run(Write(ue.process.actor, data.slot, start, 3904)).value == 3904
+    assert len(ue.tracefs.records()) == 1
+
+
+@case(
+    "write.shorter_than_64_kib",
+    spec=f"{CORE}: min_size",
+    doc=f"{DOC}: nothing is said of a payload that is too short",
+    tier="full",
+)
+def test_shorter_than_64_kib(ue: UserEvents) -> None:
+    """An event of 65540 bytes takes nothing shorter: EINVAL."""
+    data = ue.open_data()
+    data.register(f"{ue.name()} struct large v 65540")
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, bytes(100)).errno == "EINVAL"
+
+
+@case(
+    "write.location_far_behind",
+    spec="trace_events_user.c:user_event_validate: validator->offset",
+    doc=f"{DOC}: nothing is said of data that lies outside of the payload",
+    needs=("dynamic_fields_validated",),
+    tier="full",
+)
+def test_location_far_behind(ue: UserEvents) -> None:
+    """Where dynamic data lies is looked at wherever it is said: behind 300 bytes as well."""
+    data = ue.open_data()
+    data.register(f"{ue.name()} char[300] a; __rel_loc char[] s")
+    ue.tracefs.enable(ue.name())
+    text = b"x\0"
+    assert data.write_event(0, bytes(300) + struct.pack("<HH", 0, 2) + text).value == 310
+    assert data.write_event(0, bytes(300) + struct.pack("<HH", 0, 3) + text).errno == "EFAULT"

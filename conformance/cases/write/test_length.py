@@ -1,0 +1,169 @@
+"""write(): how many bytes a payload has, and how many are recorded of it.
+
+What the kernel checks inside of a payload is in test_write_validators.
+"""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.writing import INDEX, RECORD
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
+CORE = "trace_events_user.c:user_events_write_core"
+
+
+@case(
+    "write.short_payload",
+    spec=f"{CORE}: i->count < user->min_size",
+    doc=f"{DOC}: the payload holds the fields of the event",
+    tier="full",
+    profiles="5.18..",
+)
+@variants(
+    "fields, payload, missing",
+    {
+        "u8.0": (" u8 a", b"", b"\1"),
+        "u32.3": (" u32 a", bytes(3), b"\0"),
+        "two.11": (" u32 a; u64 b", bytes(11), b"\0"),
+        "char20.19": (" char[20] a", bytes(19), b"\0"),
+        "data_loc.3": (" __data_loc u8[] a", bytes(3), b"\0"),
+        "rel_loc.3": (" __rel_loc u8[] a", bytes(3), b"\0"),
+        "struct20.19": (" struct s a 20", bytes(19), b"\0"),
+    },
+)
+def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: bytes) -> None:
+    """A payload shorter than the fields of its event is EINVAL; the last byte mends it."""
+    data = ue.open_data()
+    data.register(ue.name() + fields)
+    # At first what was short was recorded as it came.
+    errno = ue.dated("payload_size_checked", since="EINVAL", before="")
+    assert data.write_event(0, payload).errno == errno
+    ue.tracefs.enable(ue.name())
+    assert data.write_event(0, payload).errno == errno
+    assert data.writev([INDEX, payload]).errno == errno
+    assert data.write_event(0, payload + missing).ok
+    dumps = [payload.hex(" "), payload.hex(" "), (payload + missing).hex(" ")]
+    if ue.dated("payload_size_checked", since=True, before=False):
+        assert len(ue.tracefs.records()) == 1
+    else:
+        assert ue.tracefs.records() == dumps
+
+
+@case(
+    "write.least_size_wraps",
+    spec="trace_events_user.c:user_event_add_field: min_size is that of the last field",
+    doc=f"{DOC}: silent about fields that are larger than what can be written",
+    needs=("payload_size_checked", "ebadf_when_disabled"),
+    tier="full",
+)
+def test_least_size_wraps(ue: UserEvents) -> None:
+    """The least size is where the last field ends: small again, when offsets wrap around."""
+    data = ue.open_data()
+    huge = "struct s {} 2147483647"
+    fields = f"{huge.format('a')}; {huge.format('b')}; struct s c 10"
+    assert data.register(f"{ue.name()} {fields}").index == 0
+    # Nobody listens: the length is looked at first.
+    assert data.write_event(0, bytes(7)).errno == "EINVAL"
+    assert data.write_event(0, bytes(8)).errno == "EBADF"
+
+
+@case(
+    "write.longer_payload",
+    spec="trace_events_user.c:user_event_ftrace copies i->count bytes",
+    doc=f"{DOC}: silent about bytes behind the last field",
+    profiles="5.18..",
+    tier="full",
+)
+@variants(
+    "extra, returned, dump",
+    {
+        "1": (1, 9, "41 00 00 00 ff"),
+        # A dump of more than a page is left out.
+        "3000": (3000, 3008, ""),
+    },
+)
+def test_longer_payload(ue: UserEvents, extra: int, returned: int, dump: str) -> None:
+    """Bytes behind the last field are taken and counted; the fields read the same."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    assert data.write(RECORD + b"\xff" * extra).value == returned
+    assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump=dump)]
+
+
+@case(
+    "write.longest_record",
+    spec="ring_buffer.c:rb_reserve_next_event, BUF_MAX_DATA_SIZE of a sub-buffer",
+    doc=f"{DOC}: silent about the longest payload",
+    needs=("long_records_kept",),
+    profiles="5.18..",
+)
+@variants(
+    "length, returned, records",
+    {
+        "4064": (4064, 4068, 1),
+        "4065": (4065, 4069, 0),
+        "65536": (65536, 65540, 0),
+        # One more than perf has room for, which does not listen.
+        "8185": (8185, 8189, 0),
+    },
+)
+def test_longest_record(ue: UserEvents, length: int, returned: int, records: int) -> None:
+    """4064 bytes of payload are recorded; more are dropped, and the write succeeds."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    assert data.write(RECORD.ljust(4 + length, b"\0")).value == returned
+    # A dump of more than a page is left out, the line of its record is there.
+    assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="")] * records
+
+
+@case(
+    "write.dropped_is_not_validated",
+    spec="trace_events_user.c:user_event_ftrace returns before it validates",
+    doc=f"{DOC}: silent about the longest payload",
+    needs=("long_records_kept",),
+    profiles="5.18..",
+)
+def test_dropped_is_not_validated(ue: UserEvents) -> None:
+    """A payload too long to be recorded succeeds although its contents are invalid."""
+    data = ue.open_data()
+    data.register(ue.name() + " __data_loc char[] s")
+    ue.tracefs.enable(ue.name())
+    bad = INDEX + b"\xff\xff\xff\xff"
+    errno = ue.dated("dynamic_fields_validated", since="EFAULT", before="")
+    assert data.write(bad.ljust(4 + 4064, b"\0")).errno == errno
+    assert data.write(bad.ljust(4 + 4065, b"\0")).value == 4069
+    # A dump of more than a page is left out, the line of its record is there.
+    shown = ue.dated("dynamic_fields_validated", since=[], before=[""])
+    assert ue.tracefs.records() == shown
+
+
+@case(
+    "write.no_fields",
+    spec="trace_events_user.c:user_event_ftrace: i->count 0 needs no copy",
+    doc=f"{DOC}: an event without fields has no payload",
+    profiles="5.18..",
+)
+@variants(
+    "parts, returned, dumps",
+    {
+        "index": ([b"\0\0\0\0"], 4, []),
+        "index_and_empty": ([b"\0\0\0\0", b""], 4, []),
+        "extra_byte": ([b"\0\0\0\0", b"x"], 5, ["78"]),
+        "extra_words": ([b"\0\0\0\0", b"12345678"], 12, ["31 32 33 34 35 36 37 38"]),
+    },
+)
+def test_no_fields(ue: UserEvents, parts: list[bytes], returned: int, dumps: list[str]) -> None:
+    """An event without fields needs no byte behind its index, before 6.5 one, and takes more."""
+    data = ue.open_data()
+    data.register(ue.name())
+    ue.tracefs.enable(ue.name())
+    # Copying no byte at all was taken for a failure.
+    older = returned if dumps else -1
+    assert data.writev(parts).value == ue.dated("empty_payload", since=returned, before=older)
+    text = [f"{ue.name()}:No fields found"]
+    shown = ue.dated("empty_payload", since=text, before=text if dumps else [])
+    dumped = ue.dated("empty_payload", since=dumps or [""], before=dumps)
+    assert ue.tracefs.records() == ue.dated("remote_enable", since=shown, before=dumped)

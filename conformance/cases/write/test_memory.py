@@ -1,0 +1,116 @@
+"""write(): memory that cannot be read, or was never touched."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.writing import RECORD
+from conformance.client.addresses import PAGE
+from conformance.client.memory import memory_file
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
+CORE = "trace_events_user.c:user_events_write_core"
+
+
+@case(
+    "write.unreadable_payload",
+    spec=f"{CORE}: fault_in_iov_iter_readable after the test for listeners",
+    doc=f"{DOC}: silent about payloads that cannot be read",
+    tier="full",
+    profiles="5.18..",
+)
+@variants("readable, dump", {"none": (0, ""), "half": (2, "00 00")})
+def test_unreadable_payload(ue: UserEvents, readable: int, dump: str) -> None:
+    """A payload that cannot be read is EFAULT, unless nobody listens: then it is not looked at."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    address = ue.process.map() + PAGE - 4 - readable
+    ue.process.store(address, bytes(4 + readable))
+    unheard = ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    assert data.write_at(address, 8).errno == unheard
+    ue.tracefs.enable(ue.name())
+    # At first as much was recorded as could be read.
+    returned = ue.dated("unreadable_payload_refused", since=-1, before=8)
+    errno = ue.dated("unreadable_payload_refused", since="EFAULT", before="")
+    written = data.write_at(address, 8)
+    assert (written.value, written.errno) == (returned, errno)
+    assert data.writev_at([(address, 4 + readable), (0, 4 - readable)]).errno == errno
+    dumps = ue.dated("unreadable_payload_refused", since=[], before=[dump, dump])
+    assert ue.tracefs.records() == dumps
+
+
+@case(
+    "write.unreadable_index",
+    spec=f"{CORE}: copy_from_iter",
+    doc=f"{DOC}: silent about data that cannot be read",
+    tier="full",
+    profiles="5.18..",
+)
+@variants("readable", {"none": 0, "one": 1, "three": 3})
+def test_unreadable_index(ue: UserEvents, readable: int) -> None:
+    """An index that cannot be read whole is EFAULT, whether anybody listens or not."""
+    data = ue.open_data()
+    data.register(ue.name())
+    address = ue.process.map() + PAGE - readable
+    assert data.write_at(address, 4).errno == "EFAULT"
+    ue.tracefs.enable(ue.name())
+    assert data.write_at(address, 4).errno == "EFAULT"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "write.protected_memory",
+    spec=CORE,
+    doc=f"{DOC}: silent about memory protection",
+    tier="full",
+    profiles="5.18..",
+)
+def test_protected_memory(ue: UserEvents) -> None:
+    """Index and payload need to be readable, not writable; PROT_NONE is EFAULT."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    page = ue.process.map()
+    ue.process.store(page, RECORD)
+    ue.tracefs.enable(ue.name())
+    ue.process.protect(page, 1)
+    assert data.write_at(page, 8).value == 8
+    ue.process.protect(page, 0)
+    assert data.write_at(page, 8).errno == "EFAULT"
+    assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
+
+
+@case(
+    "write.untouched_memory",
+    spec=f"{CORE}: fault_in_iov_iter_readable",
+    doc=f"{DOC}: silent about pages that are not resident",
+    profiles="5.18..",
+    tier="full",
+)
+def test_untouched_memory(ue: UserEvents) -> None:
+    """Index and payload from pages that were never touched read as zero and are recorded."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a; u32 b")
+    pages = ue.process.map(2)
+    ue.tracefs.enable(ue.name())
+    assert data.write_at(pages + PAGE - 8, 12).value == 12
+    assert ue.tracefs.records() == [
+        ue.line("a=0x0 (0)", "b=0x0 (0)", dump="00 00 00 00 00 00 00 00")
+    ]
+
+
+@case(
+    "write.untouched_segment",
+    spec=f"{CORE}: fault_in_iov_iter_readable",
+    doc=f"{DOC}: silent about pages that are not resident",
+    profiles="5.18..",
+)
+def test_untouched_segment(ue: UserEvents) -> None:
+    """A later segment is recorded from a page of a file that this mapping never touched."""
+    data, file = ue.open_data(), memory_file(ue.process)
+    data.register(ue.name() + " u32 a; u32 b")
+    ue.process.store(file.map(), b"\x08\0\0\0")
+    near, far = ue.process.place(b"\0\0\0\0\7\0\0\0"), file.map()
+    ue.tracefs.enable(ue.name())
+    assert data.writev_at([(near, 8), (far, 4)]).value == 12
+    line = ue.line("a=0x7 (7)", "b=0x8 (8)", dump="07 00 00 00 08 00 00 00")
+    assert ue.tracefs.records() == [line]

@@ -1,0 +1,108 @@
+"""write() with two mistakes at once: the one that is told."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.writing import INDEX, RECORD
+from conformance.client.addresses import PAGE, SCRATCH
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
+CORE = "trace_events_user.c:user_events_write_core"
+KERNEL_HALF = 0xFFFF_8000_0000_0000
+
+
+@case(
+    "write.order_descriptor_first",
+    spec="fs/read_write.c:ksys_write, vfs_write before user_events_write",
+    doc=f"{DOC}: silent about the order of errors",
+    profiles="5.18..",
+)
+def test_order_descriptor_first(ue: UserEvents) -> None:
+    """A read-only descriptor is EBADF before a bad buffer, position or index is seen."""
+    data = ue.open_data(os.O_RDONLY)
+    assert data.write_at(KERNEL_HALF, 8).errno == "EBADF"
+    assert data.write(b"\0").errno == "EBADF"
+    assert data.write_event(-1).errno == "EBADF"
+    assert data.pwrite(RECORD, 8).errno == "EBADF"
+    assert data.pwrite(RECORD, -1).errno == "EINVAL"
+
+
+@case(
+    "write.order_position_before_index",
+    spec="trace_events_user.c:user_events_write",
+    doc=f"{DOC}: silent about the order of errors",
+    needs=("negative_index_refused",),
+    profiles="5.18..",
+)
+@variants("index", {"negative": -1, "unknown": 1})
+def test_order_position_before_index(ue: UserEvents, index: int) -> None:
+    """pwrite at an offset is EFAULT before the index is looked at."""
+    data = ue.open_data()
+    data.register(ue.name())
+    packed = index.to_bytes(4, "little", signed=True)
+    assert data.pwrite(packed, 4).errno == "EFAULT"
+    # Where a negative index is not refused, the kernel reads out of bounds.
+    if index >= 0 or ue.profile.has("negative_index_refused"):
+        assert data.pwrite(packed, 0).errno == ("EINVAL" if index == -1 else "ENOENT")
+
+
+@case(
+    "write.order_address_before_index",
+    spec="fs/read_write.c:vfs_write: access_ok; lib/iov_iter.c:__import_iovec",
+    doc=f"{DOC}: silent about the order of errors",
+    needs=("negative_index_refused",),
+    profiles="5.18..",
+)
+def test_order_address_before_index(ue: UserEvents) -> None:
+    """A payload iovec in the kernel's half is EFAULT before a bad index is looked at."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    address = SCRATCH + PAGE * 40
+    ue.process.store(address, b"\1\0\0\0")
+    assert data.writev_at([(address, 4), (KERNEL_HALF, 4)]).errno == "EFAULT"
+    assert data.writev_at([(address, 4), (PAGE, 4)]).errno == "ENOENT"
+
+
+@case(
+    "write.order_index_before_payload",
+    spec=CORE,
+    doc=f"{DOC}: silent about the order of errors",
+    tier="full",
+    needs=("negative_index_refused",),
+    profiles="5.18..",
+)
+@variants("index, errno", {"negative": (-1, "EINVAL"), "unknown": (1, "ENOENT")})
+def test_order_index_before_payload(ue: UserEvents, index: int, errno: str) -> None:
+    """A bad index is reported before a payload that cannot be read."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    address = ue.process.map() + PAGE - 4
+    ue.process.store(address, index.to_bytes(4, "little", signed=True))
+    assert data.write_at(address, 8).errno == errno
+    ue.process.store(address, INDEX)
+    unreadable = ue.dated("unreadable_payload_refused", since="EFAULT", before="")
+    assert data.write_at(address, 8).errno == unreadable
+
+
+@case(
+    "write.order_length_before_payload",
+    spec=CORE,
+    doc=f"{DOC}: silent about the order of errors",
+    tier="full",
+    profiles="5.18..",
+)
+def test_order_length_before_payload(ue: UserEvents) -> None:
+    """A short payload is EINVAL before it matters that it cannot be read."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    address = ue.process.map() + PAGE - 4
+    ue.process.store(address, INDEX)
+    unreadable = ue.dated("unreadable_payload_refused", since="EFAULT", before="")
+    short = ue.dated("payload_size_checked", since="EINVAL", before=unreadable)
+    assert data.write_at(address, 7).errno == short
+    assert data.write_at(address, 8).errno == unreadable

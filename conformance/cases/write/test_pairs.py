@@ -1,0 +1,140 @@
+"""write(2) and writev(2) with every two mistakes that they can have at once."""
+
+from __future__ import annotations
+
+import os
+import struct
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.error_pairs import pairs
+from conformance.cases.support.registration import KERNEL_HALF
+from conformance.client.data_file import DataFile
+from conformance.client.user_events import UserEvents
+from conformance.ops import syscalls as op
+
+RST = "Documentation/trace/user_events.rst@v6.12: Writing Data"
+ORDERED = f"{RST}: nothing is said about which of two mistakes is told"
+WRITE = "fs/read_write.c:vfs_write; trace_events_user.c:user_events_write, user_events_write_core"
+WRITEV = "fs/read_write.c:vfs_writev; lib/iov_iter.c:import_iovec; trace_events_user.c"
+SWITCHES = (
+    "payload_size_checked",
+    "negative_index_refused",
+    "unreadable_payload_refused",
+    "dynamic_fields_validated",
+)
+
+# In the order in which the kernel looks.
+CORE = (
+    ("too-short", "EFAULT"),
+    ("index-unreadable", "EFAULT"),
+    ("negative-index", "EINVAL"),
+    ("unknown-index", "ENOENT"),
+    ("short-payload", "EINVAL"),
+    ("nobody-listens", "EBADF"),
+    ("payload-unreadable", "EFAULT"),
+    ("location", "EFAULT"),
+)
+OF_WRITE = (
+    ("read-only", "EBADF"),
+    ("kernel-half", "EFAULT"),
+    ("position", "EFAULT"),
+    *CORE,
+)
+OF_WRITEV = (
+    ("read-only", "EBADF"),
+    ("too-many-parts", "EINVAL"),
+    ("vector-unreadable", "EFAULT"),
+    ("negative-length", "EINVAL"),
+    ("kernel-half", "EFAULT"),
+    *CORE,
+)
+# Which of a descriptor and a vector comes first is not of user_events, and has changed.
+VECTOR = ("too-many-parts", "vector-unreadable", "negative-length", "kernel-half")
+# An index says which event it is of, and whether anybody listens to that.
+INDEX = ("too-short", "index-unreadable", "negative-index", "unknown-index")
+EVENT = ("short-payload", "nobody-listens", "location")
+APART = (
+    *((index, event) for index in INDEX for event in EVENT),
+    *((one, other) for one in INDEX for other in INDEX if one != other),
+    ("too-short", "payload-unreadable"),
+    ("index-unreadable", "payload-unreadable"),
+    *(("kernel-half", mistake) for mistake, _ in CORE),
+    ("vector-unreadable", "negative-length"),
+    ("vector-unreadable", "kernel-half"),
+    *(("vector-unreadable", mistake) for mistake, _ in CORE),
+)
+OF_PARTS_APART = (*APART, *(("read-only", mistake) for mistake in VECTOR))
+
+
+def packet(mistakes: tuple[str, ...]) -> bytes:
+    """The bytes that are there to be read, of a write with some mistakes."""
+    if "too-short" in mistakes:
+        return b"\0\0\0"
+    if "index-unreadable" in mistakes:
+        return b"\0\0"
+    index = -1 if "negative-index" in mistakes else 7 if "unknown-index" in mistakes else 0
+    # Four bytes behind the word: they are in the record, and hold a string.
+    where = 0x0100_0000 if "location" in mistakes else 0x0001_0000
+    payload = struct.pack("<II", where, 0)
+    if "short-payload" in mistakes:
+        payload = payload[:4]
+    if "payload-unreadable" in mistakes:
+        payload = payload[:2]
+    return struct.pack("<i", index) + payload
+
+
+def length(mistakes: tuple[str, ...]) -> int:
+    """How many bytes the write is said to have."""
+    if "too-short" in mistakes:
+        return 3
+    return 8 if "short-payload" in mistakes else 12
+
+
+def listened(ue: UserEvents, mistakes: tuple[str, ...]) -> DataFile:
+    """A descriptor with an event that somebody listens to."""
+    data = ue.open_data(os.O_RDONLY if "read-only" in mistakes else os.O_RDWR)
+    data.register(f"{ue.name()} __rel_loc char[] a; u32 b")
+    if "nobody-listens" not in mistakes:
+        ue.tracefs.enable(ue.name())
+    return data
+
+
+@case("write.pairs", spec=WRITE, doc=ORDERED, profiles="5.18..", needs=SWITCHES, tier="full")
+@variants("first, second, errno", pairs(OF_WRITE, APART))
+def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
+    """Of two mistakes of write or pwrite the one that comes first in the order is told."""
+    mistakes = (first, second)
+    data = listened(ue, mistakes)
+    at = KERNEL_HALF if "kernel-half" in mistakes else ue.process.place(packet(mistakes))
+    if "position" in mistakes:
+        seen = data.pwrite_at(at, length(mistakes), 5)
+    else:
+        seen = data.write_at(at, length(mistakes))
+    # What nobody listened to was taken for written.
+    unheard = ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    assert seen.errno == (unheard if first == "nobody-listens" else errno)
+    assert ue.tracefs.records() == []
+    if "nobody-listens" not in mistakes:
+        ue.tracefs.disable(ue.name())
+
+
+@case("write.pairs_of_parts", spec=WRITEV, doc=ORDERED, profiles="5.18..", needs=SWITCHES)
+@variants("first, second, errno", pairs(OF_WRITEV, OF_PARTS_APART))
+def test_pairs_of_parts(ue: UserEvents, first: str, second: str, errno: str) -> None:
+    """Of two mistakes of writev the one that comes first in the order is told."""
+    mistakes = (first, second)
+    data = listened(ue, mistakes)
+    at = KERNEL_HALF if "kernel-half" in mistakes else ue.process.place(packet(mistakes))
+    last = (at, 1 << 63) if "negative-length" in mistakes else (at, 0)
+    vector = b"".join(struct.pack("<QQ", *part) for part in ((at, length(mistakes)), last))
+    if "vector-unreadable" in mistakes:
+        vector = vector[:-1]
+    where = ue.process.place(vector)
+    count = 1025 if "too-many-parts" in mistakes else 2
+    seen = ue.process.run(op.Writev(ue.process.actor, data.slot, where, count))
+    # What nobody listened to was taken for written.
+    unheard = ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    assert seen.errno == (unheard if first == "nobody-listens" else errno)
+    assert ue.tracefs.records() == []
+    if "nobody-listens" not in mistakes:
+        ue.tracefs.disable(ue.name())

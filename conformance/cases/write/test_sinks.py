@@ -1,0 +1,218 @@
+"""One write and several listeners: each takes it or not, and what one refuses the writer is told.
+
+Instances that are turned off listen all the same, and look at nothing.
+"""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.instances import listening, made
+from conformance.client.perf import listen
+from conformance.client.tracefs import Tracefs
+from conformance.client.user_events import UserEvents
+
+PROFILES = "5.18.."
+DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data: silent about several listeners"
+CORE = "trace_events_user.c:user_events_write_core: probes"
+SINK = "trace_events_user.c:user_event_ftrace"
+STRING = " __rel_loc char[] s"
+# Without its NUL, and with it.
+INVALID = b"\0\0\2\0hi"
+VALID = b"\0\0\3\0hi\0"
+
+
+def turn(files: Tracefs, on: str) -> None:
+    """Turn an instance on or off."""
+    assert files.write(files.path("tracing_on"), on).value == 1
+
+
+@case("write.turned_off", spec=SINK, doc=DOC, profiles=PROFILES, isolation="global")
+def test_turned_off(ue: UserEvents) -> None:
+    """While tracing is off the event is listened to and written to, and nothing is recorded."""
+    data = ue.open_data()
+    event = data.register(ue.name() + " u16 a")
+    turn(ue.tracefs, "0")
+    ue.tracefs.enable(ue.name())
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 1
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    assert data.write_event(0, b"\1\0").value == 6
+    assert ue.tracefs.read(ue.tracefs.path("tracing_on")).text == "0\n"
+    turn(ue.tracefs, "1")
+    assert ue.tracefs.records() == []
+    assert data.write_event(0, b"\2\0").value == 6
+    assert ue.tracefs.records() == [ue.line("a=0x2 (2)", dump="02 00")]
+
+
+@case(
+    "write.one_of_two_turned_off",
+    spec=SINK,
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants("off", {"first": 0, "second": 1})
+def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
+    """Of two instances one is turned off: the other records, and the write is whole."""
+    pair = made(ue, "i"), made(ue, "j")
+    data = listening(ue, STRING, *pair)
+    turn(pair[off], "0")
+    assert data.write_event(0, VALID).value == 11
+    assert pair[off].records() == []
+    assert pair[1 - off].records() == [ue.line("s=hi", dump="00 00 03 00 68 69 00")]
+    for each in pair:
+        each.remove()
+
+
+@case(
+    "write.refused_by_who_records",
+    spec=f"{SINK}: discard; {CORE}",
+    doc=DOC,
+    needs=("dynamic_fields_validated",),
+    profiles=PROFILES,
+    isolation="global",
+)
+@variants(
+    "turned, errno",
+    {
+        "both_on": ("11", "EFAULT"),
+        "first_on": ("10", "EFAULT"),
+        "second_on": ("01", "EFAULT"),
+        "both_off": ("00", ""),
+    },
+)
+def test_refused_by_who_records(ue: UserEvents, turned: str, errno: str) -> None:
+    """An invalid payload is refused as soon as one instance would record it, and is in none."""
+    pair = made(ue, "i"), made(ue, "j")
+    data = listening(ue, STRING, *pair)
+    for each, on in zip(pair, turned, strict=True):
+        turn(each, on)
+    assert data.write_event(0, INVALID).errno == errno
+    for each in pair:
+        assert each.records() == []
+        each.remove()
+
+
+@case(
+    "write.unreadable_for_nobody",
+    spec=f"{CORE}: fault_in_iov_iter_readable",
+    doc=DOC,
+    needs=("unreadable_payload_refused",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants("turned", {"both_on": "11", "one_on": "01", "both_off": "00"})
+def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
+    """A payload that cannot be read is EFAULT whoever would record it, and nobody has a part."""
+    pair = made(ue, "i"), made(ue, "j")
+    data = listening(ue, STRING, *pair)
+    for each, on in zip(pair, turned, strict=True):
+        turn(each, on)
+    page = ue.process.map()
+    ue.process.store(page + 4084, b"\0\0\0\0" + VALID + b"\0")
+    assert data.write_at(page + 4084, 13).errno == "EFAULT"
+    assert data.write_at(page + 4084, 12).value == 12
+    shown = [len(each.records()) for each in pair]
+    assert shown == [int(on) for on in turned]
+    for each in pair:
+        each.remove()
+
+
+@case(
+    "write.refused_for_all",
+    spec=f"{CORE}; trace_events_user.c:user_event_perf",
+    doc=DOC,
+    needs=("perf_sink", "dynamic_fields_validated"),
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("perf",),
+    tier="full",
+)
+@variants("payload, errno, taken", {"invalid": (INVALID, "EFAULT", 0), "valid": (VALID, "", 1)})
+def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int) -> None:
+    """ftrace at the top, in an instance, and perf: all of them take a write, or none."""
+    instance = made(ue)
+    data = listening(ue, STRING, ue.tracefs, instance)
+    event = listen(ue.process, ue.name())
+    assert data.write_event(0, payload).errno == errno
+    assert event.count == taken
+    assert len(ue.tracefs.records()) == taken
+    assert len(instance.records()) == taken
+    instance.remove()
+
+
+@case(
+    "write.refused_and_acted_on",
+    spec=f"{CORE}; trace_events.h:trace_trigger_soft_disabled",
+    doc=DOC,
+    needs=("dynamic_fields_validated",),
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+@variants("asked_first", {"refusing": "refusing", "acting": "acting"})
+def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
+    """What an instance refuses a trigger at the top, which looks at nothing, acts on."""
+    instance = made(ue)
+    data = ue.open_data()
+    data.register(ue.name() + STRING)
+    if asked_first == "refusing":
+        instance.enable(ue.name())
+    turn(ue.tracefs, "0")
+    assert ue.tracefs.directory(ue.name()).trigger("traceon").errno == ""
+    instance.enable(ue.name())
+    assert data.write_event(0, INVALID).errno == "EFAULT"
+    assert ue.tracefs.read(ue.tracefs.path("tracing_on")).text == "1\n"
+    assert instance.records() == []
+    instance.remove()
+
+
+@case(
+    "write.perf_while_turned_off",
+    spec=f"{CORE}; trace_events_user.c:user_event_perf",
+    doc=DOC,
+    needs=("perf_sink",),
+    profiles=PROFILES,
+    isolation="global",
+    facilities=("perf",),
+    tier="full",
+)
+def test_perf_while_turned_off(ue: UserEvents) -> None:
+    """perf counts what an instance that is turned off, or whose list leaves it out, does not."""
+    instance = made(ue)
+    data = listening(ue, STRING, ue.tracefs, instance)
+    event = listen(ue.process, ue.name())
+    turn(ue.tracefs, "0")
+    assert ue.process.write_pid(instance.path("set_event_notrace_pid")).errno == ""
+    assert data.write_event(0, VALID).value == 11
+    assert event.count == 1
+    assert ue.tracefs.records() == []
+    assert instance.records() == []
+    turn(ue.tracefs, "1")
+    instance.remove()
+
+
+@case(
+    "write.many_listeners",
+    spec=CORE,
+    doc=DOC,
+    profiles=PROFILES,
+    isolation="global",
+    tier="full",
+)
+def test_many_listeners(ue: UserEvents) -> None:
+    """Twelve instances listen: each has the record, the event is used until the last ends."""
+    crowd = [ue.instance(f"i{number}") for number in range(12)]
+    for each in crowd:
+        assert each.make().errno == ""
+    data = listening(ue, STRING, *crowd)
+    assert data.write_event(0, VALID).value == 11
+    for each in crowd:
+        assert len(each.records()) == 1
+        assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+        each.remove()
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+    errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    assert data.write_event(0, VALID).errno == errno

@@ -1,0 +1,112 @@
+"""writev(): index and payload cut into iovecs."""
+
+from __future__ import annotations
+
+from conformance.cases.case import case, variants
+from conformance.cases.support.writing import RECORD
+from conformance.client.addresses import PAGE, SCRATCH
+from conformance.client.user_events import UserEvents
+
+DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
+CORE = "trace_events_user.c:user_events_write_core"
+
+
+@case(
+    "write.equals_writev",
+    spec="trace_events_user.c:user_events_write_iter",
+    doc=f"{DOC}: writev() may carry the index in one vector and the payload in others",
+    profiles="5.18..",
+)
+def test_equals_writev(ue: UserEvents) -> None:
+    """The same bytes through write and writev give the same result and the same record."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a; char[4] b")
+    ue.tracefs.enable(ue.name())
+    assert data.write(b"\0\0\0\0\7\0\0\0abc\0").value == 12
+    assert data.writev([b"\0\0\0\0", b"\7\0\0\0abc\0"]).value == 12
+    line = ue.line("a=0x7 (7)", "b=abc", dump="07 00 00 00 61 62 63 00")
+    assert ue.tracefs.records() == [line, line]
+
+
+@case(
+    "write.parts",
+    spec=f"{CORE}, lib/iov_iter.c:copy_from_iter",
+    doc=f"{DOC}: vectors are the pieces of one index and payload",
+    profiles="5.18..",
+)
+@variants(
+    "parts",
+    {
+        "one": [b"\0\0\0\0\x44\x33\x22\x11"],
+        "index_1_3": [b"\0", b"\0\0\0", b"\x44\x33\x22\x11"],
+        "index_bytes": [b"\0", b"\0", b"\0", b"\0", b"\x44\x33\x22\x11"],
+        "all_bytes": [b"\0", b"\0", b"\0", b"\0", b"\x44", b"\x33", b"\x22", b"\x11"],
+        "empty_first": [b"", b"\0\0\0\0", b"\x44\x33\x22\x11"],
+        "empty_between": [b"\0\0", b"", b"\0\0", b"", b"\x44\x33\x22\x11"],
+        "empty_last": [b"\0\0\0\0", b"\x44\x33\x22\x11", b""],
+    },
+)
+def test_parts(ue: UserEvents, parts: list[bytes]) -> None:
+    """Index and payload may be cut into iovecs anywhere: it is one record."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    assert data.writev(parts).value == 8
+    assert ue.tracefs.records() == [ue.line("a=0x11223344 (287454020)", dump="44 33 22 11")]
+
+
+@case(
+    "write.parts_too_short_for_index",
+    spec=CORE,
+    doc=f"{DOC}: the write index must stand at the start of the data",
+    profiles="5.18..",
+)
+@variants(
+    "parts",
+    {
+        "one": [b"\0"],
+        "one_and_two": [b"\0", b"\0\0"],
+        "three_and_empty": [b"\0\0\0", b""],
+    },
+)
+def test_parts_too_short_for_index(ue: UserEvents, parts: list[bytes]) -> None:
+    """iovecs that hold one to three bytes together are EFAULT."""
+    data = ue.open_data()
+    data.register(ue.name())
+    ue.tracefs.enable(ue.name())
+    assert data.writev(parts).errno == "EFAULT"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    "write.writev_of_nothing",
+    spec="fs/read_write.c:do_iter_readv_writev is not reached without a byte",
+    doc=f"{DOC}: silent about empty vectors",
+    profiles="5.18..",
+)
+@variants("parts", {"no_parts": [], "one_empty": [b""], "three_empty": [b"", b"", b""]})
+def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
+    """writev without a byte returns 0, where write would be EFAULT."""
+    data = ue.open_data()
+    assert data.writev(parts).value == 0
+    assert data.write(b"").errno == "EFAULT"
+
+
+@case(
+    "write.iovec_limits",
+    spec="lib/iov_iter.c:iovec_from_user, copy_iovec_from_user",
+    doc=f"{DOC}: silent; writev(2) has limits of its own",
+    tier="full",
+    profiles="5.18..",
+)
+def test_iovec_limits(ue: UserEvents) -> None:
+    """1024 iovecs are taken; 1025, or one of negative length, are EINVAL."""
+    data = ue.open_data()
+    data.register(ue.name() + " u32 a")
+    ue.tracefs.enable(ue.name())
+    ue.process.store(SCRATCH + PAGE * 40, RECORD)
+    whole, empty = (SCRATCH + PAGE * 40, 8), (SCRATCH, 0)
+    assert data.writev_at([empty] * 1023 + [whole]).value == 8
+    assert data.writev_at([empty] * 1024 + [whole]).errno == "EINVAL"
+    assert data.writev_at([whole, (SCRATCH, 1 << 63)]).errno == "EINVAL"
+    assert len(ue.tracefs.records()) == 1

@@ -1,0 +1,1 @@
+"""The command `uevt`: one module per subcommand."""

@@ -1,0 +1,89 @@
+"""`uevt bisect`: the first commit of a tree at which a case fails."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from argparse import Namespace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from conformance.results.directory import claim, default_directory, link_latest, unused
+from conformance.session.launch import ROOT, session, settle_directories
+from host.progress import StreamProgress
+from kernels.store.store import Store
+
+
+def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("bisect", help="find the commit at which a case began to fail")
+    add = parser.add_argument
+    add("--good", required=True, metavar="A", help="a commit at which the cases pass")
+    add("--bad", required=True, metavar="B", help="a later one at which one of them fails")
+    add(
+        "--case",
+        action="append",
+        required=True,
+        metavar="ID",
+        help="a case, or all variants of a function; several times for several",
+    )
+    add(
+        "--tree", default=".", metavar="DIR", help="the repository, which is only read (default: .)"
+    )
+    add("--abi", metavar="A", help="judge all commits alike (default: each by its own release)")
+    add("--config", action="append", default=[], metavar="FILE", help="configuration to add")
+    add("--flavour", metavar="F", help="debug, gcov or fault: kernels that check more")
+    add("--append", action="append", default=[], metavar="ARGS", help="kernel arguments to add")
+    add("--out", metavar="DIR", help="where the log and all results go (default: below results/)")
+    add("path", nargs="*", metavar="PATH", help="only commits that touch one of these, behind --")
+    parser.set_defaults(perform=perform)
+
+
+def perform(arguments: Namespace) -> int:
+    """0 where the commit was found, 1 where there is none or too many; raises as uevt runs."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Like Ctrl-C: what is begun is put away.
+        signal.signal(number, signal.default_int_handler)
+    # Not for those who ask for help, or for another command.
+    from conformance.cli.bisect.judge import Chosen, Judge, profile_of
+    from conformance.cli.bisect.walk import Walk
+    from kernels.trees.git_bisect import Bisection, workspace
+
+    settle_directories()
+    chosen = Chosen.named(arguments.case)
+    given = Namespace(
+        tree=str(Path(arguments.tree).absolute()),
+        abi=arguments.abi,
+        config=[str(Path(each).absolute()) for each in arguments.config],
+        flavour=arguments.flavour,
+        append=arguments.append,
+    )
+    store, progress = Store(), StreamProgress(sys.stderr)
+    good, bad = (_resolved(given.tree, ref, store) for ref in (arguments.good, arguments.bad))
+    with workspace(store, progress) as scratch:
+        bisection = Bisection(Path(given.tree), good, bad, scratch, arguments.path)
+        for sha in (good, bad):
+            chosen.ids(profile_of(given, sha))
+        out = _directory(arguments.out)
+        if arguments.out is None:
+            link_latest(out)
+        walk = Walk(bisection, Judge(given, chosen, out, session), good, bad, out)
+        return walk.perform(", ".join(arguments.case), given.tree)
+
+
+def _resolved(tree: str, ref: str, store: Store) -> str:
+    """The full id of a commit that holds a kernel.  Raises UserMistake."""
+    from kernels.trees.user_tree import entry_of
+
+    sha = entry_of(Path(tree), ref, store, StreamProgress(sys.stderr)).source.ref
+    assert sha is not None
+    return sha
+
+
+def _directory(given: str | None) -> Path:
+    out = Path(given).absolute() if given else None
+    if out is None:
+        out = unused(default_directory(ROOT / "results", "bisect", datetime.now(UTC)))
+    claim(out)
+    return out

@@ -1,0 +1,181 @@
+"""One bisection as its user sees it: a line per commit, and in the end what was found."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from conformance.cli.bisect.judge import Judge, Judged, NoVerdict
+from conformance.report.failure import render_failure
+from conformance.results.exit_codes import Ending, exit_code
+from host.text import Outlet, is_terminal, one_line
+from kernels.errors import HostTrouble, UserMistake
+from kernels.trees.git_bisect import Answer, Bisection, Commit
+
+LOG = "bisect.log"
+_WIDTH = 78
+_DIGITS = 12
+# Of a commit that touches many files so many are named.
+_FILES = 10
+# Columns that a title has at least.
+_TITLE = 15
+# What makes a commit good or bad and needs no word.
+_PLAIN = frozenset({"PASS", "FAIL"})
+_NOT_FOUND = exit_code(Ending.UNEXPECTED)
+
+
+@dataclass(slots=True)
+class Walk:
+    """Between two commits; what is found out is kept in `out`, however it ends."""
+
+    bisection: Bisection
+    judge: Judge
+    good: str
+    bad: str
+    out: Path
+    judged: dict[str, Judged] = field(default_factory=dict)
+    outlet: Outlet = field(default_factory=lambda: Outlet(sys.stdout))
+    moving: bool = field(default_factory=lambda: is_terminal(sys.stdout, os.environ))
+    began: float = field(default_factory=time.monotonic)
+
+    def perform(self, cases: str, tree: str) -> int:
+        """Prove both ends, walk, and tell what was found.
+
+        0 where that is one commit, 1 where there is none or are several.
+        """
+        try:
+            return self._perform(cases, tree)
+        finally:
+            self.bisection.keep_log(self.out / LOG)
+
+    def _perform(self, cases: str, tree: str) -> int:
+        self._say(one_line(f"bisecting {cases} in {tree}"))
+        self._say(f"results   {_shown(self.out)}")
+        if not self._proven():
+            return _NOT_FOUND
+        count = self.bisection.between
+        self._say(f"{count} commit{'s' if count > 1 else ''} may be the first bad one")
+        self.bisection.walk(self._answer)
+        return self._tell(self.bisection.suspects)
+
+    def _proven(self) -> bool:
+        """Whether the cases pass at one end and fail at the other; what is wrong is said.
+
+        Raises UserMistake for an end that cannot be judged.
+        """
+        for name, sha, wanted in (("good", self.good, Answer.GOOD), ("bad", self.bad, Answer.BAD)):
+            judged = self._judged(name, sha, self.judge.judge)
+            if judged.answer is Answer.SKIP:
+                raise UserMistake(
+                    f"the {name} commit {sha[:_DIGITS]} cannot be judged: {judged.why}",
+                    f"name another one, or read {judged.directory}",
+                )
+            if judged.answer is not wanted:
+                said = "fails already" if wanted is Answer.GOOD else "does not fail"
+                self._evidence(judged)
+                self._say(f"nothing to find: the {name} commit {sha[:_DIGITS]} {said}")
+                return False
+        return True
+
+    def _answer(self, sha: str) -> Answer:
+        """What `git bisect run` is told of a commit."""
+        self.bisection.keep_log(self.out / LOG)
+        step = str(len(self.judged) - 1)
+        return self._judged(step, sha, self._settled, self.bisection.steps).answer
+
+    def _settled(self, sha: str) -> Judged:
+        """As the cases say; a commit that only itself keeps from being judged is skipped."""
+        try:
+            return self.judge.judge(sha)
+        except UserMistake as error:
+            return Judged(Answer.SKIP, str(error))
+        except NoVerdict as error:
+            # Is it this kernel, or this machine?  The good one had a verdict here.
+            control = self.judge.judge(self.good)
+            if control.answer is not Answer.GOOD:
+                raise HostTrouble(
+                    f"the good commit had another answer when it was asked again: {control.why}",
+                    f"read {control.directory}: what is not the same twice cannot be bisected",
+                ) from error
+            return Judged(Answer.SKIP, f"no verdict: {error}")
+
+    def _judged(
+        self, name: str, sha: str, judge: Callable[[str], Judged], left: int | None = None
+    ) -> Judged:
+        """One line: the commit, what became of it, time, and how many are left."""
+        title = one_line(self.bisection.title(sha))
+        head = f"  {name:<4} {sha[:_DIGITS]}"
+        began = time.monotonic()
+        if self.moving:
+            self.outlet.write(_cut(f"{head}  ...          {title}"))
+        judged = judge(sha)
+        self.judged[sha] = judged
+        minutes, seconds = divmod(round(time.monotonic() - began), 60)
+        togo = "" if left is None else f"{left} left  "
+        line = f"{head}  {judged.answer.name.lower():<4} {minutes:>3}:{seconds:02}  {togo}"
+        why = "" if judged.why in _PLAIN else f" ({one_line(judged.why)})"
+        room = _WIDTH - len(line) - len(why)
+        if room < _TITLE:
+            text = _cut(line + title) + f"\n      {why}"
+        else:
+            text = line + _cut(title, room) + why
+        self.outlet.write(("\r\x1b[K" if self.moving else "") + text + "\n")
+        return judged
+
+    def _tell(self, suspects: tuple[str, ...]) -> int:
+        found = len(suspects) == 1
+        skipped = {s: j for s, j in self.judged.items() if j.answer is Answer.SKIP}
+        self._say("")
+        if found:
+            self._say("the first bad commit is")
+        else:
+            self._say("one of these is the first bad commit; those skipped could not be judged")
+        for sha in suspects:
+            self._describe(self.bisection.commit(sha), skipped.pop(sha, None))
+        for sha, judged in skipped.items():
+            self._say(f"skipped on the way: {sha[:_DIGITS]} ({one_line(judged.why)})")
+        bad = next(sha for sha in suspects if self._is_bad(sha))
+        self._evidence(self.judged[bad])
+        minutes, seconds = divmod(round(time.monotonic() - self.began), 60)
+        self._say(f"log       {_shown(self.out / LOG)} (git bisect replay reads it)")
+        last = f"first bad commit {bad[:_DIGITS]}" if found else f"one of {len(suspects)} commits"
+        self._say(f"uevt: {last}, {len(self.judged)} commits judged in {minutes}:{seconds:02}")
+        return exit_code(Ending.PASS) if found else _NOT_FOUND
+
+    def _is_bad(self, sha: str) -> bool:
+        return sha in self.judged and self.judged[sha].answer is Answer.BAD
+
+    def _describe(self, commit: Commit, skipped: Judged | None) -> None:
+        why = f" (skipped: {one_line(skipped.why)})" if skipped else ""
+        self._say(f"  {commit.sha}{why}")
+        for text in (commit.title, f"{commit.author}, {commit.day}", *commit.files[:_FILES]):
+            self._say(_cut(f"    {one_line(text)}"))
+        if commit.files[_FILES:]:
+            self._say(f"    and {len(commit.files) - _FILES} files more")
+
+    def _evidence(self, judged: Judged) -> None:
+        """What the cases showed where they failed."""
+        for result in judged.bad:
+            self._say("")
+            for line in render_failure(result):
+                self._say(line)
+        if judged.directory is not None:
+            self._say("")
+            self._say(f"results   {_shown(judged.directory)}")
+
+    def _say(self, line: str) -> None:
+        self.outlet.write(line + "\n")
+
+
+def _shown(path: Path) -> Path:
+    """As short as it can be said from here."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _cut(text: str, width: int = _WIDTH) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"

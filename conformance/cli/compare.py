@@ -1,0 +1,157 @@
+"""`uevt compare`: what changed from one kernel to another, told by their runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.report.compare.compare import Comparison, Options, compare
+from conformance.report.compare.markdown import render_markdown
+from conformance.report.compare.text import render_page
+from conformance.report.history.find_runs import runs_below
+from conformance.results import kernel_config
+from conformance.results.digest import Brief, read_brief, same_kernel
+from conformance.results.directory import LATEST, find_run
+from conformance.results.errors import ReportError
+from conformance.results.exit_codes import Ending, exit_code
+from conformance.results.results_json import NAME, read_results
+from conformance.results.run import RunRecord
+from host.text import one_line, use_colour
+from kernels import kconfig
+
+# Runs of one kernel that are looked at for what is flaky, the newest.
+_MOST_RUNS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One kernel: the run that is compared, and others of the very same kernel."""
+
+    path: Path
+    record: RunRecord
+    others: tuple[Brief, ...] = ()
+
+
+def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("compare", help="say what changed from one run to another")
+    for name, text in (("base", "what was"), ("new", "what is")):
+        told = f"{text}: a directory of results, or of several runs of one kernel"
+        parser.add_argument(name, type=Path, metavar=name.upper(), help=told)
+        parser.add_argument(
+            f"--{name}",
+            dest=f"more_{name}",
+            type=Path,
+            action="append",
+            default=[],
+            metavar="RUN",
+            help=f"one more run of the kernel of {name.upper()}; may be repeated",
+        )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="for programs")
+    form.add_argument("--markdown", action="store_true", help="for a comment on a change")
+    parser.set_defaults(perform=_perform)
+
+
+def _perform(arguments: argparse.Namespace) -> int:
+    """1 for a regression, 3 where a run gave no verdict.  Raises ReportError."""
+    base = side(arguments.base, arguments.more_base)
+    new = side(arguments.new, arguments.more_new)
+    comparison = compared(base, new)
+    if arguments.json:
+        sys.stdout.write(json.dumps(comparison.to_json(), indent=1) + "\n")
+    elif arguments.markdown:
+        sys.stdout.write(render_markdown(comparison))
+    else:
+        show(comparison)
+    if comparison.regression:
+        return exit_code(Ending.UNEXPECTED)
+    return exit_code(Ending.PASS if comparison.decided else Ending.HOST)
+
+
+def show(comparison: Comparison) -> None:
+    """Print the page."""
+    colour = use_colour(sys.stdout, os.environ)
+    sys.stdout.write(render_page(comparison, colour=colour))
+
+
+def compared(base: Side, new: Side) -> Comparison:
+    """The comparison of two kernels, their configurations included."""
+    return compare(base.record, new.record, base.others, new.others, _options(base, new))
+
+
+def side(path: Path, more: Sequence[Path] = ()) -> Side:
+    """What a user means by ``path``, a run or a directory of runs of one kernel, and by others.
+
+    Of several runs the one that ``latest`` names is compared, or else the newest.  Raises
+    ReportError for a path without a run of a kernel, several kernels, or a run of another one.
+    """
+    beside = _runs_beside(path)
+    main = _main(path, beside)
+    record = read_results(main)
+    if record.head.self_check:
+        raise ReportError(main, "is a self-check, which is about no kernel", "name another run")
+    kernel = record.head.kernel
+    # Another revision of the suite may judge the same answers otherwise.
+    others = [
+        each
+        for each in beside
+        if same_kernel(each.head.kernel, kernel) and each.head.suite == record.head.suite
+    ]
+    for another in more:
+        told = read_brief(find_run(another))
+        if not same_kernel(told.head.kernel, kernel):
+            what = f"is of another kernel than {one_line(str(path))}, or of another build of it"
+            raise ReportError(another, what, "compare the two, or leave it out")
+        others.append(told)
+    taken = {each.path.resolve(): each for each in others if each.verdict is not None}
+    taken.pop(main.resolve(), None)
+    return Side(main, record, tuple(taken.values()))
+
+
+def _runs_beside(path: Path) -> list[Brief]:
+    """The runs in a directory of runs, the newest; those that cannot be read are named."""
+    if path.is_file() or (path / NAME).is_file():
+        return []
+    newest = sorted(runs_below(path), key=lambda run: run.stat().st_mtime, reverse=True)
+    found = []
+    for run in newest[:_MOST_RUNS]:
+        try:
+            found.append(read_brief(run))
+        except ReportError as error:
+            sys.stderr.write(f"uevt: left out: {one_line(str(error))}\n")
+    return found
+
+
+def _main(path: Path, beside: Sequence[Brief]) -> Path:
+    """The run that is compared."""
+    kernels = [each.head.kernel for each in beside if each.verdict is not None]
+    one = bool(kernels) and all(same_kernel(kernels[0], each) for each in kernels)
+    if not one or (path / LATEST / NAME).is_file():
+        return find_run(path)
+    return max(
+        (each for each in beside if each.verdict is not None), key=lambda each: each.head.started
+    ).path
+
+
+def _options(base: Side, new: Side) -> Options | None:
+    """How the configurations differ, None where one of them was not kept."""
+    before, after = _configuration(base), _configuration(new)
+    if before is None or after is None:
+        return None
+    was, now = kconfig.values(before), kconfig.values(after)
+    pairs = {
+        name: (was.get(name, kconfig.NOT_SET), now.get(name, kconfig.NOT_SET))
+        for name in kconfig.changed(before, after)
+    }
+    # An option that one of them does not mention is off in both.
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _configuration(of: Side) -> str | None:
+    return kernel_config.kept(of.path.parent, of.record.head.kernel.config_sha256)

@@ -1,0 +1,143 @@
+"""`uevt export`: runs that have ended, in the forms that other programs read."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from conformance.results.directory import find_run
+from conformance.results.errors import ReportError
+from conformance.results.exit_codes import Ending, exit_code
+from conformance.results.files import write_atomically
+from conformance.results.results_json import read_results
+from conformance.results.run import RunRecord
+
+FORMATS = ("ktap", "kselftest", "junit", "kcidb", "github")
+"""The forms there are."""
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
+# What only KCIDB asks for.
+_SENDER = ("origin", "files", "build")
+
+
+def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    export = commands.add_parser("export", help="write runs in a form that others read")
+    add = export.add_argument
+    add("run", nargs="+", type=Path, metavar="RUN", help="a directory of results")
+    add("--format", required=True, choices=FORMATS, help="which form")
+    add("--out", type=Path, metavar="FILE", help="where to (default: standard output)")
+    add("--origin", metavar="NAME", help="kcidb: the name your CI system has there")
+    add("--files", metavar="URL", help="kcidb: where the files of RUN will be found")
+    add("--build", metavar="ID", help="kcidb: the build that was judged, if it is known there")
+    export.set_defaults(perform=_export)
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    """0 whatever the runs showed: that was their own exit code.  Raises ReportError."""
+    form: str = arguments.format
+    for name in _SENDER:
+        if form != "kcidb" and getattr(arguments, name) is not None:
+            raise ReportError(Path(f"--{name}"), f"is not for {form}", "leave it out")
+    match form:
+        case "kcidb":
+            _write(_kcidb(arguments), arguments.out)
+        case "github":
+            _annotate(_read(arguments.run), arguments.out)
+        case _:
+            _write(_rendered(form, _read(arguments.run)), arguments.out)
+    return exit_code(Ending.PASS)
+
+
+def _rendered(form: str, records: Sequence[RunRecord]) -> str:
+    from conformance.report.export.junit import render_junit
+    from conformance.report.export.kselftest import render_kselftest
+    from conformance.report.export.ktap import render_ktap
+
+    forms = {"ktap": render_ktap, "kselftest": render_kselftest, "junit": render_junit}
+    return forms[form](records)
+
+
+def _read(runs: Sequence[Path]) -> list[RunRecord]:
+    records: dict[Path, RunRecord] = {}
+    for run in runs:
+        path = find_run(run).resolve()
+        if path in records:
+            raise ReportError(run, "is the same run as one before it", "name each run once")
+        records[path] = read_results(path)
+    return list(records.values())
+
+
+def _kcidb(arguments: argparse.Namespace) -> str:
+    from conformance.report.export.kcidb import ID, ORIGIN, Sender, render_kcidb
+
+    origin, files, build = (getattr(arguments, name) or "" for name in _SENDER)
+    if not ORIGIN.fullmatch(origin):
+        what = f"{origin!r} is no name" if origin else "is missing"
+        mend = "give the name of your CI system, of a-z, 0-9 and _"
+        raise ReportError(Path("--origin"), what, mend)
+    if files and not _is_address(files):
+        raise ReportError(Path("--files"), f"{files!r} is no address", "write https://…")
+    if build and not ID.fullmatch(build):
+        raise ReportError(Path("--build"), f"{build!r} is no id", "write it as ORIGIN:REST")
+    if build and len(arguments.run) > 1:
+        raise ReportError(Path("--build"), "is one build", "name one RUN, which judged it")
+    records = _read(arguments.run)
+    for run, record in zip(arguments.run, records, strict=True):
+        if record.head.self_check:
+            raise ReportError(run, "is a self-check, which is about no kernel", "name another run")
+    return render_kcidb(records, Sender(origin, files, build))
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return bool(parts.scheme and parts.netloc) and text.isascii() and text.isprintable()
+
+
+def _annotate(records: Sequence[RunRecord], out: Path | None) -> None:
+    """Print the annotations, and append the summary where a workflow looks for it."""
+    from conformance.report.export import github
+
+    named = os.environ.get(github.SUMMARY_FILE)
+    path = out or (Path(named) if named else None)
+    for line in github.annotate(records):
+        print(line)
+    if path is None:
+        variable = github.SUMMARY_FILE
+        print(f"uevt: no summary: neither --out nor {variable} names a file", file=sys.stderr)
+        return
+    try:
+        unheard = github.append_summary(path, records)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    for record in unheard:
+        kernel = record.head.kernel.id
+        print(f"uevt: {path}: no room for the summary of {kernel}", file=sys.stderr)
+
+
+def _write(text: str, out: Path | None) -> None:
+    if out is None:
+        sys.stdout.write(text)
+        return
+    try:
+        if out.is_symlink() or (out.exists() and not out.is_file()):
+            # A pipe, or /dev/stdout, which no file is to take the place of.
+            out.write_text(text, encoding="utf-8")
+        else:
+            write_atomically(out, text)
+    except OSError as error:
+        raise _unwritable(out, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> Exception:
+    """What is said of it: a full disk is no mistake of whoever named the file."""
+    if error.errno in _FULL:
+        return error
+    return ReportError(path, f"cannot be written: {error.strerror or error}", "name another --out")

@@ -1,0 +1,85 @@
+"""`uevt history`: when an outcome changed, asked of a directory of runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from conformance.report.history.changes import SCHEMA, case_past, kernel_past
+from conformance.report.history.store import Store, StoredRun
+from conformance.report.history.text import render_case, render_kernel, render_variants
+from conformance.results.errors import ReportError
+from conformance.results.exit_codes import Ending, exit_code
+from host.text import one_line
+
+STORE = Path(__file__).parents[2] / "results"
+# More runs than these are worth a word: reading them takes a while.
+_MANY = 50
+
+
+def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("history", help="say when the outcome of a case changed")
+    told = "a case's id, that of a function with its variants, a kernel's id, or a release"
+    parser.add_argument("subject", metavar="CASE|KERNEL", help=told)
+    default = "a directory of runs (default: the checkout's results)"
+    parser.add_argument("--store", type=Path, metavar="DIR", default=STORE, help=default)
+    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.set_defaults(perform=_perform)
+
+
+def _perform(arguments: argparse.Namespace) -> int:
+    """Raises ReportError for a subject of which the store has nothing."""
+    subject: str = arguments.subject
+    with Store(arguments.store, _reading) as store:
+        for path, why in store.troubles:
+            sys.stderr.write(f"uevt: left out: {one_line(f'{path}: {why}')}\n")
+        runs = store.runs()
+        found = [run for run in runs if subject in (run.kernel.id, run.kernel.release)]
+        if found:
+            _kernel(store, subject, found, as_json=arguments.json)
+        else:
+            _cases(store, _named(store, arguments.store, subject), runs, as_json=arguments.json)
+    return exit_code(Ending.PASS)
+
+
+def _reading(number: int) -> None:
+    if number > _MANY:
+        sys.stderr.write(f"uevt: {number} runs are read for the first time\n")
+
+
+def _kernel(store: Store, name: str, runs: Sequence[StoredRun], *, as_json: bool) -> None:
+    past = kernel_past(store, runs)
+    if as_json:
+        document = {"schema": SCHEMA, "kernel": name, "runs": [each.to_json() for each in past]}
+        sys.stdout.write(json.dumps(document, indent=1) + "\n")
+    else:
+        sys.stdout.write(render_kernel(name, past))
+
+
+def _cases(store: Store, cases: Sequence[str], runs: Sequence[StoredRun], *, as_json: bool) -> None:
+    pasts = [case_past(store, case, runs) for case in cases]
+    if as_json:
+        told = [past.to_json() for past in pasts]
+        sys.stdout.write(json.dumps(told if len(told) > 1 else told[0], indent=1) + "\n")
+    elif len(pasts) == 1:
+        sys.stdout.write(render_case(pasts[0]))
+    else:
+        sys.stdout.write(render_variants(pasts))
+
+
+def _named(store: Store, directory: Path, subject: str) -> list[str]:
+    """The case of that id, or the variants of that function.  Raises ReportError."""
+    cases = store.cases()
+    if subject in cases:
+        return [subject]
+    if variants := [case for case in cases if case.startswith(f"{subject}.")]:
+        return variants
+    close = get_close_matches(subject, [*store.kernels(), *cases], n=3)
+    mend = f"did you mean {' or '.join(close)}?" if close else "name another --store DIR"
+    what = f"has no run of a kernel, nor of a case, called {one_line(subject)}"
+    raise ReportError(directory, what, mend)

@@ -1,0 +1,133 @@
+"""`uevt kernels`: what the catalog has, built, found and bounded."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+from collections.abc import Sequence
+
+from conformance.results.exit_codes import Ending, exit_code
+from host.progress import StreamProgress
+from kernels.catalog.entries import KernelEntry, load_catalog
+from kernels.errors import MissingTool, SourceUnavailable
+from kernels.store.store import Store
+
+
+def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command and its verbs."""
+    kernels = commands.add_parser("kernels", help="the kernels of the catalog")
+    verbs = kernels.add_subparsers(required=True, metavar="VERB")
+    for verb, perform, text in (
+        ("list", _list, "all kernels: which are built, can be, cannot be and why"),
+        ("build", _build, "build kernels that are not in the store"),
+        ("path", _path, "print the bzImage of built kernels"),
+    ):
+        parser = verbs.add_parser(verb, help=text)
+        parser.add_argument("kernel", nargs="*", metavar="KERNEL")
+        parser.set_defaults(perform=perform)
+        if verb == "list":
+            parser.add_argument("--json", action="store_true", help="for programs")
+            parser.add_argument(
+                "--buildable",
+                action="store_true",
+                help="only names: those of all kernels (or of KERNEL…) that are built or can be",
+            )
+        if verb == "build":
+            parser.add_argument("--refresh", action="store_true", help="ask for newer revisions")
+    gc = verbs.add_parser("gc", help="bound the build store: what was not used for longest goes")
+    bound = gc.add_mutually_exclusive_group()
+    bound.add_argument("--keep", metavar="SIZE", type=size, help="what may stay, as 10G or 800M")
+    days = "what was not used for so many days goes (default: 30)"
+    bound.add_argument("--older", metavar="DAYS", type=float, default=30.0, help=days)
+    gc.add_argument("--all", action="store_true", help="even what the default kernels need")
+    gc.add_argument("--dry-run", action="store_true", help="only say what would go")
+    gc.add_argument("--json", action="store_true", help="for programs")
+    gc.set_defaults(perform=_gc)
+
+
+def _entries(names: Sequence[str]) -> list[KernelEntry]:
+    catalog = load_catalog()
+    return [catalog.find(name) for name in names] if names else list(catalog.default())
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from kernels.build.availability import State, survey
+
+    if arguments.buildable:
+        found = survey(_entries(arguments.kernel), Store())
+        for one in found:
+            if one.state in (State.BUILT, State.BUILDABLE):
+                print(one.entry.kernel_id)
+        return 0
+    catalog = load_catalog()
+    chosen = [catalog.find(name) for name in arguments.kernel] or catalog.entries.values()
+    found = survey(chosen, Store())
+    if arguments.json:
+        print(json.dumps([one.to_json() for one in found], indent=1))
+        return 0
+    for one in found:
+        source = f"variant of {one.entry.of}" if one.entry.of else str(one.entry.source)
+        print(f"{one.entry.kernel_id:<25} {source:<37} {one}")
+    return 0
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    from kernels.build.build import ensure
+
+    built = 0
+    for entry in _entries(arguments.kernel):
+        progress = StreamProgress(sys.stderr)
+        try:
+            print(ensure(entry, Store(), progress=progress, refresh=arguments.refresh).image)
+            built += 1
+        except (MissingTool, SourceUnavailable) as error:
+            if arguments.kernel:
+                raise
+            # "All kernels" are those that can be built here.
+            print(f"uevt: {entry.kernel_id} is left out: {error}; {error.mend}", file=sys.stderr)
+    return exit_code(Ending.PASS if built else Ending.HOST)
+
+
+def _path(arguments: argparse.Namespace) -> int:
+    store = Store()
+    for entry in _entries(arguments.kernel):
+        built = store.lookup(entry)
+        if built is None:
+            name = entry.kernel_id
+            print(f"uevt: {name} is not built; uevt kernels build {name}", file=sys.stderr)
+            return exit_code(Ending.HOST)
+        print(built.image)
+    return 0
+
+
+def size(text: str) -> int:
+    """Bytes of a size such as 10G or 800M.  Raises ValueError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise ValueError(text)
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+
+
+def _gc(arguments: argparse.Namespace) -> int:
+    from kernels.build.gc import Bound, collect, in_mib
+
+    since = None if arguments.keep is not None else time.time() - arguments.older * 24 * 3600
+    bound = Bound(arguments.keep, since, every=arguments.all)
+    in_use = load_catalog().default()
+    progress = StreamProgress(sys.stderr)
+    done = collect(Store(), in_use, bound, dry_run=arguments.dry_run, progress=progress)
+    if arguments.json:
+        print(json.dumps(done.to_json(), indent=1))
+        return 0
+    for item in done.gone:
+        print(item)
+    verb = "would go" if arguments.dry_run else "went"
+    print(f"{in_mib(done.freed)} {verb}, {in_mib(done.kept)} stay", end="")
+    if arguments.keep is not None and done.kept > arguments.keep:
+        needed = f"{in_mib(done.needed)} are what the default kernels need (--all lets it go)"
+        print(f": more than asked for, since {needed}; what was just used stays", end="")
+    print()
+    return 0

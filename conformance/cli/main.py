@@ -1,0 +1,98 @@
+"""The command `uevt`: a thin coat over the pytest plugin, the build store and the guests."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from conformance.results.errors import ReportError
+from conformance.results.exit_codes import Ending, ExitStyle, exit_code
+from kernels.errors import KernelsError, KernelTrouble, UserMistake
+
+# The module of each command, imported once it is asked for: nobody waits for the others.
+_COMMANDS = {
+    "doctor": "doctor",
+    "kernels": "kernels",
+    "run": "run",
+    "compare": "compare",
+    "report": "report",
+    "history": "history",
+    "expectations": "expectations",
+    "export": "export",
+    "bisect": "bisect.command",
+}
+# What a shell reports for a program that SIGPIPE ended.
+_UNHEARD = 128 + signal.SIGPIPE
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the process's exit code."""
+    _open_standard()
+    argv = sys.argv[1:] if argv is None else argv
+    style = _style(argv)
+    try:
+        arguments = _parser(argv).parse_args(argv)
+        code: int = arguments.perform(arguments)
+        sys.stdout.flush()
+    except SystemExit as ended:
+        # argparse has told what is wrong, or helped.
+        return exit_code(Ending.USAGE if ended.code else Ending.PASS, style)
+    except (UserMistake, ReportError) as error:
+        return _fail(error, Ending.USAGE, style)
+    except KernelTrouble as error:
+        return _fail(error, Ending.BUILD_FAILED, style)
+    except BrokenPipeError:
+        # Whoever read our output has gone, and has perhaps not seen what was wrong.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _UNHEARD
+    except (KernelsError, OSError) as error:
+        return _fail(error, Ending.HOST, style)
+    except KeyboardInterrupt:
+        return exit_code(Ending.INTERRUPTED, style)
+    return code
+
+
+def _open_standard() -> None:
+    """Let the three standard descriptors be open: a file of ours must not become one of them."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest that is free.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
+def _style(argv: Sequence[str]) -> ExitStyle:
+    """The style asked for, whatever else is wrong with a command line."""
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    parser.add_argument("--exit-style", type=ExitStyle, default=ExitStyle.DEFAULT)
+    try:
+        style: ExitStyle = parser.parse_known_args(argv)[0].exit_style
+    except argparse.ArgumentError:
+        return ExitStyle.DEFAULT
+    return style
+
+
+def _fail(error: Exception, ending: Ending, style: ExitStyle) -> int:
+    mend = getattr(error, "mend", "")
+    print(f"uevt: {error}" + (f"; {mend}" if mend else ""), file=sys.stderr)
+    return exit_code(ending, style)
+
+
+def _parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """For the command that the words begin with; for all of them where it is none."""
+    parser = argparse.ArgumentParser(
+        prog="uevt", description="Conformance suite for the Linux user_events ABI."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    asked = set(argv[:1]) & _COMMANDS.keys() or _COMMANDS
+    for name, module in _COMMANDS.items():
+        if name in asked:
+            import_module(f"conformance.cli.{module}").declare(commands)
+    return parser

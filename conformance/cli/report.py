@@ -1,0 +1,81 @@
+"""`uevt report`: runs as a page, as Markdown, or for a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conformance.results.errors import ReportError
+from conformance.results.exit_codes import Ending, exit_code
+from conformance.results.files import write_atomically
+
+if TYPE_CHECKING:
+    from conformance.report.matrix.runs import Run
+
+STDOUT = Path("-")
+
+
+def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare `uevt report`."""
+    about = "say what kernels showed, what changed from one to the next, and what it means"
+    report = commands.add_parser("report", help=about, description=about)
+    add = report.add_argument
+    add("runs", nargs="+", type=Path, metavar="RUN", help="a directory of results, or of several")
+    add("--html", type=Path, metavar="FILE", help="a page to be browsed; - for standard output")
+    add("--markdown", type=Path, metavar="FILE", help="for GitHub; - for standard output")
+    report.set_defaults(perform=_report)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    """Always 0: what the runs say about their kernels, their own exit codes have said."""
+    from conformance.cases.discovery import all_cases
+    from conformance.report.matrix.findings import read_findings
+    from conformance.report.matrix.runs import read_runs
+    from conformance.report.matrix.table import matrix
+
+    if arguments.html == STDOUT == arguments.markdown:
+        mend = "give one of them a file"
+        raise ReportError(STDOUT, "cannot take both forms", mend)
+    runs = [replace(run, options=_options(run)) for run in read_runs(arguments.runs)]
+    found = matrix(runs, {case.id: case for case in all_cases()})
+    findings = read_findings()
+    if arguments.html is not None:
+        from conformance.report.matrix.html import render_html
+
+        _write(arguments.html, render_html(found, findings))
+    if arguments.markdown is not None:
+        from conformance.report.matrix.markdown import render_markdown
+
+        _write(arguments.markdown, render_markdown(found, findings))
+    if arguments.html is None and arguments.markdown is None:
+        from conformance.report.matrix.text import render_text
+        from host.text import use_colour
+
+        colour = use_colour(sys.stdout, os.environ)
+        sys.stdout.write(render_text(found, colour=colour))
+    return exit_code(Ending.PASS)
+
+
+def _options(run: Run) -> dict[str, str]:
+    """The kernel's configuration where the build store still has it."""
+    from kernels.kconfig import values
+    from kernels.store.store import Store
+
+    digest = run.record.head.kernel.config_sha256
+    return values((Store().configuration(digest) if digest else None) or "")
+
+
+def _write(path: Path, text: str) -> None:
+    """To a file, or to standard output.  Raises ReportError for a file that cannot be written."""
+    if path == STDOUT:
+        sys.stdout.write(text)
+        return
+    try:
+        write_atomically(path, text)
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise ReportError(path, what, "name a file in a directory of yours") from error

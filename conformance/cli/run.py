@@ -1,0 +1,122 @@
+"""The command `uevt run`: a pytest session for each kernel, and one exit code for all."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from conformance.results.errors import ReportError
+from conformance.results.exit_codes import Ending, ExitStyle, exit_code
+from conformance.session.launch import ROOT, become, decisive, session, settle_directories
+from conformance.session.options import STDOUT, make_absolute, open_ktap, settle
+from conformance.session.options import declare as declare_options
+from kernels.errors import UserMistake
+
+
+def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    run = commands.add_parser("run", help="judge kernels")
+    add = run.add_argument
+    add("--kernel", action="append", default=[], metavar="K", help="6.12, 6.12@REVISION or model")
+    add("-k", dest="keyword", metavar="EXPR", help="only cases with EXPR in their ids")
+    add("-q", "--quiet", action="store_true", help="a line per unexpected case, and the verdict")
+    add("-n", "--guests", type=int, metavar="N", help="guests side by side (default: what fits)")
+    add("--against", choices=["base"], help="run without --patch as well, and compare")
+    declare_options(add)
+    run.set_defaults(perform=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """One pytest session for each kernel; the worst of their exit codes.
+
+    Raises UserMistake, ReportError.
+    """
+    # The session runs in the checkout.
+    make_absolute(arguments)
+    settle_directories()
+    if arguments.resume is not None and len(arguments.kernel) <= 1:
+        arguments = _resumed(arguments)
+    settle(arguments)
+    kernels: list[str] = arguments.kernel
+    own = [name for name in ("image", "tree") if getattr(arguments, name) is not None]
+    if not kernels and not own:
+        which = "--kernel 6.12, --kernel model, --tree DIR or --image FILE"
+        raise UserMistake("no kernel named", f"name one: {which}")
+    if kernels and own:
+        raise UserMistake(f"--kernel and --{own[0]} exclude each other", "give one of them")
+    if arguments.guests is not None and arguments.guests < 1:
+        raise UserMistake("-n needs a number of guests", "give 1 or more")
+    if arguments.ktap == STDOUT:
+        arguments.ktap = f"/dev/fd/{_own_stdout()}"
+    if len(kernels) <= 1 and arguments.against is None:
+        return become(arguments, kernels[0] if kernels else None, arguments.out)
+    return _several(arguments, kernels or [None])
+
+
+def _resumed(arguments: argparse.Namespace) -> argparse.Namespace:
+    """With what the run in --resume DIR was asked, where nothing else is said.
+
+    Raises ReportError.
+    """
+    if arguments.against is not None:
+        what = "--against makes two runs, and --resume goes on with one"
+        raise ReportError(Path(arguments.resume), what, "resume each, then uevt compare BASE NEW")
+    only = next(iter(arguments.kernel), None)
+    from conformance.session.controller.resume import recall
+
+    filled = argparse.Namespace(**{**vars(arguments), "kernel": only})
+    recall(filled)
+    filled.kernel = [] if filled.kernel is None else [filled.kernel]
+    return filled
+
+
+def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> int:
+    """A session, or two, for each kernel; Ctrl-C and SIGTERM end the whole."""
+    from conformance.cli.run_against import judge, require_patches
+    from conformance.report.export.github import share
+    from conformance.report.export.ktap_stream import KtapRuns
+
+    style = ExitStyle(arguments.exit_style)
+    # Before anything runs: what is wrong with the last kernel is said at once.
+    if arguments.against is not None:
+        for kernel in kernels:
+            require_patches(arguments, kernel)
+    each = [_of_one(arguments, kernel) for kernel in kernels]
+    ktap = open_ktap(arguments.ktap) if len(kernels) > 1 else None
+    runs = None if ktap is None else KtapRuns(ktap, len(kernels))
+    share(os.environ, len(kernels))
+    codes: list[int] = []
+    for kernel, one in zip(kernels, each, strict=True):
+        if arguments.against is not None:
+            codes += judge(arguments, kernel, session, ROOT / "results", runs)
+        else:
+            codes.append(session(one, kernel, one.out, runs=runs))
+        if codes[-1] == exit_code(Ending.INTERRUPTED, style):
+            if runs is not None:
+                runs.bail_out("interrupted")
+            break
+    return decisive(codes, style)
+
+
+def _own_stdout() -> int:
+    """Standard output by another number; whoever writes to it as before gets standard error."""
+    number = os.dup(sys.stdout.fileno())
+    os.set_inheritable(number, True)
+    sys.stdout.flush()
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return number
+
+
+def _of_one(arguments: argparse.Namespace, kernel: str | None) -> argparse.Namespace:
+    """The arguments of one of several kernels, whose results have a directory of their own."""
+    from conformance.session.target.target import kernel_id
+
+    one = argparse.Namespace(**{**vars(arguments), "kernel": kernel})
+    name = kernel_id(one)
+    for option in ("out", "resume"):
+        if getattr(one, option) is not None:
+            setattr(one, option, str(Path(getattr(one, option)) / name))
+    return one

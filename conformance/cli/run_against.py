@@ -1,0 +1,87 @@
+"""Comparing runs from the command line: a patched kernel with the same one unpatched."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from argparse import Namespace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from conformance.cli.compare import compared, show, side
+from conformance.report.export.ktap_stream import KtapRuns
+from conformance.results.directory import default_directory, link_latest, unused
+from conformance.results.exit_codes import Ending, ExitStyle, exit_code
+from conformance.results.results_json import NAME
+from conformance.session.launch import Session
+from conformance.session.target.target import MODEL, Misplaced, check, kernel_id
+
+
+def require_patches(options: Namespace, kernel: str | None) -> None:
+    """Raise Misplaced where there is nothing to compare: a kernel without patches, or no kernel."""
+    if not options.patch or kernel == MODEL:
+        mend = "add --kernel 6.12 --patch FILE, or compare two runs with uevt compare"
+        raise Misplaced("--against base is for a kernel with --patch", mend)
+    check(_with(options, kernel=kernel))
+
+
+def judge(
+    options: Namespace,
+    kernel: str | None,
+    session: Session,
+    root: Path,
+    runs: KtapRuns | None = None,
+) -> list[int]:
+    """Run a kernel without its patches and with them, and say what they change.
+
+    Returns the exit codes that decide; ``runs`` has the KTAP of the patched kernel as one of
+    several.  Raises Misplaced.
+    """
+    require_patches(options, kernel)
+    options = _with(options, kernel=kernel)
+    style = ExitStyle(options.exit_style)
+    # KTAP is about the patched kernel.
+    plain = _with(options, patch=[], ktap=None)
+    base, new = (_directory(each, root) for each in (plain, options))
+    sys.stderr.write(f"uevt: without patches first, into {base}\n")
+    interrupted = exit_code(Ending.INTERRUPTED, style)
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
+        before = _identity(base / NAME)
+        code = session(plain, kernel, str(base), said=said)
+        if code == interrupted or _identity(base / NAME) in (None, before):
+            said.seek(0)
+            sys.stdout.write(said.read())
+            if runs is not None and code != interrupted:
+                runs.run(str(kernel), [])
+            return [code]
+    before = _identity(new / NAME)
+    code = session(options, kernel, str(new), runs=runs)
+    if code == interrupted or _identity(new / NAME) in (None, before):
+        return [code]
+    if options.out is None:
+        for directory in (base, new):
+            link_latest(directory)
+    comparison = compared(side(base), side(new))
+    sys.stdout.write("\n")
+    show(comparison)
+    return [code, exit_code(Ending.UNEXPECTED, style)] if comparison.regression else [code]
+
+
+def _identity(results: Path) -> tuple[int, int] | None:
+    """Tells results from those that an earlier run left in their place; None without any."""
+    try:
+        status = results.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+def _directory(options: Namespace, root: Path) -> Path:
+    name = kernel_id(options)
+    if options.out is not None:
+        return Path(options.out) / name
+    return unused(default_directory(root, name, datetime.now(UTC)))
+
+
+def _with(options: Namespace, **others: object) -> Namespace:
+    return Namespace(**{**vars(options), **others})

@@ -1,0 +1,267 @@
+"""bpf(2) as a process uses it: maps, programs, and sockets that programs filter.
+
+Attributes, keys, values, instructions and licenses lie in the process's scratch memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from conformance.abi.bpf import (
+    ATTR_SIZE,
+    MAP_CREATE,
+    MAP_ELEM,
+    PROG_LOAD,
+    Command,
+    MapType,
+    ProgramType,
+)
+from conformance.client.addresses import BUFFER, PAGE, SCRATCH, SCRATCH_LENGTH, STRING, STRUCT
+from conformance.client.bpf_program import LogBuffer, Program
+from conformance.client.process import Process
+from conformance.client.sockets import Pair
+from conformance.ops import bpf_assembler as bpf
+from conformance.ops import syscalls as op
+from conformance.ops.bpf_assembler import INSTRUCTION_SIZE, Piece
+from conformance.ops.syscalls import Observation
+
+_KEY = BUFFER
+_VALUE = BUFFER + PAGE
+_INSTRUCTIONS = BUFFER + 2 * PAGE
+_MOST_INSTRUCTIONS = (SCRATCH + SCRATCH_LENGTH - _INSTRUCTIONS) // INSTRUCTION_SIZE
+GPL = b"GPL\0"
+
+
+class Bpf:
+    """bpf(2) of one process."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+
+    @property
+    def actor(self) -> str:
+        """The process that calls."""
+        return self.process.actor
+
+    def place(self, attributes: bytes, descriptors: Sequence[tuple[int, int]] = ()) -> int:
+        """Put attributes into memory, and numbers of descriptors (offset, slot) into them."""
+        actor = self.actor
+        self.process.queue(
+            op.Store(actor, STRUCT, attributes),
+            *(op.StoreDescriptor(actor, STRUCT + offset, slot) for offset, slot in descriptors),
+        )
+        return STRUCT
+
+    def call(
+        self,
+        command: int,
+        attributes: bytes,
+        descriptors: Sequence[tuple[int, int]] = (),
+        *,
+        size: int | None = None,
+        slot: int | None = None,
+    ) -> Observation:
+        """A command with raw attributes, of which ``size`` bytes are told."""
+        address = self.place(attributes, descriptors)
+        told = len(attributes) if size is None else size
+        return self.process.run(self.operation(command, address, told, slot))
+
+    def operation(self, command: int, address: int, size: int, slot: int | None) -> op.Bpf:
+        """A command with attributes that are in memory already."""
+        return op.Bpf(self.actor, command, address, size, slot)
+
+    # Maps
+
+    def map(
+        self,
+        kind: int = MapType.HASH,
+        *,
+        key_size: int = 4,
+        value_size: int = 8,
+        max_entries: int = 4,
+        map_flags: int = 0,
+    ) -> Map:
+        """BPF_MAP_CREATE; sizes in bytes."""
+        attributes = MAP_CREATE.pack(
+            {
+                "map_type": kind,
+                "key_size": key_size,
+                "value_size": value_size,
+                "max_entries": max_entries,
+                "map_flags": map_flags,
+            }
+        )
+        slot = self.process.free_slot()
+        created = self.call(Command.MAP_CREATE, attributes, slot=slot)
+        return Map(self, created, slot, key_size, value_size)
+
+    def array(self, value_size: int = 8, max_entries: int = 4) -> Map:
+        """An array, whose keys are numbers of 32 bits."""
+        return self.map(MapType.ARRAY, value_size=value_size, max_entries=max_entries)
+
+    # Programs
+
+    def load(
+        self,
+        program: Sequence[Piece],
+        kind: int = ProgramType.SOCKET_FILTER,
+        *,
+        license: bytes = GPL,
+        log: LogBuffer | None = None,
+        kern_version: int = 0,
+        prog_flags: int = 0,
+        insn_cnt: int | None = None,
+    ) -> Program:
+        """BPF_PROG_LOAD; ``insn_cnt`` is told in the place of how many there are."""
+        log = log or LogBuffer(0)
+        code = bpf.assemble(program)
+        if len(code) > _MOST_INSTRUCTIONS * INSTRUCTION_SIZE:
+            raise ValueError("a program of that length needs memory of its own")
+        actor = self.actor
+        self.process.queue(
+            op.Store(actor, _INSTRUCTIONS, code),
+            op.Store(actor, STRING, license),
+            *(
+                op.StoreDescriptor(actor, _INSTRUCTIONS + offset, slot)
+                for offset, slot in bpf.descriptors(program)
+            ),
+        )
+        attributes = PROG_LOAD.pack(
+            {
+                "prog_type": kind,
+                "insn_cnt": len(code) // INSTRUCTION_SIZE if insn_cnt is None else insn_cnt,
+                "insns": _INSTRUCTIONS,
+                "license": STRING,
+                "log_level": log.level,
+                "log_size": log.size,
+                "log_buf": log.address,
+                "kern_version": kern_version,
+                "prog_flags": prog_flags,
+            }
+        )
+        slot = self.process.free_slot()
+        return Program(self.call(Command.PROG_LOAD, attributes, slot=slot), slot)
+
+    def seven(self) -> Program:
+        """A program that answers 7."""
+        return self.load([bpf.mov64_imm(bpf.R0, 7), bpf.exit_insn()])
+
+    # Sockets
+
+    def pair(self) -> Pair:
+        """Two connected datagram sockets."""
+        slot, other = self.process.free_slot(), self.process.free_slot()
+        self.process.queue(op.Socketpair(self.actor, slot, other))
+        return Pair(self.process, slot, other)
+
+    def close(self, program: Program) -> Observation:
+        """close(2) of a program's descriptor."""
+        return self.process.run(op.Close(self.actor, program.slot))
+
+    def run(self, program: Program, datagram: bytes = b"datagram") -> bytes | None:
+        """What a filter leaves of a datagram; None where it drops it."""
+        pair = self.pair()
+        pair.attach(program)
+        return pair.through(datagram)
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A map as it was created, or not.  Sizes in bytes."""
+
+    bpf: Bpf
+    created: Observation
+    slot: int
+    key_size: int
+    value_size: int
+
+    @property
+    def errno(self) -> str:
+        """Why it was not; "" if it was."""
+        return self.created.errno
+
+    def by(self, other: Bpf) -> Map:
+        """The same in a process that has inherited the descriptor."""
+        return Map(other, self.created, self.slot, self.key_size, self.value_size)
+
+    def call(self, command: int, *, key: int = 0, value: int = 0, flags: int = 0) -> Observation:
+        """A command with addresses of one's own."""
+        attributes = MAP_ELEM.pack({"key": key, "value": value, "flags": flags})
+        return self.bpf.call(command, attributes[:ATTR_SIZE], [(0, self.slot)])
+
+    def _place(self, address: int, content: bytes) -> None:
+        process = self.bpf.process
+        process.queue(op.Store(process.actor, address, content))
+
+    def update(self, key: bytes, value: bytes, flags: int = 0) -> Observation:
+        """BPF_MAP_UPDATE_ELEM."""
+        self._place(_KEY, key)
+        self._place(_VALUE, value)
+        return self.call(Command.MAP_UPDATE_ELEM, key=_KEY, value=_VALUE, flags=flags)
+
+    def lookup(self, key: bytes, flags: int = 0) -> Observation:
+        """BPF_MAP_LOOKUP_ELEM; its data are the value found."""
+        self._place(_KEY, key)
+        self._place(_VALUE, b"\xee" * self.value_size)
+        done = self.call(Command.MAP_LOOKUP_ELEM, key=_KEY, value=_VALUE, flags=flags)
+        return self._answer(done, self.value_size)
+
+    def value(self, key: bytes) -> bytes | None:
+        """The value of a key, None without."""
+        return self.lookup(key).data
+
+    def delete(self, key: bytes) -> Observation:
+        """BPF_MAP_DELETE_ELEM."""
+        self._place(_KEY, key)
+        return self.call(Command.MAP_DELETE_ELEM, key=_KEY)
+
+    def next_key(self, key: bytes | None) -> Observation:
+        """BPF_MAP_GET_NEXT_KEY; its data are the key found."""
+        self._place(_KEY, key or b"")
+        self._place(_VALUE, b"\xee" * self.key_size)
+        address = 0 if key is None else _KEY
+        done = self.call(Command.MAP_GET_NEXT_KEY, key=address, value=_VALUE)
+        return self._answer(done, self.key_size)
+
+    def keys(self) -> list[bytes]:
+        """All keys, as one gets them one after the other."""
+        found: list[bytes] = []
+        key = self.next_key(None).data
+        while key is not None and len(found) <= 64:
+            found.append(key)
+            key = self.next_key(key).data
+        return found
+
+    def _answer(self, done: Observation, size: int) -> Observation:
+        """What was observed, with what the kernel wrote."""
+        content = self.bpf.process.load(_VALUE, size).data
+        return done if done.errno else Observation(done.value, "", content, done.watched)
+
+    def close(self) -> Observation:
+        """close(2) of the descriptor."""
+        process = self.bpf.process
+        return process.run(op.Close(process.actor, self.slot))
+
+    def read(self, count: int) -> Observation:
+        """read(2) of the descriptor."""
+        process = self.bpf.process
+        return process.run(op.Read(process.actor, self.slot, count))
+
+    def write(self, data: bytes) -> Observation:
+        """write(2) to it."""
+        self._place(_VALUE, data)
+        process = self.bpf.process
+        return process.run(op.Write(process.actor, self.slot, _VALUE, len(data)))
+
+    def ioctl(self, request: int) -> Observation:
+        """ioctl(2) of it."""
+        process = self.bpf.process
+        return process.run(op.Ioctl(process.actor, self.slot, request, 0))
+
+    def dup(self) -> Map:
+        """dup(2) of it."""
+        process = self.bpf.process
+        slot = process.free_slot()
+        created = process.run(op.Dup(process.actor, self.slot, slot))
+        return Map(self.bpf, created, slot, self.key_size, self.value_size)

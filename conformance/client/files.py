@@ -1,0 +1,53 @@
+"""A descriptor of any file of tracefs, as a program that does not use the shell has it."""
+
+from __future__ import annotations
+
+import copy
+import mmap
+import os
+
+from conformance.client.addresses import PAGE
+from conformance.client.process import Process
+from conformance.ops import syscalls as op
+from conformance.ops.syscalls import Observation
+
+
+class File:
+    """An open descriptor: read, write, seek and map, each one system call."""
+
+    def __init__(self, process: Process, path: str, flags: int = os.O_RDONLY) -> None:
+        self.opened, self._slot = process.open(path, flags)
+        self._process = process
+
+    def of(self, process: Process) -> File:
+        """The copy of this descriptor that a forked process has."""
+        inherited = copy.copy(self)
+        inherited._process = process
+        return inherited
+
+    def read(self, count: int = PAGE) -> Observation:
+        """read(2) of at most ``count`` bytes."""
+        return self._process.run(op.Read(self._process.actor, self._slot, count))
+
+    def write(self, data: bytes) -> Observation:
+        """write(2) of raw bytes."""
+        actor = self._process.actor
+        buffer = self._process.map(len(data) // PAGE + 1)
+        return self._process.run(
+            op.Store(actor, buffer, data), op.Write(actor, self._slot, buffer, len(data))
+        )
+
+    def write_at(self, address: int, count: int) -> Observation:
+        """write(2) of whatever lies at an address."""
+        return self._process.run(op.Write(self._process.actor, self._slot, address, count))
+
+    def lseek(self, offset: int, whence: int = os.SEEK_SET) -> Observation:
+        """lseek(2)."""
+        return self._process.run(op.Lseek(self._process.actor, self._slot, offset, whence))
+
+    def map(self, protection: int = mmap.PROT_READ, flags: int = mmap.MAP_SHARED) -> Observation:
+        """mmap(2) of the first page, where a page is free."""
+        address = self._process.map()
+        self._process.unmap(address)
+        actor = self._process.actor
+        return self._process.run(op.Mmap(actor, address, PAGE, protection, flags, self._slot))

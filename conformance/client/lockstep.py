@@ -1,0 +1,169 @@
+"""Model and kernel in lock step: every operation runs on both and is compared at once.
+
+Value, errno, data and all watched memory with its neighbours are compared after every
+operation.  A difference in an operation that only looks is kept and the program goes on,
+so that one run shows all of them; any other difference ends the program.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from conformance.client.executor import Executor
+from conformance.model.answers import Answer, Difference, differences
+from conformance.model.machine import Model
+from conformance.ops import syscalls as op
+from conformance.ops.c_source import literal, statement
+
+_LOOKING = (op.ReadFile, op.Load, op.Stat, op.Read, op.ReadRing)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation as it went: what was done, what was allowed, what was seen.
+
+    ``waited_s`` is the time in seconds until an eventual answer, None for a plain one.
+    """
+
+    number: int
+    operation: op.Operation
+    allowed: tuple[Answer, ...]
+    seen: op.Observation
+    differences: tuple[Difference, ...]
+    waited_s: float | None = None
+
+    @property
+    def text(self) -> str:
+        """One line: statement and result."""
+        waited = "" if self.waited_s is None else f"  /* after {self.waited_s:.3f} s */"
+        return f"{self.number}. {statement(self.operation)} = {shown(self.seen)}{waited}"
+
+
+class Divergence(AssertionError):
+    """The kernel answered what the model does not allow."""
+
+    def __init__(self, step: Step) -> None:
+        found = step.differences[0]
+        super().__init__(
+            f"step {step.number}, {statement(step.operation)}: {found.field}: "
+            f"allowed {found.allowed!r}, kernel said {found.observed!r}"
+        )
+        self.step = step
+
+
+def shown(seen: op.Observation | Answer) -> str:
+    """An answer or observation as text: errno, value, data."""
+    if seen.errno:
+        return f"-1 {seen.errno}"
+    value = "(not compared)" if seen.value is None else str(seen.value)
+    return value if seen.data is None else f"{value} {literal(seen.data)}"
+
+
+class Lockstep:
+    """One program running on the model and on an executor."""
+
+    def __init__(self, model: Model, executor: Executor) -> None:
+        self.model = model
+        self.steps: list[Step] = []
+        self._executor = executor
+        self._watches: list[op.Watch] = []
+        self._queue: list[op.Operation] = []
+
+    @property
+    def mismatches(self) -> list[Step]:
+        """Steps in which the kernel answered what the model does not allow."""
+        return [step for step in self.steps if step.differences]
+
+    @property
+    def program(self) -> list[op.Operation]:
+        """The operations so far."""
+        return [step.operation for step in self.steps]
+
+    def watch(self, actor: str, address: int, length: int) -> None:
+        """Compare a range of an actor's memory after every operation from now on.
+
+        Of several ranges that begin at one address the longest is compared.
+        """
+        found = [w for w in self._watches if (w.actor, w.address) == (actor, address)]
+        longest = max([length, *(watch.length for watch in found)])
+        self._watches = [watch for watch in self._watches if watch not in found]
+        self._watches.append(op.Watch(actor, address, longest))
+
+    def unwatch(self, actor: str) -> None:
+        """Stop looking at an actor that is gone."""
+        self._watches = [watch for watch in self._watches if watch.actor != actor]
+
+    @property
+    def watched(self) -> set[str]:
+        """The actors of which memory is compared."""
+        return {watch.actor for watch in self._watches}
+
+    def watches_of(self, actor: str) -> list[op.Watch]:
+        """The ranges of an actor that are compared."""
+        return [watch for watch in self._watches if watch.actor == actor]
+
+    def queue(self, *program: op.Operation) -> None:
+        """Operations to run before the next ones, in one batch with them.
+
+        For operations whose answers nobody waits for; they are compared all the same.
+        """
+        self._queue += program
+
+    def run(self, *program: op.Operation) -> list[op.Observation]:
+        """Run operations, as one batch where the executor can; one observation each.
+
+        Raises Divergence at the first operation that does more than look and is answered
+        in a way the model does not allow.
+        """
+        watches = tuple(self._watches)
+        batch = [*self._queue, *program]
+        self._queue.clear()
+        observations = self._executor.execute(batch, watches)
+        for operation, seen in zip(batch, observations, strict=True):
+            allowed = self.model.step(operation, watches)
+            self._judge(operation, allowed, seen)
+        return observations[len(observations) - len(program) :]
+
+    def eventually(self, operation: op.Operation, seconds: float) -> op.Observation:
+        """Repeat an operation until it is answered as when nothing is pending any more.
+
+        The operation must be one that changes nothing until it succeeds.  ``seconds`` are
+        those of an idle machine; not reaching the answer in time is a difference, and so is
+        an answer on the way that no pending work explains.
+        """
+        self.run()
+        watches = tuple(self._watches)
+        meanwhile = self.model.foresee(operation, watches)
+        self.model.settle()
+        allowed = self.model.step(operation, watches)
+        deadline = self._executor.deadline(seconds, statement(operation))
+        started = time.monotonic()
+        while True:
+            (seen,) = self._executor.execute([operation], watches)
+            waited = time.monotonic() - started
+            if _conforms(seen, allowed) or not _conforms(seen, meanwhile) or deadline.expired:
+                break
+            self._executor.pause(deadline)
+        self._judge(operation, allowed, seen, waited)
+        return seen
+
+    def _judge(
+        self,
+        operation: op.Operation,
+        allowed: Sequence[Answer],
+        seen: op.Observation,
+        waited_s: float | None = None,
+    ) -> None:
+        found = self.model.narrow(operation, seen)
+        number = len(self.steps) + 1
+        step = Step(number, operation, tuple(allowed), seen, tuple(found), waited_s)
+        self.steps.append(step)
+        if found and not isinstance(operation, _LOOKING):
+            raise Divergence(step)
+
+
+def _conforms(seen: op.Observation, answers: Sequence[Answer]) -> bool:
+    """Whether an observation is one of these answers."""
+    return any(not differences(answer, seen) for answer in answers)

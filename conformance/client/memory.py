@@ -1,0 +1,69 @@
+"""Memory that cases move, give up, or map from a file."""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass
+
+from conformance.client.addresses import PAGE, READ_WRITE
+from conformance.client.process import Process
+from conformance.ops import mapping
+from conformance.ops import syscalls as op
+from conformance.ops.syscalls import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFile:
+    """A descriptor of a file in memory."""
+
+    process: Process
+    slot: int
+
+    def of(self, process: Process) -> MemoryFile:
+        """The copy of this descriptor that a forked process has."""
+        return MemoryFile(process, self.slot)
+
+    def truncate(self, pages: int) -> Observation:
+        """ftruncate(2)."""
+        return self.process.run(mapping.Truncate(self.process.actor, self.slot, pages * PAGE))
+
+    def map(
+        self,
+        address: int | None = None,
+        *,
+        pages: int = 1,
+        shared: bool = True,
+        protection: int = READ_WRITE,
+    ) -> int:
+        """mmap(2) of its beginning, at a free address; where it is."""
+        where = self.process.room(pages) if address is None else address
+        flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
+        self.process.run(
+            op.Mmap(self.process.actor, where, pages * PAGE, protection, flags, self.slot)
+        )
+        return where
+
+
+def memory_file(process: Process, pages: int = 1) -> MemoryFile:
+    """A file of so many pages, all zero."""
+    file = MemoryFile(process, process.free_slot())
+    process.run(mapping.MemoryFile(process.actor, file.slot))
+    file.truncate(pages)
+    return file
+
+
+def move(process: Process, address: int) -> int:
+    """mremap(2) of a page to a free place; where it is then."""
+    where = process.room(1)
+    move_to(process, address, where)
+    return where
+
+
+def move_to(process: Process, address: int, where: int) -> Observation:
+    """mremap(2) of a page to where nothing is mapped."""
+    return process.run(mapping.Mremap(process.actor, address, PAGE, where))
+
+
+def discard(process: Process, address: int) -> Observation:
+    """madvise(2) of a page: MADV_DONTNEED."""
+    return process.run(mapping.Discard(process.actor, address, PAGE))

@@ -1,0 +1,206 @@
+"""Events of perf and their ring buffers, as a tool such as perf uses them.
+
+Everything here is sugar over operations; nothing here judges.
+"""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass
+
+from conformance.abi import perf
+from conformance.client.addresses import ATTR, PAGE, READ_WRITE, STRING
+from conformance.client.data_file import Caller
+from conformance.client.process import Process
+from conformance.client.tracefs import ROOT, SYSTEM
+from conformance.ops import syscalls as op
+from conformance.ops.syscalls import Observation
+
+IP = perf.PERF_SAMPLE_IP
+RAW = perf.PERF_SAMPLE_RAW
+PERIOD = perf.PERF_SAMPLE_PERIOD
+TID = perf.PERF_SAMPLE_TID
+REGS = perf.PERF_SAMPLE_REGS_INTR
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What an event of perf is asked for: the members of perf_event_attr that matter here."""
+
+    period: int = 1
+    sample_type: int = RAW
+    disabled: bool = False
+    inherit: bool = False
+    exclude_kernel: bool = False
+    # Which registers of the kernel, as bits; with any the structure is a later, longer one.
+    registers: int = 0
+
+    def packed(self, kind: int, config: int) -> bytes:
+        """The structure."""
+        flags = (
+            (perf.ATTR_DISABLED if self.disabled else 0)
+            | (perf.ATTR_INHERIT if self.inherit else 0)
+            | (perf.ATTR_EXCLUDE_KERNEL if self.exclude_kernel else 0)
+        )
+        size = perf.ATTR_SIZE_WITH_REGISTERS if self.registers else perf.PERF_EVENT_ATTR.size
+        attr = perf.PERF_EVENT_ATTR.pack(
+            {
+                "type": kind,
+                "size": size,
+                "config": config,
+                "sample_period": self.period,
+                "sample_type": self.sample_type,
+                "flags": flags,
+            }
+        )
+        behind = self.registers.to_bytes(8, "little").rjust(size - len(attr), b"\0")
+        return attr + behind if self.registers else attr
+
+
+# A tool that counts, without looking at any record.
+COUNTING = Wish(period=0, sample_type=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """A mapped ring buffer: what mmap(2) answered, where it lies, how many pages it has."""
+
+    process: Process
+    mapped: Observation
+    address: int
+    pages: int
+    sample_type: int
+
+    def lines(self) -> list[str]:
+        """How far it was written and read, and the records in between (program.ring)."""
+        operation = op.ReadRing(
+            self.process.actor, self.address, self.pages * PAGE, self.sample_type
+        )
+        return self.process.run(operation).text.splitlines()
+
+    def records(self) -> list[str]:
+        """The records alone."""
+        return self.lines()[1:]
+
+    def read_up_to(self, position: int) -> Observation:
+        """Tell the kernel how far its records were read, in bytes from the beginning."""
+        return self.process.store(self.address + perf.DATA_TAIL, position.to_bytes(8, "little"))
+
+    def unmap(self) -> Observation:
+        """munmap(2) of all of it."""
+        return self.process.unmap(self.address, self.pages)
+
+
+class PerfEvent:
+    """A descriptor of perf_event_open(2); ``opened`` is what the call answered."""
+
+    def __init__(self, process: Process, slot: int, opened: Observation, sample_type: int) -> None:
+        self.process = process
+        self.slot = slot
+        self.opened = opened
+        self._sample_type = sample_type
+
+    @property
+    def errno(self) -> str:
+        """Name of the error of the opening, "" on success."""
+        return self.opened.errno
+
+    @property
+    def count(self) -> int:
+        """How many events have happened, as read(2) says."""
+        return int.from_bytes(self.read().data or b"", "little")
+
+    def read(self, count: int = 8) -> Observation:
+        """read(2) of at most ``count`` bytes."""
+        return self.process.run(op.Read(self.process.actor, self.slot, count))
+
+    def map(
+        self, pages: int = 2, *, protection: int = READ_WRITE, shared: bool = True, offset: int = 0
+    ) -> Ring:
+        """mmap(2) of so many pages, the first of which describes the others."""
+        flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
+        address = self.process.room(pages)
+        actor = self.process.actor
+        mapped = self.process.run(
+            op.Mmap(actor, address, pages * PAGE, protection, flags, self.slot, offset)
+        )
+        return Ring(self.process, mapped, address, pages, self._sample_type)
+
+    def ioctl(self, request: int, argument: int = 0) -> Observation:
+        """Any ioctl(2)."""
+        return self.process.run(op.Ioctl(self.process.actor, self.slot, request, argument))
+
+    def enable(self) -> Observation:
+        """Count from now on."""
+        return self.ioctl(perf.PERF_EVENT_IOC_ENABLE)
+
+    def disable(self) -> Observation:
+        """Count no more."""
+        return self.ioctl(perf.PERF_EVENT_IOC_DISABLE)
+
+    def reset(self) -> Observation:
+        """Count from 0."""
+        return self.ioctl(perf.PERF_EVENT_IOC_RESET)
+
+    def set_filter(self, text: str) -> Observation:
+        """Look only at records for which an expression holds."""
+        self.process.queue(op.Store(self.process.actor, STRING, text.encode() + b"\0"))
+        return self.ioctl(perf.PERF_EVENT_IOC_SET_FILTER, STRING)
+
+    def set_program(self, slot: int) -> Observation:
+        """Run a program of bpf(2), by its slot, whenever the event happens."""
+        request = perf.PERF_EVENT_IOC_SET_BPF
+        return self.process.run(op.IoctlDescriptor(self.process.actor, self.slot, request, slot))
+
+    def of(self, process: Process) -> PerfEvent:
+        """The copy of this descriptor that a forked process has."""
+        return PerfEvent(process, self.slot, self.opened, self._sample_type)
+
+    def close(self) -> Observation:
+        """close(2)."""
+        return self.process.run(op.Close(self.process.actor, self.slot))
+
+
+def id_path(name: str, system: str = SYSTEM) -> str:
+    """Where the number of an event is."""
+    return f"{ROOT}/events/{system}/{name}/id"
+
+
+def store_id(process: Caller, name: str, wish: Wish, system: str = SYSTEM) -> Observation:
+    """Have a perf_event_attr ready for an event; what reading its id gave."""
+    return process.run(*_storing_id(process.actor, name, wish, system))
+
+
+def _storing_id(actor: str, name: str, wish: Wish, system: str) -> tuple[op.Operation, ...]:
+    config = ATTR + perf.PERF_EVENT_ATTR.member("config").offset
+    return (
+        op.Store(actor, ATTR, wish.packed(perf.PERF_TYPE_TRACEPOINT, 0)),
+        op.StoreNumber(actor, config, id_path(name, system)),
+    )
+
+
+def open_stored(process: Process, wish: Wish, *, pid: int = 0, cpu: int = -1) -> PerfEvent:
+    """perf_event_open(2) with the perf_event_attr that is ready."""
+    slot = process.free_slot()
+    opened = process.run(op.PerfEventOpen(process.actor, slot, ATTR, pid, cpu))
+    return PerfEvent(process, slot, opened, wish.sample_type)
+
+
+def listen(
+    process: Process,
+    name: str,
+    wish: Wish = Wish(),
+    *,
+    system: str = SYSTEM,
+    pid: int = 0,
+    cpu: int = -1,
+) -> PerfEvent:
+    """Listen to an event: in the calling process, or on a processor."""
+    process.queue(*_storing_id(process.actor, name, wish, system))
+    return open_stored(process, wish, pid=pid, cpu=cpu)
+
+
+def open_raw(process: Process, kind: int, config: int, wish: Wish = COUNTING) -> PerfEvent:
+    """perf_event_open(2) of any type and number."""
+    process.queue(op.Store(process.actor, ATTR, wish.packed(kind, config)))
+    return open_stored(process, wish)

@@ -1,0 +1,115 @@
+"""Races of tasks, and calls that are prepared for them: each with memory of its own."""
+
+from __future__ import annotations
+
+import os
+import struct
+
+from conformance.abi import uapi
+from conformance.abi.profile import PLACE_MEMBER, USER_REG_OF
+from conformance.client.data_file import DataFile, Word
+from conformance.client.tasks import Task
+from conformance.ops import race as races
+from conformance.ops import syscalls as op
+from conformance.ops.race import Race, Tally, Track
+from conformance.ops.tasks import ExitTask
+
+_UNSET = 0xFFFFFFFF
+_ENDS = (op.Exit, ExitTask)
+
+
+def track(task: Task, *steps: op.Operation, passes: int = 1) -> Track:
+    """What a task does in a race."""
+    return Track(task.actor, steps, passes)
+
+
+def race(first: Task, *tracks: Track) -> list[list[Tally]]:
+    """Run tracks of tasks of one driver at once: for each, for every step, its answers counted.
+
+    A value is in decimal digits, an error by its name.
+    """
+    for each in tracks:
+        if isinstance(each.steps[-1], _ENDS):
+            first.unwatch(each.actor)
+    seen = first.run(Race(tracks[0].actor, tracks))
+    return races.tallies(seen.text)
+
+
+class Prepared:
+    """Calls of one task, with what they read in places of their own."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    def register(
+        self,
+        data: DataFile,
+        definition: str,
+        *,
+        word: Word | None = None,
+        bit: int = 0,
+        flags: int = 0,
+    ) -> op.Ioctl:
+        """DIAG_IOCSREG through a descriptor, as ``DataFile.register`` makes it."""
+        profile = self._task.profile
+        layout = USER_REG_OF[profile.generation]
+        members = {
+            "size": layout.size,
+            "name_args": self._task.place(definition.encode() + b"\0"),
+            "write_index": _UNSET,
+        }
+        if profile.has("remote_enable"):
+            chosen = word or self._task.word()
+            members |= {
+                "enable_bit": bit,
+                "enable_size": chosen.size,
+                "flags": flags,
+                "enable_addr": chosen.address,
+            }
+        else:
+            members[PLACE_MEMBER[profile.generation]] = _UNSET
+        return self._ioctl(data, uapi.DIAG_IOCSREG, layout.pack(members))
+
+    def unregister(self, data: DataFile, word: Word, bit: int = 0) -> op.Ioctl:
+        """DIAG_IOCSUNREG of a word and bit."""
+        members = {
+            "size": uapi.USER_UNREG.size,
+            "disable_bit": bit,
+            "disable_addr": word.address,
+        }
+        return self._ioctl(data, uapi.DIAG_IOCSUNREG, uapi.USER_UNREG.pack(members))
+
+    def delete(self, data: DataFile, name: str) -> op.Ioctl:
+        """DIAG_IOCSDEL of a name."""
+        return self._ioctl(data, uapi.DIAG_IOCSDEL, name.encode() + b"\0")
+
+    def _ioctl(self, data: DataFile, request: int, content: bytes) -> op.Ioctl:
+        return op.Ioctl(self._task.actor, data.slot, request, self._task.place(content))
+
+    def write(self, data: DataFile, index: int, payload: bytes = b"") -> op.Write:
+        """write(2) of a write index and a payload."""
+        raw = struct.pack("<i", index) + payload
+        return op.Write(self._task.actor, data.slot, self._task.place(raw), len(raw))
+
+    def switch(self, path: str) -> tuple[op.Write, op.Write]:
+        """Writing 1, and writing 0, to a file of tracefs that is opened now."""
+        _, slot = self._task.open(path, os.O_WRONLY)
+        actor = self._task.actor
+        return (
+            op.Write(actor, slot, self._task.place(b"1"), 1),
+            op.Write(actor, slot, self._task.place(b"0"), 1),
+        )
+
+    def command(self, path: str, text: str) -> op.Write:
+        """A text written to a file of tracefs that is opened now."""
+        _, slot = self._task.open(path, os.O_WRONLY)
+        raw = text.encode()
+        return op.Write(self._task.actor, slot, self._task.place(raw), len(raw))
+
+    def close(self, data: DataFile) -> op.Close:
+        """close(2)."""
+        return op.Close(self._task.actor, data.slot)
+
+    def open(self, path: str, flags: int = os.O_RDONLY) -> op.Open:
+        """open(2)."""
+        return op.Open(self._task.actor, self._task.free_slot(), path, flags)

@@ -1,0 +1,37 @@
+"""user_events_data as the first version of user_events had it: a descriptor is one event.
+
+Writing, deleting and closing are those of ``DataFile``.
+"""
+
+from __future__ import annotations
+
+from conformance.abi import rfc_v1
+from conformance.client.addresses import STRING
+from conformance.client.data_file import DataFile
+from conformance.ops import syscalls as op
+from conformance.ops.syscalls import Observation
+
+
+def register(data: DataFile, definition: str | bytes) -> Observation:
+    """DIAG_IOCSREG of a definition; the value is the place of the event in the page."""
+    raw = definition.encode() if isinstance(definition, str) else definition
+    actor = data.process.actor
+    return data.process.run(
+        op.Store(actor, STRING, raw + b"\0"),
+        op.Ioctl(actor, data.slot, rfc_v1.DIAG_IOCSREG, STRING),
+    )
+
+
+def register_at(data: DataFile, address: int) -> Observation:
+    """DIAG_IOCSREG of whatever lies at an address."""
+    return data.ioctl(rfc_v1.DIAG_IOCSREG, address)
+
+
+def delete_at(data: DataFile, address: int) -> Observation:
+    """DIAG_IOCSDEL of whatever lies at an address."""
+    return data.ioctl(rfc_v1.DIAG_IOCSDEL, address)
+
+
+def local_offset(data: DataFile, argument: int = 0) -> Observation:
+    """DIAG_IOCQLOCOFFSET: the size of the common fields in front of the payload."""
+    return data.ioctl(rfc_v1.DIAG_IOCQLOCOFFSET, argument)

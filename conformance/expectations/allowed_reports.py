@@ -1,0 +1,147 @@
+"""Rules that let a report on the console pass: with a reason, a link and a last day.
+
+One ``[[allow]]`` table per rule in ``allowed/*.toml``.  Keys:
+
+``kind``         what the report is: ``warn``, ``bug``, ``kasan``, ``lockdep`` …
+``fingerprint``  that of the report, or the first functions of it
+``pattern``      a regular expression its whole first line must match; this or the former, or both
+``case``         a case id, or that of a function (optional)
+``when``         for which kernels it is meant: see ``condition``
+``reason``       one sentence for the report
+``url``          where it was reported
+``expires``      the last day on which it holds, a TOML date
+
+Nothing excuses a kernel that crashed, and nothing a process that was killed for want of memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from pathlib import Path
+
+from conformance.expectations.condition import Condition, KernelContext
+from conformance.expectations.tables import Table, read_tables
+from conformance.results.case_result import CRASHING, Report, ReportKind
+
+DIRECTORY = Path(__file__).parent / "allowed"
+"""Where the rules of this suite are kept."""
+
+_REQUIRED = ("kind", "when", "reason", "url", "expires")
+_EITHER = ("fingerprint", "pattern")
+_NEVER = CRASHING | {ReportKind.OUT_OF_MEMORY}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule; ``fingerprint`` "" and ``pattern`` None fit every report of the kind."""
+
+    kind: str
+    fingerprint: str
+    pattern: re.Pattern[str] | None
+    case: str
+    when: Condition
+    reason: str
+    url: str
+    expires: date
+
+    def covers(self, context: KernelContext, case_id: str, report: Report) -> bool:
+        """Whether this kernel may report that during this case."""
+        return (
+            report.kind == self.kind
+            and (not self.case or case_id == self.case or case_id.startswith(f"{self.case}."))
+            and _begins(report.fingerprint, self.fingerprint)
+            and (self.pattern is None or self.pattern.fullmatch(report.title) is not None)
+            and self.when.holds(context)
+        )
+
+    def __str__(self) -> str:
+        return f"{self.reason} [{self.url}] until {self.expires}"
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """All rules of a suite."""
+
+    rules: tuple[Rule, ...] = ()
+
+    @classmethod
+    def load(cls, today: date, directory: Path = DIRECTORY) -> Allowed:
+        """Read every ``*.toml`` of ``directory``.
+
+        Raises ExpectationError naming file, key and mend, for a rule that has expired too.
+        """
+        rules: list[Rule] = []
+        for file in sorted(directory.glob("*.toml")):
+            rules += _read(file, today)
+        return cls(tuple(rules))
+
+    def excuse(
+        self, context: KernelContext, case_id: str, reports: Iterable[Report]
+    ) -> tuple[Report, ...]:
+        """The reports, each with the rule that covers it."""
+        found = []
+        for report in reports:
+            rule = next((one for one in self.rules if one.covers(context, case_id, report)), None)
+            found.append(report if rule is None else replace(report, allowed=str(rule)))
+        return tuple(found)
+
+
+def _begins(fingerprint: str, rule: str) -> bool:
+    """Whether a fingerprint begins with whole functions of a rule's, which may have none."""
+    return not rule or f"{fingerprint}/".startswith(f"{rule}/")
+
+
+def _read(file: Path, today: date) -> list[Rule]:
+    return [
+        _rule(Table(file, number, table, "rule"), today)
+        for number, table in enumerate(read_tables(file, "allow"), 1)
+    ]
+
+
+def _rule(table: Table, today: date) -> Rule:
+    table.check_keys(_REQUIRED, (*_EITHER, "case"))
+    if not any(key in table.table for key in _EITHER):
+        raise table.error("fingerprint", "is missing", "add fingerprint = … or pattern = …")
+    kind = _kind(table)
+    return Rule(
+        kind=kind,
+        fingerprint=_fingerprint(table, kind),
+        pattern=table.pattern() if "pattern" in table.table else None,
+        case=table.optional_text("case"),
+        when=table.condition(),
+        reason=table.text("reason"),
+        url=table.text("url"),
+        expires=_expires(table, today),
+    )
+
+
+def _kind(table: Table) -> str:
+    kind = table.text("kind")
+    if kind not in set(ReportKind):
+        raise table.error("kind", f"is {kind!r}", f"use one of {', '.join(ReportKind)}")
+    if kind in _NEVER:
+        raise table.error("kind", f"is {kind!r}", "mend the kernel: no rule excuses that")
+    return kind
+
+
+def _fingerprint(table: Table, kind: str) -> str:
+    fingerprint = table.optional_text("fingerprint")
+    if fingerprint and not fingerprint.startswith(f"{kind}:"):
+        raise table.error("fingerprint", f"is not of a {kind}", f"begin it with {kind}:")
+    return fingerprint
+
+
+def _expires(table: Table, today: date) -> date:
+    value = table.table["expires"]
+    if not isinstance(value, date) or isinstance(value, datetime):
+        raise table.error("expires", f"is {value!r}", "write a date, as 2027-06-30")
+    if value < today:
+        raise table.error(
+            "expires",
+            f"was {value}: {table.text('reason')}",
+            "remove the rule if its cause is gone, or look at it anew and set another day",
+        )
+    return value

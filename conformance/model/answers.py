@@ -1,0 +1,73 @@
+"""What the model allows: answers, and the difference between an answer and a kernel's.
+
+``Answer.data`` None means that content is not compared (an id, a pid, a file outside of
+user_events that is seen for the first time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from conformance.ops.race import fits
+from conformance.ops.syscalls import Observation
+
+Memory = Mapping[tuple[str, int], bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One allowed answer to one operation.
+
+    ``value`` None means that the number is not compared.  ``memory`` is the content of
+    the watched ranges afterwards; None stands for memory that cannot be read.
+    ``example`` is what the model as a kernel says where content is not compared.  What was
+    ``counted`` in a race need only be among what ``data`` allows.
+    """
+
+    value: int | None
+    errno: str = ""
+    data: bytes | None = None
+    memory: Memory = field(default_factory=dict)
+    example: bytes | None = None
+    counted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field in which a kernel's answer is not an allowed one; both sides as text."""
+
+    field: str
+    allowed: str
+    observed: str
+
+
+def differences(answer: Answer, seen: Observation) -> list[Difference]:
+    """Fields in which an observation differs from an answer; empty when it conforms."""
+    found = []
+    if answer.errno != seen.errno:
+        found.append(Difference("errno", answer.errno or "success", seen.errno or "success"))
+    elif answer.value is not None and answer.value != seen.value:
+        found.append(Difference("value", str(answer.value), str(seen.value)))
+    if answer.data is not None and not answer.errno and not _fits(answer, seen.data or b""):
+        found.append(Difference("data", _text(answer.data), _text(seen.data or b"")))
+    for (actor, address), content in seen.watched:
+        expected = answer.memory[actor, address]
+        if expected != content:
+            where = f"memory {actor} {address:#x}"
+            found.append(Difference(where, _hex(expected), _hex(content)))
+    return found
+
+
+def _fits(answer: Answer, data: bytes) -> bool:
+    if answer.counted and answer.data is not None:
+        return fits(answer.data.decode(), data.decode())
+    return answer.data == data
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _hex(content: bytes | None) -> str:
+    return "not readable" if content is None else content.hex(" ")

@@ -1,0 +1,1 @@
+"""The BPF interpreter and verifier of the model."""

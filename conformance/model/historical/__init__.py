@@ -1,0 +1,1 @@
+"""Rules of ABIs that no release has."""

@@ -1,0 +1,123 @@
+"""Events of the first version of user_events: their definitions, and the table of them.
+
+Source: the patch that ``conformance/abi/rfc_v1.py`` names, trace_events_user.c: functions
+named where a rule is applied; what becomes of an error in between is up to
+trace_events.c:event_define_fields and event_create_dir.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conformance.abi import grammar, rfc_v1
+from conformance.abi.profile import Profile
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.events import Event, EventTable
+from conformance.model.text.definition import Field
+from conformance.model.text.numbers import parse_unsigned
+
+_U32 = 1 << 32
+# Longest name of a directory, in bytes (lookup_one_len), and names that no directory has.
+_NAME_MAX = 255
+_NO_DIRECTORY = ("", ".", "..")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What stands behind the name: fields, and the print fmt if it is among them.
+
+    ``exact`` says that every field came with an offset: of one without it is whatever the
+    kernel's stack held.
+    """
+
+    fields: tuple[Field, ...] = ()
+    print_fmt: str = rfc_v1.NO_PRINT_FMT
+    exact: bool = True
+
+    @classmethod
+    def parse(cls, arguments: str | None) -> Definition:
+        """user_event_parse_fields(): what cannot be parsed ends the parsing.
+
+        The error gets lost on its way (event_define_fields): nobody is told.
+        """
+        fields: list[Field] = []
+        print_fmt, exact = rfc_v1.NO_PRINT_FMT, True
+        for piece in [] if arguments is None else arguments.split(rfc_v1.FIELD_SEPARATOR):
+            columns = piece.split(rfc_v1.COLUMN_SEPARATOR)
+            try:
+                size, offset = _numbers(columns)
+            except Errno:
+                break
+            type_, name = columns[: rfc_v1.SIZE_COLUMN]
+            if type_ == rfc_v1.PRINT_FMT:
+                print_fmt = name
+                continue
+            exact = exact and offset is not None
+            # The user counts from the payload, the fields from the start of the record.
+            place = ((offset or 0) + grammar.TRACE_ENTRY_SIZE) % _U32
+            fields.append(Field(type_, name, place, size))
+        return cls(tuple(fields), print_fmt, exact)
+
+
+def _numbers(columns: list[str]) -> tuple[int, int | None]:
+    """Size and offset of a field in bytes, None for no offset (user_event_parse_field).
+
+    Raises Errno("EINVAL").
+    """
+    if len(columns) <= rfc_v1.SIZE_COLUMN:
+        raise Errno("EINVAL")
+    size = parse_unsigned(columns[rfc_v1.SIZE_COLUMN], 10)
+    if len(columns) <= rfc_v1.OFFSET_COLUMN:
+        return size, None
+    return size, parse_unsigned(columns[rfc_v1.OFFSET_COLUMN], 10)
+
+
+@dataclass(slots=True, eq=False)
+class RfcEvent(Event):
+    """An event of the first version."""
+
+    definition: Definition = Definition()
+
+    def print_format(self, profile: Profile) -> str:
+        """What `format` ends with."""
+        if not self.definition.exact:
+            raise NotModelled("the offset of a field that was given none")
+        return self.definition.print_fmt
+
+
+class RfcTable(EventTable):
+    """All events of the system, under the rules of the first version."""
+
+    def register(self, raw: str, flags: int, *, capable: bool) -> Event:
+        """register_user_event(): the event of a name, whatever else is said of it.
+
+        Raises Errno.
+        """
+        name, semicolon, arguments = raw.partition(rfc_v1.FIELD_SEPARATOR)
+        for event in self.named(name):
+            return event
+        index = self._indexes.lowest()
+        # tracefs looks its directories up with the rights of whoever makes the event; the
+        # fields are parsed once there is one.
+        visible = capable and "/" not in name and name not in _NO_DIRECTORY
+        visible = visible and len(name) <= _NAME_MAX
+        defined = Definition.parse(arguments if semicolon and visible else None)
+        made = RfcEvent(
+            serial=self._created,
+            name=name,
+            fields=defined.fields,
+            flags=flags,
+            tracepoint=name,
+            self_reference=True,
+            visible=visible,
+            index=index,
+            definition=defined,
+        )
+        self._add(made)
+        return made
+
+    def free(self, event: Event, *, capable: bool) -> None:
+        """destroy_user_event(): only listeners are in the way (probe_remove_event_call)."""
+        if event.listened_to:
+            raise Errno("EBUSY")
+        self.remove(event)

@@ -1,0 +1,194 @@
+"""Histograms of the fields of an event: the trigger `hist` and the file of that name.
+
+Of keys that are numbers or strings and values that are numbers; no names and no times.
+Source: trace_events_hist.c, functions named where a rule is applied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from conformance.model.errors import NotModelled
+from conformance.model.state.histogram_values import (
+    Expression,
+    Part,
+    Reference,
+    Value,
+    Variable,
+    alike,
+    evaluate,
+)
+from conformance.model.text.filters import Filter
+from conformance.model.tracing.histogram_actions import Action
+
+if TYPE_CHECKING:
+    from conformance.model.state.world import World
+    from conformance.model.tracing.event_files import EventFile
+
+# How long the bar of a value is that is shown as one.
+_BAR = 20
+Key = tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A sort key: a part of the entry, and the direction."""
+
+    part: Part | Reference
+    descending: bool
+
+    @property
+    def text(self) -> str:
+        """As the definition shows it."""
+        return self.part.text + (".descending" if self.descending else "")
+
+
+@dataclass(slots=True, eq=False)
+class Histogram:
+    """struct hist_trigger_data and its map.
+
+    ``entries`` are the sums by key, ``kept`` the values of its variables, ``references`` those of
+    others that it reads.
+    """
+
+    keys: tuple[Part, ...]
+    values: tuple[Expression, ...]
+    orders: tuple[Order, ...]
+    bits: int
+    variables: tuple[Variable, ...] = ()
+    actions: tuple[Action, ...] = ()
+    references: list[Reference] = field(default_factory=list)
+    entries: dict[Key, list[int]] = field(default_factory=dict)
+    kept: dict[Key, dict[str, Value]] = field(default_factory=dict)
+    hits: int = 0
+    drops: int = 0
+
+    def variable(self, name: str) -> Variable:
+        """A variable that it defines."""
+        return next(each for each in self.variables if each.name == name)
+
+    def is_like(self, other: Histogram) -> bool:
+        """hist_trigger_match(), which does not compare the size."""
+        values = len(self.values) == len(other.values) and all(
+            map(alike, self.values, other.values)
+        )
+        variables = len(self.variables) == len(other.variables) and all(
+            map(Variable.is_like, self.variables, other.variables)
+        )
+        actions = [each.text for each in self.actions] == [each.text for each in other.actions]
+        same = (self.keys, self.orders) == (other.keys, other.orders)
+        return values and variables and actions and same
+
+    def definition(self, condition: Filter | None, *, paused: bool) -> str:
+        """event_hist_trigger_print()"""
+        keys, values, orders = (
+            ",".join(part.text for part in parts) for parts in (self.keys, self.values, self.orders)
+        )
+        variables = ":" + ",".join(each.text for each in self.variables) if self.variables else ""
+        text = f"hist:keys={keys}:vals={values}{variables}:sort={orders}:size={1 << self.bits}"
+        text += "".join(each.text for each in self.actions)
+        text += f" if {condition.text}" if condition else ""
+        return f"{text} [{'paused' if paused else 'active'}]\n"
+
+    def add(self, world: World, record: bytes) -> None:
+        """event_hist_trigger()"""
+        key = tuple(part.value(record) for part in self.keys)
+        read = self._read(key)
+        if read is None:
+            return
+        if key not in self.entries and len(self.entries) == 1 << self.bits:
+            self.drops += 1
+            return
+        self.hits += 1
+        sums = self.entries.setdefault(key, [0] * len(self.values))
+        for index, part in enumerate(self.values):
+            value = evaluate(part, record, read)
+            if isinstance(value, bytes):
+                raise NotModelled("where the text of a variable lies")
+            sums[index] += value
+        kept = self.kept.setdefault(key, {})
+        for variable in self.variables:
+            kept[variable.name] = evaluate(variable.value, record, read)
+        for action in self.actions:
+            action.perform(world, key, record, kept, read)
+
+    def _read(self, key: Key) -> dict[Reference, Value] | None:
+        """resolve_var_refs(): None where a variable has no value for the key."""
+        read: dict[Reference, Value] = {}
+        for reference in self.references:
+            kept = reference.histogram.kept.get(key, {})
+            if reference.name not in kept:
+                return None
+            read[reference] = kept[reference.name]
+            if reference.once:
+                del kept[reference.name]
+        return read
+
+    def clear(self) -> None:
+        """hist_clear()"""
+        self.entries.clear()
+        self.kept.clear()
+        for action in self.actions:
+            action.clear()
+        self.hits = self.drops = 0
+
+    def shown(self, definition: str) -> str:
+        """hist_trigger_show()"""
+        lines = "".join(map(self._line, self._sorted()))
+        return (
+            f"# event histogram\n#\n# trigger info: {definition}#\n\n{lines}\n"
+            f"Totals:\n    Hits: {self.hits}\n    Entries: {len(self.entries)}\n"
+            f"    Dropped: {self.drops}\n"
+        )
+
+    def _sorted(self) -> list[Key]:
+        """tracing_map_sort_entries(), of entries that no two of are equal to."""
+        found = list(self.entries)
+        ranks = {key: [self._rank(order.part, key) for order in self.orders] for key in found}
+        if len({tuple(rank) for rank in ranks.values()}) < len(found):
+            raise NotModelled("the order of entries that are equal to the sort keys")
+        for index, order in reversed(list(enumerate(self.orders))):
+            column = {key: rank[index] for key, rank in ranks.items()}
+            found.sort(key=column.__getitem__, reverse=order.descending)
+        return found
+
+    def _rank(self, part: Part | Reference, key: Key) -> Value:
+        if part in self.values:
+            return self.entries[key][self.values.index(part)]
+        assert isinstance(part, Part)
+        return key[self.keys.index(part)]
+
+    def _line(self, key: Key) -> str:
+        keys = ", ".join(part.shown(each) for part, each in zip(self.keys, key, strict=True))
+        values = [
+            f" {self._sum(part, index, sums)}"
+            for index, (part, sums) in enumerate(zip(self.values, self.entries[key], strict=True))
+            # Sums of several things are kept, and never shown.
+            if isinstance(part, Part | Reference)
+        ]
+        tracked = "".join(action.shown(key) for action in self.actions)
+        return f"{{ {keys} }}{' '.join(values)}{tracked}\n"
+
+    def _sum(self, part: Part | Reference, index: int, value: int) -> str:
+        """hist_trigger_print_val()"""
+        column = [sums[index] for sums in self.entries.values()]
+        modifier = part.modifier if isinstance(part, Part) else ""
+        match modifier:
+            case "percent":
+                hundredths = value * 10000 // sum(column) if sum(column) else 0
+                return f"{part.name} (%): {hundredths // 100:>3}.{hundredths % 100:02}"
+            case "graph":
+                length = value * 10000 // max(column) * _BAR // 10000 if max(column) else 0
+                return f"{part.name}: {'#' * length:<20}"
+        return f"{part.name}: {value % (1 << 64):>10{'x' if modifier == 'hex' else ''}}"
+
+
+def shown(file: EventFile) -> str:
+    """The file `hist`."""
+    texts = [
+        trigger.histogram.shown(trigger.text)
+        for trigger in file.triggers
+        if trigger.histogram is not None
+    ]
+    return "\n\n".join(texts)

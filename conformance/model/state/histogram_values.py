@@ -1,0 +1,210 @@
+"""What a histogram is made of: fields, constants, references to variables, and sums of them.
+
+Source: trace_events_hist.c:hist_fn_call, hist_field_name, expr_str, hist_trigger_print_key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from conformance.model.errors import NotModelled
+from conformance.model.text import filters
+from conformance.model.text.definition import Field
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from conformance.model.state.histogram import Histogram
+
+# The first value of every histogram.
+HITCOUNT = "hitcount"
+_KEY_UNIT = 8
+_DYNAMIC_KEY = 256
+# What is no symbol of the kernel however it was built.
+_NO_SYMBOL = 4096
+_MASK = (1 << 64) - 1
+# HIST_DIV_SHIFT: what is smaller is not divided by a constant, but multiplied and shifted.
+_SHIFT = 20
+
+Value = int | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A field and how it is shown; ``field`` None is the hitcount."""
+
+    field: Field | None
+    modifier: str = ""
+    buckets: int = 0
+
+    @property
+    def name(self) -> str:
+        """hist_field_name()"""
+        return HITCOUNT if self.field is None else self.field.name
+
+    @property
+    def text(self) -> str:
+        """hist_field_print()"""
+        if self.buckets:
+            return f"{self.name}.buckets={self.buckets}"
+        return f"{self.name}.{self.modifier}" if self.modifier else self.name
+
+    @property
+    def is_string(self) -> bool:
+        """HIST_FIELD_FL_STRING"""
+        return self.field is not None and filters.is_string(self.field)
+
+    def value(self, record: bytes) -> Value:
+        """What of a record is counted, added up or looked up."""
+        if self.field is None:
+            return 1
+        raw = record[self.field.offset : self.field.offset + self.field.size]
+        if filters.is_string(self.field):
+            return self._string(filters.string_of(self.field, record))
+        value = int.from_bytes(raw, "little", signed=self.field.signed)
+        if self.modifier == "log2":
+            if value <= 0:
+                raise NotModelled("the logarithm of what is not positive")
+            return (value - 1).bit_length()
+        return value // self.buckets * self.buckets if self.buckets else value
+
+    def _string(self, raw: bytes) -> bytes:
+        """add_to_key(): what has room in the key, with a NUL behind it."""
+        assert self.field is not None
+        size = _DYNAMIC_KEY if self.field.is_location else -(-self.field.size // _KEY_UNIT) * 8
+        return raw[: size - 1].partition(b"\0")[0]
+
+    def shown(self, value: Value) -> str:
+        """hist_trigger_print_key()"""
+        if isinstance(value, bytes):
+            return f"{self.name}: {value.decode('latin-1'):<50}"
+        value &= _MASK
+        if self.buckets:
+            return f"{self.name}: ~ {value}-{value + self.buckets - 1}"
+        match self.modifier:
+            case "hex":
+                return f"{self.name}: {value:x}"
+            case "log2":
+                return f"{self.name}: ~ 2^{value:<2}"
+            case "sym":
+                if value >= _NO_SYMBOL:
+                    raise NotModelled("a value that may be a symbol")
+                return f"{self.name}: [{value:x}] {f'{value:#x}':<45}"
+        return f"{self.name}: {value:>10}"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number that was written as one, or comes of such numbers."""
+
+    number: int
+
+    @property
+    def text(self) -> str:
+        """hist_field_print()"""
+        return str(self.number)
+
+
+@dataclass(slots=True, eq=False)
+class Reference:
+    """A variable of a histogram, as another one uses it (create_var_ref).
+
+    ``once`` says that its value is used up by being read; ``place`` is the event in front of it,
+    if it was named.
+    """
+
+    histogram: Histogram
+    name: str
+    place: str = ""
+    once: bool = False
+
+    @property
+    def text(self) -> str:
+        """hist_field_print()"""
+        if self.place:
+            raise NotModelled("how a reference with the name of its event is shown")
+        return f"${self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Two values and an operator, or one behind a minus."""
+
+    operator: str
+    left: Expression
+    right: Expression | None
+
+    @property
+    def text(self) -> str:
+        """expr_str()"""
+        if self.right is None:
+            return f"-({self.left.text})"
+        return f"{self.left.text}{self.operator}{self.right.text}"
+
+
+Expression = Part | Constant | Reference | Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A value that is kept for each key, under a name."""
+
+    name: str
+    value: Expression
+
+    @property
+    def text(self) -> str:
+        """hist_field_print()"""
+        return f"{self.name}={self.value.text}"
+
+    def is_like(self, other: Variable) -> bool:
+        """hist_trigger_match(): of what is not a field nothing is compared."""
+        return self.name == other.name and alike(self.value, other.value)
+
+
+def alike(one: Expression, other: Expression) -> bool:
+    """hist_trigger_match(): fields have to be the same, of others only the kind."""
+    if isinstance(one, Part) or isinstance(other, Part):
+        return one == other
+    return type(one) is type(other)
+
+
+def evaluate(part: Expression, record: bytes, read: Mapping[Reference, Value]) -> Value:
+    """hist_fn_call(): 64 bits; ``read`` is what the references were worth."""
+    match part:
+        case Part():
+            return part.value(record)
+        case Constant(number=number):
+            return number
+        case Reference():
+            return read[part]
+        case Operation(operator=operator, left=left, right=right):
+            first = _number(evaluate(left, record, read))
+            if right is None:
+                return -first & _MASK
+            second = _number(evaluate(right, record, read))
+            return calculate(operator, first, second, constant=isinstance(right, Constant))
+
+
+def calculate(operator: str, first: int, second: int, *, constant: bool) -> int:
+    """hist_field_plus() and its like; division by a constant has ways of its own."""
+    match operator:
+        case "+":
+            return (first + second) & _MASK
+        case "-":
+            return (first - second) & _MASK
+        case "*":
+            return (first * second) & _MASK
+    if second == 0:
+        return _MASK
+    if not constant or second & (second - 1) == 0 or second > 1 << _SHIFT or first >= 1 << _SHIFT:
+        return first // second
+    # div_by_mult_and_shift(): what leaves a remainder is rounded up.
+    return (first * ((1 << _SHIFT) // second) + (1 << _SHIFT) - 1) >> _SHIFT
+
+
+def _number(value: Value) -> int:
+    if isinstance(value, bytes):
+        raise NotModelled("where the text of a variable lies")
+    return value & _MASK

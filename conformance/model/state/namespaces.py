@@ -1,0 +1,96 @@
+"""Where files are seen: mounts of a namespace, the root of a process, modes and owners.
+
+Source: fs/namei.c:generic_permission, do_open; fs/namespace.c:path_mount; fs/tracefs/inode.c;
+fs/proc/proc_sysctl.c:test_perm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from conformance.model.errors import Errno
+from conformance.model.state.credentials import Credentials
+from conformance.ops.credentials import Capability
+
+TRACEFS = "/sys/kernel/tracing"
+# debugfs mounts tracefs there as soon as somebody looks.
+AUTOMOUNT = "/sys/kernel/debug/tracing"
+LOCKDOWN = "/sys/kernel/security/lockdown"
+# The level of lockdown that hides what the kernel traces.
+CONFIDENTIALITY = 2
+
+MAY_READ, MAY_WRITE, MAY_SEARCH = 4, 2, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """Permission bits and owners of an inode."""
+
+    mode: int
+    uid: int = 0
+    gid: int = 0
+
+    def bits_for(self, who: Credentials) -> int:
+        """The three bits that count for a process, its capabilities left aside."""
+        if who.uid == self.uid:
+            return self.mode >> 6 & 7
+        if self.gid in (who.gid, *who.groups):
+            return self.mode >> 3 & 7
+        return self.mode & 7
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """What is seen at ``target`` and below: ``root``, a path of the first mount namespace.
+
+    Files of a new tmpfs have paths of their own, which begin with a name like ``tmpfs1:``.
+    """
+
+    target: str
+    root: str
+    readonly: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Namespace:
+    """Mounts, the topmost last.  ``apart`` is one that a user namespace owns."""
+
+    mounts: list[Mount] = field(
+        default_factory=lambda: [Mount("", ""), Mount(TRACEFS, TRACEFS), Mount(AUTOMOUNT, TRACEFS)]
+    )
+    apart: bool = False
+
+    def find(self, path: str) -> tuple[str, Mount]:
+        """The path that everybody knows a file by, and the mount it is seen through."""
+        for mount in reversed(self.mounts):
+            if path == mount.target or path.startswith(f"{mount.target}/"):
+                return mount.root + path[len(mount.target) :], mount
+        raise AssertionError("everything is below the root")
+
+    def copy(self, *, apart: bool) -> Namespace:
+        """unshare(CLONE_NEWNS)."""
+        return Namespace(list(self.mounts), apart)
+
+
+def check(attributes: Attributes, who: Credentials, wanted: int, *, directory: bool) -> None:
+    """generic_permission().  Raises Errno("EACCES").
+
+    Capabilities of another user namespace do not count, since no owner is mapped there
+    (capable_wrt_inode_uidgid).
+    """
+    if not wanted & ~attributes.bits_for(who):
+        return
+    if who.has(Capability.DAC_OVERRIDE):
+        return
+    harmless = not wanted & MAY_WRITE if directory else wanted == MAY_READ
+    if not harmless or not who.has(Capability.DAC_READ_SEARCH):
+        raise Errno("EACCES")
+
+
+def check_sysctl(who: Credentials, wanted: int) -> None:
+    """test_perm() of a number with mode 0644: capabilities do not count.
+
+    Raises Errno("EACCES").
+    """
+    if wanted & ~(Attributes(0o644).bits_for(who)):
+        raise Errno("EACCES")

@@ -1,0 +1,1 @@
+"""Rules of system calls, and their dispatch."""

@@ -1,0 +1,188 @@
+"""bpf(2): one command after another, on one state of the modelled system.
+
+Source: kernel/bpf/syscall.c.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+
+from conformance.abi.bpf import BPF_F_STRICT_ALIGNMENT, Command
+from conformance.model.answers import Answer
+from conformance.model.bpf import maps, programs
+from conformance.model.bpf.log import Log
+from conformance.model.bpf.maps import Map
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.process import OpenFile, Process
+from conformance.model.state.world import World
+from conformance.model.syscalls import bpf_attributes
+from conformance.ops import syscalls as op
+
+_BY_KEY = (
+    Command.MAP_LOOKUP_ELEM,
+    Command.MAP_UPDATE_ELEM,
+    Command.MAP_DELETE_ELEM,
+    Command.MAP_GET_NEXT_KEY,
+)
+# Up to here flags of an update are looked at last, in every release.
+_KNOWN_FLAGS = 3
+# No release has so many commands; later ones have flags beside them.
+_NO_COMMANDS = 1000
+_COMMAND_FLAGS = 1 << 16
+
+
+def bpf(world: World, operation: op.Bpf) -> Answer:
+    """A command.  Raises Errno, NotModelled."""
+    process = world.process(operation.actor)
+    command, attributes = _asked(world, process, operation)
+    if command in _BY_KEY:
+        key_command(process, command, attributes)
+        return Answer(0)
+    if operation.slot is None:
+        raise NotModelled("a descriptor that is not kept")
+    file = _create(world, process, command, attributes)
+    process.slots[operation.slot] = file
+    return Answer(0)
+
+
+def _asked(world: World, process: Process, operation: op.Bpf) -> tuple[Command, Mapping[str, int]]:
+    if _NO_COMMANDS <= operation.command < _COMMAND_FLAGS:
+        bpf_attributes.fetch(process.memory, operation.address, operation.size)
+        raise Errno("EINVAL")
+    if operation.command not in tuple(Command):
+        raise NotModelled(f"bpf command {operation.command}")
+    command = Command(operation.command)
+    suffices = world.profile.has("bpf_descriptor_suffices") and command in _BY_KEY
+    early = not world.profile.has("bpf_attributes_before_rights")
+    if process.uid and early and not suffices:
+        raise Errno("EPERM")
+    raw = bpf_attributes.fetch(process.memory, operation.address, operation.size)
+    bpf_attributes.check_unused(command, raw)
+    return command, bpf_attributes.LAYOUTS[command].unpack(raw)
+
+
+def _create(
+    world: World, process: Process, command: Command, attributes: Mapping[str, int]
+) -> OpenFile:
+    if command is Command.MAP_CREATE:
+        return OpenFile("anon_inode:bpf-map", 2, object=_create_map(process, attributes))
+    return OpenFile("anon_inode:bpf-prog", 2, object=_load(world, process, attributes))
+
+
+def _create_map(process: Process, attributes: Mapping[str, int]) -> Map:
+    if attributes["map_flags"]:
+        raise NotModelled("flags of a map")
+    made = maps.create(
+        attributes["map_type"],
+        attributes["key_size"],
+        attributes["value_size"],
+        attributes["max_entries"],
+    )
+    if process.uid:
+        # sysctl_unprivileged_bpf_disabled is 2 where CONFIG_BPF_UNPRIV_DEFAULT_OFF says so.
+        raise Errno("EPERM")
+    return made
+
+
+def _load(world: World, process: Process, attributes: Mapping[str, int]) -> programs.Program:
+    flags = attributes["prog_flags"]
+    if flags & ~BPF_F_STRICT_ALIGNMENT:
+        raise NotModelled("flags of a program")
+    if process.uid:
+        raise Errno("EPERM")
+    asked = programs.Loading(
+        attributes["prog_type"],
+        attributes["insn_cnt"],
+        attributes["insns"],
+        attributes["license"],
+        flags,
+    )
+    log = Log(attributes["log_level"], attributes["log_size"], attributes["log_buf"])
+    return programs.load(world.profile, process, asked, log)
+
+
+# Elements
+
+
+def key_command(process: Process, command: Command, attributes: Mapping[str, int]) -> None:
+    """BPF_MAP_*_ELEM and BPF_MAP_GET_NEXT_KEY.  Raises Errno, NotModelled."""
+    flags = attributes["flags"]
+    number = attributes["map_fd"]
+    if command is Command.MAP_LOOKUP_ELEM and flags:
+        # Before or after the descriptor is looked at: that differs by release.
+        _only_violation(process, number)
+        raise Errno("EINVAL")
+    map_ = programs.map_of(process, number)
+    if command is Command.MAP_GET_NEXT_KEY:
+        _get_next_key(process, map_, attributes)
+        return
+    try:
+        key = process.memory.read(attributes["key"], map_.key_size)
+        match command:
+            case Command.MAP_LOOKUP_ELEM:
+                _lookup(process, map_, key, attributes["value"])
+            case Command.MAP_UPDATE_ELEM:
+                value = process.memory.read(attributes["value"], map_.value_size)
+                map_.update(key, value, flags)
+            case Command.MAP_DELETE_ELEM:
+                map_.delete(key)
+    except Errno as error:
+        if flags > _KNOWN_FLAGS and error.name != "EINVAL":
+            raise NotModelled("reserved flags and another mistake") from None
+        raise
+
+
+def _only_violation(process: Process, number: int) -> None:
+    try:
+        programs.map_of(process, number)
+    except Errno:
+        raise NotModelled("flags for what is no map") from None
+
+
+def _lookup(process: Process, map_: Map, key: bytes, address: int) -> None:
+    value = map_.lookup(key)
+    if value is None:
+        raise Errno("ENOENT")
+    process.memory.write(address, bytes(value))
+
+
+def _get_next_key(process: Process, map_: Map, attributes: Mapping[str, int]) -> None:
+    key = _key_before(process, map_, attributes)
+    following = map_.next_keys(key)[0]
+    if not isinstance(following, bytes):
+        raise Errno("ENOENT")
+    process.memory.write(attributes["value"], following)
+
+
+def _key_before(process: Process, map_: Map, attributes: Mapping[str, int]) -> bytes | None:
+    address = attributes["key"]
+    return process.memory.read(address, map_.key_size) if address else None
+
+
+def choices(world: World, operation: op.Operation) -> list[World]:
+    """A state for each key that may come next in the order in which a hash is walked."""
+    if not isinstance(operation, op.Bpf) or operation.command != Command.MAP_GET_NEXT_KEY:
+        return [world]
+    try:
+        map_, key = _walked(world, operation)
+    except Errno:
+        return [world]
+    following = map_.next_keys(key)
+    if len(following) == 1:
+        map_.decide(key, following[0])
+        return [world]
+    chosen = []
+    for place in range(len(following)):
+        copy: World = pickle.loads(pickle.dumps(world))
+        copied, _ = _walked(copy, operation)
+        copied.decide(key, copied.next_keys(key)[place])
+        chosen.append(copy)
+    return chosen
+
+
+def _walked(world: World, operation: op.Bpf) -> tuple[Map, bytes | None]:
+    process = world.process(operation.actor)
+    _, attributes = _asked(world, process, operation)
+    map_ = programs.map_of(process, attributes["map_fd"])
+    return map_, _key_before(process, map_, attributes)

@@ -1,0 +1,353 @@
+"""Identity, modes, mounts and filters: what lies between a system call and user_events."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from conformance.model.answers import Answer
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.state import namespaces
+from conformance.model.state.namespaces import (
+    MAY_READ,
+    MAY_SEARCH,
+    MAY_WRITE,
+    TRACEFS,
+    Attributes,
+    Mount,
+)
+from conformance.model.state.process import Numbers, Process
+from conformance.model.state.world import World
+from conformance.model.tracefs import files as tracefs
+from conformance.ops import credentials
+from conformance.ops import syscalls as op
+from conformance.ops.credentials import Capability
+
+Pathed = op.Open | op.ReadFile | op.WriteFile | op.Stat | op.StoreNumber
+AnyOperation = TypeVar("AnyOperation", bound=op.Operation)
+
+_FILTERED = {
+    op.Ioctl: "ioctl",
+    op.Writev: "writev",
+    op.Pwritev: "pwritev",
+    op.Pwrite: "pwrite64",
+}
+_SECURITYFS = "/sys/kernel/security"
+
+
+def enter(world: World, operation: AnyOperation) -> AnyOperation:
+    """The operation as the kernel's own code sees it, once it has got that far.
+
+    A path becomes the one by which the first mount namespace knows its file.  Raises Errno
+    for what a filter, a mode or a mount refuses.
+    """
+    process = world.processes.get(operation.actor)
+    if process is None:
+        return operation
+    filtered = _FILTERED.get(type(operation))
+    if filtered in process.filtered:
+        raise Errno(process.filtered[filtered])
+    if isinstance(operation, Pathed):
+        path = seen(world, process, operation.path, _wanted(operation))
+        if path != operation.path:
+            operation = replace(operation, path=path)
+    return operation
+
+
+def _wanted(operation: Pathed) -> int:
+    """The rights to a file that an operation asks for; 0 for a look at its attributes."""
+    match operation:
+        case op.Stat():
+            return 0
+        case op.Open(flags=flags) | op.WriteFile(flags=flags):
+            wanted = (MAY_READ, MAY_WRITE, MAY_READ | MAY_WRITE)[flags & os.O_ACCMODE]
+            return wanted | (MAY_WRITE if flags & os.O_TRUNC else 0)
+    return MAY_READ
+
+
+def seen(world: World, process: Process, path: str, wanted: int) -> str:
+    """The path of the first mount namespace that a process means.
+
+    Raises Errno: EACCES on the way to the file or for what is wanted of it, then EROFS.
+    """
+    found, mount = (process.namespace or world.namespace).find(process.root + path)
+    who = process.credentials
+    if wanted and _is_nowhere(world, found, mount):
+        raise Errno("ENOENT")
+    if found.startswith(f"{TRACEFS}/") and TRACEFS.startswith(mount.root):
+        # Somebody who is shown one file alone does not come by the root of tracefs.
+        namespaces.check(attributes(world, TRACEFS), who, MAY_SEARCH, directory=True)
+    if world.readonly and wanted & MAY_WRITE and found.startswith(f"{TRACEFS}/"):
+        # sb_permission(), which comes before the mode.
+        raise Errno("EROFS")
+    if found == tracefs.MAXIMUM:
+        namespaces.check_sysctl(who, wanted)
+    elif wanted and not who.has(Capability.DAC_OVERRIDE) and found.startswith("/sys/"):
+        namespaces.check(attributes(world, found), who, wanted, directory=False)
+    if mount.readonly and wanted & MAY_WRITE:
+        raise Errno("EROFS")
+    return found
+
+
+def _is_nowhere(world: World, path: str, mount: Mount) -> bool:
+    """Whether nobody has made a file of a tmpfs, or what has it is not mounted there."""
+    if path.startswith("tmpfs"):
+        return path not in world.made
+    bare = not mount.root and path.startswith((f"{TRACEFS}/", f"{_SECURITYFS}/"))
+    return bare or path.startswith(f"{TRACEFS}/sys/")
+
+
+def attributes(world: World, path: str) -> Attributes:
+    """Mode and owners of a file.  Raises NotModelled."""
+    if path not in world.attributes:
+        group = world.group if path.startswith(TRACEFS) else 0
+        return Attributes(tracefs.mode(world, path), 0, group)
+    return world.attributes[path]
+
+
+# Identity
+
+
+def _become(world: World, operation: credentials.Become) -> Answer:
+    who = world.process(operation.actor).credentials
+    who.become(operation.uid, operation.gid, operation.groups, keep=operation.keep)
+    return Answer(0)
+
+
+def _capset(world: World, operation: credentials.Capset) -> Answer:
+    who = world.process(operation.actor).credentials
+    who.set_capabilities(operation.permitted, operation.effective)
+    return Answer(0)
+
+
+def _no_new_privileges(world: World, operation: credentials.NoNewPrivileges) -> Answer:
+    world.process(operation.actor).credentials.no_new_privileges = True
+    return Answer(0)
+
+
+def _seccomp(world: World, operation: credentials.Seccomp) -> Answer:
+    process = world.process(operation.actor)
+    who = process.credentials
+    if not (who.no_new_privileges or who.has_somewhere(Capability.SYS_ADMIN)):
+        raise Errno("EACCES")
+    process.filtered |= dict.fromkeys(operation.refused, operation.errno)
+    return Answer(0)
+
+
+def _unshare(world: World, operation: credentials.Unshare) -> Answer:
+    process = world.process(operation.actor)
+    if operation.flags & credentials.CLONE_NEWUSER:
+        process.credentials.leave_user_namespace()
+    if operation.flags & credentials.CLONE_NEWNS:
+        if not process.credentials.has_somewhere(Capability.SYS_ADMIN):
+            raise Errno("EPERM")
+        before = process.namespace or world.namespace
+        process.namespace = before.copy(apart=process.credentials.apart)
+    if operation.flags & credentials.CLONE_NEWPID:
+        if not process.credentials.has_somewhere(Capability.SYS_ADMIN):
+            raise Errno("EPERM")
+        process.numbers_of_children = Numbers()
+    return Answer(0)
+
+
+# Mounts
+
+
+def _chroot(world: World, operation: credentials.Chroot) -> Answer:
+    process = world.process(operation.actor)
+    path = process.root + operation.path
+    found, _ = (process.namespace or world.namespace).find(path)
+    if found == TRACEFS:
+        namespaces.check(attributes(world, found), process.credentials, MAY_SEARCH, directory=True)
+    if not process.credentials.has_somewhere(Capability.SYS_CHROOT):
+        raise Errno("EPERM")
+    process.root = path
+    return Answer(0)
+
+
+def _may_mount(world: World, process: Process) -> None:
+    """may_mount().  Raises Errno("EPERM")."""
+    namespace = process.namespace
+    if namespace is None:
+        raise NotModelled("mounts that everybody sees")
+    who = process.credentials
+    apart = who.apart and namespace.apart and who.has_somewhere(Capability.SYS_ADMIN)
+    if not apart and not who.has(Capability.SYS_ADMIN):
+        raise Errno("EPERM")
+
+
+def _mount(world: World, operation: credentials.Mount) -> Answer:
+    process = world.process(operation.actor)
+    target = seen(world, process, operation.target, 0)
+    _check_there(world, target)
+    _may_mount(world, process)
+    assert process.namespace is not None
+    mounts = process.namespace.mounts
+    if operation.flags & credentials.MS_REMOUNT:
+        place = max(n for n, each in enumerate(mounts) if each.target == operation.target)
+        readonly = bool(operation.flags & credentials.MS_RDONLY)
+        if not operation.flags & credentials.MS_BIND:
+            _reconfigure(world, process, mounts[place].root, operation.options, readonly=readonly)
+        mounts[place] = replace(mounts[place], readonly=readonly)
+        return Answer(0)
+    if operation.flags & credentials.MS_BIND:
+        root = seen(world, process, operation.source, 0)
+        _check_there(world, root)
+        readonly = process.namespace.find(operation.source)[1].readonly
+    else:
+        root, readonly = _new_root(world, process, operation.kind), False
+        _apply_options(world, root, operation.options)
+    mounts.append(Mount(operation.target, root, readonly))
+    return Answer(0)
+
+
+def _new_root(world: World, process: Process, kind: str) -> str:
+    """What a new mount of a file system shows."""
+    if kind == "tmpfs":
+        world.made.append(f"tmpfs{len(world.made)}:")
+        return world.made[-1]
+    if process.credentials.apart:
+        # Neither of the others may be mounted by a user namespace (FS_USERNS_MOUNT).
+        raise Errno("EPERM")
+    match kind:
+        case "tracefs":
+            return TRACEFS
+        case "securityfs":
+            return _SECURITYFS
+    raise NotModelled(f"mounting {kind}")
+
+
+def _reconfigure(
+    world: World, process: Process, root: str, options: str, *, readonly: bool
+) -> None:
+    """do_remount(), reconfigure_super(): of the file system, wherever it is mounted.
+
+    Raises Errno: EPERM, or EBUSY where something is open for writing.
+    """
+    if root != TRACEFS:
+        raise NotModelled(f"reconfiguring {root}")
+    if not process.credentials.has(Capability.SYS_ADMIN):
+        raise Errno("EPERM")
+    if readonly and not world.readonly and _is_written(world):
+        raise Errno("EBUSY")
+    _apply_options(world, root, options)
+    world.readonly = readonly
+
+
+def _is_written(world: World) -> bool:
+    """sb_prepare_remount_readonly(): whether a file of tracefs is open for writing."""
+    files = (file for each in world.processes.values() for file in each.slots.values())
+    return any(
+        file.path.startswith(TRACEFS) and file.flags & os.O_ACCMODE != os.O_RDONLY for file in files
+    )
+
+
+def _apply_options(world: World, root: str, options: str) -> None:
+    """tracefs_apply_options(): there is one tracefs, and every mount of it changes it."""
+    if not options:
+        return
+    if root != TRACEFS:
+        raise NotModelled(f"options of {root}")
+    for option in options.split(","):
+        name, _, value = option.partition("=")
+        if name == "mode":
+            before = attributes(world, TRACEFS)
+            world.attributes[TRACEFS] = replace(before, mode=int(value, 8))
+        elif name == "gid":
+            world.group = int(value)
+            for path, before in world.attributes.items():
+                world.attributes[path] = replace(before, gid=world.group)
+        else:
+            raise NotModelled(f"option {option} of tracefs")
+
+
+def _umount(world: World, operation: credentials.Umount) -> Answer:
+    process = world.process(operation.actor)
+    _may_mount(world, process)
+    assert process.namespace is not None
+    mounts = process.namespace.mounts
+    here = [each for each in mounts if each.target == operation.target]
+    if not here:
+        raise Errno("EINVAL")
+    mounts.remove(here[-1])
+    return Answer(0)
+
+
+def _make(world: World, operation: credentials.Mknod | credentials.Mkdir) -> Answer:
+    path = seen(world, world.process(operation.actor), operation.path, 0)
+    if not path.startswith("tmpfs"):
+        raise NotModelled(f"making {path}")
+    if path in world.made:
+        raise Errno("EEXIST")
+    world.made.append(path)
+    return Answer(0)
+
+
+def _check_there(world: World, path: str) -> None:
+    """Raises Errno("ENOENT") for what nobody has made in a tmpfs."""
+    if path.startswith("tmpfs") and path not in world.made:
+        raise Errno("ENOENT")
+
+
+# Modes and owners
+
+
+def _chmod(world: World, operation: credentials.Chmod) -> Answer:
+    before, path = _to_change(world, operation)
+    who = world.process(operation.actor).credentials
+    if who.uid != before.uid and not who.has(Capability.FOWNER):
+        raise Errno("EPERM")
+    world.attributes[path] = replace(before, mode=operation.mode)
+    return Answer(0)
+
+
+def _chown(world: World, operation: credentials.Chown) -> Answer:
+    before, path = _to_change(world, operation)
+    who = world.process(operation.actor).credentials
+    uid = before.uid if operation.uid == -1 else operation.uid
+    gid = before.gid if operation.gid == -1 else operation.gid
+    own = who.uid == before.uid == uid and gid in (before.gid, who.gid, *who.groups)
+    if not own and not who.has(Capability.CHOWN):
+        raise Errno("EPERM")
+    world.attributes[path] = replace(before, uid=uid, gid=gid)
+    return Answer(0)
+
+
+def _to_change(
+    world: World, operation: credentials.Chmod | credentials.Chown
+) -> tuple[Attributes, str]:
+    """A file's attributes and path.  Raises Errno: EROFS, or EPERM for a sysctl."""
+    process = world.process(operation.actor)
+    path = seen(world, process, operation.path, 0)
+    _, mount = (process.namespace or world.namespace).find(process.root + operation.path)
+    if mount.readonly or (world.readonly and path.startswith(TRACEFS)):
+        raise Errno("EROFS")
+    if path == tracefs.MAXIMUM:
+        # proc_sys_setattr()
+        raise Errno("EPERM")
+    return attributes(world, path), path
+
+
+def _ownership(world: World, operation: credentials.Ownership) -> Answer:
+    path = seen(world, world.process(operation.actor), operation.path, 0)
+    owned = attributes(world, path)
+    return Answer(None, "", b"%d:%d" % (owned.uid, owned.gid))
+
+
+HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
+    credentials.Become: _become,
+    credentials.Capset: _capset,
+    credentials.NoNewPrivileges: _no_new_privileges,
+    credentials.Seccomp: _seccomp,
+    credentials.Unshare: _unshare,
+    credentials.Chroot: _chroot,
+    credentials.Mount: _mount,
+    credentials.Umount: _umount,
+    credentials.Mknod: _make,
+    credentials.Mkdir: _make,
+    credentials.Chmod: _chmod,
+    credentials.Chown: _chown,
+    credentials.Ownership: _ownership,
+}

@@ -1,0 +1,250 @@
+"""Tasks that share memory, descriptors and enablers: how they begin, and all the ways they end.
+
+Source: include/linux/user_events.h:user_events_fork, user_events_execve, user_events_exit;
+trace_events_user.c:user_event_mm_dup, user_event_mm_remove; kernel/fork.c:copy_process;
+fs/exec.c:bprm_execve, begin_new_exec; net/core/scm.c; fs/ioctl.c:compat_sys_ioctl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from conformance.model.answers import Answer
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.memory import AddressSpace
+from conformance.model.state.process import OpenFile, Process
+from conformance.model.state.world import World
+from conformance.model.syscalls.sockets import Socket
+from conformance.model.tracefs import files
+from conformance.model.user_events import writing
+from conformance.ops import syscalls as op
+from conformance.ops import tasks
+
+# What execve(2) says of some paths.
+_REFUSED = {"/nonexistent": "ENOENT", "/proc": "EACCES", files.STATUS: "EACCES"}
+
+
+def spawn_driver(world: World, operation: tasks.SpawnDriver) -> Answer:
+    """A process of root's that has nothing."""
+    world.processes[operation.actor] = Process()
+    return Answer(None)
+
+
+def clone(world: World, operation: tasks.Clone) -> Answer:
+    """clone(2): what is shared is the same object, and else a copy."""
+    maker = world.process(operation.actor)
+    flags = operation.flags
+    if flags & tasks.CLONE_VFORK and maker.driver is None:
+        raise NotModelled("vfork of a process that drives tasks")
+    memory = maker.memory if flags & tasks.CLONE_VM else maker.memory.fork()
+    slots = maker.slots if flags & tasks.CLONE_FILES else dict(maker.slots)
+    child = maker.task_with(memory, slots)
+    if flags & tasks.CLONE_FILES:
+        child.closed, child.kept = maker.closed, maker.kept
+    child.driver = maker.driver or maker
+    maker.waits_for = child if flags & tasks.CLONE_VFORK else None
+    if flags & tasks.CLONE_THREAD:
+        child.leader = maker.leader or maker
+    if maker.numbers_of_children is not maker.numbers:
+        if flags & (tasks.CLONE_THREAD | tasks.CLONE_VFORK):
+            raise NotModelled("a thread or a vfork of who has left its namespace of ids")
+        child.numbers = child.numbers_of_children = maker.numbers_of_children
+        assert child.numbers is not None
+        child.numbers.members.append(child)
+    elif maker.numbers is not None:
+        raise NotModelled("a task of one in a namespace of ids, where its number is another")
+    if any(event.inherit and maker in event.tasks for event in world.perf_events):
+        raise NotModelled("a task of a process that perf follows")
+    if maker.enablers is not None and flags & tasks.CLONE_VM:
+        # user_events_fork(): who has registered nothing has nothing to share.
+        child.enablers = maker.enablers
+    elif maker.enablers is not None:
+        child.enablers = [world.duplicate(each) for each in maker.enablers if not each.freeing]
+    world.processes[operation.child] = child
+    return Answer(None)
+
+
+def execute(world: World, operation: tasks.Exec) -> Answer:
+    """execve(2): the other threads end; memory and enablers go, descriptors by their flag."""
+    process = world.process(operation.actor)
+    if operation.path:
+        if operation.path not in _REFUSED:
+            raise NotModelled(f"execve of {operation.path}")
+        raise Errno(_REFUSED[operation.path])
+    for actor in _threads(world, operation.actor):
+        if actor != operation.actor:
+            _end(world, actor)
+    world.leave(process)
+    _wake(world, process)
+    before = list(dict.fromkeys(process.slots.values()))
+    owners = process.memory.owners()
+    process.leader = None
+    process.memory = AddressSpace()
+    process.slots = {slot: process.slots[slot] for slot in process.kept & set(process.slots)}
+    for file in before:
+        world.close(file)
+    _unmapped(world, owners)
+    return Answer(None)
+
+
+def exit_group(world: World, operation: op.Exit | tasks.Die) -> Answer:
+    """exit_group(2), or SIGKILL: all threads of a process end.
+
+    With process 1 of a namespace everybody there ends (pid_namespace.c:zap_pid_ns_processes).
+    """
+    process = world.process(operation.actor)
+    if process.is_first:
+        others = [name for name, each in world.processes.items() if each.numbers is process.numbers]
+        for actor in others:
+            _end(world, actor)
+        return Answer(0)
+    for actor in _threads(world, operation.actor):
+        _end(world, actor)
+    return Answer(0)
+
+
+def exit_task(world: World, operation: tasks.ExitTask) -> Answer:
+    """exit(2) of one task."""
+    _end(world, operation.actor)
+    return Answer(0)
+
+
+def _threads(world: World, actor: str) -> list[str]:
+    """The actors of the process that an actor belongs to."""
+    process = world.process(actor)
+    leader = process.leader or process
+    return [name for name, each in world.processes.items() if (each.leader or each) is leader]
+
+
+def _end(world: World, actor: str) -> None:
+    """do_exit(): what nobody else has goes with the task."""
+    process = world.processes.pop(actor)
+    if any(each.driver is process for each in world.processes.values()):
+        raise NotModelled("the end of a process that drives tasks")
+    _wake(world, process)
+    for file in dict.fromkeys(process.slots.values()):
+        world.close(file)
+    _unmapped(world, process.memory.owners())
+    for event in world.perf_events:
+        # No empty list, which would be everybody.
+        event.tasks = [task for task in event.tasks if task is not process] or event.tasks
+    world.leave(process)
+
+
+def check_awake(world: World, operation: op.Operation) -> None:
+    """Refuse what a parent of vfork cannot do while it waits.  Raises NotModelled."""
+    process = world.processes.get(operation.actor)
+    outside = isinstance(operation, (op.Load, op.Store, tasks.Die))
+    if process is not None and process.waits_for is not None and not outside:
+        raise NotModelled(f"{operation.actor!r} waits for its child of vfork")
+
+
+def _wake(world: World, process: Process) -> None:
+    """mm_release(): the parent of vfork goes on."""
+    for each in world.processes.values():
+        if each.waits_for is process:
+            each.waits_for = None
+
+
+def _unmapped(world: World, owners: list[object]) -> None:
+    for owner in owners:
+        assert isinstance(owner, OpenFile)
+        world.unmapped(owner)
+
+
+# Descriptors
+
+
+def keep_over_exec(world: World, operation: tasks.KeepOverExec) -> Answer:
+    """fcntl(2) of F_SETFD without FD_CLOEXEC."""
+    process = world.process(operation.actor)
+    process.file(operation.slot)
+    process.kept.add(operation.slot)
+    return Answer(0)
+
+
+def limit_descriptors(world: World, operation: tasks.LimitDescriptors) -> Answer:
+    """setrlimit(2) of RLIMIT_NOFILE."""
+    world.process(operation.actor).most_descriptors = operation.most
+    return Answer(0)
+
+
+def check_room(process: Process) -> None:
+    """alloc_fd(): before a path is looked at.  Raises Errno, NotModelled."""
+    if process.most_descriptors == 0:
+        raise Errno("EMFILE")
+    if process.most_descriptors is not None and process.most_descriptors < 1024:
+        raise NotModelled("a limit of descriptors that may suffice or not")
+
+
+def send_descriptor(world: World, operation: tasks.SendDescriptor) -> Answer:
+    """sendmsg(2) of one byte and SCM_RIGHTS: the open file waits at the other end."""
+    process = world.process(operation.actor)
+    socket = _socket(process, operation.slot)
+    passed = process.file(operation.passed)
+    peer = _end_of(world, socket.peer)
+    peer.passed.append(passed)
+    return Answer(1)
+
+
+def receive_descriptor(world: World, operation: tasks.ReceiveDescriptor) -> Answer:
+    """recvmsg(2): the first open file that waits."""
+    process = world.process(operation.actor)
+    _socket(process, operation.slot)
+    file = process.file(operation.slot)
+    if not file.passed:
+        raise Errno("EAGAIN")
+    process.slots[operation.new_slot] = file.passed.pop(0)
+    return Answer(0)
+
+
+def _socket(process: Process, slot: int) -> Socket:
+    found = process.file(slot).object
+    if not isinstance(found, Socket):
+        raise Errno("ENOTSOCK")
+    return found
+
+
+def _end_of(world: World, socket: Socket | None) -> OpenFile:
+    for process in world.processes.values():
+        for file in process.slots.values():
+            if file.object is socket:
+                return file
+    raise Errno("ECONNREFUSED")
+
+
+# The 32-bit entry
+
+
+def ioctl32(world: World, operation: tasks.Ioctl32) -> Answer:
+    """compat_sys_ioctl(): no file of user_events has a compat_ioctl, whatever is asked."""
+    file = world.process(operation.actor).file(operation.slot)
+    if file.object is not None:
+        raise NotModelled("an ioctl of 32 bits of a file without a path")
+    raise Errno("ENOTTY")
+
+
+def writev32(world: World, operation: tasks.Writev32) -> Answer:
+    """writev(2) with iovecs of 32 bits."""
+    process = world.process(operation.actor)
+    file = process.file(operation.slot)
+    if file.path != files.DATA:
+        raise NotModelled(f"writev of {file.path}")
+    vector = (operation.address, operation.count)
+    return Answer(writing.writev32(world, process, file, vector))
+
+
+HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
+    tasks.SpawnDriver: spawn_driver,
+    tasks.Clone: clone,
+    tasks.Exec: execute,
+    tasks.ExitTask: exit_task,
+    tasks.Die: exit_group,
+    tasks.KeepOverExec: keep_over_exec,
+    tasks.LimitDescriptors: limit_descriptors,
+    tasks.SendDescriptor: send_descriptor,
+    tasks.ReceiveDescriptor: receive_descriptor,
+    tasks.Ioctl32: ioctl32,
+    tasks.Writev32: writev32,
+}

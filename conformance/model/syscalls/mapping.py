@@ -1,0 +1,134 @@
+"""Mappings: what is mapped, and memory that moves, is given up, or belongs to a file.
+
+Source: mm/mremap.c:move_vma; mm/madvise.c:madvise_dontneed_free; mm/memory.c:do_shared_fault,
+do_cow_fault, unmap_mapping_range; mm/shmem.c:shmem_fault, shmem_setattr.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable
+from typing import Any
+
+from conformance.model.answers import Answer
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.memory import PAGE_SIZE, Content, Entry, Page, pages_of
+from conformance.model.state.process import OpenFile
+from conformance.model.state.world import World
+from conformance.model.syscalls import perf
+from conformance.model.tracefs import files
+from conformance.ops import mapping
+from conformance.ops import syscalls as op
+from conformance.ops.tasks import Mmap32
+
+
+def mremap(world: World, operation: mapping.Mremap) -> Answer:
+    """mremap(2) with MREMAP_MAYMOVE | MREMAP_FIXED to where nothing is."""
+    memory = world.process(operation.actor).memory
+    memory.move(operation.address, operation.length, operation.new_address)
+    return Answer(operation.new_address)
+
+
+def discard(world: World, operation: mapping.Discard) -> Answer:
+    """madvise(2): what is private reads as zero again, or as its file."""
+    world.process(operation.actor).memory.discard(operation.address, operation.length)
+    return Answer(0)
+
+
+def memory_file(world: World, operation: mapping.MemoryFile) -> Answer:
+    """memfd_create(2)."""
+    process = world.process(operation.actor)
+    process.slots[operation.slot] = OpenFile("memfd:", os.O_RDWR, object=Content())
+    return Answer(0)
+
+
+def truncate(world: World, operation: mapping.Truncate) -> Answer:
+    """ftruncate(2): of what is cut off, copies that processes have made go too."""
+    content = world.process(operation.actor).file(operation.slot).object
+    if not isinstance(content, Content) or operation.length % PAGE_SIZE:
+        raise NotModelled("ftruncate of this file to this length")
+    length = operation.length // PAGE_SIZE
+    del content.pages[length:]
+    content.pages += [Page() for _ in range(length - len(content.pages))]
+    for process in world.processes.values():
+        process.memory.cut(content, length)
+    return Answer(0)
+
+
+def map_file(world: World, operation: op.Mmap, content: Content, entry: Entry) -> Answer:
+    """mmap(2) of a file in memory; pages behind its end are mapped and not there."""
+    memory = world.process(operation.actor).memory
+    first = operation.offset // PAGE_SIZE
+    numbers = pages_of(operation.address, operation.length)
+    memory.map_content(numbers, content, first, entry)
+    return Answer(operation.address)
+
+
+def map_memory(world: World, operation: op.Mmap) -> Answer:
+    """mmap(2) at an address that must be free: of memory, of a file, of a ring of perf."""
+    process = world.process(operation.actor)
+    shared = bool(operation.flags & mmap.MAP_SHARED)
+    if operation.slot is None:
+        process.memory.map(operation.address, operation.length, operation.protection, shared=shared)
+        return Answer(operation.address)
+    if operation.offset % PAGE_SIZE:
+        raise Errno("EINVAL")
+    file = process.file(operation.slot)
+    numbers = process.memory.free_pages(operation.address, operation.length)
+    entry = _file_mapping(file, operation, shared=shared)
+    if file.perf is not None:
+        perf.map_ring(process, file, operation)
+        return Answer(operation.address)
+    if isinstance(file.object, Content):
+        return map_file(world, operation, file.object, entry)
+    mapped = file.path == files.page_file(world)
+    if file.path == files.DATA or (mapped and world.status_page is None):
+        raise Errno("ENODEV")
+    if not mapped or world.status_page is None:
+        raise NotModelled(f"mapping of {file.path}")
+    frames = world.status_page.content
+    if len(numbers) != len(frames):
+        # user_status_mmap(): all of it, whatever the offset.
+        raise Errno("EINVAL")
+    process.memory.map_frames(numbers, frames, entry)
+    return Answer(operation.address)
+
+
+def _file_mapping(file: OpenFile, operation: op.Mmap, *, shared: bool) -> Entry:
+    """do_mmap(): the rights of a mapping are bounded by those of the descriptor."""
+    access = file.flags & os.O_ACCMODE
+    may_write = access == os.O_RDWR or not shared
+    if access == os.O_WRONLY or (operation.protection & mmap.PROT_WRITE and not may_write):
+        raise Errno("EACCES")
+    return Entry(operation.protection, shared, may_write=may_write)
+
+
+def munmap(world: World, operation: op.Munmap) -> Answer:
+    """munmap(2); a ring of perf may go with its last mapping."""
+    memory = world.process(operation.actor).memory
+    owners = memory.owners(pages_of(operation.address, operation.length))
+    memory.unmap(operation.address, operation.length)
+    for owner in owners:
+        assert isinstance(owner, OpenFile)
+        world.unmapped(owner)
+    return Answer(0)
+
+
+def mprotect(world: World, operation: op.Mprotect) -> Answer:
+    """mprotect(2)."""
+    memory = world.process(operation.actor).memory
+    memory.protect(operation.address, operation.length, operation.protection)
+    return Answer(0)
+
+
+HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
+    op.Mmap: map_memory,
+    Mmap32: map_memory,
+    op.Munmap: munmap,
+    op.Mprotect: mprotect,
+    mapping.Mremap: mremap,
+    mapping.Discard: discard,
+    mapping.MemoryFile: memory_file,
+    mapping.Truncate: truncate,
+}

@@ -1,0 +1,217 @@
+"""perf_event_open(2) and what its descriptor answers.
+
+Source: kernel/events/core.c, functions named where a rule is applied;
+kernel/trace/trace_event_perf.c:perf_trace_init.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+
+from conformance.abi import perf
+from conformance.abi.bpf import ProgramType
+from conformance.model import memory
+from conformance.model.bpf.programs import Program
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.memory import PAGE_SIZE, Entry
+from conformance.model.state.namespaces import CONFIDENTIALITY
+from conformance.model.state.perf_event import ANY_CPU, PerfEvent, Ring
+from conformance.model.state.process import OpenFile, Process
+from conformance.model.state.world import World
+from conformance.model.text import filter_parser
+from conformance.model.tracing.kprobes import Kprobe
+from conformance.ops import syscalls as op
+
+_ATTR = perf.PERF_EVENT_ATTR
+_FLAGS = perf.ATTR_DISABLED | perf.ATTR_INHERIT | perf.ATTR_EXCLUDE_KERNEL
+_SAMPLE_TYPES = (
+    perf.PERF_SAMPLE_IP
+    | perf.PERF_SAMPLE_TID
+    | perf.PERF_SAMPLE_PERIOD
+    | perf.PERF_SAMPLE_RAW
+    | perf.PERF_SAMPLE_REGS_INTR
+)
+# Ids of events are 16 bits wide; of those that are no user event's nothing is known.
+_KERNEL_IDS = 1 << 16
+_COUNT_SIZE = 8
+# PERF_REG_X86_AX
+_FIRST_REGISTER = 1
+# No kernel has so many processors (CONFIG_NR_CPUS).
+_MOST_CPUS = 8192
+# strndup_user() of a filter.
+_LONGEST_FILTER = PAGE_SIZE
+
+
+def open_event(world: World, process: Process, operation: op.PerfEventOpen) -> OpenFile:
+    """perf_event_open(2), for the caller itself or for a processor."""
+    attr = _attr(process, operation.address)
+    flags, sample_type = attr["flags"], attr["sample_type"]
+    if not process.capable and not flags & perf.ATTR_EXCLUDE_KERNEL:
+        # perf_allow_kernel(), kernel.perf_event_paranoid being 2.
+        raise Errno("EACCES")
+    if sample_type & perf.PERF_SAMPLE_REGS_INTR and world.lockdown >= CONFIDENTIALITY:
+        raise Errno("EPERM")
+    if operation.pid not in (0, -1):
+        raise NotModelled(f"perf_event_open for process {operation.pid}")
+    if operation.cpu >= _MOST_CPUS or (operation.pid == -1 and operation.cpu == ANY_CPU):
+        # perf_event_alloc()
+        raise Errno("EINVAL")
+    source, kprobe = _source(world, attr)
+    raw = bool(sample_type & perf.PERF_SAMPLE_RAW)
+    if raw and kprobe is not None:
+        raise NotModelled("the records of kprobes")
+    if raw and source is not None and not process.capable:
+        # perf_allow_tracepoint()
+        raise Errno("EPERM")
+    if operation.pid == -1 and not process.capable:
+        # find_get_context(): perf_allow_cpu().
+        raise Errno("EACCES")
+    event = PerfEvent(
+        source=source,
+        kprobe=kprobe,
+        tasks=[process] if operation.pid == 0 else [],
+        cpu=operation.cpu,
+        period=attr["sample_period"],
+        sample_type=sample_type,
+        enabled=not flags & perf.ATTR_DISABLED,
+        inherit=bool(flags & perf.ATTR_INHERIT),
+        exclude_kernel=bool(flags & perf.ATTR_EXCLUDE_KERNEL),
+    )
+    world.open_perf(event)
+    return OpenFile("perf_event", os.O_RDWR, object=event)
+
+
+def _attr(process: Process, address: int) -> dict[str, int]:
+    """perf_copy_attr(), of a structure that asks for nothing unknown here."""
+    size = int.from_bytes(process.memory.read(address + _ATTR.member("size").offset, 4), "little")
+    if size not in (0, _ATTR.size, perf.ATTR_SIZE_WITH_REGISTERS):
+        raise NotModelled(f"a perf_event_attr of {size} bytes")
+    attr = _ATTR.unpack(process.memory.read(address, _ATTR.size))
+    if (attr["flags"] | attr["sample_type"]) & perf.ATTR_RESERVED:
+        # Before anybody asks for rights.
+        raise Errno("EINVAL")
+    if attr["flags"] & ~_FLAGS or attr["sample_type"] & ~_SAMPLE_TYPES or attr["read_format"]:
+        raise NotModelled("a perf_event_attr with other wishes")
+    if attr["sample_type"] & perf.PERF_SAMPLE_REGS_INTR:
+        _check_registers(process, address, size)
+    return attr
+
+
+def _check_registers(process: Process, address: int, size: int) -> None:
+    """perf_reg_validate(): some register has to be meant.  Raises Errno("EINVAL")."""
+    mask = 0
+    if size > perf.ATTR_REGISTERS:
+        mask = int.from_bytes(process.memory.read(address + perf.ATTR_REGISTERS, 8), "little")
+    if not mask:
+        raise Errno("EINVAL")
+    if mask != _FIRST_REGISTER:
+        raise NotModelled(f"the registers {mask:#x}")
+
+
+def _source(world: World, attr: dict[str, int]) -> tuple[int | None, Kprobe | None]:
+    """The user event or kprobe of an id; a dummy has neither.  Raises Errno("EINVAL")."""
+    kind, config = attr["type"], attr["config"]
+    if (kind, config) == (perf.PERF_TYPE_SOFTWARE, perf.PERF_COUNT_SW_DUMMY):
+        return None, None
+    if kind != perf.PERF_TYPE_TRACEPOINT:
+        raise NotModelled(f"perf type {kind}")
+    event = next((event for event in world.table.events if event.id == config), None)
+    if event is not None:
+        return event.serial, None
+    probe = next((probe for probe in world.kprobes if probe.id == config), None)
+    if probe is not None:
+        return None, probe
+    if config < _KERNEL_IDS:
+        raise NotModelled(f"the event of the kernel with the id {config}")
+    raise Errno("EINVAL")
+
+
+def ioctl(world: World, process: Process, event: PerfEvent, request: int, argument: int) -> int:
+    """_perf_ioctl()."""
+    match request:
+        case perf.PERF_EVENT_IOC_SET_FILTER:
+            _set_filter(world, process, event, argument)
+        case perf.PERF_EVENT_IOC_ENABLE | perf.PERF_EVENT_IOC_DISABLE if argument == 0:
+            event.enabled = request == perf.PERF_EVENT_IOC_ENABLE
+        case perf.PERF_EVENT_IOC_RESET if argument == 0 and not event.inherit:
+            event.count = 0
+        case _ if request & 0xFF00 == perf.PERF_EVENT_IOC_ENABLE:
+            raise NotModelled(f"ioctl {request:#x} of perf")
+        case _:
+            raise Errno("ENOTTY")
+    return 0
+
+
+def set_program(world: World, process: Process, event: PerfEvent, slot: int) -> int:
+    """PERF_EVENT_IOC_SET_BPF: __perf_event_set_bpf_prog(), perf_event_attach_bpf_prog()."""
+    program = process.file(slot).object
+    if not isinstance(program, Program):
+        raise Errno("EINVAL")
+    wanted = {(True, False): ProgramType.TRACEPOINT, (False, True): ProgramType.KPROBE}
+    place = (event.source is not None, event.kprobe is not None)
+    # What is neither wants a type of program that nothing here loads.
+    if program.kind is not wanted.get(place):
+        raise Errno("EINVAL")
+    if event.source is not None:
+        _check_context(world, program, event.source)
+    fellows = [
+        each
+        for each in world.perf_events
+        if (each.source, each.kprobe) == (event.source, event.kprobe)
+    ]
+    if event.program is not None or any(each.program is program for each in fellows):
+        raise Errno("EEXIST")
+    event.program = program
+    return 0
+
+
+def _check_context(world: World, program: Program, source: int) -> None:
+    """trace_event_get_offsets(): what a program loads has to lie within the fields."""
+    fields = world.event(source).fields
+    if not fields and program.context_size:
+        raise NotModelled("a program that loads from an event without fields")
+    if fields and program.context_size > fields[-1].offset + fields[-1].size:
+        raise Errno("EACCES")
+
+
+def _set_filter(world: World, process: Process, event: PerfEvent, address: int) -> None:
+    """perf_event_set_filter(), ftrace_profile_set_filter()."""
+    if event.source is None:
+        raise Errno("EINVAL")
+    reach = process.memory.readable(address, _LONGEST_FILTER)
+    text, end, _ = process.memory.read(address, reach).partition(b"\0")
+    if not end:
+        raise Errno("EFAULT" if reach < _LONGEST_FILTER else "EINVAL")
+    if event.filter is not None:
+        raise Errno("EEXIST")
+    source = world.event(event.source)
+    event.filter = filter_parser.parse(text.decode("latin-1"), source, world.profile)
+
+
+def read(event: PerfEvent, count: int) -> bytes:
+    """perf_read_one() without any PERF_FORMAT_*: the number of events alone."""
+    if count < _COUNT_SIZE:
+        raise Errno("ENOSPC")
+    return event.count.to_bytes(_COUNT_SIZE, "little")
+
+
+def map_ring(process: Process, file: OpenFile, operation: op.Mmap) -> None:
+    """perf_mmap(): the page that describes the ring, and 2^n pages behind it or none."""
+    event = file.perf
+    assert event is not None
+    numbers = memory.pages_of(operation.address, operation.length)
+    records = len(numbers) - 1
+    # Many children would write to one ring, and that is refused.
+    refused = event.cpu == ANY_CPU and event.inherit
+    if refused or not operation.flags & mmap.MAP_SHARED or operation.offset:
+        raise Errno("EINVAL")
+    if records & (records - 1):
+        raise Errno("EINVAL")
+    if event.ring is None:
+        overwrites = not operation.protection & mmap.PROT_WRITE
+        event.ring = Ring.fresh(len(numbers), overwrites=overwrites)
+    elif len(event.ring.pages) != len(numbers):
+        raise Errno("EINVAL")
+    entry = Entry(operation.protection, shared=True, owner=file)
+    process.memory.map_frames(numbers, event.ring.pages, entry)

@@ -1,0 +1,1 @@
+"""Parsers and printers: definitions, filters, numbers, globs."""

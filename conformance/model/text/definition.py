@@ -1,0 +1,220 @@
+"""Registration strings: parsing fields and comparing definitions, as the kernel does.
+
+Text is held as ``str`` with one character per byte (latin-1), since the kernel compares
+bytes and prints them back unchanged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conformance.abi import grammar
+from conformance.abi.profile import Profile
+from conformance.model.errors import Errno, RawReturn
+from conformance.model.text.numbers import parse_unsigned
+
+# lib/ctype.c: isspace() of the kernel, which includes the no-break space of latin-1.
+SPACES = "\t\n\v\f\r \xa0"
+_U32 = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of an event: type and name as written, offset and size in bytes."""
+
+    type: str
+    name: str
+    offset: int
+    size: int
+
+    @property
+    def signed(self) -> bool:
+        """What `format` shows as signed (user_event_parse_field: type[0] != 'u')."""
+        return not self.type.startswith("u")
+
+    @property
+    def is_struct(self) -> bool:
+        """Whether the size is part of the definition's text."""
+        return self.type.startswith(grammar.STRUCT_PREFIX)
+
+    @property
+    def is_location(self) -> bool:
+        """Whether the field is a __data_loc or __rel_loc word."""
+        return self.type.startswith(grammar.LOCATION_PREFIXES)
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether the offset of a location word counts from behind the word."""
+        return self.type.startswith("__rel_loc ")
+
+    @property
+    def text(self) -> str:
+        """The field as dynamic_events shows it (user_event_show)."""
+        return f"{self.type} {self.name}" + (f" {self.size}" if self.is_struct else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A registration string cut in its parts (user_event_parse_cmd)."""
+
+    name: str
+    arguments: str | None
+    # The text behind the colon of the name part, None where there is none.
+    flags: str | None
+
+    @classmethod
+    def parse(cls, raw: str) -> Command:
+        """Cut at the first space, then the name part at the first colon."""
+        name, space, arguments = raw.partition(" ")
+        name, colon, flags = name.partition(":")
+        return cls(name, arguments if space else None, flags if colon else None)
+
+
+def split_arguments(text: str) -> list[str]:
+    """argv_split(): tokens between runs of white space."""
+    tokens, token = [], ""
+    for character in text:
+        if character not in SPACES:
+            token += character
+        elif token:
+            tokens.append(token)
+            token = ""
+    return [*tokens, token] if token else tokens
+
+
+def registration_tokens(arguments: str | None, profile: Profile) -> list[str]:
+    """Tokens compared when a name is registered again (user_event_argv_split)."""
+    if arguments is None:
+        return []
+    if profile.has("unspaced_fields_match"):
+        arguments = _space_after_semicolons(arguments)
+    return split_arguments(arguments)
+
+
+def _space_after_semicolons(arguments: str) -> str:
+    spaced = ""
+    for position, character in enumerate(arguments):
+        spaced += character
+        following = arguments[position + 1 : position + 2]
+        if character == ";" and (not following or following not in SPACES):
+            spaced += " "
+    return spaced
+
+
+def fields_match(fields: tuple[Field, ...], tokens: list[str], profile: Profile) -> bool:
+    """Whether tokens describe exactly these fields (user_fields_match).
+
+    Tokens are joined by single spaces up to the one that contains a semicolon, and each
+    such run is compared as text with a field.
+    """
+    if not tokens:
+        return not fields
+    position = 0
+    for field in fields:
+        run: list[str] = []
+        while position < len(tokens):
+            run.append(tokens[position])
+            position += 1
+            if ";" in run[-1]:
+                break
+        if not run:
+            return False
+        text = field.text if profile.has("struct_size_matched") else f"{field.type} {field.name}"
+        if " ".join(run) != text + (";" if ";" in run[-1] else ""):
+            return False
+    return position == len(tokens)
+
+
+def parse_fields(arguments: str | None) -> tuple[Field, ...]:
+    """Fields of a new event, in order of definition (user_event_parse_fields).
+
+    Raises Errno or RawReturn for what the kernel refuses.
+    """
+    if arguments is None:
+        return ()
+    fields: list[Field] = []
+    offset = grammar.TRACE_ENTRY_SIZE
+    for piece in arguments.split(";"):
+        field = _parse_field(piece, offset)
+        if field is not None:
+            fields.append(field)
+            offset = (offset + field.size) % _U32
+    return tuple(fields)
+
+
+def _parse_field(piece: str, offset: int) -> Field | None:
+    piece = piece.lstrip(SPACES)
+    if not piece:
+        return None
+    prefix = next((text for text in grammar.SPACED_PREFIXES if piece.startswith(text)), None)
+    if prefix is None:
+        type_, *rest = piece.split(" ")
+    else:
+        end = piece.find(" ", len(prefix))
+        if end < 0:
+            raise Errno("EINVAL")
+        type_, rest = piece[:end], piece[end + 1 :].split(" ")
+    if not rest:
+        raise Errno("EINVAL")
+    name, *sizes = rest
+    return Field(type_, name, offset, _field_size(type_, sizes, prefix))
+
+
+def _field_size(type_: str, sizes: list[str], prefix: str | None) -> int:
+    if not sizes:
+        size = type_size(type_)
+    elif prefix != grammar.STRUCT_PREFIX or len(sizes) > 1:
+        raise Errno("EINVAL")
+    else:
+        size = parse_unsigned(sizes[0], 10)
+    if size == 0:
+        raise Errno("EINVAL")
+    if size >= _U32 // 2:
+        # Held in an int: the negative size is returned as if it were an error number.
+        raise RawReturn(size - _U32)
+    return size
+
+
+def type_size(type_: str) -> int:
+    """Size in bytes of a type that carries none (user_field_size).
+
+    Raises Errno("EINVAL") for an unknown type.
+    """
+    if type_ in grammar.SCALARS:
+        return grammar.SCALARS[type_].size
+    if type_.startswith(grammar.ARRAY_PREFIXES):
+        return _array_size(type_)
+    if type_.startswith(grammar.LOCATION_PREFIXES):
+        return grammar.LOCATION_SIZE
+    raise Errno("EINVAL")
+
+
+def _array_size(type_: str) -> int:
+    text = type_[type_.index("[") + 1 :]
+    if not 0 < len(text) < grammar.ARRAY_TEXT_BUFFER or "]" not in text:
+        raise Errno("EINVAL")
+    size = parse_unsigned(text[: text.index("]")], 0)
+    if size > grammar.MAX_FIELD_ARRAY_SIZE:
+        raise Errno("EINVAL")
+    return size
+
+
+def print_format(fields: tuple[Field, ...], profile: Profile) -> str:
+    """The text behind ``print fmt: `` (user_event_set_print_fmt)."""
+    if not profile.has("print_fmt_generated"):
+        return '""'
+    shown = " ".join(f"{field.name}={_conversion(field.type)}" for field in fields)
+    arguments = "".join(f", {_print_argument(field)}" for field in fields)
+    return f'"{shown}"{arguments}'
+
+
+def _conversion(type_: str) -> str:
+    if type_ in grammar.SCALARS:
+        return grammar.SCALARS[type_].conversion
+    return grammar.STRING_CONVERSION if "char[" in type_ else grammar.OTHER_CONVERSION
+
+
+def _print_argument(field: Field) -> str:
+    if field.is_location and "char" in field.type:
+        return f"__get_rel_str({field.name})" if field.is_relative else f"__get_str({field.name})"
+    return f"REC->{field.name}"

@@ -1,0 +1,296 @@
+"""The text of a filter: its terms and operators, and what is wrong with them.
+
+Its errors, and the places they are said to be at, are the kernel's own.
+Source: trace_events_filter.c:calc_stack, predicate_parse, parse_pred.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from conformance.abi.profile import Profile
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.text import cpu_sets
+from conformance.model.text.definition import SPACES, Field
+from conformance.model.text.filters import Filter, Group, Term, find_field, is_string
+from conformance.model.text.numbers import number_in
+
+if TYPE_CHECKING:
+    from conformance.model.state.events import Event
+
+# The operators, those first that others begin with.
+_OPERATORS = ("~", "!=", "==", "<=", "<", ">=", ">", "&")
+_LONGEST_NUMBER = 24
+_LONGEST_STRING = 256
+# Addresses of functions, which are as long as a long.
+_FUNCTION = ".function"
+_FUNCTIONS_SINCE = (6, 4)
+_ADDRESS = 8
+# Names and addresses that no kernel has a function at.
+_NO_FUNCTIONS = ("", "0", "1", "0x1000", "no_such_function", "no_such_function)", "'vfs_read'")
+# trace_define_generic_fields(): the names of the task, which no filter of a program knows.
+_TASK_NAMES = ("COMM", "comm")
+_GENERIC = ("CPU", "cpu", "common_cpu", "stacktrace", "STACKTRACE")
+# Whoever runs a program is not called like this.
+_NOBODY = "nobody"
+_COMMAND = "  Command: "
+
+
+class FilterError(Errno):
+    """A filter that is refused; ``said`` is what the kernel has to say, "" for nothing.
+
+    ``position`` counts characters from the beginning of the filter.
+    """
+
+    def __init__(self, name: str, said: str = "", position: int = 0) -> None:
+        super().__init__(name)
+        self.said = said
+        self.position = position
+
+    def logged(self, text: str) -> str:
+        """What `error_log` shows of it, without the time (tracing_err_log_seq_show)."""
+        said, position = (self.said, self.position) if self.said else ("Error", 0)
+        place = " " * (len(_COMMAND) + position) + "^"
+        return f"event filter parse error: error: {said}\n{_COMMAND}{text}\n{place}\n"
+
+    def shown(self, text: str) -> str:
+        """What the file `filter` shows from now on, without a last newline (append_filter_err)."""
+        if not self.said:
+            return f"{text}\nError: (0)\n"
+        position = min(self.position, len(text))
+        place = "^".rjust(position + 1 if position else 0)
+        return f"{text}\n{place}\nparse_error: {self.said}\n"
+
+
+def parse(text: str, event: Event, profile: Profile) -> Filter:
+    """create_filter().  Raises FilterError and NotModelled."""
+    terms = _count(text)
+    if not terms:
+        raise FilterError("EINVAL")
+    parser = _Parser(text, event, profile)
+    return Filter(text, parser.expression())
+
+
+def _count(text: str) -> int:
+    """calc_stack(): how many terms there are; what is out of balance is refused at once.
+
+    Its own numbers for that are taken for error numbers: 1, 2 and 3.
+    """
+    terms, is_term, quote, last_quote = 0, False, "", 0
+    opened: list[int] = []
+    for position, character in enumerate(text):
+        if character in SPACES:
+            continue
+        if quote:
+            quote = "" if character == quote else quote
+            continue
+        if character in "'\"":
+            quote, last_quote = character, position
+        elif character in "&|" and text[position + 1 : position + 2] == character:
+            is_term = False
+            continue
+        elif character == "(":
+            is_term = False
+            opened.append(position)
+            continue
+        elif character == ")":
+            is_term = False
+            if not opened:
+                raise FilterError("EPERM", "Too few '('", position)
+            opened.pop()
+            continue
+        if not is_term:
+            terms += 1
+            is_term = True
+    if quote:
+        raise FilterError("ESRCH", "Missing matching quote", last_quote)
+    if opened:
+        raise FilterError("ENOENT", "Too many '('", opened[-1])
+    return terms
+
+
+class _Parser:
+    """predicate_parse() and parse_pred()."""
+
+    def __init__(self, text: str, event: Event, profile: Profile) -> None:
+        self._text = text
+        self._event = event
+        self._profile = profile
+        self._at = 0
+
+    def expression(self) -> Term | Group:
+        """The whole filter."""
+        found = self._any()
+        if self._at < len(self._text):
+            raise NotModelled(f"what follows in the filter {self._text!r}")
+        return found
+
+    def _any(self) -> Term | Group:
+        parts = [self._all()]
+        while self._take("||"):
+            parts.append(self._all())
+        return parts[0] if len(parts) == 1 else Group("||", tuple(parts))
+
+    def _all(self) -> Term | Group:
+        parts = [self._one()]
+        while self._take("&&"):
+            parts.append(self._one())
+        return parts[0] if len(parts) == 1 else Group("&&", tuple(parts))
+
+    def _one(self) -> Term | Group:
+        self._skip_spaces()
+        if self._peek() == "(":
+            self._at += 1
+            inner = self._any()
+            # calc_stack() has seen to it that there is one.
+            self._at += 1
+            return inner
+        if self._peek() == "!" and self._text[self._at + 1 : self._at + 2] not in ("=", "~"):
+            self._at += 1
+            return Group("!", (self._one(),))
+        if self._at >= len(self._text):
+            raise NotModelled("a filter that ends where a term has to be")
+        return self._term()
+
+    def _take(self, word: str) -> bool:
+        """Whether an operator between terms comes next; anything else is refused."""
+        self._skip_spaces()
+        if self._text.startswith(word, self._at):
+            self._at += 2
+            return True
+        following = self._peek()
+        if following in ("", ")") or self._text.startswith(("&&", "||"), self._at):
+            return False
+        raise FilterError("EPERM", "Too many terms in predicate expression", self._at)
+
+    def _peek(self) -> str:
+        return self._text[self._at : self._at + 1]
+
+    def _skip_spaces(self) -> None:
+        while self._peek() and self._peek() in SPACES:
+            self._at += 1
+
+    def _term(self) -> Term:
+        name = self._word()
+        if not name:
+            raise FilterError("EPERM")
+        field = None
+        if name not in _TASK_NAMES:
+            if name in _GENERIC:
+                raise NotModelled(f"a filter on {name}")
+            field = find_field(self._event, name)
+            if field is None:
+                raise self._error("Field not found")
+        if self._text.startswith(".ustring", self._at):
+            raise NotModelled("a filter on addresses")
+        is_function = self._has_functions() and self._text.startswith(_FUNCTION, self._at)
+        self._at += len(_FUNCTION) * is_function
+        self._skip_spaces()
+        operator = next((op for op in _OPERATORS if self._text.startswith(op, self._at)), "")
+        if not operator:
+            raise self._error("Invalid operator")
+        self._at += len(operator)
+        self._skip_spaces()
+        if is_function:
+            raise self._function(field, operator)
+        has_sets = self._profile.release.series >= cpu_sets.SINCE
+        if has_sets and self._text.startswith(cpu_sets.WORD, self._at):
+            return Term(field, operator, self._processors(field, operator))
+        if self._peek() in ("'", '"'):
+            text = self._string(field, operator)
+            if field is None and text != _NOBODY:
+                raise NotModelled("a filter on a name that a task may have")
+            return Term(field, operator, text.encode("latin-1"))
+        if self._peek() and self._peek() in "0123456789-":
+            return Term(field, operator, self._number(field, operator))
+        raise self._error("Invalid value (did you forget quotes)?")
+
+    def _error(self, said: str, position: int | None = None) -> FilterError:
+        """parse_error() with what is being looked at, counted one too far."""
+        place = self._at if position is None else position
+        return FilterError("EINVAL", said, place + 1)
+
+    def _word(self) -> str:
+        start = self._at
+        while re.match(r"\w", self._peek(), re.ASCII):
+            self._at += 1
+        return self._text[start : self._at]
+
+    def _string(self, field: Field | None, operator: str) -> str:
+        if operator not in ("==", "!=", "~"):
+            raise self._error("Illegal operation for field type")
+        if field is not None and not self._holds_text(field):
+            raise self._error("Expecting numeric field")
+        quote = self._peek()
+        end = self._text.index(quote, self._at + 1)
+        text = self._text[self._at + 1 : end]
+        if len(text) >= _LONGEST_STRING:
+            self._at = end
+            raise self._error("Operand too long")
+        self._at = end + 1
+        return text
+
+    def _holds_text(self, field: Field) -> bool:
+        # Before 6.4 no field of a user event was known to be a string.
+        return is_string(field) and self._profile.has("remote_enable")
+
+    def _has_functions(self) -> bool:
+        return self._profile.release.series >= _FUNCTIONS_SINCE
+
+    def _function(self, field: Field | None, operator: str) -> FilterError:
+        """What is wrong with a filter on the function that an address is in.
+
+        Raises NotModelled for one that may be right.
+        """
+        if field is None or field.size != _ADDRESS:
+            return self._error("Illegal operation for field type")
+        if operator not in ("==", "!="):
+            return self._error("Invalid operator")
+        start, number = self._at, self._peek()[:1].isdigit()
+        while (
+            self._peek() and self._peek() not in SPACES and (self._peek().isalnum() or not number)
+        ):
+            self._at += 1
+        text = self._text[start : self._at]
+        if number and len(text) >= _LONGEST_NUMBER:
+            return self._error("Operand too long")
+        if number and number_in(text) is None:
+            return self._error("Invalid value (did you forget quotes)?")
+        if text not in _NO_FUNCTIONS:
+            raise NotModelled(f"the function {text}")
+        return self._error("Function not found")
+
+    def _processors(self, field: Field | None, operator: str) -> frozenset[int]:
+        if field is None or self._holds_text(field) or operator not in cpu_sets.OPERATORS:
+            raise self._error("Illegal operation for field type")
+        self._at += len(cpu_sets.WORD) + 1
+        if self._text[self._at - 1 : self._at] != "{":
+            raise self._error("Missing '{'")
+        end = self._text.find("}", self._at)
+        if end < 0:
+            raise self._error("Missing '}'", len(self._text))
+        found = cpu_sets.parse(self._text[self._at : end]) if end > self._at else None
+        if found is None:
+            raise self._error("Invalid cpulist", end)
+        self._at = end + 1
+        return found
+
+    def _number(self, field: Field | None, operator: str) -> int:
+        start = self._at
+        if field is None or self._holds_text(field):
+            raise self._error("Expecting string field")
+        if operator == "~":
+            raise self._error("Illegal operation for field type")
+        if self._peek() == "-":
+            self._at += 1
+        while re.match(r"[^\W_]", self._peek(), re.ASCII):
+            self._at += 1
+        text = self._text[start : self._at]
+        if len(text) >= _LONGEST_NUMBER:
+            raise self._error("Operand too long")
+        value = number_in(text)
+        low, high = (-(1 << 63), 1 << 63) if field.signed else (0, 1 << 64)
+        if value is None or not low <= value < high or (text[0] == "-" and not field.signed):
+            raise self._error("Illegal integer value", start)
+        return value

@@ -1,0 +1,134 @@
+"""Filters on the fields of an event: what ftrace, perf and triggers let pass.
+
+Source: trace_events_filter.c:filter_match_preds, select_comparison_fn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from conformance.model.errors import NotModelled
+from conformance.model.text import cpu_sets, globs
+from conformance.model.text.definition import Field
+
+if TYPE_CHECKING:
+    from conformance.model.state.events import Event
+
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "==": lambda left, right: left == right,
+    "!=": lambda left, right: left != right,
+    "<=": lambda left, right: left <= right,
+    "<": lambda left, right: left < right,
+    ">=": lambda left, right: left >= right,
+    ">": lambda left, right: left > right,
+    "&": lambda left, right: left & right != 0,
+}
+INTEGER_SIZES = (1, 2, 4, 8)
+_COMMON = (
+    Field("unsigned short", "common_type", 0, 2),
+    Field("unsigned char", "common_flags", 2, 1),
+    Field("unsigned char", "common_preempt_count", 3, 1),
+    Field("int", "common_pid", 4, 4),
+)
+# Whoever runs a program is not process 1.
+_SOMEBODY = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One comparison; of no field where it is with the task's name.
+
+    ``constant`` is a number, a text or a set of processors.
+    """
+
+    field: Field | None
+    operator: str
+    constant: int | bytes | frozenset[int]
+
+    def passes(self, record: bytes) -> bool:
+        """Whether a record passes."""
+        if self.field is None:
+            # The name of a task that is not that of the filter.
+            return self.operator == "!="
+        if isinstance(self.constant, bytes):
+            text = string_of(self.field, record)
+            if self.operator == "~":
+                return globs.matches(text, self.constant)
+            return globs.equals(text, self.constant) == (self.operator == "==")
+        if self.field.size not in INTEGER_SIZES:
+            # select_comparison_fn() finds nothing to compare with.
+            return False
+        if isinstance(self.constant, frozenset):
+            value = _value(self.field, record) % (1 << 8 * self.field.size)
+            return cpu_sets.passes(self.operator, value, self.field.size, self.constant)
+        # The constant is cut off to the size of the field.
+        raw = (self.constant % (1 << 64)).to_bytes(8, "little")[: self.field.size]
+        constant = int.from_bytes(raw, "little", signed=self.field.signed)
+        return _COMPARISONS[self.operator](_value(self.field, record), constant)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Several terms or groups, all or any of which have to pass, or what must not pass."""
+
+    word: str
+    parts: tuple[Term | Group, ...]
+
+    def passes(self, record: bytes) -> bool:
+        """Whether a record passes."""
+        results = (part.passes(record) for part in self.parts)
+        match self.word:
+            case "&&":
+                return all(results)
+            case "||":
+                return any(results)
+        return not any(results)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter: its text, and what it asks for."""
+
+    text: str
+    expression: Term | Group
+
+    def matches(self, record: bytes) -> bool:
+        """Whether a record, common fields included, passes the filter."""
+        return self.expression.passes(record)
+
+
+def is_string(field: Field) -> bool:
+    """filter_assign_type(), as far as user events have strings."""
+    return "char" in field.type and ("[" in field.type or field.is_location)
+
+
+def find_own_field(event: Event, name: str) -> Field | None:
+    """A field by its name: of two the last one defined, which is the first in the kernel's list."""
+    return next((field for field in reversed(event.fields) if field.name == name), None)
+
+
+def find_field(event: Event, name: str) -> Field | None:
+    """trace_find_event_field(): a field of the event's own, or one that all events have."""
+    common = next((field for field in _COMMON if field.name == name), None)
+    return find_own_field(event, name) or common
+
+
+def _value(field: Field, record: bytes) -> int:
+    if field.name == "common_pid" and field in _COMMON:
+        return _SOMEBODY
+    if field in _COMMON:
+        raise NotModelled(f"a filter on {field.name}")
+    raw = record[field.offset : field.offset + field.size]
+    return int.from_bytes(raw, "little", signed=field.signed)
+
+
+def string_of(field: Field, record: bytes) -> bytes:
+    """The bytes that a pattern is held against."""
+    raw = record[field.offset : field.offset + field.size]
+    if not field.is_location:
+        return raw
+    word = int.from_bytes(raw, "little")
+    start = (word & 0xFFFF) + (field.offset + 4 if field.is_relative else 0)
+    return record[start : start + (word >> 16)]

@@ -1,0 +1,145 @@
+"""The text of a record in `trace`: print_event_fields() and print_fields().
+
+Source: kernel/trace/trace_output.c; before 6.4 trace_events_user.c:user_event_print_trace
+and trace_seq.c:trace_seq_hex_dump.  A record is the common header, the payload, and up to
+four bytes of padding that nothing here may depend on.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from conformance.abi.profile import Profile
+from conformance.model.errors import NotModelled
+from conformance.model.text.definition import Field
+
+_INTEGER_CODES = {2: "<H", 4: "<I", 8: "<Q"}
+_OVERFLOW = "<OVERFLOW>"
+_DUMP_WIDTH = 16
+# sizeof a trace_seq's buffer before 6.8, and what task, pid, cpu, flags and time take of it.
+_SEQ_SIZE = 4096
+_SHORTEST_HEAD, _LONGEST_HEAD = 40, 64
+# Bytes of the word of a dynamic field.
+_WORD = 4
+
+
+def record_text(tracepoint: str, fields: tuple[Field, ...], record: bytes, profile: Profile) -> str:
+    """The body of the trace line of ``record`` (header and payload) up to its end."""
+    if not profile.has("remote_enable"):
+        return _dump(record)
+    return f"{_decoded(tracepoint, fields, record, profile)}\n"
+
+
+def _dump(record: bytes) -> str:
+    """All bytes as hexadecimal digits and text, 16 to a line; a NUL ends it.
+
+    A dump that does not fit in a trace_seq beside the head of its line is left out whole
+    (trace_seq.c:trace_seq_hex_dump).
+    """
+    lines = []
+    for start in range(0, len(record), _DUMP_WIDTH):
+        row = record[start : start + _DUMP_WIDTH]
+        shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
+        lines.append(f"{start:08x}: {row.hex(' '):<{3 * _DUMP_WIDTH}} {shown}\n")
+    dump = "".join(lines)
+    if len(dump) > _SEQ_SIZE - _SHORTEST_HEAD:
+        return "\n"
+    if len(dump) > _SEQ_SIZE - _LONGEST_HEAD:
+        raise NotModelled("a dump whose fate depends on the length of the line's head")
+    return f"\n{dump}\0"
+
+
+def _decoded(tracepoint: str, fields: tuple[Field, ...], record: bytes, profile: Profile) -> str:
+    if not fields:
+        return f"{tracepoint}:No fields found"
+    order = fields if profile.has("fields_printed_in_order") else tuple(reversed(fields))
+    values = "".join(f" {field.name}={_value(field, record, profile)}" for field in order)
+    return f"{tracepoint}:{values}"
+
+
+def _value(field: Field, record: bytes, profile: Profile) -> str:
+    """print_fields() by filter_assign_type(), which looks for words anywhere in the type."""
+    raw = record[field.offset : field.offset + field.size]
+    if len(raw) < field.size:
+        raise NotModelled("a record shorter than its fields")
+    absolute, relative = "__data_loc" in field.type, "__rel_loc" in field.type
+    if "char" in field.type and (absolute or relative):
+        return _dynamic_string(field, record, profile, relative=not absolute)
+    if "cpumask_t" in field.type and absolute:
+        return "<INVALID-TYPE>"
+    if "char" in field.type and "[" in field.type:
+        return _text(raw)
+    if field.size == _WORD and (absolute or relative):
+        data = _located(field, record, relative=not absolute)
+        return _OVERFLOW if data is None else ",".join(f"{byte:02x}" for byte in data)
+    return _integer(raw, profile)
+
+
+def _integer(raw: bytes, profile: Profile) -> str:
+    if len(raw) == 1:
+        printable = 0x20 <= raw[0] < 0x7F or raw[0] >= 0xA0
+        return (f"'{chr(raw[0])}'" if printable else "") + f"({raw[0]})"
+    if len(raw) not in _INTEGER_CODES:
+        return "<INVALID-SIZE>"
+    if len(raw) == 8 and profile.has("long_values_as_symbols"):
+        return _pointer(raw)
+    value = struct.unpack(_INTEGER_CODES[len(raw)], raw)[0]
+    # %d of an unsigned short promotes without a sign; 4 and 8 bytes print as signed.
+    signed = value if len(raw) == 2 else int.from_bytes(raw, "little", signed=True)
+    return f"{value:#x} ({signed})" if value else f"0x0 ({signed})"
+
+
+def _pointer(raw: bytes) -> str:
+    value = int.from_bytes(raw, "little")
+    if value >= 1 << 63:
+        raise NotModelled("a 64-bit value that may be a kernel address prints as a symbol")
+    return f"{value:#x} ({value})"
+
+
+def _dynamic_string(field: Field, record: bytes, profile: Profile, *, relative: bool) -> str:
+    data = _located(field, record, relative=relative)
+    if data is None:
+        return _OVERFLOW
+    if profile.has("unprintable_text_as_hex") and any(
+        map(_is_unprintable, data.replace(b"\0", b""))
+    ):
+        return _in_both_ways(data)
+    return _text(data)
+
+
+def _is_unprintable(byte: int) -> bool:
+    """!(isascii(c) && isprint(c))"""
+    return not 0x20 <= byte < 0x7F
+
+
+def _in_both_ways(data: bytes) -> str:
+    """All bytes, NUL included, as characters or dots, then as %02x of a signed char."""
+    shown = "".join("." if _is_unprintable(byte) else chr(byte) for byte in data)
+    digits = ":".join(f"{byte:02x}" if byte < 0x80 else f"ffffff{byte:02x}" for byte in data)
+    return f"{shown} ({digits})"
+
+
+def _located(field: Field, record: bytes, *, relative: bool) -> bytes | None:
+    """Dynamic data of a field, None where they end behind the record.
+
+    A struct whose type has "__data_loc" in it gets here without ever being validated: its
+    length may be negative, which prints nothing (vsprintf.c:format_decode).
+    """
+    raw = record[field.offset : field.offset + _WORD]
+    if len(raw) < _WORD:
+        raise NotModelled("the word of a dynamic field that ends behind its record")
+    offset = int.from_bytes(raw[:2], "little")
+    size = int.from_bytes(raw[2:], "little", signed=True)
+    if relative:
+        offset += field.offset + _WORD
+    padded = (len(record) + 3) // 4 * 4
+    if offset + size > padded:
+        return None
+    if size > 0 and offset + size > len(record):
+        raise NotModelled("dynamic data that reaches into the padding of its record")
+    return record[offset : offset + max(size, 0)]
+
+
+def _text(raw: bytes) -> str:
+    """%.*s: up to the first NUL."""
+    return raw.split(b"\0")[0].decode("latin-1")

@@ -1,0 +1,65 @@
+"""getdents64(2) of events/user_events: what tracefs makes of the names of events.
+
+Source: fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:filldir64, verify_dirent_name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from conformance.abi import grammar
+from conformance.model.answers import Answer
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.namespaces import TRACEFS
+from conformance.model.state.world import World
+from conformance.ops import credentials
+from conformance.ops import syscalls as op
+
+_SYSTEM = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})")
+# What every directory has, and every directory of a system.
+_ALWAYS = [b".", b"..", b"enable", b"filter"]
+
+
+def getdents(world: World, operation: credentials.Getdents) -> Answer:
+    """One call: everything up to the first name that no directory can hold, then its error."""
+    file = world.process(operation.actor).file(operation.slot)
+    system = _SYSTEM.fullmatch(file.path)
+    if system is None:
+        raise NotModelled(f"the directory {file.path}")
+    names = [
+        event.tracepoint.encode("latin-1")
+        for event in world.table.events
+        if event.system == system[1] and event.visible
+    ]
+    if not names:
+        raise NotModelled("the directory of a system without events")
+    if world.profile.has("directories_of_any_name"):
+        good = next((n for n, name in enumerate(names) if not _listable(name)), len(names))
+        entries = _ALWAYS + names[:good]
+    else:
+        # tracefs makes no directory of such a name, nor a second one of a name there is.
+        good = len(names)
+        entries = _ALWAYS + [name for name in names if _can_be_made(name)]
+    rest = entries[file.position :]
+    file.position = len(entries)
+    if not rest and good < len(names):
+        raise Errno("EINVAL" if world.profile.has("listing_ends_with_einval") else "EIO")
+    prefix = operation.prefix.encode()
+    return Answer(None, "", credentials.listed(name for name in rest if name.startswith(prefix)))
+
+
+def _listable(name: bytes) -> bool:
+    """verify_dirent_name()."""
+    return bool(name) and b"/" not in name
+
+
+def _can_be_made(name: bytes) -> bool:
+    """lookup_one_len(), and that there is nothing of the name."""
+    return _listable(name) and len(name) <= 255 and name not in _ALWAYS
+
+
+HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
+    credentials.Getdents: getdents
+}

@@ -1,0 +1,154 @@
+"""dynamic_events: the lines it shows, and the commands that are written to it.
+
+Source: trace_events_user.c:user_event_show, user_event_create, user_event_match,
+user_event_free; trace_dynevent.c:dyn_event_release, create_dyn_event;
+trace.c:trace_parse_run_command.
+"""
+
+from __future__ import annotations
+
+from conformance.abi import grammar
+from conformance.abi import rfc_v1 as abi_rfc
+from conformance.abi.profile import Generation
+from conformance.abi.uapi import USER_EVENT_REG_PERSIST
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.historical import rfc_v1
+from conformance.model.state.events import Event
+from conformance.model.state.process import Process
+from conformance.model.state.world import World
+from conformance.model.text import definition
+from conformance.model.tracing import eprobes, instances, kprobes, synthetic_events
+
+
+def text(world: World) -> str:
+    """One line for each event, oldest first."""
+    if world.kprobes:
+        raise NotModelled("dynamic_events with kprobes among the events")
+    lines = [(float(event.serial), _definition_line(world, event)) for event in world.table.events]
+    lines += [(probe.after - 0.5, probe.definition) for probe in world.eprobes]
+    lines += [(each.after - 0.5, each.definition) for each in world.synthetics]
+    return "".join(line for _, line in sorted(lines, key=lambda each: each[0]))
+
+
+def _definition_line(world: World, event: Event) -> str:
+    if world.profile.generation is Generation.RFC_V1:
+        return rfc_v1.definition_line(world, event)
+    fields = "; ".join(field.text for field in event.fields)
+    return f"{grammar.PREFIX}{event.name}" + (f" {fields}" if fields else "") + "\n"
+
+
+def run_commands(world: World, process: Process, text: str, count: int | None = None) -> int:
+    """Lines of one write, up to the first that fails; earlier ones stay done.
+
+    ``count`` is what the write is said to have, where less can be read.
+    """
+    count = len(text) if count is None else count
+    position = held = 0
+    while position < count:
+        line, newline, _ = text[position:held].partition("\n")
+        if not newline and held < count:
+            # The buffer is filled anew from the line on: 4095 characters, and a NUL behind.
+            held = min(count, position + grammar.COMMAND_BUFFER - 1)
+            if held > len(text):
+                raise Errno("EFAULT")
+            line, newline, _ = text[position:held].partition("\n")
+        # A NUL of the writer's own ends a line before its newline, which is taken for a
+        # longer one.
+        if "\0" in line or (not newline and held < count):
+            raise Errno("EINVAL")
+        _run_command(world, process, line.partition("#")[0])
+        position += len(line) + len(newline)
+    return count
+
+
+def _run_command(world: World, process: Process, command: str) -> None:
+    if command[:1] in ("-", "!"):
+        _delete_command(world, process, command)
+    elif (raw := _definition_in(world, command)) is not None:
+        if not world.profile.has("lasting_events"):
+            # user_event_create() asks for the persist flag, which these kernels refuse.
+            raise Errno("EINVAL")
+        flags = USER_EVENT_REG_PERSIST if world.profile.has("persist") else 0
+        world.table.register(raw, flags, capable=process.capable)
+    elif command.startswith("e:"):
+        eprobes.create(world, command)
+    elif command.startswith("s:"):
+        synthetic_events.create(world, command)
+    elif definition.split_arguments(command):
+        raise Errno("EINVAL")
+    # A line without a token is accepted: trace_probe.c:trace_probe_create() is asked
+    # first and takes it, where kprobe, uprobe or eprobe events are configured.
+
+
+def _definition_in(world: World, command: str) -> str | None:
+    """What stands behind the prefix of a command that creates, None for any other."""
+    prefix, skipped = grammar.PREFIX, definition.SPACES
+    if world.profile.generation is Generation.RFC_V1:
+        # The name begins right there, be it with a space.
+        prefix, skipped = abi_rfc.PREFIX, ""
+    return command.removeprefix(prefix).lstrip(skipped) if command.startswith(prefix) else None
+
+
+def _delete_command(world: World, process: Process, command: str) -> None:
+    head, *tokens = definition.split_arguments(command)
+    before, colon, target = head.partition(":")
+    if not colon or (head.startswith("-") and before != "-"):
+        raise Errno("EINVAL")
+    system, slash, name = target.partition("/")
+    if not slash:
+        name = target
+        if not name:
+            raise Errno("EINVAL")
+    try:
+        _delete(world, process, system if slash else None, name, tokens)
+    finally:
+        instances.reset_after_deletion(world)
+
+
+def _delete(
+    world: World, process: Process, system: str | None, name: str, tokens: list[str]
+) -> None:
+    """All events that match, up to the first that cannot go."""
+    if system == kprobes.GROUP:
+        eprobes.delete(world, name, tokens)
+        return
+    if system == synthetic_events.GROUP:
+        synthetic_events.delete(world, name)
+        return
+    if system is not None and system not in _systems(world):
+        raise Errno("ENOENT")
+    found = [event for event in world.table.events if _matches(world, event, name, tokens)]
+    if not found:
+        raise Errno("ENOENT")
+    for event in found:
+        world.table.free(event, capable=process.capable)
+        world.forget(event)
+
+
+def _systems(world: World) -> tuple[str, ...]:
+    multi = world.profile.has("multi_format")
+    return (grammar.SYSTEM, grammar.MULTI_SYSTEM) if multi else (grammar.SYSTEM,)
+
+
+def _matches(world: World, event: Event, name: str, tokens: list[str]) -> bool:
+    if event.name != name:
+        return False
+    if not world.profile.has("deletion_arguments_matched"):
+        return True
+    if not tokens and not world.profile.has("null_arguments_matched"):
+        return True
+    return definition.fields_match(event.fields, tokens, world.profile)
+
+
+def release_all(world: World, process: Process) -> None:
+    """Opening dynamic_events for truncation: nothing goes while anything is busy."""
+    if world.eprobes or world.synthetics:
+        raise NotModelled("truncation of dynamic_events with probes among the events")
+    try:
+        if any(not event.deletable for event in world.table.events):
+            raise Errno("EBUSY")
+        for event in list(world.table.events):
+            world.table.free(event, capable=process.capable)
+            world.forget(event)
+    finally:
+        instances.reset_after_deletion(world)

@@ -1,0 +1,235 @@
+"""Files that make ftrace listen to several events at once, or to some processes only.
+
+Source: trace_events.c:system_enable_read, system_enable_write, __ftrace_set_clr_event_nolock,
+ftrace_event_write, event_pid_write; trace.c:trace_get_user, trace_pid_write.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from conformance.abi import grammar
+from conformance.model.answers import Answer
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.text import definition
+from conformance.model.text.numbers import parse_unsigned
+from conformance.model.tracing import event_files, instances, kernel_events
+from conformance.ops import tracing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from conformance.model.state.events import Event
+    from conformance.model.state.world import World
+    from conformance.model.tracing.instances import Instance
+    from conformance.ops.syscalls import Operation
+
+_TRACEFS = "/sys/kernel/tracing"
+SET_EVENT = f"{_TRACEFS}/set_event"
+_PIDS = f"{_TRACEFS}/set_event_pid"
+_NO_PIDS = f"{_TRACEFS}/set_event_notrace_pid"
+# Process 1 of the system, which is no program's.
+_INIT = "1"
+# EVENT_BUF_SIZE
+_LONGEST_WORD = 127
+_SYSTEMS = (grammar.SYSTEM, grammar.MULTI_SYSTEM)
+_ENABLE = re.compile(rf"{_TRACEFS}/events/(?:({'|'.join(_SYSTEMS)})/)?enable")
+_NUMBER = re.compile(r"\+?\d\w*")
+# What system_enable_read() shows for no event at all, none, all, and some enabled.
+_SHOWN = {(): "?", (False,): "0", (True,): "1", (False, True): "X"}
+
+
+def is_group(world: World, path: str) -> bool:
+    """Whether a path is one of the files that this module is about."""
+    local = instances.locate(world, path)[1]
+    return local in (SET_EVENT, _PIDS, _NO_PIDS) or _ENABLE.fullmatch(local) is not None
+
+
+def check_open(world: World, path: str, flags: int) -> None:
+    """What open(2) of such a file answers, and does where it truncates."""
+    name, local = instances.locate(world, path)
+    found = _ENABLE.fullmatch(local)
+    if found and found[1] and not _events_of(world, found[1]):
+        # The directory comes with the first event of a system and goes with the last.
+        raise Errno("ENOENT")
+    if not flags & os.O_TRUNC or flags & os.O_ACCMODE == os.O_RDONLY:
+        return
+    instance = world.instances[name]
+    if local == SET_EVENT:
+        for event in world.table.events:
+            event_files.enable(world, event, name, on=False)
+        if name == instances.TOP:
+            world.kernel_enabled.clear()
+    elif local == _PIDS:
+        instance.pids = ()
+    elif local == _NO_PIDS:
+        instance.no_pids = ()
+
+
+def read(world: World, path: str) -> bytes | None:
+    """The text of such a file; None for the numbers of processes."""
+    name, local = instances.locate(world, path)
+    instance = world.instances[name]
+    if local in (_PIDS, _NO_PIDS):
+        listed = instance.pids if local == _PIDS else instance.no_pids
+        return None if listed else b""
+    if local == SET_EVENT:
+        return _enabled_text(world, name).encode("latin-1")
+    return group_text(world, name, local)
+
+
+def is_enable(local: str) -> bool:
+    """Whether a path at the top is the `enable` of all events, or of a system of user events."""
+    return _ENABLE.fullmatch(local) is not None
+
+
+def group_text(world: World, instance: str, local: str) -> bytes:
+    """What such an `enable` shows."""
+    system = _system_in(local)
+    states = {instance in event.tracers for event in _events_of(world, system)}
+    if system is None:
+        # Of the kernel's own events there are some that nobody enables.
+        states.add(False)
+        if instance == instances.TOP and world.kernel_enabled:
+            states.add(True)
+    return f"{_SHOWN[tuple(sorted(states))]}\n".encode()
+
+
+def set_group(world: World, instance: str, local: str, *, on: bool, count: int) -> int:
+    """system_enable_write(): all events of a system there are now.
+
+    Returns ``count``.  Raises Errno("EINVAL") where there are none.
+    """
+    system = _system_in(local)
+    if system is None and on:
+        raise NotModelled("enabling all events of the kernel")
+    found = _events_of(world, system)
+    if system is not None and not found:
+        raise Errno("EINVAL")
+    for event in found:
+        event_files.enable(world, event, instance, on=on)
+    if system is None and instance == instances.TOP:
+        world.kernel_enabled.clear()
+    return count
+
+
+def _system_in(local: str) -> str | None:
+    """The system whose `enable` a path is, None for that of all events."""
+    found = _ENABLE.fullmatch(local)
+    assert found is not None
+    return found[1]
+
+
+def _events_of(world: World, system: str | None) -> list[Event]:
+    return [each for each in world.table.events if system in (None, each.system) and each.visible]
+
+
+def _enabled_text(world: World, name: str) -> str:
+    """s_next(): events that came after the instance stand first, the newest in front."""
+    if name == instances.TOP and world.kernel_enabled:
+        raise NotModelled("set_event with events of the kernel's own")
+    first = world.instances[name].first_event
+    older = [event for event in world.table.events if event.serial < first]
+    newer = [event for event in world.table.events if event.serial >= first]
+    enabled = (event for event in [*reversed(newer), *older] if name in event.tracers)
+    return "".join(f"{event.system}:{event.tracepoint}\n" for event in enabled)
+
+
+def write(world: World, path: str, text: str) -> int:
+    """One write(2) to such a file; the value is what it returns."""
+    name, local = instances.locate(world, path)
+    if local == SET_EVENT:
+        return _set_event(world, name, text)
+    if not is_enable(local):
+        return _list_processes(world.instances[name], local, text)
+    return set_group(world, name, local, on=switch(text), count=len(text))
+
+
+def _list_processes(instance: Instance, local: str, text: str) -> int:
+    """trace_pid_write(), of anything but the numbers of programs' processes."""
+    for word in definition.split_arguments(text):
+        if word == _INIT:
+            # Of all processes, whatever namespace the writer is in.
+            instance.pids += (_INIT,) * (local == _PIDS)
+            instance.no_pids += (_INIT,) * (local == _NO_PIDS)
+            continue
+        if _NUMBER.fullmatch(word):
+            raise NotModelled("the number of a process that is not the writer's own")
+        raise Errno("EINVAL")
+    return len(text)
+
+
+def switch(text: str) -> bool:
+    """event_enable_write(), system_enable_write(): 0 or 1.  Raises Errno("EINVAL")."""
+    value = parse_unsigned(text, 10)
+    if value not in (0, 1):
+        raise Errno("EINVAL")
+    return bool(value)
+
+
+def _set_event(world: World, name: str, text: str) -> int:
+    """ftrace_event_write(): the first word of what is written, and the white space after it."""
+    word, consumed = _first_word(text)
+    if not word:
+        return consumed
+    if len(word) > _LONGEST_WORD:
+        raise Errno("EINVAL")
+    pattern = word.removeprefix("!")
+    found = [event for event in world.table.events if _fits(event, pattern)]
+    if not found:
+        _check_kernel_events(pattern)
+        raise Errno("EINVAL")
+    for event in found:
+        event_files.enable(world, event, name, on=pattern == word)
+    return consumed
+
+
+def _first_word(text: str) -> tuple[str, int]:
+    """trace_get_user(): a word, and how many characters it took to read it."""
+    spaces = len(text) - len(text.lstrip(definition.SPACES))
+    word = definition.split_arguments(text)[0] if text.strip(definition.SPACES) else ""
+    return word, min(spaces + len(word) + 1, len(text))
+
+
+def _fits(event: Event, pattern: str) -> bool:
+    """__ftrace_set_clr_event_nolock(): SYSTEM:NAME, either empty or a star, or one of both."""
+    system, colon, name = pattern.partition(":")
+    if not colon:
+        return pattern in (event.tracepoint, event.system)
+    if system in ("", "*") and name in ("", "*"):
+        raise NotModelled("all events of the kernel")
+    return system in ("", "*", event.system) and name in ("", "*", event.tracepoint)
+
+
+def _check_kernel_events(pattern: str) -> None:
+    """Raises NotModelled for words that mean events of the kernel's own."""
+    known = {
+        *kernel_events.KNOWN,
+        *(name for names in kernel_events.KNOWN.values() for name in names),
+    }
+    if not known.isdisjoint(pattern.split(":")):
+        raise NotModelled(f"enabling {pattern}")
+
+
+def write_pid(world: World, operation: tracing.WritePid) -> Answer:
+    """event_pid_write(): the process is added to a list."""
+    process = world.process(operation.actor)
+    if process.uid != 0:
+        raise Errno("EACCES")
+    check_open(world, operation.path, operation.flags)
+    name, local = instances.locate(world, operation.path)
+    instance = world.instances[name]
+    actor = operation.actor
+    if local == _PIDS:
+        instance.pids = (*instance.pids, actor)
+    elif local == _NO_PIDS:
+        instance.no_pids = (*instance.no_pids, actor)
+    else:
+        raise NotModelled(f"the number of a process written to {operation.path}")
+    return Answer(None)
+
+
+HANDLERS: dict[type[Operation], Callable[[World, Any], Answer]] = {tracing.WritePid: write_pid}

@@ -1,0 +1,315 @@
+"""The text files of tracefs and the sysctl: opening, reading and writing them whole.
+
+What is done with a descriptor of one is in tracefs_descriptors.
+Source: trace_events_user.c:create_user_tracefs; trace_events.c:event_enable_write.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from conformance.abi import grammar
+from conformance.abi.profile import Generation
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.events import Event
+from conformance.model.state.namespaces import CONFIDENTIALITY, LOCKDOWN, TRACEFS
+from conformance.model.state.process import Process
+from conformance.model.state.world import World
+from conformance.model.text import printing
+from conformance.model.text.numbers import parse_unsigned
+from conformance.model.tracefs import control_files, dynamic_events, enabling, format_file
+from conformance.model.tracing import event_files, instances, kernel_events, kprobes
+from conformance.model.tracing.instances import TOP, Instance
+from conformance.model.user_events import helper_module, limits, status_file
+
+DATA = f"{TRACEFS}/user_events_data"
+STATUS = f"{TRACEFS}/user_events_status"
+# What the first version had in its place.
+MMAP = f"{TRACEFS}/user_events_mmap"
+DYNAMIC_EVENTS = f"{TRACEFS}/dynamic_events"
+TRACE = f"{TRACEFS}/trace"
+TRACING_ON = f"{TRACEFS}/tracing_on"
+PROCESSORS = f"{TRACEFS}/tracing_cpumask"
+BUFFER_SIZE = f"{TRACEFS}/buffer_size_kb"
+OVERWRITE = f"{TRACEFS}/options/overwrite"
+MAXIMUM = "/proc/sys/kernel/user_events_max"
+
+# A shared mapping wanted a writable descriptor of user_events_status.
+_MAPPED_STATUS_MODE = 0o640
+MODES = {
+    DATA: 0o640,
+    STATUS: 0o440,
+    DYNAMIC_EVENTS: 0o640,
+    TRACE: 0o640,
+    TRACING_ON: 0o640,
+    PROCESSORS: 0o640,
+    MAXIMUM: 0o644,
+    TRACEFS: 0o700,
+}
+_RFC_MODES = {DATA: 0o644, MMAP: 0o644}
+_EVENT_MODES = {"enable": 0o640, "filter": 0o640, "trigger": 0o640, "format": 0o440, "id": 0o440}
+# Of the files above all events, or all of a system.
+_GROUP_MODE = 0o640
+
+_EVENT_FILE = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/(.+)/(\w+)")
+
+_STATS = re.compile(rf"{TRACEFS}/per_cpu/cpu(\d+)/stats")
+
+# What stands before the body of a trace line: task, pid, cpu, flags, time.
+_LINE_HEAD = "model-1 [000] ..... 0.000000: "
+
+
+def event_file(world: World, path: str) -> tuple[Event, str] | None:
+    """The event and file name behind a path below events/user_events*.
+
+    None for a path elsewhere; raises Errno("ENOENT") for an event that is not there.
+    """
+    found = _EVENT_FILE.fullmatch(instances.locate(world, path)[1])
+    if found is None:
+        return None
+    name = found[2].encode().decode("latin-1")
+    return world.table.tracepoint(found[1], name), found[3]
+
+
+def event_at(world: World, path: str) -> Event | None:
+    """The event one of whose files a path names, if there is one."""
+    try:
+        found = event_file(world, path)
+    except Errno:
+        return None
+    return None if found is None else found[0]
+
+
+def is_first_id(world: World, path: str) -> bool:
+    """Whether a path is the `id` of the first event that was ever made, and the only one."""
+    found = _EVENT_FILE.fullmatch(path)
+    return found is not None and found[3] == "id" and world.table.created == 1
+
+
+def file_in(local: str) -> str:
+    """Which file of an event a path names, which may be gone; "" elsewhere."""
+    found = _EVENT_FILE.fullmatch(local)
+    return "" if found is None else found[3]
+
+
+def shows_id(world: World, path: str) -> bool:
+    """Whether a path is the `format` of an event, which has a number of the kernel's choice."""
+    return file_in(instances.locate(world, path)[1]) == "format"
+
+
+def page_file(world: World) -> str:
+    """The file that the status page is mapped from."""
+    return MMAP if world.profile.generation is Generation.RFC_V1 else STATUS
+
+
+def _check_there(world: World, path: str) -> None:
+    """Raises Errno("ENOENT") for the file of user_events that these kernels have not."""
+    if path in (STATUS, MMAP) and path != page_file(world):
+        raise Errno("ENOENT")
+
+
+def check_open(world: World, process: Process, path: str, flags: int) -> None:
+    """What open(2) of a modelled path answers; O_TRUNC acts on dynamic_events."""
+    _check_there(world, path)
+    found = event_file(world, path)
+    _check_locked_down(world, path, found)
+    if flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
+        control_files.truncate(world, path, found)
+    enabling.check_open(world, path, flags)
+    if path == DYNAMIC_EVENTS and flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
+        dynamic_events.release_all(world, process)
+
+
+def _check_locked_down(world: World, path: str, found: tuple[Event, str] | None) -> None:
+    """security_locked_down(LOCKDOWN_TRACEFS), which most files ask.
+
+    Raises Errno("EPERM"), and NotModelled for files of which that is not known.
+    """
+    if world.lockdown < CONFIDENTIALITY or not path.startswith(TRACEFS):
+        return
+    if path in (DATA, STATUS, TRACEFS) or (found is not None and found[1] in ("format", "id")):
+        return
+    known = (DYNAMIC_EVENTS, TRACE, TRACING_ON, enabling.SET_EVENT)
+    if found is None and path not in known and not path.endswith("/enable"):
+        raise NotModelled(f"opening {path} under lockdown")
+    raise Errno("EPERM")
+
+
+def mode(world: World, path: str) -> int:
+    """Permission bits of a path.  Raises NotModelled and Errno("ENOENT")."""
+    if path == MAXIMUM:
+        limits.check_limited(world)
+    _check_there(world, path)
+    found = event_file(world, path)
+    modes = MODES if found is None else _EVENT_MODES
+    if world.profile.generation is Generation.RFC_V1 and path in _RFC_MODES:
+        return _RFC_MODES[path]
+    key = path if found is None else found[1]
+    if enabling.is_group(world, path):
+        return _GROUP_MODE
+    if key not in modes:
+        raise NotModelled(f"the mode of {path}")
+    if path == STATUS and world.profile.has("status_page"):
+        return _MAPPED_STATUS_MODE
+    return modes[key]
+
+
+def read(world: World, process: Process, path: str) -> bytes | None:
+    """The whole text of a file, or None when nothing is known of it yet."""
+    check_open(world, process, path, os.O_RDONLY)
+    name, local = instances.locate(world, path)
+    instance = world.instances[name]
+    found = event_file(world, path)
+    if found is not None:
+        return _event_text(world, *found, name)
+    if enabling.is_group(world, path):
+        return enabling.read(world, path)
+    match local:
+        case _ if path == STATUS:
+            return _encode(status_file.text(world))
+        case _ if path == DYNAMIC_EVENTS:
+            return _encode(dynamic_events.text(world))
+        case _ if local == TRACING_ON:
+            return b"1\n" if instance.tracing_on else b"0\n"
+        case _ if local == PROCESSORS:
+            return b"1\n" if instance.on_processor else b"0\n"
+        case _ if path == MAXIMUM:
+            return b"%d\n" % limits.maximum(world)
+        case _ if local == TRACE:
+            return trace_text(world, instance)
+        case _ if local == control_files.SNAPSHOT:
+            return trace_text(world, instance, instance.snapshot or [])
+        case _ if path == helper_module.ATTACH:
+            return _encode(helper_module.shown(world))
+    stats = _STATS.fullmatch(local)
+    if stats is not None:
+        return _encode(instance.counts(int(stats[1])))
+    hooked = control_files.read(world, path)
+    if hooked is not None:
+        return _encode(hooked)
+    others = kernel_events.find(world, path)
+    if others is not None:
+        return kernel_events.read(world, path, *others)
+    raise NotModelled(f"reading {path}")
+
+
+def number(world: World, process: Process, path: str) -> int:
+    """The number in a file, as far as the model has one that stands for it."""
+    check_open(world, process, path, os.O_RDONLY)
+    found = event_file(world, path)
+    probe = kprobes.number(world, path)
+    if probe is not None:
+        return probe
+    if found is None or found[1] != "id":
+        raise NotModelled(f"the number in {path}")
+    return found[0].id
+
+
+def example(world: World, path: str) -> bytes | None:
+    """What a file may show whose text is the kernel's choice."""
+    event = event_at(world, path)
+    return None if event is None else b"%d\n" % event.id
+
+
+def write(world: World, process: Process, path: str, data: bytes, flags: int) -> int:
+    """open, one write(2), close; the value is what write(2) returns."""
+    check_open(world, process, path, flags)
+    name, local = instances.locate(world, path)
+    instance = world.instances[name]
+    text = data.decode("latin-1")
+    found = event_file(world, path)
+    if found is not None:
+        write_event_file(world, *found, text, name)
+        return len(data)
+    if enabling.is_group(world, path):
+        return enabling.write(world, path, text)
+    if control_files.write(world, path, text, flags):
+        return len(data)
+    others = kernel_events.find(world, path)
+    if others is not None and others[1] == "enable":
+        kernel_events.set_enabled(world, others[0], on=enabling.switch(text))
+        return len(data)
+    match local:
+        case _ if path == DYNAMIC_EVENTS:
+            return dynamic_events.run_commands(world, process, text)
+        case _ if path == kprobes.KPROBE_EVENTS:
+            kprobes.command(world, text)
+        case _ if local == TRACING_ON:
+            instance.tracing_on = parse_unsigned(text, 10) != 0
+        case _ if local == PROCESSORS:
+            instance.set_processors(text)
+        case _ if path == MAXIMUM:
+            limits.set_maximum(world, text)
+        case _ if local == BUFFER_SIZE and name != TOP:
+            instance.resize(parse_unsigned(text, 10))
+        case _ if local == OVERWRITE and name != TOP:
+            instance.overwrite = enabling.switch(text)
+        case _ if local == TRACE and flags & os.O_TRUNC:
+            instance.reset()
+        case _ if path == helper_module.ATTACH:
+            helper_module.attach(world, text)
+        case _ if path == helper_module.DETACH:
+            helper_module.detach(world)
+        case _ if path == LOCKDOWN:
+            limits.lock_down(world, text)
+        case _:
+            raise NotModelled(f"writing {path}")
+    return len(data)
+
+
+# events/SYSTEM/NAME/
+
+
+def _event_text(world: World, event: Event, file: str, instance: str) -> bytes | None:
+    match file:
+        case "enable":
+            return _encode(event_files.enable_text(world, event.file_in(instance)))
+        case "format":
+            return _encode(format_file.text(event, world.profile))
+        case "id":
+            return None
+    hooked = control_files.event_text(event.file_in(instance), file)
+    if hooked is None:
+        raise NotModelled(f"reading {file} of an event")
+    return _encode(hooked)
+
+
+def write_event_file(world: World, event: Event, file: str, text: str, instance: str) -> None:
+    """One write(2) to a file of an event, in an instance.  Raises Errno, NotModelled."""
+    if file == "enable":
+        event_files.enable(world, event, instance, on=enabling.switch(text))
+    elif not control_files.write_event(world, event, event.file_in(instance), file, text):
+        raise NotModelled(f"writing {file} of an event")
+
+
+# trace, tracing_on, sysctl
+
+
+def trace_text(
+    world: World, instance: Instance, records: Sequence[instances.Record] | None = None
+) -> bytes:
+    """What `trace` shows of a buffer, and what a reader of trace_pipe is given.
+
+    ``records`` are others than those in the buffer.
+    """
+    if instance.unknown:
+        raise NotModelled(f"the trace buffer: {instance.unknown}; clear it first")
+    shown = instance.records if records is None else records
+    lines = (f"{_LINE_HEAD}{_body(world, record)}" for record in shown)
+    return _encode("".join(lines))
+
+
+def _body(world: World, record: instances.Record) -> str:
+    """trace.c:print_trace_fmt(): decoded as whatever event has the number now."""
+    if record.text:
+        return record.text
+    event = world.table.with_id(record.id)
+    if event is None:
+        return f"Unknown type {record.id}\n"
+    return printing.record_text(event.tracepoint, event.fields, record.raw, world.profile)
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("latin-1")

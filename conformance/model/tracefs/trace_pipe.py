@@ -1,0 +1,95 @@
+"""Reading a buffer so that what was read is gone: trace_pipe and trace_pipe_raw.
+
+Source: trace.c:tracing_read_pipe, tracing_buffers_read;
+ring_buffer.c:ring_buffer_read_page, rb_calculate_event_length, rb_update_event.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+from conformance.model.answers import Answer
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.namespaces import TRACEFS
+from conformance.model.state.process import OpenFile
+from conformance.model.state.world import World
+from conformance.model.tracefs import files
+from conformance.model.tracing import instances
+from conformance.model.tracing.instances import Instance, Record
+from conformance.ops import tracing
+from conformance.ops.decoding import file_views, trace_page
+from conformance.ops.syscalls import Operation, ReadFile, View
+
+_PIPE = re.compile(rf"{TRACEFS}/(?:per_cpu/cpu(\d+)/)?trace_pipe")
+_RAW = re.compile(rf"{TRACEFS}/per_cpu/cpu(\d+)/trace_pipe_raw")
+# A read(2) of trace_pipe takes as many lines as fit in a page: fewer records surely do.
+_SURE_TEXT = 2048
+
+
+def read_pipe(world: World, operation: tracing.ReadPipe) -> Answer:
+    """tracing_read_pipe(): whole lines, of records that are taken out of the buffer."""
+    file = world.process(operation.actor).file(operation.slot)
+    instance, cpu = _consumed(world, file, _PIPE)
+    taken = instance.of_processor(cpu)
+    _check_waiting(file, taken)
+    text = files.trace_text(world, Instance(taken, unknown=instance.unknown))
+    if len(text) > min(_SURE_TEXT, operation.count):
+        raise NotModelled("more than one read(2) of trace_pipe takes")
+    for record in taken:
+        instance.consume(record)
+    view = ReadFile(operation.actor, file.path, View.RECORDS, operation.prefix, operation.sizes)
+    return Answer(None, "", file_views.read(view, text))
+
+
+def read_page(world: World, operation: tracing.ReadPage) -> Answer:
+    """tracing_buffers_read(): a page of records as they lie in the buffer."""
+    process = world.process(operation.actor)
+    file = process.file(operation.slot)
+    event = files.event_at(world, operation.id_path)
+    if event is None:
+        raise Errno("ENOENT")
+    instance, cpu = _consumed(world, file, _RAW)
+    taken = instance.of_processor(cpu)
+    _check_waiting(file, taken)
+    shown = [
+        trace_page.Shown(
+            own_type=record.id == event.id,
+            own_pid=record.actor == operation.actor,
+            record=record.raw,
+        )
+        for record in taken
+    ]
+    if sum(len(each.record) for each in shown) > trace_page.DATA_SIZE // 2:
+        raise NotModelled("more than surely lies on one page")
+    for record in taken:
+        instance.consume(record)
+    return Answer(trace_page.SIZE, "", trace_page.text(shown).encode())
+
+
+def _consumed(world: World, file: OpenFile, kind: re.Pattern[str]) -> tuple[Instance, int | None]:
+    """The instance and processor whose buffer a descriptor reads."""
+    name, local = instances.locate(world, file.path)
+    found = kind.fullmatch(local)
+    if found is None:
+        raise NotModelled(f"consuming {file.path}")
+    instance = world.instances[name]
+    if instance.unknown:
+        raise NotModelled(f"the trace buffer: {instance.unknown}; clear it first")
+    return instance, None if found[1] is None else int(found[1])
+
+
+def _check_waiting(file: OpenFile, records: list[Record]) -> None:
+    if records:
+        return
+    if not file.flags & os.O_NONBLOCK:
+        raise NotModelled("waiting for a record")
+    raise Errno("EAGAIN")
+
+
+HANDLERS: dict[type[Operation], Callable[[World, Any], Answer]] = {
+    tracing.ReadPipe: read_pipe,
+    tracing.ReadPage: read_page,
+}

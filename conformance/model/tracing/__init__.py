@@ -1,0 +1,1 @@
+"""Rules of the tracing core: instances, triggers, probes, histograms."""

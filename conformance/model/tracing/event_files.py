@@ -1,0 +1,174 @@
+"""What tracers hang on an event in tracefs: filter, triggers, soft mode.
+
+Of the events of user_events in every instance, of the few of the kernel's own at the top.
+Source: trace_events.c:__ftrace_event_enable_disable, event_enable_read;
+trace_events_filter.c:apply_event_filter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.text import filter_parser
+from conformance.model.text.definition import SPACES
+from conformance.model.text.filter_parser import FilterError
+from conformance.model.text.filters import Filter
+
+if TYPE_CHECKING:
+    from conformance.model.state.events import Event
+    from conformance.model.state.world import World
+    from conformance.model.tracing.triggers import Trigger
+
+# The name of the top instance, as in ``world``.
+_TOP = ""
+# memdup_user_nul() of what is written to `filter` or `trigger`: less than a page.
+LONGEST_TEXT = 4095
+_NO_FILTER = "none"
+_NOT_IN_ALL = "Couldn't find or set field in one of a subsystem's events"
+# What `filter` of a system shows, whatever is written to it.
+SYSTEM_FILTER = (
+    "### global filter ###\n"
+    "# Use this to set filters for multiple events.\n"
+    "# Only events with the given fields will be affected.\n"
+    "# If no events are modified, an error message will be displayed here\n"
+)
+
+# A user event by its serial, an event of the kernel's own as system:name.
+Place = int | str
+
+
+@dataclass(slots=True, eq=False)
+class EventFile:
+    """struct trace_event_file: an event as one instance has it.
+
+    ``soft`` counts who wants the event listened to unseen, ``shown`` is what the file `filter`
+    shows, which may be what was wrong with the last one; ``triggers`` are in the order in which
+    they are asked, the newest first.
+    """
+
+    place: Place
+    instance: str = _TOP
+    soft: int = 0
+    soft_disabled: bool = False
+    filter: Filter | None = None
+    shown: str = _NO_FILTER
+    triggers: list[Trigger] = field(default_factory=list)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether anything hangs on the event, be it what is wrong with a filter."""
+        return self.shown != _NO_FILTER or bool(self.triggers)
+
+    @property
+    def conditional(self) -> bool:
+        """update_cond_flag(): whether triggers have to see the record, or come behind it."""
+        return any(trigger.is_late for trigger in self.triggers)
+
+
+def kernel_file(world: World, event: str, instance: str = _TOP) -> EventFile:
+    """The file of an event of the kernel's own, system:name."""
+    if instance != _TOP:
+        raise NotModelled(f"{event} in an instance")
+    return world.kernel_files.setdefault(event, EventFile(event))
+
+
+def enable(world: World, event: Event, instance: str, *, on: bool) -> None:
+    """`enable` of an event is written, or that of all, or set_event."""
+    switch(world, event.file_in(instance), on=on)
+
+
+def switch(world: World, file: EventFile, *, on: bool, soft: bool = False) -> None:
+    """The event is enabled or disabled; softly means that somebody needs it registered."""
+    if on and soft:
+        file.soft += 1
+        if file.soft > 1:
+            return
+        file.soft_disabled = not _is_registered(world, file)
+    elif on:
+        file.soft_disabled = False
+    elif soft:
+        file.soft -= 1
+        if file.soft:
+            return
+    # Who is enabled by hand beside a trigger stays so without it.
+    wanted = on or (not file.soft_disabled if soft else bool(file.soft))
+    if not on:
+        file.soft_disabled = bool(file.soft)
+    _register(world, file, on=wanted)
+
+
+def _is_registered(world: World, file: EventFile) -> bool:
+    if isinstance(file.place, str):
+        return file.place in world.kernel_enabled
+    return file.instance in world.event(file.place).tracers
+
+
+def _register(world: World, file: EventFile, *, on: bool) -> None:
+    if isinstance(file.place, int):
+        world.set_tracer(world.event(file.place), file.instance, on=on)
+    elif on:
+        world.kernel_enabled.add(file.place)
+    else:
+        world.kernel_enabled.discard(file.place)
+
+
+def enable_text(world: World, file: EventFile) -> str:
+    """What `enable` shows: whether it records, and a star while it is wanted softly."""
+    records = _is_registered(world, file) and not file.soft_disabled
+    return ("1" if records else "0") + ("*" if file.soft or file.soft_disabled else "") + "\n"
+
+
+def set_system_filter(world: World, instance: str, system: str, text: str) -> None:
+    """apply_subsystem_event_filter(): all events of a system get it, or are told that they cannot.
+
+    Raises Errno("ENOENT") for a system without events, which has no directory.
+    """
+    events = events_of(world, system)
+    if len(text) > LONGEST_TEXT:
+        raise Errno("EINVAL")
+    text = text.partition("\0")[0].rstrip(SPACES)
+    for event in events:
+        file = event.file_in(instance)
+        file.filter = None
+        if text.lstrip(SPACES) == "0":
+            file.shown = _NO_FILTER
+            continue
+        try:
+            file.filter = filter_parser.parse(text, event, world.profile)
+            file.shown = text
+        except FilterError:
+            refused = FilterError("EINVAL", _NOT_IN_ALL)
+            file.shown = refused.shown(text)
+            world.instances[instance].errors.append(refused.logged(text))
+
+
+def events_of(world: World, system: str) -> list[Event]:
+    """The events of a system.  Raises Errno("ENOENT") if there are none."""
+    found = [event for event in world.table.events if event.system == system and event.visible]
+    if not found:
+        raise Errno("ENOENT")
+    return found
+
+
+def set_filter(world: World, event: Event, file: EventFile, text: str) -> None:
+    """apply_event_filter(): one that is refused takes the one before away, and is shown.
+
+    Raises FilterError.
+    """
+    if len(text) > LONGEST_TEXT:
+        raise FilterError("EINVAL")
+    # strstrip() cuts the end off in place, and only looks past the beginning.
+    text = text.partition("\0")[0].rstrip(SPACES)
+    file.filter = None
+    if text.lstrip(SPACES) == "0":
+        file.shown = _NO_FILTER
+        return
+    try:
+        file.filter = filter_parser.parse(text, event, world.profile)
+    except FilterError as error:
+        file.shown = error.shown(text)
+        world.instances[file.instance].errors.append(error.logged(text))
+        raise
+    file.shown = text

@@ -1,0 +1,182 @@
+"""The trigger `hist` as it is written: making, removing, pausing and clearing histograms.
+
+Source: trace_events_hist.c, functions named where a rule is applied.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.histogram import Histogram, Order
+from conformance.model.state.histogram_values import HITCOUNT, Expression, Part, Reference
+from conformance.model.text.definition import SPACES
+from conformance.model.text.numbers import number_in
+from conformance.model.tracing import histogram_actions, triggers
+from conformance.model.tracing.histogram_parser import Parser
+
+if TYPE_CHECKING:
+    from conformance.model.state.events import Event
+    from conformance.model.state.world import World
+    from conformance.model.tracing.event_files import EventFile
+
+_DEFAULT_BITS = 11
+_BITS = range(7, 18)
+_MOST_KEYS = 3
+_MOST_VALUES = 2
+_MOST_SORT_KEYS = 2
+# " if " in front of a filter, which needs something behind it.
+_CONDITION = re.compile(r"[ \t]if[ \t]")
+_UNMODELLED = ("name=", "clock=", "nohitcount", "NOHC")
+
+
+def command(world: World, event: Event, file: EventFile, text: str, *, removes: bool) -> None:
+    """event_hist_trigger_parse().  Raises Errno."""
+    parser = Parser(world, event, file, text)
+    if not text:
+        raise Errno("EINVAL")
+    found = _CONDITION.search(text)
+    condition = text[found.start() + 1 :].strip(SPACES) if found else ""
+    words = (text[: found.start()] if found else text).strip(SPACES).split(":")
+    wanted = triggers.Trigger("hist", histogram=_parsed(parser, world, words, removes=removes))
+    if condition:
+        wanted.filter = triggers.condition_of(world, event, file, condition)
+    existing = next((each for each in file.triggers if _matches(each, wanted)), None)
+    if removes:
+        if existing is not None:
+            if is_referenced(world, file, existing):
+                raise Errno("EBUSY")
+            triggers.remove(world, file, existing)
+        return
+    action = next((word for word in words if word in ("pause", "cont", "continue", "clear")), "")
+    if existing is not None:
+        if not action:
+            parser.refuse("Hist trigger already exists", errno="EEXIST")
+        _update(existing, action)
+        return
+    assert wanted.histogram is not None
+    histogram_actions.prepare(parser, world, wanted.histogram)
+    if action and action != "pause":
+        parser.refuse("Can't clear or continue a nonexistent hist trigger", errno="ENOENT")
+    wanted.paused = action == "pause"
+    triggers.add(world, file, wanted, last=True)
+
+
+def is_referenced(world: World, file: EventFile, trigger: triggers.Trigger) -> bool:
+    """check_var_refs(): whether another histogram of the instance reads one of its variables."""
+    files = [event.files.get(file.instance) for event in world.table.events]
+    others = [each.histogram for each_file in files if each_file for each in each_file.triggers]
+    return any(
+        reference.histogram is trigger.histogram
+        for other in others
+        if other is not None and other is not trigger.histogram
+        for reference in other.references
+    )
+
+
+def remove_all(world: World, file: EventFile) -> None:
+    """hist_unreg_all(): all histograms of an event, or none where one is referred to."""
+    found = [each for each in file.triggers if each.histogram is not None]
+    if any(is_referenced(world, file, each) for each in found):
+        return
+    for each in found:
+        triggers.remove(world, file, each)
+
+
+def _matches(trigger: triggers.Trigger, other: triggers.Trigger) -> bool:
+    if trigger.histogram is None or other.histogram is None:
+        return False
+    conditions = [each.filter.text if each.filter else "" for each in (trigger, other)]
+    return conditions[0] == conditions[1] and trigger.histogram.is_like(other.histogram)
+
+
+def _update(trigger: triggers.Trigger, action: str) -> None:
+    """existing_hist_update_only()"""
+    assert trigger.histogram is not None
+    if action == "clear":
+        trigger.histogram.clear()
+    else:
+        trigger.paused = action == "pause"
+
+
+def _parsed(parser: Parser, world: World, words: list[str], *, removes: bool) -> Histogram:
+    """parse_hist_trigger_attrs(), create_hist_data()."""
+    keys: list[str] = []
+    values: list[str] = []
+    orders: list[str] | None = None
+    assignments: list[str] = []
+    actions: list[str] = []
+    bits = _DEFAULT_BITS
+    for word in words:
+        name, sign, text = word.partition("=")
+        if word.startswith(_UNMODELLED):
+            raise NotModelled(f"{word!r} of a histogram")
+        if sign and not text:
+            parser.refuse("Empty assignment", word)
+        match name:
+            case "key" | "keys" if sign:
+                keys = text.split(",")
+            case "val" | "vals" | "values" if sign:
+                values = text.split(",")
+            case "sort" if sign:
+                orders = text.split(",")
+            case "size" if sign:
+                bits = _bits(text)
+            case "pause" | "cont" | "continue" | "clear" if not sign:
+                pass
+            case _ if not sign and word.startswith(histogram_actions.HANDLERS):
+                actions.append(word)
+            case _ if sign:
+                assignments.append(word)
+                parser.check_number(assignments)
+            case _:
+                raise Errno("EINVAL")
+    if not keys:
+        raise Errno("EINVAL")
+    acting = tuple(histogram_actions.parsed(parser, world, each) for each in actions)
+    parser.define(assignments)
+    summed = [each for each in values if each != HITCOUNT]
+    parsed = tuple(parser.value(each) for each in summed[:_MOST_VALUES])
+    if len(summed) > _MOST_VALUES or len(values) - len(summed) > 1:
+        raise NotModelled("more values than two")
+    if any(isinstance(each, Part) and each.is_string for each in parsed):
+        raise NotModelled("a string that is added up")
+    variables = parser.variables(removes=removes)
+    parts = tuple(parser.key(each) for each in keys[:_MOST_KEYS])
+    if len(keys) > _MOST_KEYS:
+        raise Errno("EINVAL")
+    sums: tuple[Expression, ...] = (Part(None), *parsed)
+    found = _orders(parser, orders, (*sums, *parts))
+    return Histogram(parts, sums, found, bits, variables, acting, parser.references)
+
+
+def _bits(text: str) -> int:
+    """parse_map_size()"""
+    size = number_in(text)
+    if size is None or size < 1 or (size - 1).bit_length() not in _BITS:
+        raise Errno("EINVAL")
+    return (size - 1).bit_length()
+
+
+def _orders(
+    parser: Parser, texts: list[str] | None, parts: tuple[Expression, ...]
+) -> tuple[Order, ...]:
+    """create_sort_keys()"""
+    found = []
+    for index, text in enumerate([HITCOUNT] if texts is None else texts):
+        if not text:
+            parser.refuse("Empty sort field", "sort=")
+        if index == _MOST_SORT_KEYS - 1 and texts and len(texts) > _MOST_SORT_KEYS:
+            parser.refuse("Too many sort fields (Max = 2)", "sort=")
+        name, dot, direction = text.partition(".")
+        if not name:
+            parser.refuse("Empty sort field", "sort=")
+        known = (part for part in parts if isinstance(part, Part | Reference))
+        part = next((part for part in known if part.name == name), None)
+        if part is None:
+            parser.refuse("Sort field must be a key or a val", name)
+        if dot and direction not in ("ascending", "descending"):
+            parser.refuse("Invalid sort modifier", direction)
+        found.append(Order(part, direction == "descending"))
+    return tuple(found)

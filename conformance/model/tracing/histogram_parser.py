@@ -1,0 +1,287 @@
+"""The text of a histogram: keys, values, variables and what is wrong with them.
+
+Source: trace_events_hist.c:parse_hist_trigger_attrs, create_hist_data, parse_expr, parse_field.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NoReturn
+
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.histogram_values import (
+    HITCOUNT,
+    Constant,
+    Expression,
+    Operation,
+    Part,
+    Reference,
+    Variable,
+    calculate,
+)
+from conformance.model.text import filters
+from conformance.model.text.numbers import number_in
+
+if TYPE_CHECKING:
+    from conformance.model.state.events import Event
+    from conformance.model.state.histogram import Histogram
+    from conformance.model.state.world import World
+    from conformance.model.tracing.event_files import EventFile
+
+_MODIFIERS = ("hex", "sym", "log2")
+# What only values are shown by, and what they cannot be shown by.
+_OF_VALUES = ("percent", "graph")
+_OF_KEYS = ("log2", "sym")
+_MOST_SUBEXPRESSIONS = 3
+_MOST_VARIABLES = 16
+_UNKNOWN = ("common_", "cpu", "CPU", "stacktrace", "STACKTRACE", "comm", "COMM")
+_COMMAND = "  Command: "
+_OPERATORS = re.compile(r"[-+*/]")
+
+
+class Parser:
+    """One command, ``text``, for an event as an instance has it.
+
+    ``references`` are the variables of other histograms that were found on the way, in order.
+    """
+
+    def __init__(self, world: World, event: Event, file: EventFile, text: str) -> None:
+        self._world = world
+        self._event = event
+        self._file = file
+        self._command = f"hist:{text}"
+        self._defined: dict[str, str] = {}
+        self._assignments: list[tuple[str, str]] = []
+        self._subexpressions = 0
+        self.references: list[Reference] = []
+
+    def refuse(self, said: str, near: str = "", errno: str = "EINVAL") -> NoReturn:
+        """What `error_log` shows, and the error."""
+        self.log(said, near)
+        raise Errno(errno)
+
+    def log(self, said: str, near: str = "") -> None:
+        """hist_err(): ``near`` is pointed at where it is first found, which may be elsewhere."""
+        place = " " * (len(_COMMAND) + max(self._command.find(near), 0))
+        where = f"hist:{self._event.system}:{self._event.tracepoint}"
+        self._world.instances[self._file.instance].errors.append(
+            f"{where}: error: {said}\n{_COMMAND}{self._command}\n{place}^\n"
+        )
+
+    # Variables
+
+    def check_number(self, assignments: list[str]) -> None:
+        """parse_assignment(): how many words may define variables."""
+        if len(assignments) > _MOST_VARIABLES:
+            self.refuse("Too many variables defined", assignments[-1])
+
+    def define(self, assignments: list[str]) -> None:
+        """parse_var_defs()"""
+        found: list[tuple[str, str]] = []
+        for assignment in assignments:
+            for each in assignment.split(",")[:_MOST_VARIABLES]:
+                name, sign, text = each.partition("=")
+                if not sign:
+                    self.refuse("Malformed assignment", name)
+                if len(found) == _MOST_VARIABLES:
+                    self.refuse("Too many variables defined", name)
+                found.append((name, text))
+        self._assignments = found
+        self._defined = dict(reversed(found))
+
+    def variables(self, *, removes: bool) -> tuple[Variable, ...]:
+        """create_var_fields()"""
+        made: list[Variable] = []
+        for name, text in self._assignments:
+            taken = {each.name for each in made} | set(_variables_of(self._file))
+            if name in taken and not removes:
+                self.refuse("Variable already defined", name)
+            self._subexpressions = 0
+            value = self._expression(text, shown=())
+            if isinstance(value, Part) and (value.buckets or value.modifier == "log2"):
+                self.refuse("Invalid field modifier", text)
+            made.append(Variable(name, value))
+            # parse_expr() ends the text where it finds an operator, the first of them at last.
+            self._defined[name] = text if text.startswith("-") else _OPERATORS.split(text)[0]
+        return tuple(made)
+
+    # Values and keys
+
+    def value(self, text: str) -> Expression:
+        """create_val_field()"""
+        self._subexpressions = 0
+        value = self._expression(text, shown=_OF_VALUES)
+        if isinstance(value, Part) and (value.buckets or value.modifier in _OF_KEYS):
+            self.refuse("Invalid field modifier", text)
+        return value
+
+    def key(self, text: str) -> Part:
+        """create_key_field()"""
+        self._subexpressions = 0
+        key = self._expression(text, shown=())
+        if _refers(key):
+            self.refuse("Using variable references in keys not supported", text)
+        if not isinstance(key, Part):
+            raise NotModelled(f"the key {text!r}")
+        return key
+
+    # Expressions
+
+    def _expression(self, text: str, *, shown: tuple[str, ...]) -> Expression:
+        """parse_expr(); ``shown`` are the ways to be shown that values alone have."""
+        if self._subexpressions > _MOST_SUBEXPRESSIONS:
+            self.refuse("Too many subexpressions (3 max)", text)
+        at = _root(text)
+        if at < 0:
+            return self._atom(text, shown)
+        self._subexpressions += 1
+        if at == 0 and text[0] == "-":
+            return self._negative(text)
+        parts = text[:at], text[at + 1 :]
+        if not all(parts):
+            raise Errno("EINVAL")
+        left, right = (self._operand(part) for part in parts)
+        return self._combined(text[at], left, right, parts[1])
+
+    def _operand(self, text: str) -> Expression:
+        operand = self._expression(text, shown=())
+        if isinstance(operand, Part) and operand.is_string:
+            self.refuse("String type can not be an operand in expression", text)
+        return operand
+
+    def _negative(self, text: str) -> Expression:
+        """parse_unary(): a minus, and something in parentheses."""
+        if self._subexpressions > _MOST_SUBEXPRESSIONS:
+            self.refuse("Too many subexpressions (3 max)", text)
+        if "(" not in text or ")" not in text:
+            raise Errno("EINVAL")
+        # Whatever stands behind the minus is taken for the parenthesis.
+        inner, _, behind = text[2:].rpartition(")")
+        if behind:
+            self.refuse("Unary minus not supported in sub-expressions", text[2:])
+        operand = self._operand(inner)
+        return Operation("-", operand, None)
+
+    def _combined(self, sign: str, left: Expression, right: Expression, near: str) -> Expression:
+        for each in (left, right):
+            if isinstance(each, Reference):
+                each.once = True
+                if isinstance(each.histogram.variable(each.name).value, Constant):
+                    raise NotModelled("a sum with a variable that is a constant")
+        if sign == "/" and right == Constant(0):
+            self.refuse("Division by zero", near, "EDOM")
+        if isinstance(left, Constant) and isinstance(right, Constant):
+            return Constant(calculate(sign, left.number, right.number, constant=True))
+        return Operation(sign, left, right)
+
+    def _atom(self, text: str, shown: tuple[str, ...]) -> Expression:
+        """parse_atom()"""
+        if text[:1].isdigit():
+            number = number_in(text)
+            if number is None:
+                self.refuse("Expecting numeric literal", text)
+            return Constant(number)
+        place, name = "", text
+        if text.count(".") > 1:
+            system, event, name = text.split(".", 2)
+            place = f"{system}.{event}"
+        if not name.startswith("$") or len(name) < 2:
+            return self._field(name, shown)
+        if not place or place == f"{self._event.system}.{self._event.tracepoint}":
+            local = self._defined.get(name[1:])
+            if local is not None and _root(local) < 0 and not local.startswith("$"):
+                return self._field(local, shown)
+        found = self.find(place, name[1:])
+        if found is None:
+            self.log("Couldn't find variable", name[1:])
+            return self._field(name, shown)
+        return self.refer(found, name[1:], place)
+
+    def refer(self, histogram: Histogram, name: str, place: str = "") -> Reference:
+        """create_var_ref(): one for each variable, however often it is used."""
+        for each in self.references:
+            if each.histogram is histogram and each.name == name:
+                return each
+        self.references.append(Reference(histogram, name, place))
+        return self.references[-1]
+
+    def field(self, name: str) -> Part:
+        """create_field_var(): a field of the event's own."""
+        if name.startswith("$") or "." in name:
+            raise NotModelled(f"the parameter {name}")
+        return self._field(name, ())
+
+    def find(self, place: str, name: str) -> Histogram | None:
+        """find_event_var()"""
+        if place:
+            system, _, event = place.partition(".")
+            try:
+                file = self._world.table.tracepoint(system, event).file_in(self._file.instance)
+            except Errno:
+                return None
+            return _variables_of(file).get(name)
+        files = [each.files.get(self._file.instance) for each in self._world.table.events]
+        owners = [
+            _variables_of(file)[name] for file in files if file and name in _variables_of(file)
+        ]
+        if len(owners) > 1:
+            self.log(
+                "Variable name not unique, need to use fully qualified name (subsys.event.var)"
+                " for variable",
+                name,
+            )
+            return None
+        return owners[0] if owners else None
+
+    def _field(self, text: str, shown: tuple[str, ...]) -> Part:
+        """parse_field(), create_hist_field()."""
+        name, dot, modifier = text.partition(".")
+        if name.startswith(_UNKNOWN):
+            raise NotModelled(f"{text!r} in a histogram")
+        buckets = 0
+        if modifier.startswith(("buckets=", "bucket=")):
+            given = modifier.partition("=")[2]
+            buckets = number_in(given) or 0
+            if buckets <= 0:
+                self.refuse("Invalid field modifier", given)
+            modifier = ""
+        elif dot and modifier not in (*_MODIFIERS, *shown):
+            self.refuse("Invalid field modifier", modifier)
+        if name == HITCOUNT:
+            raise NotModelled("the hitcount under a name of its own")
+        found = filters.find_field(self._event, name)
+        if found is None:
+            self.refuse("Couldn't find field", name)
+        if filters.is_string(found):
+            if not self._world.profile.has("remote_enable") or modifier or buckets:
+                raise NotModelled("a string that is shown otherwise, or not known to be one")
+        elif found.size not in filters.INTEGER_SIZES:
+            raise NotModelled(f"a field of {found.size} bytes in a histogram")
+        return Part(found, modifier, buckets)
+
+
+def _root(text: str) -> int:
+    """contains_operator(): where the operator is that is applied last, -1 for none."""
+    minus, plus = text.rfind("-"), text.rfind("+")
+    if minus == 0:
+        return 0
+    if minus > 0 or plus >= 0:
+        return max(minus, plus)
+    return max(text.rfind("/"), text.rfind("*"))
+
+
+def _refers(part: Expression | None) -> bool:
+    """field_has_hist_vars()"""
+    if isinstance(part, Operation):
+        return _refers(part.left) or _refers(part.right)
+    return isinstance(part, Reference)
+
+
+def _variables_of(file: EventFile) -> dict[str, Histogram]:
+    """The variables that the histograms of an event define, and where (find_file_var)."""
+    return {
+        variable.name: trigger.histogram
+        for trigger in reversed(file.triggers)
+        if trigger.histogram is not None
+        for variable in trigger.histogram.variables
+    }

@@ -1,0 +1,112 @@
+"""Kprobes made through kprobe_events, on the one function of the kernel that programs call at will.
+
+A write(2) of user_events_data is a call of ``user_events_write(file, buffer, count,
+position)``: trace_events_user.c.  What a probe does is in trace_kprobe.c:kprobe_perf_func.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.tracing import instances
+
+if TYPE_CHECKING:
+    from conformance.model.state.perf_event import PerfEvent
+    from conformance.model.state.process import Process
+    from conformance.model.state.world import World
+
+KPROBE_EVENTS = "/sys/kernel/tracing/kprobe_events"
+FUNCTION = "user_events_write"
+GROUP = "uevt"
+# Ids beyond those of user events.
+_FIRST_ID = 1 << 40
+_CREATE = re.compile(rf"p:{GROUP}/(\w+) {FUNCTION}\n")
+_DELETE = re.compile(rf"-:{GROUP}/(\w+)\n")
+_FILE = re.compile(rf"/sys/kernel/tracing/events/{GROUP}/(\w+)/id")
+
+# struct pt_regs of x86-64: where the second to fourth argument of a function are, in bytes.
+_RSI, _RDX, _RCX = 104, 96, 88
+_REGS_SIZE = 168
+# The address of the position of a file in vfs_write(), which is 0 for a write(2).
+_POSITION = 0xFFFF_C900_0000_0000
+_POSITION_SIZE = 8
+_KERNEL_HALF = 1 << 63
+
+
+@dataclass(slots=True, eq=False)
+class Kprobe:
+    """One probe at the entry of the function."""
+
+    name: str
+    id: int
+
+
+def command(world: World, text: str) -> None:
+    """trace_kprobe.c:probes_write(), of one line that makes or removes a probe."""
+    if created := _CREATE.fullmatch(text):
+        if find(world, created[1]) is not None:
+            raise NotModelled("a second kprobe of a name")
+        world.kprobes_made += 1
+        world.kprobes.append(Kprobe(created[1], _FIRST_ID + world.kprobes_made))
+    elif removed := _DELETE.fullmatch(text):
+        instances.reset_after_deletion(world)
+        probe = find(world, removed[1])
+        if probe is None:
+            raise Errno("ENOENT")
+        if any(event.kprobe is probe for event in world.perf_events):
+            raise Errno("EBUSY")
+        world.kprobes.remove(probe)
+    else:
+        raise NotModelled(f"the kprobe command {text!r}")
+
+
+def find(world: World, name: str) -> Kprobe | None:
+    """A probe by its name."""
+    return next((probe for probe in world.kprobes if probe.name == name), None)
+
+
+def number(world: World, path: str) -> int | None:
+    """What stands for the number in a probe's `id`; None for other paths."""
+    found = _FILE.fullmatch(path)
+    if found is None:
+        return None
+    probe = find(world, found[1])
+    if probe is None:
+        raise Errno("ENOENT")
+    return probe.id
+
+
+def hit(world: World, process: Process, buffer: int, count: int) -> None:
+    """The function is called: each probe's programs run, then perf counts unless one says 0."""
+    for probe in world.kprobes:
+        listeners = [event for event in world.perf_events if event.kprobe is probe]
+        answers = [_run(process, event, buffer, count) for event in listeners if event.program]
+        # trace_call_bpf(): all of them run, whichever process their event follows.
+        if not all(answers):
+            continue
+        for event in listeners:
+            if event.counts(process):
+                event.occur(b"")
+
+
+def _run(process: Process, event: PerfEvent, buffer: int, count: int) -> int:
+    assert event.program is not None
+    registers = {_RSI: buffer, _RDX: count, _RCX: _POSITION}
+    context = bytearray(_REGS_SIZE)
+    known: set[int] = set()
+    for offset, value in registers.items():
+        context[offset : offset + 8] = value.to_bytes(8, "little")
+        known.update(range(offset, offset + 8))
+
+    def read_memory(address: int, length: int) -> bytes:
+        """copy_from_kernel_nofault(), and below the kernel's half the caller's memory."""
+        if address >= _POSITION and address + length <= _POSITION + _POSITION_SIZE:
+            return bytes(length)
+        if address >= _KERNEL_HALF:
+            raise NotModelled(f"the kernel's memory at {address:#x}")
+        return process.memory.read(address, length)
+
+    return event.program.run(bytes(context), read_memory, known)

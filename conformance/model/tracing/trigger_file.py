@@ -1,0 +1,96 @@
+"""What is written to `trigger` of an event.
+
+Source: trace_events_trigger.c, functions named where a rule is applied.
+"""
+
+from __future__ import annotations
+
+from conformance.model.errors import Errno
+from conformance.model.state.events import Event
+from conformance.model.state.world import World
+from conformance.model.text.definition import SPACES
+from conformance.model.text.numbers import number_in
+from conformance.model.tracing import event_files, histogram_file, triggers
+from conformance.model.tracing.event_files import LONGEST_TEXT, EventFile
+from conformance.model.tracing.kernel_events import KNOWN
+
+
+def remove_all(world: World, file: EventFile) -> None:
+    """Opening `trigger` for truncation: what is about histograms goes, others have no unreg_all."""
+    histogram_file.remove_all(world, file)
+    for trigger in [each for each in file.triggers if each.kind in triggers.HIST_ENABLING]:
+        triggers.remove(world, file, trigger)
+
+
+def command(world: World, event: Event, file: EventFile, text: str) -> None:
+    """event_trigger_regex_write(), trigger_process_regex().  Raises Errno."""
+    if not text:
+        return
+    if len(text) > LONGEST_TEXT:
+        raise Errno("EINVAL")
+    text = text.partition("\0")[0].strip(SPACES)
+    end = next((at for at, character in enumerate(text) if character in ": \t"), len(text))
+    kind, rest = text[:end], text[end + 1 :].lstrip(SPACES)
+    removes = kind.startswith("!")
+    kind = kind.removeprefix("!")
+    if kind not in triggers.KINDS:
+        raise Errno("EINVAL")
+    if kind == "hist":
+        histogram_file.command(world, event, file, rest, removes=removes)
+        return
+    wanted = triggers.Trigger(kind)
+    aims = kind in (*triggers.ENABLING, *triggers.HIST_ENABLING)
+    parameter, condition = _separate(rest, needed=aims)
+    if aims:
+        parameter = _aim(world, file.instance, wanted, parameter)
+    if removes:
+        found = next((each for each in file.triggers if each.is_like(wanted)), None)
+        if found is not None:
+            triggers.remove(world, file, found)
+        return
+    if parameter is not None:
+        wanted.count = _count(parameter)
+    if condition:
+        wanted.filter = triggers.condition_of(world, event, file, condition)
+    if any(each.is_like(wanted) for each in file.triggers):
+        raise Errno("EEXIST")
+    triggers.add(world, file, wanted)
+
+
+def _separate(text: str, *, needed: bool) -> tuple[str | None, str]:
+    """event_trigger_separate_filter(): the parameter, and what is to be the condition."""
+    if not text:
+        if needed:
+            raise Errno("EINVAL")
+        return None, ""
+    if not needed and not (text[0].isascii() and text[0].isdigit()):
+        return None, text
+    end = next((at for at, character in enumerate(text) if character in " \t"), len(text))
+    return text[:end], text[end:].lstrip(SPACES)
+
+
+def _aim(
+    world: World, instance: str, trigger: triggers.Trigger, parameter: str | None
+) -> str | None:
+    """The event in front of the count; the count, if there is one (find_event_file)."""
+    system, colon, rest = (parameter or "").partition(":")
+    if not colon:
+        raise Errno("EINVAL")
+    name, colon, count = rest.partition(":")
+    trigger.target_name = f"{system}:{name}"
+    if name in KNOWN.get(system, ()):
+        trigger.target = event_files.kernel_file(world, trigger.target_name, instance)
+    else:
+        try:
+            trigger.target = world.table.tracepoint(system, name).file_in(instance)
+        except Errno:
+            raise Errno("EINVAL") from None
+    return count if colon else None
+
+
+def _count(parameter: str) -> int:
+    """event_trigger_parse_num(): kstrtoul() of what is in front of a colon."""
+    number = number_in(parameter.partition(":")[0])
+    if number is None or number < 0:
+        raise Errno("EINVAL")
+    return number

@@ -1,0 +1,173 @@
+"""Triggers: what they do when their event occurs, and what `trigger` shows of them.
+
+Source: trace_events_trigger.c, functions named where a rule is applied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from conformance.model.errors import Errno
+from conformance.model.text import filter_parser
+from conformance.model.text.filter_parser import FilterError
+from conformance.model.text.filters import Filter
+from conformance.model.tracing.event_files import EventFile, switch
+
+if TYPE_CHECKING:
+    from conformance.model.state.events import Event
+    from conformance.model.state.histogram import Histogram
+    from conformance.model.state.world import World
+    from conformance.model.tracing.eprobes import Eprobe
+    from conformance.model.tracing.instances import Instance
+
+_ONOFF = ("traceon", "traceoff")
+ENABLING = ("enable_event", "disable_event")
+HIST_ENABLING = ("enable_hist", "disable_hist")
+_SIMPLE = (*_ONOFF, "snapshot", "stacktrace")
+# In the order in which they were registered at boot.
+KINDS = (*_SIMPLE, *ENABLING, *HIST_ENABLING, "hist")
+# EVENT_CMD_FL_POST_TRIGGER: what happens behind the record.
+_POST = ("traceoff", "stacktrace")
+# The body of a line in `trace`; the functions on the lines behind it are not looked at.
+STACK_TRACE = "<stack trace>\n"
+# EVENT_CMD_FL_NEEDS_REC: what looks at the record.
+_READING = ("hist", "eprobe")
+
+
+@dataclass(slots=True, eq=False)
+class Trigger:
+    """One trigger.  ``count`` is how often it is still to act, None for ever.
+
+    ``target`` is the event it enables or disables; a probe on the event is a trigger too, one
+    that `trigger` does not show.
+    """
+
+    kind: str
+    count: int | None = None
+    filter: Filter | None = None
+    target: EventFile | None = None
+    target_name: str = ""
+    histogram: Histogram | None = None
+    eprobe: Eprobe | None = None
+    paused: bool = False
+
+    @property
+    def is_post(self) -> bool:
+        """Whether it acts behind the record."""
+        return self.kind in _POST
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it cannot act before the record is there."""
+        return self.filter is not None or self.is_post or self.kind in _READING
+
+    def is_like(self, other: Trigger) -> bool:
+        """Whether an event has room for one of the two only (struct event_command.trigger_type)."""
+        for family in (_ONOFF, ENABLING, HIST_ENABLING):
+            if self.kind in family:
+                return other.kind in family and other.target is self.target
+        return self.kind == other.kind
+
+    @property
+    def text(self) -> str:
+        """Its line in `trigger`."""
+        if self.histogram is not None:
+            return self.histogram.definition(self.filter, paused=self.paused)
+        condition = f" if {self.filter.text}" if self.filter else ""
+        count = "unlimited" if self.count is None else f"count={self.count}"
+        name = f"{self.kind}:{self.target_name}" if self.target_name else self.kind
+        return f"{name}:{count}{condition}\n"
+
+
+def shown(file: EventFile) -> str:
+    """The file `trigger`: a line for each, newest first, or what there could be."""
+    lines = [trigger.text for trigger in file.triggers if trigger.kind != "eprobe"]
+    return "".join(lines) or f"# Available triggers:\n# {' '.join(KINDS)}\n"
+
+
+def add(world: World, file: EventFile, trigger: Trigger, *, last: bool = False) -> None:
+    """register_trigger(), event_enable_register_trigger()."""
+    if trigger.target is not None:
+        switch(world, trigger.target, on=True, soft=True)
+    instance = world.instances[file.instance]
+    if trigger.kind == "snapshot" and instance.snapshot is None:
+        instance.snapshot = []
+    _count_users(trigger, 1)
+    file.triggers.insert(len(file.triggers) if last else 0, trigger)
+    if len(file.triggers) == 1:
+        switch(world, file, on=True, soft=True)
+
+
+def remove(world: World, file: EventFile, trigger: Trigger) -> None:
+    """try_unregister_trigger(), event_enable_unregister_trigger()."""
+    file.triggers.remove(trigger)
+    _count_users(trigger, -1)
+    if not file.triggers:
+        switch(world, file, on=False, soft=True)
+    if trigger.target is not None:
+        switch(world, trigger.target, on=False, soft=True)
+
+
+def _count_users(trigger: Trigger, change: int) -> None:
+    """The synthetic events that a histogram records are in use."""
+    actions = trigger.histogram.actions if trigger.histogram is not None else ()
+    for action in actions:
+        if action.event is not None:
+            action.event.users += change
+
+
+def condition_of(world: World, event: Event, file: EventFile, text: str) -> Filter:
+    """set_trigger_filter(): "if", and a filter.  Raises Errno."""
+    word, _, rest = text.replace("\t", " ").partition(" ")
+    if word != "if" or not rest:
+        raise Errno("EINVAL")
+    try:
+        return filter_parser.parse(text[len(word) + 1 :], event, world.profile)
+    except FilterError:
+        # Some kernels tell it in `error_log`, others do not.
+        world.instances[file.instance].errors_unknown = True
+        raise
+
+
+def act(world: World, file: EventFile, trigger: Trigger, record: bytes | None) -> None:
+    """data_ops_trigger()"""
+    instance = world.instances[file.instance]
+    if not _changes(instance, trigger) or trigger.count == 0:
+        return
+    if trigger.count is not None:
+        trigger.count -= 1
+    match trigger.kind:
+        case "traceon" | "traceoff":
+            instance.tracing_on = trigger.kind == "traceon"
+        case "snapshot":
+            assert instance.snapshot is not None
+            instance.swap()
+        case "stacktrace":
+            instance.record_text(STACK_TRACE)
+        case "enable_event" | "disable_event":
+            assert trigger.target is not None
+            trigger.target.soft_disabled = trigger.kind == "disable_event"
+        case "enable_hist" | "disable_hist":
+            assert trigger.target is not None
+            for each in trigger.target.triggers:
+                if each.histogram is not None:
+                    each.paused = trigger.kind == "disable_hist"
+        case _ if trigger.histogram is not None:
+            assert record is not None
+            trigger.histogram.add(world, record)
+        case _:
+            assert trigger.eprobe is not None
+            assert record is not None
+            trigger.eprobe.hit(world, instance, record)
+
+
+def _changes(instance: Instance, trigger: Trigger) -> bool:
+    """Whether it would change anything; one that would not is not counted."""
+    match trigger.kind:
+        case "traceon" | "traceoff":
+            return instance.tracing_on != (trigger.kind == "traceon")
+        case "enable_event" | "disable_event":
+            assert trigger.target is not None
+            return trigger.target.soft_disabled != (trigger.kind == "disable_event")
+    return True

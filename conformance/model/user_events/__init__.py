@@ -1,0 +1,1 @@
+"""Rules of trace_events_user.c."""

@@ -1,0 +1,133 @@
+"""What attached BPF programs are given: struct user_bpf_context and what it points to.
+
+Source: trace_events_user.c:user_event_bpf, user_event_perf as they were in the merge window
+of 5.18; lib/iov_iter.c:iterate_iovec, which consumes the write index.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from conformance.abi.uapi import (
+    USER_BPF_CONTEXT,
+    USER_BPF_DATA_ITER,
+    USER_BPF_DATA_KERNEL,
+    USER_BPF_DATA_USER,
+    USER_BPF_ITER,
+)
+from conformance.model import memory
+from conformance.model.errors import Errno
+from conformance.model.memory import PAGE_SIZE
+from conformance.model.state.events import Event
+
+if TYPE_CHECKING:
+    from conformance.model.state.process import Process
+    from conformance.model.state.world import World
+
+Segment = tuple[int, int]
+
+# Of a payload in several parts, or in none, no more is copied.
+MAX_BPF_COPY_SIZE = PAGE_SIZE
+# Where the kernel keeps things is its affair: addresses that a case must not compare.
+_DATA = 0xFFFF_8880_0100_0000
+_ITERATOR = 0xFFFF_8880_0200_0000
+_VECTOR = 0xFFFF_8880_0300_0000
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What is left of an iov_iter: its segments, and how much of the first was consumed.
+
+    A segment is (address, bytes); empty ones count.
+    """
+
+    segments: tuple[Segment, ...]
+    offset: int = 0
+
+    def behind(self, consumed: int) -> Parts:
+        """The parts behind so many bytes more.
+
+        A segment that is consumed to its end is left at once, the next one not entered.
+        """
+        segments, offset = self.segments, self.offset
+        while consumed:
+            part = min(consumed, segments[0][1] - offset)
+            consumed -= part
+            offset += part
+            if offset == segments[0][1]:
+                segments, offset = segments[1:], 0
+        return Parts(segments, offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The structure, and the kernel's memory that it leads to, by address."""
+
+    raw: bytes
+    kernel: dict[int, bytes] = field(default_factory=dict)
+
+    def read(self, address: int, length: int) -> bytes:
+        """The kernel's memory.  Raises Errno("EFAULT") for what is not known of it."""
+        for start, content in self.kernel.items():
+            if start <= address and address + length <= start + len(content):
+                return content[address - start :][:length]
+        raise Errno("EFAULT")
+
+
+def run_programs(
+    world: World,
+    process: Process,
+    event: Event,
+    segments: Sequence[Segment],
+    consumed: int,
+    payload: bytes,
+) -> None:
+    """Run the programs on a user event for a write; what they answer is ignored.
+
+    ``consumed`` bytes of the segments were the write index, ``payload`` is the rest.
+    """
+    if not world.profile.has("bpf_programs_run"):
+        return
+    run_attached(world, process, event, context(event, segments, consumed, payload))
+
+
+def run_attached(world: World, process: Process, event: Event, given: Context) -> None:
+    """trace_call_bpf(): the programs of all events of perf that listen, counting or not."""
+
+    def read_memory(address: int, length: int) -> bytes:
+        """bpf_probe_read(): the writer's memory below the kernel's half, else the kernel's."""
+        if memory.is_user_range(address, length):
+            return process.memory.read(address, length)
+        return given.read(address, length)
+
+    for listener in world.perf_events:
+        if listener.source == event.serial and listener.program is not None:
+            listener.program.run(given.raw, read_memory)
+
+
+def context(event: Event, segments: Sequence[Segment], consumed: int, payload: bytes) -> Context:
+    """The context of a write, ``consumed`` bytes of which were the write index."""
+    parts = Parts(tuple(segments)).behind(consumed)
+    if event.bpf_iter:
+        return _iterator(parts, len(payload))
+    if len(parts.segments) == 1:
+        address = parts.segments[0][0] + parts.offset
+        return Context(_packed(USER_BPF_DATA_USER, len(payload), address))
+    copied = payload[:MAX_BPF_COPY_SIZE]
+    return Context(_packed(USER_BPF_DATA_KERNEL, len(copied), _DATA), {_DATA: copied})
+
+
+def _iterator(parts: Parts, length: int) -> Context:
+    iterator = USER_BPF_ITER.pack(
+        {"iov_offset": parts.offset, "nr_segs": len(parts.segments), "iov": _VECTOR}
+    )
+    vector = b"".join(struct.pack("<QQ", *each) for each in parts.segments)
+    raw = _packed(USER_BPF_DATA_ITER, length, _ITERATOR)
+    return Context(raw, {_ITERATOR: iterator, _VECTOR: vector})
+
+
+def _packed(data_type: int, length: int, address: int) -> bytes:
+    return USER_BPF_CONTEXT.pack({"data_type": data_type, "data_len": length, "data": address})

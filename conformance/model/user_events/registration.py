@@ -1,0 +1,207 @@
+"""The ioctls of user_events_data: register, delete, unregister; their order of checks.
+
+Source: trace_events_user.c:user_reg_get, user_events_ioctl_reg, user_events_ioctl_del,
+user_unreg_get, user_events_ioctl_unreg; before 6.4 the first three of 5.19 and 6.1.
+"""
+
+from __future__ import annotations
+
+from conformance.abi import grammar, uapi
+from conformance.abi.profile import PLACE_MEMBER, USER_REG_OF, Generation, Profile
+from conformance.abi.uapi import (
+    USER_EVENT_REG_MULTI_FORMAT,
+    USER_EVENT_REG_PERSIST,
+    USER_REG,
+    USER_UNREG,
+    Layout,
+)
+from conformance.model import memory
+from conformance.model.errors import Errno
+from conformance.model.state.events import Event
+from conformance.model.state.process import Enabler, OpenFile, Process
+from conformance.model.state.world import World, write_bit
+
+_WORD_SIZES = (4, 8)
+_SIZE_MEMBER = 4
+
+
+def ioctl(world: World, process: Process, file: OpenFile, request: int, argument: int) -> int:
+    """user_events_ioctl(); raises Errno and RawReturn."""
+    number = request & 0xFFFFFFFF
+    if number == uapi.DIAG_IOCSREG:
+        if world.profile.has("status_page"):
+            return _register_for_page(world, process, file, argument)
+        return _register(world, process, file, argument)
+    if number == uapi.DIAG_IOCSDEL:
+        return _delete(world, process, argument)
+    if number == uapi.DIAG_IOCSUNREG and world.profile.has("remote_enable"):
+        return _unregister(world, process, argument)
+    raise Errno("ENOTTY")
+
+
+def copy_struct(process: Process, address: int, layout: Layout, size: int) -> dict[str, int]:
+    """copy_struct_from_user(): members of a structure of ``size`` bytes, tail zero.
+
+    The tail is looked at first (check_zeroed_user), then the structure is copied.  Of a
+    shorter one the members that are missing are zero.
+    """
+    tail = size - layout.size
+    if tail > 0:
+        # Word by word: a byte that is not zero is found before a fault behind it.
+        reach = process.memory.readable(address + layout.size, tail)
+        if any(process.memory.read(address + layout.size, reach)):
+            raise Errno("E2BIG")
+        if reach < tail:
+            raise Errno("EFAULT")
+    raw = process.memory.read(address, min(size, layout.size))
+    return layout.unpack(raw.ljust(layout.size, b"\0"))
+
+
+def copy_string(process: Process, address: int) -> str:
+    """strndup_user() with the limit of 512 bytes, NUL included."""
+    limit = grammar.MAX_EVENT_DESC
+    if not memory.is_user_range(address, 1):
+        raise Errno("EFAULT")
+    reach = process.memory.readable(address, limit)
+    text, nul, _ = process.memory.read(address, reach).partition(b"\0")
+    if not nul:
+        raise Errno("EINVAL" if reach == limit else "EFAULT")
+    return text.decode("latin-1")
+
+
+def _struct_size(process: Process, address: int, least: int) -> int:
+    size = int.from_bytes(process.memory.read(address, _SIZE_MEMBER), "little")
+    if size > memory.PAGE_SIZE:
+        raise Errno("E2BIG")
+    if size < least:
+        raise Errno("EINVAL")
+    return size
+
+
+def _valid_flags(profile: Profile) -> int:
+    """USER_EVENT_REG_MAX - 1 of the profile's kernels."""
+    if profile.has("multi_format"):
+        return USER_EVENT_REG_PERSIST | USER_EVENT_REG_MULTI_FORMAT
+    # Since 6.5 the bit exists inside of the kernel; the text-flag check refuses it later.
+    return USER_EVENT_REG_PERSIST if profile.has("auto_delete") else 0
+
+
+def _register(world: World, process: Process, file: OpenFile, argument: int) -> int:
+    size = _struct_size(process, argument, USER_REG.size)
+    reg = copy_struct(process, argument, USER_REG, size)
+    address, bit = reg["enable_addr"], reg["enable_bit"]
+    if reg["flags"] & ~_valid_flags(world.profile):
+        raise Errno("EINVAL")
+    if reg["enable_size"] not in _WORD_SIZES:
+        raise Errno("EINVAL")
+    if address % reg["enable_size"] or bit > reg["enable_size"] * 8 - 1:
+        raise Errno("EINVAL")
+    if not memory.is_user_range(address, reg["enable_size"]):
+        raise Errno("EFAULT")
+    if process.enablers is None:
+        # current_user_event_enabler_exists() makes the list, whatever follows.
+        process.enablers = []
+    if any((e.address, e.bit) == (address, bit) for e in process.enablers):
+        raise Errno("EADDRINUSE")
+    raw = copy_string(process, reg["name_args"])
+    event = world.table.register(raw, reg["flags"], capable=process.capable)
+    index = _reference(file, event)
+    _follow(process, event, address, bit)
+    _report(process, argument, USER_REG, "write_index", index)
+    return 0
+
+
+def _register_for_page(world: World, process: Process, file: OpenFile, argument: int) -> int:
+    """Registration of 5.18 to 6.3: the answer is a place in the status page."""
+    generation = world.profile.generation
+    layout = USER_REG_OF[generation]
+    # Up to 6.0 no size is too small: what is missing of the structure reads as zero, and
+    # the outputs are written wherever they belong.
+    least = 0 if generation is Generation.BYTE_STATUS else layout.size
+    size = _struct_size(process, argument, least)
+    reg = copy_struct(process, argument, layout, size)
+    raw = copy_string(process, reg["name_args"])
+    event = world.table.register(raw, 0, capable=process.capable)
+    index = _reference(file, event)
+    _report(process, argument, layout, "write_index", index)
+    _report(process, argument, layout, PLACE_MEMBER[generation], event.index)
+    return 0
+
+
+def _reference(file: OpenFile, event: Event) -> int:
+    """user_events_ref_add(): the write index of an event on this file."""
+    if event.serial not in file.events:
+        file.events.append(event.serial)
+        event.references += 1
+    return file.events.index(event.serial)
+
+
+def _follow(process: Process, event: Event, address: int, bit: int) -> None:
+    """user_event_enabler_create(): reflect the present state, then keep following it.
+
+    A word that cannot be written is reported as ENOMEM; the event and its write index
+    stay behind.
+    """
+    try:
+        page = process.memory.fault_in(address)
+    except Errno:
+        raise Errno("ENOMEM") from None
+    write_bit(page, address, bit, on=bool(event.status))
+    assert process.enablers is not None
+    process.enablers.append(Enabler(event.serial, address, bit))
+    event.references += 1
+
+
+def _report(process: Process, argument: int, layout: Layout, member: str, value: int) -> None:
+    """put_user() of a result; a fault is ignored."""
+    try:
+        process.memory.put(argument + layout.member(member).offset, value.to_bytes(4, "little"))
+    except Errno:
+        return
+
+
+def _delete(world: World, process: Process, argument: int) -> int:
+    """delete_user_event(): all formats of a name, newest first, up to the first failure."""
+    found = world.table.named(copy_string(process, argument))
+    if not found:
+        raise Errno("ENOENT")
+    for event in found:
+        world.table.free(event, capable=process.capable)
+        world.forget(event)
+    return 0
+
+
+def _reserved_bits(process: Process, argument: int, size: int) -> bool:
+    """user_unreg_get(): the reserved members are judged before it is known that all was copied.
+
+    Where the tail is refused nothing was, and the structure is zero.
+    """
+    if size > USER_UNREG.size:
+        try:
+            copy_struct(process, argument, USER_UNREG, size)
+        except Errno:
+            return False
+    reach = process.memory.readable(argument, USER_UNREG.size)
+    unreg = USER_UNREG.unpack(process.memory.read(argument, reach).ljust(USER_UNREG.size, b"\0"))
+    return bool(unreg["__reserved"] or unreg["__reserved2"])
+
+
+def _unregister(world: World, process: Process, argument: int) -> int:
+    size = _struct_size(process, argument, USER_UNREG.size)
+    if _reserved_bits(process, argument, size):
+        raise Errno("EINVAL")
+    unreg = copy_struct(process, argument, USER_UNREG, size)
+    address, bit = unreg["disable_addr"], unreg["disable_bit"]
+    found = [e for e in process.enablers or [] if (e.address, e.bit) == (address, bit)]
+    if not found:
+        raise Errno("ENOENT")
+    for enabler in found:
+        enabler.freeing = True
+        if not enabler.faulting:
+            assert process.enablers is not None
+            process.enablers.remove(enabler)
+            world.release(enabler.event)
+    # The bit is cleared whatever the state of the event; a fault is told to the caller.
+    page = process.memory.fault_in(address)
+    write_bit(page, address, bit, on=False)
+    return 0

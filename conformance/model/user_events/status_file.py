@@ -1,0 +1,38 @@
+"""The text of user_events_status: trace_events_user.c:user_seq_show."""
+
+from __future__ import annotations
+
+from conformance.abi.profile import Generation
+from conformance.model.state import status_page
+from conformance.model.state.events import Event
+from conformance.model.state.world import STATUS_FTRACE, STATUS_OTHER, STATUS_PERF, World
+
+USERS = {STATUS_FTRACE: "ftrace", STATUS_PERF: "perf", STATUS_OTHER: "other"}
+
+
+def text(world: World) -> str:
+    """All events in hash order, then the totals."""
+    lines = []
+    busy = 0
+    for event in world.table.in_hash_order():
+        status = _shown_status(world, event)
+        users = "".join(f" {user}" for bit, user in USERS.items() if status & bit)
+        shown = (f" Used by{users}" if status else "") + (
+            " FLAG:BPF_ITER" if event.bpf_iter else ""
+        )
+        used = f" #{shown}" if shown else ""
+        busy += bool(status)
+        index = f"{event.index}:" if world.status_page is not None else ""
+        lines.append(f"{index}{event.tracepoint}{used}\n")
+    totals = f"\nActive: {len(lines)}\nBusy: {busy}\n"
+    if world.status_page is not None:
+        totals += f"Max: {status_page.capacity(world.profile)}\n"
+    return "".join(lines) + totals
+
+
+def _shown_status(world: World, event: Event) -> int:
+    """What the text believes: 5.18 to 6.0 look into the page, which others may write."""
+    if world.profile.generation is Generation.BYTE_STATUS:
+        assert world.status_page is not None
+        return world.status_page.byte(event.index)
+    return event.status

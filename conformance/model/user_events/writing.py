@@ -1,0 +1,235 @@
+"""write() and writev() on user_events_data: index, payload, validators, sinks.
+
+Source: fs/read_write.c:vfs_write, vfs_writev, do_pwritev; lib/iov_iter.c:import_iovec;
+trace_events_user.c:user_events_write, user_eventswrite_core, user_event_validate.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Sequence
+
+from conformance.abi import grammar
+from conformance.abi.perf import PERF_MAX_TRACE_SIZE
+from conformance.model import memory
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.events import Event
+from conformance.model.state.perf_event import PerfEvent
+from conformance.model.state.process import OpenFile, Process
+from conformance.model.state.world import World
+from conformance.model.tracing import kprobes, recording
+from conformance.model.tracing.instances import Instance, Record, actor_of
+from conformance.model.user_events import bpf_context
+
+Segment = tuple[int, int]
+
+_IOVEC_SIZE = 16
+_MAX_IOVECS = 1024
+_INDEX_SIZE = 4
+_SIGN = 1 << 63
+# struct trace_entry of the record: type, flags, preempt count, pid.  Never compared.
+_HEADER = bytes(grammar.TRACE_ENTRY_SIZE)
+
+
+def write(
+    world: World, process: Process, file: OpenFile, segment: Segment, position: int = 0
+) -> int:
+    """write(2) and pwrite64(2) of one buffer."""
+    check_call(file, position)
+    address, count = segment
+    check_range(address, count)
+    kprobes.hit(world, process, address, count)
+    if position != 0:
+        raise Errno("EFAULT")
+    return write_core(world, process, file, [segment])
+
+
+def writev(
+    world: World, process: Process, file: OpenFile, vector: Segment, position: int = 0
+) -> int:
+    """writev(2) and pwritev(2); ``vector`` is (address, number of iovecs)."""
+    segments = _import_for(process, file, position, vector)
+    if sum(length for _, length in segments) == 0:
+        return 0
+    # write_iter has no position: pwritev() works at any offset.
+    return write_core(world, process, file, segments)
+
+
+def _import_for(process: Process, file: OpenFile, position: int, vector: Segment) -> list[Segment]:
+    """The segments for a descriptor that may be written.
+
+    Which of the two is looked at first is not of user_events, and has changed.
+    """
+    try:
+        check_call(file, position)
+    except Errno as refused:
+        try:
+            import_vector(process, *vector)
+        except Errno as error:
+            raise NotModelled(f"a vector that is {error.name}, and {refused.name}") from None
+        raise
+    return import_vector(process, *vector)
+
+
+def check_call(file: OpenFile, position: int) -> None:
+    """What is looked at before any data: the position and the descriptor."""
+    if position < 0:
+        raise Errno("EINVAL")
+    if file.flags & os.O_ACCMODE == os.O_RDONLY:
+        raise Errno("EBADF")
+
+
+def check_range(address: int, length: int) -> None:
+    """access_ok(): what no process has is refused, be it read or not."""
+    if not memory.is_user_range(address, length):
+        raise Errno("EFAULT")
+
+
+def writev32(world: World, process: Process, file: OpenFile, vector: Segment) -> int:
+    """writev(2) of a 32-bit task (copy_compat_iovec_from_user)."""
+    check_call(file, 0)
+    address, count = vector
+    if count < 0 or count > _MAX_IOVECS:
+        raise Errno("EINVAL")
+    segments = list(struct.iter_unpack("<II", process.memory.read(address, count * 8)))
+    if any(length >= 1 << 31 for _, length in segments):
+        raise Errno("EINVAL")
+    if sum(length for _, length in segments) == 0:
+        return 0
+    return write_core(world, process, file, segments)
+
+
+def import_vector(process: Process, address: int, count: int) -> list[Segment]:
+    """The segments that an array of iovecs describes (import_iovec)."""
+    if count < 0 or count > _MAX_IOVECS:
+        raise Errno("EINVAL")
+    raw = process.memory.read(address, count * _IOVEC_SIZE)
+    segments = list(struct.iter_unpack("<QQ", raw))
+    if any(length >= _SIGN for _, length in segments):
+        raise Errno("EINVAL")
+    for base, length in segments:
+        check_range(base, length)
+    return segments
+
+
+def write_core(world: World, process: Process, file: OpenFile, segments: Sequence[Segment]) -> int:
+    """user_events_write_core(): index, event, payload, sinks; the value that is returned."""
+    total = sum(length for _, length in segments)
+    head, rest = _take(process, segments, _INDEX_SIZE)
+    index = int.from_bytes(head, "little", signed=True)
+    if index < 0:
+        if not world.profile.has("negative_index_refused"):
+            if not file.events:
+                # There is no array yet to read out of bounds of.
+                raise Errno("ENOENT")
+            raise NotModelled("a negative index, for which these kernels read out of bounds")
+        raise Errno("EINVAL")
+    if index >= len(file.events):
+        raise Errno("ENOENT")
+    event = world.event(file.events[index])
+    short = total - _INDEX_SIZE < event.minimum
+    if short and world.profile.has("payload_size_checked"):
+        raise Errno("EINVAL")
+    if not event.listened_to:
+        if world.profile.has("ebadf_when_disabled"):
+            raise Errno("EBADF")
+        return total
+    if world.profile.has("unreadable_payload_refused"):
+        payload, _ = _take(process, rest, total - _INDEX_SIZE)
+    else:
+        payload = _readable(process, rest)
+    bpf_context.run_programs(world, process, event, segments, _INDEX_SIZE, payload)
+    record(world, process, event, payload)
+    return total
+
+
+def _readable(process: Process, segments: Sequence[Segment]) -> bytes:
+    """The bytes of the segments up to the first that cannot be read (copy_from_iter)."""
+    taken = b""
+    for base, length in segments:
+        reach = process.memory.readable(base, length)
+        taken += process.memory.read(base, reach)
+        if reach < length:
+            break
+    return taken
+
+
+def _take(process: Process, segments: Sequence[Segment], count: int) -> tuple[bytes, list[Segment]]:
+    """The first ``count`` bytes of the segments, and the segments behind them."""
+    taken = b""
+    rest: list[Segment] = []
+    for base, length in segments:
+        part = min(length, count - len(taken))
+        taken += process.memory.read(base, part)
+        if length > part:
+            rest.append((base + part, length - part))
+    if len(taken) < count:
+        raise Errno("EFAULT")
+    return taken, rest
+
+
+def record(world: World, process: Process, event: Event, payload: bytes) -> None:
+    """Every sink takes the payload; one that cannot makes the whole call fail.
+
+    Nothing is copied or validated for a sink that has no room for the record, or nobody who
+    wants it at the moment; those that take it agree whether it is valid.
+    """
+    raw = _HEADER + payload
+    rooms = recording.reserve(world, process, event, len(raw))
+    to_perf = perf_takers(world, process, event, len(raw))
+    if not rooms and not to_perf:
+        return
+    if not payload and not world.profile.has("empty_payload"):
+        # Copying no byte at all was taken for a copy that failed.
+        raise Errno("EFAULT")
+    if world.profile.has("dynamic_fields_validated"):
+        _validate(event, raw)
+    made = Record(event.id, raw, actor_of(world, process), process.cpu)
+    for room in rooms:
+        recording.commit(world, room, made, stuck=_is_stuck(room.instance, process))
+    for taker in to_perf:
+        taker.occur(raw)
+
+
+def _is_stuck(instance: Instance, process: Process) -> bool:
+    """Whether a record is committed behind one that never is (rb_end_commit)."""
+    if instance.stuck and process.cpu is None:
+        raise NotModelled("records of any processor, and the buffer of one stuck")
+    return process.cpu in instance.stuck
+
+
+def perf_takers(world: World, process: Process, event: Event, size: int) -> list[PerfEvent]:
+    """user_event_perf(): the events of perf on this processor, if they get the record."""
+    if not world.profile.has("perf_sink"):
+        return []
+    found = [
+        each for each in world.perf_events if each.source == event.serial and each.counts(process)
+    ]
+    if found and size > PERF_MAX_TRACE_SIZE:
+        raise NotModelled("a record too long for perf, about which the kernel warns")
+    if found and world.perf_stuck:
+        if process.cpu is None:
+            raise NotModelled("records of any processor, and perf stuck on one")
+        # perf_trace_buf_alloc() takes the record for one within another.
+        return [] if process.cpu in world.perf_stuck else found
+    return found
+
+
+def _validate(event: Event, record: bytes) -> None:
+    """user_event_validate(): dynamic data must lie within the record and end with NUL."""
+    for field in event.fields:
+        if not field.is_location:
+            continue
+        word = int.from_bytes(record[field.offset : field.offset + 4], "little")
+        start = word & 0xFFFF
+        if field.is_relative:
+            start += field.offset + 4
+        end = start + (word >> 16)
+        if end > len(record):
+            raise Errno("EFAULT")
+        if "char" in field.type:
+            if end <= grammar.TRACE_ENTRY_SIZE:
+                raise NotModelled("a string that ends within or before the common fields")
+            if record[end - 1] != 0:
+                raise Errno("EFAULT")

@@ -1,0 +1,278 @@
+"""An assembler of eBPF programs: typed instructions, eight bytes each.
+
+Functions are named after the macros of the kernel's samples.  A jump goes to a label or
+over a number of instructions; a map is named by the slot of its descriptor, whose number
+is put in before the program is loaded.  Encodings are those of ``bpf.h`` and
+``bpf_common.h``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from conformance.abi.bpf import PSEUDO_MAP_FD, Helper
+
+INSTRUCTION_SIZE = 8
+
+
+class Class(IntEnum):
+    """Instruction classes: the low three bits of an opcode."""
+
+    LD = 0x00
+    LDX = 0x01
+    ST = 0x02
+    STX = 0x03
+    ALU = 0x04
+    JMP = 0x05
+    ALU64 = 0x07
+
+
+class Size(IntEnum):
+    """Sizes of loads and stores."""
+
+    W = 0x00
+    H = 0x08
+    B = 0x10
+    DW = 0x18
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes are loaded or stored."""
+        return {Size.W: 4, Size.H: 2, Size.B: 1, Size.DW: 8}[self]
+
+
+class Alu(IntEnum):
+    """Operations of arithmetic."""
+
+    ADD = 0x00
+    SUB = 0x10
+    MUL = 0x20
+    DIV = 0x30
+    OR = 0x40
+    AND = 0x50
+    LSH = 0x60
+    RSH = 0x70
+    NEG = 0x80
+    MOD = 0x90
+    XOR = 0xA0
+    MOV = 0xB0
+    ARSH = 0xC0
+    END = 0xD0
+
+
+class Jump(IntEnum):
+    """Operations of jumps."""
+
+    JA = 0x00
+    JEQ = 0x10
+    JGT = 0x20
+    JGE = 0x30
+    JSET = 0x40
+    JNE = 0x50
+    JSGT = 0x60
+    JSGE = 0x70
+    CALL = 0x80
+    EXIT = 0x90
+
+
+# Modes of loads and stores, and where an operand comes from.
+IMM = 0x00
+MEM = 0x60
+XADD = 0xC0
+K = 0x00
+X = 0x08
+# BPF_TO_LE and BPF_TO_BE.
+TO_LE = 0x00
+TO_BE = 0x08
+
+R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10 = range(11)
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One struct bpf_insn.  ``target`` and ``slot`` become ``off`` and ``imm`` later."""
+
+    code: int
+    dst: int = 0
+    src: int = 0
+    off: int = 0
+    imm: int = 0
+    target: str = ""
+    slot: int | None = None
+
+    def encode(self) -> bytes:
+        """Eight bytes: opcode, source and destination register, offset, immediate number.
+
+        Raises struct.error for a number that has no room.
+        """
+        return struct.pack("<BBhi", self.code, self.src << 4 | self.dst, self.off, self.imm)
+
+    @classmethod
+    def decode(cls, raw: bytes) -> Instruction:
+        """The instruction in eight bytes."""
+        code, registers, off, imm = struct.unpack("<BBhi", raw)
+        return cls(code, registers & 0xF, registers >> 4, off, imm)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A place that jumps go to; it takes no room."""
+
+    name: str
+
+
+Item = Instruction | Label
+# What functions give of which a program is made: two instructions, or one.
+Piece = Item | tuple[Instruction, Instruction]
+
+
+def assemble(program: Sequence[Piece]) -> bytes:
+    """The bytes of a program.  Raises KeyError for a label that is not there."""
+    return b"".join(each.encode() for each in resolve(program))
+
+
+def resolve(program: Sequence[Piece]) -> list[Instruction]:
+    """The instructions of a program, with the offsets of jumps to labels."""
+    places: dict[str, int] = {}
+    instructions: list[Instruction] = []
+    for item in _flat(program):
+        if isinstance(item, Label):
+            places[item.name] = len(instructions)
+        else:
+            instructions.append(item)
+    return [
+        replace(each, off=places[each.target] - number - 1, target="") if each.target else each
+        for number, each in enumerate(instructions)
+    ]
+
+
+def descriptors(program: Sequence[Piece]) -> list[tuple[int, int]]:
+    """(offset in bytes, slot) of every descriptor whose number belongs into a program."""
+    return [
+        (number * INSTRUCTION_SIZE + 4, each.slot)
+        for number, each in enumerate(resolve(program))
+        if each.slot is not None
+    ]
+
+
+def _flat(program: Sequence[Piece]) -> Iterator[Item]:
+    for piece in program:
+        if isinstance(piece, tuple):
+            yield from piece
+        else:
+            yield piece
+
+
+# Arithmetic
+
+
+def alu64_imm(operation: Alu, dst: int, imm: int) -> Instruction:
+    """A 64-bit operation with an immediate number, whose sign is extended."""
+    return Instruction(Class.ALU64 | operation | K, dst, imm=imm)
+
+
+def alu64_reg(operation: Alu, dst: int, src: int) -> Instruction:
+    """A 64-bit operation with a register."""
+    return Instruction(Class.ALU64 | operation | X, dst, src)
+
+
+def alu32_imm(operation: Alu, dst: int, imm: int) -> Instruction:
+    """A 32-bit operation with an immediate number; the upper half becomes zero."""
+    return Instruction(Class.ALU | operation | K, dst, imm=imm)
+
+
+def alu32_reg(operation: Alu, dst: int, src: int) -> Instruction:
+    """A 32-bit operation with a register; the upper half becomes zero."""
+    return Instruction(Class.ALU | operation | X, dst, src)
+
+
+def mov64_imm(dst: int, imm: int) -> Instruction:
+    """A register is an immediate number, whose sign is extended."""
+    return alu64_imm(Alu.MOV, dst, imm)
+
+
+def mov64_reg(dst: int, src: int) -> Instruction:
+    """A register is another."""
+    return alu64_reg(Alu.MOV, dst, src)
+
+
+def neg64(dst: int) -> Instruction:
+    """A register is its negative."""
+    return alu64_imm(Alu.NEG, dst, 0)
+
+
+def endian(direction: int, dst: int, bits: int) -> Instruction:
+    """The low bits of a register in an order of bytes, ``TO_LE`` or ``TO_BE``."""
+    return Instruction(Class.ALU | Alu.END | direction, dst, imm=bits)
+
+
+# Memory
+
+
+def ldx_mem(size: Size, dst: int, src: int, off: int) -> Instruction:
+    """dst = *(src + off)."""
+    return Instruction(Class.LDX | size | MEM, dst, src, off)
+
+
+def stx_mem(size: Size, dst: int, src: int, off: int) -> Instruction:
+    """*(dst + off) = src."""
+    return Instruction(Class.STX | size | MEM, dst, src, off)
+
+
+def st_mem(size: Size, dst: int, off: int, imm: int) -> Instruction:
+    """*(dst + off) = imm."""
+    return Instruction(Class.ST | size | MEM, dst, 0, off, imm)
+
+
+def stx_xadd(size: Size, dst: int, src: int, off: int) -> Instruction:
+    """*(dst + off) += src, at once."""
+    return Instruction(Class.STX | size | XADD, dst, src, off)
+
+
+def ld_imm64(dst: int, value: int) -> tuple[Instruction, Instruction]:
+    """A 64-bit number, in the immediate numbers of two instructions."""
+    low, high = struct.unpack("<ii", (value & (1 << 64) - 1).to_bytes(8, "little"))
+    return Instruction(Class.LD | Size.DW | IMM, dst, imm=low), Instruction(0, imm=high)
+
+
+def ld_map_fd(dst: int, slot: int) -> tuple[Instruction, Instruction]:
+    """A map, named by the slot of its descriptor."""
+    load = Instruction(Class.LD | Size.DW | IMM, dst, PSEUDO_MAP_FD, slot=slot)
+    return load, Instruction(0)
+
+
+# Jumps
+
+
+def _to(code: int, dst: int, src: int, to: str | int, imm: int = 0) -> Instruction:
+    if isinstance(to, str):
+        return Instruction(code, dst, src, imm=imm, target=to)
+    return Instruction(code, dst, src, to, imm)
+
+
+def jmp_imm(operation: Jump, dst: int, imm: int, to: str | int) -> Instruction:
+    """Jump if a register compares so with an immediate number, whose sign is extended."""
+    return _to(Class.JMP | operation | K, dst, 0, to, imm)
+
+
+def jmp_reg(operation: Jump, dst: int, src: int, to: str | int) -> Instruction:
+    """Jump if a register compares so with another."""
+    return _to(Class.JMP | operation | X, dst, src, to)
+
+
+def ja(to: str | int) -> Instruction:
+    """Jump."""
+    return _to(Class.JMP | Jump.JA, 0, 0, to)
+
+
+def call(helper: Helper | int) -> Instruction:
+    """Call a helper with R1 to R5; R0 is its answer."""
+    return Instruction(Class.JMP | Jump.CALL, imm=helper)
+
+
+def exit_insn() -> Instruction:
+    """The end; R0 is the program's answer."""
+    return Instruction(Class.JMP | Jump.EXIT)

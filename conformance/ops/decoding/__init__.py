@@ -1,0 +1,1 @@
+"""Decoding of what the kernel returns: files, ring buffer pages, perf records."""

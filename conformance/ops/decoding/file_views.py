@@ -1,0 +1,118 @@
+"""Reading a text file the way it is to be compared: a pure function of text and view."""
+
+from __future__ import annotations
+
+import re
+
+from conformance.ops.syscalls import ReadFile, View
+
+# trace.c:print_trace_fmt: "task-pid [cpu] flags time: " in front of every record.
+_TRACE_LINE = re.compile(r"^ *.{1,24}-\d+ +(?:\([ \d-]+\) +)?\[\d+\] \S+ +[\d.]+: (.*)$")
+# A line of a dump: offset, up to 16 bytes, and their text from column 59 on.
+_DUMP_LINE = re.compile(r"^[0-9a-f]{8}: ((?:[0-9a-f]{2} | {3}){16}) ")
+# The common fields in front of the payload, and the unit and least size of a record in the
+# ring buffer (ring_buffer.c: no record of eight bytes can be told from a padding).
+_HEADER, _UNIT, _LEAST = 8, 4, 12
+_LINE_START = re.compile(rb"^(?:ue?:|\d+:)")
+# Behind a definition of the first version; a status of which no bit means anything shows nobody.
+_USED_BY = re.compile(rb" \(Used by(?: ftrace)?(?: perf)?(?: other)?\)$", re.MULTILINE)
+# trace.c:print_trace_fmt: a record of an event that is gone.
+_UNKNOWN_TYPE = re.compile(rb"^Unknown type \d+$", re.MULTILINE)
+# A line of per_cpu/cpuN/stats that counts events.
+_COUNT = re.compile(
+    rb"^(?:entries|overrun|commit overrun|dropped events|read events): \d+\n", re.MULTILINE
+)
+# trace.c:tracing_err_log_seq_show
+_ERROR_TIME = re.compile(rb"^\[ *\d+\.\d{6}\] ", re.MULTILINE)
+# trace_output.c:trace_stack_print; the functions on the lines behind it begin otherwise.
+_STACK = "<stack trace>"
+_FORMAT_ID = re.compile(rb"^ID: \d+$", re.MULTILINE)
+# "\tfield:char msg[20];\toffset:8;": the brackets of an array field behind its name.  The
+# __data_loc form keeps its brackets with the type, where the kernel prints the text as is.
+# What is longer is no declaration of the kernel's, and takes its time.
+_ARRAY_LENGTH = re.compile(
+    rb"^(\tfield:(?!__data_loc)[^;\n]{0,600})\[[^\]\n]{0,40}\](;\toffset:)", re.MULTILINE
+)
+
+
+def read(operation: ReadFile, data: bytes) -> bytes:
+    """The part of ``data`` that ``operation`` compares."""
+    match operation.view:
+        case View.EXACT:
+            return data
+        case View.OWN:
+            return _own_lines(data, operation.prefix.encode())
+        case View.DEFINITIONS:
+            return _own_lines(_USED_BY.sub(b"", data), operation.prefix.encode())
+        case View.STRUCTURE:
+            return _ARRAY_LENGTH.sub(rb"\1[]\2", _without_id(data))
+        case View.ARRAYS:
+            return _without_id(data)
+        case View.RECORDS:
+            return _records(data, (operation.prefix,), operation.sizes)
+        case View.DISTINCT:
+            records = _records(data, (operation.prefix,), operation.sizes)
+            return b"".join(sorted(set(records.splitlines(keepends=True))))
+        case View.BODIES:
+            bodies = _records(data, ("",), operation.sizes)
+            return _UNKNOWN_TYPE.sub(b"Unknown type N", bodies)
+        case View.COUNTS:
+            return b"".join(_COUNT.findall(data))
+        case View.STACKS:
+            return _records(data, (operation.prefix, _STACK), operation.sizes)
+        case View.TRIGGERS:
+            return b"".join(line for line in data.splitlines(True) if not line.startswith(b"#"))
+        case View.ERRORS:
+            return _ERROR_TIME.sub(b"", data)
+
+
+def _own_lines(data: bytes, prefix: bytes) -> bytes:
+    """Lines of user_events_status or dynamic_events whose event name starts with prefix.
+
+    A line of the status of kernels before 6.4 has the event's index in front.
+    """
+    lines = (line + b"\n" for line in data.split(b"\n") if line)
+    return b"".join(line for line in lines if _LINE_START.sub(b"", line).startswith(prefix))
+
+
+def _without_id(data: bytes) -> bytes:
+    return _FORMAT_ID.sub(b"ID: N", data, count=1)
+
+
+def _records(data: bytes, prefixes: tuple[str, ...], sizes: tuple[int, ...]) -> bytes:
+    """Bodies of the trace lines that begin in one of several ways, one per line."""
+    bodies: list[str] = []
+    dumps: list[str] = []
+    for line in data.decode("utf-8", "surrogateescape").split("\n"):
+        dumped = _DUMP_LINE.match(line)
+        if dumped is not None and dumps:
+            # A line that says anything beside its bytes is left as it is, to be seen.
+            right = line == _dump_line(len(dumps[-1].split()), bytes.fromhex(dumped[1]))
+            dumps[-1] += dumped[1] if right else line
+            continue
+        # The text of a dump ends with a NUL.
+        found = _TRACE_LINE.match(line.lstrip("\0"))
+        if found is None:
+            continue
+        if not found[1]:
+            dumps.append("")
+        elif found[1].startswith(prefixes):
+            bodies.append(found[1] + "\n")
+    payloads = [_payload(dump, number, sizes) for number, dump in enumerate(dumps)]
+    return "".join(bodies + payloads).encode("utf-8", "surrogateescape")
+
+
+def _dump_line(offset: int, row: bytes) -> str:
+    """How lib/hexdump.c shows a row of a record: offset, bytes, and their text."""
+    shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
+    return f"{offset:08x}: {row.hex(' '):<48} {shown}"
+
+
+def _payload(dump: str, number: int, sizes: tuple[int, ...]) -> str:
+    """The payload of a dumped record, less padding if its length is that of the record."""
+    raw = dump.split()
+    if number < len(sizes):
+        record = _HEADER + sizes[number]
+        padded = max(_LEAST, -(-record // _UNIT) * _UNIT)
+        raw = raw[:record] if len(raw) == padded else raw
+    return " ".join(raw[_HEADER:]) + "\n"

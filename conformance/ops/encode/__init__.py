@@ -1,0 +1,1 @@
+"""Encoding of operations as requests to the agent."""

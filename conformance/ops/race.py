@@ -1,0 +1,147 @@
+"""Tasks that run at once: what each does, and how their answers are told.
+
+A race is one operation.  What comes back is a line for every step of every track: how often it was
+answered in which way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from errno import errorcode
+from itertools import count
+
+from conformance.ops.syscalls import Operation
+from conformance.ops.tasks import TaskOperation
+
+# In the place of the answers that came after the first four kinds of them.
+OTHERS = "others"
+# How often each answer of one step came: a value in decimal digits, or the name of an error.
+Tally = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """What one task does: all its steps in order, ``passes`` times.
+
+    The steps are single system calls and ``Add``; where there is one pass, ``Clone``, and as the
+    last one ``Exit`` or ``ExitTask``, too.
+    """
+
+    actor: str
+    steps: tuple[Operation, ...]
+    passes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Race(TaskOperation):
+    """Tasks of one driver, ``actor`` among them, begin their tracks at the same moment.
+
+    It is over when all of them are.
+    """
+
+    tracks: tuple[Track, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Add(TaskOperation):
+    """The task adds to the four bytes at ``address``, locked and ``times`` over.
+
+    A step of a race alone.
+    """
+
+    address: int
+    amount: int
+    times: int = 1
+
+
+def steps_of(operation: Operation) -> Iterable[Operation]:
+    """The operations of a race, in no order; any other is its own."""
+    if not isinstance(operation, Race):
+        return (operation,)
+    return tuple(step for track in operation.tracks for step in track.steps)
+
+
+def told(race: Race, tallies: Iterable[Iterable[Tally]]) -> str:
+    """The answers as text: ``p2.0: 0 *998, EBUSY *2``, numbers before names."""
+    return "".join(
+        f"{track.actor}.{number}: {_shown(tally)}\n"
+        for track, steps in zip(race.tracks, tallies, strict=True)
+        for number, (tally, _) in enumerate(zip(steps, track.steps, strict=True))
+    )
+
+
+def allowed(race: Race, answers: Iterable[Iterable[Iterable[str]]]) -> str:
+    """What may come as text: ``p2.0: 0|EBUSY *1000``."""
+    return "".join(
+        f"{track.actor}.{number}: {'|'.join(sorted(may))} *{track.passes}\n"
+        for track, steps in zip(race.tracks, answers, strict=True)
+        for number, may in enumerate(steps)
+    )
+
+
+def tallies(text: str) -> list[list[Tally]]:
+    """What ``told`` made text of."""
+    found: dict[str, list[Tally]] = {}
+    for line in text.splitlines():
+        step, _, shown = line.partition(": ")
+        pairs = (each.rpartition(" *") for each in shown.split(", "))
+        found.setdefault(step.rpartition(".")[0], []).append(
+            {answer: int(times) for answer, _, times in pairs}
+        )
+    return list(found.values())
+
+
+def fits(may: str, text: str) -> bool:
+    """Whether answers that were told are among those allowed, as often as there were passes."""
+    allowed_lines, lines = may.splitlines(), text.splitlines()
+    if len(allowed_lines) != len(lines):
+        return False
+    for one, other in zip(allowed_lines, lines, strict=True):
+        (step, _, answers), (same, _, shown) = one.partition(": "), other.partition(": ")
+        which, _, times = answers.rpartition(" *")
+        ((seen,),) = tallies(f"{same}: {shown}\n")
+        if step != same or sum(seen.values()) != int(times):
+            return False
+        if not set(seen) <= set(which.split("|")):
+            return False
+    return True
+
+
+def shown(race: Race, raw: bytes) -> str:
+    """What a guest told, JSON of (how often, value) with None for all others, as text.
+
+    "" where it is anything else.
+    """
+    try:
+        return told(
+            race,
+            [
+                [{_answer(value): int(n) for n, value in step} for step in each]
+                for each in json.loads(raw)
+            ],
+        )
+    except (ValueError, TypeError, RecursionError):
+        return ""
+
+
+def _answer(value: object) -> str:
+    if value is None:
+        return OTHERS
+    if not isinstance(value, int):
+        raise ValueError(f"no answer of a system call: {value!r:.40}")
+    return errorcode.get(-value, str(value)) if -4096 < value < 0 else str(value)
+
+
+def _shown(tally: Tally) -> str:
+    ordered = sorted(tally, key=lambda answer: (not answer.isdigit(), len(answer), answer))
+    return ", ".join(f"{answer} *{tally[answer]}" for answer in ordered)
+
+
+def unrolled(race: Race, most: int) -> list[list[tuple[int, Operation]]]:
+    """For every track its steps with their numbers, of at most so many passes."""
+    return [
+        [pair for _ in range(min(track.passes, most)) for pair in zip(count(), track.steps)]
+        for track in race.tracks
+    ]

@@ -1,0 +1,243 @@
+"""What changed from one run to another: cases by what they say of the kernel, not by words.
+
+The cases of BASE and NEW are paired by id.  What a case says of its kernel is one of four things:
+right (PASS, XPASS), deviating as somebody has explained (XFAIL), wrong (FAIL, TIMEOUT, CRASH), or
+nothing (SKIP, ERROR).  A regression is what BASE does not show to be wrong and NEW does: by the
+same program, and not only now and then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.report.compare.kinds import REGRESSIONS, Kind, kind_of
+from conformance.report.history.flaky import Flaky, flaky_cases
+from conformance.results.case_result import CaseResult, Contradiction, RunVerdict
+from conformance.results.digest import Brief, Program, Shown, same_kernel
+from conformance.results.json_codec import encode
+from conformance.results.run import KernelFacts, RunRecord
+
+SCHEMA = 1
+"""Version of the JSON written here."""
+
+Options = Mapping[str, tuple[str, str]]
+"""How configurations differ: option to its value before and now, "n" where it is off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One case that differs; ``base`` or ``new`` is None where its run has no result for it.
+
+    ``rewritten`` says whether the two ran different programs, None where nobody can tell.
+    """
+
+    kind: Kind
+    base: CaseResult | None
+    new: CaseResult | None
+    rewritten: bool | None = False
+
+    @property
+    def id(self) -> str:
+        """The case's id."""
+        return self.told.id
+
+    @property
+    def told(self) -> CaseResult:
+        """The result that says what is different: NEW's, if there is one."""
+        result = self.new or self.base
+        assert result is not None
+        return result
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs: what differs, and the whole of neither result."""
+        return {
+            "case": self.id,
+            "kind": self.kind.value,
+            "regression": self.kind in REGRESSIONS,
+            "program_changed": self.rewritten,
+            "base": None if self.base is None else _brief(self.base),
+            "new": None if self.new is None else _brief(self.new),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All that differs between two runs; ``same`` counts the cases that do not.
+
+    ``still`` are those among them that are wrong in both, ``flaky`` what runs of one kernel
+    disagree about (and is in none of the others), ``rewritten`` how many cases of both ran
+    different programs.  ``contradicted`` are dated switches that only NEW contradicts, ``kept``
+    those that only BASE did.  ``unbuilt`` says that NEW has no user_events and BASE has.
+    ``options`` is None where one of the configurations was not kept.
+    """
+
+    base: RunRecord
+    new: RunRecord
+    changes: tuple[Change, ...]
+    same: int
+    still: tuple[Change, ...] = ()
+    flaky: tuple[Flaky, ...] = ()
+    rewritten: int = 0
+    contradicted: tuple[Contradiction, ...] = ()
+    kept: tuple[Contradiction, ...] = ()
+    unbuilt: bool = False
+    runs: tuple[int, int] = (1, 1)
+    options: Options | None = None
+
+    @property
+    def regression(self) -> bool:
+        """Whether anything got worse."""
+        return (
+            self.unbuilt
+            or bool(self.contradicted)
+            or any(change.kind in REGRESSIONS for change in self.changes)
+            or any(each.regression for each in self.flaky)
+        )
+
+    @property
+    def decided(self) -> bool:
+        """Whether both runs gave a verdict."""
+        return RunVerdict.ERROR not in (self.base.verdict, self.new.verdict)
+
+    @property
+    def different(self) -> bool:
+        """Whether anything differs at all."""
+        return bool(self.changes or self.flaky or self.contradicted or self.kept or self.unbuilt)
+
+    def of(self, kind: Kind) -> tuple[Change, ...]:
+        """The changes of one kind, by case id."""
+        found = self.still if kind is Kind.STILL else self.changes
+        return tuple(change for change in found if change.kind is kind)
+
+    def to_json(self) -> dict[str, Any]:
+        """The comparison for programs."""
+        base, new = ({**_head(each), "runs": number} for each, number in self._sides())
+        return {
+            "schema": SCHEMA,
+            "base": base,
+            "new": new,
+            "regression": self.regression,
+            "decided": self.decided,
+            "not_built": self.unbuilt,
+            "config": None if self.options is None else dict(self.options),
+            "contradicted": encode(self.contradicted),
+            "no_longer_contradicted": encode(self.kept),
+            "flaky": [_flaky(each) for each in self.flaky],
+            "changes": [change.to_json() for change in self.changes],
+            "still_failing": [change.to_json() for change in self.still],
+            "same": self.same,
+            "programs_changed": self.rewritten,
+        }
+
+    def _sides(self) -> Iterable[tuple[RunRecord, int]]:
+        return zip((self.base, self.new), self.runs, strict=True)
+
+
+def compare(
+    base: RunRecord,
+    new: RunRecord,
+    more_base: Sequence[Brief] = (),
+    more_new: Sequence[Brief] = (),
+    options: Options | None = None,
+) -> Comparison:
+    """What is different in ``new``; further runs of the same two kernels tell what is flaky."""
+    before = {case.id: case for case in base.cases}
+    after = {case.id: case for case in new.cases}
+    both = before.keys() & after.keys()
+    ours = {each.switch for each in base.contradictions}
+    theirs = {each.switch for each in new.contradictions}
+    unbuilt = new.not_built and not base.not_built
+    judged = not new.not_built and not base.not_built
+    flaky = flaky_cases(
+        [_shown(before), *(each.cases for each in more_base)],
+        [_shown(after), *(each.cases for each in more_new)],
+        one_kernel=is_one_kernel(base.head.kernel, new.head.kernel),
+    )
+    steady = (before.keys() | after.keys()) - {each.id for each in flaky}
+    found = list(_changes(before, after, steady if judged else (), _suite_differs(base, new)))
+    changes = [change for change in found if change.kind is not Kind.STILL]
+    return Comparison(
+        base,
+        new,
+        _ordered(changes),
+        same=0 if unbuilt else len(steady) - len(changes),
+        still=_ordered(change for change in found if change.kind is Kind.STILL),
+        flaky=flaky if judged else (),
+        rewritten=sum(_program(before[id]).changed(_program(after[id])) is True for id in both),
+        contradicted=tuple(each for each in new.contradictions if each.switch not in ours),
+        kept=tuple(each for each in base.contradictions if each.switch not in theirs),
+        unbuilt=unbuilt,
+        runs=(1 + len(more_base), 1 + len(more_new)),
+        options=options,
+    )
+
+
+def is_one_kernel(base: KernelFacts, new: KernelFacts) -> bool:
+    """Whether both are known to be the very same kernel, judged by the same contract."""
+    return base.build is not None and new.build is not None and same_kernel(base, new)
+
+
+def _ordered(changes: Iterable[Change]) -> tuple[Change, ...]:
+    order = list(Kind)
+    return tuple(sorted(changes, key=lambda change: (order.index(change.kind), change.id)))
+
+
+def _changes(
+    before: Mapping[str, CaseResult],
+    after: Mapping[str, CaseResult],
+    cases: Iterable[str],
+    suite: bool,
+) -> Iterable[Change]:
+    """``suite`` says that the suite is not the same in both runs."""
+    for case in cases:
+        base, new = before.get(case), after.get(case)
+        rewritten = suite and base and new and _program(base).changed(_program(new))
+        kind = kind_of(base, new, rewritten=rewritten is True)
+        if kind is not None:
+            unknown = rewritten is None and base and new and base.digest != new.digest
+            yield Change(kind, base, new, None if unknown else rewritten is True)
+
+
+def _suite_differs(base: RunRecord, new: RunRecord) -> bool:
+    """Whether the suite may have changed a program: another contract has others of its own."""
+    if base.head.kernel.profile != new.head.kernel.profile:
+        return False
+    unclean = base.head.suite.endswith("-dirty") or base.head.suite == "unknown"
+    return unclean or base.head.suite != new.head.suite
+
+
+def _shown(cases: Mapping[str, CaseResult]) -> dict[str, Shown]:
+    return {id: Shown(case.outcome, _program(case)) for id, case in cases.items()}
+
+
+def _program(result: CaseResult) -> Program:
+    return Program(result.digest or "", result.course)
+
+
+def _brief(result: CaseResult) -> dict[str, Any]:
+    return {
+        "outcome": result.outcome.value,
+        "blame": result.blame.value,
+        "reason": result.reason,
+        "mismatches": encode(result.mismatches),
+        "adapted": list(result.adapted),
+        "rerun": encode(result.rerun),
+        "digest": result.digest,
+    }
+
+
+def _flaky(found: Flaky) -> dict[str, Any]:
+    sides = {"base": found.base, "new": found.new}
+    counts = {name: {str(o): n for o, n in side.outcomes.items()} for name, side in sides.items()}
+    return {"case": found.id, "regression": found.regression, **counts}
+
+
+def _head(record: RunRecord) -> dict[str, Any]:
+    return {
+        **encode(record.head),
+        "verdict": record.verdict.value,
+        "selected": record.selected,
+        "missing": record.missing,
+    }

@@ -1,0 +1,99 @@
+"""What a reader needs to judge a regression for himself: operation, model, kernel, docs."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+
+from conformance.report.compare.kinds import steady_text
+from conformance.results.case_result import CaseResult, Mismatch
+from host.text import one_line
+
+# Lines of a text that differs: enough to see how, and the rest is in results.json.
+_MOST = 8
+_LONGEST = 240
+# "11. p1: pwrite(fd4, (void *)0x200010000000, 4, 4); = -1 EINVAL", of which the kernel's part
+# is told apart.
+_STEP = re.compile(r"\d+\. (?P<actor>\S+): (?P<said>.*?);? = [^=]*", re.DOTALL)
+_CALL = re.compile(r"\w+(?=\()")
+
+
+Evidence = tuple[tuple[str, tuple[str, ...]], ...]
+"""Lines by name, in the order of telling; none is empty."""
+
+
+def evidence_of(result: CaseResult, base: CaseResult | None = None) -> Evidence:
+    """The evidence of a result that deviates: its first difference, and how many more.
+
+    What ``base`` showed as well comes behind all others.
+    """
+    found = _anew(result, base)
+    return tuple((name, tuple(lines)) for name, lines in _parts(result, found) if any(lines))
+
+
+def symptom(result: CaseResult, base: CaseResult | None = None) -> tuple[str, ...]:
+    """What cases have in common that fail for the same reason, as far as anybody can see."""
+    if not result.mismatches:
+        return result.outcome, steady_text(result.reason)
+    first = _anew(result, base)[0]
+    call = _CALL.search(_operation(result, first))
+    texts = (first.field.partition(" ")[0], first.allowed, first.observed)
+    return result.outcome, call[0] if call else "", *map(steady_text, texts)
+
+
+def _anew(result: CaseResult, base: CaseResult | None) -> list[Mismatch]:
+    """The differences of a result, first those that its base had not."""
+    known = {_key(each) for each in base.mismatches} if base else set()
+    return sorted(result.mismatches, key=lambda each: _key(each) in known)
+
+
+def _key(mismatch: Mismatch) -> tuple[object, ...]:
+    return mismatch.step, *map(steady_text, (mismatch.field, mismatch.allowed, mismatch.observed))
+
+
+def _parts(result: CaseResult, found: Sequence[Mismatch]) -> Iterable[tuple[str, list[str]]]:
+    if not found:
+        yield "reason", [cut(result.reason)]
+        yield "step", [cut(result.evidence.steps[-1])] if result.evidence.steps else []
+        yield "docs", [cut(result.evidence.docs)]
+        return
+    first = found[0]
+    operation = _operation(result, first)
+    if first.step:
+        yield f"step {first.step}", [cut(operation)]
+    if "\n" in first.allowed.strip() or "\n" in first.observed.strip():
+        yield first.field, ["- the model, + the kernel", *_difference(first)]
+    else:
+        yield "model", [f"{cut(first.field)}: {cut(first.allowed)}"]
+        yield "kernel", [f"{cut(first.field)}: {cut(first.observed)}"]
+    yield "docs", [cut(result.evidence.docs)]
+    rest = len(found) - 1
+    yield "more", [f"{rest} more difference{'s' * (rest > 1)} in this case"] if rest else []
+
+
+def _operation(result: CaseResult, mismatch: Mismatch) -> str:
+    """What was done at the step of a mismatch; its result is what the mismatch tells."""
+    steps = result.evidence.steps
+    if not 0 < mismatch.step <= len(steps):
+        return ""
+    text = steps[mismatch.step - 1]
+    found = _STEP.fullmatch(text)
+    return f"{found['actor']}: {found['said']}" if found else text
+
+
+def _difference(mismatch: Mismatch) -> list[str]:
+    changes = difflib.unified_diff(
+        mismatch.allowed.splitlines(), mismatch.observed.splitlines(), n=0, lineterm=""
+    )
+    # The first two lines name files, which these texts are not; others say where in them.
+    lines = [cut(line) for line in list(changes)[2:] if not line.startswith("@@")]
+    if len(lines) > _MOST:
+        return [*lines[:_MOST], f"[{len(lines) - _MOST} lines left out]"]
+    return lines
+
+
+def cut(text: str) -> str:
+    """A text on one line of a bearable length, printable."""
+    text = one_line(text)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,71 @@
+"""A comparison of two runs for people: what a maintainer asks first comes first."""
+
+from __future__ import annotations
+
+from conformance.report.compare.compare import Comparison
+from conformance.report.compare.differences import differences
+from conformance.report.compare.evidence import Evidence
+from conformance.report.compare.sections import Item, Section, head, remarks, sections, sentence
+from host.text import coloured, wrapped
+
+WIDTH = 78
+"""Columns of a page: it has to survive being mailed."""
+
+_LABEL = 8
+_INDENT = 4
+
+
+def render_page(comparison: Comparison, *, colour: bool = False) -> str:
+    """The page; its last line says it all."""
+    sides = (("base", comparison.base), ("new", comparison.new))
+    lines: list[str] = []
+    for (title, record), runs in zip(sides, comparison.runs, strict=True):
+        lines += _wrapped(head(title, record, runs), 0)
+    for each in differences(comparison):
+        lines += _wrapped(each, 6)
+    lines.append("")
+    for each in remarks(comparison):
+        lines += [*_wrapped(each, 0), ""]
+    for section in sections(comparison):
+        lines += [*_section(section), ""]
+    names, word, numbers = sentence(comparison)
+    # Escapes have no width: the word is coloured when the lines are there.
+    last = _wrapped(f"uevt: {names}: {word}{numbers}", 0)
+    bad = comparison.regression
+    painted = coloured(word, "bad" if bad else "good", enabled=colour)
+    lines += [line.replace(f": {word}", f": {painted}", 1) for line in last]
+    return "\n".join(lines) + "\n"
+
+
+def _section(section: Section) -> list[str]:
+    lines = _wrapped(section.title, 0)
+    for item in section.items:
+        lines += _item(item)
+    lines += _wrapped(", ".join(section.ids), 2, 0) if section.ids else []
+    for note in section.notes:
+        lines += _wrapped(note, 2)
+    return lines
+
+
+def _item(item: Item) -> list[str]:
+    """The id to copy, then what it was, what it is, and what shows it."""
+    lines = [f"  {item.id}", *_wrapped(item.said, _INDENT)]
+    lines += [" " * _INDENT + line for line in evidence_lines(item.evidence)]
+    if item.alike:
+        lines += _wrapped(f"{'also':<{_LABEL}} {', '.join(item.alike)}", _INDENT, _LABEL + 1)
+    return lines
+
+
+def evidence_lines(evidence: Evidence) -> list[str]:
+    """Evidence with its names as a column."""
+    lines = []
+    for name, (first, *others) in evidence:
+        label = name if len(name) <= _LABEL else f"{name}:"
+        lines += _wrapped(f"{label:<{_LABEL}} {first}", 0, _LABEL + 1, WIDTH - _INDENT)
+        for other in others:
+            lines += _wrapped(other, _LABEL + 1, 2, WIDTH - _INDENT)
+    return lines
+
+
+def _wrapped(text: str, indent: int, hanging: int = 2, width: int = WIDTH) -> list[str]:
+    return wrapped(text, indent=indent, hanging=hanging, width=width)

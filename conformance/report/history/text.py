@@ -1,0 +1,146 @@
+"""The history of a case or a kernel for people; the last line says what it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from conformance.report.history.changes import CasePast, KernelPast, RunPast, Turn
+from conformance.results.case_result import Outcome
+from host.text import one_line, wrapped
+
+WIDTH = 78
+# Cases of one change that are named.
+_MOST = 12
+_INDENT = 4
+# Why an outcome that changed says nothing of the kernel; whether the suite is "-dirty".
+_WHY = {
+    False: "the same build and suite",
+    True: "the same build; or the suite, which nobody committed, changed",
+}
+# Columns of a release, and of a kernel's id.
+_COLUMN = 28
+
+
+def render_case(past: CasePast) -> str:
+    """The kernels that had the case, those that nobody changed first."""
+    lines: list[str] = []
+    plain = [each for each in past.kernels if each.plain]
+    others = [each for each in past.kernels if not each.plain]
+    for title, kernels in (
+        ("", plain),
+        ("changed, or judged by another contract: nothing is said of their release", others),
+    ):
+        if kernels:
+            lines += [title] if title else []
+            lines += _table(kernels)
+            lines.append("")
+    for one, other in past.judged_otherwise:
+        told = [f"{past.named(each)} by suite {each.suite}" for each in (one, other)]
+        lines += _wrapped(f"judged by two revisions of the suite: {one_line(', '.join(told))}")
+    return "\n".join([*lines, *_wrapped(sentence_of(past))]) + "\n"
+
+
+def render_variants(pasts: Sequence[CasePast]) -> str:
+    """Several cases: those of which the same is to be said are told together."""
+    lines: list[str] = []
+    ordered = sorted(pasts, key=lambda past: past.sentence)
+    for sentence, group in groupby(ordered, key=lambda past: past.sentence):
+        members = list(group)
+        lines += _wrapped(f"{one_line(sentence)} ({len(members)})")
+        lines += _wrapped(", ".join(past.case for past in members), 2, 0)
+    return "\n".join(lines) + "\n"
+
+
+def sentence_of(past: CasePast) -> str:
+    """What the history of a case comes to."""
+    return f"uevt: {past.case}: {one_line(past.sentence)}"
+
+
+def render_kernel(name: str, past: Sequence[RunPast]) -> str:
+    """The runs of a kernel, and which cases changed from one to the next."""
+    lines: list[str] = []
+    for each in past:
+        lines += _run(each)
+    changes = sum(bool(each.turns) for each in past)
+    flaky = {turn.case for each in past for turn in each.turns if turn.chance}
+    said = f"{_runs(len(past))}, outcomes changed in {changes}"
+    said += f", {_cases(len(flaky))} flaky" if flaky else ""
+    return "\n".join([*lines, "", *_wrapped(f"uevt: {one_line(name)}: {said}")]) + "\n"
+
+
+def _table(kernels: Sequence[KernelPast]) -> list[str]:
+    """A line for each kernel, and what is about it in a column where there is room."""
+    names = [(one_line(each.kernel.release), one_line(each.kernel.id)) for each in kernels]
+    first, second = (min(_COLUMN, max(map(len, column))) for column in zip(*names, strict=True))
+    lines = []
+    for (release, name), each in zip(names, kernels, strict=True):
+        text = f"{release:<{first}}  {name:<{second}}  {_told(each)}"
+        lines += wrapped(text, indent=2, hanging=first + 2, width=WIDTH)
+    return lines
+
+
+def _told(past: KernelPast) -> str:
+    """What the runs came to, and by which contract where another was asked for."""
+    kernel = past.kernel
+    usual = not kernel.release or kernel.profile in (kernel.release, kernel.id)
+    return _came_to(past) + ("" if usual else f" (judged as {one_line(kernel.profile)})")
+
+
+def _came_to(past: KernelPast) -> str:
+    if past.tally.unsteady:
+        return f"flaky: {past.tally} runs of one build"
+    last = past.stretches[-1]
+    said = f"{last.outcome} in {_runs(len(last.runs))}"
+    if len(past.stretches) > 1:
+        before = past.stretches[-2]
+        said += f" since {_day(last.runs[0].started)}, {before.outcome} before"
+    else:
+        said += f", last {_day(last.runs[-1].started)}"
+    shown = last.reason and last.outcome is not Outcome.PASS
+    return said + (f": {one_line(last.reason)}" if shown else "")
+
+
+def _run(past: RunPast) -> list[str]:
+    run = past.run
+    counts = ", ".join(f"{number} {outcome}" for outcome, number in past.counts.items() if number)
+    said = (
+        f"{_time(run.started)}  {one_line(run.kernel.release)} {run.verdict}: {counts or 'no case'}"
+    )
+    lines = wrapped(said, hanging=2, width=WIDTH)
+    lines += _wrapped(f"in {one_line(run.path)}, suite {one_line(run.suite)}, {run.accel}", _INDENT)
+    news = [] if past.same_kernel else ["another build, or judged by another contract"]
+    news += [] if past.same_suite else ["another revision of the suite"]
+    news += [f"{_cases(past.fresh)} for the first time"] if past.fresh else []
+    lines += _wrapped("; ".join(news), _INDENT) if news else []
+    turns = sorted(past.turns, key=_turned)
+    for (was, now, chance), group in groupby(turns, key=_turned):
+        names = [turn.case for turn in group]
+        more = [f"and {len(names) - _MOST} more (--json has all)"] if len(names) > _MOST else []
+        why = f" (flaky: {_WHY[past.run.suite.endswith('-dirty')]})" if chance else ""
+        lines += _wrapped(f"{was} -> {now}{why}: {', '.join([*names[:_MOST], *more])}", _INDENT)
+    return lines
+
+
+def _turned(turn: Turn) -> tuple[Outcome, Outcome, bool]:
+    return turn.was, turn.now, turn.chance
+
+
+def _runs(number: int) -> str:
+    return f"{number} run{'s' * (number != 1)}"
+
+
+def _cases(number: int) -> str:
+    return f"{number} case{'s' * (number != 1)}"
+
+
+def _day(started: str) -> str:
+    return one_line(started)[:10]
+
+
+def _time(started: str) -> str:
+    return one_line(started)[:16].replace("T", " ")
+
+
+def _wrapped(text: str, indent: int = 0, hanging: int = 2) -> list[str]:
+    return wrapped(text, indent=indent, hanging=hanging, width=WIDTH)

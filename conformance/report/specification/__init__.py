@@ -1,0 +1,1 @@
+"""The cases as a specification, and the ABI tables."""

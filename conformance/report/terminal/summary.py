@@ -1,0 +1,160 @@
+"""The summary of a run for a terminal or a log; its last line is the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from conformance.report.failure import render_failure, rerun_line
+from conformance.results.case_result import (
+    MODULE_SURFACE,
+    UNEXPECTED,
+    Contradiction,
+    Outcome,
+    SkipReason,
+    abi_with,
+)
+from conformance.results.run import RunRecord
+from conformance.results.verdict import case_line, verdict_line
+from host.text import one_line, wrapped
+
+DETAILED = 10
+"""Failures told in full; a kernel that breaks everything must not bury its own summary."""
+
+_MANY = 50
+"""More skipped cases than this for one reason are counted, not listed."""
+
+TOLD = UNEXPECTED | {Outcome.ERROR}
+"""Outcomes that a reader has to hear of."""
+
+
+def render_summary(
+    record: RunRecord,
+    *,
+    directory: Path | None = None,
+    colour: bool = False,
+    told: bool = False,
+    stale: Sequence[str] = (),
+) -> str:
+    """The summary, ending with the verdict line and a newline.
+
+    ``directory`` is where the files of the run are, said just before the verdict; ``told``
+    leaves out what was unexpected, for somebody said it as the cases ended.  ``stale`` are the
+    expectations that the run shows to be of no use.
+    """
+    lines = [] if told else _failures(record)
+    lines += _facts(record)
+    lines += _listed("known deviations", record, {Outcome.XFAIL})
+    lines += _skipped(record)
+    lines += _reruns(record)
+    lines += _contradictions(record)
+    if stale:
+        said = f"stale     {len(stale)} expectation{'s' * (len(stale) != 1)}: {', '.join(stale)}"
+        lines += wrapped(f"{said}; see uevt expectations check", hanging=10)
+    if directory is not None:
+        lines.append(f"results   {one_line(str(directory))}")
+    lines.append(verdict_line(record, colour=colour))
+    return "\n".join(lines) + "\n"
+
+
+def _failures(record: RunRecord) -> list[str]:
+    told = [case for case in record.cases if case.outcome in TOLD]
+    lines: list[str] = []
+    for case in told[:DETAILED]:
+        lines += [*render_failure(case), ""]
+    if rest := told[DETAILED:]:
+        lines.append(f"{len(rest)} more, told in results.json")
+        for case in rest:
+            lines += wrapped(case_line(case), indent=2, hanging=2)
+        lines.append("")
+    return lines
+
+
+def _facts(record: RunRecord) -> list[str]:
+    kernel, host = record.head.kernel, record.head.host
+    lines = wrapped(f"kernel    {_kernel(record)}", hanging=10)
+    if kernel.source:
+        lines += wrapped(f"source    {one_line(kernel.source)}", hanging=10)
+    lines += wrapped(f"host      {_host(host)}", hanging=10)
+    if (guests := host.get("guests", "")).startswith("booted: "):
+        lines += wrapped(f"guests    {one_line(guests)}", hanging=10)
+    told = {each.switch for each in record.contradictions}
+    for module in record.cases:
+        if module.surface == MODULE_SURFACE and module.outcome is Outcome.PASS:
+            lines += wrapped(f"module    {one_line(module.reason)}", hanging=10)
+    if measured := ", ".join(name for name in record.adapted if name not in told):
+        lines += wrapped(f"adapted   measured, not the profile's: {one_line(measured)}", hanging=10)
+    if record.trouble or (record.note and not record.not_built):
+        lines += wrapped(f"note      {one_line(record.trouble or record.note)}", hanging=10)
+    return lines
+
+
+def _host(host: Mapping[str, str]) -> str:
+    """The accelerator; the same words on each run of a host, so the long story is elsewhere."""
+    reason = one_line(host.get("accel_reason", ""))
+    if "kvm" in host and host["accel"] == "tcg":
+        reason = f"KVM {one_line(host['kvm'])}, see uevt doctor"
+    return one_line(host["accel"]) + (f" ({reason})" if reason else "")
+
+
+def _kernel(record: RunRecord) -> str:
+    kernel = record.head.kernel
+    variant = f", variant {one_line(kernel.variant)}" if kernel.variant else ""
+    config = f", config {one_line(kernel.config_sha256[:12])}" if kernel.config_sha256 else ""
+    release = f" ({one_line(kernel.release)})" if kernel.release else ""
+    return f"{one_line(kernel.id)}{release}, profile {one_line(kernel.profile)}{variant}{config}"
+
+
+def _contradictions(record: RunRecord) -> list[str]:
+    if not record.contradictions:
+        return []
+    lines = ["contradicted switches"]
+    for found in record.contradictions:
+        lines += wrapped(_contradiction(record, found), indent=2, hanging=2)
+    abi = one_line(abi_with(record.head.kernel.profile, record.contradictions))
+    return lines + wrapped(f"if that is right for this kernel: --abi {abi}", indent=2, hanging=2)
+
+
+def _contradiction(record: RunRecord, found: Contradiction) -> str:
+    here, dated = ("on", "off") if found.measured else ("off", "on")
+    touched = [case for case in record.cases if found.switch in case.adapted]
+    unjudged = sum(case.outcome is Outcome.SKIP for case in touched)
+    return one_line(
+        f"{found.switch}: {here} here, {dated} in the profile;"
+        f" judged as measured {len(touched) - unjudged}, not judged {unjudged}"
+    )
+
+
+def _listed(title: str, record: RunRecord, outcomes: set[Outcome]) -> list[str]:
+    cases = [case for case in record.cases if case.outcome in outcomes]
+    lines = [title] if cases else []
+    for case in cases:
+        lines += wrapped(case_line(case), indent=2, hanging=2)
+    return lines
+
+
+def _skipped(record: RunRecord) -> list[str]:
+    """Why cases were skipped: a sentence for each reason, and the cases below it."""
+    lines: list[str] = []
+    for reason in SkipReason:
+        cases = [each for each in record.cases if each.skipped_for(reason)]
+        # Those without a switch are counted with the switch.
+        if not cases or reason is SkipReason.CONTRADICTED:
+            continue
+        lines.append(f"skipped   {len(cases)}: {reason.sentence}")
+        # One cause for a whole run: their names say nothing.
+        if len(cases) <= _MANY:
+            for case in cases:
+                lines += wrapped(case.id, indent=2)
+    return lines
+
+
+def _reruns(record: RunRecord) -> list[str]:
+    lines: list[str] = []
+    for case in record.cases:
+        # A failure has told of its other run already.
+        if case.rerun and case.outcome not in TOLD:
+            lines += wrapped(
+                f"{case.id} {case.outcome}: {rerun_line(case.rerun)}", indent=2, hanging=2
+            )
+    return ["run twice", *lines] if lines else []

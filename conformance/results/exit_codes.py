@@ -1,0 +1,117 @@
+"""The exit code of a run, in the style of whoever called."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from conformance.results.case_result import RunVerdict
+
+
+class ExitStyle(StrEnum):
+    """Whose convention the exit code follows."""
+
+    DEFAULT = "default"
+    KSELFTEST = "kselftest"
+    AUTOPKGTEST = "autopkgtest"
+    BISECT = "bisect"
+
+
+class Ending(StrEnum):
+    """How a command ended.  Of several, the one listed first decides the exit code."""
+
+    INTERRUPTED = "interrupted"
+    USAGE = "usage"
+    HOST = "host"
+    BUILD_FAILED = "build_failed"
+    UNEXPECTED = "unexpected"
+    NOT_BUILT = "not_built"
+    PASS = "pass"
+
+
+class KernelOrigin(StrEnum):
+    """Where the kernel came from: our catalog, or the user (``--image``, ``--tree``)."""
+
+    CATALOG = "catalog"
+    USER = "user"
+
+
+# NOT_BUILT in the default style depends on the origin of the kernel: see ``exit_code``.
+# A build that failed gives no verdict; only git bisect can do something better with it.
+# 130 is what a shell reports for SIGINT, and ends git bisect too (128 and above).
+CODES: dict[ExitStyle, dict[Ending, int]] = {
+    ExitStyle.DEFAULT: {
+        Ending.PASS: 0,
+        Ending.UNEXPECTED: 1,
+        Ending.BUILD_FAILED: 3,
+        Ending.HOST: 3,
+        Ending.USAGE: 2,
+        Ending.INTERRUPTED: 130,
+    },
+    # tools/testing/selftests/kselftest.h: KSFT_PASS 0, KSFT_FAIL 1, KSFT_SKIP 4.
+    ExitStyle.KSELFTEST: {
+        Ending.PASS: 0,
+        Ending.UNEXPECTED: 1,
+        Ending.NOT_BUILT: 4,
+        Ending.BUILD_FAILED: 1,
+        Ending.HOST: 1,
+        Ending.USAGE: 1,
+        Ending.INTERRUPTED: 130,
+    },
+    # autopkgtest, README.package-tests, restriction "skippable": 77 is a skipped test.
+    ExitStyle.AUTOPKGTEST: {
+        Ending.PASS: 0,
+        Ending.UNEXPECTED: 1,
+        Ending.NOT_BUILT: 77,
+        Ending.BUILD_FAILED: 1,
+        Ending.HOST: 1,
+        Ending.USAGE: 1,
+        Ending.INTERRUPTED: 130,
+    },
+    # git-bisect(1), "Bisect run": 125 skips the commit, 128 and above ends the bisection.
+    ExitStyle.BISECT: {
+        Ending.PASS: 0,
+        Ending.UNEXPECTED: 1,
+        Ending.NOT_BUILT: 125,
+        Ending.BUILD_FAILED: 125,
+        Ending.HOST: 129,
+        Ending.USAGE: 129,
+        Ending.INTERRUPTED: 130,
+    },
+}
+_NOT_BUILT_BY_DEFAULT = {KernelOrigin.CATALOG: 3, KernelOrigin.USER: 0}
+_ENDINGS = {
+    RunVerdict.PASS: Ending.PASS,
+    RunVerdict.FAIL: Ending.UNEXPECTED,
+    RunVerdict.NOT_BUILT: Ending.NOT_BUILT,
+    RunVerdict.ERROR: Ending.HOST,
+}
+
+
+def ending_of(verdict: RunVerdict) -> Ending:
+    """How a run with this verdict ended."""
+    return _ENDINGS[verdict]
+
+
+def worst(endings: list[Ending]) -> Ending:
+    """The ending that decides for several kernels.  Raises ValueError for none."""
+    order = list(Ending)
+    return min(endings, key=order.index)
+
+
+def exit_code(
+    ending: Ending,
+    style: ExitStyle = ExitStyle.DEFAULT,
+    *,
+    origin: KernelOrigin = KernelOrigin.CATALOG,
+    require: bool = False,
+) -> int:
+    """The process's exit code.
+
+    A kernel without user_events is nobody's mistake when the user brought it, and ours
+    when it is in the catalog.  With ``require`` it is unexpected, in every style.
+    """
+    if ending is Ending.NOT_BUILT and require:
+        ending = Ending.UNEXPECTED
+    if ending is Ending.NOT_BUILT and style is ExitStyle.DEFAULT:
+        return _NOT_BUILT_BY_DEFAULT[origin]
+    return CODES[style][ending]

@@ -1,0 +1,34 @@
+"""results.json: a whole run in one document, schema 1."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from conformance.results.errors import ReportError
+from conformance.results.files import read_json, write_atomically
+from conformance.results.json_codec import SchemaError
+from conformance.results.run import RunRecord
+
+NAME = "results.json"
+
+
+def write_results(record: RunRecord, path: Path) -> None:
+    """Replace ``path`` by ``record``; a reader sees the old document or the new one.
+
+    Raises OSError.
+    """
+    write_atomically(path, json.dumps(record.to_json(), indent=1, allow_nan=False) + "\n")
+
+
+def read_results(path: Path) -> RunRecord:
+    """Read and validate ``path``.
+
+    Raises ReportError for a file that cannot be read, is not JSON, or does not follow the
+    schema; it names the place inside the document.
+    """
+    data = read_json(path)
+    try:
+        return RunRecord.from_json(data)
+    except SchemaError as error:
+        raise ReportError.malformed(path, str(error)) from error

@@ -1,0 +1,51 @@
+"""What became of a run, or of a case, on one line."""
+
+from __future__ import annotations
+
+from conformance.results.case_result import UNEXPECTED, CaseResult, Outcome, RunVerdict
+from conformance.results.run import RunRecord, self_check_of
+from host.text import coloured, one_line
+
+_COLOURS = {
+    RunVerdict.PASS: "good",
+    RunVerdict.FAIL: "bad",
+    RunVerdict.NOT_BUILT: "notable",
+    RunVerdict.ERROR: "bad",
+}
+
+
+def case_line(case: CaseResult) -> str:
+    """What became of a case, on one line of any length."""
+    return f"{case.outcome} {case.id}" + (f": {one_line(case.reason)}" if case.reason else "")
+
+
+def verdict_line(record: RunRecord, *, colour: bool = False) -> str:
+    """The one line that says what became of the run."""
+    kernel = record.head.kernel
+    if record.head.self_check:
+        ok = self_check_of(record)
+        said = coloured(f"self-check {ok}", "good" if ok == "ok" else "bad", enabled=colour)
+        return f"uevt: {one_line(kernel.id)} (profile {one_line(kernel.profile)}) {said}"
+    verdict = record.verdict
+    word = coloured(verdict.value, _COLOURS[verdict], enabled=colour)
+    release = f" ({one_line(kernel.release)})" if kernel.release else ""
+    return f"uevt: {one_line(kernel.id)}{release} {word}: {_counts(record)}"
+
+
+def _counts(record: RunRecord) -> str:
+    time = f"in {record.duration_s:.1f} s"
+    if record.not_built:
+        return f"{one_line(record.note) or 'this kernel was built without user_events'} {time}"
+    known = record.count(Outcome.XFAIL)
+    parts = [
+        f"{record.count(Outcome.PASS)} passed",
+        f"{known} known deviation{'' if known == 1 else 's'}",
+        f"{record.count(*UNEXPECTED)} unexpected",
+    ]
+    if skipped := record.count(Outcome.SKIP):
+        parts.append(f"{skipped} skipped")
+    if errors := record.count(Outcome.ERROR):
+        parts.append(f"{errors} undecided")
+    if record.missing:
+        parts.append(f"{record.missing} not run")
+    return f"{', '.join(parts)} {time}"

@@ -1,0 +1,1 @@
+"""Runs one case after another on one guest."""

@@ -1,0 +1,224 @@
+"""Modules of the user's in a guest: in before the first case, out again after the last.
+
+Whether each came in, and went, is a result of its own beside those of the cases, blamed on
+the module.  Where one does not come in there is nothing to judge: without it the kernel is not
+the one that was asked about.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from errno import EAGAIN, errorcode
+from pathlib import Path
+from typing import Protocol
+
+from conformance.ops.encode.requests import fd, path_in, sys_call
+from conformance.results.case_result import (
+    MODULE_SURFACE,
+    UNEXPECTED,
+    Blame,
+    CaseResult,
+    Evidence,
+    Mismatch,
+    Outcome,
+    Report,
+    SkipReason,
+)
+from conformance.runner.case_run import Explain, NotJudged, Trouble
+from conformance.runner.guest_executor import Channel
+
+# The process that loads and unloads, and its one descriptor.
+_ACTOR = "uevt_modules"
+_SLOT = 0
+_AT_FDCWD = -100
+_SIGKILL = 9
+_LIMIT = 1 << 16
+# Bytes of a module in one message: a frame takes 8 MiB, and has two digits for each.
+_PIECE = 1 << 21
+# Seconds of an idle machine in which whoever still uses a module must be done with it.
+_PATIENCE = 2.0
+
+
+class Guest(Channel, Protocol):
+    """A guest whose console is evidence: see conformance.runner.runner.Guest."""
+
+    def mark(self, text: str) -> int: ...
+    def console(self, since: int) -> str: ...
+    def reports(self, since: int) -> Sequence[Report]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class UserModule:
+    """A module: its name in the kernel, its file on the host, and where that came from."""
+
+    name: str
+    file: Path
+    source: str
+
+
+class Unloadable(NotJudged):
+    """A module of the user's is not in the kernel: nothing can be judged."""
+
+    def __init__(self, module: UserModule) -> None:
+        super().__init__(SkipReason.MODULE, f"{module.name} is not in the kernel, see its result")
+
+
+class UserModules:
+    """The modules of a run, in the order of loading."""
+
+    def __init__(self, modules: Sequence[UserModule], explain: Explain) -> None:
+        self._modules = tuple(modules)
+        self._explain = explain
+        self._refused: Unloadable | None = None
+        self._results: list[CaseResult] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._modules)
+
+    def check(self) -> None:
+        """Raise Unloadable once a module was refused: the next guest's kernel is the same."""
+        if self._refused is not None:
+            raise self._refused
+
+    def take_results(self) -> list[CaseResult]:
+        """What became of the modules; each is told once for every guest."""
+        taken, self._results = self._results, []
+        return taken
+
+    def accused(self, result: CaseResult) -> CaseResult:
+        """A result whose complaint on the console names a module, blamed on the module.
+
+        The kernel writes `function+0x1/0x2 [module]` wherever its code was on the stack.
+        """
+        if result.outcome not in UNEXPECTED or result.blame is not Blame.KERNEL:
+            return result
+        named = any(f" [{module.name}]" in result.evidence.console for module in self._modules)
+        return replace(result, blame=Blame.MODULE) if named else result
+
+    def load(self, guest: Guest) -> None:
+        """Load all of them.  Raises Unloadable, and what the host's trouble raises."""
+        for module in self._modules:
+            if not self._did(guest, module, "load"):
+                self._refused = Unloadable(module)
+                raise self._refused
+
+    def unload(self, guest: Guest) -> None:
+        """Unload all of them, the last one first.  Raises what the host's trouble raises."""
+        for module in reversed(self._modules):
+            if not self._did(guest, module, "unload"):
+                return
+
+    def _did(self, guest: Guest, module: UserModule, verb: str) -> bool:
+        """Whether a module was loaded or unloaded; what came of it is among the results."""
+        started = time.monotonic()
+        words = f"module {module.name} {verb}"
+        mark = guest.mark(words)
+        taint = ""
+        try:
+            guest.call("", [["spawn", _ACTOR]])
+            if verb == "load":
+                errno = _load(guest, module)
+                taint = _read(guest, f"/sys/module/{module.name}/taint").strip()
+            else:
+                errno = _unload(guest, module)
+            guest.call("", [["kill", _ACTOR, _SIGKILL]])
+            # The console is complete once it has this line.
+            guest.mark(f"{words}: done")
+            splats = [str(each) for each in guest.reports(mark)]
+        except Exception as error:
+            trouble = self._explain(error, True)
+            if trouble is None or trouble.outcome not in UNEXPECTED:
+                raise
+            trouble = replace(trouble, blame=Blame.MODULE, reason=f"{verb}: {trouble.reason}")
+            self._results.append(_result(module, verb, trouble, (), started))
+            return False
+        console = guest.console(mark)
+        trouble = _judged(module, verb, errno, splats, console, taint)
+        self._results.append(_result(module, verb, trouble, splats, started))
+        return errno == 0
+
+
+def _load(guest: Guest, module: UserModule) -> int:
+    """Load a module; the error number, 0 for none."""
+    path = f"/tmp/{module.name}.ko"
+    image = module.file.read_bytes()
+    fresh = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    for start in range(0, len(image), _PIECE):
+        piece = image[start : start + _PIECE]
+        guest.call(_ACTOR, [["spill", path, piece.hex(), fresh if start == 0 else _APPEND]])
+    *_, loaded, _closed, _removed = guest.call(
+        _ACTOR,
+        [
+            sys_call("openat", _AT_FDCWD, path_in(path), os.O_RDONLY, 0, slot=_SLOT),
+            sys_call("finit_module", fd(_SLOT), path_in(""), 0),
+            sys_call("close", fd(_SLOT)),
+            sys_call("unlink", path_in(path)),
+        ],
+    )
+    return int(loaded["errno"])
+
+
+_APPEND = os.O_WRONLY | os.O_APPEND
+
+
+def _unload(guest: Guest, module: UserModule) -> int:
+    """Unload a module, once nobody uses it any more; the error number, 0 for none."""
+    deadline = guest.deadline(_PATIENCE, f"module {module.name} that nobody uses")
+    while True:
+        call = sys_call("delete_module", path_in(module.name), os.O_NONBLOCK)
+        (result,) = guest.call(_ACTOR, [call])
+        if result["errno"] != EAGAIN or deadline.expired:
+            return int(result["errno"])
+        guest.pause(deadline)
+
+
+def _read(guest: Guest, path: str) -> str:
+    (result,) = guest.call(_ACTOR, [["slurp", path, _LIMIT]])
+    return bytes.fromhex(result["data"] or "").decode("latin-1")
+
+
+def _judged(
+    module: UserModule, verb: str, errno: int, splats: list[str], console: str, taint: str
+) -> Trouble:
+    """What the kernel's answer and its console come to."""
+    if errno:
+        said = f"{errorcode.get(errno, errno)} ({os.strerror(errno)})"
+        why = f"the kernel does not {verb} {module.name}: {said}"
+        last = _last_words(console, f"module {module.name} {verb}")
+        reason = f"{why}; {last}" if last else why
+        return Trouble(Outcome.FAIL, Blame.MODULE, reason, console)
+    if splats:
+        reason = f"the kernel complained as {module.name} was {verb}ed: {splats[0]}"
+        return Trouble(Outcome.FAIL, Blame.MODULE, reason, console)
+    tainted = f", taints the kernel: {taint}" if taint else ""
+    return Trouble(Outcome.PASS, Blame.NONE, f"{module.name} {verb}ed{tainted}")
+
+
+_STAMP = re.compile(r"^\[\s*\d+\.\d+\](?:\[\s*[TC]\d+\])? ?")
+
+
+def _last_words(console: str, mark: str) -> str:
+    """The last thing that the kernel said between our own marks."""
+    lines = [_STAMP.sub("", line).strip() for line in console.splitlines()]
+    said = [line for line in lines if line and mark not in line]
+    return said[-1] if said else ""
+
+
+def _result(
+    module: UserModule, verb: str, trouble: Trouble, splats: Sequence[str], started: float
+) -> CaseResult:
+    return CaseResult(
+        id=f"{MODULE_SURFACE}.{module.name.lower()}.{verb}",
+        surface=MODULE_SURFACE,
+        tier="quick",
+        outcome=trouble.outcome,
+        blame=trouble.blame,
+        reason=trouble.reason,
+        duration_s=round(time.monotonic() - started, 4),
+        mismatches=tuple(Mismatch(0, "console", "no complaint", line) for line in splats),
+        evidence=Evidence(console=trouble.console),
+    )

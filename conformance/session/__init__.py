@@ -1,0 +1,1 @@
+"""The pytest plugin: a run from its options to its results."""

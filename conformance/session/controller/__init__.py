@@ -1,0 +1,1 @@
+"""The controlling process: results, outputs and resuming."""

@@ -1,0 +1,331 @@
+"""What a run leaves behind: journal while it runs, results, JUnit and KTAP at its end."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from conformance.report.export.junit import write_junit
+from conformance.report.export.ktap import write_ktap
+from conformance.results import journal, kernel_config, results_json
+from conformance.results.case_result import CaseResult, Contradiction, Outcome
+from conformance.results.directory import COVERAGE, JUNIT, KTAP, REPORT
+from conformance.results.errors import ReportError
+from conformance.results.files import TEMPORARY, sweep, write_atomically
+from conformance.results.journal import JournalWriter
+from conformance.results.replay import read_journal
+from conformance.results.run import KernelFacts, RunHead, RunRecord
+from conformance.session.controller.resume import require_same
+from conformance.session.target.gcov import COUNTERS, Counted, Coverage, NoCoverage, coverage
+from conformance.session.target.target import Target
+from vm.snapshots.policy import BOOTED, RESTORED
+
+_ROOT = Path(__file__).parents[3]
+_ROOMS = ("conformance", "kernels", "vm", "fixtures/modules")
+_GIT_SECONDS = 5.0
+_NO_COUNTERS = "the kernel has to mount debugfs and be built with CONFIG_GCOV_KERNEL"
+# There is no reason to tell.
+_PLAIN = (BOOTED, RESTORED)
+CONSOLE = "console.log"
+QEMU_LOG = "qemu.log"
+
+
+class Recorder:
+    """Writes one run into its directory, which it goes on with where one had begun there.
+
+    Methods raise OSError when the disk refuses.
+    """
+
+    def __init__(self, target: Target, directory: Path, asked: tuple[str, ...] = ()) -> None:
+        """``asked`` are the words that ask for this run.
+
+        Raises ReportError for a journal that is being written, is damaged, or another run's.
+        """
+        self.directory = directory
+        self.head = _head(target, asked)
+        self._config = target.config
+        self._started = time.monotonic()
+        path = directory / journal.NAME
+        self._journal = JournalWriter(path, sync=not target.is_model)
+        try:
+            self.before = read_journal(path)
+            if self.before.head is not None:
+                self._go_on(self.before.head, target)
+            # Everything had been done, to the last line.
+            self.over = self.before.ended and self.before.complete
+            if not self.over:
+                self._journal.begin(self.head)
+        except BaseException:
+            self._journal.close()
+            raise
+        self._cases = dict(self.before.results)
+        self._contradictions = dict(self.before.contradictions)
+        self._not_built = ""
+        if any(each.not_built for each in self._cases.values()):
+            self.not_built(target.without_user_events)
+
+    def _go_on(self, head: RunHead, target: Target) -> None:
+        require_same(head, self.head, self.directory)
+        if target.counted:
+            what = "cannot go on: what its guests have counted went with them"
+            raise ReportError(self.directory, what, "run anew: another --out")
+        self.head = head
+        if not (self.before.ended and self.before.complete):
+            head.host["resumed"] = f"{self.before.parts} times" if self.before.parts > 1 else "once"
+        sweep(self.directory)
+        self.join_consoles()
+
+    @property
+    def earlier(self) -> list[CaseResult]:
+        """What ended before the cases that are left: results, and what happened beside them."""
+        return list(self._cases.values())
+
+    @property
+    def ended(self) -> list[str]:
+        """The ids of the selected cases among these."""
+        return [name for name in self._cases if name not in self.before.beside]
+
+    def plan(self, left: int) -> int:
+        """So many cases are to be run; returns the number of all.
+
+        Raises ReportError where the journal knows another number.
+        """
+        selected = len(self.ended) + left
+        if self.before.selected is None:
+            self._journal.plan(selected)
+        elif self.before.selected != selected:
+            what = f"selected {self.before.selected} cases, and would select {selected}"
+            raise ReportError(self.directory, what, "run anew: another --out")
+        return selected
+
+    def running(self, case_id: str, tier: str) -> None:
+        """A case begins."""
+        self._journal.running(case_id, tier)
+
+    def attempt(self, result: CaseResult) -> None:
+        """A case ended and is run once more."""
+        self._journal.attempt(result)
+
+    def case(self, result: CaseResult) -> None:
+        """A case ended."""
+        self._cases[result.id] = result
+        self._journal.case(result)
+
+    def beside(self, result: CaseResult) -> bool:
+        """Something happened beside the cases; whether it had not happened on another guest.
+
+        Of what several guests show, a result that is no pass stands.
+        """
+        known = self._cases.get(result.id)
+        if known is None or known.outcome is Outcome.PASS:
+            self._cases[result.id] = result
+            self._journal.beside(result)
+        return known is None
+
+    def contradicted(self, found: Contradiction) -> None:
+        """A guest's kernel contradicts a dated switch; every guest says so once or oftener."""
+        if found.switch not in self._contradictions:
+            self._contradictions[found.switch] = found
+            self._journal.contradiction(found)
+
+    def not_built(self, reason: str) -> None:
+        """The kernel has no user_events."""
+        self._not_built = reason
+
+    def guest_started(self, how: str) -> None:
+        """How a guest came up; of several, the first that has a reason to tell stands."""
+        known = self.head.host.get("guests", "")
+        if (how and not known) or (known in _PLAIN and how not in (*_PLAIN, "")):
+            self.head.host["guests"] = how
+            self._journal.guests(how)
+
+    def discard(self) -> None:
+        """Forget this run: its files go, and its directory if nothing else is in it.
+
+        One that had begun before stays as it is.  May be called again, once the guests are gone
+        and write no more.
+        """
+        self._journal.close()
+        if self.before.head is not None:
+            return
+        for name in (journal.NAME, CONSOLE, QEMU_LOG):
+            (self.directory / name).unlink(missing_ok=True)
+        for guest in self.directory.glob("gw*"):
+            shutil.rmtree(guest)
+        with contextlib.suppress(OSError):
+            self.directory.rmdir()
+
+    def take_leave(self) -> None:
+        """This process is forked, and records nothing."""
+        self._journal.close()
+
+    def covered(self, counted: Sequence[Counted]) -> list[Coverage]:
+        """What the guests have executed together, kept in coverage.json; an item per object.
+
+        Call once the guests are gone, before their consoles are joined.  Raises NoCoverage.
+        """
+        found = []
+        for each in counted:
+            files = sorted(self.directory.glob(f"**/*-{each.notes.stem}{COUNTERS}"))
+            if not files:
+                raise NoCoverage(f"no guest told its counters of {each.source}", _NO_COUNTERS)
+            found.append(coverage(each, files))
+            for file in files:
+                file.unlink()
+        write_atomically(self.directory / COVERAGE, json.dumps([one.to_json() for one in found]))
+        return found
+
+    def show(self, record: RunRecord) -> None:
+        """Write the page of this run, which says what coverage.json says as well."""
+        # Processes that run cases wait for their imports, and write no page.
+        from conformance.report.matrix.findings import read_findings
+        from conformance.report.matrix.html import render_html
+        from conformance.report.matrix.runs import Run, read_covered
+        from conformance.report.matrix.table import matrix
+
+        run = Run(record, covered=read_covered(self.directory))
+        page = render_html(matrix([run]), read_findings())
+        write_atomically(self.directory / REPORT, page)
+
+    def join_consoles(self) -> None:
+        """Put the consoles of guests side by side into one console.log, one after the other.
+
+        Can be interrupted and repeated at any point.
+        """
+        for guest in sorted(self.directory.glob("gw*/")):
+            if (guest / CONSOLE).exists():
+                self._join(guest)
+            # At once, with its mark: a later guest may have the name.
+            shutil.rmtree(guest.rename(self.directory / f"{TEMPORARY}{guest.name}"))
+
+    def _join(self, guest: Path) -> None:
+        whole, mark = self.directory / CONSOLE, guest / "joined-at"
+        if not mark.exists():
+            write_atomically(mark, str(whole.stat().st_size if whole.exists() else 0))
+        with whole.open("a", errors="replace") as file:
+            file.truncate(int(mark.read_text()))
+            file.write(f"=== guest {guest.name} ===\n")
+            file.write((guest / CONSOLE).read_text(errors="replace"))
+
+    def finish(self, selected: int, note: str) -> RunRecord:
+        """Write everything that is written at the end."""
+        lost = self._lost()
+        cases = tuple(each for each in self._cases.values() if each.id not in lost)
+        if lost:
+            # What is not kept cannot be looked at, and counts as not run.
+            note = f"{len(lost)} cases are not in the journal, such as {min(lost)}"
+        not_built = bool(self._not_built) and all(case.not_built for case in cases)
+        why = self._not_built
+        if why and not not_built:
+            why = "some guests of this kernel had user_events and others had not"
+        record = RunRecord(
+            head=self.head,
+            cases=cases,
+            selected=selected,
+            duration_s=round(self._elapsed(), 3),
+            note=note or why,
+            not_built=not_built,
+            contradictions=tuple(each for _, each in sorted(self._contradictions.items())),
+        )
+        if not self.over:
+            self._journal.end(note)
+        if self._config is not None:
+            kernel_config.keep(self._config, self.directory)
+        # Until the last of them is there nobody else goes on with this run.
+        results_json.write_results(record, self.directory / results_json.NAME)
+        write_junit(record, self.directory / JUNIT)
+        write_ktap(record, self.directory / KTAP)
+        self._journal.close()
+        return record
+
+    def _elapsed(self) -> float:
+        """Seconds that the run took, without those in which nobody ran it."""
+        if self.over:
+            return self.before.elapsed_s
+        return self.before.elapsed_s + time.monotonic() - self._started
+
+    def _lost(self) -> set[str]:
+        """The cases that the journal on the disk does not have as they were."""
+        try:
+            kept = read_journal(self.directory / journal.NAME).results
+        except ReportError:
+            kept = {}
+        return {name for name, result in self._cases.items() if kept.get(name) != result}
+
+
+def _head(target: Target, asked: tuple[str, ...]) -> RunHead:
+    host = {"accel": "none", "machine": platform.machine(), "kernel": platform.release()}
+    if target.accelerator is not None:
+        host["accel"] = target.accelerator.name
+        host["accel_reason"] = target.accelerator.why
+        host["kvm"] = target.accelerator.verdict.value
+    with _described() as revision:
+        digest, suite = _digest(), revision()
+    return RunHead(
+        kernel=KernelFacts(
+            id=target.id,
+            release=target.release,
+            profile=target.profile.name,
+            variant=target.variant,
+            config_sha256=target.config_sha256,
+            source=target.source,
+            build=target.build,
+        ),
+        host=host,
+        started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        suite=suite,
+        suite_sha256=digest,
+        asked=asked,
+        self_check=target.is_model,
+    )
+
+
+@contextlib.contextmanager
+def _described() -> Iterator[Callable[[], str]]:
+    """Have git describe this suite meanwhile: what tells its revision, "unknown" outside of git."""
+    command = ["git", "-C", str(_ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        git = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+    except OSError:
+        yield lambda: "unknown"
+        return
+
+    def told() -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            said, _ = git.communicate(timeout=_GIT_SECONDS)
+            return said.strip() if git.returncode == 0 else "unknown"
+        return "unknown"
+
+    with git:
+        try:
+            yield told
+        finally:
+            git.kill()
+
+
+def _digest() -> str:
+    """sha256 over all of this suite that a result can depend on, whatever git knows of it."""
+    found = hashlib.sha256()
+    for room in _ROOMS:
+        # What is compiled appears as we run, and says nothing that its source does not.
+        names = [
+            f"{directory}/{name}"
+            for directory, _, files in os.walk(_ROOT / room)
+            if not directory.endswith("/__pycache__")
+            for name in files
+        ]
+        for name in sorted(names):
+            found.update(f"{os.path.relpath(name, _ROOT)}\0".encode())
+            found.update(Path(name).read_bytes() + b"\0")
+    return found.hexdigest()

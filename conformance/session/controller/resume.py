@@ -1,0 +1,104 @@
+"""Going on with a run that was killed: what was asked then, and whether it is the same run."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from conformance.results import journal
+from conformance.results.case_result import Blame, CaseResult, Outcome
+from conformance.results.errors import ReportError
+from conformance.results.replay import Journal, Running, read_head
+from conformance.results.run import KernelFacts, RunHead
+from conformance.session.options import fill
+
+# A case in which its run died so often is not tried once more.
+MOST_DEATHS = 2
+# What says which cases are run and how, where the kernel does not.
+_SELECTING = ("-k", "--tier", "--isolation", "--shuffle", "--append")
+_ANEW = "run anew: another --out, or --out with --force"
+
+
+def recall(options: Namespace) -> None:
+    """Let options that nobody gave be those of the run in ``--resume DIR``.
+
+    Where no run has begun in it they stay as they are.  Raises ReportError.
+    """
+    directory = Path(options.resume)
+    for name in ("out", "force"):
+        if getattr(options, name):
+            raise ReportError(directory, f"--resume and --{name} exclude each other", "give one")
+    head = read_head(directory / journal.NAME)
+    if head is not None:
+        try:
+            fill(options, head.asked)
+        except ValueError as error:
+            raise ReportError.malformed(directory / journal.NAME, f"line 1: {error}") from error
+    elif all(getattr(options, name) is None for name in ("kernel", "image", "tree")):
+        raise ReportError(directory, "has no run to go on with", _mend(directory))
+
+
+def _mend(directory: Path) -> str:
+    below = sorted(each.parent.name for each in directory.glob(f"*/{journal.NAME}"))
+    if below:
+        return f"name one below it: {', '.join(below[:5])}"
+    return "name the directory of a run, or a kernel to begin one there"
+
+
+def require_same(was: RunHead, now: RunHead, directory: Path) -> None:
+    """Raise ReportError naming all in which a run would go on as another."""
+    found = [
+        f"kernel {each.name} was {_said(before)} and is {_said(after)}"
+        for each in fields(KernelFacts)
+        if (before := getattr(was.kernel, each.name)) != (after := getattr(now.kernel, each.name))
+    ]
+    for option in _SELECTING:
+        before, after = (_value(option, each.asked) for each in (was, now))
+        if before != after:
+            found.append(f"{option} was {before or 'not given'} and is {after or 'not given'}")
+    if was.host["accel"] != now.host["accel"]:
+        found.append(f"accelerator was {was.host['accel']} and is {now.host['accel']}")
+    if was.suite != now.suite:
+        found.append(f"suite was {was.suite} and is {now.suite}")
+    elif was.suite_sha256 != now.suite_sha256:
+        found.append(f"suite {now.suite} has been edited")
+    if found:
+        what = f"would go on as another run: {'; '.join(found)}"
+        raise ReportError(directory, what, f"make that as it was, or {_ANEW}")
+
+
+def _value(option: str, asked: Sequence[str]) -> str:
+    given = [word for word in asked if word.startswith(f"{option}=")]
+    return " ".join(word.partition("=")[2] for word in given)
+
+
+def _said(value: object) -> str:
+    text = str(value)
+    return f"{text[:12]}…" if len(text) == 64 else text
+
+
+def given_up(journal: Journal) -> list[tuple[Running, CaseResult]]:
+    """The results of cases that are not begun again, since the run died in them too often."""
+    return [
+        (running, no_verdict(running, deaths))
+        for running, deaths in journal.deaths.items()
+        if deaths >= MOST_DEATHS and running.id not in journal.results
+    ]
+
+
+def died(running: Running) -> CaseResult:
+    """The result of a case whose process died; it is to be run once more."""
+    return _error(running, Blame.HOST, "the process that ran it died")
+
+
+def no_verdict(running: Running, deaths: int) -> CaseResult:
+    """The result of a case in which its run, or its process, died so often."""
+    why = f"{deaths} times the process that ran it died; run it alone: -k {running.id}"
+    return _error(running, Blame.HARNESS, why)
+
+
+def _error(running: Running, blame: Blame, reason: str) -> CaseResult:
+    surface = running.id.partition(".")[0]
+    return CaseResult(running.id, surface, running.tier, Outcome.ERROR, blame, reason)

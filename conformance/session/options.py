@@ -1,0 +1,159 @@
+"""The options of a run: what pytest and the command `uevt run` have in common, said once."""
+
+from __future__ import annotations
+
+import os
+import re
+from argparse import ArgumentError, ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from conformance.results.errors import ReportError
+from conformance.results.exit_codes import ExitStyle
+
+# Options of one value, of several, and of none.
+_VALUES = (
+    *("image", "modules", "tree", "ref", "abi", "flavour"),
+    *("tier", "isolation", "shuffle", "deadline", "out", "exit_style", "ktap", "resume"),
+)
+_LISTS = ("patch", "config", "module", "append")
+_FLAGS = ("force", "require")
+# Those that name files, from where the user is.
+_PATHS = ("image", "modules", "tree", "out", "patch", "config", "module", "ktap", "resume")
+# What is meant where nothing is said; see `settle`.
+_DEFAULTS = {"tier": "quick", "isolation": "need", "exit_style": ExitStyle.DEFAULT.value}
+# Where a run goes and who is told of it: no part of what it is.
+_BESIDE: dict[str, object] = {
+    **dict.fromkeys(("out", "ktap", "resume", "deadline")),
+    "force": False,
+}
+# The options of which one names what is judged.
+_KERNELS = ("kernel", "image", "tree")
+# In the place of a file: standard output.
+STDOUT = "-"
+# A descriptor that this process was started with.  Opened by its name a socket would refuse, and
+# a file that is appended to would be cut.
+_DESCRIPTOR = re.compile(r"/dev/fd/(\d+)")
+
+_ISOLATION = "a new guest when a case needs one (the default), or before every case"
+
+
+def declare(add: Callable[..., object]) -> None:
+    """Declare all of them to argparse's ``add_argument``, or pytest's ``addoption``."""
+    several = {"action": "append", "default": []}
+    add("--image", metavar="FILE", help="a bzImage of your own in the place of --kernel")
+    add("--modules", metavar="DIR", help="the modules of --image: lib/modules/RELEASE")
+    add("--tree", metavar="DIR", help="a kernel tree of your own, which is only read")
+    add("--ref", metavar="REF", help="a commit of --tree's repository in the place of its files")
+    add("--patch", metavar="FILE", help="a change to make to the kernel's source", **several)
+    add("--config", metavar="FILE", help="configuration lines to add", **several)
+    add("--module", metavar="DIR", help="a module to load, its source or a .ko", **several)
+    add("--flavour", metavar="F", help="debug, gcov or fault: a kernel that checks more")
+    add("--abi", metavar="A", help="judge by another ABI: 6.8, byte-status or 6.8,SWITCH=no")
+    add("--append", metavar="ARGS", help="kernel arguments to add", **several)
+    add("--tier", choices=["quick", "full"], help="quick (the default) or full")
+    add("--isolation", choices=["need", "case"], help=_ISOLATION)
+    add("--shuffle", type=int, metavar="SEED", help="run the cases in an order by chance")
+    add("--deadline", type=_seconds, metavar="SECONDS", help="judge no case after so long")
+    add("--out", metavar="DIR", help="where results go (default: results/<kernel id>/<UTC stamp>)")
+    add("--force", action="store_true", help="replace the results in --out")
+    add("--resume", metavar="DIR", help="go on with the run in DIR, which was killed")
+    add("--ktap", metavar="FILE", help="KTAP as cases end, to a file or - for standard output")
+    styles = [style.value for style in ExitStyle]
+    add("--exit-style", choices=styles, help="whose exit codes to use")
+    add("--require", action="store_true", help="a kernel without user_events is a failure")
+
+
+def settle(options: Namespace) -> None:
+    """Let options that nobody gave be what they are then.
+
+    Until then a run that is resumed can say what they were.
+    """
+    for name, value in _DEFAULTS.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+
+
+def asked(options: Namespace) -> tuple[str, ...]:
+    """What a session of these options is asked to run, as words of `uevt run`."""
+    named = [f"--kernel={options.kernel}"] if options.kernel is not None else []
+    named += [f"-k={options.keyword}"] if options.keyword else []
+    return (*named, *words(Namespace(**{**vars(options), **_BESIDE})))
+
+
+def fill(options: Namespace, said: Sequence[str]) -> None:
+    """Let options that nobody gave be what the words of `asked` say.  Raises ValueError."""
+    found = _parsed(said)
+    kernel_given = any(getattr(options, name) is not None for name in _KERNELS)
+    for name, value in vars(found).items():
+        if value and not getattr(options, name) and not (kernel_given and name in _KERNELS):
+            setattr(options, name, value)
+
+
+def _parsed(said: Sequence[str]) -> Namespace:
+    parser = ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
+    parser.add_argument("--kernel")
+    parser.add_argument("-k", dest="keyword", default="")
+    declare(parser.add_argument)
+    try:
+        found, unknown = parser.parse_known_args(list(said))
+    except ArgumentError as error:
+        raise ValueError(str(error)) from error
+    if unknown:
+        raise ValueError(f"{unknown[0]} is no option")
+    return found
+
+
+def _seconds(text: str) -> float:
+    """A time.  Raises ArgumentTypeError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return value
+
+
+def make_absolute(options: Namespace) -> None:
+    """Let options that name files do so from any directory."""
+    for name in _PATHS:
+        given = getattr(options, name)
+        if isinstance(given, list):
+            setattr(options, name, [str(Path(each).absolute()) for each in given])
+        elif given not in (None, STDOUT):
+            setattr(options, name, str(Path(given).absolute()))
+
+
+def words(options: Namespace) -> list[str]:
+    """The same options as words of a command line."""
+    found = []
+    for name in (*_VALUES, *_LISTS):
+        given = getattr(options, name)
+        for value in given if isinstance(given, list) else [given]:
+            if value is not None:
+                found.append(f"--{name.replace('_', '-')}={value}")
+    return found + [f"--{name}" for name in _FLAGS if getattr(options, name)]
+
+
+def descriptors(options: Namespace) -> tuple[int, ...]:
+    """The descriptors that a process with these options has to be started with."""
+    found = _DESCRIPTOR.fullmatch(options.ktap or "")
+    return (int(found[1]),) if found else ()
+
+
+def open_ktap(name: str | None) -> TextIO | None:
+    """Where --ktap says, None for nowhere.  Raises ReportError."""
+    if name is None:
+        return None
+    if name == STDOUT:
+        what = "pytest itself writes to standard output"
+        raise ReportError(Path("--ktap -"), what, "give it to uevt run")
+    try:
+        if handed_down := _DESCRIPTOR.fullmatch(name):
+            return os.fdopen(int(handed_down[1]), "w", encoding="utf-8")
+        return Path(name).open("w", encoding="utf-8")
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise ReportError(Path(name), what, "name a file, or - for standard output") from error

@@ -1,0 +1,185 @@
+"""The pytest plugin: options, the fixture ``ue``, and one judged result per case.
+
+``target`` names and builds the kernel under test, ``worker`` boots it and runs cases, ``selection``
+chooses the cases, ``pool`` forks the worker processes, ``controller`` records the results.  Tests
+that are not cases are left alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from conformance.abi.profile import ProfileError
+from conformance.client.user_events import UserEvents
+from conformance.expectations.allowed_reports import Allowed
+from conformance.expectations.errors import ExpectationError
+from conformance.expectations.loader import Expectations
+from conformance.results.errors import ReportError
+from conformance.results.exit_codes import Ending, ExitStyle, exit_code
+from conformance.session.controller.controller import NAME, Controller, refuse, results_directory
+from conformance.session.controller.resume import recall
+from conformance.session.options import asked, declare, open_ktap, settle
+from conformance.session.pool.pool import NAME as SPREAD
+from conformance.session.pool.pool import Spread
+from conformance.session.pool.prelaunch import Ahead
+from conformance.session.preflight.open_file_limit import require_files
+from conformance.session.preflight.stale_files import tidy
+from conformance.session.preflight.trial_boot import try_image
+from conformance.session.selection import NoExpression, Selecting, case_of, expression
+from conformance.session.target.target import KERNELS, resolve
+from conformance.session.worker.case_hooks import Running
+from conformance.session.worker.machine_guest import prepare_machines
+from conformance.session.worker.worker import Worker
+from kernels.errors import KernelsError, KernelTrouble, UserMistake
+from vm.errors import VmError
+
+_RUNNING = "uevt-running"
+_SELECTING = "uevt-selecting"
+_WORKER = pytest.StashKey[Worker]()
+_CONTROLLER = pytest.StashKey[Controller]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of a conformance run; `uevt run` passes its own through."""
+    group = parser.getgroup("uevt", "conformance of the user_events ABI")
+    add = group.addoption
+    add("--kernel", metavar="K", help="a kernel of the catalog (6.12), or `model` (self-check)")
+    add("--guests", type=int, metavar="N", help="run cases in N processes, each with a guest")
+    declare(add)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Build the kernel, prove the accelerator, claim the directory: once, up front.
+
+    A run that cannot begin ends here with a contracted exit code, before any session.
+    """
+    option = config.option
+    named = (*KERNELS, "resume")
+    if all(getattr(option, name) is None for name in named):
+        settle(option)
+        return None
+    try:
+        if option.resume is not None:
+            recall(option)
+        settle(option)
+        controller = _controller(config)
+        if controller.complete:
+            return controller.conclude()
+        config.stash[_CONTROLLER] = controller
+    except (NoExpression, ProfileError, UserMistake, ReportError, ExpectationError) as error:
+        return _unable(config, error, Ending.USAGE)
+    except KernelTrouble as error:
+        return _unable(config, error, Ending.BUILD_FAILED)
+    except (KernelsError, VmError, OSError) as error:
+        return _unable(config, error, Ending.HOST)
+    except KeyboardInterrupt:
+        return exit_code(Ending.INTERRUPTED, ExitStyle(option.exit_style or "default"))
+    return None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let this process run cases, or be told what others show."""
+    config.addinivalue_line("markers", "uevt_full: a variant of tier full in a quick case")
+    config.addinivalue_line("markers", "uevt_variants(names, rows): the variants of a case")
+    if _CONTROLLER not in config.stash:
+        return
+    controller, number = config.stash[_CONTROLLER], config.option.guests
+    config.pluginmanager.register(controller, NAME)
+    selecting = Selecting(controller.target, controller.earlier, controller.expect)
+    config.pluginmanager.register(selecting, _SELECTING)
+    if number is None or config.option.collectonly:
+        _judge(config, selecting, _worker(config, controller, controller.directory))
+        return
+    ahead = Ahead(lambda name: _worker(config, controller, controller.directory / name))
+
+    def prepare(name: str) -> Running:
+        return _judge_forked(config, selecting, ahead.take(name))
+
+    spread = Spread(
+        config, controller, number, prepare, ahead, lambda: prepare_machines(controller.target)
+    )
+    config.pluginmanager.register(spread, SPREAD)
+
+
+def _controller(config: pytest.Config) -> Controller:
+    if not __debug__:
+        why = "Python was told to leave out assertions, which are what a case states"
+        raise UserMistake(why, "unset PYTHONOPTIMIZE, and leave out -O")
+    if getattr(config.option, "numprocesses", None):
+        raise UserMistake("xdist cannot hand out cases", "leave out -n, and give --guests N")
+    if config.option.guests is not None and config.option.guests < 1:
+        raise UserMistake("--guests needs a number, 1 or more", "leave it out for one, here")
+    for name in (NAME, _SELECTING, _RUNNING, SPREAD):
+        if config.pluginmanager.is_blocked(name):
+            raise UserMistake(f"nothing is judged without {name}", f"leave out -p no:{name}")
+    expression(config.option.keyword)
+    Expectations.load()
+    _allowed()
+    require_files()
+    ktap = open_ktap(config.option.ktap)
+    tidy()
+    target = resolve(config.option)
+    try_image(target)
+    words = asked(config.option)
+    return Controller(config, target, results_directory(config, target), ktap, words)
+
+
+def _allowed() -> Allowed:
+    """The rules that hold today.  Raises ExpectationError, for one that has expired too."""
+    return Allowed.load(datetime.now(UTC).date())
+
+
+def _unable(config: pytest.Config, error: Exception, ending: Ending) -> int:
+    sys.stderr.write(f"uevt: {_told(error)}\n")
+    return exit_code(ending, ExitStyle(config.option.exit_style or "default"))
+
+
+def _judge_forked(config: pytest.Config, selecting: Selecting, worker: Worker) -> Running:
+    """Let a forked process run cases, and leave the rest to the other one."""
+    controller = config.stash[_CONTROLLER]
+    controller.take_leave()
+    for plugin in (controller, config.pluginmanager.get_plugin(SPREAD)):
+        config.pluginmanager.unregister(plugin)
+    return _judge(config, selecting, worker)
+
+
+def _judge(config: pytest.Config, selecting: Selecting, worker: Worker) -> Running:
+    """Let this process run cases."""
+    config.stash[_WORKER] = worker
+    running = Running(worker, selecting)
+    config.pluginmanager.register(running, _RUNNING)
+    return running
+
+
+def _worker(config: pytest.Config, controller: Controller, directory: Path) -> Worker:
+    return Worker(
+        controller.target,
+        directory,
+        Expectations.load(),
+        allowed=_allowed(),
+        anew=config.option.isolation == "case",
+        limit=controller.limit,
+    )
+
+
+def _told(error: Exception) -> str:
+    """One line: what was wrong, and the mend."""
+    mend = getattr(error, "mend", "")
+    return f"{error}" + (f"; {mend}" if mend and mend not in str(error) else "")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse cases without a kernel: there is nothing they could be run on."""
+    if _CONTROLLER not in config.stash and any(case_of(item) is not None for item in items):
+        refuse(config, "cases need a kernel: add --kernel 6.12, --kernel model or --image FILE")
+
+
+@pytest.fixture
+def ue(pytestconfig: pytest.Config) -> UserEvents:
+    """user_events of the kernel under test, in lock step with the model."""
+    return pytestconfig.stash[_WORKER].begin()

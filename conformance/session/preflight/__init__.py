@@ -1,0 +1,1 @@
+"""Checks before a run: host, limits, stale files, trial boot."""

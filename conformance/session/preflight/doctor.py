@@ -1,0 +1,100 @@
+"""Whether this machine can run the suite: one finding for each thing that must be there."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from conformance.session.target.target import prove_accelerator
+from kernels.build.gc import in_mib, usage
+from kernels.catalog.entries import load_catalog
+from kernels.errors import KernelsError
+from kernels.store.store import Store
+from kernels.tools import host_tools
+from vm.errors import VmError
+from vm.qemu.command_line import find_qemu
+
+_MIB = 1 << 20
+# The default kernel, whose tools and space are asked for.
+_KERNEL = "6.12"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is there or not; ``mend`` says how to get it."""
+
+    what: str
+    ok: bool
+    detail: str
+    mend: str = ""
+
+    def __str__(self) -> str:
+        mend = f"; {self.mend}" if self.mend and not self.ok else ""
+        return f"{'ok     ' if self.ok else 'MISSING'} {self.what:<12} {self.detail}{mend}"
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return asdict(self)
+
+
+def examine() -> list[Finding]:
+    """Look at everything; nothing is changed and no guest is booted for long."""
+    findings = [_qemu(), _tools(), _space(), _store(), _kernel()]
+    if all(finding.ok for finding in findings):
+        findings.append(_accelerator())
+    return findings
+
+
+def _qemu() -> Finding:
+    try:
+        return Finding("qemu", True, find_qemu(None))
+    except VmError as error:
+        return Finding("qemu", False, str(error), error.mend)
+
+
+def _tools() -> Finding:
+    try:
+        host_tools.require(load_catalog().find(_KERNEL).needs.tools)
+    except KernelsError as error:
+        return Finding("build tools", False, str(error), error.mend)
+    return Finding("build tools", True, f"all that building {_KERNEL} needs")
+
+
+def _space() -> Finding:
+    store = Store()
+    where = next(path for path in (store.root, *store.root.parents) if path.exists())
+    free = shutil.disk_usage(where).free // _MIB
+    needs = load_catalog().find(_KERNEL).needs
+    needed = needs.tree_mib + needs.objects_mib
+    built = store.lookup(load_catalog().find(_KERNEL)) is not None
+    detail = f"{free} MiB free in {store.root}, a kernel takes {needed} MiB"
+    mend = "free some, or set UEVT_CACHE to a directory with more space"
+    return Finding("disk space", built or free >= needed, detail, mend)
+
+
+def _store() -> Finding:
+    root = Store().root
+    if not root.is_dir():
+        return Finding("build store", True, f"{root} is not there yet")
+    return Finding(
+        "build store", True, f"{in_mib(usage(root))} in {root}; uevt kernels gc bounds it"
+    )
+
+
+def _kernel() -> Finding:
+    built = Store().lookup(load_catalog().find(_KERNEL))
+    if built is None:
+        return Finding("kernel", True, f"{_KERNEL} is not built yet; the first run builds it")
+    return Finding("kernel", True, f"{_KERNEL} is built: {built.release} ({built.revision})")
+
+
+def _accelerator() -> Finding:
+    built = Store().lookup(load_catalog().find(_KERNEL))
+    if built is None:
+        return Finding("accelerator", True, "proven by a boot, once there is a kernel")
+    try:
+        accelerator = prove_accelerator(built.image)
+    except VmError as error:
+        return Finding("accelerator", False, str(error), error.mend)
+    return Finding("accelerator", True, f"{accelerator.name}: {accelerator.why or 'proven'}")

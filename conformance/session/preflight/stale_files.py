@@ -1,0 +1,34 @@
+"""What runs and builds that were killed have left behind: gone when the next run starts.
+
+Each thing is locked by whoever is at work on it, so that nobody's is taken who lives.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from conformance.results import files
+from conformance.session.worker.machine_guest import saved_states
+from host import temporary_directories
+from kernels.store.store import Store
+
+
+def tidy() -> None:
+    """Sweep the cache and the temporary directory.  What may not be looked at stays."""
+    store = Store()
+    with suppress(OSError):
+        store.tidy()
+    with suppress(OSError):
+        saved_states().tidy()
+    for directory in (
+        Path(tempfile.gettempdir()),
+        store.root,
+        store.root / "roots",
+        store.initramfs,
+    ):
+        with suppress(OSError):
+            temporary_directories.sweep(directory)
+    with suppress(OSError):
+        files.sweep(store.root / "durations")

@@ -1,0 +1,167 @@
+"""Selecting the cases of a session: the hooks of the process that collects them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from _pytest.mark.expression import Expression
+from _pytest.mark.structures import ParameterSet
+
+import conformance.cases
+from conformance.cases.case import FULL_MARK, VARIANTS_MARK, Case, Tier, declared
+from conformance.runner.switch_probes import Probe
+from conformance.session.controller.controller import nothing_selected, refuse
+from conformance.session.ordering import Earlier, ordered
+from conformance.session.target.target import Target
+
+# Where the cases are.
+CASES = Path(conformance.cases.__file__).resolve().parent
+
+
+class NoExpression(ValueError):
+    """A -k that cannot be read."""
+
+
+def case_of(item: pytest.Item) -> Case | None:
+    """The case an item runs, None for an ordinary test."""
+    return declared(getattr(item, "function", None))
+
+
+def named(item: pytest.Item) -> tuple[Case, str]:
+    """The case that an item runs, and its id."""
+    case = case_of(item)
+    assert case is not None
+    return case, case_id(case, item)
+
+
+def case_id(case: Case, item: pytest.Item) -> str:
+    """The id of a case, with that of its variant."""
+    callspec = getattr(item, "callspec", None)
+    return case.id if callspec is None else f"{case.id}.{callspec.id}"
+
+
+def tier_of(case: Case, item: pytest.Item) -> Tier:
+    """The tier of a variant: its case's, unless it is marked as one more of a kind."""
+    return Tier.FULL if item.get_closest_marker(FULL_MARK.name) else case.tier
+
+
+class Selecting:
+    """Selects the cases of a session, and puts them in order.
+
+    ``probes`` are the programs of the cases about a switch, selected or not, to be run beside the
+    cases; of the ``switches`` there are cases that are selected.
+    """
+
+    def __init__(
+        self, target: Target, earlier: Earlier, tell: Callable[[int, Sequence[str]], None]
+    ) -> None:
+        """``tell`` is told how many cases are to run, and which files of cases were not found."""
+        self._target = target
+        self._earlier = earlier
+        self._tell = tell
+        # There are cases, if not for this kernel.
+        self._any_cases = False
+        # The files that were looked through.
+        self._files: set[str] = set()
+        self.probes: list[Probe] = []
+        self.switches: set[str] = set()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pycollect_makeitem(
+        self, collector: pytest.Collector, obj: object
+    ) -> list[pytest.Item] | None:
+        """A case that is not to be run is no item: making one takes its time.
+
+        One about a switch is, whatever its tier: its program is a probe.
+        """
+        case = declared(obj)
+        if case is None:
+            return None
+        self._files.add(str(collector.path))
+        full = Tier(collector.config.option.tier) is Tier.FULL
+        if case.applies(self._target.profile) and (full or case.tier is Tier.QUICK or case.switch):
+            return None
+        self._any_cases = True
+        return []
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Make the variants of a case that are of the tier."""
+        quick = Tier(metafunc.config.option.tier) is Tier.QUICK
+        for mark in metafunc.definition.iter_markers(VARIANTS_MARK.name):
+            names, rows = mark.args
+            metafunc.parametrize(names, [row for row in rows if not (quick and _more(row))])
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Keep the cases that apply to the kernel and match -k and --tier."""
+        wanted = expression(config.option.keyword)
+        tier = Tier(config.option.tier)
+        cases = [item for item in items if case_of(item) is not None]
+        dropped = [item for item in cases if not self._selects(item, tier, wanted)]
+        if (cases or self._any_cases) and len(dropped) == len(cases):
+            refuse(config, nothing_selected(config, self._target))
+        # From here on pytest must not match by file and function names as well.
+        config.option.keyword = ""
+        if dropped:
+            config.hook.pytest_deselected(items=dropped)
+        gone = set(dropped)
+        kept = [item for item in cases if item not in gone]
+        self.probes = _probes(cases)
+        self.switches = {named(item)[0].switch for item in kept}
+        others = [item for item in items if case_of(item) is None]
+        left = ordered(kept, named, self._earlier, config.option.shuffle)
+        # Those that had ended before the run went on are nobody's to take away.
+        lost = sorted(Path(path).name for path in _files(config) - self._files)
+        self._tell(len(left), lost)
+        items[:] = others + left
+
+    def _selects(self, item: pytest.Item, tier: Tier, wanted: Expression | None) -> bool:
+        case = case_of(item)
+        assert case is not None
+        if tier_of(case, item) is Tier.FULL and tier is Tier.QUICK:
+            return False
+        return wanted is None or wanted.evaluate(_Matcher(case_id(case, item)))
+
+
+def _more(row: ParameterSet) -> bool:
+    """Whether a row of a table is one more of a kind."""
+    return any(mark.name == FULL_MARK.name for mark in row.marks)
+
+
+def _probes(items: list[pytest.Item]) -> list[Probe]:
+    found = []
+    for item in items:
+        case = case_of(item)
+        if case is not None and case.switch:
+            found.append(Probe(case, item.function))  # type: ignore[attr-defined]
+    return found
+
+
+def _files(config: pytest.Config) -> frozenset[str]:
+    """The files that a run of all cases has to look through; none where single ones were named."""
+    given = {(config.invocation_params.dir / arg).resolve() for arg in config.args}
+    if not given & {CASES, CASES.parent}:
+        return frozenset()
+    return frozenset(map(str, CASES.rglob("test_*.py")))
+
+
+class _Matcher:
+    """-k matches parts of case ids, and nothing else of an item."""
+
+    def __init__(self, of: str) -> None:
+        self._of = of
+
+    def __call__(self, name: str, /, **_: str | int | bool | None) -> bool:
+        return name.lower() in self._of
+
+
+def expression(keyword: str) -> Expression | None:
+    """What -k says, None for nothing.  Raises NoExpression."""
+    try:
+        return Expression.compile(keyword) if keyword else None
+    except SyntaxError as error:
+        raise NoExpression(f"-k {keyword!r} is no expression: {error}") from error

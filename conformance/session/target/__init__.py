@@ -1,0 +1,1 @@
+"""The kernel under test: image, arguments, modules, coverage."""

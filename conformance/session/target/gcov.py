@@ -1,0 +1,143 @@
+"""Which lines of the kernel a run has executed, where the kernel counts them (flavour gcov).
+
+A guest has the counters of each object in its debugfs.  What they mean is in the notes that the
+compiler made, which are kept with the image, and is read by gcov, which comes with the compiler.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from host.temporary_directories import scratch
+from kernels.errors import HostTrouble
+
+# Where the kernel shows counters: below it the path that an object had when it was compiled.
+_DEBUGFS = "/sys/kernel/debug/gcov"
+_GCOV_S = 60.0
+NOTES, COUNTERS = ".gcno", ".gcda"
+
+
+class NoCoverage(HostTrouble):
+    """What a kernel counted cannot be read here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """An object that counts.
+
+    ``source`` is its file in the kernel's tree, ``notes`` the compiler's notes about it,
+    ``counters`` the path of its counters in a guest.
+    """
+
+    source: str
+    notes: Path
+    counters: str
+
+    @classmethod
+    def of(cls, notes: Path, kept: Path) -> Counted:
+        """The object whose notes were kept below a directory.  Raises NoCoverage."""
+        said = _gcov(notes)
+        name = notes.relative_to(kept)
+        place = Path(said["current_working_directory"]) / name.with_suffix(COUNTERS)
+        return cls(str(name.with_suffix(".c")), notes, f"{_DEBUGFS}{place}")
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What was executed of one file: how often every line that has code, and every branch.
+
+    A branch is known by its line and its number there.
+    """
+
+    source: str
+    lines: Mapping[int, int]
+    branches: Mapping[tuple[int, int], int]
+
+    @property
+    def line_percent(self) -> float:
+        """Percent of the lines."""
+        return _percent(self.lines.values())
+
+    @property
+    def branch_percent(self) -> float:
+        """Percent of the branches, each way counted for itself."""
+        return _percent(self.branches.values())
+
+    @property
+    def missed(self) -> list[int]:
+        """The numbers of the lines that were not executed."""
+        return sorted(number for number, count in self.lines.items() if not count)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.source}: {self.line_percent:.1f} % of {len(self.lines)} lines,"
+            f" {self.branch_percent:.1f} % of {len(self.branches)} branches"
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """For programs."""
+        return {
+            "source": self.source,
+            "lines": len(self.lines),
+            "lines_percent": round(self.line_percent, 2),
+            "branches": len(self.branches),
+            "branches_percent": round(self.branch_percent, 2),
+            "missed_lines": self.missed,
+        }
+
+
+def coverage(counted: Counted, counters: Iterable[Path]) -> Coverage:
+    """What the counters of several guests come to together.  Raises NoCoverage."""
+    # Notes alone: every line with code, none of them executed.
+    lines: Counter[int] = Counter()
+    branches: Counter[tuple[int, int]] = Counter()
+    for file in (None, *counters):
+        for line in _lines(_gcov(counted.notes, file), counted.source):
+            number = int(line["line_number"])
+            lines[number] += int(line["count"])
+            for place, branch in enumerate(line["branches"]):
+                branches[number, place] += int(branch["count"])
+    return Coverage(counted.source, dict(lines), dict(branches))
+
+
+def _lines(said: dict[str, Any], source: str) -> list[dict[str, Any]]:
+    """What is said of the source file itself; headers have lines in every object."""
+    found = [each for each in said["files"] if each["file"].endswith(f"/{source}")]
+    return [line for each in found for line in each["lines"]]
+
+
+def _gcov(notes: Path, counters: Path | None = None) -> dict[str, Any]:
+    """What gcov says of an object: that it was never run, without counters."""
+    with scratch() as directory:
+        # It looks for both beside each other.
+        shutil.copyfile(notes, directory / notes.name)
+        if counters is not None:
+            shutil.copyfile(counters, directory / notes.with_suffix(COUNTERS).name)
+        try:
+            done = subprocess.run(
+                ["gcov", "--json-format", "--stdout", "--branch-probabilities", notes.name],
+                cwd=directory,
+                capture_output=True,
+                timeout=_GCOV_S,
+                check=True,
+            )
+            said = json.loads(done.stdout)
+        except (OSError, subprocess.SubprocessError, ValueError) as error:
+            raise NoCoverage(
+                f"gcov cannot read {counters or notes}: {error}",
+                "install the gcov of the compiler that built this kernel",
+            ) from error
+        assert isinstance(said, dict)
+        return said
+
+
+def _percent(counts: Iterable[int]) -> float:
+    run = [bool(count) for count in counts]
+    return 100 * sum(run) / len(run) if run else 0.0

@@ -1,0 +1,257 @@
+"""Which kernel is judged, by which contract: from the options to a target."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from conformance.abi.profile import Profile, profile_for
+from conformance.results.exit_codes import KernelOrigin
+from conformance.runner.user_modules import UserModule
+from conformance.session.target.gcov import NOTES, Counted
+from conformance.session.target.kernel_arguments import appended
+from conformance.session.target.user_modules import built_modules, ready_modules, with_modules
+from host.json_files import digest_of
+from host.progress import Progress, StreamProgress
+from kernels.build.build import ensure
+from kernels.build.bundled_modules import ModulesDirectory
+from kernels.build.image import release_of
+from kernels.build.out_of_tree_modules import ensure_module
+from kernels.catalog.entries import KernelEntry
+from kernels.catalog.flavours import flavour
+from kernels.errors import LostOptions, UserMistake
+from kernels.request import Request
+from kernels.store.built_kernel import BuiltKernel
+from kernels.store.store import Store, default_root
+from vm.qemu.accelerator import Accelerator, prove
+from vm.qemu.command_line import find_qemu
+from vm.qemu.initramfs import NEEDED, pack
+
+# Sources of the modules that cases need.
+MODULES = Path(__file__).parents[3] / "fixtures" / "modules"
+
+MODEL = "model"
+# The options that name what to judge, of which there is one.
+KERNELS = ("kernel", "image", "tree")
+# The contract the model judges itself by when no --abi is given.
+MODEL_ABI = "6.12.117"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The kernel under test.  ``image`` None is the model in the place of a kernel.
+
+    ``variant`` says what a kernel that we changed is a variant of.  ``config`` is the file of its
+    configuration where it is known, ``build`` identifies the very kernel.  ``wanted`` are the
+    configuration lines the guest must really have, ``modules`` the files of helper modules
+    for it by name, ``inserted`` the user's own, to be loaded before the first case;
+    ``initramfs`` loads the drivers of an image that has them as modules; ``counted`` are the
+    objects of the kernel that count which of their lines run;
+    ``accelerator`` is None for the model.
+    """
+
+    id: str
+    abi: str
+    release: str = ""
+    image: Path | None = None
+    initramfs: Path | None = None
+    source: str | None = None
+    variant: str | None = None
+    config: Path | None = None
+    config_sha256: str | None = None
+    build: str | None = None
+    wanted: tuple[str, ...] = ()
+    append: tuple[str, ...] = ()
+    modules: Mapping[str, Path] = field(default_factory=dict)
+    inserted: tuple[UserModule, ...] = ()
+    memory_mib: int = 512
+    counted: tuple[Counted, ...] = ()
+    accelerator: Accelerator | None = None
+    origin: KernelOrigin = KernelOrigin.CATALOG
+
+    @property
+    def is_model(self) -> bool:
+        """Whether this is a self-check."""
+        return self.image is None
+
+    @property
+    def flavour(self) -> str:
+        """The word behind ``~`` in the kernel id, or ""."""
+        return self.id.partition("~")[2]
+
+    @property
+    def profile(self) -> Profile:
+        """The contract.  Raises ProfileError for an ABI that is none."""
+        return profile_for(self.abi, base=self.release or None)
+
+    @property
+    def without_user_events(self) -> str:
+        """What there is to say of a kernel that lacks them."""
+        return f"{self.id} was built without user_events"
+
+
+class Misplaced(UserMistake):
+    """Options that cannot be given together."""
+
+
+def resolve(options: Namespace) -> Target:
+    """The target that the options of a run name, built and its accelerator proven.
+
+    Raises KernelsError, VmError and ProfileError; all their messages are for the user.
+    """
+    check(options)
+    if options.kernel == MODEL:
+        target = Target(MODEL, options.abi or MODEL_ABI, accelerator=None)
+    elif options.image is not None:
+        target = _image(options)
+    else:
+        target = _built(options)
+    profile_for(target.abi)
+    return target
+
+
+def check(options: Namespace) -> None:
+    """Refuse what names no kernel, more than one, or changes to what is not built here.
+
+    Raises Misplaced.
+    """
+    named = [name for name in KERNELS if getattr(options, name) is not None]
+    if not named:
+        which = "--kernel 6.12, --kernel model, --tree DIR or --image FILE"
+        raise Misplaced("no kernel named", f"add {which}")
+    if len(named) > 1:
+        raise Misplaced(f"--{named[0]} and --{named[1]} exclude each other", "give one of them")
+    for name, of in (("ref", "tree"), ("modules", "image")):
+        if getattr(options, name) is not None and getattr(options, of) is None:
+            raise Misplaced(f"--{name} goes with --{of}", f"add --{of}, or leave out --{name}")
+    for name in ("patch", "config", "flavour"):
+        if getattr(options, name) and (options.image is not None or options.kernel == MODEL):
+            what = "an image" if options.image is not None else "the model"
+            raise Misplaced(
+                f"--{name} is for kernels that are built, and {what} is not",
+                "name a kernel of the catalog (uevt kernels list) or a tree: --tree DIR",
+            )
+    for name, why in (("module", "loads no modules"), ("append", "takes no kernel arguments")):
+        if getattr(options, name) and options.kernel == MODEL:
+            raise Misplaced(f"the model {why}", f"name a kernel of the catalog, or no --{name}")
+
+
+def _image(options: Namespace) -> Target:
+    image = Path(options.image).absolute()
+    release = release_of(image)
+    inserted = ready_modules(options.module, release)
+    initramfs = None
+    if options.modules is not None:
+        needed = ModulesDirectory(Path(options.modules), release).ordered(NEEDED)
+        packed = [(module.name, module.content) for module in needed]
+        initramfs = pack(packed, Store().initramfs)
+        Store().used(initramfs)
+    accelerator = prove_accelerator(image)
+    return Target(
+        id=with_modules(f"image-{release}", options.module),
+        abi=options.abi or release,
+        release=release,
+        image=image,
+        initramfs=initramfs,
+        source=_told(f"image {image.name}", inserted),
+        build=digest_of(image),
+        append=appended(options.append, image, accelerator),
+        inserted=inserted,
+        accelerator=accelerator,
+        origin=KernelOrigin.USER,
+    )
+
+
+def request_of(options: Namespace) -> Request:
+    """What the options ask to be built."""
+    return Request(
+        options.kernel or "",
+        patches=tuple(map(Path, options.patch)),
+        configs=tuple(map(Path, options.config)),
+        flavour=options.flavour,
+        tree=None if options.tree is None else Path(options.tree),
+        ref=options.ref,
+    )
+
+
+def kernel_id(options: Namespace) -> str:
+    """The id that the target of the options will have, before anything is built.
+
+    Of an image it is not known.  Raises KernelsError.
+    """
+    check(options)
+    if options.kernel == MODEL:
+        return MODEL
+    return with_modules(request_of(options).entry().kernel_id, options.module)
+
+
+def _built(options: Namespace) -> Target:
+    request = request_of(options)
+    store, progress = Store(), StreamProgress(sys.stderr)
+    entry = request.entry(store, progress)
+    try:
+        built = ensure(entry, store, progress=progress)
+    except LostOptions as error:
+        raise request.accused(error) from error
+    if options.tree is not None:
+        # Edited while it waited, a tree is built as it was then.
+        entry = replace(entry, revision=built.revision)
+    accelerator = prove_accelerator(built.image)
+    inserted = built_modules(options.module, entry, built, store, progress)
+    # A tree, or a kernel of the user's own configuration, may lack user_events by intent.
+    own = options.tree is not None or options.config
+    target = Target(
+        id=with_modules(built.kernel_id, options.module),
+        abi=options.abi or built.abi,
+        release=built.release,
+        image=built.image,
+        source=_told(built.source, inserted),
+        variant=f"of {built.of}" if built.of else None,
+        config=built.config,
+        config_sha256=built.config_sha256,
+        build=built.key,
+        wanted=built.wanted,
+        append=appended(options.append, built.image, accelerator),
+        modules=_modules(entry, store, progress),
+        inserted=inserted,
+        counted=_counted(built),
+        accelerator=accelerator,
+        origin=KernelOrigin.USER if own else KernelOrigin.CATALOG,
+    )
+    return target if options.flavour is None else _flavoured(target, options.flavour)
+
+
+def _counted(built: BuiltKernel) -> tuple[Counted, ...]:
+    notes = [file for file in built.kept if file.suffix == NOTES]
+    return tuple(Counted.of(file, built.keeping) for file in notes)
+
+
+def _flavoured(target: Target, name: str) -> Target:
+    """With the memory and the patience that a kernel of a flavour needs."""
+    needs, accelerator = flavour(name), target.accelerator
+    assert accelerator is not None
+    slower = replace(accelerator, slowness=accelerator.slowness * needs.slowness)
+    return replace(target, memory_mib=needs.memory_mib, accelerator=slower)
+
+
+def _told(source: str, inserted: Sequence[UserModule]) -> str:
+    """Where a kernel and the modules beside it came from, for people."""
+    return ", ".join([source, *(f"module {module.source}" for module in inserted)])
+
+
+def _modules(entry: KernelEntry, store: Store, progress: Progress) -> dict[str, Path]:
+    """The suite's helper modules for a kernel; none where no case could use them."""
+    if not {"CONFIG_MODULES=y", "CONFIG_USER_EVENTS=y"} <= set(entry.wanted):
+        return {}
+    return {
+        directory.name: ensure_module(entry, directory, store, progress)
+        for directory in sorted(MODULES.iterdir())
+    }
+
+
+def prove_accelerator(image: Path) -> Accelerator:
+    """The accelerator that boots this kernel here.  Raises VmError."""
+    return prove(image, qemu=find_qemu(None), cache=default_root())

@@ -1,0 +1,1 @@
+"""A worker process: its guest, its cases, and who is to blame."""

@@ -1,0 +1,80 @@
+"""What errors of a machine, and what a kernel says on its console, mean for the case that ran."""
+
+from __future__ import annotations
+
+import errno
+import re
+
+from conformance.results.case_result import Blame, Outcome, Report, ReportKind, timed_out
+from conformance.runner.case_run import Trouble
+from conformance.session.time_limits import CaseTooLong
+from vm.errors import (
+    BootFailed,
+    CallRefused,
+    GuestCrashed,
+    GuestTrouble,
+    NoAnswer,
+    Party,
+    VmError,
+)
+from vm.kernel_log.reports import Finding, Kind
+from vm.kernel_log.stack_traces import fingerprint
+
+# Lines of the console that are no complaint about what a case did.
+HARMLESS = frozenset({Kind.INIT_DIED})
+# The host has no more of something: space, files, memory.
+_REFUSALS = frozenset(
+    (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+)
+# Who has to act where a kernel does not come up; it says nothing about its ABI.
+_OF_BOOT = {Party.KERNEL: Blame.KERNEL, Party.AGENT: Blame.GUEST, Party.HOST: Blame.HOST}
+# The names of the agent's processes.
+_OURS = re.compile(r"|python3?(\.\d+)?|uevt_.*")
+
+
+def explain(error: BaseException, answered_before: bool) -> Trouble | None:
+    """What an error of a machine says about the case in which it came up."""
+    if isinstance(error, OSError) and error.errno in _REFUSALS:
+        return Trouble(Outcome.ERROR, Blame.HOST, str(error))
+    if not isinstance(error, VmError):
+        return None
+    reason = f"{error}" + (f"; {error.mend}" if error.mend else "")
+    outcome, blame = _judge(error, answered_before)
+    reports = tuple(report(each) for each in error.findings if each.kind not in HARMLESS)
+    if isinstance(error, (BootFailed, NoAnswer)) and error.frames:
+        hang = fingerprint(ReportKind.HANG, error.frames, "")
+        reports += (Report(ReportKind.HANG.value, error.where, hang, error.frames),)
+    return Trouble(outcome, blame, reason, error.console, reports)
+
+
+def report(found: Finding, after: str = "") -> Report:
+    """What the kernel reported, in the words of results."""
+    context = "" if _OURS.fullmatch(found.task) else found.task
+    if found.work:
+        context += f", at {found.work}"
+    return Report(
+        found.kind.value,
+        found.text,
+        found.fingerprint,
+        found.frames,
+        context=context,
+        after=after,
+    )
+
+
+def _judge(error: VmError, answered_before: bool) -> tuple[Outcome, Blame]:
+    match error:
+        case GuestCrashed():
+            return Outcome.CRASH, Blame.KERNEL
+        case NoAnswer() if error.frames:
+            # It was seen where it hangs, even if an earlier case had it do so.
+            return Outcome.TIMEOUT, Blame.KERNEL
+        case NoAnswer():
+            return timed_out(answered_before=answered_before)
+        case CallRefused() | CaseTooLong():
+            return Outcome.ERROR, Blame.CASE
+        case BootFailed():
+            return Outcome.ERROR, _OF_BOOT[error.party]
+        case GuestTrouble():
+            return Outcome.ERROR, Blame.GUEST
+    return Outcome.ERROR, Blame.HOST

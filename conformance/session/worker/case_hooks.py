@@ -1,0 +1,168 @@
+"""Running cases: the hooks of a process that has a guest."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from conformance.cases.case import Case
+from conformance.report.failure import render_failure
+from conformance.results.case_result import CaseResult, Outcome
+from conformance.results.json_codec import encode
+from conformance.session.controller.controller import (
+    BEGUN,
+    BESIDE,
+    CONTRADICTIONS,
+    FIRST,
+    RESULT,
+    START,
+)
+from conformance.session.selection import Selecting, case_id, case_of, tier_of
+from conformance.session.worker.worker import Worker
+from vm.errors import VmError
+
+_RAISED = pytest.StashKey[BaseException | None]()
+_CALLED = pytest.StashKey[bool]()
+_FAILED = frozenset({Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR})
+
+
+class NotCalled(Exception):
+    """A case that pytest did not run, as with --setup-only."""
+
+
+class Running:
+    """Runs the cases of a session that were selected, one result each."""
+
+    def __init__(self, worker: Worker, selecting: Selecting) -> None:
+        self._worker = worker
+        self._selecting = selecting
+
+    def pytest_collection(self, session: pytest.Session) -> None:
+        """The guest boots while cases are collected."""
+        if not session.config.option.collectonly:
+            self.launch()
+
+    def launch(self) -> None:
+        """Let the guest boot."""
+        # The first case that needs it tells what is wrong.
+        with suppress(VmError):
+            self._worker.launch()
+
+    def pytest_collection_finish(self) -> None:
+        """Whoever has collected begins at once."""
+        self.begin()
+
+    def begin(self) -> None:
+        """Cases were selected, and are run from here on."""
+        self._worker.measure_with(self._selecting.probes, self._selecting.switches)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> bool | None:
+        """Run a case, judge it, and report one result for it."""
+        case = case_of(item)
+        if case is None:
+            return None
+        case = replace(case, tier=tier_of(case, item))
+
+        def attempt() -> BaseException | None:
+            item.stash[_RAISED] = None
+            # Fixtures are made anew for every attempt.
+            item._initrequest()  # type: ignore[attr-defined]
+            item.stash[_CALLED] = False
+            runtestprotocol(item, log=False, nextitem=nextitem)
+            if item.stash[_RAISED] is None and not item.stash[_CALLED]:
+                return NotCalled("pytest made what the case needs, and did not run it")
+            return item.stash[_RAISED]
+
+        where = _location(item)
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=where)
+        item.ihook.pytest_runtest_logreport(report=_begun(item, case))
+        result, first = self._worker.run(case, case_id(case, item), attempt)
+        report = _report(item, result, first)
+        self._add_what_was_seen(report)
+        item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=where)
+        return True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Have a last look once all cases have ended."""
+        result = yield
+        if not session.config.option.collectonly:
+            self.finish(session)
+        return result
+
+    def finish(self, session: pytest.Session) -> None:
+        """Have a last look at the guest, and tell what there is to see."""
+        self._worker.finish()
+        report = pytest.TestReport(session.nodeid, ("", None, ""), {}, "passed", None, "teardown")
+        self._add_what_was_seen(report)
+        session.config.hook.pytest_runtest_logreport(report=report)
+
+    def _add_what_was_seen(self, report: pytest.TestReport) -> None:
+        """Let a report tell what was found out beside the result of its case."""
+        setattr(report, BESIDE, [each.to_json() for each in self._worker.take_beside()])
+        setattr(report, CONTRADICTIONS, encode(self._worker.contradictions))
+        setattr(report, START, self._worker.start)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Keep what a case raised, in whatever phase: the judgement needs the exception."""
+        if call.excinfo is not None and item.stash.get(_RAISED, False) is None:
+            item.stash[_RAISED] = call.excinfo.value
+        if call.when == "call":
+            item.stash[_CALLED] = True
+        return (yield)
+
+    def pytest_unconfigure(self) -> None:
+        """End the guest."""
+        self._worker.close()
+
+
+def _location(item: pytest.Item) -> tuple[str, int | None, str]:
+    """As item.location, without the line, which takes longer to find than to report all else."""
+    return item.nodeid.partition("::")[0], None, item.name
+
+
+def _begun(item: pytest.Item, case: Case) -> pytest.TestReport:
+    """Tells the controller that a case begins: it may be the last that is heard of it."""
+    report = pytest.TestReport(item.nodeid, _location(item), {}, "passed", None, "setup")
+    setattr(report, BEGUN, (case_id(case, item), case.tier.value))
+    return report
+
+
+def _report(
+    item: pytest.Item,
+    result: CaseResult,
+    first: CaseResult | None,
+) -> pytest.TestReport:
+    """The one report of a case; it carries what was found out to the controller."""
+    longrepr: Any = None
+    outcome = "passed"
+    if result.outcome in _FAILED:
+        outcome, longrepr = "failed", "\n".join(render_failure(result))
+    elif result.outcome is not Outcome.PASS:
+        outcome, longrepr = "skipped", (str(item.path), item.location[1] or 0, result.reason)
+    report = pytest.TestReport(
+        nodeid=item.nodeid,
+        location=_location(item),
+        keywords={},
+        outcome=outcome,  # type: ignore[arg-type]
+        longrepr=longrepr,
+        when="call",
+        duration=result.duration_s,
+    )
+    if result.outcome is Outcome.XFAIL:
+        report.wasxfail = result.reason
+    setattr(report, RESULT, result.to_json())
+    setattr(report, FIRST, None if first is None else first.to_json())
+    return report

@@ -1,0 +1,1 @@
+"""The host machine: deadlines, files, progress, temporary directories, text."""

@@ -1,0 +1,99 @@
+"""What a long preparation tells whoever waits for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TextIO
+
+from host.deadline import Deadline
+
+# A log file is for reading later: one line in this many seconds shows that it lives.
+QUIET_INTERVAL_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One moment of a preparation.
+
+    `done` and `expected` count objects while compiling, or what `unit` says (`expected` is an
+    estimate and None when there is none); `elapsed_s` is the time since the phase began.
+    `passing` marks a moment that the next step of the same phase replaces.
+    """
+
+    phase: str
+    elapsed_s: float = 0.0
+    done: int | None = None
+    expected: int | None = None
+    unit: str = "objects"
+    passing: bool = False
+
+    def __str__(self) -> str:
+        parts = [self.phase]
+        if self.done is not None and self.expected is not None:
+            # The estimate is from another configuration or compiler: never claim 103 %.
+            parts.append(f"{self.done}/{max(self.done, self.expected)} {self.unit}")
+        elif self.done is not None:
+            unit = self.unit.removesuffix("s") if self.done == 1 else self.unit
+            parts.append(f"{self.done} {unit}")
+        if self.elapsed_s >= 1.0:
+            minutes, seconds = divmod(int(self.elapsed_s), 60)
+            parts.append(f"{minutes}:{seconds:02d}")
+        return ", ".join(parts)
+
+
+Progress = Callable[[Step], None]
+
+
+def silent(_: Step) -> None:
+    """Tell nobody."""
+
+
+def ticking(progress: Progress, deadline: Deadline) -> Callable[[], None]:
+    """A child's `on_tick`: says what is done and for how long."""
+
+    def tick() -> None:
+        progress(Step(deadline.what, elapsed_s=deadline.elapsed, passing=True))
+
+    return tick
+
+
+class StreamProgress:
+    """Progress on a text stream: one line rewritten in place on a terminal, few lines elsewhere."""
+
+    def __init__(self, stream: TextIO, *, prefix: str = "uevt: ") -> None:
+        self._stream = stream
+        self._prefix = prefix
+        self._in_place = stream.isatty()
+        self._width = 0
+        self._last = float("-inf")
+        self._phase = ""
+
+    def __call__(self, step: Step) -> None:
+        if self._in_place:
+            self._rewrite(step)
+        else:
+            self._append(step)
+
+    def _rewrite(self, step: Step) -> None:
+        text = f"{self._prefix}{step}"
+        if step.phase != self._phase and self._width:
+            self._stream.write("\n")
+            self._width = 0
+        self._phase = step.phase
+        self._stream.write("\r" + text.ljust(self._width))
+        self._width = len(text)
+        if not step.passing:
+            self._stream.write("\n")
+            self._width = 0
+        self._stream.flush()
+
+    def _append(self, step: Step) -> None:
+        now = time.monotonic()
+        fresh = step.phase != self._phase
+        if fresh or not step.passing or now - self._last >= QUIET_INTERVAL_S:
+            self._stream.write(f"{self._prefix}{step}\n")
+            self._stream.flush()
+            self._last = now
+        self._phase = step.phase

@@ -1,0 +1,1 @@
+"""Building and configuring kernels and modules."""

@@ -1,0 +1,143 @@
+"""Which kernels of the catalog this machine has or can build, without asking the network.
+
+What a mirror has is not known then: such a kernel is neither buildable nor unbuildable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from host.progress import silent
+from kernels.build.build import needed_tools
+from kernels.catalog.entries import DEBIAN_SOURCE, TARBALL, KernelEntry, Source
+from kernels.errors import KernelsError, MissingTool, SourceUnavailable, UnknownRevision
+from kernels.sources import apt
+from kernels.sources.tarballs import Tarballs, Unseen
+from kernels.sources.unpacked import SourceTrees
+from kernels.sources.versions_offered import matching
+from kernels.store.built_kernel import BuiltKernel
+from kernels.store.store import Store
+from kernels.tools import host_tools
+
+
+class State(StrEnum):
+    """Where the image of a kernel would come from."""
+
+    BUILT = "built"
+    BUILDABLE = "can be built"
+    FETCHABLE = "has to be fetched"
+    UNBUILDABLE = "cannot be built here"
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """What this machine can do about one entry: `built`, or `problem` if it can do nothing."""
+
+    entry: KernelEntry
+    built: BuiltKernel | None = None
+    problem: KernelsError | None = None
+
+    @property
+    def state(self) -> State:
+        """The short answer."""
+        if self.built is not None:
+            return State.BUILT
+        if self.problem is None:
+            return State.BUILDABLE
+        return State.FETCHABLE if isinstance(self.problem, Unseen) else State.UNBUILDABLE
+
+    def __str__(self) -> str:
+        if self.built is not None:
+            return f"{self.state}, {self.built.release} ({self.built.revision})"
+        if self.problem is not None:
+            return f"{self.state}: {self.problem}; {self.problem.mend}"
+        return str(self.state)
+
+    def to_json(self) -> dict[str, object]:
+        """For programs."""
+        return {
+            "kernel": self.entry.kernel_id,
+            "of": self.entry.of,
+            "default": self.entry.default,
+            "source": str(self.entry.source),
+            "state": self.state,
+            "release": self.built and self.built.release,
+            "revision": self.built and self.built.revision,
+            "image": self.built and str(self.built.image),
+            "why": self.problem and str(self.problem),
+            "mend": self.problem and self.problem.mend,
+        }
+
+
+def survey(entries: Iterable[KernelEntry], store: Store) -> tuple[Availability, ...]:
+    """What is built, what can be, and what is in the way of the others, in their order."""
+    found = [Availability(entry, built=store.lookup(entry)) for entry in entries]
+    host = _Host([one.entry for one in found if one.built is None], store)
+    return tuple(
+        one if one.built is not None else Availability(one.entry, problem=host.problem(one.entry))
+        for one in found
+    )
+
+
+class _Host:
+    """What this machine has for building some entries, looked at once for all of them."""
+
+    def __init__(self, entries: Sequence[KernelEntry], store: Store) -> None:
+        self._store = store
+        at_hand = {entry.kernel_id: _at_hand(entry, store) for entry in entries}
+        self._needed = {
+            entry.kernel_id: needed_tools(entry, at_hand=at_hand[entry.kernel_id])
+            for entry in entries
+        }
+        self._absent = host_tools.missing(name for names in self._needed.values() for name in names)
+        unseen = {entry.source for entry in entries if not at_hand[entry.kernel_id]}
+        has_apt = host_tools.TOOLS["apt-cache"] not in self._absent
+        self._offered = _offered(unseen, store, has_apt=has_apt)
+
+    def problem(self, entry: KernelEntry) -> KernelsError | None:
+        """Why an entry cannot be built, or None."""
+        absent = [tool for tool in self._absent if tool.name in self._needed[entry.kernel_id]]
+        if "apt-cache" in [tool.name for tool in absent]:
+            return apt.no_apt(entry.source)
+        if absent:
+            return MissingTool([tool.name for tool in absent], host_tools.install_command(absent))
+        if entry.source not in self._offered:
+            return None  # its tree is in the store
+        return _unoffered(entry, self._offered[entry.source], self._store)
+
+
+def _offered(
+    sources: Collection[Source], store: Store, *, has_apt: bool
+) -> dict[Source, tuple[str, ...]]:
+    """The versions of each source that can be had, as far as is known on this machine."""
+    packages = [source for source in sources if source.kind == DEBIAN_SOURCE]
+    listed = apt.known(packages, store) if packages and has_apt else {}
+    return {
+        source: listed.get(source, ())
+        if source.kind == DEBIAN_SOURCE
+        else tuple(offer.version for offer in Tarballs(source, store, silent).at_hand())
+        for source in sources
+    }
+
+
+def _at_hand(entry: KernelEntry, store: Store) -> bool:
+    """Whether the source tree that an entry would be built from is in the store."""
+    revision = store.remembered_revision(entry)
+    trees = SourceTrees(store, silent)
+    return revision is not None and trees.path(entry.source, revision).is_dir()
+
+
+def _unoffered(entry: KernelEntry, versions: Sequence[str], store: Store) -> KernelsError | None:
+    """What is wrong with the versions that can be had, or None."""
+    if matching(versions, entry.revision) is not None:
+        return None
+    if entry.source.kind == TARBALL:
+        return Tarballs(entry.source, store, silent).unseen(entry.kernel_id)
+    if versions and entry.revision is not None:
+        return UnknownRevision(entry.source.package, entry.revision, versions)
+    return SourceUnavailable(
+        f"{entry.source} is not offered by this machine's package lists",
+        f"uevt kernels build {entry.kernel_id} asks anew",
+    )

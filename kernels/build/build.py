@@ -1,0 +1,191 @@
+"""Building a kernel: `ensure` gives the image of a catalog entry, making it when need be."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from host.progress import Progress, silent
+from kernels.build import module_abi
+from kernels.build.kbuild import Kbuild
+from kernels.build.objects import ObjectsDirectory
+from kernels.catalog.entries import TREE, KernelEntry
+from kernels.errors import BuildFailed, KernelsError, StoreFull, StoreUnusable
+from kernels.patches.coccinelle import TOOL
+from kernels.sources import apt
+from kernels.sources.unpacked import SourceTrees, tools_for
+from kernels.sources.versions_offered import Offer
+from kernels.store.built_kernel import BuiltKernel, Product, Recipe
+from kernels.store.store import Store
+from kernels.tools import host_tools
+from kernels.tools.host_tools import Toolchain
+
+# What this module itself runs; what a kernel's build runs is the catalog's to say.
+BUILD_TOOLS = ("make", "setpriv")
+# Of the files and options that made a build necessary so many are named.
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """A source revision and a compiler: with the entry, all that a recipe needs."""
+
+    revision: str
+    toolchain: Toolchain
+
+
+class Workshop(Protocol):
+    """Where kernels are made.  All calls come with the store locked."""
+
+    def prepare(self, entry: KernelEntry, revision: str | None) -> Toolset:
+        """Check the host and settle what to build from: `revision` if its source is at hand."""
+
+    def make(self, entry: KernelEntry, recipe: Recipe) -> Product:
+        """Make the kernel of a recipe."""
+
+
+def ensure(
+    entry: KernelEntry,
+    store: Store,
+    *,
+    progress: Progress = silent,
+    refresh: bool = False,
+    workshop: Workshop | None = None,
+) -> BuiltKernel:
+    """The kernel of an entry from the store, built first where the store lacks it.
+
+    The source's revision is resolved at the first build and remembered; `refresh` asks the
+    package sources again.  Safe to call from several processes: one builds, the others wait.
+    Raises any `KernelsError`.
+    """
+    if not refresh and (kernel := store.lookup(entry)):
+        store.used(kernel.image.parent)
+        return kernel
+    with store.locked(f"building {entry.kernel_id}", progress):
+        if not refresh and (kernel := store.lookup(entry)):
+            return kernel
+        shop = workshop or HostWorkshop(store, progress)
+        remembered = None if refresh else store.remembered_revision(entry)
+        toolset = shop.prepare(entry, remembered)
+        if entry.source.kind == TREE:
+            # It may have been edited while we waited: what was read now is what is built.
+            entry = replace(entry, revision=toolset.revision)
+        recipe = Recipe(
+            package=entry.source.package,
+            revision=toolset.revision,
+            wanted=entry.wanted,
+            patches=entry.patches_digest,
+            compiler=toolset.toolchain.version,
+            make=entry.make,
+        )
+        if store.load(entry, recipe.key) is None:
+            store.publish(recipe, shop.make(entry, recipe))
+        store.remember(entry, recipe, toolset.toolchain.stamp)
+        kernel = store.load(entry, recipe.key)
+        if kernel is None:
+            raise StoreUnusable(store.root, f"{entry.kernel_id} vanished as it was finished")
+        return kernel
+
+
+def needed_tools(entry: KernelEntry, *, at_hand: bool) -> tuple[str, ...]:
+    """What building an entry needs on the host, with its source tree at hand or not."""
+    obtaining = () if at_hand else tools_for(entry.source)
+    patching = ("patch",) if entry.patches else ()
+    semantic = (TOOL,) if any(patch.semantic for patch in entry.patches) else ()
+    return (*BUILD_TOOLS, *obtaining, *patching, *semantic, *entry.needs.tools)
+
+
+def reason(kernel_id: str, since: str, files: Sequence[str], options: Sequence[str]) -> str:
+    """Why objects of a build that began with others were compiled.
+
+    As in "6.12+fix: 1 file differs from the last build (kernel/fork.c)".
+    """
+    counted = [_counted(len(files), "file")] if files else []
+    counted += [_counted(len(options), "option")] if options else []
+    verb = "differs" if len(files) + len(options) == 1 else "differ"
+    named = [_some(names) for names in (files, options) if names]
+    if not counted:
+        return f"{kernel_id}: nothing differs from {since}"
+    return f"{kernel_id}: {' and '.join(counted)} {verb} from {since} ({'; '.join(named)})"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _some(names: Sequence[str]) -> str:
+    listed = ", ".join(names[:_NAMED])
+    return listed + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+
+
+class HostWorkshop:
+    """Builds with this machine's compiler, out of tree, below the store."""
+
+    def __init__(self, store: Store, progress: Progress) -> None:
+        self._store = store
+        self._progress = progress
+        self._trees = SourceTrees(store, progress)
+        self._offers: dict[str, Offer] = {}
+
+    def prepare(self, entry: KernelEntry, revision: str | None) -> Toolset:
+        """See Workshop.  Raises MissingTool, SourceUnavailable, UnknownRevision."""
+        at_hand = revision and self._trees.path(entry.source, revision).is_dir()
+        needed = needed_tools(entry, at_hand=bool(at_hand))
+        if "apt-cache" in needed and host_tools.missing(["apt-cache"]):
+            raise apt.no_apt(entry.source)
+        # All at once: nobody wants to install, try again and install some more.
+        host_tools.require(needed)
+        toolchain = host_tools.toolchain()
+        if entry.source.kind == TREE:
+            return Toolset(self._trees.follow(entry), toolchain)
+        if revision and at_hand:
+            return Toolset(revision, toolchain)
+        offer = self._trees.resolve(entry)
+        self._offers[offer.version] = offer
+        return Toolset(offer.version, toolchain)
+
+    def make(self, entry: KernelEntry, recipe: Recipe) -> Product:
+        """See Workshop.  Raises StoreFull, SourceUnavailable, BuildFailed, LostOptions."""
+        tree = self._trees.path(entry.source, recipe.revision)
+        if recipe.revision in self._offers:
+            tree = self._trees.obtain(entry, self._offers[recipe.revision])
+        self._store.require_space(entry.needs.objects_mib, f"building {entry.kernel_id}")
+        self._store.logs.mkdir(exist_ok=True)
+        objects = ObjectsDirectory.of(entry, recipe, tree, self._store)
+        if entry.patches and not objects.path.exists():
+            # Nobody wants to wait for a copy of objects to be told that a patch is wrong.
+            self._trees.check(entry, tree)
+        seed = objects.open(recipe, self._store, self._progress)
+        # Before patches: the time of its Makefile goes into the image.
+        kbuild = Kbuild(
+            tree,
+            objects.path,
+            self._store.logs / f"{recipe.key}.log",
+            self._progress,
+            words=recipe.make,
+            links=self._store.ccache,
+        )
+        with self._trees.patched(entry, tree, objects.last) as patched:
+            # Of a tree of the user's nobody knows what of its configuration was edited.
+            settled = entry.source.kind != TREE and objects.configured(
+                recipe.wanted, patched.differing
+            )
+            with objects.making(recipe, patched):
+                try:
+                    options = () if settled else kbuild.configure(recipe.wanted)
+                    why = seed and reason(entry.kernel_id, seed, patched.differing, options)
+                    kbuild.build(entry, why or "")
+                except BuildFailed as error:
+                    raise self._reason(error, entry) from error
+            seen = module_abi.digest(objects, recipe, patched.files)
+        kept = tuple(objects.path / name for name in entry.keep)
+        return Product(objects.release, objects.image, objects.configuration, seen, kept)
+
+    def _reason(self, error: BuildFailed, entry: KernelEntry) -> KernelsError:
+        """A full disk breaks a build in many words; it is not the kernel's fault."""
+        if "No space left on device" not in error.log.read_text(errors="replace"):
+            return error
+        available = shutil.disk_usage(self._store.root).free
+        return StoreFull(self._store.root, f"building {entry.kernel_id}", None, available)

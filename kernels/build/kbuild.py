@@ -1,0 +1,158 @@
+"""make in one of kbuild's output directories, with its output in a log."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from host.deadline import Deadline
+from host.progress import Progress, Step
+from kernels import kconfig
+from kernels.catalog.entries import KernelEntry
+from kernels.errors import BuildFailed, Killed, LostOptions
+from kernels.tools import ccache, child_process
+
+CONFIGURE_S = 900.0
+BUILD_S = 4 * 3600.0
+TAIL_LINES = 15
+# Compiling takes longest, but a step per object would only flicker.
+PROGRESS_S = 1.0
+
+# A line of kbuild's short output about an object compiled: "  CC      kernel/fork.o".  Those of
+# the symbol table and of the wrapper that unpacks it belong to every new image.
+_COMPILED = re.compile(r"  (?:CC|AS|HOSTCC) +(?!\.tmp_vmlinux|arch/x86/boot/)\S+")
+
+# What make says of a program of a recipe that did not end by itself.
+_KILLED = re.compile(r"make.*: \*\*\* .*\] Killed|Killed signal terminated program")
+
+
+class Kbuild:
+    """make in one output directory, with its output in a log."""
+
+    def __init__(
+        self,
+        tree: Path,
+        objects: Path,
+        log: Path,
+        progress: Progress,
+        *,
+        words: Sequence[str] = (),
+        links: Path | None = None,
+    ) -> None:
+        """`words` (NAME=value) are for every make; `links` is where ccache may stand in."""
+        self._words = tuple(words)
+        self._caching = {} if links is None else ccache.in_front(links)
+        self._tree = tree
+        self._objects = objects
+        self._log = log
+        self._progress = progress
+        self._tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self._compiled: int | None = None  # objects; not counted while configuring
+        self._told = float("-inf")
+        # Asked for before a patch can change that file.
+        self._when = time.gmtime((tree / "Makefile").stat().st_mtime)
+        log.write_bytes(b"")
+
+    def configure(self, wanted: Sequence[str]) -> tuple[str, ...]:
+        """tinyconfig, plus the wanted lines, through olddefconfig.  Raises LostOptions.
+
+        Returns the options that differ from those that the directory had before.
+        """
+        before = self._configuration()
+        deadline = Deadline(CONFIGURE_S, "configuring the kernel")
+        self._make("tinyconfig", deadline=deadline)
+        with (self._objects / ".config").open("a", encoding="utf-8") as file:
+            file.write("\n".join(wanted) + "\n")
+        self._make("olddefconfig", deadline=deadline)
+        resulting = self._configuration()
+        if lost := kconfig.lost(wanted, resulting):
+            raise LostOptions(lost)
+        return kconfig.changed(before, resulting)
+
+    def _configuration(self) -> str:
+        file = self._objects / ".config"
+        return file.read_text(encoding="utf-8") if file.exists() else ""
+
+    def build(self, entry: KernelEntry, why: str = "") -> None:
+        """bzImage, with every processor we may use.
+
+        `why` is what is told of it at the end, with the number of objects.
+        """
+        fresh = not (self._objects / "vmlinux").exists()
+        expected = entry.needs.objects if fresh else None
+        deadline = Deadline(BUILD_S, f"compiling {entry.kernel_id}")
+        self._compiled = 0
+        jobs = len(os.sched_getaffinity(0))
+        self._make(f"-j{jobs}", "bzImage", deadline=deadline, expected=expected)
+        self._tell(deadline, expected, passing=False, why=why)
+
+    def prepare_modules(self) -> None:
+        """What building a module needs of this directory, and building an image does not."""
+        self._make("modules_prepare", deadline=Deadline(CONFIGURE_S, "preparing for modules"))
+        # make would write it after building all modules, of which there are none.  Where it is
+        # missing, modpost lets a module pass that uses what the kernel does not have.
+        shutil.copyfile(self._objects / "vmlinux.symvers", self._objects / "Module.symvers")
+
+    def module(self, directory: Path, deadline: Deadline, symbols: Sequence[Path] = ()) -> None:
+        """The modules of a directory, in place.  A symbol that nobody has is an error.
+
+        `symbols` are the Module.symvers of modules that these may use.
+        """
+        others = [f"KBUILD_EXTRA_SYMBOLS={' '.join(map(str, symbols))}"] if symbols else []
+        self._make(f"M={directory}", *others, "modules", deadline=deadline)
+
+    def _make(self, *targets: str, deadline: Deadline, expected: int | None = None) -> None:
+        def line(text: str) -> None:
+            self._tail.append(text)
+            if self._compiled is not None and _COMPILED.match(text):
+                self._compiled += 1
+
+        def tick() -> None:
+            if time.monotonic() - self._told >= PROGRESS_S:
+                self._tell(deadline, expected, passing=True)
+
+        with self._log.open("ab", buffering=0) as log:
+            status = child_process.run(
+                ["make", "-C", str(self._tree), f"O={self._objects}", *self._words, *targets],
+                # The compiler's temporary files as well: one file system to be full.
+                env=child_process.environment(
+                    **self._identity(), **self._caching, TMPDIR=str(self._objects)
+                ),
+                deadline=deadline,
+                log=log,
+                on_line=line,
+                on_tick=tick,
+            )
+        if status < 0 or any(map(_KILLED.search, self._tail)):
+            raise Killed(deadline.what)
+        if status:
+            raise BuildFailed(deadline.what, self._log, tuple(self._tail))
+
+    def _identity(self) -> dict[str, str]:
+        """What kbuild would otherwise take from the clock and the user: same recipe, same image."""
+        return {
+            "ARCH": "x86_64",
+            "KBUILD_BUILD_TIMESTAMP": time.strftime("%a %b %e %H:%M:%S UTC %Y", self._when),
+            "KBUILD_BUILD_USER": "uevt",
+            "KBUILD_BUILD_HOST": "uevt",
+            "KBUILD_BUILD_VERSION": "1",
+        }
+
+    def _tell(
+        self, deadline: Deadline, expected: int | None, *, passing: bool, why: str = ""
+    ) -> None:
+        self._told = time.monotonic()
+        self._progress(
+            Step(
+                why or deadline.what,
+                elapsed_s=deadline.elapsed,
+                done=self._compiled,
+                expected=expected,
+                passing=passing,
+            )
+        )

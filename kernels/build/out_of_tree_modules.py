@@ -1,0 +1,165 @@
+"""Out-of-tree modules for kernels of the store, built once and kept there."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fnmatch import fnmatch
+from pathlib import Path
+
+from host.deadline import Deadline
+from host.json_files import sync
+from host.progress import Progress, silent
+from kernels.build.build import HostWorkshop, ensure
+from kernels.build.kbuild import Kbuild
+from kernels.build.objects import ObjectsDirectory
+from kernels.catalog.entries import KernelEntry
+from kernels.errors import BuildFailed, UserMistake
+from kernels.sources.unpacked import SourceTrees
+from kernels.store.built_kernel import BuiltKernel
+from kernels.store.store import Store
+
+MODULE_S = 1800.0
+# One of these makes a directory one that kbuild can be pointed at.
+_RECIPES = ("Kbuild", "Makefile")
+# What make leaves in a directory in which a module was built in place, for another kernel;
+# and what git keeps there.
+_NO_SOURCES = (
+    ".git", "*.o", "*.ko", "*.mod", "*.mod.c", ".*.cmd", ".*.d", ".tmp_versions",
+    "modules.order", "Module.symvers",
+)  # fmt: skip
+_SYMBOLS = "Module.symvers"
+
+
+def ensure_module(
+    entry: KernelEntry,
+    directory: Path,
+    store: Store,
+    progress: Progress = silent,
+    *,
+    after: Sequence[Path] = (),
+) -> Path:
+    """The .ko that a directory with a Kbuild file (`obj-m := name.o`) is for a kernel.
+
+    Kernel and module are built where the store lacks them; the directory is only read.
+    `after` are modules, as given by this function, whose symbols it may use.
+    Raises any `KernelsError`; BuildFailed has the last lines of make.
+    """
+    directory = directory.absolute()
+    digest = _digest(directory, after)
+    kernel = store.lookup(entry)
+    if kernel and (module := _kept(kernel, digest, store)):
+        return module
+    kernel = ensure(entry, store, progress=progress)
+    with store.locked(f"building {directory.name} for {entry.kernel_id}", progress):
+        if module := _kept(kernel, digest, store):
+            return module
+        place = _place(kernel, digest, store)
+        return _build(entry, kernel, directory, place, after, store, progress)
+
+
+def _build(
+    entry: KernelEntry,
+    kernel: BuiltKernel,
+    directory: Path,
+    place: Path,
+    after: Sequence[Path],
+    store: Store,
+    progress: Progress,
+) -> Path:
+    """Build a copy of the directory and let its module appear at its place."""
+    tree, objects = _prepared(entry, kernel, store, progress)
+    store.logs.mkdir(exist_ok=True)
+    deadline = Deadline(MODULE_S, f"building the module {directory.name} for {entry.kernel_id}")
+    log = store.logs / f"{kernel.key[:12]}-{directory.name}.log"
+    kbuild = Kbuild(tree, objects.path, log, progress, words=entry.make, links=store.ccache)
+    symbols = [each for module in after if (each := module.with_name(_SYMBOLS)).is_file()]
+    with store.workspace("module") as work:
+        copy = work / directory.name
+        shutil.copytree(directory, copy, ignore=shutil.ignore_patterns(*_NO_SOURCES))
+        with SourceTrees(store, progress).patched(entry, tree, objects.last):
+            with objects.under_work():
+                kbuild.prepare_modules()
+            kbuild.module(copy, deadline, symbols)
+        modules = sorted(copy.rglob("*.ko"))
+        if len(modules) != 1:
+            found = ", ".join(module.name for module in modules) or "no module"
+            raise BuildFailed(deadline.what, log, [f"it made {found}"])
+        kept = work / "kept"
+        kept.mkdir()
+        module = modules[0].rename(kept / modules[0].name)
+        if (copy / _SYMBOLS).is_file():
+            (copy / _SYMBOLS).rename(kept / _SYMBOLS)
+        for file in kept.iterdir():
+            sync(file)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        kept.rename(place)
+        sync(place.parent)
+    return place / module.name
+
+
+def _prepared(
+    entry: KernelEntry, kernel: BuiltKernel, store: Store, progress: Progress
+) -> tuple[Path, ObjectsDirectory]:
+    """The source tree and the objects of exactly that kernel, made again if they are not there."""
+    recipe = store.recipe(kernel)
+    exact = replace(entry, revision=recipe.revision)
+    workshop = HostWorkshop(store, progress)
+    toolset = workshop.prepare(exact, recipe.revision)
+    if toolset.revision != recipe.revision:
+        raise UserMistake(
+            f"{entry.source} was edited after {entry.kernel_id} was built", "run it again"
+        )
+    tree = SourceTrees(store, progress).path(entry.source, recipe.revision)
+    objects = ObjectsDirectory.of(entry, recipe, tree, store)
+    if not objects.holds(kernel.key) or not tree.is_dir():
+        workshop.make(exact, recipe)
+    return tree, objects
+
+
+def _digest(directory: Path, after: Sequence[Path]) -> str:
+    """sha256 over a module's files, and over the modules before it.
+
+    Raises UserMistake for a directory that is no module's, or cannot be read.
+    """
+    if not any((directory / name).is_file() for name in _RECIPES):
+        raise UserMistake(
+            f"{directory} is no directory of a module: it has no {' or '.join(_RECIPES)}",
+            "write obj-m := NAME.o into a Kbuild file there",
+        )
+    digest = hashlib.sha256()
+    try:
+        for file in sorted(_sources(directory)):
+            content = file.read_bytes()
+            digest.update(f"{file.relative_to(directory)}\0{len(content)}\0".encode() + content)
+    except OSError as error:
+        raise UserMistake(f"{error.filename}: {error.strerror}", "let it be readable") from error
+    for module in after:
+        digest.update(f"{module.parent.name}\0".encode())
+    return digest.hexdigest()
+
+
+def _sources(directory: Path) -> Iterator[Path]:
+    """The files of a directory that a module is made from."""
+    for path in directory.iterdir():
+        if any(fnmatch(path.name, pattern) for pattern in _NO_SOURCES):
+            continue
+        if path.is_dir():
+            yield from _sources(path)
+        else:
+            yield path
+
+
+def _place(kernel: BuiltKernel, digest: str, store: Store) -> Path:
+    return store.modules / kernel.interface / digest
+
+
+def _kept(kernel: BuiltKernel, digest: str, store: Store) -> Path | None:
+    """The module if it was built before; it appeared whole, with its directory."""
+    place = _place(kernel, digest, store)
+    module = next(place.glob("*.ko"), None)
+    if module is not None:
+        store.used(place)
+    return module

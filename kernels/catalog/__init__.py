@@ -1,0 +1,1 @@
+"""The catalog: which kernels there are, and where each comes from."""

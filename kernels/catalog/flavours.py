@@ -1,0 +1,71 @@
+"""Flavours: what makes a kernel that checks or counts more out of any, as data.
+
+A flavour is `config/flavours/NAME.config`, a fragment like any other, and NAME.toml beside it
+with what a fragment cannot say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernels import kconfig
+from kernels.catalog.toml_table import closest, read
+from kernels.errors import BadCatalogEntry, UserMistake
+
+FLAVOURS = kconfig.FRAGMENTS / "flavours"
+
+
+@dataclass(frozen=True, slots=True)
+class Flavour:
+    """One flavour.
+
+    `fragment` is its configuration text, `make` are words for make's command line;
+    `keep` names files among the objects that belong to the image, none of them twice;
+    `memory_mib` is what its guests need, `slowness` how many times longer they take, and
+    `objects_mib` the space that compiling it takes.
+    """
+
+    name: str
+    fragment: str
+    make: tuple[str, ...]
+    keep: tuple[str, ...]
+    memory_mib: int
+    slowness: int
+    objects_mib: int
+
+
+def names(directory: Path = FLAVOURS) -> tuple[str, ...]:
+    """The names of all flavours."""
+    return tuple(sorted(path.stem for path in directory.glob("*.config")))
+
+
+def flavour(name: str, directory: Path = FLAVOURS) -> Flavour:
+    """The flavour of that name.
+
+    Raises UserMistake when there is none, BadCatalogEntry for files that are wrong.
+    """
+    known = names(directory)
+    if name not in known:
+        hint = closest(name, known)
+        mend = f"did you mean {hint}?" if hint else f"choose from: {', '.join(known)}"
+        raise UserMistake(f"unknown flavour {name!r}", mend)
+    file = directory / f"{name}.config"
+    fragment = file.read_text(encoding="utf-8")
+    if wrong := kconfig.malformed(fragment):
+        raise BadCatalogEntry(file, wrong[0], "not a configuration line", "write CONFIG_X=y")
+    table = read(directory / f"{name}.toml")
+    found = Flavour(
+        name=name,
+        fragment=fragment,
+        make=table.texts("make", default=()),
+        keep=table.texts("keep", default=()),
+        memory_mib=table.number("memory_mib"),
+        slowness=table.number("slowness"),
+        objects_mib=table.number("objects_mib"),
+    )
+    for word in found.make:
+        if "=" not in word:
+            raise table.bad("make", f"{word!r} would be a target", 'write make = ["NAME=value"]')
+    table.finish()
+    return found

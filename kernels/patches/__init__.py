@@ -1,0 +1,1 @@
+"""Patches: mails, diffs, series and semantic patches."""

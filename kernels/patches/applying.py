@@ -1,0 +1,302 @@
+"""Patches in a source tree for the time of a build, and out of it again, whatever happens.
+
+All variants of a revision share one tree at one path, so that their objects differ in what the
+patches change and in nothing else.  Patches are applied to copies of the files they touch; the
+tree changes when all of them do apply.  The originals wait in a journal beside the tree, which is
+complete and on disk before the first change, and gone only after the last one is undone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from host.deadline import Deadline
+from host.json_files import sync, write_json
+from kernels.catalog.patch import ENCODING, Patch
+from kernels.errors import BrokenFile, BuildFailed, KernelTrouble, Killed, PatchRefused
+from kernels.patches import coccinelle
+from kernels.patches.diff import Damaged, Diff
+from kernels.store.last_build import Seen
+from kernels.store.store import Store
+from kernels.tools import child_process
+
+_RECORD = "journal.json"
+_ORIGINALS = "originals"
+# Neither *.orig nor *.rej: nothing changes but the files of the journal.
+_NO_OTHER_FILES = ("--no-backup-if-mismatch", "--reject-file=-")
+# How long one patch may take on a machine that is busy with something else.
+_PATCH_S = 120.0
+_NOTHING = "/dev/null"
+_MADE = "make it with git diff or diff -ru, whose paths begin with a/ and b/"
+
+# What patch(1) says, and about which file it says it.
+_FILE = re.compile(r"(?:patching|checking) file '?(.+?)'?(?: \(.*)?")
+_ABSENT_FILE = re.compile(r"\|\+\+\+ (?:[^/]+/)?(\S+).*")
+_HUNK = re.compile(r"Hunk #(\d+) (?:FAILED|ignored) at (\d+).*")
+_SKIPPED = re.compile(r"(Reversed .*|No file to patch).*Skipping patch\.")
+
+
+@dataclass(frozen=True, slots=True)
+class Patched:
+    """What make sees of a patched tree: the files that are not the tree's own, and those whose
+    content is not what the objects were made from."""
+
+    files: Mapping[str, Seen] = field(default_factory=dict)
+    differing: tuple[str, ...] = ()
+
+
+@contextmanager
+def applied(
+    patches: Sequence[Patch], tree: Path, store: Store, before: Mapping[str, Seen] | None = None
+) -> Iterator[Patched]:
+    """Have exactly these patches in a tree, and none at the end.
+
+    `before` are the patched files as the objects to be used were made from; the times of these
+    and of the files patched now follow their content (kernels.store.last_build).  Call with the
+    store locked.  Raises PatchRefused for a patch of the user's, BuildFailed for one of ours,
+    naming file and hunk.
+    """
+    before = before or {}
+    undo(tree, store)
+    if not patches and not before:
+        yield Patched()
+        return
+    with store.workspace("patched") as work:
+        copy = _Copy(tree, work, store)
+        copy.apply_all(patches)
+        files = tuple(dict.fromkeys((*copy.touched, *before)))
+        _save(tree, files, store)
+        try:
+            yield _put_in(copy, files, before)
+        finally:
+            undo(tree, store)
+
+
+def check(patches: Sequence[Patch], tree: Path, store: Store) -> None:
+    """Raise what `applied` would, and change nothing.  Call with the store locked."""
+    undo(tree, store)
+    with store.workspace("patched") as work:
+        _Copy(tree, work, store).apply_all(patches)
+
+
+def touched(patches: Sequence[Patch]) -> tuple[str, ...]:
+    """The files that diffs change, create or delete, relative to the tree.
+
+    Raises KernelTrouble, or BrokenFile for a file of the user's, for a file outside of it.
+    """
+    found: dict[str, None] = {}
+    for patch in patches:
+        try:
+            names = Diff(patch.text).names
+        except Damaged as error:
+            raise _unusable(patch, str(error), "make it anew with git diff") from error
+        for name in names:
+            if name != _NOTHING:
+                found[_in_tree(name, patch)] = None
+    return tuple(found)
+
+
+class _Copy:
+    """The files of a tree that patches touch, copied and patched one patch after the other."""
+
+    def __init__(self, tree: Path, work: Path, store: Store) -> None:
+        self.tree = tree
+        self.root = work / "tree"
+        self.touched: dict[str, None] = {}
+        self._work = work
+        self._store = store
+        self._copied: set[str] = set()
+        self.root.mkdir()
+
+    def apply_all(self, patches: Sequence[Patch]) -> None:
+        """Apply some, each to what those before it have made."""
+        for patch in patches:
+            self._apply_one(patch)
+
+    def _apply_one(self, patch: Patch) -> None:
+        if patch.semantic:
+            names = coccinelle.files(patch, self.tree)
+            self._copy(names)
+            left = [name for name in names if (self.root / name).is_file()]
+            text = coccinelle.diff_of(patch, self.root, left, self._work)
+            patch = Patch(patch.name, text, patch.file)
+        files = touched([patch])
+        for file in files:
+            # A directory of the tree can be a link to one outside of it.
+            if not (self.tree / file).parent.resolve().is_relative_to(self.tree.resolve()):
+                raise _unusable(patch, f"names {file}, which a link leads out of the tree", _MADE)
+        self._copy(files)
+        self.touched |= dict.fromkeys(files)
+        _apply(patch, self, self._store)
+
+    def _copy(self, files: Sequence[str]) -> None:
+        for file in files:
+            if file not in self._copied and (self.tree / file).is_file():
+                (self.root / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(self.tree / file, self.root / file)
+            self._copied.add(file)
+
+
+def _put_in(copy: _Copy, files: Sequence[str], before: Mapping[str, Seen]) -> Patched:
+    """Let the tree have the patched files, each with the time that its content calls for."""
+    now_ns = time.time_ns()
+    patched: dict[str, Seen] = {}
+    differing = []
+    for file in files:
+        target, fresh = copy.tree / file, copy.root / file
+        original = Seen.of(target)
+        seen = Seen.of(fresh) if file in copy.touched else original
+        compiled = before.get(file, original)
+        same = seen.digest == compiled.digest
+        if not same:
+            differing.append(file)
+        seen = Seen(seen.digest, compiled.mtime_ns if same else now_ns)
+        if file in copy.touched:
+            patched[file] = seen
+            _replace(fresh, target)
+        if target.is_file():
+            os.utime(target, ns=(seen.mtime_ns, seen.mtime_ns))
+    return Patched(patched, tuple(differing))
+
+
+def _replace(fresh: Path, target: Path) -> None:
+    if not fresh.is_file():
+        target.unlink(missing_ok=True)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh.replace(target)
+
+
+def undo(tree: Path, store: Store) -> None:
+    """Put a tree's originals back, with their times, if a journal says that it is patched.
+
+    Can be interrupted and repeated at any point.
+    """
+    journal = _journal(tree)
+    if not journal.is_dir():
+        return
+    record = json.loads((journal / _RECORD).read_text(encoding="utf-8"))
+    for file in record["originals"]:
+        _put_back(journal / _ORIGINALS / file, tree / file)
+    for file in record["created"]:
+        (tree / file).unlink(missing_ok=True)
+    for directory in record["directories"]:
+        with suppress(OSError):
+            (tree / directory).rmdir()
+    forget(tree, store)
+
+
+def forget(tree: Path, store: Store) -> None:
+    """Remove the journal of a tree that is not there any more, if it left one."""
+    if _journal(tree).is_dir():
+        with store.workspace("journal") as grave:
+            _journal(tree).rename(grave / "journal")
+
+
+def _in_tree(file: str, patch: Patch) -> str:
+    """A path of a patch's header without its first part, as `patch -p1` takes it."""
+    path = PurePosixPath(file)
+    inner = PurePosixPath(*path.parts[1:])
+    if path.is_absolute() or ".." in path.parts or not inner.parts:
+        raise _unusable(patch, f"names {file}, which is not in the source tree", _MADE)
+    return str(inner)
+
+
+def _unusable(patch: Patch, why: str, mend: str) -> BrokenFile | KernelTrouble:
+    """The error of whoever made the patch."""
+    if patch.file is not None:
+        return BrokenFile(patch.file, why, mend)
+    return KernelTrouble(f"patch {patch.name} {why}", mend)
+
+
+def _save(tree: Path, files: Sequence[str], store: Store) -> None:
+    """Write the journal: it appears whole, and before any file of the tree changes."""
+    journal = _journal(tree)
+    originals = [file for file in files if (tree / file).is_file()]
+    created = [file for file in files if file not in originals]
+    record = {
+        "originals": originals,
+        "created": created,
+        "directories": _absent_parents(tree, created),
+    }
+    with store.workspace("journal") as work:
+        fresh = work / "journal"
+        (fresh / _ORIGINALS).mkdir(parents=True)
+        for file in originals:
+            copy = fresh / _ORIGINALS / file
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(tree / file, copy)
+            sync(copy)
+        write_json(fresh / _RECORD, record)
+        for path in (*(p for p in fresh.rglob("*") if p.is_dir()), fresh):
+            sync(path)
+        fresh.rename(journal)
+        sync(journal.parent)
+
+
+def _put_back(original: Path, file: Path) -> None:
+    """Replace a file by its original at once: a reader sees the one or the other."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    fresh = file.with_name(f".{file.name}.original")
+    shutil.copy2(original, fresh)
+    sync(fresh)
+    fresh.replace(file)
+
+
+def _absent_parents(tree: Path, files: Sequence[str]) -> list[str]:
+    """The directories that creating these files will create, the deepest first."""
+    parents = {
+        parent
+        for file in files
+        for parent in PurePosixPath(file).parents
+        if parent.parts and not (tree / parent).is_dir()
+    }
+    return [str(parent) for parent in sorted(parents, key=lambda path: -len(path.parts))]
+
+
+def _journal(tree: Path) -> Path:
+    return tree.with_name(f"{tree.name}.journal")
+
+
+def _apply(patch: Patch, copy: _Copy, store: Store) -> None:
+    deadline = Deadline(_PATCH_S, f"applying patch {patch.name} to {copy.tree.name}")
+    lines: list[str] = []
+    with store.workspace("patch") as work:
+        file = work / "patch"
+        file.write_text(patch.text, **ENCODING)
+        argv = ["patch", "-p1", "--batch", "--forward", "--fuzz=0", *_NO_OTHER_FILES]
+        status = child_process.run(
+            [*argv, f"--input={file}"], cwd=copy.root, deadline=deadline, on_line=lines.append
+        )
+    if not status:
+        return
+    if status < 0:
+        raise Killed(deadline.what)
+    failures = _failures(lines) or lines[-5:]
+    if patch.file is not None:
+        raise PatchRefused(patch.name, copy.tree.name, failures)
+    store.logs.mkdir(exist_ok=True)
+    log = store.logs / f"patch-{patch.name}.log"
+    log.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    raise BuildFailed(deadline.what, log, failures)
+
+
+def _failures(lines: Sequence[str]) -> list[str]:
+    """File and hunk of everything that patch(1) says it could not apply."""
+    file, found = "", []
+    for line in lines:
+        if named := _FILE.fullmatch(line) or _ABSENT_FILE.fullmatch(line):
+            file = named[1]
+        elif hunk := _HUNK.fullmatch(line):
+            found.append(f"{file}: hunk {hunk[1]}, at line {hunk[2]}, does not apply")
+        elif skipped := _SKIPPED.fullmatch(line):
+            found.append(f"{file}: {skipped[1].strip().lower()}")
+    return found

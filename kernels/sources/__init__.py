@@ -1,0 +1,1 @@
+"""Where kernel sources come from: Debian packages, tarballs, mirrors."""

@@ -1,0 +1,245 @@
+"""Debian source packages through apt: as any user, and without touching /etc/apt.
+
+The host's own package lists are asked first.  Where they are absent, stale or lack the package,
+a private apt state in the store is filled from the sources that the host's apt is configured
+with, or from another suite of the same archive; nothing outside the store is changed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from host.deadline import Deadline
+from host.progress import Progress, ticking
+from kernels.catalog.entries import Source
+from kernels.errors import MIB, SourceUnavailable
+from kernels.sources import apt_suites
+from kernels.sources.versions_offered import Offer
+from kernels.store.store import Store
+from kernels.tools import child_process, host_tools
+
+TOOLS = ("apt-cache", "apt-config", "apt-get", "dpkg-deb", "setpriv", "tar", "xz")
+# And what tar unpacks each with.
+_COMPRESSIONS = {"xz": "xz", "bz2": "bzip2", "gz": "gzip"}
+UPDATE_S = 600.0
+DOWNLOAD_S = 1800.0
+EXTRACT_S = 900.0
+ASK_S = 60.0
+
+
+def no_apt(source: Source) -> SourceUnavailable:
+    """The error where there is no apt: installing it would not bring a source for it."""
+    return SourceUnavailable(
+        f"{source} is a package of a Debian archive, and this machine has no apt",
+        "judge an image of your own (--image), or a release from a tarball (UEVT_TARBALLS)",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A package in one version, as lists have it; `size` is in bytes."""
+
+    package: str
+    version: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Apt:
+    """apt with one state: the host's own, or a private one; the options say which."""
+
+    options: tuple[str, ...]
+    private: bool
+
+    def listed(self, packages: Iterable[str]) -> tuple[Listed, ...]:
+        """All versions of packages in the lists, the candidate (as apt orders them) first.
+
+        Raises TookTooLong.
+        """
+        asked = sorted(set(packages))
+        deadline = Deadline(ASK_S, "reading the package lists")
+        said = child_process.answer(["apt-cache", *self.options, "show", *asked], deadline=deadline)
+        found = []
+        for stanza in said.split("\n\n"):
+            fields = dict(re.findall(r"^(Package|Version|Size): (.+)$", stanza, re.MULTILINE))
+            # Without a Size it is what dpkg remembers of an installed package, not an offer.
+            if fields.get("Package") in asked and "Version" in fields and "Size" in fields:
+                found.append(Listed(fields["Package"], fields["Version"], int(fields["Size"])))
+        return tuple(found)
+
+    def run(self, *arguments: str, cwd: Path, deadline: Deadline, progress: Progress) -> str:
+        """Run apt-get and return what it said if it failed, else ""."""
+        options = list(self.options)
+        if os.geteuid() == 0:
+            # root's downloads run as _apt, which need not be able to reach the user's cache.
+            options += ["-o", "APT::Sandbox::User=root"]
+        lines: list[str] = []
+        status = child_process.run(
+            ["apt-get", "-q", *options, *arguments],
+            cwd=cwd,
+            deadline=deadline,
+            on_line=lines.append,
+            on_tick=ticking(progress, deadline),
+        )
+        errors = [line for line in lines if line.startswith("E:")] or lines[-3:]
+        return " ".join(errors) or f"exit status {status}" if status else ""
+
+
+def host_apt(store: Store) -> Apt:
+    """apt with the host's own lists."""
+    return Apt(_cache_options(store.apt / "host"), private=False)
+
+
+def private_apt(store: Store, suite: str | None) -> Apt:
+    """apt with lists of its own below the store, for a suite if the host's own do not do."""
+    state = _state(store, suite)
+    options = [f"-oDir::State={state}", f"-oDir::State::lists={state}/lists"]
+    options += [f"-oDir::State::status={state}/status", "-oAcquire::Languages=none"]
+    if suite is not None:
+        options += [f"-oDir::Etc::sourcelist={apt_suites.path(state)}", "-oDir::Etc::sourceparts=-"]
+    return Apt((*options, *_cache_options(state / "cache")), private=True)
+
+
+def known(sources: Collection[Source], store: Store) -> dict[Source, tuple[str, ...]]:
+    """The versions of some sources that the lists on this machine offer; asks nobody."""
+    found = _known_to(host_apt(store), sources)
+    unseen = [source for source in sources if source not in found]
+    for suite in {source.suite for source in unseen}:
+        if (_state(store, suite) / "lists").is_dir():
+            of_suite = [source for source in unseen if source.suite == suite]
+            found |= _known_to(private_apt(store, suite), of_suite)
+    return found
+
+
+class DebianPackage:
+    """A source package of the catalog: an `Origin`."""
+
+    def __init__(self, source: Source, store: Store, progress: Progress) -> None:
+        self._source = source
+        self._store = store
+        self._progress = progress
+
+    def at_hand(self) -> tuple[Offer, ...]:
+        """What the host's own lists offer."""
+        return self._offers(host_apt(self._store))
+
+    def asked_anew(self) -> tuple[Offer, ...]:
+        """What the archive offers today.  Raises SourceUnavailable, TookTooLong."""
+        return self._offers(self._updated())
+
+    def unavailable(self) -> SourceUnavailable:
+        """The error when nobody offers it."""
+        return SourceUnavailable(
+            f"the package sources of this machine do not offer {self._source}",
+            "configure an apt source that has it and is reachable, or test a built image instead",
+        )
+
+    def _offers(self, apt: Apt) -> tuple[Offer, ...]:
+        return tuple(
+            Offer(
+                listed.package,
+                listed.version,
+                # The package and the archive in it exist at the same time.
+                fetch_mib=2 * (listed.size // MIB + 1),
+                fetch=partial(self._fetch, apt, listed),
+            )
+            for listed in apt.listed([self._source.package])
+        )
+
+    def _updated(self) -> Apt:
+        state = _state(self._store, self._source.suite)
+        for directory in ("lists/partial", "cache/archives/partial"):
+            (state / directory).mkdir(parents=True, exist_ok=True)
+        (state / "status").touch()
+        if self._source.suite is not None:
+            apt_suites.write(state, self._source.suite)
+        apt = private_apt(self._store, self._source.suite)
+        deadline = Deadline(UPDATE_S, f"asking the package sources about {self._source.package}")
+        # A failure of one source is not ours to judge: the offers show whether it mattered.
+        apt.run("update", cwd=state, deadline=deadline, progress=self._progress)
+        return apt
+
+    def _fetch(self, apt: Apt, listed: Listed, work: Path) -> Path:
+        """Download a package and take the tarball of the source out of it."""
+        phase = f"fetching {listed.package} {listed.version} ({listed.size // MIB} MiB)"
+        failure = self._download(apt, listed, work, phase)
+        if failure and not apt.private:
+            # Lists older than the archive name files that are gone: ask anew.
+            failure = self._download(self._updated(), listed, work, phase)
+        packages = list(work.glob("*.deb"))
+        if failure or not packages:
+            raise SourceUnavailable(
+                f"{phase} failed: {failure or 'apt-get left no package'}",
+                "check the network and this machine's apt sources, then try again",
+            )
+        return self._extract(packages[0], listed, work / "content")
+
+    def _download(self, apt: Apt, listed: Listed, work: Path, phase: str) -> str:
+        wanted = f"{listed.package}={listed.version}"
+        deadline = Deadline(DOWNLOAD_S, phase)
+        return apt.run("download", wanted, cwd=work, deadline=deadline, progress=self._progress)
+
+    def _extract(self, package: Path, listed: Listed, content: Path) -> Path:
+        deadline = Deadline(EXTRACT_S, f"unpacking {listed.package} {listed.version}")
+        said: list[str] = []
+        if child_process.run(
+            ["dpkg-deb", "-x", str(package), str(content)],
+            deadline=deadline,
+            on_line=said.append,
+            on_tick=ticking(self._progress, deadline),
+        ):
+            self._store.require_space(1, deadline.what)
+            raise SourceUnavailable(
+                f"{deadline.what} failed: {' '.join(said[-3:])}",
+                "try again; if it fails the same way, report it with this line",
+            )
+        package.unlink()
+        return _tarball(content / "usr/src", listed.package)
+
+
+def _tarball(directory: Path, package: str) -> Path:
+    """The source in a package's files: Debian has it there, Ubuntu in a directory of its own.
+
+    Raises SourceUnavailable, MissingTool.
+    """
+    for place in (directory, directory / package):
+        for compression, tool in _COMPRESSIONS.items():
+            tarball = place / f"{package}.tar.{compression}"
+            # Ubuntu's link from here to there is absolute in some releases.
+            if tarball.is_file() and not tarball.is_symlink():
+                host_tools.require([tool])
+                return tarball
+    raise SourceUnavailable(
+        f"the package {package} has no {package}.tar.xz below usr/src",
+        "take its source from elsewhere: a tree with --tree DIR, or a tarball in UEVT_TARBALLS",
+    )
+
+
+def _known_to(apt: Apt, sources: Collection[Source]) -> dict[Source, tuple[str, ...]]:
+    listed = apt.listed(source.package for source in sources)
+    versions = {
+        source: tuple(one.version for one in listed if one.package == source.package)
+        for source in sources
+    }
+    return {source: offered for source, offered in versions.items() if offered}
+
+
+def _state(store: Store, suite: str | None) -> Path:
+    return store.apt if suite is None else store.apt / "suites" / suite
+
+
+def _cache_options(directory: Path) -> tuple[str, ...]:
+    """Keep apt's digest of the lists: making it anew takes a second, and some images forbid it."""
+    with suppress(OSError):
+        directory.mkdir(parents=True, exist_ok=True)
+    return (
+        f"-oDir::Cache={directory}",
+        "-oDir::Cache::pkgcache=pkgcache.bin",
+        "-oDir::Cache::srcpkgcache=",
+    )

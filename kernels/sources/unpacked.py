@@ -1,0 +1,130 @@
+"""The unpacked source trees of a store: one per package and revision, at a fixed path."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from host.deadline import Deadline
+from host.progress import Progress, ticking
+from kernels.catalog.entries import DEBIAN_SOURCE, TREE, KernelEntry, Source
+from kernels.errors import Killed, SourceUnavailable, UnknownRevision
+from kernels.patches import applying
+from kernels.patches.applying import Patched
+from kernels.sources import apt, tarballs
+from kernels.sources.versions_offered import Offer, Origin, choose
+from kernels.store.last_build import LastBuild
+from kernels.store.store import Store
+from kernels.tools import child_process, git, host_tools
+from kernels.trees.worktrees import WorkTree
+
+# A tree that root unpacks belongs to root, not to whoever owned it where it was packed.
+_OURS = ("--no-same-owner",)
+UNPACK_S = 1800.0
+
+
+def tools_for(source: Source) -> tuple[str, ...]:
+    """What obtaining a source needs on the host (keys of `tools.TOOLS`)."""
+    return {DEBIAN_SOURCE: apt.TOOLS, TREE: git.TOOLS}.get(source.kind, tarballs.TOOLS)
+
+
+class SourceTrees:
+    """The unpacked source trees of a store.  Those of variants are those of their base."""
+
+    def __init__(self, store: Store, progress: Progress) -> None:
+        self._store = store
+        self._progress = progress
+
+    def path(self, source: Source, revision: str) -> Path:
+        """Where the tree of that revision is once unpacked: the same for every set of patches.
+
+        The copy of a user's tree is in one place whatever it contains.
+        """
+        name = source.package if source.kind == TREE else f"{source.package}_{revision}"
+        return self._store.sources / name
+
+    def follow(self, entry: KernelEntry) -> str:
+        """Make the copy of a user's tree what the tree is now; the revision is its content's id.
+
+        Call with the store locked.  Raises what `WorkTree.follow` raises.
+        """
+        copy = WorkTree(entry.source, self._store, self._progress)
+        return copy.follow(entry.needs.tree_mib)
+
+    def resolve(self, entry: KernelEntry) -> Offer:
+        """The exact version to build: the one asked for, else the best.
+
+        Raises MissingTool, SourceUnavailable, UnknownRevision.
+        """
+        host_tools.require(tools_for(entry.source))
+        origin = self._origin(entry.source)
+        offered = origin.at_hand()
+        chosen = choose(offered, entry.revision)
+        if chosen is None:
+            offered = origin.asked_anew() or offered
+            chosen = choose(offered, entry.revision)
+        if chosen is not None:
+            return chosen
+        if offered and entry.revision is not None:
+            versions = [offer.version for offer in offered]
+            raise UnknownRevision(entry.source.package, entry.revision, versions)
+        raise origin.unavailable()
+
+    def obtain(self, entry: KernelEntry, offer: Offer) -> Path:
+        """The tree of an offer: at once if in the store, else fetched and unpacked.
+
+        Call with the store locked.  Raises StoreFull, SourceUnavailable.
+        """
+        tree = self.path(entry.source, offer.version)
+        if tree.is_dir():
+            return tree
+        self._store.require_space(
+            offer.fetch_mib + entry.needs.tree_mib, f"unpacking {offer.package} {offer.version}"
+        )
+        tree.parent.mkdir(exist_ok=True)
+        with self._store.workspace(tree.name) as work:
+            self._unpack(offer, offer.fetch(work), work / "tree")
+            # Its originals need not be these files: a tarball can be another of the same name.
+            applying.forget(tree, self._store)
+            (work / "tree").rename(tree)
+        return tree
+
+    def check(self, entry: KernelEntry, tree: Path) -> None:
+        """Raise what `patched` would raise for patches that do not apply."""
+        applying.check(entry.patches, tree, self._store)
+
+    def patched(
+        self, entry: KernelEntry, tree: Path, last: LastBuild | None = None
+    ) -> AbstractContextManager[Patched]:
+        """Have the entry's patches, and no others, in a tree for as long as the context lasts.
+
+        `last` is what the objects to be used were made from.  Call with the store locked.
+        Raises PatchRefused for a patch of the user's that does not apply, BuildFailed for ours.
+        """
+        self._store.used(tree)
+        before = {} if last is None else last.patched
+        return applying.applied(entry.patches, tree, self._store, before)
+
+    def _origin(self, source: Source) -> Origin:
+        if source.kind == DEBIAN_SOURCE:
+            return apt.DebianPackage(source, self._store, self._progress)
+        return tarballs.Tarballs(source, self._store, self._progress)
+
+    def _unpack(self, offer: Offer, archive: Path, fresh: Path) -> None:
+        deadline = Deadline(UNPACK_S, f"unpacking {offer.package} {offer.version}")
+        fresh.mkdir()
+        said: list[str] = []
+        status = child_process.run(
+            ["tar", "-xf", str(archive), "-C", str(fresh), "--strip-components=1", *_OURS],
+            deadline=deadline,
+            on_line=said.append,
+            on_tick=ticking(self._progress, deadline),
+        )
+        if status < 0:
+            raise Killed(deadline.what)
+        if status:
+            self._store.require_space(1, deadline.what)
+            raise SourceUnavailable(
+                f"{deadline.what} failed: {' '.join(said[-3:])}",
+                "try again; if it fails the same way, report it with this line",
+            )

@@ -1,0 +1,314 @@
+"""The build store: finished kernels by key, the names that lead to them, and one lock.
+
+Below `root` (UEVT_CACHE, else the user's cache directory):
+
+- `kernels/<key>/`: image, config, kernel.json, and what else is kept of a finished build; appears
+  by one rename
+- `names/<kernel id>.json`: which key a name meant when it was last built
+- `modules/<interface>/<digest>/`: a module, by what it sees of kernels and by its own source
+- `sources/`, `objects/`, `apt/`, `ccache/`, `downloads/`: what the workshop works with
+- `trees/<package>/`: what is known of a user's tree, whose copy is in `sources/`
+- `initramfs/`: what images whose drivers are modules begin with
+- `roots/`, `snapshots/`, `durations/`: of guests; see `vm` and the plugin
+- `bisect/`: bisections under way
+- `work/`: builds under way, `logs/`: make's output, `lock` and `lock.holder`
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from host.json_files import UNFINISHED, read_json, sync, write_json
+from host.progress import Progress, silent
+from kernels.catalog.entries import KernelEntry
+from kernels.errors import MIB, StoreBusy, StoreFull, StoreUnusable
+from kernels.store.built_kernel import KEPT, BuiltKernel, Product, Recipe
+from kernels.tools import file_lock, host_tools
+
+SCHEMA = 1
+IMAGE = "bzImage"
+CONFIG = "config"
+RECORD = "kernel.json"
+# A build takes minutes on a laptop and an hour on a small busy machine.
+LOCK_WAIT_S = 2 * 3600.0
+
+
+class Store:
+    """The build store below one directory.  Reading never locks: finished entries only appear."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = (root or default_root()).absolute()
+
+    @property
+    def sources(self) -> Path:
+        """Unpacked source trees, one per revision; the journals of those that are patched."""
+        return self.root / "sources"
+
+    @property
+    def objects(self) -> Path:
+        """kbuild output directories, kept so that the next build makes only what differs."""
+        return self.root / "objects"
+
+    @property
+    def modules(self) -> Path:
+        """Modules that were built for kernels of the store."""
+        return self.root / "modules"
+
+    @property
+    def apt(self) -> Path:
+        """apt's state when the host's own does not serve."""
+        return self.root / "apt"
+
+    @property
+    def ccache(self) -> Path:
+        """ccache by the compilers' names; what it caches is elsewhere, and the user's."""
+        return self.root / "ccache"
+
+    @property
+    def trees(self) -> Path:
+        """What is known of users' trees."""
+        return self.root / "trees"
+
+    @property
+    def downloads(self) -> Path:
+        """Tarballs on their way here, those that broke off too."""
+        return self.root / "downloads"
+
+    @property
+    def initramfs(self) -> Path:
+        """What images with modules begin with, by the digest of their content."""
+        return self.root / "initramfs"
+
+    @property
+    def logs(self) -> Path:
+        """make's output, per key."""
+        return self.root / "logs"
+
+    def lookup(self, entry: KernelEntry) -> BuiltKernel | None:
+        """The kernel that this entry meant when last built, unless entry or compiler changed.
+
+        Reads two small files; starts a process only when gcc's or ld's file is another one.
+        """
+        name = read_json(self._name_file(entry.kernel_id))
+        if name is None or name.get("entry") != entry.digest():
+            return None
+        if not _same_toolchain(name):
+            return None
+        return self.load(entry, str(name.get("key")))
+
+    def remembered_revision(self, entry: KernelEntry) -> str | None:
+        """The revision this entry's name was last resolved to; else what it was made from.
+
+        Where a revision was asked for, only what that very revision was resolved to.
+        """
+        plain = replace(entry, label="")
+        base = replace(plain, name=entry.of or entry.name)
+        for kernel in dict.fromkeys(each.kernel_id for each in (entry, plain, base)):
+            name = read_json(self._name_file(kernel))
+            if name is not None and name.get("package") == entry.source.package:
+                return str(name.get("revision"))
+        return None
+
+    def remembered_key(self, entry: KernelEntry) -> str | None:
+        """The key that this entry's name led to when it was last built, whatever changed since."""
+        name = read_json(self._name_file(entry.kernel_id))
+        return None if name is None else str(name.get("key"))
+
+    def load(self, entry: KernelEntry, key: str) -> BuiltKernel | None:
+        """The finished kernel of that key, or None."""
+        directory = self.root / "kernels" / key
+        record = read_json(directory / RECORD)
+        image = directory / IMAGE
+        if record is None or not image.is_file():
+            return None
+        release = str(record["release"])
+        return BuiltKernel(
+            kernel_id=entry.kernel_id,
+            name=entry.name,
+            abi=entry.abi_for(release),
+            release=release,
+            revision=str(record["revision"]),
+            image=image,
+            config=directory / CONFIG,
+            config_sha256=str(record["config_sha256"]),
+            wanted=entry.wanted,
+            source=f"{record['package']} {record['revision']}",
+            interface=str(record.get("interface") or key),
+            of=entry.of,
+        )
+
+    def configuration(self, sha256: str) -> str | None:
+        """The text of a kept configuration with this digest, None where no kernel has it."""
+        for record in sorted((self.root / "kernels").glob(f"*/{RECORD}")):
+            if (read_json(record) or {}).get("config_sha256") == sha256:
+                with suppress(OSError):
+                    return (record.parent / CONFIG).read_text(encoding="utf-8", errors="replace")
+        return None
+
+    def used(self, path: Path) -> None:
+        """Stamp something of the store as used now, for whoever bounds its size.
+
+        The stamp is its modification time, which nothing else needs once it is finished.  A
+        store that may only be read is not bounded by us.
+        """
+        with suppress(OSError):
+            os.utime(path)
+
+    def recipe(self, kernel: BuiltKernel) -> Recipe:
+        """What a kernel of this store was made from."""
+        record = json.loads((kernel.image.parent / RECORD).read_text(encoding="utf-8"))
+        return Recipe(
+            package=record["package"],
+            revision=record["revision"],
+            wanted=tuple(record["wanted"]),
+            patches=record["patches"],
+            compiler=record["compiler"],
+            make=tuple(record.get("make", ())),
+        )
+
+    def publish(self, recipe: Recipe, product: Product) -> None:
+        """Make a finished build appear under its key, whole and on disk, or not at all."""
+        config = product.config.read_bytes()
+        record = {
+            "schema": SCHEMA,
+            "release": product.release,
+            "config_sha256": hashlib.sha256(config).hexdigest(),
+            "interface": product.interface,
+            "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            **asdict(recipe),
+        }
+        target = self.root / "kernels" / recipe.key
+        with self.workspace(f"publish-{recipe.key[:12]}") as work:
+            shutil.copyfile(product.image, work / IMAGE)
+            (work / CONFIG).write_bytes(config)
+            write_json(work / RECORD, record)
+            for file in product.kept:
+                copy = work / KEPT / file.relative_to(product.config.parent)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, copy)
+            for file in work.rglob("*"):
+                sync(file)
+            work.chmod(0o755)  # a scratch directory is private, a kernel is not
+            target.parent.mkdir(exist_ok=True)
+            if target.exists():  # damaged, or it would not have been built again
+                shutil.rmtree(target)
+            work.rename(target)
+            sync(target.parent)
+
+    def remember(self, entry: KernelEntry, recipe: Recipe, stamp: str) -> None:
+        """Let this entry's name lead to the recipe's kernel from now on."""
+        record = {
+            "entry": entry.digest(),
+            "package": recipe.package,
+            "revision": recipe.revision,
+            "compiler": recipe.compiler,
+            "stamp": stamp,
+            "key": recipe.key,
+        }
+        file = self._name_file(entry.kernel_id)
+        file.parent.mkdir(exist_ok=True)
+        write_json(file, record)
+
+    @contextmanager
+    def workspace(self, what: str) -> Iterator[Path]:
+        """A scratch directory on the store's file system, gone at the end if still there."""
+        parent = self.root / "work"
+        parent.mkdir(parents=True, exist_ok=True)
+        directory = Path(tempfile.mkdtemp(prefix=f"{what}-", dir=parent))
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    @contextmanager
+    def locked(self, what: str, progress: Progress, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
+        """Hold the store's only lock: one build at a time, as each uses every core anyway.
+
+        The lock dies with its holder, so what a killed builder left in `work/` is swept here.
+        Raises StoreBusy naming the holder, StoreUnusable.
+        """
+        if re.search(r"[\s:]", str(self.root)):
+            raise StoreUnusable(self.root, "kbuild refuses paths with a space or a colon")
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            if _is_of_others(self.root):
+                why = "others can have put into it what we would run: it is no directory of yours"
+                raise StoreUnusable(self.root, why)
+        except OSError as error:
+            why = f"{error.strerror or error}, for {what}"
+            raise StoreUnusable(self.root, why) from error
+        try:
+            with file_lock.held(self.root / "lock", what, progress, wait_s):
+                self._sweep()
+                yield
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise StoreFull(self.root, what, None, self._free()) from error
+
+    def tidy(self) -> None:
+        """Remove what killed builders left behind, unless somebody builds."""
+        work = self.root / "work"
+        if not (work.is_dir() and any(work.iterdir())):
+            return
+        with suppress(StoreBusy, StoreUnusable), self.locked("tidying", silent, wait_s=0.0):
+            pass
+
+    def _sweep(self) -> None:
+        """Remove what is of no use when nobody builds; we hold the lock."""
+        shutil.rmtree(self.root / "work", ignore_errors=True)
+        for pattern in ("names", "trees/*", "downloads"):
+            for unfinished in self.root.glob(f"{pattern}/*{UNFINISHED}"):
+                unfinished.unlink(missing_ok=True)
+
+    def require_space(self, needed_mib: int, what: str) -> None:
+        """Raise StoreFull unless that much is free for us on the store's file system."""
+        available = self._free()
+        if available < needed_mib * MIB:
+            raise StoreFull(self.root, what, needed_mib * MIB, available)
+
+    def _free(self) -> int:
+        return shutil.disk_usage(self.root).free
+
+    def _name_file(self, kernel_id: str) -> Path:
+        return self.root / "names" / f"{kernel_id}.json"
+
+
+def _is_of_others(root: Path) -> bool:
+    """Whether it is everybody's for temporary files, or somebody was there before us.
+
+    Raises OSError.
+    """
+    if root.stat().st_mode & stat.S_ISVTX:
+        return True
+    taken = bool(root.parent.stat().st_mode & stat.S_ISVTX)
+    return taken and root.stat().st_uid not in (0, os.geteuid())
+
+
+def default_root() -> Path:
+    """UEVT_CACHE, else the user's cache directory for uevt."""
+    if chosen := os.environ.get("UEVT_CACHE"):
+        return Path(chosen)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("uevt")
+
+
+def _same_toolchain(name: dict[str, object]) -> bool:
+    """Whether today's compiler and linker are those of a name's record; none at all will do."""
+    stamp = host_tools.toolchain_stamp()
+    if stamp in ("", name.get("stamp")):
+        return True
+    return host_tools.toolchain().version == name.get("compiler")

@@ -1,0 +1,1 @@
+"""Host tools: child processes, locks, git, ccache."""

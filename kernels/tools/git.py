@@ -1,0 +1,122 @@
+"""git as a tool: whose repository it looks at, what it may write, and how long it may take."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from host.deadline import Deadline
+from host.progress import Progress, silent, ticking
+from kernels.errors import TookTooLong
+from kernels.tools import child_process
+
+TOOLS = ("git", "setpriv")
+
+# Somebody else's repository is only read: no index is refreshed, no program of theirs is run.
+_READING = ("--no-optional-locks", "-c", "safe.directory=*", "-c", "core.fsmonitor=false")
+# Files as they are, whatever the user's own repositories do with theirs.
+_LITERALLY = {
+    "core.autocrlf": "false",
+    "core.fileMode": "true",
+    "core.symlinks": "true",
+    "core.attributesFile": os.devnull,
+    "core.excludesFile": os.devnull,
+    "gc.auto": "0",
+}
+_NO_CONFIGURATION = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+_NO_ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding\n"
+
+
+class GitFailed(Exception):
+    """git ended with an error; str() is the last thing it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """git with some options and variables, given a deadline at each call."""
+
+    options: tuple[str, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    progress: Progress = silent
+
+    def at(self, work_tree: Path, index: Path) -> Git:
+        """The same with a work tree, in which it runs, and an index, which need not exist."""
+        places = {"GIT_WORK_TREE": str(work_tree), "GIT_INDEX_FILE": str(index)}
+        return replace(self, variables={**self.variables, **places})
+
+    def run(self, *arguments: str, deadline: Deadline, given: bytes = b"") -> bytes:
+        """What a command writes to its standard output.  Raises GitFailed, TookTooLong."""
+        tick = ticking(self.progress, deadline)
+        with TemporaryFile() as handed:
+            handed.write(given)
+            handed.seek(0)
+            process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "TERM", "--", "git", *self.options, *arguments],
+                stdin=handed,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=child_process.environment(**self.variables),
+                cwd=self.variables.get("GIT_WORK_TREE"),
+                process_group=0,
+            )
+        with process:
+            try:
+                said, complaint = _communicate(process, deadline, tick)
+            except BaseException:
+                process.kill()
+                raise
+        if process.returncode:
+            lines = complaint.decode(errors="replace").strip().splitlines()
+            status = f"git ended with status {process.returncode}"
+            raise GitFailed(lines[-1] if lines else status)
+        return said
+
+    def line(self, *arguments: str, deadline: Deadline) -> str:
+        """The same, of a command that writes one line."""
+        return os.fsdecode(self.run(*arguments, deadline=deadline)).rstrip("\n")
+
+
+def reading(directory: Path, progress: Progress = silent) -> Git:
+    """git in a directory of the user's, whose repository it leaves as it is."""
+    # Nor are objects fetched that a partial clone left behind.
+    variables = {**_excludes(), "GIT_NO_LAZY_FETCH": "1"}
+    return Git((*_READING, "-C", str(directory)), variables, progress)
+
+
+def private(git_directory: Path, alternates: Path | None, progress: Progress = silent) -> Git:
+    """git with a repository of ours, which is all it writes to; `alternates` is only read."""
+    settings = [word for name, value in _LITERALLY.items() for word in ("-c", f"{name}={value}")]
+    variables = {**_NO_CONFIGURATION}
+    if alternates is not None:
+        variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(alternates)
+    return Git((f"--git-dir={git_directory}", *settings), variables, progress)
+
+
+def make(git_directory: Path, object_format: str, deadline: Deadline) -> None:
+    """Create an empty repository for `private`.  Raises GitFailed."""
+    words = ("init", "-q", "--bare", "--template=", f"--object-format={object_format}")
+    Git((), _NO_CONFIGURATION).run(*words, "--", str(git_directory), deadline=deadline)
+    (git_directory / "info").mkdir(exist_ok=True)
+    (git_directory / "info/attributes").write_text(_NO_ATTRIBUTES, encoding="utf-8")
+
+
+def _communicate(
+    process: subprocess.Popen[bytes], deadline: Deadline, tick: Callable[[], None]
+) -> tuple[bytes, bytes]:
+    """What a process says on its outputs.  Raises TookTooLong."""
+    while not deadline.expired:
+        with suppress(subprocess.TimeoutExpired):
+            return process.communicate(timeout=min(child_process.TICK_S, deadline.remaining))
+        tick()
+    raise TookTooLong(deadline.what, deadline.seconds)
+
+
+def _excludes() -> dict[str, str]:
+    """Where the user's own list of files to ignore is found, which git looks up by this name."""
+    home = os.environ.get("XDG_CONFIG_HOME")
+    return {"XDG_CONFIG_HOME": home} if home else {}

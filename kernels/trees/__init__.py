@@ -1,0 +1,1 @@
+"""The user's kernel trees: snapshots, worktrees, git bisect."""

@@ -1,0 +1,285 @@
+"""The commit of a user's repository that changed an answer, found by `git bisect run`.
+
+Theirs is only read.  git bisects a bare repository of ours that has no object and finds theirs:
+no ref, lock, index or file of theirs is made, nothing is checked out.  The command that it runs for
+every commit is a line of shell that asks this process through a pipe and waits for the answer: when
+either of the two is gone, the other one notices.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from enum import IntEnum
+from io import FileIO
+from pathlib import Path
+
+from host.deadline import Deadline
+from host.progress import Progress, silent
+from kernels.errors import HostTrouble, StoreUnusable, TookTooLong, UserMistake
+from kernels.store.store import Store
+from kernels.tools import child_process, file_lock, git
+from kernels.tools.git import GitFailed
+
+# What git itself needs between two answers: it walks at most a million commits.
+_THINKING_S = 600.0
+_ENDING_S = 10.0
+_LOCK_WAIT_S = 60.0
+# git ends when we do.
+_DYING = ("setpriv", "--pdeathsig", "TERM", "--")
+# Asks, and ends as it is told; without an answer as what ends a bisection (git-bisect(1)).
+_ASKING = 'echo >/dev/fd/{ask} && read -r code </dev/fd/{told} && exit "$code"; exit 255'
+_OUTCOME = re.compile(r"^# (possible )?first bad commit: \[([0-9a-f]+)\]", re.MULTILINE)
+_STEPS = re.compile(r"^bisect_steps=(\d+)$", re.MULTILINE)
+
+
+class Answer(IntEnum):
+    """What `git bisect run` takes for an answer about a commit."""
+
+    GOOD = 0
+    BAD = 1
+    SKIP = 125
+
+
+class NotBetween(UserMistake):
+    """Two commits that have nothing to find between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit: its full id, title, author ("name <address>"), day, and files it touches."""
+
+    sha: str
+    title: str
+    author: str
+    day: str
+    files: tuple[str, ...]
+
+
+class Bisection:
+    """One walk between two commits.
+
+    `good` and `bad` are full ids in the repository of `directory`, `paths` what the commits between
+    them have to touch, from the top of that repository; `scratch` is an empty directory of ours.
+    Raises NotBetween.
+    """
+
+    def __init__(
+        self, directory: Path, good: str, bad: str, scratch: Path, paths: Sequence[str] = ()
+    ) -> None:
+        self._ends = (bad, good)
+        self._paths = tuple(paths)
+        self._place = scratch / "repository.git"
+        self._git = git.reading(directory)
+        kind = self._line("rev-parse", "--show-object-format")
+        objects = self._line("rev-parse", "--git-path", "objects")
+        shallow = self._line("rev-parse", "--git-path", "shallow")
+        git.make(self._place, kind, _thinking())
+        with suppress(FileNotFoundError):
+            # Where a history was cut off its parents are not missing.
+            shutil.copyfile(directory / shallow, self._place / "shallow")
+        self._git = git.private(self._place, (directory / objects).absolute())
+        self._require_order(good, bad)
+        # A bisection begins somewhere; what is there plays no part.
+        self._line("update-ref", "--no-deref", "HEAD", bad)
+
+    @property
+    def between(self) -> int:
+        """How many commits may be the first bad one, the bad one included."""
+        bad, good = self._ends
+        return int(self._line("rev-list", "--count", bad, f"^{good}", "--", *self._paths))
+
+    def commit(self, sha: str) -> Commit:
+        """What there is to know of a commit."""
+        title, author, day = self._line(
+            "show", "--no-patch", "--format=%s%x00%an <%ae>%x00%as", sha
+        ).split("\0")
+        words = ("diff-tree", "-r", "-z", "--name-only", "--no-commit-id", "--root")
+        # Of a merge what it brought to its first parent.
+        files = self._line(*words, "-m", "--first-parent", sha).split("\0")
+        return Commit(sha, title, author, day, tuple(each for each in files if each))
+
+    def title(self, sha: str) -> str:
+        """The first line of what a commit says."""
+        return self._line("show", "--no-patch", "--format=%s", sha)
+
+    def keep_log(self, file: Path) -> None:
+        """Write what was answered so far as `git bisect replay` reads it, if anything was.
+
+        A replay is for a repository with a working tree, and checks commits out in it.
+        """
+        log = self._log.replace("git bisect start '--no-checkout' ", "git bisect start ", 1)
+        if log:
+            file.write_text(log, "utf-8", errors="surrogateescape")
+
+    @property
+    def _log(self) -> str:
+        try:
+            return (self._place / "BISECT_LOG").read_text("utf-8", errors="surrogateescape")
+        except FileNotFoundError:
+            return ""
+
+    @property
+    def steps(self) -> int:
+        """About how many commits are still to be asked after the one that is, as git guesses."""
+        goods = self._refs("refs/bisect/good-*")
+        words = ("rev-list", "--bisect-vars", "refs/bisect/bad", "--not", *goods)
+        found = _STEPS.search(self._line(*words, "--", *self._paths))
+        return int(found[1]) if found else 0
+
+    @property
+    def suspects(self) -> tuple[str, ...]:
+        """The ids of which one is the first bad commit; none while it goes on."""
+        return tuple(found[2] for found in _OUTCOME.finditer(self._log))
+
+    def walk(self, judge: Callable[[str], Answer]) -> None:
+        """Ask about commits until the first bad one is known, or those left cannot be judged.
+
+        Whatever `judge` raises ends the walk.  Raises HostTrouble when git does.
+        """
+        start = ("bisect", "start", "--no-checkout", *self._ends, "--", *self._paths)
+        try:
+            self._git.run(*start, deadline=_thinking())
+        except GitFailed as error:
+            raise NotBetween(f"git bisect cannot begin: {error}", "name other paths") from error
+        if self.suspects:
+            return
+        said = self._run(judge)
+        if not self.suspects:
+            raise HostTrouble(f"git bisect gave up: {said}", "look at the log of what it was told")
+
+    def _run(self, judge: Callable[[str], Answer]) -> str:
+        """`git bisect run`; the last thing that it said."""
+        with ExitStack() as opened:
+            said = opened.enter_context(tempfile.TemporaryFile())
+            asked, ask = _pipe(opened)
+            told, tell = _pipe(opened)
+            asking = _ASKING.format(ask=ask.fileno(), told=told.fileno())
+            process = opened.enter_context(
+                subprocess.Popen(
+                    (*_DYING, "git", *self._git.options, "bisect", "run", "sh", "-c", asking),
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=subprocess.STDOUT,
+                    env=child_process.environment(**self._git.variables),
+                    # Ctrl-C is for us to answer.
+                    process_group=0,
+                    pass_fds=(ask.fileno(), told.fileno()),
+                )
+            )
+            ask.close()
+            told.close()
+            try:
+                while _question(asked):
+                    answer = judge(self._line("rev-parse", "BISECT_HEAD"))
+                    with suppress(BrokenPipeError):  # git has gone, which the next look shows
+                        tell.write(b"%d\n" % answer)
+            finally:
+                # Whoever waits for an answer ends without one.
+                tell.close()
+                _end(process)
+            said.seek(0)
+            lines = said.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+    def _require_order(self, good: str, bad: str) -> None:
+        if good == bad:
+            raise NotBetween(
+                f"the good and the bad commit are the same: {good[:12]}", "name two commits"
+            )
+        try:
+            base = self._line("merge-base", good, bad)
+        except HostTrouble:
+            base = ""
+        if base == good:
+            return
+        what = f"the good commit {good[:12]} is no ancestor of the bad one {bad[:12]}"
+        if base == bad:
+            raise NotBetween(f"{what}, but the other way round", "swap them")
+        mend = f"name their common ancestor {base[:12]} as good" if base else "name one that is"
+        raise NotBetween(what, mend)
+
+    def _refs(self, pattern: str) -> list[str]:
+        return self._line("for-each-ref", "--format=%(refname)", pattern).split()
+
+    def _line(self, *words: str) -> str:
+        """What git answers.  Raises HostTrouble."""
+        try:
+            return self._git.line(*words, deadline=_thinking())
+        except GitFailed as error:
+            mend = "see that the repository has all of it: git fsck"
+            raise HostTrouble(f"git {words[0]}: {error}", mend) from error
+
+
+@contextmanager
+def workspace(store: Store, progress: Progress = silent) -> Iterator[Path]:
+    """A directory for one bisection, gone at its end; what a killed one left is swept before.
+
+    It is not one of those of a build, which are swept whenever a kernel is built.  Raises
+    StoreBusy, StoreUnusable.
+    """
+    parent = store.root / "bisect"
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnusable(store.root, error.strerror or str(error)) from error
+    with ExitStack() as holding:
+        with file_lock.held(parent / "lock", "bisecting", progress, _LOCK_WAIT_S):
+            for left in parent.glob("*/"):
+                with _alone(left) as abandoned:
+                    if abandoned:
+                        shutil.rmtree(left, ignore_errors=True)
+            directory = Path(tempfile.mkdtemp(dir=parent))
+            holding.callback(shutil.rmtree, directory, ignore_errors=True)
+            holding.enter_context(_alone(directory))
+        yield directory
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[bool]:
+    """Hold a lock on a directory itself, which dies with us; whether we have it."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            ours = True
+        except BlockingIOError:
+            ours = False
+        yield ours
+    finally:
+        os.close(descriptor)
+
+
+def _thinking() -> Deadline:
+    return Deadline(_THINKING_S, "git bisect")
+
+
+def _pipe(opened: ExitStack) -> tuple[FileIO, FileIO]:
+    """The end to read from, and the one to write to."""
+    reading, writing = os.pipe()
+    return opened.enter_context(FileIO(reading)), opened.enter_context(FileIO(writing, "w"))
+
+
+def _question(asked: FileIO) -> bool:
+    """Whether there is one; False when git has ended.  Raises TookTooLong."""
+    ready, _, _ = select.select([asked], [], [], _THINKING_S)
+    if not ready:
+        raise TookTooLong("git bisect", _THINKING_S)
+    return bool(asked.read(1))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Wait for git's end, and for no longer than it may take."""
+    try:
+        process.wait(_ENDING_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)

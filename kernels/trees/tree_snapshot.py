@@ -1,0 +1,229 @@
+"""What a user's tree contains at one moment, or did in a commit, as one of git's tree ids.
+
+Nothing is written to the tree or to a repository in it.  Of a working tree only the ids of its
+files are computed and kept, in an index of ours: git knows by size, times and inode which of them
+it need not read again, and is careful about those written in the same second as its index.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from host.deadline import Deadline
+from host.progress import Progress
+from kernels.catalog.entries import Source
+from kernels.catalog.toml_table import closest
+from kernels.errors import UserMistake
+from kernels.store.store import Store
+from kernels.tools import git
+from kernels.tools.git import Git, GitFailed
+
+READ_S = 900.0
+
+_MAKEFILE = b"Makefile"
+# What every Linux has and nobody else who took over its Makefile.
+_LINUX = "init/main.c"
+_NUMBER = re.compile(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) *= *(\S*)$", re.MULTILINE)
+# Lines by which the .gitignore of a packaged source ignores the source itself.
+_IGNORE_ALL = frozenset({"*", "/*"})
+
+
+class NoKernelTree(UserMistake):
+    """A directory, or a commit, that does not hold a kernel's source."""
+
+    def __init__(self, where: object, why: str) -> None:
+        super().__init__(f"{where} is no kernel tree: {why}", "name the top directory of a Linux")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """`tree` is git's id of the content, `number` the release that its Makefile says.
+
+    `commit` is the full id of the commit it is of; None for a working tree.
+    """
+
+    tree: str
+    number: str
+    commit: str | None = None
+
+
+class UsersTree:
+    """A directory of the user's, or a commit of the repository in it, as it is read."""
+
+    def __init__(self, source: Source, store: Store, progress: Progress) -> None:
+        assert source.tree is not None
+        self.directory = source.tree
+        self._ref = source.ref
+        self._home = store.trees / source.package
+        self._progress = progress
+
+    def snapshot(self) -> Snapshot:
+        """Read it.  Call with the lock of its home held.  Raises UserMistake, TookTooLong."""
+        deadline = Deadline(READ_S, f"reading {self.directory}")
+        try:
+            if self._ref is not None:
+                return self._of_commit(self._ref, deadline)
+            return self._of_directory(deadline)
+        except GitFailed as error:
+            raise UserMistake(
+                f"git cannot read {self.directory}: {error}",
+                "see that you can read all of its files, then try again",
+            ) from error
+
+    def ours(self, deadline: Deadline, *, with_theirs: bool) -> Git:
+        """git with our repository for this tree.
+
+        With theirs it finds their objects too, and may only read: what it would write and they
+        have, it would not write but give a new time, in their repository.
+        """
+        theirs = self._theirs()
+        try:
+            kind = theirs.line("rev-parse", "--show-object-format", deadline=deadline)
+            said = theirs.line("rev-parse", "--git-path", "objects", deadline=deadline)
+            objects = (self.directory / said).absolute()
+        except GitFailed:
+            kind, objects = "sha1", None
+        directory = self._home / f"{kind}.git"
+        if not (directory / "HEAD").is_file():
+            git.make(directory, kind, deadline)
+        return git.private(directory, objects if with_theirs else None, self._progress)
+
+    def _theirs(self) -> Git:
+        return git.reading(self.directory, self._progress)
+
+    # A working tree
+
+    def _of_directory(self, deadline: Deadline) -> Snapshot:
+        if not self.directory.is_dir():
+            raise NoKernelTree(self.directory, "there is no such directory")
+        try:
+            makefile = (self.directory / "Makefile").read_text("utf-8", errors="replace")
+            (self.directory / _LINUX).stat()
+        except FileNotFoundError as error:
+            missing = Path(error.filename).relative_to(self.directory)
+            raise NoKernelTree(self.directory, f"it has no {missing}") from error
+        except OSError as error:
+            raise NoKernelTree(self.directory, error.strerror or str(error)) from error
+        number = _number(makefile, self.directory)
+        ours = self.ours(deadline, with_theirs=False)
+        listing = self._listing(ours, deadline)
+        # Left by a git that was killed: whoever holds our lock is alone with it.
+        (self._home / "index.lock").unlink(missing_ok=True)
+        ours = ours.at(self.directory, self._home / "index")
+        kept = self._home / "listing"
+        if not kept.is_file() or kept.read_bytes() != listing:
+            before = ours.run("ls-files", "-z", deadline=deadline)
+            gone = _joined(set(before.split(b"\0")) - set(listing.split(b"\0")))
+            ours.run(
+                *("update-index", "-z", "--force-remove", "--stdin"),
+                deadline=deadline,
+                given=gone,
+            )
+        ours.run(
+            *("update-index", "-z", "--add", "--remove", "--replace", "--info-only", "--stdin"),
+            deadline=deadline,
+            given=listing,
+        )
+        kept.write_bytes(listing)
+        tree = ours.run("write-tree", "--missing-ok", deadline=deadline)
+        return Snapshot(tree.decode().strip(), number)
+
+    def _listing(self, ours: Git, deadline: Deadline) -> bytes:
+        """The files that are sources, each with a NUL behind it.
+
+        In a checkout these are those that git tracks or would; elsewhere those that the
+        kernel's own .gitignore files do not call products of a build.
+        """
+        wanted = ("ls-files", "-z", "--others", "--exclude-standard")
+        try:
+            found = _files(self._theirs().run(*wanted, "--cached", deadline=deadline))
+            if _MAKEFILE in found:
+                return _joined(found)
+        except GitFailed:
+            pass  # no checkout
+        ours = ours.at(self.directory, self._home / "no-index")
+        found = _files(ours.run(*wanted, deadline=deadline))
+        if _MAKEFILE not in found:
+            rules = [f"--exclude={rule}" for rule in _top_level_rules(self.directory)]
+            found = _files(ours.run(*wanted, *rules, deadline=deadline))
+        if _MAKEFILE not in found:
+            raise NoKernelTree(self.directory, "its .gitignore leaves out the Makefile")
+        return _joined(found)
+
+    # A commit
+
+    def _of_commit(self, ref: str, deadline: Deadline) -> Snapshot:
+        theirs = self._theirs()
+        try:
+            prefix = theirs.line("rev-parse", "--show-prefix", deadline=deadline)
+        except GitFailed as error:
+            raise UserMistake(
+                f"{self.directory} is no git repository: {error}",
+                "leave out --ref to judge the tree as it is",
+            ) from error
+        try:
+            if ref.startswith("-"):
+                raise GitFailed("a ref does not begin with a dash")
+            commit = theirs.line(
+                "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", deadline=deadline
+            )
+        except GitFailed as error:
+            raise self._unknown(ref, deadline) from error
+        where = f"{ref} of {self.directory}"
+        try:
+            tree = theirs.line("rev-parse", "--verify", f"{commit}:{prefix}", deadline=deadline)
+            makefile = theirs.run("cat-file", "blob", f"{tree}:Makefile", deadline=deadline)
+            theirs.run("cat-file", "-e", f"{tree}:{_LINUX}", deadline=deadline)
+        except GitFailed as error:
+            raise NoKernelTree(where, f"it has no Makefile or no {_LINUX}") from error
+        number = _number(makefile.decode("utf-8", errors="replace"), where)
+        return Snapshot(tree, number, commit)
+
+    def _unknown(self, ref: str, deadline: Deadline) -> UserMistake:
+        said = self._theirs().run("for-each-ref", "--format=%(refname:short)", deadline=deadline)
+        hint = closest(ref, said.decode(errors="replace").split())
+        mend = "name a commit, tag or branch that is in it, or fetch it there first"
+        return UserMistake(
+            f"{self.directory} has no commit {ref!r}", f"did you mean {hint}?" if hint else mend
+        )
+
+
+def _files(listing: bytes) -> set[bytes]:
+    """The paths of a listing, less other repositories, which end in a slash."""
+    return {path for path in listing.split(b"\0") if path and not path.endswith(b"/")}
+
+
+def _joined(paths: Iterable[bytes]) -> bytes:
+    return b"".join(path + b"\0" for path in sorted(paths) if path)
+
+
+def _number(makefile: str, where: object) -> str:
+    """VERSION.PATCHLEVEL[.SUBLEVEL][EXTRAVERSION], without a SUBLEVEL of 0 ("6.13-rc2")."""
+    # The first four assignments are those at its beginning.
+    said = dict(reversed(_NUMBER.findall(makefile)))
+    version, level = said.get("VERSION", ""), said.get("PATCHLEVEL", "")
+    if not (version.isdecimal() and level.isdecimal()):
+        raise NoKernelTree(where, "its Makefile names no VERSION and PATCHLEVEL")
+    sublevel = said.get("SUBLEVEL", "") or "0"
+    last = "" if sublevel == "0" else f".{sublevel}"
+    return f"{version}.{level}{last}{said.get('EXTRAVERSION', '')}"
+
+
+def _top_level_rules(directory: Path) -> list[str]:
+    """Rules for a tree whose own .gitignore ignores all of it, as Debian's sources do.
+
+    They come before those of any file: everything at the top is a source, but for what another
+    line of that file says about the top.
+    """
+    text = (directory / ".gitignore").read_text("utf-8", errors="replace")
+    rules = ["!/*"]
+    for line in map(str.strip, text.splitlines()):
+        negated, pattern = line.startswith("!"), line.removeprefix("!").removeprefix("/")
+        if not pattern or line.startswith("#") or line in _IGNORE_ALL:
+            continue
+        if "/" not in pattern.rstrip("/"):
+            rules.append(f"{'!' if negated else ''}/{pattern}")
+    return rules

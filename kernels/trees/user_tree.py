@@ -1,0 +1,57 @@
+"""A tree of the user's as a kernel to build: its content, and what its release needs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from host.progress import Progress
+from kernels.catalog.entries import ABI_OF_RELEASE, TREE, KernelEntry, Source, load_catalog
+from kernels.errors import UserMistake
+from kernels.store.store import Store
+from kernels.tools import host_tools
+from kernels.tools.git import TOOLS
+from kernels.trees.worktrees import WorkTree
+
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]+")
+_SHORT = 12
+# The end of a package's name, so that trees of the same name have copies of their own.
+_PLACE = 8
+
+
+def entry_of(directory: Path, ref: str | None, store: Store, progress: Progress) -> KernelEntry:
+    """What a tree is at this moment, or at a commit of its repository.
+
+    Its name is `tree-RELEASE` or `tree-RELEASE-COMMIT`, its revision the id of the content.
+    Raises MissingTool, UserMistake for what is no kernel tree, too old, or no commit.
+    """
+    host_tools.require(TOOLS)
+    directory = directory.resolve()
+    source = Source(TREE, _package(directory), tree=directory, ref=ref)
+    snapshot = WorkTree(source, store, progress).snapshot()
+    catalog = load_catalog()
+    template = catalog.like(snapshot.number)
+    if template is None:
+        raise UserMistake(
+            f"{directory} is Linux {snapshot.number}, and the catalog begins with {catalog.first}",
+            f"give a tree of Linux {catalog.first} or later, or a built image: --image FILE",
+        )
+    name = f"tree-{_NOT_IN_NAMES.sub('-', snapshot.number.lower())}"
+    if snapshot.commit is not None:
+        name += f"-{snapshot.commit[:_SHORT]}"
+    return replace(
+        template,
+        name=name,
+        abi=ABI_OF_RELEASE,
+        # The commit itself from now on: a branch moves.
+        source=replace(source, ref=snapshot.commit),
+        default=False,
+        revision=snapshot.tree,
+    )
+
+
+def _package(directory: Path) -> str:
+    place = hashlib.sha256(str(directory).encode(errors="surrogateescape")).hexdigest()[:_PLACE]
+    return f"tree-{_NOT_IN_NAMES.sub('-', directory.name.lower())}-{place}"

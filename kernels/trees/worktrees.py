@@ -1,0 +1,282 @@
+"""Copies of users' trees in the store: one path per tree, so that its objects stay valid.
+
+A copy is brought from one content to the next, and only files whose content differs are written,
+with the time of that moment: make rebuilds what depends on them and nothing else.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from host.deadline import Deadline
+from host.json_files import read_json, write_json
+from host.progress import Progress, Step
+from kernels.catalog.entries import Source
+from kernels.errors import HostTrouble, StoreUnusable, TookTooLong, UserMistake
+from kernels.patches import applying
+from kernels.store.store import LOCK_WAIT_S, Store
+from kernels.tools import file_lock
+from kernels.tools.child_process import TICK_S
+from kernels.tools.git import Git, GitFailed
+from kernels.trees.tree_snapshot import Snapshot, UsersTree
+
+COPY_S = 1800.0
+# An editor that saves while we read is met once; whatever writes all the time, again and again.
+_ROUNDS = 5
+
+# A file that is gone, or a directory or no link any more.
+_ANOTHER_KIND = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL)
+
+_SYMLINK = "120000"
+_SUBMODULE = "160000"
+_EXECUTABLE = "100755"
+
+
+class _Moved(Exception):
+    """A file is no more what it was when the snapshot was taken; str() is the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of one path; `mode` is git's, "000000" for a path that is to go."""
+
+    path: str
+    mode: str
+    blob: str
+    same_content: bool
+
+    @property
+    def gone(self) -> bool:
+        """Whether nothing of ours is to be at the path."""
+        return self.mode in ("000000", _SUBMODULE)
+
+
+class WorkTree:
+    """The copy of one tree, and what it was last brought to."""
+
+    def __init__(self, source: Source, store: Store, progress: Progress) -> None:
+        self.path = store.sources / source.package
+        self._store = store
+        self._progress = progress
+        self._home = store.trees / source.package
+        self._users = UsersTree(source, store, progress)
+
+    def snapshot(self) -> Snapshot:
+        """What the user's tree is now.  Raises UserMistake, StoreBusy, StoreUnusable."""
+        try:
+            self._home.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreUnusable(self._store.root, error.strerror or str(error)) from error
+        what = f"reading {self._users.directory}"
+        with file_lock.held(self._home / "lock", what, self._progress, LOCK_WAIT_S):
+            return self._users.snapshot()
+
+    def follow(self, tree_mib: int) -> str:
+        """Make the copy what the user's tree is now, and return that content's id.
+
+        A new copy takes about so many MiB.  Call with the store locked.
+        Raises what `snapshot` raises, and StoreFull.
+        """
+        applying.undo(self.path, self._store)
+        moved = ""
+        for _ in range(_ROUNDS):
+            snapshot = self.snapshot()
+            try:
+                self._bring_to(snapshot, tree_mib)
+            except _Moved as error:
+                moved = str(error)
+                continue
+            return snapshot.tree
+        raise HostTrouble(
+            f"{self._users.directory} changes faster than it can be read, last {moved}",
+            "wait until whatever writes to it has ended, then try again",
+        )
+
+    @property
+    def _record(self) -> Path:
+        return self._home / "content.json"
+
+    def _bring_to(self, snapshot: Snapshot, tree_mib: int) -> None:
+        content = self._content()
+        if content == (snapshot.tree, ()):
+            return
+        deadline = Deadline(COPY_S, f"copying {self._users.directory}")
+        ours = self._users.ours(deadline, with_theirs=True)
+        try:
+            if content is None:
+                raise GitFailed
+            changes = _changes(ours, *content, snapshot.tree, deadline)
+        except GitFailed:
+            # There is no copy, or what it was is known no more: a commit that they have pruned.
+            self._begin_anew(tree_mib)
+            content = _nothing(ours, deadline), ()
+            changes = _changes(ours, *content, snapshot.tree, deadline)
+        before, begun = content
+        self._note(before, sorted({*begun, snapshot.tree}))
+        self._change(changes, snapshot, ours, deadline)
+        self._note(snapshot.tree, ())
+
+    def _content(self) -> tuple[str, tuple[str, ...]] | None:
+        """What the copy is, and what it was perhaps half brought to since; None without one."""
+        record = read_json(self._record)
+        if record is None or not self.path.is_dir():
+            return None
+        begun = record["begun"]
+        assert isinstance(begun, list)
+        return str(record["tree"]), tuple(begun)
+
+    def _begin_anew(self, tree_mib: int) -> None:
+        self._store.require_space(tree_mib, f"a copy of {self._users.directory}")
+        if self.path.exists():
+            with self._store.workspace("tree") as grave:
+                self.path.rename(grave / "tree")
+        self.path.mkdir(parents=True)
+
+    def _note(self, tree: str, begun: Sequence[str]) -> None:
+        """Record what `_content` returns."""
+        write_json(self._record, {"tree": tree, "begun": list(begun)})
+
+    def _change(
+        self, changes: Sequence[Change], snapshot: Snapshot, ours: Git, deadline: Deadline
+    ) -> None:
+        rewritten = []
+        for change in changes:
+            file = self.path / change.path
+            if change.same_content and not change.gone:
+                file.chmod(_permissions(change))
+                continue
+            if os.path.lexists(file):
+                _remove(file)
+            if not change.gone:
+                rewritten.append(change)
+        self._prune(change.path for change in changes if change.gone)
+        if not rewritten:
+            return
+        if snapshot.commit is None:
+            self._copy(rewritten, deadline)
+        else:
+            self._check_out(rewritten, snapshot, ours, deadline)
+
+    def _prune(self, gone: Iterable[str]) -> None:
+        """Remove the directories that are empty now."""
+        parents = {parent for path in gone for parent in Path(path).parents if parent.name}
+        for parent in sorted(parents, key=lambda path: -len(path.parts)):
+            directory = self.path / parent
+            if directory.is_dir() and not any(directory.iterdir()):
+                directory.rmdir()
+
+    def _copy(self, changes: Sequence[Change], deadline: Deadline) -> None:
+        """Copy files of the user's working tree, each checked to be what the snapshot has."""
+        told = 0.0
+        for directory in {Path(change.path).parent for change in changes}:
+            (self.path / directory).mkdir(parents=True, exist_ok=True)
+        # As plain texts: with 90,000 files, paths as objects take longer than the disk.
+        source, target = f"{self._users.directory}/", f"{self.path}/"
+        for change in changes:
+            if deadline.expired:
+                raise TookTooLong(deadline.what, deadline.seconds)
+            if deadline.elapsed - told >= TICK_S:
+                told = deadline.elapsed
+                self._progress(Step(deadline.what, elapsed_s=told, passing=True))
+            _copy_one(source + change.path, target + change.path, change)
+
+    def _check_out(
+        self, changes: Sequence[Change], snapshot: Snapshot, ours: Git, deadline: Deadline
+    ) -> None:
+        index = self._home / "commit.index"
+        paths = b"".join(os.fsencode(change.path) + b"\0" for change in changes)
+        try:
+            for words, given in (
+                (("read-tree", snapshot.tree), b""),
+                (("checkout-index", "--force", "-z", "--stdin"), paths),
+            ):
+                ours.at(self.path, index).run(*words, deadline=deadline, given=given)
+            absent = [one.path for one in changes if not os.path.lexists(self.path / one.path)]
+            if absent:
+                raise GitFailed(f"{absent[0]} was not checked out")
+        except GitFailed as error:
+            self._store.require_space(1, deadline.what)
+            raise UserMistake(
+                f"{snapshot.commit} of {self._users.directory} cannot be read: {error}",
+                "see that the repository has all of it: git fsck, or git fetch --refetch",
+            ) from error
+        finally:
+            index.unlink(missing_ok=True)
+
+
+def _copy_one(source: str, target: str, change: Change) -> None:
+    """Raises _Moved when the file is not what the change says, OSError where it cannot be read."""
+    link = change.mode == _SYMLINK
+    try:
+        if link:
+            content = os.fsencode(os.readlink(source))  # noqa: PTH115
+        else:
+            with open(source, "rb", buffering=0) as file:  # noqa: PTH123
+                content = file.read()
+    except OSError as error:
+        if error.errno not in _ANOTHER_KIND:
+            raise
+        raise _Moved(change.path) from error
+    if _blob(content, change.blob) != change.blob:
+        raise _Moved(change.path)
+    if link:
+        os.symlink(os.fsdecode(content), target)  # noqa: PTH211
+        return
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _permissions(change))
+    try:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _changes(
+    ours: Git, before: str, begun: Sequence[str], after: str, deadline: Deadline
+) -> list[Change]:
+    """What leads to a content from another, or from any mixture of it with those begun."""
+    found = {change.path: change for change in _diff(ours, before, after, deadline)}
+    for tree in begun:
+        for change in _diff(ours, tree, after, deadline):
+            # The file may be this one already, or not: its time says nothing.
+            found[change.path] = replace(change, same_content=False)
+    return list(found.values())
+
+
+def _diff(ours: Git, before: str, after: str, deadline: Deadline) -> Iterator[Change]:
+    """What leads from one content to another; the files themselves are not needed for it."""
+    words = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", before, after)
+    said = ours.run(*words, deadline=deadline).split(b"\0")
+    for what, path in zip(said[0::2], said[1::2], strict=False):
+        old_mode, mode, old_blob, blob, _ = what.decode("ascii").removeprefix(":").split()
+        plain = _SYMLINK not in (old_mode, mode)
+        yield Change(os.fsdecode(path), mode, blob, plain and old_blob == blob)
+
+
+def _nothing(ours: Git, deadline: Deadline) -> str:
+    """The id of the content that has no files."""
+    return ours.run("hash-object", "-t", "tree", "--stdin", deadline=deadline).decode().strip()
+
+
+def _blob(content: bytes, like: str) -> str:
+    """git's id of a file's content, of the same kind as another."""
+    digest = hashlib.new("sha256" if len(like) == 64 else "sha1", usedforsecurity=False)
+    digest.update(b"blob %d\0" % len(content) + content)
+    return digest.hexdigest()
+
+
+def _permissions(change: Change) -> int:
+    return 0o755 if change.mode == _EXECUTABLE else 0o644

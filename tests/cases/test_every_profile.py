@@ -1,0 +1,102 @@
+"""Every case holds on the model of every profile that it claims to hold for."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from conformance.abi import uapi
+from conformance.abi.profile import Profile, profile_for
+from conformance.abi.uapi import Layout
+from tests.cases.variants import all_variants, honest
+
+# Releases between which something changes, and generations by name.
+ABIS = (
+    "rfc-v1",
+    # As on the kernels that it can be built into today.
+    "rfc-v1,long_records_kept=yes,array_length_of_field=yes",
+    "first-commit",
+    "merge-window",
+    "byte-status",
+    "bit-status",
+    "6.1.192",
+    "6.3.13",
+    "6.4",
+    "6.4.16",
+    "6.5",
+    "6.7",
+    "6.9",
+    "6.10",
+    "7.1",
+    "7.3",
+)
+STATUS_PAGE_ABIS = ("first-commit", "merge-window", "byte-status", "bit-status", "6.1.192")
+
+
+def functions(profile: Profile) -> set[str]:
+    """The ids of the cases that apply to a profile."""
+    return {variant.case.id for variant in all_variants() if variant.case.applies(profile)}
+
+
+@pytest.mark.parametrize("abi", ABIS)
+def test_cases_hold_on_the_model(abi: str) -> None:
+    profile = profile_for(abi)
+    wrong = {
+        variant.id: repr(outcome.raised)
+        for variant in all_variants()
+        if variant.case.applies(profile)
+        if (outcome := honest(variant, profile=profile)).raised or outcome.accused
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("abi", STATUS_PAGE_ABIS)
+def test_enough_cases_judge_kernels_with_a_status_page(abi: str) -> None:
+    assert len(functions(profile_for(abi))) >= 80
+
+
+def test_what_was_never_merged_has_cases_of_its_own() -> None:
+    of_rfc = functions(profile_for("rfc-v1"))
+    assert {id.partition(".")[0] for id in of_rfc} == {"rfc"}
+    assert len(of_rfc) >= 40
+    of_others = [functions(profile_for(abi)) for abi in ABIS if not abi.startswith("rfc-v1")]
+    assert of_rfc.isdisjoint(set().union(*of_others))
+
+
+def test_no_case_is_for_no_kernel() -> None:
+    everywhere = {variant.case.id for variant in all_variants()}
+    somewhere = set().union(*(functions(profile_for(abi)) for abi in ABIS))
+    assert everywhere - somewhere == set()
+
+
+PACKED = "__attribute__((__packed__))"
+
+
+@pytest.mark.parametrize(
+    ("layout", "bits", "attribute"),
+    [
+        pytest.param(uapi.USER_REG_BYTE_STATUS, 64, "", id="5.18"),
+        pytest.param(uapi.USER_REG_BYTE_STATUS_I386, 32, "", id="5.18-i386"),
+        pytest.param(uapi.USER_REG_BIT_STATUS, 64, PACKED, id="6.1"),
+        pytest.param(uapi.USER_REG_BIT_STATUS, 32, PACKED, id="6.1-i386"),
+        pytest.param(uapi.USER_BPF_CONTEXT, 64, "", id="bpf-context"),
+        pytest.param(uapi.USER_BPF_ITER, 64, "", id="bpf-iter"),
+    ],
+)
+def test_layouts_are_those_of_the_compiler(layout: Layout, bits: int, attribute: str) -> None:
+    types = {4: "unsigned int", 8: "unsigned long long"}
+    members = "".join(f"    {types[member.size]} {member.name};\n" for member in layout.members)
+    struct = f"struct {layout.name}"
+    facts = {f"sizeof({struct}) == {layout.size}"}
+    facts |= {
+        f"__builtin_offsetof({struct}, {member.name}) == {member.offset}"
+        for member in layout.members
+    }
+    code = f"{struct} {{\n{members}}} {attribute};\n"
+    code += "".join(f'_Static_assert({fact}, "{fact}");\n' for fact in sorted(facts))
+    options = [f"-m{bits}", "-ffreestanding", "-fsyntax-only", "-x", "c", "-"]
+    said = subprocess.run(
+        ["gcc", *options], input=code, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert said.returncode == 0, said.stderr

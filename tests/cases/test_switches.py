@@ -1,0 +1,271 @@
+"""Each dated switch has one case, and a kernel that contradicts it fails that case alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from functools import cache, partial
+
+import pytest
+
+from conformance.abi.profile import Profile, ProfileError, in_range, profile_for
+from conformance.abi.switches import BY_NAME, SWITCHES
+from conformance.cases.case import Tier
+from conformance.results.case_result import Blame, CaseResult, Outcome, SkipReason
+from conformance.runner.runner import Runner
+from conformance.runner.switch_probes import Probe
+from tests.cases.variants import Variant, all_variants, judged
+
+# Releases whose models are turned into kernels that contradict them.
+BASES = ("5.18", "6.1.192", "6.4", "6.12.117", "7.3")
+# Switches of which the model knows one side only, and why.
+ONE_SIDED = {
+    "strings_formatted_safely": "the model formats nothing",
+    "long_records_kept": "without it the time since the last record decides",
+    "deferred_release": "with it the reference may be gone as soon as without",
+    "long_values_as_symbols": "the symbol depends on where the kernel lies",
+}
+
+
+@cache
+def everything() -> tuple[Variant, ...]:
+    """All variants of all cases."""
+    return tuple(all_variants())
+
+
+def dated() -> dict[str, list[Variant]]:
+    """The variants about each switch."""
+    found = defaultdict(list)
+    for variant in everything():
+        if variant.case.switch:
+            found[variant.case.switch].append(variant)
+    return found
+
+
+@cache
+def releases() -> list[Profile]:
+    """Profiles on both sides of every date there is."""
+    texts = ["first-commit", "merge-window"]
+    texts += [f"{major}.{minor}" for major in (5, 6, 7) for minor in range(20)]
+    for switch in SWITCHES:
+        for (major, minor), sublevel in switch.backports.items():
+            texts += [f"{major}.{minor}.{sublevel}", f"{major}.{minor}.{sublevel - 1}"]
+    found = []
+    for text in texts:
+        try:
+            found.append(profile_for(text))
+        except ProfileError:
+            continue
+    return found
+
+
+# What is declared
+
+
+def test_every_switch_has_exactly_one_case() -> None:
+    cases = {switch: {each.case.id for each in found} for switch, found in dated().items()}
+    without = [name for name in BY_NAME if name not in cases]
+    assert without == [], f"declare a case with switch= for each of {', '.join(without)}"
+    assert {name: ids for name, ids in cases.items() if len(ids) > 1} == {}
+
+
+def test_a_case_about_a_switch_is_quick_and_has_one_variant() -> None:
+    """Its program is the probe: it must not take long, and there must be no doubt which it is."""
+    found = [each for variants in dated().values() for each in variants]
+    assert [each.id for each in found if each.id != each.case.id] == []
+    assert [each.id for each in found if each.tier is not Tier.QUICK] == []
+
+
+@pytest.mark.parametrize("switch", [name for name in BY_NAME if name not in ONE_SIDED])
+def test_a_case_about_a_switch_holds_for_kernels_on_both_sides(switch: str) -> None:
+    (case,) = {each.case for each in dated()[switch]}
+    assert switch not in case.needs
+    sides = {each.has(switch) for each in releases()}
+    judged = {each.has(switch) for each in releases() if in_range(case.profiles, each)}
+    assert judged == sides
+
+
+# A kernel that contradicts a switch
+
+
+def run(runner: Runner, variant: Variant) -> CaseResult:
+    """Run a variant to its end, whatever that is."""
+    return judged(runner, variant.case, partial(variant.function, **variant.arguments), variant.id)
+
+
+def judge(profile: Profile, kernel: Profile, tier: Tier) -> tuple[Runner, list[CaseResult]]:
+    """Run the cases of a tier on the model in the place of a kernel of another profile."""
+    runner = Runner(profile, kernel, lambda error, answered: None)
+    runner.measure_with(
+        [Probe(each.case, each.function) for found in dated().values() for each in found]
+    )
+    runner.measure()
+    selected = [
+        each
+        for each in everything()
+        if each.case.applies(profile) and (tier is Tier.FULL or each.tier is Tier.QUICK)
+    ]
+    return runner, [run(runner, each) for each in selected]
+
+
+def flipped(profile: Profile, *switches: str) -> Profile:
+    """A profile with some switches the other way round."""
+    return replace(profile, switches=profile.switches ^ {*switches})
+
+
+def visible(switch: str, base: str) -> bool:
+    """Whether the switch can be seen on kernels of a release."""
+    (variant,) = dated()[switch]
+    return variant.case.applies(profile_for(base))
+
+
+def turnable(switch: str, base: str) -> bool:
+    """Whether kernels like those of a release differ in the switch: others never had it."""
+    generation = profile_for(base).generation
+    sides = {each.has(switch) for each in releases() if each.generation is generation}
+    return len(sides) == 2 or BY_NAME[switch].since is None
+
+
+PAIRS = [
+    pytest.param(base, switch, id=f"{base}-{switch}")
+    for base in BASES
+    for switch in BY_NAME
+    if switch not in ONE_SIDED and turnable(switch, base)
+]
+
+
+@pytest.mark.parametrize(("base", "switch"), PAIRS)
+def test_a_contradicted_switch_fails_its_own_case_alone(base: str, switch: str) -> None:
+    profile = profile_for(base)
+    runner, results = judge(profile, flipped(profile, switch), Tier.QUICK)
+    failed = [each for each in results if each.outcome not in (Outcome.PASS, Outcome.SKIP)]
+    if not visible(switch, base):
+        assert (failed, runner.contradictions) == ([], ())
+        return
+    (variant,) = dated()[switch]
+    assert [each.id for each in failed] == [variant.id]
+    assert (failed[0].outcome, failed[0].blame) == (Outcome.FAIL, Blame.KERNEL)
+    assert f"contradicts switch {switch} of profile {base} (" in failed[0].reason
+    assert failed[0].adapted == ()
+    assert [each.switch for each in runner.contradictions] == [switch]
+    assert {each.adapted for each in results} <= {(), (switch,)}
+    skipped = [each for each in results if each.outcome is Outcome.SKIP]
+    assert {(each.reason, each.adapted) for each in skipped} <= {
+        (SkipReason.CONTRADICTED.value, (switch,))
+    }
+    needing = [each for each in results if switch in case_of(each).case.needs]
+    assert all(each.outcome is Outcome.SKIP for each in needing if profile.has(switch))
+
+
+def case_of(result: CaseResult) -> Variant:
+    """The variant a result is about."""
+    return next(each for each in everything() if each.id == result.id)
+
+
+@pytest.mark.parametrize("switch", ONE_SIDED)
+def test_what_the_model_knows_one_side_of_is_never_contradicted(switch: str) -> None:
+    """If this fails the model has learnt the other side: the switch is no exception any more."""
+    (variant,) = dated()[switch]
+    applicable = [each for each in releases() if variant.case.applies(each)]
+    base = max(applicable, key=lambda each: each.has(switch))
+    runner, _ = judge(base, flipped(base, switch), Tier.QUICK)
+    assert runner.contradictions == ()
+
+
+def test_two_contradicted_switches_fail_two_cases() -> None:
+    profile = profile_for("6.12.117")
+    kernel = flipped(profile, "ebadf_when_disabled", "persist")
+    runner, results = judge(profile, kernel, Tier.QUICK)
+    failed = [each.id for each in results if each.outcome not in (Outcome.PASS, Outcome.SKIP)]
+    assert sorted(failed) == ["dated.ebadf_when_disabled", "persist.accepted"]
+    assert [each.override for each in runner.contradictions] == [
+        "ebadf_when_disabled=no",
+        "persist=no",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("abi", "kernel"),
+    [
+        ("7.2", "6.5"),
+        ("7.2", "6.6"),
+        ("7.2", "6.8"),
+        ("7.2", "6.18"),
+        ("6.6", "6.12.117"),
+        ("6.5", "6.4.5"),
+        ("6.4", "6.5"),
+        ("5.18", "first-commit"),
+        ("first-commit", "5.18"),
+        ("5.18", "merge-window"),
+        ("merge-window", "5.18"),
+        ("merge-window", "first-commit"),
+    ],
+)
+def test_a_kernel_of_another_release_fails_the_cases_of_what_differs(abi: str, kernel: str) -> None:
+    profile, other = profile_for(abi), profile_for(kernel)
+    runner, results = judge(profile, other, Tier.QUICK)
+    assert {each.id: each.reason for each in results if each.outcome is Outcome.ERROR} == {}
+    between = {switch for switch in BY_NAME if profile.has(switch) != other.has(switch)}
+    assert {each.switch for each in runner.contradictions} <= between
+    failed = {each.id for each in results if each.outcome is Outcome.FAIL}
+    assert failed == {each.case for each in runner.contradictions}
+    assert failed
+
+
+def test_the_abi_that_says_so_makes_it_right() -> None:
+    profile = profile_for("6.12.117,ebadf_when_disabled=no")
+    runner, results = judge(
+        profile, flipped(profile_for("6.12.117"), "ebadf_when_disabled"), Tier.QUICK
+    )
+    assert runner.contradictions == ()
+    assert {each.outcome for each in results} == {Outcome.PASS}
+
+
+# A kernel of two minds
+
+
+class Moody(Profile):
+    """A profile one switch of which changes while nobody looks."""
+
+    switch = "ebadf_when_disabled"
+    contrary = False
+
+    def has(self, switch: str) -> bool:
+        return Profile.has(self, switch) != (switch == self.switch and Moody.contrary)
+
+
+@pytest.mark.parametrize(
+    ("at_first", "reason"),
+    [
+        pytest.param(True, "contradicted the profile, the case agrees with it", id="better"),
+        pytest.param(False, "agreed with the profile, the case contradicts it", id="worse"),
+    ],
+)
+def test_a_case_that_disagrees_with_its_probe_says_nothing_of_the_kernel(
+    monkeypatch: pytest.MonkeyPatch, at_first: bool, reason: str
+) -> None:
+    base = profile_for("6.12.117")
+    (variant,) = dated()[Moody.switch]
+    (other,) = dated()["persist"]
+    runner = Runner(base, Moody(base.name, base.release, base.switches), lambda *_: None)
+    runner.measure_with([Probe(variant.case, variant.function)])
+    monkeypatch.setattr(Moody, "contrary", at_first)
+    runner.measure()
+    assert run(runner, other).outcome is Outcome.PASS
+    monkeypatch.setattr(Moody, "contrary", not at_first)
+    result = run(runner, variant)
+    assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.HARNESS)
+    assert reason in result.reason
+
+
+def test_a_case_that_fails_for_another_reason_just_fails() -> None:
+    base = profile_for("6.12.117")
+    (variant,) = dated()["ebadf_when_disabled"]
+    runner = Runner(base, base, lambda *_: None)
+    runner.measure_with([Probe(variant.case, variant.function)])
+    runner.measure()
+    ue = runner.begin(variant.case, variant.id)
+    ue.open_data()
+    result = runner.end(variant.case, variant.id, AssertionError("no such thing"))
+    assert (result.outcome, result.blame) == (Outcome.FAIL, Blame.MODEL)
+    assert result.reason == "no such thing"

@@ -1,0 +1,179 @@
+"""The interpreter and the verifier of the model: alone, and against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conformance.abi.bpf import MapType, ProgramType
+from conformance.model.bpf import verifier
+from conformance.model.bpf.arithmetic import arithmetic, compare, signed, swap
+from conformance.model.bpf.interpreter import Machine, Region
+from conformance.model.bpf.maps import Map, create
+from conformance.model.bpf.structure import Refused
+from conformance.model.bpf.verifier import Question
+from conformance.model.errors import Errno, NotModelled
+from conformance.ops import bpf_assembler
+from conformance.ops.bpf_assembler import R0, R1, R2, R10, Alu, Instruction, Jump, Size
+
+numbers = st.integers(0, (1 << 64) - 1)
+NO_MAPS: dict[int, Map] = {}
+
+
+def run(program: Sequence[bpf_assembler.Piece]) -> int:
+    """What a program answers."""
+    return Machine(bpf_assembler.resolve(program), NO_MAPS, Region(bytearray(4))).run()
+
+
+def judge(program: Sequence[bpf_assembler.Piece], *, strict: bool = False, size: int = 8) -> str:
+    """What the verifier says of a program: "" or an error, with a hash behind every descriptor."""
+    map_ = create(MapType.HASH, 8, size, 4)
+    question = Question(
+        ProgramType.SOCKET_FILTER, bpf_assembler.resolve(program), gpl=True, strict=strict
+    )
+    try:
+        verifier.check(question, lambda number: map_, [])
+    except Errno as error:
+        return error.name
+    return ""
+
+
+@given(numbers, numbers)
+def test_64_bits_are_those_of_python(left: int, right: int) -> None:
+    modulus = 1 << 64
+    assert arithmetic(Alu.ADD, left, right, 64) == (left + right) % modulus
+    assert arithmetic(Alu.SUB, left, right, 64) == (left - right) % modulus
+    assert arithmetic(Alu.MUL, left, right, 64) == left * right % modulus
+    assert arithmetic(Alu.ARSH, left, right, 64) == (signed(left, 64) >> right % 64) % modulus
+    assert arithmetic(Alu.NEG, left, 0, 64) == -left % modulus
+    if right:
+        quotient = arithmetic(Alu.DIV, left, right, 64)
+        assert quotient * right + arithmetic(Alu.MOD, left, right, 64) == left
+
+
+@given(st.sampled_from([each for each in Alu if each != Alu.END]), numbers, numbers)
+def test_32_bits_see_the_lower_halves_alone(operation: Alu, left: int, right: int) -> None:
+    low = (1 << 32) - 1
+    answer = arithmetic(operation, left, right, 32)
+    assert answer <= low
+    assert answer == arithmetic(operation, left & low, right & low, 32)
+
+
+@given(numbers, numbers)
+def test_comparisons_come_in_opposites(left: int, right: int) -> None:
+    assert compare(Jump.JEQ, left, right) != compare(Jump.JNE, left, right)
+    assert compare(Jump.JGT, left, right) != compare(Jump.JGE, right, left)
+    assert compare(Jump.JSGT, left, right) != compare(Jump.JSGE, right, left)
+
+
+@given(numbers, st.sampled_from([16, 32, 64]))
+def test_swapping_twice_cuts_off(number: int, bits: int) -> None:
+    low = number % (1 << bits)
+    assert swap(swap(number, bits, big=True), bits, big=True) == low
+    assert swap(number, bits, big=False) == low
+
+
+def test_division_by_zero_ends_nothing() -> None:
+    assert arithmetic(Alu.DIV, 7, 0, 64) == 0
+    assert arithmetic(Alu.MOD, 1 << 40 | 7, 0, 64) == 1 << 40 | 7
+    assert arithmetic(Alu.MOD, 1 << 40 | 7, 0, 32) == 7
+
+
+def test_a_program_computes() -> None:
+    program: list[bpf_assembler.Piece] = [
+        bpf_assembler.mov64_imm(R0, 0),
+        bpf_assembler.mov64_imm(R1, 10),
+        bpf_assembler.Label("again"),
+        bpf_assembler.alu64_reg(Alu.ADD, R0, R1),
+        bpf_assembler.alu64_imm(Alu.SUB, R1, 1),
+        bpf_assembler.jmp_imm(Jump.JNE, R1, 0, "again"),
+        bpf_assembler.exit_insn(),
+    ]
+    assert judge(program) == ""
+    assert run(program) == 55
+
+
+def test_the_stack_is_not_known_before_it_is_written() -> None:
+    with pytest.raises(NotModelled, match="stack"):
+        run([bpf_assembler.ldx_mem(Size.DW, R0, R10, -8), bpf_assembler.exit_insn()])
+
+
+def test_an_address_comes_back_from_the_stack() -> None:
+    program: list[bpf_assembler.Piece] = [
+        bpf_assembler.stx_mem(Size.DW, R10, R1, -8),
+        bpf_assembler.ldx_mem(Size.DW, R2, R10, -8),
+        bpf_assembler.ldx_mem(Size.W, R0, R2, 0),
+        bpf_assembler.exit_insn(),
+    ]
+    assert judge(program) == ""
+    assert run(program) == 0
+
+
+def test_the_example_of_the_message_depends_on_size_and_alignment() -> None:
+    program: list[bpf_assembler.Piece] = [
+        bpf_assembler.st_mem(Size.DW, R10, -8, 0),
+        bpf_assembler.mov64_reg(R2, R10),
+        bpf_assembler.alu64_imm(Alu.ADD, R2, -8),
+        bpf_assembler.ld_map_fd(R1, 3),
+        bpf_assembler.call(1),
+        bpf_assembler.jmp_imm(Jump.JEQ, R0, 0, 1),
+        bpf_assembler.st_mem(Size.DW, R0, 4, 0),
+        bpf_assembler.mov64_imm(R0, 0),
+        bpf_assembler.exit_insn(),
+    ]
+    assert [judge(program, size=size) for size in (8, 11, 12)] == ["EACCES", "EACCES", ""]
+    assert judge(program, size=12, strict=True) == "EACCES"
+
+
+# Whatever the verifier lets through the machine can run.
+
+registers = st.integers(0, 10)
+small = st.integers(-8, 8)
+sizes = st.sampled_from(Size)
+jumps = st.sampled_from([Jump.JEQ, Jump.JNE, Jump.JSGT])
+anything = st.one_of(
+    st.builds(
+        bpf_assembler.alu64_imm, st.sampled_from([Alu.ADD, Alu.MUL, Alu.MOV]), registers, small
+    ),
+    st.builds(
+        bpf_assembler.alu64_reg, st.sampled_from([Alu.ADD, Alu.SUB, Alu.MOV]), registers, registers
+    ),
+    st.builds(bpf_assembler.alu32_imm, st.sampled_from(list(Alu)[:9]), registers, small),
+    st.builds(bpf_assembler.st_mem, sizes, registers, st.integers(-520, 8), small),
+    st.builds(bpf_assembler.stx_mem, sizes, registers, registers, st.integers(-16, 0)),
+    st.builds(bpf_assembler.ldx_mem, sizes, registers, registers, st.integers(-16, 0)),
+    st.builds(bpf_assembler.jmp_imm, jumps, registers, small, st.integers(0, 4)),
+)
+
+
+@settings(max_examples=500)
+@given(st.lists(anything, max_size=12))
+def test_what_is_let_through_runs(body: list[Instruction]) -> None:
+    program = [bpf_assembler.mov64_imm(R0, 1), *body, bpf_assembler.exit_insn()]
+    try:
+        answer = run(program) if judge(program) == "" else 0
+    except NotModelled:
+        # What an address is as a number nobody knows.
+        return
+    assert 0 <= answer < 1 << 64
+
+
+@settings(max_examples=300)
+@given(st.lists(st.binary(min_size=8, max_size=8), min_size=1, max_size=8))
+def test_any_bytes_are_judged(raw: list[bytes]) -> None:
+    question = Question(
+        ProgramType.KPROBE, [Instruction.decode(each) for each in raw], gpl=False, strict=False
+    )
+    said: list[str] = []
+    try:
+        verifier.check(question, _no_map, said)
+    except (Refused, NotModelled):
+        return
+    assert said
+
+
+def _no_map(number: int) -> Map:
+    raise Errno("EBADF")

@@ -1,0 +1,173 @@
+"""Registration strings: what is shown can be registered again, and hash values."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from conformance.abi import grammar
+from conformance.abi.profile import profile_for
+from conformance.client.executor import ModelExecutor
+from conformance.client.lockstep import Lockstep
+from conformance.client.user_events import UserEvents
+from conformance.model.errors import Errno, RawReturn
+from conformance.model.machine import Model
+from conformance.model.state.events import EventTable
+from conformance.model.text import definition
+from conformance.model.text.definition import Command, Field, parse_fields
+from conformance.model.text.jhash import bucket, bucket_bits, jhash
+from conformance.model.text.numbers import parse_unsigned
+from conformance.ops import syscalls as op
+from tests.cases.variants import PROFILE
+from tests.model.generated import STEADY, arguments, fields
+
+
+@STEADY
+@given(arguments)
+def test_what_is_shown_has_the_same_fields(text: str) -> None:
+    try:
+        made = parse_fields(text)
+    except (Errno, RawReturn):
+        return
+    shown = "; ".join(field.text for field in made)
+    assert parse_fields(shown if made else None) == made
+
+
+@STEADY
+@given(fields)
+def test_a_line_of_dynamic_events_registers_the_same_event(text: str) -> None:
+    ue = UserEvents(Lockstep(Model(PROFILE), ModelExecutor(Model(PROFILE))))
+    data = ue.open_data()
+    assert data.register(f"{ue.name()} {text}").errno == ""
+    line = ue.tracefs.dynamic_events()
+    again = Command.parse(line.removeprefix(grammar.PREFIX).removesuffix("\n"))
+    assert again.name == ue.name()
+    assert parse_fields(again.arguments) == parse_fields(text)
+    assert ue.tracefs.command(line).errno == ""
+    assert ue.tracefs.dynamic_events() == line
+
+
+@STEADY
+@given(fields)
+def test_fields_lie_one_behind_the_other(text: str) -> None:
+    offset = grammar.TRACE_ENTRY_SIZE
+    for field in parse_fields(text):
+        assert field.offset == offset
+        offset += field.size
+
+
+@STEADY
+@given(fields)
+def test_a_definition_matches_itself_and_nothing_longer(text: str) -> None:
+    made = parse_fields(text)
+    for abi in ("6.5", "6.12"):
+        profile = profile_for(abi)
+        shown = "; ".join(field.text for field in made) or None
+        tokens = definition.registration_tokens(shown, profile)
+        assert definition.fields_match(made, tokens, profile)
+        more = [*tokens[:-1], f"{tokens[-1]};", "u8", "more"] if tokens else ["u8", "more"]
+        assert not definition.fields_match(made, more, profile)
+
+
+@STEADY
+@given(arguments)
+def test_a_text_is_parsed_or_refused(text: str) -> None:
+    table = EventTable(PROFILE)
+    refusal: Exception | None = None
+    try:
+        table.register(f"name {text}", 0, capable=True)
+    except (Errno, RawReturn) as error:
+        refusal = error
+    match refusal:
+        case None:
+            (event,) = table.events
+            assert event.minimum == sum(field.size for field in event.fields)
+        case Errno(name=name):
+            assert (name, table.events) == ("EINVAL", [])
+        case RawReturn(value=value):
+            assert -(1 << 31) <= value < 0
+            assert table.events == []
+
+
+@pytest.mark.parametrize(
+    ("raw", "name", "rest", "flags"),
+    [
+        ("a", "a", None, None),
+        ("a ", "a", "", None),
+        ("a u32 b", "a", "u32 b", None),
+        ("a: u32 b", "a", "u32 b", ""),
+        ("a:FLAG u32 b", "a", "u32 b", "FLAG"),
+        ("a:ONE:1,TWO", "a", None, "ONE:1,TWO"),
+        ("a u32 b:c", "a", "u32 b:c", None),
+        ("", "", None, None),
+    ],
+)
+def test_a_string_is_cut_at_the_first_space(
+    raw: str, name: str, rest: str | None, flags: str | None
+) -> None:
+    assert Command.parse(raw) == Command(name, rest, flags)
+
+
+def test_a_struct_has_the_size_it_says() -> None:
+    assert parse_fields("struct my s 20; u8 b") == (
+        Field("struct my", "s", 8, 20),
+        Field("u8", "b", 28, 1),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "base", "value"),
+    [
+        ("20", 0, 20),
+        ("0x14", 0, 20),
+        ("0X14", 0, 20),
+        ("024", 0, 20),
+        ("+20", 0, 20),
+        ("20\n", 0, 20),
+        ("024", 10, 24),
+        ("0", 0, 0),
+        ("4294967295", 10, 0xFFFFFFFF),
+    ],
+)
+def test_numbers_are_read_as_the_kernel_reads_them(text: str, base: int, value: int) -> None:
+    assert parse_unsigned(text, base) == value
+
+
+@pytest.mark.parametrize("text", ["", "-1", "0x", "08", "1 ", " 1", "1_0", "4294967296", "++1"])
+def test_what_is_no_number_is_refused(text: str) -> None:
+    with pytest.raises(Errno, match="EINVAL"):
+        parse_unsigned(text, 0)
+
+
+# Check values that the author of lookup3.c published with it (driver5).
+@pytest.mark.parametrize(
+    ("key", "initval", "value"),
+    [
+        (b"", 0, 0xDEADBEEF),
+        (b"", 0xDEADBEEF, 0xBD5B7DDE),
+        (b"Four score and seven years ago", 0, 0x17770551),
+        (b"Four score and seven years ago", 1, 0xCD628161),
+    ],
+)
+def test_jhash_has_its_published_values(key: bytes, initval: int, value: int) -> None:
+    assert jhash(key, initval) == value
+
+
+@pytest.mark.parametrize(("abi", "buckets"), [("5.19", 16), ("6.1", 256), ("6.12", 256)])
+def test_buckets_are_so_many(abi: str, buckets: int) -> None:
+    bits = bucket_bits(profile_for(abi))
+    found = {bucket(b"event%d" % number, bits) for number in range(4096)}
+    assert found == set(range(buckets))
+
+
+def test_status_is_in_the_order_of_buckets() -> None:
+    ue = UserEvents(Lockstep(Model(PROFILE), ModelExecutor(Model(PROFILE))))
+    data = ue.open_data()
+    names = [f"n{number}" for number in range(40)]
+    for name in names:
+        assert data.register(name).errno == ""
+    seen = ue.lockstep.run(op.ReadFile("p1", "/sys/kernel/tracing/user_events_status"))[0]
+    shown = seen.text.partition("\n\n")[0].split("\n")
+    assert sorted(shown) == sorted(names)
+    buckets = [bucket(name.encode(), 8) for name in shown]
+    assert buckets == sorted(buckets)

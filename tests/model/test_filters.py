@@ -1,0 +1,108 @@
+"""Filters of the model: what passes them, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.abi.profile import profile_for
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.events import Event
+from conformance.model.text import definition, filter_parser
+
+FIELDS = definition.parse_fields(
+    "u32 a; s16 b; char[4] c; __rel_loc char[] r; __data_loc char[] d; struct s e 20"
+)
+EVENT = Event(0, "e", FIELDS, 0, "e", self_reference=True)
+RECORD = (
+    bytes(8)
+    + b"\x41\0\0\0\xff\xffhi\0x"
+    # Behind itself 24 bytes further on, and from the start of the record.
+    + b"\x18\0\3\0\x2e\0\3\0"
+    + bytes(20)
+    + b"hi\0"
+)
+NEWER, OLDER = profile_for("6.12"), profile_for("6.1")
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("a == 65", True),
+        ("a != 65", False),
+        ("a > 64", True),
+        ("a < 65", False),
+        ("b < 0", True),
+        ("b == -1", True),
+        (' c == "hi" ', True),
+        ('c != "hi"', False),
+        ('c == "h"', False),
+        ('r == "hi"', True),
+        ('d == "hi"', True),
+    ],
+)
+def test_a_filter_looks_at_its_field(text: str, passes: bool) -> None:
+    assert filter_parser.parse(text, EVENT, NEWER).matches(RECORD) is passes
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("a == 65 && b == 1", False),
+        ("a == 65 && b == 1 || b == -1", True),
+        ("a == 1 && (b == 1 || b == -1)", False),
+        ("!(a == 1 || b == 1)", True),
+        ("a & 64", True),
+        ("a <= 64", False),
+        ("a == 0x41", True),
+        ("b >= -1", True),
+        ("common_pid > 1", True),
+        ("common_pid == 1", False),
+        ('COMM != "nobody"', True),
+        # Of 20 bytes there is no number.
+        ("e == 0", False),
+        ("e != 0", False),
+        ('c ~ "h*"', True),
+        # What follows the text in its array is not looked past.
+        ('c ~ "*i"', False),
+        ('r ~ "*i"', True),
+        ('d ~ "h?"', True),
+        ('d ~ "!h*"', False),
+    ],
+)
+def test_a_filter_of_more_than_one_kind(text: str, passes: bool) -> None:
+    assert filter_parser.parse(text, EVENT, NEWER).matches(RECORD) is passes
+
+
+@pytest.mark.parametrize(
+    ("text", "errno", "position"),
+    [
+        ("z == 1", "EINVAL", 2),
+        ('a == "x"', "EINVAL", 6),
+        ('c < "x"', "EINVAL", 5),
+        ('e == "x"', "EINVAL", 6),
+        ("c == 1", "EINVAL", 6),
+        ("a", "EINVAL", 2),
+        ("a == 1 b", "EPERM", 7),
+        ("a == 1)", "EPERM", 6),
+        ("(a == 1", "ENOENT", 0),
+        ("(a == 1) && ((b == 1)", "ENOENT", 12),
+        ("a == 'x", "ESRCH", 5),
+        ("", "EINVAL", 0),
+    ],
+)
+def test_a_filter_that_makes_no_sense_is_refused(text: str, errno: str, position: int) -> None:
+    with pytest.raises(filter_parser.FilterError, match=errno) as found:
+        filter_parser.parse(text, EVENT, NEWER)
+    assert found.value.position == position
+
+
+@pytest.mark.parametrize("text", ["cpu == 1", "a == 1 &&", "c.ustring == 'x'", 'comm == "bash"'])
+def test_what_no_case_needs_is_not_guessed(text: str) -> None:
+    with pytest.raises(NotModelled):
+        filter_parser.parse(text, EVENT, NEWER)
+
+
+@pytest.mark.parametrize("text", ['c == "hi"', 'r == "hi"', 'd == "hi"'])
+def test_before_6_4_nothing_is_a_string(text: str) -> None:
+    with pytest.raises(Errno, match="EINVAL"):
+        filter_parser.parse(text, EVENT, OLDER)

@@ -1,0 +1,59 @@
+"""The model's instances: what is reset with a deletion, and whose records there are."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.abi.profile import profile_for
+from conformance.model.errors import NotModelled
+from conformance.model.state.world import World
+from conformance.model.tracing.instances import TOP, Instance, Record, reset_after_deletion
+
+PROFILE = profile_for("6.12.117")
+
+
+def full(**settings: bool | None) -> Instance:
+    """An instance with one record."""
+    return Instance([Record(1, bytes(10), "p1", None)], **settings)  # type: ignore[arg-type]
+
+
+def test_a_deletion_resets_where_an_event_was_enabled() -> None:
+    world = World.fresh(PROFILE)
+    world.instances.update(was=full(clear_trace=True), never=full(clear_trace=False))
+    reset_after_deletion(world)
+    assert [len(world.instances[name].records) for name in ("was", "never")] == [0, 1]
+    assert not world.instances["was"].clear_trace
+
+
+def test_what_earlier_programs_left_to_be_reset_is_not_known_until_the_first_deletion() -> None:
+    world = World.fresh(PROFILE)
+    world.instances[TOP] = full(clear_trace=None)
+    reset_after_deletion(world)
+    assert world.top.unknown
+    world.top.reset()
+    reset_after_deletion(world)
+    world.top.records.append(Record(1, bytes(10), "p1", None))
+    reset_after_deletion(world)
+    assert not world.top.unknown
+    assert world.top.records
+
+
+@pytest.mark.parametrize(
+    ("instance", "ignored"),
+    [
+        (Instance(), False),
+        (Instance(pids=("p1",)), False),
+        (Instance(pids=("p2",)), True),
+        (Instance(no_pids=("p1",)), True),
+        (Instance(pids=("p1",), no_pids=("p1",)), True),
+        (Instance(no_pids=("p2",)), False),
+    ],
+)
+def test_whose_records_an_instance_ignores(instance: Instance, ignored: bool) -> None:
+    assert instance.ignores("p1") is ignored
+
+
+def test_a_record_of_no_certain_processor_is_of_none() -> None:
+    with pytest.raises(NotModelled):
+        full().of_processor(0)
+    assert len(full().of_processor(None)) == 1

@@ -1,0 +1,193 @@
+"""Address spaces of the model: faults, copy-on-write, and what is shared."""
+
+from __future__ import annotations
+
+import mmap
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.memory import (
+    PAGE_SIZE,
+    USER_TOP,
+    AddressSpace,
+    Entry,
+    Page,
+    is_user_range,
+)
+from tests.model.generated import READ_WRITE, STEADY
+
+BASE = 0x2000_0000_0000
+PAGES = 3
+LENGTH = PAGES * PAGE_SIZE
+
+stores = st.lists(
+    st.tuples(st.booleans(), st.integers(0, LENGTH - 64), st.binary(min_size=1, max_size=64)),
+    max_size=12,
+)
+
+
+def mapped(*, shared: bool = False, protection: int = READ_WRITE) -> AddressSpace:
+    """Three fresh pages."""
+    space = AddressSpace()
+    space.map(BASE, LENGTH, protection, shared=shared)
+    return space
+
+
+def write_both(space: AddressSpace, plain: bytearray, offset: int, data: bytes) -> None:
+    """The same store in a modelled memory and in a row of bytes."""
+    space.write(BASE + offset, data)
+    plain[offset : offset + len(data)] = data
+
+
+@STEADY
+@given(stores, stores)
+def test_private_memory_is_apart_after_fork(
+    before: list[tuple[bool, int, bytes]], after: list[tuple[bool, int, bytes]]
+) -> None:
+    parent, mine = mapped(), bytearray(LENGTH)
+    for _, offset, data in before:
+        write_both(parent, mine, offset, data)
+    child, theirs = parent.fork(), bytearray(mine)
+    for by_child, offset, data in after:
+        if by_child:
+            write_both(child, theirs, offset, data)
+        else:
+            write_both(parent, mine, offset, data)
+    assert parent.read(BASE, LENGTH) == bytes(mine)
+    assert child.read(BASE, LENGTH) == bytes(theirs)
+
+
+@STEADY
+@given(stores, stores)
+def test_shared_memory_is_one_after_fork(
+    before: list[tuple[bool, int, bytes]], after: list[tuple[bool, int, bytes]]
+) -> None:
+    parent, content = mapped(shared=True), bytearray(LENGTH)
+    for _, offset, data in before:
+        write_both(parent, content, offset, data)
+    child = parent.fork()
+    for by_child, offset, data in after:
+        write_both(child if by_child else parent, content, offset, data)
+    assert parent.read(BASE, LENGTH) == child.read(BASE, LENGTH) == bytes(content)
+
+
+@STEADY
+@given(stores)
+def test_a_grandchild_is_apart_as_well(written: list[tuple[bool, int, bytes]]) -> None:
+    parent = mapped()
+    grandchild = parent.fork().fork()
+    for _, offset, data in written:
+        grandchild.write(BASE + offset, data)
+    assert parent.read(BASE, LENGTH) == bytes(LENGTH)
+
+
+def test_the_kernel_finds_only_touched_pages_without_a_fault() -> None:
+    space = mapped()
+    assert space.pinned(BASE) is None
+    space.read(BASE, 8)
+    assert space.pinned(BASE) is None
+    space.write(BASE, b"a")
+    assert space.pinned(BASE) is not None
+    assert space.pinned(BASE + PAGE_SIZE) is None
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_fork_makes_both_sides_fault_again(shared: bool) -> None:
+    parent = mapped(shared=shared)
+    parent.write(BASE, b"a")
+    child = parent.fork()
+    assert child.pinned(BASE) is None
+    assert (parent.pinned(BASE) is None) is not shared
+    child.write(BASE, b"b")
+    assert child.pinned(BASE) is not None
+
+
+def test_raising_the_rights_needs_a_fault_as_well() -> None:
+    space = mapped()
+    space.write(BASE, b"a")
+    space.protect(BASE, PAGE_SIZE, mmap.PROT_READ)
+    assert space.pinned(BASE) is None
+    with pytest.raises(Errno, match="EFAULT"):
+        space.write(BASE, b"b")
+    assert space.read(BASE, 1) == b"a"
+    space.protect(BASE, PAGE_SIZE, READ_WRITE)
+    assert space.pinned(BASE) is None
+    space.write(BASE, b"b")
+    assert space.pinned(BASE) is not None
+
+
+@pytest.mark.parametrize(
+    ("address", "length"),
+    [
+        (BASE - 1, 1),
+        (BASE + LENGTH, 1),
+        (BASE + LENGTH - 4, 8),
+        (0, 1),
+        (1 << 63, 1),
+        (BASE + LENGTH - 4, 1 << 40),
+    ],
+)
+def test_what_is_not_there_faults(address: int, length: int) -> None:
+    with pytest.raises(Errno, match="EFAULT"):
+        mapped().read(address, length)
+
+
+def test_a_store_that_faults_behind_a_border_has_written_up_to_it() -> None:
+    space = mapped()
+    space.unmap(BASE + PAGE_SIZE, PAGE_SIZE)
+    with pytest.raises(Errno, match="EFAULT"):
+        space.write(BASE + PAGE_SIZE - 2, b"abcd")
+    assert space.read(BASE + PAGE_SIZE - 2, 2) == b"ab"
+    assert space.readable(BASE + PAGE_SIZE - 2, 4) == 2
+
+
+def test_fresh_memory_at_an_old_place_is_empty() -> None:
+    space = mapped()
+    space.write(BASE, b"a")
+    space.unmap(BASE, LENGTH)
+    space.map(BASE, LENGTH, READ_WRITE, shared=False)
+    assert space.read(BASE, 1) == b"\0"
+
+
+def test_what_nobody_wrote_or_saw_is_unknown() -> None:
+    space = AddressSpace()
+    page = Page(unknown=frozenset(range(PAGE_SIZE)))
+    space.map_frames(range(BASE // PAGE_SIZE, BASE // PAGE_SIZE + 1), [page], Entry(3, True))
+    assert space.is_known(BASE, 0)
+    assert not space.is_known(BASE, 1)
+    space.write(BASE + 4, b"ab")
+    assert space.is_known(BASE + 4, 2)
+    assert not space.is_known(BASE + 4, 3)
+    # What was seen of bytes that are known changes nothing.
+    space.learn(BASE + 3, b"wxyz")
+    assert space.read(BASE + 3, 4) == b"wabz"
+    assert space.is_known(BASE + 3, 4)
+
+
+def test_a_private_copy_is_as_unknown_as_its_page() -> None:
+    space = AddressSpace()
+    page = Page(unknown=frozenset(range(PAGE_SIZE)))
+    space.map_frames(range(BASE // PAGE_SIZE, BASE // PAGE_SIZE + 1), [page], Entry(3, False))
+    space.write(BASE, b"a")
+    space.learn(BASE + 1, b"b")
+    assert space.is_known(BASE, 2)
+    assert not space.is_known(BASE + 2, 1)
+    assert page.unknown == frozenset(range(PAGE_SIZE))
+
+
+def test_mappings_do_not_overlap() -> None:
+    with pytest.raises(Errno, match="EEXIST"):
+        mapped().map(BASE + PAGE_SIZE, PAGE_SIZE, READ_WRITE, shared=False)
+    with pytest.raises(Errno, match="EINVAL"):
+        mapped().map(BASE + LENGTH + 8, PAGE_SIZE, READ_WRITE, shared=False)
+
+
+def test_the_border_of_user_space_is_known_but_for_the_paging_mode() -> None:
+    assert is_user_range(USER_TOP - 8, 8)
+    assert not is_user_range(1 << 63, 0)
+    assert not is_user_range((1 << 63) - 4, 8)
+    with pytest.raises(NotModelled, match="paging mode"):
+        is_user_range(USER_TOP + PAGE_SIZE, 8)

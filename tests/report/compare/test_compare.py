@@ -1,0 +1,132 @@
+"""What is different between two runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from conformance.report.compare.compare import compare
+from conformance.report.compare.evidence import evidence_of
+from conformance.report.compare.kinds import REGRESSIONS, Kind, kind_of
+from conformance.report.compare.text import render_page
+from conformance.results.case_result import Contradiction, Mismatch, Outcome, SkipReason
+from tests.report.samples import case, head, run, wrong
+
+P, F, XF, XP = Outcome.PASS, Outcome.FAIL, Outcome.XFAIL, Outcome.XPASS
+S, C, T, E = Outcome.SKIP, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR
+SWITCH = Contradiction("nonspaced_match", True, "spaces do not matter", "a title", "dated.spaces")
+
+
+def kind(base: Outcome | None, new: Outcome | None) -> Kind | None:
+    """What a case with these outcomes, and nothing else that differs, is called."""
+    before, after = (run() if each is None else run(case("a.b", each)) for each in (base, new))
+    found = compare(before, after).changes
+    return found[0].kind if found else None
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "expected"),
+    [
+        (P, P, None), (P, XF, Kind.OTHERWISE), (P, F, Kind.BROKEN), (P, C, Kind.BROKEN),
+        (P, T, Kind.BROKEN), (P, S, Kind.UNDECIDED), (P, E, Kind.UNDECIDED),
+        (P, XP, Kind.OTHERWISE),
+        (XF, P, Kind.FIXED), (XF, XP, Kind.FIXED), (XF, F, Kind.UNEXPLAINED), (XF, XF, None),
+        (XP, XF, Kind.OTHERWISE), (XP, F, Kind.BROKEN), (XP, P, Kind.OTHERWISE),
+        (F, F, None), (F, P, Kind.FIXED), (F, XF, Kind.EXPLAINED), (F, C, Kind.WORSE),
+        (F, T, Kind.WORSE), (F, E, Kind.UNDECIDED), (F, S, Kind.UNDECIDED),
+        (C, F, Kind.CHANGED), (C, T, Kind.CHANGED), (C, P, Kind.FIXED),
+        (S, F, Kind.BROKEN), (E, F, Kind.BROKEN), (S, S, None), (S, E, Kind.OTHERWISE),
+        (S, P, Kind.OTHERWISE), (E, P, Kind.OTHERWISE), (E, E, None),
+        (None, P, Kind.APPEARED), (None, F, Kind.APPEARED), (P, None, Kind.VANISHED),
+        (F, None, Kind.VANISHED),
+    ],
+)  # fmt: skip
+def test_kinds(base: Outcome | None, new: Outcome | None, expected: Kind | None) -> None:
+    assert kind(base, new) is expected
+
+
+def test_only_what_the_base_run_shows_can_be_a_regression() -> None:
+    for outcome in Outcome:
+        for other in Outcome:
+            comparison = compare(run(case("a.b", outcome)), run(case("a.b", other)))
+            kinds = {change.kind for change in comparison.changes}
+            assert comparison.regression is bool(kinds & REGRESSIONS)
+    assert not compare(run(), run(case("a.b", F))).regression
+
+
+def test_a_run_is_as_itself() -> None:
+    same = run(case("a.a"), wrong("a.b"), case("a.c", S), case("a.d", XF), case("a.e", C))
+    assert not compare(same, same).different
+    assert compare(same, same).same == 5
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "differs"),
+    [
+        ("0", "EPERM", True),
+        ('name "t00091_e0"', 'name "t00007_e0"', False),
+        ("at 0x200000000000", "at 0x7f0000000000", False),
+        ("17", "18", True),
+    ],
+)
+def test_failing_in_another_way(before: str, now: str, differs: bool) -> None:
+    found = compare(run(wrong("a.b", before)), run(wrong("a.b", now))).changes
+    assert [change.kind for change in found] == ([Kind.CHANGED] if differs else [])
+
+
+def test_switches_contradicted_anew_are_a_regression() -> None:
+    adapted = case("a.b", adapted=("nonspaced_match",))
+    base, new = run(case("a.b")), run(adapted, contradictions=(SWITCH,))
+    comparison = compare(base, new)
+    assert comparison.contradicted == (SWITCH,)
+    assert comparison.regression
+    assert [change.kind for change in comparison.changes] == [Kind.OTHERWISE]
+    back = compare(new, base)
+    assert (back.kept, back.regression) == ((SWITCH,), False)
+
+
+def test_a_kernel_that_lost_user_events() -> None:
+    unbuilt = run(case("a.b", S, reason=SkipReason.NOT_BUILT), not_built=True)
+    comparison = compare(run(case("a.b")), unbuilt)
+    assert (comparison.unbuilt, comparison.regression, comparison.changes) == (True, True, ())
+    assert "the new kernel has no user_events" in render_page(comparison)
+    assert not compare(unbuilt, unbuilt).different
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "suite", "changed", "expected"),
+    [
+        # It failed, and so ended early.
+        ("010203", "0102", "0.2.0", False, Kind.BROKEN),
+        ("010203", "0103", "0.2.0", True, Kind.REWRITTEN),
+        # The suite is the same: the kernel made the case go another way.
+        ("010203", "0103", "0.1.0", False, Kind.BROKEN),
+        # An older revision did not keep how a program began.
+        ("", "0103", "0.2.0", None, Kind.BROKEN),
+    ],
+)
+def test_a_program_that_the_suite_has_changed(
+    base: str, new: str, suite: str, changed: bool | None, expected: Kind
+) -> None:
+    before = run(case("a.b", digest="aa", course=base))
+    after = run(wrong("a.b", digest="bb", course=new), head=head(suite=suite))
+    (found,) = compare(before, after).changes
+    assert (found.kind, found.rewritten) == (expected, changed)
+    assert compare(before, after).regression is (expected is Kind.BROKEN)
+
+
+def test_the_same_deviation_is_judged_by_its_expectation_alone() -> None:
+    known = replace(wrong("a.b", "ENOENT"), outcome=XF)
+    assert kind_of(known, wrong("a.b", "ENOENT"), rewritten=False) is Kind.UNEXPLAINED
+    assert kind_of(known, wrong("a.b", "EPERM"), rewritten=False) is Kind.BROKEN
+    assert kind_of(wrong("a.b"), known, rewritten=False) is Kind.EXPLAINED
+
+
+def test_evidence_begins_with_what_the_base_did_not_show() -> None:
+    """A known deviation comes first in the program, and is not what is new."""
+    old, anew = Mismatch(1, "errno", "0", "EPERM"), Mismatch(5, "errno", "0", "EIO")
+    base = replace(wrong("a.b"), outcome=XF, mismatches=(old,))
+    lines = evidence_of(wrong("a.b", mismatches=(old, anew)), base)
+    assert ("kernel", ("errno: EIO",)) in lines
+    assert ("more", ("1 more difference in this case",)) in lines

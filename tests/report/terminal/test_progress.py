@@ -1,0 +1,107 @@
+"""What a person sees while a run runs."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance.report.terminal.progress import Live
+from conformance.report.terminal.summary import render_summary
+from conformance.results.case_result import Outcome
+from conformance.results.run import RunRecord
+from conformance.results.verdict import verdict_line
+from tests.report.samples import case, failure, mixed, run
+
+PLACE = Path("results/6.12/x")
+
+
+def shown(record: RunRecord, *, moving: bool = False, quiet: bool = False) -> str:
+    """All that is said of a run."""
+    stream = io.StringIO()
+    live = Live(stream, "6.12", PLACE, moving=moving, quiet=quiet)
+    live.begin(record.selected)
+    for each in record.cases:
+        live.case(each)
+    live.end(record)
+    return stream.getvalue()
+
+
+def test_what_is_no_terminal_gets_the_summary_in_the_order_of_events() -> None:
+    assert shown(mixed()) == render_summary(mixed(), directory=PLACE)
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_each_unexpected_case_has_one_line_that_a_program_finds(quiet: bool) -> None:
+    bad = ["FAIL", "CRASH", "TIMEOUT", "XPASS", "ERROR"]
+    first = [line.split()[:2] for line in shown(mixed(), quiet=quiet).splitlines() if line]
+    found = [(words[0], words[1].rstrip(":")) for words in first if words[0] in bad]
+    assert found == [(each.outcome, each.id) for each in mixed().cases if each.outcome in bad]
+
+
+def test_quietly_there_is_nothing_else() -> None:
+    told = shown(mixed(), quiet=True).splitlines()
+    assert len(told) == 6
+    assert told[0] == "FAIL registration.size_short: a structure of four bytes is accepted"
+    assert told[-1] == verdict_line(mixed())
+    good = run(case("write.a"))
+    assert shown(good, quiet=True) == verdict_line(good) + "\n"
+
+
+def test_it_is_told_when_it_happens() -> None:
+    stream = io.StringIO()
+    live = Live(stream, "6.12", PLACE)
+    live.begin(2)
+    live.case(case("write.a"))
+    assert stream.getvalue() == ""
+    live.case(failure())
+    assert stream.getvalue().startswith("FAIL registration.size_short (blame kernel")
+
+
+def test_a_kernel_that_breaks_everything_is_told_in_lines() -> None:
+    text = shown(run(*(case(f"write.n{n}", Outcome.FAIL, reason="EINVAL") for n in range(200))))
+    assert "\nFAIL write.n9 (blame kernel, 0.00 s)\n" in text
+    assert "\nFAIL write.n10: EINVAL\nFAIL write.n11: EINVAL\n" in text
+
+
+@pytest.fixture
+def columns(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Set the width of the terminal."""
+
+    def set_to(number: int) -> None:
+        size = os.terminal_size((number, 24))
+        monkeypatch.setattr(shutil, "get_terminal_size", lambda: size)
+
+    return set_to
+
+
+def test_on_a_terminal_one_line_moves_and_goes(columns: Callable[[int], None]) -> None:
+    columns(80)
+    text = shown(run(case("write.a"), case("write.b", Outcome.FAIL)), moving=True)
+    states = text.split("\r\x1b[K")
+    assert states[:2] == ["", "uevt: 6.12 0/2  guests boot"]
+    assert "uevt: 6.12 2/2, 1 unexpected  write.b" in states
+    assert states[-1].splitlines()[-1].startswith("uevt: 6.12 (6.12.117) FAIL")
+    assert "\n" not in "".join(state for state in states if state.startswith("uevt: 6.12 2/2"))
+
+
+def test_the_line_keeps_to_the_terminal(columns: Callable[[int], None]) -> None:
+    columns(20)
+    for state in shown(run(case("write." + "x" * 50)), moving=True).split("\r\x1b[K"):
+        if state.startswith("uevt: 6.12 1/1"):
+            assert len(state) == 19
+
+
+def test_a_reader_that_goes_away_does_not_end_the_run() -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    live = Live(Gone(), "6.12", PLACE)
+    live.begin(1)
+    live.case(failure())
+    live.end(run(failure()))

@@ -1,0 +1,248 @@
+"""What people read: exact text, at most 100 columns, and nothing that moves a cursor."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from conformance.report.failure import render_failure
+from conformance.report.terminal.summary import render_summary
+from conformance.results.case_result import CaseResult, Evidence, Mismatch, Outcome, SkipReason
+from conformance.results.run import KernelFacts, RunRecord
+from conformance.results.verdict import verdict_line
+from host.text import one_line, printable, use_colour, wrapped
+from tests.report.samples import (
+    UNHURRIED,
+    case,
+    contradicted,
+    contradiction,
+    failure,
+    head,
+    mixed,
+    results,
+    run,
+    runs,
+)
+
+Golden = Callable[[str, str], None]
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_failure_looks_as_agreed(golden: Golden) -> None:
+    golden("failure.txt", "\n".join(render_failure(failure())) + "\n")
+
+
+def test_a_summary_looks_as_agreed(golden: Golden) -> None:
+    golden("mixed.txt", render_summary(mixed(), directory=Path("results/6.12/20261120T174400Z")))
+
+
+def test_a_good_run_is_told_in_a_few_lines(golden: Golden) -> None:
+    known = case("format.array_length", Outcome.XFAIL, reason="the length is not initialised")
+    golden("good.txt", render_summary(run(*(case(f"write.n{n}") for n in range(231)), known)))
+
+
+def test_a_contradicted_switch_looks_as_agreed(golden: Golden) -> None:
+    golden("contradicted.txt", render_summary(contradicted()))
+
+
+def lines(record: RunRecord) -> list[str]:
+    """The summary, line by line."""
+    return render_summary(record).split("\n")
+
+
+@UNHURRIED
+@given(results())
+def test_a_failure_keeps_to_its_columns(result: CaseResult) -> None:
+    for line in render_failure(result):
+        assert len(line) <= 100
+        assert line.isprintable()
+
+
+@UNHURRIED
+@given(runs())
+def test_a_summary_keeps_to_its_columns_and_ends_with_the_verdict(record: RunRecord) -> None:
+    *told, verdict, after = lines(record)
+    assert after == ""
+    assert verdict == verdict_line(record)
+    assert verdict.startswith(f"uevt: 6.12 (6.12.117) {record.verdict}: ")
+    for line in told:
+        assert len(line) <= 100
+        assert line.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("record", "line"),
+    [
+        pytest.param(
+            run(*(case(f"write.n{n}") for n in range(231)), case("format.l", Outcome.XFAIL)),
+            "uevt: 6.12 (6.12.117) PASS: 231 passed, 1 known deviation, 0 unexpected in 14.2 s",
+            id="pass",
+        ),
+        pytest.param(
+            mixed(),
+            "uevt: 6.12 (6.12.117) ERROR: 2 passed, 1 known deviation, 4 unexpected, 1 skipped,"
+            " 1 undecided in 14.2 s",
+            id="mixed",
+        ),
+        pytest.param(
+            run(case("write.a", Outcome.FAIL)),
+            "uevt: 6.12 (6.12.117) FAIL: 0 passed, 0 known deviations, 1 unexpected in 14.2 s",
+            id="fail",
+        ),
+        pytest.param(
+            run(case("write.a"), selected=3),
+            "uevt: 6.12 (6.12.117) ERROR: 1 passed, 0 known deviations, 0 unexpected, 2 not run"
+            " in 14.2 s",
+            id="interrupted",
+        ),
+        pytest.param(
+            run(not_built=True, head=head(kernel=KernelFacts("image-6.1.0", "6.1.0", "6.1"))),
+            "uevt: image-6.1.0 (6.1.0) NOT_BUILT: this kernel was built without user_events"
+            " in 14.2 s",
+            id="not-built",
+        ),
+        pytest.param(
+            run(
+                case("write.a"), head=head(kernel=KernelFacts("model", "", "6.12"), self_check=True)
+            ),
+            "uevt: model (profile 6.12) self-check ok",
+            id="self-check-ok",
+        ),
+        pytest.param(
+            run(
+                case("write.a", Outcome.FAIL),
+                head=head(kernel=KernelFacts("model", "", "6.12"), self_check=True),
+            ),
+            "uevt: model (profile 6.12) self-check failed",
+            id="self-check-failed",
+        ),
+    ],
+)
+def test_the_last_line_is_the_verdict(record: RunRecord, line: str) -> None:
+    assert lines(record)[-2] == line
+
+
+def test_answers_that_differ_in_white_space_look_different() -> None:
+    mismatch = Mismatch(3, "data", "a: 1\n", "a:  1\n")
+    told = render_failure(case("status.a", Outcome.FAIL, mismatches=(mismatch,)))
+    assert "      allowed   a: 1" in told
+    assert "      observed  a:  1" in told
+
+
+def test_a_kernel_that_breaks_everything_does_not_bury_its_summary() -> None:
+    cases = [case(f"write.n{n}", Outcome.FAIL, reason="EINVAL") for n in range(200)]
+    told = lines(run(*cases))
+    assert "190 more, told in results.json" in told
+    assert "  FAIL write.n199: EINVAL" in told
+    assert len(told) < 300
+
+
+def test_a_long_console_keeps_its_head_and_its_end() -> None:
+    console = "\n".join(f"line {number}" for number in range(1000))
+    told = render_failure(case("write.a", Outcome.CRASH, evidence=Evidence(console=console)))
+    assert "    line 0" in told
+    assert "    line 999" in told
+    assert "    [952 lines left out; results.json has them]" in told
+
+
+def test_the_measured_switches_are_named() -> None:
+    told = lines(run(case("write.a", adapted=("nonspaced_match",))))
+    assert "adapted   measured, not the profile's: nonspaced_match" in told
+
+
+def test_a_contradiction_is_told_where_no_case_failed() -> None:
+    told = lines(run(case("write.a"), contradictions=(contradiction(),)))
+    assert "note      the kernel contradicts its profile, see --abi: ebadf_when_disabled" in told
+    assert told[-2].startswith("uevt: 6.12 (6.12.117) FAIL: 1 passed")
+
+
+def test_what_was_told_before_is_left_out() -> None:
+    record = mixed()
+    whole = render_summary(record)
+    short = render_summary(record, told=True)
+    assert whole.endswith(f"\n\n{short}")
+    assert short.startswith("kernel    6.12")
+
+
+def test_a_skip_is_told_by_its_sentence() -> None:
+    module = [case(f"other.n{n}", Outcome.SKIP, reason=SkipReason.MODULE) for n in range(2)]
+    told = lines(run(case("write.a"), *module))
+    first = told.index(
+        "skipped   2: no helper module was built for this kernel: it is none of the catalog's"
+    )
+    assert told[first + 1 : first + 3] == ["  other.n0", "  other.n1"]
+
+
+def test_a_kernel_without_user_events_is_told_once() -> None:
+    unbuilt = [case(f"write.n{n}", Outcome.SKIP, reason=SkipReason.NOT_BUILT) for n in range(200)]
+    told = lines(run(*unbuilt, not_built=True))
+    assert "skipped   200: the kernel was built without user_events" in told
+    assert len(told) < 10
+
+
+def test_what_kvm_lacks_is_told_shortly() -> None:
+    reason = "KVM: QEMU ended with -6: Assertion `ret == cpu->kvm_msr_buf->nmsrs' failed"
+    host = {"accel": "tcg", "accel_reason": reason, "kvm": "aborts"}
+    assert "host      tcg (KVM aborts, see uevt doctor)" in lines(run(head=head(host=host)))
+    works = {"accel": "kvm", "accel_reason": "a kernel booted under KVM", "kvm": "works"}
+    assert "host      kvm (a kernel booted under KVM)" in lines(run(head=head(host=works)))
+
+
+def test_colour_is_only_around_the_verdict() -> None:
+    record = run(case("write.a", Outcome.FAIL))
+    plain, coloured = render_summary(record), render_summary(record, colour=True)
+    assert "\x1b" not in plain
+    assert coloured.replace("\x1b[31mFAIL\x1b[0m", "FAIL") == plain
+
+
+@pytest.mark.parametrize(
+    ("stream", "environment", "expected"),
+    [
+        (Terminal(), {"TERM": "xterm"}, True),
+        (Terminal(), {"TERM": "xterm", "NO_COLOR": "1"}, False),
+        (Terminal(), {"TERM": "dumb"}, False),
+        (Terminal(), {}, False),
+        (io.StringIO(), {"TERM": "xterm"}, False),
+        (io.StringIO(), {"FORCE_COLOR": "1"}, True),
+        (io.StringIO(), {"FORCE_COLOR": "0"}, False),
+        (Terminal(), {"TERM": "xterm", "FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+    ids=["terminal", "no-color", "dumb", "no-term", "pipe", "forced", "not-forced", "both"],
+)
+def test_colour_is_for_terminals(
+    stream: io.StringIO, environment: dict[str, str], expected: bool
+) -> None:
+    assert use_colour(stream, environment) is expected
+
+
+def test_nothing_unprintable_gets_through() -> None:
+    assert printable("a\x1b[2J\r\x00\u202e\ud800\U000e0001\n\xe9") == (
+        "a\\x1b[2J\\x0d\\x00\\u202e\\ud800\\U000e0001\n\xe9"
+    )
+    assert one_line(" two\n\tlines ") == "two lines"
+
+
+def test_a_word_longer_than_a_line_is_cut() -> None:
+    assert [len(line) for line in wrapped("x" * 250, indent=4)] == [100, 100, 62]
+
+
+def test_many_cases_skipped_for_one_reason_are_counted() -> None:
+    skipped = [case(f"write.n{n}", Outcome.SKIP, reason="module") for n in range(60)]
+    text = render_summary(run(*skipped, case("write.x")))
+    assert "skipped   60: " in text
+    assert "write.n1 SKIP" not in text
+
+
+def test_stale_expectations_are_told_in_a_line() -> None:
+    lines = render_summary(run(case("a.b")), stale=["a.c (did not run)"]).splitlines()
+    assert lines[-2] == "stale     1 expectation: a.c (did not run); see uevt expectations check"

@@ -1,0 +1,62 @@
+"""The page of sentences: every case is on it once, for the kernels that it holds for."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from types import ModuleType
+
+import pytest
+
+from conformance.cases.case import case, variants
+from conformance.cases.discovery import all_cases, case_modules
+from conformance.report.specification.page import profiles, render, surfaces
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return render(surfaces(case_modules()))
+
+
+def test_every_case_is_on_it_once(page: str) -> None:
+    ids = re.findall(r'<article id="([^"]+)"', page)
+    assert sorted(ids) == sorted(each.id for each in all_cases())
+    assert len(set(re.findall(r' id="([^"]+)"', page))) == len(re.findall(r' id="', page))
+    assert "://" not in re.sub(r"<article.*</article>", "", page, flags=re.DOTALL)
+
+
+def test_what_a_client_meets_first_comes_first() -> None:
+    names = [surface.name for surface in surfaces(case_modules())]
+    assert names[:3] == ["header", "registration", "grammar"]
+    assert names[-1] == "rfc"
+
+
+def test_kernels_are_those_that_the_case_holds_for(page: str) -> None:
+    known = [profile.name for profile in profiles()]
+    found = re.findall(r'<article id="rfc\.[^"]+" data-kernels="([^"]*)"', page)
+    assert {known[int(place)] for places in found for place in places.split()} == {"rfc-v1"}
+
+
+def test_text_is_text() -> None:
+    """A sentence may say what it likes."""
+    module = ModuleType("conformance.cases.test_made_up", "Chapters & <b>more</b>.")
+
+    @case("made_up.one", spec="f<g>", doc="a & b", profiles="6.4..6.8", needs=("persist",))
+    @variants("size", {"small": 1, "large": 2})
+    def test_one(size: int) -> None:
+        """Less < more,
+        on two lines.
+
+        Behind & beyond.
+        """
+
+    test_one.__module__ = module.__name__
+    vars(module)["test_one"] = test_one
+    (surface,) = surfaces([module])
+    (sentence,) = surface.chapters[0].sentences
+    assert (sentence.text, sentence.more) == ("Less < more, on two lines.", "Behind & beyond.")
+    assert sentence.variants == ("small", "large")
+    text = render([surface])
+    assert "<b>more</b>" not in text
+    assert "Chapters & <b>more</b>." in unescape(text)
+    assert "1 sentences, 2 with variants" in text

@@ -1,0 +1,191 @@
+"""The words of a result: what they accept, which result stands, what a run is worth."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from conformance.results.case_result import (
+    Blame,
+    CaseResult,
+    Outcome,
+    RunVerdict,
+    SkipReason,
+    Which,
+    abi_with,
+    lost,
+    settle,
+    timed_out,
+    verdict_of,
+)
+from conformance.results.json_codec import SchemaError
+from tests.report.samples import UNHURRIED, case, contradiction, failure, results
+
+ID = "write.short"
+
+
+@UNHURRIED
+@given(results())
+def test_a_result_survives_json(result: CaseResult) -> None:
+    assert CaseResult.from_json(json.loads(json.dumps(result.to_json()))) == result
+
+
+def test_the_keys_are_those_of_schema_1() -> None:
+    entry = failure().to_json()
+    assert set(entry) >= {
+        *("id", "surface", "tier", "outcome", "blame", "reason", "duration_s"),
+        *("adapted", "evidence", "rerun"),
+    }
+    assert set(entry["evidence"]) == {"steps", "model", "kernel", "docs", "console"}
+    settled = settle(case(ID, Outcome.CRASH), case(ID)).to_json()
+    assert settled["rerun"] == {
+        "outcome": "PASS",
+        "blame": "none",
+        "reason": "",
+        "of": "second",
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("outcome", "PASSED", "case.outcome: expected one of PASS, FAIL, "),
+        ("outcome", ["PASS"], "case.outcome: expected one of "),
+        ("duration_s", "soon", "case.duration_s: expected a number, found 'soon'"),
+        ("duration_s", True, "case.duration_s: expected a number, found True"),
+        ("duration_s", -1, "case: case registration.size_short: -1.0 is not a duration"),
+        ("adapted", "x", "case.adapted: expected a list, found 'x'"),
+        ("adapted", [1], "case.adapted[0]: expected a string, found 1"),
+        ("mismatches", [{"step": 1}], "case.mismatches[0].field: is missing"),
+        ("evidence", None, "case.evidence: expected an object, found None"),
+        ("rerun", {"outcome": "PASS"}, "case.rerun.blame: is missing"),
+        ("id", "Registration.Short", "case: 'Registration.Short' is not a case id"),
+        ("surface", "write", "case: case registration.size_short does not belong to"),
+    ],
+)
+def test_a_broken_entry_is_named(key: str, value: object, message: str) -> None:
+    entry: dict[str, Any] = failure().to_json() | {key: value}
+    with pytest.raises(SchemaError) as caught:
+        CaseResult.from_json(entry)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_missing_key_is_named() -> None:
+    entry = failure().to_json()
+    del entry["tier"]
+    with pytest.raises(SchemaError, match=r"^cases\[3\]\.tier: is missing$"):
+        CaseResult.from_json(entry, "cases[3]")
+
+
+def test_a_later_key_of_schema_1_is_left_alone() -> None:
+    assert CaseResult.from_json(failure().to_json() | {"attempts": 3}) == failure()
+
+
+def test_a_skip_needs_a_reason_code() -> None:
+    assert case(ID, Outcome.SKIP, reason=SkipReason.CONFIG).reason == "config"
+    with pytest.raises(ValueError, match="SKIP needs one of not_built, config"):
+        case(ID, Outcome.SKIP, reason="no time")
+
+
+@pytest.mark.parametrize("case_id", ["write", "write.", ".short", "write.a b", "write.Ä", "w..s"])
+def test_an_id_has_a_surface_and_a_name(case_id: str) -> None:
+    with pytest.raises(ValueError, match="is not a case id"):
+        case(case_id)
+
+
+@pytest.mark.parametrize(
+    ("first", "blame", "again"),
+    [
+        (Outcome.PASS, Blame.NONE, False),
+        (Outcome.FAIL, Blame.KERNEL, False),
+        (Outcome.XFAIL, Blame.KERNEL, False),
+        (Outcome.ERROR, Blame.CASE, False),
+        (Outcome.ERROR, Blame.MODEL, False),
+        (Outcome.ERROR, Blame.HOST, True),
+        (Outcome.ERROR, Blame.GUEST, True),
+        (Outcome.CRASH, Blame.KERNEL, True),
+        (Outcome.TIMEOUT, Blame.KERNEL, True),
+    ],
+)
+def test_what_is_run_again(first: Outcome, blame: Blame, again: bool) -> None:
+    assert lost(case(ID, first, blame=blame)) is again
+
+
+@pytest.mark.parametrize("second", [Outcome.PASS, Outcome.FAIL, Outcome.CRASH, Outcome.ERROR])
+@pytest.mark.parametrize("first", [Outcome.CRASH, Outcome.TIMEOUT])
+def test_a_crash_and_a_timeout_stand(first: Outcome, second: Outcome) -> None:
+    settled = settle(case(ID, first, reason="first"), case(ID, second, reason="second"))
+    assert (settled.outcome, settled.reason) == (first, "first")
+    assert settled.rerun is not None
+    assert (settled.rerun.outcome, settled.rerun.of) == (second, Which.SECOND)
+
+
+@pytest.mark.parametrize("second", [Outcome.PASS, Outcome.FAIL, Outcome.CRASH, Outcome.ERROR])
+def test_a_host_failure_leaves_the_word_to_the_rerun(second: Outcome) -> None:
+    settled = settle(case(ID, Outcome.ERROR, reason="signal 9"), case(ID, second))
+    assert settled.outcome is second
+    assert settled.rerun is not None
+    assert (settled.rerun.outcome, settled.rerun.reason) == (Outcome.ERROR, "signal 9")
+    assert settled.rerun.of is Which.FIRST
+
+
+def test_only_a_lost_case_is_settled_and_only_with_itself() -> None:
+    with pytest.raises(ValueError, match="stands alone"):
+        settle(case(ID, Outcome.FAIL), case(ID))
+    with pytest.raises(ValueError, match="cannot be settled"):
+        settle(case(ID, Outcome.CRASH), case("write.long"))
+
+
+def test_a_timeout_accuses_the_kernel_only_if_the_guest_had_answered() -> None:
+    assert timed_out(answered_before=True) == (Outcome.TIMEOUT, Blame.KERNEL)
+    assert timed_out(answered_before=False) == (Outcome.ERROR, Blame.GUEST)
+
+
+def not_built() -> CaseResult:
+    """A case that found no user_events."""
+    return case("write.b", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
+
+
+@pytest.mark.parametrize(
+    ("cases", "verdict"),
+    [
+        pytest.param([case("w.a"), case("w.b", Outcome.XFAIL)], "PASS", id="known-deviation"),
+        pytest.param([case("w.a"), case("w.b", Outcome.SKIP)], "PASS", id="one-skipped"),
+        pytest.param([case("w.a"), case("w.b", Outcome.FAIL)], "FAIL", id="fail"),
+        pytest.param([case("w.a"), case("w.b", Outcome.XPASS)], "FAIL", id="xpass"),
+        pytest.param([case("w.a"), case("w.b", Outcome.CRASH)], "FAIL", id="crash"),
+        pytest.param([case("w.a"), case("w.b", Outcome.TIMEOUT)], "FAIL", id="timeout"),
+        pytest.param([case("w.a", adapted=("nonspaced_match",))], "FAIL", id="adapted"),
+        pytest.param([case("w.a"), case("w.b", Outcome.ERROR)], "ERROR", id="error"),
+        pytest.param(
+            [case("w.a", Outcome.FAIL), case("w.b", Outcome.ERROR)], "ERROR", id="error-and-fail"
+        ),
+        pytest.param([case("w.a", Outcome.SKIP)], "ERROR", id="nothing-judged"),
+        pytest.param([], "ERROR", id="no-case"),
+        pytest.param([not_built()], "NOT_BUILT", id="not-built"),
+        pytest.param([case("w.a"), not_built()], "ERROR", id="not-built-for-one-guest"),
+    ],
+)
+def test_the_verdict_of_a_run(cases: list[CaseResult], verdict: str) -> None:
+    assert verdict_of(cases) == RunVerdict(verdict)
+
+
+def test_a_contradicted_switch_fails_the_run() -> None:
+    assert verdict_of([case("w.a")], [contradiction()]) is RunVerdict.FAIL
+    assert verdict_of([case("w.a", Outcome.ERROR)], [contradiction()]) is RunVerdict.ERROR
+
+
+@pytest.mark.parametrize(
+    ("profile", "abi"),
+    [
+        ("6.1.192", "6.1.192,ebadf_when_disabled=no,persist=yes"),
+        ("6.8,auto_delete=no", "6.8,auto_delete=no,ebadf_when_disabled=no,persist=yes"),
+        ("6.8, persist=no", "6.8,ebadf_when_disabled=no,persist=yes"),
+    ],
+)
+def test_the_abi_that_contradicts_nothing(profile: str, abi: str) -> None:
+    found = [contradiction(), contradiction("persist", measured=True)]
+    assert abi_with(profile, found) == abi

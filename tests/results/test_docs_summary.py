@@ -1,0 +1,66 @@
+"""A run in brief: what is kept of it, and that a reader gets it back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.results import summary
+from conformance.results.case_result import Outcome
+from conformance.results.errors import ReportError
+from conformance.results.results_json import NAME, write_results
+from conformance.results.summary import Shown, Summary
+from tests.report.samples import case, head, run
+
+
+def test_a_summary_has_outcome_and_program_of_every_case() -> None:
+    found = Summary.of(
+        run(case("write.b", Outcome.FAIL, digest="12" * 32), case("write.a", digest="ab" * 32))
+    )
+    assert (found.kernel, found.release, found.verdict) == ("6.12", "6.12.117", "FAIL")
+    assert list(found.cases.items()) == [
+        ("write.a", Shown("PASS", "abababababab")),
+        ("write.b", Shown("FAIL", "121212121212")),
+    ]
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    record = run(case("write.a", digest="ab" * 32), case("write.b"))
+    write_results(record, tmp_path / "run" / NAME)
+    assert summary.main([str(tmp_path / "run"), str(tmp_path / "kept")]) == 0
+    assert Summary.read(tmp_path / "kept" / "6.12.json") == Summary.of(record)
+    assert summary.main([f"mine={tmp_path / 'run'}", str(tmp_path / "kept")]) == 0
+    assert Summary.read(tmp_path / "kept" / "mine.json").kernel == "mine"
+    text = (tmp_path / "kept" / "6.12.json").read_text()
+    assert '\n  "write.a": ["PASS", "abababababab"],\n' in text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[" * 100_000, "[]", "{}", '{"cases": {"a": ["PASS"]}}', '{"cases": 1}']
+)
+def test_what_is_no_summary_is_told(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "6.12.json"
+    path.write_text(text)
+    with pytest.raises(ReportError, match=r"6\.12\.json: is (no summary|not JSON): "):
+        Summary.read(path)
+
+
+@pytest.mark.parametrize("wrong", [{"head": head(self_check=True)}, {"selected": 2}])
+def test_a_run_that_says_nothing_is_not_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: dict[str, Any]
+) -> None:
+    (tmp_path / "run").mkdir()
+    write_results(run(case("write.a"), **wrong), tmp_path / "run" / NAME)
+    assert summary.main([str(tmp_path / "run"), str(tmp_path / "kept")]) == 2
+    assert "says nothing about a kernel" in capsys.readouterr().err
+    assert list((tmp_path / "kept").iterdir()) == []
+
+
+def test_a_missing_run_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert summary.main([str(tmp_path / "none"), str(tmp_path)]) == 2
+    assert "results.json" in capsys.readouterr().err
+    assert summary.main([str(tmp_path)]) == 2
+    assert "usage" in capsys.readouterr().err

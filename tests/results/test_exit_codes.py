@@ -1,0 +1,63 @@
+"""The contracted exit codes, written out."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.results.case_result import RunVerdict
+from conformance.results.exit_codes import (
+    CODES,
+    Ending,
+    ExitStyle,
+    KernelOrigin,
+    ending_of,
+    exit_code,
+    worst,
+)
+
+# style: pass, unexpected, not built, host, usage, build failed, interrupted
+CONTRACT = {
+    "default": (0, 1, 3, 3, 2, 3, 130),
+    "kselftest": (0, 1, 4, 1, 1, 1, 130),
+    "autopkgtest": (0, 1, 77, 1, 1, 1, 130),
+    "bisect": (0, 1, 125, 129, 129, 125, 130),
+}
+COLUMNS = ("pass", "unexpected", "not_built", "host", "usage", "build_failed", "interrupted")
+
+
+@pytest.mark.parametrize("style", CONTRACT)
+def test_the_table_is_the_contract(style: str) -> None:
+    codes = [exit_code(Ending(column), ExitStyle(style)) for column in COLUMNS]
+    assert tuple(codes) == CONTRACT[style]
+
+
+def test_every_style_and_ending_is_in_the_contract() -> None:
+    assert set(CODES) == {ExitStyle(style) for style in CONTRACT}
+    assert set(Ending) == {Ending(column) for column in COLUMNS}
+
+
+def test_a_kernel_without_user_events_by_origin() -> None:
+    assert exit_code(Ending.NOT_BUILT, origin=KernelOrigin.CATALOG) == 3
+    assert exit_code(Ending.NOT_BUILT, origin=KernelOrigin.USER) == 0
+
+
+@pytest.mark.parametrize("origin", list(KernelOrigin))
+@pytest.mark.parametrize("style", list(ExitStyle))
+def test_required_it_is_unexpected(style: ExitStyle, origin: KernelOrigin) -> None:
+    assert exit_code(Ending.NOT_BUILT, style, origin=origin, require=True) == 1
+    assert exit_code(Ending.PASS, style, origin=origin, require=True) == 0
+
+
+@pytest.mark.parametrize(
+    ("verdict", "ending"),
+    [("PASS", "pass"), ("FAIL", "unexpected"), ("NOT_BUILT", "not_built"), ("ERROR", "host")],
+)
+def test_the_ending_of_a_verdict(verdict: str, ending: str) -> None:
+    assert ending_of(RunVerdict(verdict)) == Ending(ending)
+
+
+def test_usage_goes_before_host_before_unexpected() -> None:
+    endings = [Ending.PASS, Ending.UNEXPECTED, Ending.HOST, Ending.USAGE]
+    assert worst(endings) is Ending.USAGE
+    assert worst(endings[:3]) is Ending.HOST
+    assert worst(endings[:2]) is Ending.UNEXPECTED

@@ -1,0 +1,207 @@
+"""What a journal says, and what no run can have written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.results.case_result import Outcome
+from conformance.results.errors import ReportError
+from conformance.results.journal import JournalWriter, sealed
+from conformance.results.json_codec import encode
+from conformance.results.replay import Running, read_head, read_journal
+from tests.report.samples import case, contradiction, failure, head
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the journal goes."""
+    return tmp_path / "journal.jsonl"
+
+
+def part(path: Path, *names: str, running: str = "", end: str | None = None) -> None:
+    """The run begins or goes on: these cases pass, one more begins."""
+    with JournalWriter(path) as journal:
+        journal.begin(head())
+        journal.plan(4)
+        for name in names:
+            journal.running(name, "quick")
+            journal.case(case(name))
+        if running:
+            journal.running(running, "quick")
+        if end is not None:
+            journal.end(end)
+
+
+def test_the_parts_of_a_run_are_one(path: Path) -> None:
+    part(path, "write.a", "write.b", running="write.c")
+    assert not read_journal(path).complete
+    part(path, "write.c", "write.d", end="")
+    journal = read_journal(path)
+    assert list(journal.results) == ["write.a", "write.b", "write.c", "write.d"]
+    assert (journal.parts, journal.selected, journal.complete, journal.ended) == (2, 4, True, True)
+
+
+def test_what_happened_beside_the_cases_is_told_apart(path: Path) -> None:
+    with JournalWriter(path) as journal:
+        journal.begin(head())
+        journal.plan(1)
+        journal.guests("booted: no space")
+        journal.contradiction(contradiction())
+        journal.beside(case("module.a.load"))
+        journal.beside(case("module.a.load", Outcome.FAIL))
+        journal.case(failure())
+    found = read_journal(path)
+    assert found.head is not None
+    assert found.head.host["guests"] == "booted: no space"
+    assert found.contradictions == {"ebadf_when_disabled": contradiction()}
+    assert found.results["module.a.load"].outcome is Outcome.FAIL
+    assert (found.beside, found.count, found.complete) == ({"module.a.load"}, 1, True)
+
+
+@pytest.mark.parametrize(
+    ("ends", "deaths"),
+    [
+        ([None], 1),
+        ([None, None], 2),
+        (["interrupted"], 0),
+        (["interrupted", None], 1),
+        # The process that ran it died, and the run went on.
+        ([""], 1),
+    ],
+)
+def test_deaths_are_counted(path: Path, ends: list[str | None], deaths: int) -> None:
+    for end in ends:
+        part(path, running="write.a", end=end)
+    assert read_journal(path).deaths[Running("write.a", "quick")] == deaths
+
+
+def test_a_case_that_began_twice_in_one_part_died_once(path: Path) -> None:
+    with JournalWriter(path) as journal:
+        journal.begin(head())
+        journal.running("write.a", "full")
+        journal.running("write.a", "full")
+        journal.case(case("write.a"))
+    assert read_journal(path).deaths == {Running("write.a", "full"): 1}
+
+
+@pytest.mark.parametrize("number", range(1, 10))
+def test_a_line_that_was_changed_or_lost_is_named(path: Path, number: int) -> None:
+    part(path, "write.a", "write.b", "write.c", end="")
+    lines = path.read_text().splitlines(keepends=True)
+    assert len(lines) == 9
+    edited = lines[number - 1].replace('"s": ', '"s": 1')
+    for changed in (edited, "", *([lines[1]] if number != 2 else [])):
+        path.write_text("".join([*lines[: number - 1], changed, *lines[number:]]))
+        if number == len(lines) and not changed:
+            # A run that was killed before it could write it.
+            assert not read_journal(path).ended
+            continue
+        with pytest.raises(ReportError, match=f"journal.jsonl: line {number}") as caught:
+            read_journal(path)
+        assert "run again" in caught.value.mend
+
+
+def test_two_lines_that_changed_places_are_noticed(path: Path) -> None:
+    part(path, "write.a", "write.b")
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines[:2], *lines[4:6], *lines[2:4]]))
+    with pytest.raises(ReportError, match="line 3: was changed, or is not where it was written"):
+        read_journal(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{\n", "line 1: Expecting property name"),
+        ("[]\n", "line 1: is no entry of a journal"),
+        ('{"event": "run"}\n', "line 1: has no digest, which an older uevt did not write"),
+        ("Dear diary", "line 1: is no entry of a journal"),
+        ("\x80\n", "line 1: 'utf-8' codec"),
+    ],
+)
+def test_what_was_never_a_journal(path: Path, text: str, message: str) -> None:
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ReportError, match=f"journal.jsonl: {message}"):
+        read_journal(path)
+    assert path.read_bytes() == text.encode("latin-1")
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"event": "party"}, "line 1: a journal begins with its run"),
+        ({"event": "run", "schema": 1}, "line 1.kernel: is missing"),
+        ({"event": "run", **encode(head())}, "line 1: does not say when it was"),
+    ],
+)
+def test_a_first_line_that_is_none(path: Path, entry: dict[str, object], message: str) -> None:
+    path.write_bytes(sealed(json.dumps(entry).encode(), b""))
+    with pytest.raises(ReportError, match=f"journal.jsonl: {message}"):
+        read_journal(path)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"event": "party"}, "is no entry of a journal"),
+        ({"event": "case", "case": {}}, r"case\.id: is missing"),
+        ({"event": "case", "case": case("write.a").to_json()}, "write.a had ended before"),
+        ({"event": "attempt", "case": case("write.a").to_json()}, "write.a had ended before"),
+        ({"event": "beside", "case": case("write.a").to_json()}, "write.a had ended before"),
+        ({"event": "running", "id": "write.a", "tier": "quick"}, "write.a had ended before"),
+        ({"event": "plan", "selected": 5}, "5 cases are selected, 4 were"),
+    ],
+)
+def test_an_entry_that_contradicts_the_others(
+    path: Path, entry: dict[str, object], message: str
+) -> None:
+    part(path, "write.a")
+    with JournalWriter(path) as journal:
+        journal._append(dict(entry))
+    with pytest.raises(ReportError, match=rf"line 5[.:] ?{message}"):
+        read_journal(path)
+
+
+def test_more_cases_than_were_selected(path: Path) -> None:
+    part(path, "write.a", "write.b", "write.c", "write.d")
+    with JournalWriter(path) as journal:
+        journal.case(case("write.e"))
+    with pytest.raises(ReportError, match="line 11: more cases ended than the 4 selected"):
+        read_journal(path)
+
+
+def test_nothing_comes_after_the_end_but_another_part(path: Path) -> None:
+    part(path, "write.a", end="interrupted")
+    with JournalWriter(path) as journal:
+        journal.case(case("write.b"))
+    with pytest.raises(ReportError, match="line 6: comes after the end of the run"):
+        read_journal(path)
+
+
+def test_another_run_does_not_go_on_with_it(path: Path) -> None:
+    part(path, "write.a")
+    with JournalWriter(path) as journal:
+        journal.begin(replace(head(), suite="0.2.0"))
+    with pytest.raises(ReportError, match="line 5: goes on with another run"):
+        read_journal(path)
+
+
+def test_zeros_of_a_host_that_lost_power_are_a_torn_line(path: Path) -> None:
+    part(path, "write.a")
+    with path.open("ab") as file:
+        file.write(b'{"event": "case", ' + b"\0" * 4096)
+    journal = read_journal(path)
+    assert journal.torn
+    assert list(journal.results) == ["write.a"]
+
+
+def test_the_head_alone(path: Path) -> None:
+    assert read_head(path) is None
+    path.touch()
+    assert read_head(path) is None
+    part(path, "write.a")
+    assert read_head(path) == head()

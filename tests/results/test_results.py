@@ -1,0 +1,144 @@
+"""results.json: what goes in comes out, and nobody ever reads half of it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from conformance.results.case_result import Outcome, RunVerdict
+from conformance.results.errors import ReportError
+from conformance.results.results_json import read_results, write_results
+from conformance.results.run import RunRecord
+from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the results go."""
+    return tmp_path / "results.json"
+
+
+@UNHURRIED
+@given(runs())
+def test_a_run_survives_json(record: RunRecord) -> None:
+    document = record.to_json()
+    assert RunRecord.from_json(json.loads(json.dumps(document))).to_json() == document
+
+
+def test_the_file_holds_schema_1(path: Path) -> None:
+    write_results(mixed(), path)
+    document = json.loads(path.read_text())
+    assert document["schema"] == 1
+    assert set(document["kernel"]) == {
+        *("id", "release", "profile", "variant", "config_sha256", "source", "build"),
+    }
+    assert document["host"]["accel"] == "tcg"
+    assert [each["id"] for each in document["cases"]][:2] == [
+        "registration.empty_name",
+        "registration.size_short",
+    ]
+    summary = document["summary"]
+    assert summary["verdict"] == "ERROR"
+    assert (summary["PASS"], summary["FAIL"], summary["XFAIL"], summary["ERROR"]) == (2, 1, 1, 1)
+    assert read_results(path) == mixed()
+
+
+def test_contradicted_switches_are_in_the_summary(path: Path) -> None:
+    write_results(contradicted(), path)
+    document = json.loads(path.read_text())
+    assert document["summary"]["verdict"] == "FAIL"
+    found = {each["switch"]: each["measured"] for each in document["summary"]["contradictions"]}
+    assert found == {"ebadf_when_disabled": False, "persist": True}
+    assert read_results(path) == contradicted()
+
+
+def test_a_run_with_a_case_missing_is_no_verdict() -> None:
+    record = run(case("write.a"), selected=2, note="interrupted")
+    assert record.verdict is RunVerdict.ERROR
+    assert record.trouble == "1 of 2 cases ended: interrupted"
+
+
+def test_a_kernel_without_user_events_has_no_failures(path: Path) -> None:
+    record = run(selected=0, not_built=True)
+    write_results(record, path)
+    assert read_results(path) == record
+    assert read_results(path).verdict is RunVerdict.NOT_BUILT
+
+
+def test_a_self_check_is_neither_verdict_nor_number(path: Path) -> None:
+    record = run(case("write.a"), head=head(self_check=True))
+    write_results(record, path)
+    summary = json.loads(path.read_text())["summary"]
+    assert summary["self_check"] == "ok"
+    assert not {"verdict", *Outcome} & set(summary)
+    assert read_results(path) == record
+
+
+def test_a_reader_sees_the_old_document_or_the_new_one(path: Path) -> None:
+    short, long = run(case("write.a")), run(*(case(f"write.n{n}") for n in range(300)))
+    write_results(short, path)
+    stop = threading.Event()
+
+    def rewrite() -> None:
+        while not stop.is_set():
+            write_results(long, path)
+            write_results(short, path)
+
+    writer = threading.Thread(target=rewrite)
+    writer.start()
+    try:
+        seen = {len(read_results(path).cases) for _ in range(100)}
+    finally:
+        stop.set()
+        writer.join()
+    assert seen <= {1, 300}
+
+
+def test_a_full_disk_leaves_the_old_document(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_results(run(case("write.a")), path)
+    before = path.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_results(mixed(), path)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_the_file_is_for_everybody_the_umask_allows(path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_results(mixed(), path)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('"schema": 1', '"schema": 3'), "run: schema 3 was written by another uevt"),
+        (('"accel": "tcg"', '"qemu": "7.2"'), "run: host.accel is missing"),
+        (('"accel": "tcg"', '"accel": 7'), "run.host.accel: expected a string, found 7"),
+        (('"verdict": "ERROR"', '"verdict": "PASS"'), "says PASS, the cases say ERROR"),
+        (('"tier": "quick"', '"tier": 0'), r"run.cases\[0\].tier: expected a string, found 0"),
+        (('"selected": 9', '"selected": "9"'), "run.summary.selected: expected a number"),
+        (("{", "["), "is not JSON: "),
+    ],
+)
+def test_a_broken_document_is_named(path: Path, change: tuple[str, str], message: str) -> None:
+    write_results(mixed(), path)
+    text = path.read_text()
+    assert change[0] in text
+    path.write_text(text.replace(*change, 1))
+    with pytest.raises(ReportError, match=f"results.json: .*{message}"):
+        read_results(path)

@@ -1,0 +1,84 @@
+"""What reports of the kernel make of a result, and whose they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.results.case_result import Blame, CaseResult, Evidence, Mismatch, Outcome, Report
+from conformance.runner.console_verdict import complained, of_others
+
+WARN = Report("warn", "WARNING: CPU: 0 PID: 1 at x.c:1 f", "warn:f")
+OOPS = Report("oops", "BUG: kernel NULL pointer dereference, address: 10", "oops:g")
+MEMORY = Report("out_of_memory", "sh invoked oom-killer: gfp_mask=0", "out_of_memory")
+LATE = Report("warn", "WARNING: late", "warn:h", context="kworker/0:1", after="write.first")
+ALLOWED = Report("warn", "WARNING: known", "warn:k", allowed="known [url] until 2030-01-01")
+
+
+def result(outcome: Outcome = Outcome.PASS, blame: Blame = Blame.NONE) -> CaseResult:
+    wrong = (Mismatch(1, "errno", "0", "EBADF"),) if outcome is Outcome.FAIL else ()
+    reason = str(wrong[0]) if wrong else ""
+    return CaseResult(
+        "write.x", "write", "quick", outcome, blame, reason, mismatches=wrong,
+        evidence=Evidence(docs="what the documentation says"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("judged", "reports", "outcome", "blame", "reason"),
+    [
+        (result(), [WARN], Outcome.FAIL, Blame.KERNEL, f"the kernel complained: {WARN.title}"),
+        (result(), [WARN, OOPS], Outcome.CRASH, Blame.KERNEL, "the guest crashed: WARNING"),
+        (result(), [MEMORY], Outcome.ERROR, Blame.GUEST, "the guest has too little memory"),
+        (result(), [MEMORY, WARN], Outcome.FAIL, Blame.KERNEL, "the kernel complained: sh"),
+        (result(), [ALLOWED], Outcome.PASS, Blame.NONE, ""),
+        (result(), [ALLOWED, WARN], Outcome.FAIL, Blame.KERNEL, "the kernel complained: WARNING"),
+        # What it answered tells more than that it complained.
+        (result(Outcome.FAIL, Blame.KERNEL), [WARN], Outcome.FAIL, Blame.KERNEL, "step 1, errno"),
+        (result(Outcome.FAIL, Blame.KERNEL), [OOPS], Outcome.CRASH, Blame.KERNEL, "the guest cra"),
+        # Without memory it may answer anything.
+        (result(Outcome.FAIL, Blame.KERNEL), [MEMORY], Outcome.ERROR, Blame.GUEST, "the guest has"),
+        # Whoever else had a problem: the kernel has one.
+        (result(Outcome.ERROR, Blame.CASE), [WARN], Outcome.FAIL, Blame.KERNEL, "the kernel comp"),
+    ],
+)
+def test_what_a_report_makes_of_a_result(
+    judged: CaseResult, reports: list[Report], outcome: Outcome, blame: Blame, reason: str
+) -> None:
+    found = complained(judged, reports, "the console")
+    assert (found.outcome, found.blame) == (outcome, blame)
+    assert found.reason.startswith(reason)
+    assert found.reports == tuple(reports)
+    assert found.evidence == Evidence(docs="what the documentation says", console="the console")
+    told = [each.observed for each in found.mismatches if each.field == "console"]
+    assert told == [str(each) for each in reports if not each.allowed]
+    assert CaseResult.from_json(found.to_json()) == found
+
+
+def test_without_reports_nothing_changes() -> None:
+    assert complained(result(), [], "the console") == result()
+
+
+def test_what_came_late_is_of_the_case_before() -> None:
+    (late,) = of_others([LATE], "write.second", "the console")
+    assert late.id == "write.first.afterwards"
+    assert (late.outcome, late.blame) == (Outcome.FAIL, Blame.KERNEL)
+    assert late.reason == (
+        "the kernel complained: WARNING: late (in kworker/0:1); "
+        "seen after write.first had ended and before write.second began"
+    )
+
+
+def test_what_came_after_no_case_has_a_place_too() -> None:
+    loaded = Report("warn", "WARNING: late", "warn:h", after="module x load: done")
+    (late,) = of_others([loaded], "write.second", "")
+    assert late.id == "write.start.afterwards"
+
+
+def test_an_older_reader_and_an_older_writer() -> None:
+    """Schema 1: a record may lack the reports, and a reader leaves keys alone that it lacks."""
+    plain = result().to_json()
+    del plain["reports"]
+    assert CaseResult.from_json(plain).reports == ()
+    newer = complained(result(), [WARN], "").to_json()
+    newer["reports"][0] |= {"kind": "of_a_later_version", "new": 1}
+    assert CaseResult.from_json(newer).reports[0].kind == "of_a_later_version"

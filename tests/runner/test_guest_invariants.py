@@ -1,0 +1,95 @@
+"""What a case leaves changed is told, and which file it is, wherever it may have reached."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from conformance.client import tracefs
+from conformance.ops import credentials, tracing
+from conformance.ops import syscalls as op
+from conformance.ops.encode.requests import Call
+from conformance.runner.cleanup import ACTOR
+from conformance.runner.guest_invariants import Surroundings
+from tests.runner.test_runner import Guest
+
+PATH = f"{tracefs.ROOT}/events/user_events/e/enable"
+
+
+class Kept(Guest):
+    """A guest whose data file has a mode and an owner, and whose kernel may be tainted."""
+
+    status = "100640 0:0"
+    tainted = "0"
+
+    def __init__(self, *words: Any) -> None:
+        super().__init__(*words)
+        self.written: list[object] = []
+
+    def _result(self, call: Call) -> dict[str, Any]:
+        result = super()._result(call)
+        if call == ["status", tracefs.DATA]:
+            result["data"] = self.status.encode().hex()
+        if call[:2] == ["spill", f"{tracefs.ROOT}/set_event"]:
+            self.written.append(call[2])
+        if call[:2] == ["slurp", "/proc/sys/kernel/tainted"]:
+            result["data"] = self.tainted.encode().hex()
+        return result
+
+
+def changed(
+    around: Surroundings, guest: Guest, program: Sequence[op.Operation], *, passed: bool
+) -> list[str]:
+    """What is not as it was after a program."""
+    return around.changed(guest.call(ACTOR, around.calls(program, passed=passed)))
+
+
+@pytest.mark.parametrize("status", ["100666 0:0", "100640 7:8"])
+def test_a_mode_or_owner_that_was_left_is_told(status: str) -> None:
+    guest = Kept({})
+    around = Surroundings(guest)
+    assert changed(around, guest, [], passed=False) == []
+    guest.status = status
+    told = [f"the mode of {tracefs.DATA} was '100640 0:0' and is '{status}'"]
+    assert changed(around, guest, [], passed=False) == told
+    around.accept()
+    assert changed(around, guest, [], passed=False) == []
+
+
+@pytest.mark.parametrize(
+    ("operation", "told"),
+    [
+        (op.Open("p1", 3, tracefs.DATA, os.O_RDWR), False),
+        (op.Open("p1", 3, tracefs.TRACING_ON, os.O_RDONLY), False),
+        (op.WriteFile("p1", PATH, b"1", os.O_WRONLY), False),
+        (op.WriteFile("p1", tracefs.DYNAMIC_EVENTS, b"u:e", os.O_WRONLY), False),
+        (op.WriteFile("p1", tracefs.TRACING_ON, b"1", os.O_WRONLY), True),
+        (op.Open("p1", 3, tracefs.TRACING_ON, os.O_RDWR), True),
+        (op.WriteFile("p1", f"{tracefs.ROOT}/events/enable", b"0", os.O_WRONLY), True),
+        (tracing.MakeDirectory("p1", "/d"), True),
+        (credentials.Chmod("p1", tracefs.DATA, 0o666), True),
+    ],
+    ids=str,
+)
+def test_it_is_looked_where_a_program_may_have_reached(operation: op.Operation, told: bool) -> None:
+    guest = Kept({})
+    around = Surroundings(guest)
+    guest.status = "100666 0:0"
+    assert bool(changed(around, guest, [operation], passed=True)) is told
+
+
+def test_what_the_kernel_says_of_itself_is_always_told() -> None:
+    guest = Kept({})
+    around = Surroundings(guest)
+    guest.tainted = "512"
+    told = ["/proc/sys/kernel/tainted was '0' and is '512'"]
+    assert changed(around, guest, [], passed=True) == told
+
+
+def test_a_new_guest_has_the_buffer_of_one_that_has_traced() -> None:
+    guest = Kept({})
+    Surroundings(guest)
+    assert guest.written == ["0a"]

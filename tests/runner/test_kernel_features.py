@@ -1,0 +1,193 @@
+"""What cases use beside user_events is what they declare, and kernels without are not judged."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from errno import EFAULT, ENOENT, ENOSYS
+from typing import Any
+
+from conformance.abi.bpf import PROG_LOAD, Command, ProgramType
+from conformance.abi.profile import profile_for
+from conformance.cases.case import Case, Facility, Isolation, Tier
+from conformance.client import tracefs
+from conformance.ops import syscalls as op
+from conformance.ops.encode.requests import Call
+from conformance.ops.race import Race
+from conformance.ops.syscalls import View
+from conformance.ops.tracing import SubmitWrite
+from conformance.results.case_result import Outcome as Came
+from conformance.results.case_result import SkipReason
+from conformance.runner.kernel_features import facilities_of, promised_by
+from conformance.runner.runner import Runner
+from tests.cases.variants import Outcome, all_variants, honest, judged
+from tests.runner.test_runner import Guest
+
+# For the cases that kernels of 6.12 are not judged by.
+PROFILES = [
+    profile_for(name)
+    for name in (
+        *("6.1", "5.18", "first-commit", "merge-window"),
+        *("rfc-v1", "rfc-v1,long_records_kept=yes", "6.8"),
+    )
+]
+IMPLIED = {Facility.BPF_TRACING: {Facility.PERF, Facility.BPF}}
+BPF = 321
+IO_URING_SETUP = 425
+SEVERAL_PROCESSORS = re.compile(rb"CPUS\{0[-,]1\}")
+PARANOID = "/proc/sys/kernel/perf_event_paranoid"
+
+
+def with_implied(facilities: set[Facility]) -> set[Facility]:
+    """The same with those that they imply."""
+    return facilities.union(*(IMPLIED.get(each, set()) for each in facilities))
+
+
+def used(program: Sequence[op.Operation]) -> Iterator[Facility]:
+    """What the operations of a program need the kernel to be built with."""
+    stored: dict[tuple[str, int], bytes] = {}
+    for operation in program:
+        match operation:
+            case op.Store(actor=actor, address=address, data=data):
+                stored[actor, address] = data
+            case op.PerfEventOpen():
+                yield Facility.PERF
+            case op.IoctlDescriptor():
+                yield Facility.BPF_TRACING
+            case op.Bpf(actor=actor, command=command, address=address):
+                yield Facility.BPF
+                attributes = stored.get((actor, address), b"")
+                kind = int.from_bytes(attributes[: PROG_LOAD.member("prog_type").size], "little")
+                tracing = (ProgramType.KPROBE, ProgramType.TRACEPOINT)
+                if command == Command.PROG_LOAD and kind in tracing:
+                    yield Facility.BPF_TRACING
+            case op.WriteFile(path=tracefs.KPROBE_EVENTS):
+                yield Facility.KPROBES
+            case Race():
+                yield Facility.SMP
+            case SubmitWrite():
+                yield Facility.IO_URING
+            case op.WriteFile(path=tracefs.DYNAMIC_EVENTS, data=data) if data.startswith(b"e:"):
+                yield Facility.EPROBES
+            case op.ReadFile(path=tracefs.SNAPSHOT) | op.WriteFile(path=tracefs.SNAPSHOT):
+                yield Facility.SNAPSHOT
+            case op.WriteFile(path=path, data=data) if path.endswith("/filter"):
+                # What the kernel makes of a set depends on how many processors there are.
+                if SEVERAL_PROCESSORS.search(data):
+                    yield Facility.SMP
+            case op.WriteFile(path=path, data=data) if path.endswith("/trigger"):
+                # What takes something away is refused as well where it is not known.
+                for facility in (Facility.HIST, Facility.SNAPSHOT):
+                    name = facility.value.encode()
+                    if data.startswith((name, b"enable_" + name, b"disable_" + name)):
+                        yield facility
+            case op.ReadFile(path=path) if path.endswith("/hist"):
+                yield Facility.HIST
+            case op.ReadFile(path=path, view=View.EXACT) if path.endswith("/trigger"):
+                # The list of all that there are.
+                yield from (Facility.HIST, Facility.SNAPSHOT)
+
+
+def test_cases_declare_what_they_use(recorded: dict[str, Outcome]) -> None:
+    declared: dict[str, set[Facility]] = {}
+    using: dict[str, set[Facility]] = defaultdict(set)
+    for variant in all_variants():
+        outcome = recorded.get(variant.id)
+        if outcome is None:
+            profile = next(each for each in PROFILES if variant.case.applies(each))
+            outcome = honest(variant, profile=profile)
+        declared[variant.case.id] = with_implied(set(variant.case.facilities))
+        using[variant.case.id] |= with_implied(set(used(outcome.lockstep.program)))
+    wrong = {name: (using[name], declared[name]) for name in using if using[name] != declared[name]}
+    assert wrong == {}
+
+
+def test_what_another_implies_is_not_declared() -> None:
+    cases = {variant.case for variant in all_variants()}
+    twice = [
+        case.id
+        for case in cases
+        if {*case.facilities} & set().union(*(IMPLIED.get(each, set()) for each in case.facilities))
+    ]
+    assert twice == []
+
+
+LAST_PROCESSOR = "/sys/devices/system/cpu/kernel_max"
+# Files that are there with what a case may use, and nothing else is.
+MISSING = (
+    [PARANOID],
+    [tracefs.KPROBE_EVENTS],
+    [tracefs.DYNAMIC_EVENTS],
+    [tracefs.SNAPSHOT],
+)
+
+
+class Full(Guest):
+    """A guest whose kernel has all that cases use."""
+
+    def _result(self, call: Call) -> dict[str, Any]:
+        result = super()._result(call)
+        if call[:2] == ["sys", IO_URING_SETUP]:
+            result["errno"] = EFAULT
+        if call[1:2] == [LAST_PROCESSOR]:
+            result["data"] = b"63\n".hex()
+        return result
+
+
+class Bare(Guest):
+    """A guest whose kernel has nothing beside user_events."""
+
+    asked = 0
+
+    def _result(self, call: Call) -> dict[str, Any]:
+        result = super()._result(call)
+        if call[:2] == ["sys", BPF]:
+            type(self).asked += 1
+            result["errno"] = ENOSYS
+        if call[:2] == ["sys", IO_URING_SETUP]:
+            result["errno"] = ENOSYS
+        if call[1:2] in MISSING or any(str(each).endswith("/hist") for each in call[1:2]):
+            result["errno"] = ENOENT
+        return result
+
+
+def begun(runner: Runner, *facilities: Facility) -> tuple[Came, str, str]:
+    """How a case ends that only begins: outcome, reason, what is said of it."""
+    case = Case("a.b", "", "", "6.4..", (), Tier.QUICK, Isolation.EVENTS, facilities=facilities)
+    result = judged(runner, case)
+    return result.outcome, result.reason, result.evidence.docs
+
+
+def test_a_kernel_is_tried() -> None:
+    assert facilities_of(Full({})) == set(Facility)
+    assert facilities_of(Bare({})) == set()
+
+
+def test_a_case_that_a_kernel_has_no_facility_for_is_not_judged() -> None:
+    guest = Bare({})
+    Bare.asked = 0
+    nothing: frozenset[Facility] = frozenset()
+    runner = Runner(PROFILES[-1], lambda: guest, lambda *_: None, promised=nothing)
+    assert begun(runner)[0] is Came.PASS
+    assert Bare.asked == 0
+    told = "the kernel has no CONFIG_BPF_EVENTS and no CONFIG_KPROBE_EVENTS"
+    for _ in range(2):
+        went = begun(runner, Facility.BPF_TRACING, Facility.KPROBES)
+        assert went == (Came.SKIP, SkipReason.CONFIG, told)
+    assert Bare.asked == 2
+
+
+def test_a_kernel_that_was_built_for_this_is_judged() -> None:
+    runner = Runner(PROFILES[-1], lambda: Bare({}), lambda *_: None)
+    assert begun(runner, Facility.PERF)[0] is Came.PASS
+
+
+def test_a_configuration_promises() -> None:
+    lines = ["CONFIG_PERF_EVENTS=y", "CONFIG_BPF_SYSCALL=y"]
+    assert promised_by(lines) == {Facility.PERF, Facility.BPF}
+    lines += ["CONFIG_HIST_TRIGGERS=y", "CONFIG_TRACER_SNAPSHOT=y"]
+    assert promised_by([*lines, "CONFIG_IO_URING=y"]) >= {*promised_by(lines), Facility.IO_URING}
+    lines += ["CONFIG_IO_URING=y", "CONFIG_KPROBE_EVENTS=y", "CONFIG_SMP=y"]
+    assert promised_by(lines) == set(Facility)
+    assert promised_by([]) == set()

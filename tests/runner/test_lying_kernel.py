@@ -1,0 +1,164 @@
+"""A kernel that answers outside of the envelope is caught every time; an honest one never."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from conformance.abi.profile import profile_for
+from conformance.client.lockstep import Divergence
+from conformance.ops import syscalls as op
+from tests.cases.variants import Outcome, Variant, honest
+from tests.runner.liar import Lie, lies, tell
+
+# Programs in which every kind of operation, answer and watched memory occurs, with work
+# that the kernel does later (fork, unregistering, auto-delete, pages to be faulted in), and
+# with answers that are left open (the order of a hash, the verifier's log).
+EXHAUSTED = (
+    "unregister.child_for_itself",
+    "unregister.clears_at_any_place.u64-bit32",
+    "unregister.last_reference",
+    "unregister.size.17-nonzero",
+    "unregister.memory_replaced",
+    "write.equals_writev",
+    "dynamic_events.delete_when_idle",
+    "status.used_by_ftrace",
+    "bpf.walk_hash_again",
+    "bpf.helpers_together",
+    "bpf.log_names_register.unset",
+    "bpf.map_kept_by_program",
+    "perf.lost",
+    "perf.two_events",
+)
+KINDS = {
+    "errno",
+    "success",
+    "value",
+    "text, a byte changed",
+    "text, the first byte changed",
+    "text, a line missing",
+    "text, a line twice",
+    "text, cut short",
+    "text, something behind it",
+    "memory, not readable",
+    "memory, the guard before",
+    "memory, the guard behind",
+    "memory, the word",
+    "memory, inside the word",
+}
+# While the kernel still has work to do, an answer may be an older one, but not one of these.
+NEVER_TRUE_FOR_A_WHILE = {
+    "errno",
+    "text, something behind it",
+    "memory, the guard before",
+    "memory, the guard behind",
+}
+SEED = 6_12
+
+
+@pytest.fixture
+def exhausted(variants: list[Variant]) -> list[Variant]:
+    """The programs in which every lie is told."""
+    chosen = [variant for variant in variants if variant.id in EXHAUSTED]
+    assert sorted(variant.id for variant in chosen) == sorted(EXHAUSTED)
+    return chosen
+
+
+def uncaught(variant: Variant, told: list[Lie], *, once: bool = False) -> list[tuple[str, Lie]]:
+    """Lies that the lock step did not notice."""
+    return [(variant.id, lie) for lie in told if not tell(variant, lie, once=once).accused]
+
+
+def test_every_lie_about_every_step_is_caught(
+    exhausted: list[Variant], recorded: dict[str, Outcome]
+) -> None:
+    missed: list[tuple[str, Lie]] = []
+    kinds: set[str] = set()
+    for variant in exhausted:
+        told = list(lies(recorded[variant.id].lockstep.steps))
+        kinds |= {lie.kind for lie in told}
+        missed += uncaught(variant, told)
+    assert missed == []
+    assert kinds >= KINDS
+
+
+def test_a_lie_now_and_then_is_caught_in_every_case(
+    variants: list[Variant], recorded: dict[str, Outcome]
+) -> None:
+    dice = random.Random(SEED)
+    missed: list[tuple[str, Lie]] = []
+    for variant in variants:
+        told = list(lies(recorded[variant.id].lockstep.steps))
+        missed += uncaught(variant, [dice.choice(told)])
+    assert missed == []
+
+
+def test_a_lie_is_pinned_on_the_step_it_was_told_at(
+    exhausted: list[Variant], recorded: dict[str, Outcome]
+) -> None:
+    dice = random.Random(SEED)
+    for variant in exhausted:
+        for lie in dice.sample(list(lies(recorded[variant.id].lockstep.steps)), 20):
+            assert tell(variant, lie).lockstep.mismatches[0].number == lie.step
+
+
+def test_a_lie_that_is_taken_back_while_waiting_is_caught(
+    variants: list[Variant], recorded: dict[str, Outcome]
+) -> None:
+    dice = random.Random(SEED)
+    missed: list[tuple[str, Lie]] = []
+    count = 0
+    for variant in variants:
+        waited = [s for s in recorded[variant.id].lockstep.steps if s.waited_s is not None]
+        told = [lie for lie in lies(waited) if lie.kind in NEVER_TRUE_FOR_A_WHILE]
+        for lie in dice.sample(told, min(3, len(told))):
+            count += 1
+            missed += uncaught(variant, [lie], once=True)
+    assert count > 100
+    assert missed == []
+
+
+@pytest.mark.parametrize("eager", [False, True], ids=["late", "at-once"])
+def test_an_honest_kernel_is_never_accused(variants: list[Variant], eager: bool) -> None:
+    accused = [variant.id for variant in variants if honest(variant, eager=eager).accused]
+    assert accused == []
+
+
+@pytest.mark.parametrize("abi", ["6.4", "6.5", "6.8", "6.12", "7.3"])
+def test_an_honest_kernel_of_another_release_is_never_accused(
+    variants: list[Variant], abi: str
+) -> None:
+    profile = profile_for(abi)
+    applicable = [variant for variant in variants if variant.case.applies(profile)]
+    went = {variant.id: honest(variant, profile=profile) for variant in applicable}
+    assert [name for name, outcome in went.items() if outcome.accused] == []
+    assert {name: str(outcome.raised) for name, outcome in went.items() if outcome.raised} == {}
+    assert len(went) > 100
+
+
+def test_a_lie_about_more_than_looking_ends_the_program(
+    variants: list[Variant], recorded: dict[str, Outcome]
+) -> None:
+    variant = next(each for each in variants if each.id == "unregister.twice")
+    steps = recorded[variant.id].lockstep.steps
+    ioctl = next(step for step in steps if isinstance(step.operation, op.Ioctl))
+    lie = next(lie for lie in lies([ioctl]) if lie.kind == "errno")
+    outcome = tell(variant, lie)
+    assert isinstance(outcome.raised, Divergence)
+    assert outcome.raised.step.number == ioctl.number
+    assert f"allowed 'success', kernel said '{lie.answer.errno}'" in str(outcome.raised)
+    assert len(outcome.lockstep.steps) == ioctl.number
+
+
+def test_lies_of_different_looks_are_all_kept(
+    variants: list[Variant], recorded: dict[str, Outcome]
+) -> None:
+    variant = next(each for each in variants if each.id == "unregister.size.16")
+    loads = [
+        step for step in recorded[variant.id].lockstep.steps if isinstance(step.operation, op.Load)
+    ]
+    lie = next(lie for lie in lies(loads[:1]) if lie.kind.startswith("text"))
+    outcome = tell(variant, lie)
+    assert [step.number for step in outcome.lockstep.mismatches] == [lie.step]
+    assert len(outcome.lockstep.steps) > lie.step

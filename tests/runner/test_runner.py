@@ -1,0 +1,353 @@
+"""The runner on a guest that is none: cases that cannot begin, and guests that disagree."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from errno import EIO, EKEYREJECTED, ENOENT
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.abi.profile import profile_for
+from conformance.cases.case import Case, Facility, Isolation, Tier
+from conformance.client import tracefs
+from conformance.client.executor import Deadline, Never
+from conformance.expectations.loader import Expectations
+from conformance.ops.encode.requests import Call
+from conformance.results.case_result import (
+    Blame,
+    CaseResult,
+    Outcome,
+    Report,
+    RunVerdict,
+    SkipReason,
+)
+from conformance.runner.case_run import NotJudged
+from conformance.runner.cleanup import Janitor
+from conformance.runner.runner import Runner
+from conformance.session.controller.recorder import Recorder
+from conformance.session.target.target import Target
+from conformance.session.worker import worker as plugin_worker
+from conformance.session.worker.machine_guest import Boots
+from conformance.session.worker.worker import Worker
+from tests.cases.variants import judged
+from vm.errors import BootFailed, HostTrouble
+
+PROFILE = profile_for("6.12.117")
+INIT_MODULE = 175
+
+
+class Guest:
+    """A guest in which every call succeeds but those it was told to refuse.
+
+    ``complaints`` are the lines of its console; the marks are among them.
+    """
+
+    def __init__(self, refused: dict[object, int], *, complaining: bool = False) -> None:
+        self._refused = refused
+        self._complaining = complaining
+        self._console = ["WARNING: of an earlier case"]
+
+    def call(
+        self,
+        actor: str,
+        calls: Sequence[Call],
+        watch: Sequence[tuple[str, int, int]] = (),
+    ) -> list[dict[str, Any]]:
+        return [self._result(call) for call in calls]
+
+    def _result(self, call: Call) -> dict[str, Any]:
+        errno = self._refused.get(call[1] if len(call) > 1 else "", 0)
+        if call[:2] == ["sys", INIT_MODULE] and self._complaining:
+            self._console.append("WARNING: of the module")
+        text = {tracefs.TRACING_ON: "1\n"}.get(str(call[1]) if len(call) > 1 else "", "")
+        memory = bytes(int(str(call[2]))) if call[0] == "peek" else b""
+        return {
+            "value": -1 if errno else 0,
+            "errno": errno,
+            "data": (memory or text.encode()).hex(),
+            "watch": [],
+        }
+
+    def deadline(self, seconds: float, what: str) -> Deadline:
+        return Never()
+
+    def pause(self, deadline: Deadline) -> None:
+        time.sleep(0)
+
+    def mark(self, text: str) -> int:
+        return len(self._console)
+
+    def console(self, since: int) -> str:
+        return "\n".join(self._console[self._from(since) :])
+
+    def reports(self, since: int) -> list[Report]:
+        return [Report("warn", line, f"warn:{line}") for line in self._console[self._from(since) :]]
+
+    def pristine(self, processors: int = 1) -> None:
+        self._console.append("booting")
+
+    @staticmethod
+    def _from(since: int) -> int:
+        assert since >= 0, "a console has no text before its beginning"
+        return since
+
+
+def needing(module: str) -> Case:
+    return Case("other.case", "", "", "6.4..", (), Tier.QUICK, Isolation.EVENTS, module=module)
+
+
+def outcome(guest: Guest, case: Case) -> CaseResult:
+    """How a case ends that does nothing."""
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None, lambda name: b"module")
+    return judged(runner, case)
+
+
+def test_a_module_that_the_kernel_refuses_is_no_verdict() -> None:
+    result = outcome(Guest({INIT_MODULE: EKEYREJECTED}), needing("uevt_probe"))
+    assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.KERNEL)
+    assert "the kernel does not load uevt_probe: Key was rejected" in result.reason
+
+
+def test_what_the_kernel_says_to_a_module_counts() -> None:
+    result = outcome(Guest({}, complaining=True), needing("uevt_probe"))
+    assert (result.outcome, result.blame) == (Outcome.FAIL, Blame.KERNEL)
+    assert [str(each.observed) for each in result.mismatches] == ["WARNING: of the module"]
+
+
+def test_a_case_that_never_began_is_not_blamed_for_the_console() -> None:
+    class Unwell(Guest):
+        def mark(self, text: str) -> int:
+            raise OSError("no mark")
+
+    result = outcome(Unwell({}), needing(""))
+    assert (result.outcome, result.reason) == (Outcome.ERROR, "OSError: no mark")
+
+
+@pytest.mark.parametrize(
+    ("isolation", "tidied"),
+    [(Isolation.EVENTS, True), (Isolation.GLOBAL, False), (Isolation.FATAL, False)],
+)
+def test_a_guest_that_is_thrown_away_is_left_alone(isolation: Isolation, tidied: bool) -> None:
+    """What a case did to it might be made worse by putting it in order."""
+
+    class Noting(Guest):
+        calls = 0
+
+        def call(self, *arguments: Any, **more: Any) -> list[dict[str, Any]]:
+            self.calls += 1
+            return super().call(*arguments, **more)
+
+    guest = Noting({})
+    case = replace(needing(""), isolation=isolation)
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    runner.begin(case, case.id)
+    begun = guest.calls
+    runner.end(case, case.id, AssertionError("wrong"))
+    assert (guest.calls > begun) is tidied
+
+
+@pytest.mark.parametrize(
+    ("refused", "built"),
+    [
+        ({}, True),
+        ({tracefs.STATUS: ENOENT, tracefs.DATA: ENOENT}, False),
+        # Broken, and not left out.
+        ({tracefs.STATUS: EIO, tracefs.DATA: ENOENT}, True),
+        ({tracefs.STATUS: ENOENT}, True),
+    ],
+)
+def test_a_kernel_without_user_events_has_neither_file(
+    refused: dict[object, int], built: bool
+) -> None:
+    assert Janitor(Guest(refused)).has_user_events() is built
+
+
+def array_length(*adapted: str) -> CaseResult:
+    """A pass of the case whose failure is expected where fields have a length."""
+    return CaseResult("format.array_length", "format", "quick", Outcome.PASS, adapted=adapted)
+
+
+def test_expectations_are_those_of_the_contract_as_measured(tmp_path: Path) -> None:
+    target = Target("image-6.12.117", "6.12.117", release="6.12.117", image=tmp_path / "none")
+    worker = Worker(target, tmp_path, Expectations.load())
+    assert worker.expected(array_length()).outcome is Outcome.XPASS
+    assert worker.expected(array_length("array_length_of_field")).outcome is Outcome.PASS
+
+
+def test_a_kernel_that_does_not_boot_is_booted_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each boot may take a minute: the cases that are left are told of the last one."""
+    boots = []
+
+    class Unbootable:
+        def __init__(self, target: Target, directory: Path, counted: Boots, limit: None) -> None:
+            boots.append(target)
+
+        def wait_ready(self) -> None:
+            raise BootFailed("no agent", phase="init", mend="read it", console="Linux version")
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(plugin_worker, "MachineGuest", Unbootable)
+    target = Target("image-6.12.117", "6.12.117", release="6.12.117", image=tmp_path / "none")
+    worker = Worker(target, tmp_path, Expectations.load())
+
+    def attempt() -> BaseException | None:
+        try:
+            worker.begin()
+        except HostTrouble as error:
+            return error
+        return None
+
+    some = Case("a.b", "x", "x", "5.18..", (), Tier.QUICK, Isolation.EVENTS)
+    first, before = worker.run(some, "a.b", attempt)
+    assert before is not None
+    assert (first.outcome, first.blame, len(boots)) == (Outcome.ERROR, Blame.HOST, 2)
+    assert "Linux version" in first.evidence.console
+    second, _ = worker.run(some, "a.c", attempt)
+    assert (second.outcome, len(boots)) == (Outcome.ERROR, 2)
+    assert second.reason == "not booted again: no agent; read it"
+    assert second.evidence.console == ""
+
+
+def test_guests_that_do_not_agree_are_no_verdict(tmp_path: Path) -> None:
+    skip = CaseResult("a.b", "a", "quick", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
+    failure = replace(skip, id="a.c", outcome=Outcome.FAIL, reason="wrong")
+    verdicts = []
+    for number, cases in enumerate(([skip], [skip, failure])):
+        (tmp_path / str(number)).mkdir()
+        recorder = Recorder(Target("model", "6.12"), tmp_path / str(number))
+        recorder.not_built("no user_events")
+        for case in cases:
+            recorder.case(case)
+        verdicts.append(recorder.finish(len(cases), "").verdict)
+    assert verdicts == [RunVerdict.NOT_BUILT, RunVerdict.ERROR]
+
+
+TAINTED = "/proc/sys/kernel/tainted"
+
+
+class Taintable(Guest):
+    """A guest whose kernel says that it is tainted as soon as it is told to."""
+
+    tainted = "0\n"
+    renewed = 0
+
+    def _result(self, call: Call) -> dict[str, Any]:
+        result = super()._result(call)
+        if call[:2] == ["slurp", TAINTED]:
+            result["data"] = self.tainted.encode().hex()
+        return result
+
+    def pristine(self, processors: int = 1) -> None:
+        self.renewed += 1
+
+
+def _run(runner: Runner, guest: Taintable, tainted: str, error: Exception | None) -> CaseResult:
+    case = needing("")
+    runner.begin(case, case.id)
+    guest.tainted = tainted
+    return runner.end(case, case.id, error)
+
+
+def test_a_case_that_changes_its_guest_has_not_passed() -> None:
+    guest = Taintable({})
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    result = _run(runner, guest, "512\n", None)
+    assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.CASE)
+    assert result.reason == f"it left its guest changed: {TAINTED} was '0' and is '512'"
+    # The next one has another guest, and what that is like is not held against it.
+    assert _run(runner, guest, "512\n", None).outcome is Outcome.PASS
+    assert guest.renewed == 1
+
+
+def test_a_warning_while_the_guest_is_looked_at_is_the_kernels() -> None:
+    class Warning(Taintable):
+        def _result(self, call: Call) -> dict[str, Any]:
+            if call[:2] == ["slurp", TAINTED] and self.tainted != "0\n":
+                self._console.append("WARNING: late")
+            return super()._result(call)
+
+    guest = Warning({})
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    result = _run(runner, guest, "512\n", None)
+    assert (result.outcome, result.blame) == (Outcome.FAIL, Blame.KERNEL)
+    assert result.reason == "the kernel complained: WARNING: late"
+
+
+def test_the_end_of_a_case_that_leaves_nothing_is_one_request() -> None:
+    class Counting(Guest):
+        requests = 0
+
+        def call(self, *arguments: Any, **more: Any) -> list[dict[str, Any]]:
+            self.requests += 1
+            return super().call(*arguments, **more)
+
+    guest = Counting({})
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    case = needing("")
+    runner.begin(case, case.id)
+    before = guest.requests
+    assert runner.end(case, case.id, None).outcome is Outcome.PASS
+    assert guest.requests == before + 1
+
+
+def test_a_failure_stays_what_it_is_on_a_changed_guest() -> None:
+    guest = Taintable({})
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    assert _run(runner, guest, "512\n", AssertionError("wrong")).outcome is Outcome.FAIL
+    assert _run(runner, guest, "512\n", None).outcome is Outcome.PASS
+    assert guest.renewed == 1
+
+
+def test_a_case_that_forgets_an_instance_has_not_passed() -> None:
+    guest = Guest({})
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    case = needing("")
+    instance = runner.begin(case, case.id).instance()
+    instance.make()
+    result = runner.end(case, case.id, None)
+    assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.CASE)
+    assert result.reason == "it left behind: instance t00001_i"
+    runner.begin(case, case.id)
+    assert runner.end(case, case.id, None).outcome is Outcome.PASS
+
+
+class Counting(Guest):
+    """A guest that remembers how many processors it was given."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.given: list[int] = []
+
+    def pristine(self, processors: int = 1) -> None:
+        self.given.append(processors)
+
+
+def test_a_case_has_the_processors_that_it_wants() -> None:
+    guest = Counting()
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    plain = needing("")
+    both = replace(plain, facilities=(Facility.SMP,))
+    alone = replace(both, isolation=Isolation.FATAL)
+    for case in (plain, both, both, plain, alone, both):
+        runner.begin(case, case.id)
+        assert runner.end(case, case.id, None).outcome is Outcome.PASS
+    # The last one follows on one that took its guest along.
+    assert guest.given == [2, 1, 2, 2]
+
+
+def test_a_kernel_for_one_processor_is_not_started_with_two() -> None:
+    guest = Counting()
+    nothing: frozenset[Facility] = frozenset()
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None, promised=nothing)
+    case = replace(needing(""), facilities=(Facility.SMP,))
+    with pytest.raises(NotJudged, match="the kernel has no CONFIG_SMP"):
+        runner.begin(case, case.id)
+    assert guest.given == []

@@ -1,0 +1,248 @@
+"""Modules of the user's on a guest that is none: how each end of theirs is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from errno import EAGAIN, EBUSY, ENODEV
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.abi.profile import profile_for
+from conformance.cases.case import Case, Isolation, Tier
+from conformance.client.executor import Deadline, Never
+from conformance.ops.encode.requests import Call
+from conformance.results.case_result import (
+    Blame,
+    CaseResult,
+    Evidence,
+    Outcome,
+    Report,
+    RunVerdict,
+    SkipReason,
+)
+from conformance.runner.case_run import Trouble
+from conformance.runner.runner import Runner
+from conformance.runner.user_modules import Unloadable, UserModule, UserModules
+from conformance.session.controller.recorder import Recorder
+from conformance.session.target.target import Target
+from tests.cases.variants import judged
+from vm.kernel_log.reports import MARK_PREFIX
+
+PROFILE = profile_for("6.12.117")
+CASE = Case("write.case", "", "", "6.4..", (), Tier.QUICK, Isolation.EVENTS)
+FINIT_MODULE, DELETE_MODULE = 313, 176
+
+
+class Panic(Exception):
+    """What a guest raises that did not outlive a call."""
+
+
+class Unplugged(Exception):
+    """What a guest raises whose host is in trouble."""
+
+
+def explain(error: BaseException, before: bool) -> Trouble | None:
+    if isinstance(error, Panic):
+        return Trouble(Outcome.CRASH, Blame.KERNEL, "the guest crashed: Oops", "Oops")
+    if isinstance(error, Unplugged):
+        return Trouble(Outcome.ERROR, Blame.HOST, "no host")
+    return None
+
+
+class Guest:
+    """A guest that answers module calls as it is told, each errno once, and then with success."""
+
+    def __init__(self, **answers: list[int | Exception]) -> None:
+        self._answers = {int(name.lstrip("_")): list(each) for name, each in answers.items()}
+        self.says: dict[int, str] = {}
+        self.written = b""
+        self.asked: list[int] = []
+        self.boots = 0
+        self._console: list[str] = []
+
+    def call(
+        self, actor: str, calls: Sequence[Call], watch: Sequence[tuple[str, int, int]] = ()
+    ) -> list[dict[str, Any]]:
+        return [self._result(call) for call in calls]
+
+    def _result(self, call: Call) -> dict[str, Any]:
+        number = call[1] if call[0] == "sys" else None
+        errno, data = 0, ""
+        if isinstance(number, int) and number in (FINIT_MODULE, DELETE_MODULE):
+            self.asked.append(number)
+            if number in self.says:
+                self._console.append(self.says[number])
+            answers = self._answers.get(number, [])
+            answer = answers.pop(0) if answers else 0
+            if isinstance(answer, Exception):
+                raise answer
+            errno = answer
+        if call[0] == "spill" and str(call[1]).endswith(".ko"):
+            self.written += bytes.fromhex(str(call[2]))
+        if call[0] == "slurp" and str(call[1]).endswith("/taint"):
+            data = b"OE\n".hex()
+        if call[0] == "peek":
+            data = bytes(int(str(call[2]))).hex()
+        return {"value": -1 if errno else 0, "errno": errno, "data": data, "watch": []}
+
+    def deadline(self, seconds: float, what: str) -> Deadline:
+        return Never()
+
+    def pause(self, deadline: Deadline) -> None:
+        pass
+
+    def mark(self, text: str) -> int:
+        self._console.append(f"[    1.000000] {MARK_PREFIX}{text}")
+        return len(self._console) - 1
+
+    def console(self, since: int) -> str:
+        return "\n".join(self._console[since:])
+
+    def reports(self, since: int) -> list[Report]:
+        found = [line for line in self._console[since:] if line.startswith("WARNING: ")]
+        return [Report("warn", line, f"warn:{line}") for line in found]
+
+    def pristine(self, processors: int = 1) -> None:
+        self.boots += 1
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> UserModule:
+    """A module of some bytes."""
+    file = tmp_path / "mine.ko"
+    file.write_bytes(b"\x7fELF" + b"x" * 5_000_000)
+    return UserModule("Mine", file, "Mine 0123")
+
+
+def run(
+    guest: Guest, *modules: UserModule, case: Case = CASE
+) -> tuple[CaseResult, dict[str, CaseResult]]:
+    """Run one case that does nothing, and unload; its result, and those beside it."""
+    runner = Runner(PROFILE, lambda: guest, explain, inserted=modules)
+    result = judged(runner, case)
+    runner.finish()
+    return result, {each.id: each for each in runner.take_beside()}
+
+
+def test_a_module_comes_and_goes(module: UserModule) -> None:
+    guest = Guest()
+    result, beside = run(guest, module)
+    assert result.outcome is Outcome.PASS
+    assert {id: each.outcome for id, each in beside.items()} == {
+        "module.mine.load": Outcome.PASS,
+        "module.mine.unload": Outcome.PASS,
+    }
+    assert beside["module.mine.load"].reason == "Mine loaded, taints the kernel: OE"
+    # Larger than one message.
+    assert guest.written == module.file.read_bytes()
+
+
+def test_modules_are_unloaded_in_the_opposite_order(module: UserModule) -> None:
+    _, beside = run(Guest(), module, replace(module, name="Other"))
+    assert list(beside) == [
+        "module.mine.load", "module.other.load", "module.other.unload", "module.mine.unload",
+    ]  # fmt: skip
+
+
+def test_one_that_is_refused_leaves_nothing_to_judge(module: UserModule) -> None:
+    guest = Guest(_313=[ENODEV, ENODEV])
+    guest.says[FINIT_MODULE] = "[    2.000000] mine: no such device here"
+    result, beside = run(guest, module)
+    assert (result.outcome, result.reason) == (Outcome.SKIP, SkipReason.MODULE)
+    (load,) = beside.values()
+    assert (load.id, load.outcome, load.blame) == ("module.mine.load", Outcome.FAIL, Blame.MODULE)
+    assert load.reason == (
+        "the kernel does not load Mine: ENODEV (No such device); mine: no such device here"
+    )
+    assert "no such device here" in load.evidence.console
+
+
+def test_a_refused_module_is_asked_for_once(module: UserModule) -> None:
+    guest = Guest(_313=[ENODEV])
+    runner = Runner(PROFILE, lambda: guest, explain, inserted=[module])
+    for _ in range(3):
+        with pytest.raises(Exception, match="Mine is not in the kernel"):
+            runner.begin(CASE, CASE.id)
+        runner.end(CASE, CASE.id, Unloadable(module))
+    assert guest.asked == [FINIT_MODULE]
+
+
+def test_a_complaint_while_loading_is_the_modules(module: UserModule) -> None:
+    guest = Guest()
+    guest.says[FINIT_MODULE] = "WARNING: CPU: 0 PID: 1 at mine.c:1"
+    result, beside = run(guest, module)
+    load = beside["module.mine.load"]
+    assert (load.outcome, load.blame) == (Outcome.FAIL, Blame.MODULE)
+    assert load.reason.startswith("the kernel complained as Mine was loaded: WARNING: CPU")
+    # It is in, so the cases are judged.
+    assert result.outcome is Outcome.PASS
+
+
+def test_a_module_that_panics_is_not_tried_again(module: UserModule) -> None:
+    guest = Guest(_313=[Panic(), Panic()])
+    result, beside = run(guest, module)
+    assert result.outcome is Outcome.SKIP
+    (load,) = beside.values()
+    assert (load.outcome, load.blame) == (Outcome.CRASH, Blame.MODULE)
+    assert load.reason == "load: the guest crashed: Oops"
+    assert guest.asked == [FINIT_MODULE]
+
+
+def test_trouble_of_the_host_is_not_the_modules(module: UserModule) -> None:
+    result, beside = run(Guest(_313=[Unplugged()]), module)
+    assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.HOST)
+    # The guest was renewed for the end, and the module loaded and unloaded there.
+    assert {each.outcome for each in beside.values()} == {Outcome.PASS}
+
+
+def test_a_module_that_is_busy_for_a_while(module: UserModule) -> None:
+    guest = Guest(_176=[EAGAIN, EAGAIN])
+    _, beside = run(guest, module)
+    assert beside["module.mine.unload"].outcome is Outcome.PASS
+    assert guest.asked.count(DELETE_MODULE) == 3
+
+
+def test_a_module_that_stays(module: UserModule) -> None:
+    _, beside = run(Guest(_176=[EBUSY]), module)
+    unload = beside["module.mine.unload"]
+    assert (unload.outcome, unload.blame) == (Outcome.FAIL, Blame.MODULE)
+    assert unload.reason == "the kernel does not unload Mine: EBUSY (Device or resource busy)"
+
+
+def test_a_lost_guest_gets_its_modules_again(module: UserModule) -> None:
+    guest = Guest()
+    runner = Runner(PROFILE, lambda: guest, explain, inserted=[module])
+    runner.begin(CASE, CASE.id)
+    assert runner.end(CASE, CASE.id, Panic()).outcome is Outcome.CRASH
+    runner.begin(CASE, CASE.id)
+    runner.end(CASE, CASE.id, None)
+    assert (guest.boots, guest.asked) == (1, [FINIT_MODULE, FINIT_MODULE])
+
+
+@pytest.mark.parametrize(
+    ("console", "blame"),
+    [
+        ("WARNING: CPU: 0 PID: 9 at mine.c:1 probe+0x1/0x2 [Mine]", Blame.MODULE),
+        ("WARNING: CPU: 0 PID: 9 at kernel/fork.c:1\nModules linked in: Mine(OE)", Blame.KERNEL),
+    ],
+)
+def test_a_complaint_is_the_modules_whose_code_was_at_work(
+    module: UserModule, console: str, blame: Blame
+) -> None:
+    evidence = Evidence(console=console)
+    failed = CaseResult("write.x", "write", "quick", Outcome.FAIL, Blame.KERNEL, evidence=evidence)
+    assert UserModules([module], explain).accused(failed).blame is blame
+
+
+def test_of_several_guests_the_failure_stands_and_counts_once(tmp_path: Path) -> None:
+    target = Target("6.12+mine", "6.12", release="6.12.117")
+    recorder = Recorder(target, tmp_path)
+    passed = CaseResult("module.mine.load", "module", "quick", Outcome.PASS)
+    failed = replace(passed, outcome=Outcome.FAIL, blame=Blame.MODULE, reason="no")
+    assert [recorder.beside(each) for each in (passed, failed, passed)] == [True, False, False]
+    record = recorder.finish(1, "")
+    assert record.verdict is RunVerdict.FAIL
+    assert [case.outcome for case in record.cases] == [Outcome.FAIL]

@@ -1,0 +1,229 @@
+"""Guests of the runner without a machine: how they start, and when they are given up."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vm.machine
+from conformance.results.exit_codes import KernelOrigin
+from conformance.session.controller.recorder import Recorder
+from conformance.session.preflight import trial_boot
+from conformance.session.target.target import Target
+from conformance.session.worker import machine_guest
+from conformance.session.worker.machine_guest import MachineGuest, machine_spec
+from vm.deadline import Deadline
+from vm.errors import BootFailed, HostTrouble, NoRoot, VmError
+from vm.machine import MachineSpec, Mark
+from vm.qemu.accelerator import TCG
+from vm.qemu.console import Console
+
+LOGS = Path(__file__).parents[2] / "fixtures" / "console"
+
+
+class Machine:
+    """A machine that comes up in a way it is told."""
+
+    start = "booted"
+
+    def __init__(self, console: Path) -> None:
+        self.trouble: VmError | None = None
+        self.boots = self.ready_at = 0
+        self.opened: list[object] = []
+        self.asked: list[str] = []
+        self.console = Console(console)
+
+    def deadline(self, seconds: float, what: str) -> Deadline:
+        return Deadline(seconds, what)
+
+    def answer(self, actor: str) -> Deadline:
+        return Deadline(1.0, actor)
+
+    def call(self, actor: str, *words: Any, deadline: Deadline) -> list[dict[str, Any]]:
+        self.asked.append(actor)
+        return []
+
+    def mark(self, text: str) -> Mark:
+        return Mark(text, self.console.position())
+
+    def check(self, mark: Mark) -> None:
+        pass
+
+    def pristine(self, processors: int = 1) -> None:
+        self.boots += 1
+        self.console.append((LOGS / "warn_6.12.log").read_text())
+        self.ready_at = self.console.position()
+        if self.trouble is not None:
+            raise self.trouble
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Target:
+    image = tmp_path / "bzImage"
+    return Target(
+        "image-6.12.117", "6.12.117", image=image, accelerator=TCG, origin=KernelOrigin.USER
+    )
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
+    made = Machine(tmp_path / "console.log")
+    monkeypatch.setattr(vm.machine.Machine, "launch", lambda *words, **named: made)
+    monkeypatch.setattr(machine_guest, "root_archive", lambda python, cache: Path("root.cpio"))
+    return made
+
+
+def test_a_store_that_may_only_be_read(
+    target: Target, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(python: Path, cache: Path) -> Path:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), "roots")
+
+    monkeypatch.setattr(machine_guest, "root_archive", refused)
+    assert machine_spec(target)[0].root is None
+    assert MachineGuest(target, tmp_path).start == (
+        "booted: its root could not be kept: [Errno 30] Read-only file system: 'roots'"
+    )
+
+
+def test_a_guest_that_cannot_be_renewed_is_given_up(
+    target: Target, machine: Machine, tmp_path: Path
+) -> None:
+    """Each boot may take a minute, and every case that is left would ask for two."""
+    guest = MachineGuest(target, tmp_path)
+    trouble = BootFailed("no agent", phase="init", mend="read it")
+    # One that fails now and then is none.
+    for machine.trouble in (trouble, None, trouble, None):
+        if machine.trouble is None:
+            guest.pristine()
+        else:
+            with pytest.raises(BootFailed):
+                guest.pristine()
+    machine.trouble = trouble
+    for _ in range(2):
+        with pytest.raises(BootFailed):
+            guest.pristine()
+    assert machine.boots == 6
+    for _ in range(3):
+        with pytest.raises(HostTrouble, match=r"^not booted again: no agent$"):
+            guest.pristine()
+    assert machine.boots == 6
+
+
+def test_what_a_new_guest_reports_is_of_the_first_case(
+    target: Target, machine: Machine, tmp_path: Path
+) -> None:
+    """Said between its readiness and the first mark; what it said while it booted is of none."""
+    guest = MachineGuest(target, tmp_path)
+    guest.pristine()
+    machine.console.append((LOGS / "oops_null.log").read_text())
+    found = guest.reports(guest.mark("write.first"))
+    assert [(each.kind, each.after) for each in found[:1]] == [("oops", "")]
+    assert "warning" not in {each.kind for each in found}
+
+
+FIRST, SECOND = ("", (["spawn", "root"],)), ("root", (["slurp", "a", 1], ["slurp", "b", 1]))
+ANSWER: dict[str, Any] = {"value": 0, "errno": 0, "data": None, "watch": []}
+
+
+def opened(target: Target, machine: Machine, directory: Path) -> MachineGuest:
+    """A guest that was asked two things before its state was saved."""
+    machine.opened = [(FIRST, [ANSWER]), (SECOND, [ANSWER, ANSWER])]
+    guest = MachineGuest(target, directory)
+    guest.pristine()
+    return guest
+
+
+def test_what_a_guest_was_asked_at_its_opening_is_not_asked_again(
+    target: Target, machine: Machine, tmp_path: Path
+) -> None:
+    guest = opened(target, machine, tmp_path)
+    for _ in range(2):
+        assert guest.call(FIRST[0], list(FIRST[1])) == [ANSWER]
+        assert guest.call(SECOND[0], list(SECOND[1])) == [ANSWER] * 2
+        assert machine.asked == []
+        # Another one comes up, which has been asked the same.
+        guest.pristine()
+    guest.call(*FIRST)
+    guest.call(*SECOND)
+    assert machine.asked == []
+    guest.call(*FIRST)
+    assert machine.asked == [""]
+
+
+def test_behind_anything_else_it_is(target: Target, machine: Machine, tmp_path: Path) -> None:
+    """What was found out then may not be so any more."""
+    guest = opened(target, machine, tmp_path)
+    guest.call(*FIRST)
+    guest.call("root", [["slurp", "c", 1]])
+    guest.call(*SECOND)
+    assert machine.asked == ["root", "root"]
+
+
+def _boot_failed(console: str) -> BootFailed:
+    return BootFailed("no agent", phase="init", console=console)
+
+
+DIED = "Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000100"
+PANIC = "Kernel panic - not syncing: IO-APIC + timer doesn't work!"
+ROOT, NONE = Path("root.cpio"), None
+
+
+@pytest.mark.parametrize(
+    ("troubles", "roots", "refused"),
+    [
+        # Its 9p may be a module: that does not matter to a guest with a root of its own.
+        ([None], [ROOT], False),
+        ([_boot_failed(DIED), NoRoot("no driver", phase="kernel")], [ROOT, NONE], True),
+        ([_boot_failed(DIED), _boot_failed(DIED)], [ROOT, NONE], False),
+        ([_boot_failed(PANIC)], [ROOT], False),
+        ([NoRoot("no driver", phase="kernel")], [ROOT], True),
+        ([HostTrouble("no QEMU")], [ROOT], False),
+    ],
+    ids=["boots", "without drivers", "other trouble", "crash", "no initrd", "host"],
+)
+def test_an_image_is_tried_as_it_will_be_booted(
+    target: Target,
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    troubles: list[VmError | None],
+    roots: list[Path | None],
+    refused: bool,
+) -> None:
+    booted: list[Path | None] = []
+    coming = iter(troubles)
+
+    class Booted:
+        def close(self) -> None:
+            pass
+
+    def boot(spec: MachineSpec, **named: Any) -> Booted:
+        booted.append(spec.root)
+        assert named["snapshots"] is not None
+        if (trouble := next(coming)) is not None:
+            raise trouble
+        return Booted()
+
+    monkeypatch.setenv("UEVT_CACHE", str(tmp_path))
+    monkeypatch.setattr(vm.machine.Machine, "boot", boot)
+    monkeypatch.setattr(trial_boot, "snapshot_key", lambda spec: "key")
+    if refused:
+        with pytest.raises(NoRoot):
+            trial_boot.try_image(target)
+    else:
+        trial_boot.try_image(target)
+    assert booted == roots
+
+
+def test_the_first_reason_to_boot_is_told(target: Target, tmp_path: Path) -> None:
+    assert target.image is not None
+    target.image.touch()
+    recorder = Recorder(target, tmp_path)
+    for how in ("", "restored", "booted", "booted: first", "restored", "booted: second"):
+        recorder.guest_started(how)
+    assert recorder.head.host["guests"] == "booted: first"

@@ -1,0 +1,167 @@
+"""What is taken from a run that is resumed, and what has to be as it was."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.results.case_result import Blame, Outcome
+from conformance.results.errors import ReportError
+from conformance.results.journal import JournalWriter
+from conformance.results.replay import Journal, Running
+from conformance.session.controller.resume import given_up, recall, require_same
+from conformance.session.options import asked, fill, settle
+from tests.report.samples import case, head
+
+WORDS = (
+    "--kernel=6.12",
+    "-k=write and not writev",
+    "--tier=full",
+    "--patch=/a b/fix.diff",
+    "--append=a=1 b=2",
+    "--require",
+)
+
+
+def options(*words: str) -> Namespace:
+    """What a command line of these words gives."""
+    found = Namespace(kernel=None, keyword="")
+    for name in ("image", "modules", "tree", "ref", "abi", "flavour", "tier", "isolation"):
+        setattr(found, name, None)
+    for name in ("shuffle", "out", "exit_style", "ktap", "resume"):
+        setattr(found, name, None)
+    for name in ("patch", "config", "module", "append"):
+        setattr(found, name, [])
+    found.force = found.require = False
+    fill(found, words)
+    return found
+
+
+def test_what_was_asked_is_understood_again() -> None:
+    assert asked(options(*WORDS)) == WORDS
+    settled = options(*WORDS)
+    settle(settled)
+    assert asked(settled) == (
+        *WORDS[:3],
+        "--isolation=need",
+        "--exit-style=default",
+        *WORDS[3:],
+    )
+
+
+def test_where_a_run_goes_is_no_part_of_it() -> None:
+    found = options(*WORDS)
+    found.out, found.ktap, found.resume, found.force = "/a", "-", "/b", True
+    assert asked(found) == WORDS
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run that was killed at once."""
+    directory = tmp_path / "run"
+    directory.mkdir()
+    with JournalWriter(directory / "journal.jsonl") as journal:
+        journal.begin(head(asked=WORDS))
+    return directory
+
+
+def test_what_is_not_given_is_what_it_was(run: Path) -> None:
+    given = options("--tier=quick", "--append=c=3")
+    given.resume = str(run)
+    recall(given)
+    assert given.kernel == "6.12"
+    assert given.keyword == "write and not writev"
+    assert (given.tier, given.append, given.require) == ("quick", ["c=3"], True)
+
+
+def test_a_kernel_that_is_given_is_the_only_one(run: Path) -> None:
+    given = options("--image=/bzImage")
+    given.resume = str(run)
+    recall(given)
+    assert (given.image, given.kernel) == ("/bzImage", None)
+
+
+@pytest.mark.parametrize("name", ["out", "force"])
+def test_a_run_goes_on_where_it_was(run: Path, name: str) -> None:
+    given = options()
+    given.resume = str(run)
+    setattr(given, name, True)
+    with pytest.raises(ReportError, match=f"--resume and --{name} exclude each other"):
+        recall(given)
+
+
+def test_where_nothing_has_begun_a_kernel_has_to_be_named(run: Path) -> None:
+    given = options()
+    given.resume = str(run / "new")
+    with pytest.raises(ReportError, match="has no run to go on with") as caught:
+        recall(given)
+    assert "a kernel to begin one there" in caught.value.mend
+    given.resume = str(run.parent)
+    with pytest.raises(ReportError, match="has no run to go on with") as caught:
+        recall(given)
+    assert caught.value.mend == f"name one below it: {run.name}"
+    given.kernel = "6.12"
+    recall(given)
+
+
+def test_words_of_another_uevt(tmp_path: Path) -> None:
+    for words in (("--speed=high",), ("--tier=slow",)):
+        path = tmp_path / "journal.jsonl"
+        path.unlink(missing_ok=True)
+        with JournalWriter(path) as journal:
+            journal.begin(head(asked=words))
+        given = options()
+        given.resume = str(tmp_path)
+        with pytest.raises(ReportError, match=r"journal\.jsonl: line 1: "):
+            recall(given)
+
+
+def test_the_same_run_is_the_same() -> None:
+    was = head(asked=WORDS)
+    host = {"accel": "tcg", "kernel": "another, after a reboot"}
+    asked_now = (*WORDS, "--exit-style=bisect")
+    require_same(was, replace(was, host=host, started="later", asked=asked_now), Path("run"))
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ({"kernel": {"release": "6.12.118"}}, "kernel release was 6.12.117 and is 6.12.118"),
+        (
+            {"kernel": {"config_sha256": "e" * 64}},
+            "kernel config_sha256 was 5f0c5f0c5f0c… and is eeeeeeeeeeee…",
+        ),
+        ({"kernel": {"build": "0" * 64}}, "kernel build was None and is 0000"),
+        ({"kernel": {"profile": "6.8"}}, "kernel profile was 6.12 and is 6.8"),
+        ({"asked": ("--append=nokaslr",)}, "--append was not given and is nokaslr"),
+        ({"asked": ("--shuffle=7",)}, "--shuffle was not given and is 7"),
+        ({"asked": ("-k=write",)}, "-k was not given and is write"),
+        ({"host": {"accel": "kvm"}}, "accelerator was tcg and is kvm"),
+        ({"suite": "0.2.0"}, "suite was 0.1.0 and is 0.2.0"),
+        ({"suite_sha256": "0" * 64}, "suite 0.1.0 has been edited"),
+    ],
+)
+def test_all_that_differs_is_named(others: dict[str, object], said: str) -> None:
+    was = head()
+    facts = others.pop("kernel", {})
+    assert isinstance(facts, dict)
+    now = replace(was, kernel=replace(was.kernel, **facts), **others)  # type: ignore[arg-type]
+    with pytest.raises(ReportError) as caught:
+        require_same(was, now, Path("run"))
+    assert str(caught.value).startswith(f"run: would go on as another run: {said}")
+    assert caught.value.mend.startswith("make that as it was, or run anew")
+
+
+def test_a_case_is_given_up_when_the_run_died_in_it_twice() -> None:
+    journal = Journal()
+    once, twice, ended = (Running(f"write.{name}", "full") for name in ("once", "twice", "ended"))
+    journal.deaths.update([once, twice, twice, ended, ended])
+    journal.results[ended.id] = case(ended.id)
+    ((running, result),) = given_up(journal)
+    assert running == twice
+    assert (result.id, result.surface, result.tier) == ("write.twice", "write", "full")
+    assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.HARNESS)
+    assert "run it alone: -k write.twice" in result.reason

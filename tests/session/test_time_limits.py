@@ -1,0 +1,74 @@
+"""How long calls, cases and runs may take."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser
+
+import pytest
+
+from conformance.cases.case import Case, Isolation, Tier
+from conformance.results.case_result import Blame, Outcome
+from conformance.session.options import declare
+from conformance.session.time_limits import CaseTooLong, Limits, RunLimit, RunOver
+from conformance.session.worker.blame import explain
+from vm.deadline import Deadline
+
+
+def clipped(call: float, case: float | None, run: float | None) -> Deadline:
+    found = Limits(RunLimit.of(run))
+    if case is not None:
+        found.begin(Deadline(case, "end of write.x", "60 s x 5 for tcg"))
+    return found.clip(Deadline(call, "answer", "4 s x 5 for tcg"))
+
+
+@pytest.mark.parametrize(
+    ("call", "case", "run", "left"),
+    [(20, None, None, 20), (20, 300, None, 20), (20, 3, None, 3), (20, 300, 5, 5), (20, 3, 5, 3)],
+)
+def test_a_call_ends_with_what_it_is_part_of(
+    call: float, case: float | None, run: float | None, left: float
+) -> None:
+    deadline = clipped(call, case, run)
+    assert left - 1 < deadline.remaining() <= left
+    assert deadline.what == "answer"
+
+
+def test_a_case_that_does_not_end_is_at_fault_itself() -> None:
+    with pytest.raises(
+        CaseTooLong, match=r"no end of write.x within 0 s \(60 s x 5 for tcg\)"
+    ) as e:
+        clipped(20, 0, None)
+    trouble = explain(e.value, True)
+    assert trouble is not None
+    assert (trouble.outcome, trouble.blame) == (Outcome.ERROR, Blame.CASE)
+
+
+def test_a_run_that_is_over_says_nothing_of_the_kernel() -> None:
+    with pytest.raises(RunOver, match="the run's deadline of 1e-09 s had passed") as caught:
+        clipped(20, 300, 1e-9)
+    trouble = explain(caught.value, True)
+    assert trouble is not None
+    assert (trouble.outcome, trouble.blame) == (Outcome.ERROR, Blame.HOST)
+
+
+def test_a_case_that_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = RunLimit.of(5)
+    assert limit is not None
+    over = [limit.over]
+    monkeypatch.setattr(time, "monotonic", lambda: limit.end)
+    assert [*over, limit.over] == [False, True]
+    case = Case("write.x", "spec", "doc", "any", (), Tier.FULL, Isolation.NONE)
+    result = limit.not_judged(case, "write.x.a")
+    assert (result.id, result.tier) == ("write.x.a", "full")
+    assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.HOST)
+    assert result.reason == "not judged: the run's deadline of 5 s had passed (--deadline)"
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "soon", ""])
+def test_a_limit_that_is_none(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parser = ArgumentParser()
+    declare(parser.add_argument)
+    with pytest.raises(SystemExit):
+        parser.parse_args([f"--deadline={given}"])
+    assert f"{given!r} is no number of seconds above 0" in capsys.readouterr().err

@@ -1,0 +1,1 @@
+"""The host's half of the agent: channel, encoding, processes."""

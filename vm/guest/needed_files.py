@@ -1,0 +1,40 @@
+"""The files that our half of the guest is made of, as Python itself tells them.
+
+Run on the host as `python -I -S needed_files.py DIRECTORY`, where DIRECTORY holds the package vm.
+It imports what the guest imports, and prints the files it has open, mapped or imported.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def files() -> list[str]:
+    """Interpreter, libraries and modules of this process: absolute paths."""
+    found = {sys.executable}
+    for module in list(sys.modules.values()):
+        for name in (getattr(module, "__file__", None), getattr(module, "__cached__", None)):
+            if name:
+                found.add(name)
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        # address, permissions, offset, device, inode, and the file if there is one
+        words = (line.rstrip("\n").split(None, 5) for line in maps)
+        found |= {fields[5] for fields in words if len(fields) > 5 and fields[5][0] == "/"}
+    return sorted(found)
+
+
+def main(directory: str) -> None:
+    """Print the files as JSON."""
+    sys.path.insert(0, directory)
+    import importlib
+    import json
+
+    for name in ("init", "supervisor", "io_uring", "task_driver", "kernel_facts"):
+        module = importlib.import_module(f"vm.guest.{name}")
+    # Importing is not all: some modules are imported when they are needed.
+    module.describe()
+    sys.stdout.write(json.dumps(files()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

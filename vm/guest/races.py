@@ -1,0 +1,89 @@
+"""Several tasks at once: each performs its calls over and over, and all begin at one moment.
+
+A call may be a system call, an addition to memory, the making of a task, or as the last one the end
+of its own.  Both of these are for one pass alone, and so is a system call that keeps a descriptor.
+"""
+
+from __future__ import annotations
+
+from vm.guest.arguments import NoSlot, numbers
+from vm.guest.serving import BadCall
+from vm.guest.task_program import ADD, RACE_SECONDS, SYS_CLONE, SYS_EXIT, SYS_EXIT_GROUP
+
+TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
+if TYPE_CHECKING:
+    from typing import Any
+
+    from vm.guest.task_driver import Driver
+    from vm.guest.task_program import Task
+
+
+# What is EBADF: close(-1).
+_NO_DESCRIPTOR = [3, (1 << 64) - 1]
+
+
+class Track:
+    """What one task does in a race."""
+
+    def __init__(
+        self, driver: Driver, task: Task, name: str, passes: int, calls: list[list[Any]]
+    ) -> None:
+        """Raises BadCall."""
+        self._driver = driver
+        self._task = task
+        self._name = name
+        self._passes = passes
+        self._calls = calls
+        self._task.clear()
+        self._children: list[Task] = []
+        self._steps = [self._compiled(*call) for call in calls]
+        self._where = 0
+
+    def _compiled(self, form: str, *rest: Any) -> list[int]:
+        match form, rest:
+            case "sys", (number, arguments, slot) if slot is None or self._passes == 1:
+                slots = self._driver.slots_of(self._name)
+                try:
+                    return [number, *numbers(arguments, slots, self._task.place)[0]]
+                except NoSlot:
+                    return _NO_DESCRIPTOR
+            case "add", (where, amount, times):
+                return [ADD, where, amount, times]
+            case "task", (child, maker, flags) if self._passes == 1:
+                made = self._driver.expect(child, maker, flags)
+                self._children.append(made)
+                return [SYS_CLONE, made.flags, 0, made.where]
+            case "exit" | "exit_task", (status,) if self._passes == 1:
+                return [SYS_EXIT if form == "exit_task" else SYS_EXIT_GROUP, status]
+        raise BadCall(f"not in a race: {form!r} {rest!r:.200}")
+
+    def begin(self) -> None:
+        """Wait at the gate."""
+        self._where = self._task.begin_race(self._steps, self._passes)
+
+    def end(self) -> list[list[tuple[int, int | None]]]:
+        """Wait until all is done; how often which call had which answer."""
+        leaving = self._calls[-1][0] in ("exit", "exit_task")
+        if leaving:
+            self._task.wait(RACE_SECONDS)
+        else:
+            self._task.finish(RACE_SECONDS)
+        told = [self._task.tally(self._where, step) for step in range(len(self._steps))]
+        children = iter(self._children)
+        for call, tally in zip(self._calls, told, strict=True):
+            if call[0] == "task":
+                next(children).greet(tally[0][1] or 0)
+            self._keep(call, tally)
+        if leaving:
+            # Who is gone has answered.
+            told[-1] = [(1, 0)]
+            self._driver.forget(self._name)
+        return told
+
+    def _keep(self, call: list[Any], tally: list[tuple[int, int | None]]) -> None:
+        """A descriptor goes into its slot, and is nobody's number."""
+        if call[0] == "sys" and call[3] is not None and (tally[0][1] or 0) >= 0:
+            self._driver.slots_of(self._name)[call[3]] = tally[0][1] or 0
+            tally[0] = (1, 0)
+        elif call[0] == "task" and (tally[0][1] or 0) >= 0:
+            tally[0] = (1, 0)

@@ -1,0 +1,244 @@
+"""Driving tasks: the calls of an actor, performed by a task that it has made (see task.py)."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from errno import EBADF, EFAULT, EINVAL
+
+from vm.guest import syscalls
+from vm.guest.arguments import NoSlot, numbers
+from vm.guest.races import Track
+from vm.guest.serving import BadCall
+from vm.guest.task_program import CALL32, COUNT, MAILBOXES_FD, Mailboxes, Task, shares_descriptors
+
+TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from vm.guest.native_engine import Slots
+    from vm.guest.serving import Outcome
+
+_SYS_CLOSE = 3
+_SYS_OPENAT = 257
+_AT_FDCWD = -100 & (1 << 64) - 1
+#: What a pipe takes at once, and a mailbox has room for; bytes.
+_PIECE = 4096
+#: A number of 64 bits has no more.
+_DIGITS = 19
+
+
+class Driver:
+    """The tasks of one actor, by name, and which descriptors each has in its slots."""
+
+    def __init__(self, slots: dict[int, int] | Slots, port: int) -> None:
+        """``slots`` are the actor's own; its ``port`` is nothing for a task to hold."""
+        self._slots: dict[str | None, dict[int, int] | Slots] = {None: slots}
+        self._port = port
+        self._tasks: dict[str, Task] = {}
+        self._mailboxes = Mailboxes()
+        self._forms: dict[str, Callable[..., Outcome]] = {
+            "sys": self._sys,
+            "int80": self._int80,
+            "peek": self._peek,
+            "poke": self._poke,
+            "put_fd": self._put_fd,
+            "take_fd": self._take_fd,
+            "number": self._number,
+            "spill": self._spill,
+            "exec": self._exec,
+            "tid": self._tid,
+            "exit": self._exit,
+            "exit_task": self._exit_task,
+            "die": self._die,
+        }
+
+    def make(self, name: str, maker: str | None, flags: int) -> Outcome:
+        """A task, of another or of the actor itself: its id is the value."""
+        task = self.expect(name, maker, flags)
+        try:
+            task.make(None if maker is None else self._tasks[maker])
+        except OSError:
+            self.forget(name)
+            raise
+        if maker is None and not shares_descriptors(flags):
+            # A port can be opened once: who comes after us must find it closed.
+            task.call(_SYS_CLOSE, self._port)
+        return task.tid, 0, None
+
+    def expect(self, name: str, maker: str | None, flags: int) -> Task:
+        """Room for a task that is about to be made."""
+        taken = {task.number for task in self._tasks.values()}
+        free = [number for number in range(1, COUNT) if number not in taken]
+        if name in self._tasks or not free:
+            raise BadCall(f"no room for a task {name!r}")
+        task = self._tasks[name] = Task(self._mailboxes, free[0], flags)
+        shared = shares_descriptors(flags)
+        self._slots[name] = self._slots[maker] if shared else dict(self._slots[maker])
+        return task
+
+    def via(self, name: str, call: list[Any]) -> Outcome:
+        """One call, performed by a task."""
+        try:
+            task, form = self._tasks[name], self._forms[call[0]]
+        except (KeyError, IndexError, TypeError):
+            raise BadCall(f"no such task or call: {name!r} {call!r:.200}") from None
+        return form(task, name, *call[1:])
+
+    def race(self, tracks: list[list[Any]]) -> Outcome:
+        """Several tasks at once, each with its calls so many times over; all begin together.
+
+        The data says for every call of every track how often it had which answer.
+        """
+        begun = [Track(self, self._tasks[name], name, *rest) for name, *rest in tracks]
+        self._mailboxes.gate().value = len(begun)
+        for track in begun:
+            track.begin()
+        told = json.dumps([track.end() for track in begun]).encode()
+        return len(told), 0, told
+
+    def slots_of(self, name: str) -> dict[int, int] | Slots:
+        """The descriptors of a task, by slot."""
+        return self._slots[name]
+
+    def end(self) -> Outcome:
+        """End all tasks."""
+        for task in self._tasks.values():
+            task.kill()
+        os.close(MAILBOXES_FD)
+        return 0, 0, None
+
+    def _sys(
+        self, task: Task, name: str, number: int, arguments: list[Any], slot: int | None
+    ) -> Outcome:
+        return self._call(task, name, (number, arguments, slot), {})
+
+    def _int80(
+        self, task: Task, name: str, number: int, arguments: list[Any], slot: int | None
+    ) -> Outcome:
+        return self._call(task, name, (number, arguments, slot), {"kind": CALL32})
+
+    def _call(
+        self, task: Task, name: str, call: tuple[int, list[Any], int | None], how: dict[str, int]
+    ) -> Outcome:
+        number, arguments, slot = call
+        task.clear()
+        try:
+            plain, out = numbers(arguments, self._slots[name], task.place)
+        except NoSlot:
+            return -1, EBADF, None
+        value, errno = task.call(number, *plain, **how)
+        if errno == 0 and slot is not None:
+            self._slots[name][slot] = value
+            value = 0
+        data = task.bytes_at(out, value) if out is not None and value > 0 else None
+        return value, errno, data
+
+    def _peek(self, task: Task, name: str, where: int, length: int) -> Outcome:
+        data, errno = syscalls.read_memory(task.tid, where, length)
+        if errno != EFAULT:
+            return (-1, errno, None) if errno else (length, 0, data)
+        data = b""
+        while len(data) < length:
+            piece, errno = _load(task, where + len(data), min(_PIECE, length - len(data)))
+            if errno:
+                return -1, errno, None
+            data += piece
+        return length, 0, data
+
+    def _poke(self, task: Task, name: str, where: int, content: str) -> Outcome:
+        value, errno = syscalls.write_memory(task.tid, where, bytes.fromhex(content))
+        return value, errno, None
+
+    def _put_fd(self, task: Task, name: str, where: int, slot: int) -> Outcome:
+        if slot not in self._slots[name]:
+            return -1, EBADF, None
+        number = self._slots[name][slot].to_bytes(4, "little")
+        return self._poke(task, name, where, number.hex())
+
+    def _take_fd(self, task: Task, name: str, where: int, slot: int) -> Outcome:
+        value, errno, data = self._peek(task, name, where, 4)
+        if data is not None:
+            self._slots[name][slot] = int.from_bytes(data, "little")
+            value = 0
+        return value, errno, None
+
+    def _number(self, task: Task, name: str, path: str, where: int) -> Outcome:
+        """Store the decimal number that a file shows, read by ourselves, in eight bytes."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except OSError as error:
+            return -1, error.errno or 0, None
+        digits = os.read(descriptor, _DIGITS).strip()
+        os.close(descriptor)
+        if not digits.isdigit():
+            return -1, EINVAL, None
+        return self._poke(task, name, where, int(digits).to_bytes(8, "little").hex())
+
+    def _spill(self, task: Task, name: str, path: str, content: str, flags: int) -> Outcome:
+        """Open a file, write once and close."""
+        task.clear()
+        where = task.place(os.fsencode(path) + b"\0")
+        opened, errno = task.call(_SYS_OPENAT, _AT_FDCWD, where, flags | os.O_CLOEXEC, 0o644)
+        if errno:
+            return -1, errno, None
+        data = bytes.fromhex(content)
+        value, errno = task.call(syscalls.SYS_WRITE, opened, task.place(data), len(data))
+        task.call(_SYS_CLOSE, opened)
+        return value, errno, None
+
+    def _exec(self, task: Task, name: str, path: str) -> Outcome:
+        """The value is the task's new id, which is that of its process."""
+        value, errno = task.execute(path)
+        if errno == 0:
+            # A program has a table of descriptors of its own.
+            self._slots[name] = dict(self._slots[name])
+            value = task.tid
+        return value, errno, None
+
+    def _tid(self, task: Task, name: str) -> Outcome:
+        return task.tid, 0, None
+
+    def _exit(self, task: Task, name: str, status: int) -> Outcome:
+        task.leave(status & 0xFF, alone=False)
+        self._await_threads(task)
+        return self.forget(name)
+
+    def _exit_task(self, task: Task, name: str, status: int) -> Outcome:
+        task.leave(status & 0xFF, alone=True)
+        return self.forget(name)
+
+    def _die(self, task: Task, name: str) -> Outcome:
+        task.kill()
+        self._await_threads(task)
+        return self.forget(name)
+
+    def _await_threads(self, ended: Task) -> None:
+        for task in self._tasks.values():
+            if task.pid == ended.pid:
+                task.wait()
+
+    def forget(self, name: str) -> Outcome:
+        """A task is gone."""
+        del self._tasks[name], self._slots[name]
+        return 0, 0, None
+
+
+def _load(task: Task, where: int, length: int) -> tuple[bytes, int]:
+    """What a task reads in memory that process_vm_readv does not, such as mapped page frames.
+
+    A system call that copies from there answers EFAULT where a load would be a fatal signal.
+    """
+    task.clear()
+    ends = task.place(bytes(8))
+    task.call(syscalls.SYS_PIPE2, ends, 0)
+    reader, writer = struct.unpack("ii", task.bytes_at(ends, 8))
+    taken, errno = task.call(syscalls.SYS_WRITE, writer, where, length)
+    content = task.place(bytes(length))
+    if errno == 0 and taken == length:
+        task.call(syscalls.SYS_READ, reader, content, length)
+    for descriptor in (reader, writer):
+        task.call(_SYS_CLOSE, descriptor)
+    return (b"", errno or EFAULT) if taken != length else (task.bytes_at(content, length), 0)

@@ -1,0 +1,1 @@
+"""The kernel's log: lines, reports and stack traces."""

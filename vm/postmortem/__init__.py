@@ -1,0 +1,1 @@
+"""Post-mortem: find the cause of a failed call, boot or hang."""

@@ -1,0 +1,1 @@
+"""QEMU: command line, process, QMP, console and root archive."""

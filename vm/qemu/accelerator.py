@@ -1,0 +1,162 @@
+"""Which accelerator really works: proven by booting a kernel, not by looking at /dev/kvm.
+
+/dev/kvm may open and still be of no use: QEMU aborts on an MSR, or hangs for ever.  virtme-ng only
+looks whether it opens.  Emulation (TCG) is good enough and always there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from host.temporary_directories import appear, scratch
+from vm.errors import AcceleratorTrouble
+from vm.qemu.process import Qemu
+
+
+class Verdict(StrEnum):
+    """What a trial of KVM came to."""
+
+    WORKS = "works"
+    ABORTS = "aborts"
+    HANGS = "hangs"
+    FORBIDDEN = "forbidden"
+    ABSENT = "absent"
+    NOT_TRIED = "not tried"
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """QEMU's -machine and -cpu values, and why these.
+
+    `slowness` multiplies every deadline; `verdict` and `why` are about KVM, for the report.
+    """
+
+    name: str
+    machine: str
+    cpu: str
+    slowness: float
+    verdict: Verdict
+    why: str
+
+
+#: Emulation.  q35, for microvm has no PM timer and can hang at TSC calibration on a busy host.
+#: Without ERMS the kernel clears and copies pages by words: `rep stosb` is emulated byte by byte.
+TCG = Accelerator(
+    "tcg", "q35,accel=tcg", "max,erms=off", 5.0, Verdict.NOT_TRIED, "KVM was not tried"
+)
+_KVM = Accelerator("kvm", "q35,accel=kvm", "host", 1.0, Verdict.WORKS, "")
+
+KVM_DEVICE = Path("/dev/kvm")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_TRIAL_SECONDS = 10.0
+#: A kernel without a root file system ends here, after everything that breaks KVM has passed.
+_BOOTED = re.compile(r"Kernel panic - not syncing: (?:VFS|No working init)")
+_NO_PERMISSION = re.compile(r"[Pp]ermission denied|Operation not permitted")
+
+
+def prove(
+    kernel: Path,
+    *,
+    qemu: str,
+    cache: Path,
+    device: Path = KVM_DEVICE,
+    seconds: float = _TRIAL_SECONDS,
+) -> Accelerator:
+    """KVM if this kernel boots under it within so many seconds, else TCG saying why not.
+
+    `qemu` is the program's path; the verdict is kept in `cache` (a directory) for as long as host
+    boot, QEMU and kernel stay the same.  Raises AcceleratorTrouble when the trial cannot be run.
+    """
+    if not device.exists():
+        return _fall_back(Verdict.ABSENT, f"{device} does not exist")
+    if not os.access(device, os.R_OK | os.W_OK):
+        return _fall_back(Verdict.FORBIDDEN, f"{device} may not be opened for reading and writing")
+    store = cache / "accelerator.json"
+    try:
+        key = _key(kernel, Path(qemu), device)
+        if (known := _recall(store, key)) is not None:
+            return known
+        if _writable(cache):
+            decided = _try(kernel, qemu, cache / "accelerator.log", seconds)
+            _remember(store, key, decided)
+        else:
+            with scratch() as work:
+                decided = _try(kernel, qemu, work / "accelerator.log", seconds)
+    except OSError as error:
+        raise AcceleratorTrouble(
+            f"KVM could not be tried: {error}", mend=f"check {kernel}, {qemu} and {cache}"
+        ) from None
+    return decided
+
+
+def _writable(cache: Path) -> bool:
+    """Whether a verdict can be kept; where it cannot, every run tries anew."""
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(cache, os.W_OK | os.X_OK)
+
+
+def _try(kernel: Path, qemu: str, log: Path, seconds: float) -> Accelerator:
+    # fmt: off
+    argv = [
+        qemu, "-machine", _KVM.machine, "-cpu", _KVM.cpu, "-m", "256M",
+        "-nodefaults", "-display", "none", "-no-reboot", "-serial", "stdio",
+        "-kernel", str(kernel), "-append", "console=ttyS0 panic=-1",
+    ]
+    # fmt: on
+    trial = Qemu(argv, log)
+    try:
+        returncode = trial.wait(seconds)
+        said = trial.said()
+    finally:
+        trial.kill()
+    if _BOOTED.search(said):
+        return Accelerator(**{**asdict(_KVM), "why": "a kernel booted under KVM"})
+    if returncode is None:
+        return _fall_back(Verdict.HANGS, f"KVM: no boot within {seconds:g} s")
+    last = (said.strip().splitlines() or ["no message"])[-1]
+    if _NO_PERMISSION.search(said):
+        return _fall_back(Verdict.FORBIDDEN, f"KVM: {last}")
+    return _fall_back(Verdict.ABORTS, f"KVM: QEMU ended with {returncode}: {last}")
+
+
+def _fall_back(verdict: Verdict, why: str) -> Accelerator:
+    return Accelerator(TCG.name, TCG.machine, TCG.cpu, TCG.slowness, verdict, why)
+
+
+def _key(kernel: Path, qemu: Path, device: Path) -> str:
+    """Changes with whatever a verdict depends on."""
+    parts = [_BOOT_ID.read_text().strip(), str(device)]
+    for file in (qemu, kernel):
+        status = file.stat()
+        parts.append(f"{file.resolve()} {status.st_mtime_ns} {status.st_size}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _recall(store: Path, key: str) -> Accelerator | None:
+    try:
+        known = json.loads(store.read_text())[key]
+        found = Accelerator(**{**known, "verdict": Verdict(known["verdict"])})
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        # Absent, of another key or damaged: it is only a cache.
+        return None
+    # It knows of KVM; how to emulate may be of another version of ours.
+    return _fall_back(found.verdict, found.why) if found.name == TCG.name else found
+
+
+def _remember(store: Path, key: str, accelerator: Accelerator) -> None:
+    try:
+        known = json.loads(store.read_text())
+        verdicts = dict(known) if isinstance(known, dict) else {}
+    except (OSError, ValueError, RecursionError):
+        verdicts = {}
+    verdicts[key] = asdict(accelerator)
+    appear(store, json.dumps(verdicts, indent=1).encode())
