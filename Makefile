@@ -35,7 +35,7 @@ lint: setup ## ruff (rules and format) and mypy --strict
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 
-format: setup ## let ruff mend what it can
+format: setup ## let ruff fix what it can
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 

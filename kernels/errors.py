@@ -17,11 +17,11 @@ MIB = 1024 * 1024
 
 
 class KernelsError(Exception):
-    """Base of every error of this package: str() is what happened, `mend` is what to do."""
+    """Base of every error of this package: str() is what happened, `hint` is what to do."""
 
-    def __init__(self, message: str, mend: str) -> None:
+    def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
-        self.mend = mend
+        self.hint = hint
 
 
 class UserMistake(KernelsError):
@@ -61,9 +61,9 @@ class UnknownRevision(UserMistake):
 class BadCatalogEntry(UserMistake):
     """A catalog file that cannot be used, with the key at fault ("" for the whole file)."""
 
-    def __init__(self, file: Path, key: str, what: str, mend: str) -> None:
+    def __init__(self, file: Path, key: str, what: str, hint: str) -> None:
         where = f"{file}: {key}: " if key else f"{file}: "
-        super().__init__(f"{where}{what}", mend)
+        super().__init__(f"{where}{what}", hint)
         self.file = file
         self.key = key
 
@@ -71,8 +71,8 @@ class BadCatalogEntry(UserMistake):
 class BrokenFile(UserMistake):
     """A file given on the command line that cannot be used."""
 
-    def __init__(self, path: Path, why: str, mend: str) -> None:
-        super().__init__(f"{path}: {why}", mend)
+    def __init__(self, path: Path, why: str, hint: str) -> None:
+        super().__init__(f"{path}: {why}", hint)
 
 
 class PatchRefused(UserMistake):

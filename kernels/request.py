@@ -73,8 +73,8 @@ class Request:
         if guilty:
             path, lost = next(iter(guilty.items()))
             listed = "; ".join(map(str, lost))
-            mend = "add what they depend on, or leave them out: make olddefconfig drops them"
-            return BrokenFile(path, f"this kernel cannot have what it asks for: {listed}", mend)
+            hint = "add what they depend on, or leave them out: make olddefconfig drops them"
+            return BrokenFile(path, f"this kernel cannot have what it asks for: {listed}", hint)
         path = self.configs[-1]
         listed = "; ".join(map(str, error.lost))
         others = f" (or {', '.join(map(str, self.configs[:-1]))})" if self.configs[1:] else ""

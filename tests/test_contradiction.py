@@ -15,7 +15,7 @@ CASES = "dated or persist.accepted or write.listener_of_another_event or write.n
 def test_one_case_fails_and_the_others_are_judged_as_measured(
     tmp_path: Path, built_kernel: BuiltKernel
 ) -> None:
-    """6.12 judged without a switch that it has: FAIL, told with the mend."""
+    """6.12 judged without a switch that it has: FAIL, told with the hint."""
     abi = f"{built_kernel.release},ebadf_when_disabled=no"
     options = ("--abi", abi, "-n", "1", "-k", CASES, "--out", str(tmp_path / "out"))
     done = uevt("run", "--image", str(built_kernel.image), *options)

@@ -138,7 +138,7 @@ def test_nothing_selected_is_told_with_several_guests(
     ],
 )
 def test_mistakes_are_told_in_one_line(arguments: list[str], code: int, said: str) -> None:
-    """What was wrong, how to mend it, and the contracted exit code."""
+    """What was wrong, how to fix it, and the contracted exit code."""
     done = uevt("run", *arguments)
     told = [line for line in (done.stderr + done.stdout).splitlines() if "uevt:" in line]
     assert done.returncode == code, done.stdout + done.stderr
@@ -147,7 +147,7 @@ def test_mistakes_are_told_in_one_line(arguments: list[str], code: int, said: st
 
 
 def test_missing_qemu_is_the_hosts_trouble(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """No QEMU on PATH: one line with the mend, exit 3."""
+    """No QEMU on PATH: one line with the hint, exit 3."""
     done = uevt("run", "--image", str(built_kernel.image), PATH=str(UEVT.parent))
     assert done.returncode == 3
     assert "qemu" in done.stderr + done.stdout

@@ -34,7 +34,7 @@ def test_a_full_disk_ends_a_run_in_one_line_and_it_can_go_on(tmp_path: Path) -> 
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert code == 3
     assert said == (
-        f"uevt: {out}: File too large; mend that, then go on: uevt run --resume {out}\n"
+        f"uevt: {out}: File too large; fix that, then resume: uevt run --resume {out}\n"
     )
     kept = read_journal(out / "journal.jsonl")
     assert not kept.torn
@@ -76,4 +76,4 @@ def test_too_few_files_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (30, 30))
     with pytest.raises(HostTrouble, match="only 30 files may be open at a time") as caught:
         require_files()
-    assert caught.value.mend == "ulimit -n 1024"
+    assert caught.value.hint == "ulimit -n 1024"

@@ -1,7 +1,7 @@
 """What can go wrong with a machine, by who must act.
 
 HostTrouble is for whoever runs the host; GuestTrouble is about the kernel that was booted or the
-agent in it, and says nothing about who is right.  `mend` says what to do, `console` holds the
+agent in it, and says nothing about who is right.  `hint` says what to do, `console` holds the
 slice of the guest's console that belongs to the error, where there is one, and `findings` what the
 kernel reported there.
 """
@@ -27,9 +27,9 @@ class Party(StrEnum):
 class VmError(Exception):
     """Anything this package raises on purpose."""
 
-    def __init__(self, message: str, *, mend: str = "", console: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", console: str = "") -> None:
         super().__init__(message)
-        self.mend = mend
+        self.hint = hint
         self.console = console
         self.findings: tuple[Finding, ...] = ()
 
@@ -59,7 +59,7 @@ class QemuDied(HostTrouble):
         lines = said.strip().splitlines()
         super().__init__(
             f"QEMU ended by {how}" + (f": {lines[-1]}" if lines else ""),
-            mend="look for the out-of-memory killer, or run the command in qemu.log by hand",
+            hint="look for the out-of-memory killer, or run the command in qemu.log by hand",
             console=console,
         )
 
@@ -83,8 +83,8 @@ class BootFailed(HostTrouble):
     frames: tuple[str, ...] = ()
     where = ""
 
-    def __init__(self, message: str, *, phase: str, mend: str = "", console: str = "") -> None:
-        super().__init__(message, mend=mend, console=console)
+    def __init__(self, message: str, *, phase: str, hint: str = "", console: str = "") -> None:
+        super().__init__(message, hint=hint, console=console)
         self.phase = phase
 
 

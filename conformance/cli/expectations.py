@@ -86,7 +86,7 @@ def _update(arguments: argparse.Namespace) -> int:
     try:
         after = edited(proposal, files, directory / _FILE)
     except ExpectationError as error:
-        raise ReportError(error.file, str(error), error.mend) from error
+        raise ReportError(error.file, str(error), error.hint) from error
     sys.stdout.writelines(differences(files, after, ROOT))
     if arguments.write:
         for file, text in after.items():
@@ -107,7 +107,7 @@ def _load() -> tuple[Expectation, ...]:
         return Expectations.load(loader.DIRECTORY).entries
     except ExpectationError as error:
         what = str(error).removeprefix(f"{error.file}: ")
-        raise ReportError(error.file, what, error.mend) from error
+        raise ReportError(error.file, what, error.hint) from error
 
 
 def _records(paths: Sequence[Path]) -> list[RunRecord]:

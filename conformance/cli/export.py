@@ -78,8 +78,8 @@ def _kcidb(arguments: argparse.Namespace) -> str:
     origin, files, build = (getattr(arguments, name) or "" for name in _SENDER)
     if not ORIGIN.fullmatch(origin):
         what = f"{origin!r} is no name" if origin else "is missing"
-        mend = "give the name of your CI system, of a-z, 0-9 and _"
-        raise ReportError(Path("--origin"), what, mend)
+        hint = "give the name of your CI system, of a-z, 0-9 and _"
+        raise ReportError(Path("--origin"), what, hint)
     if files and not _is_address(files):
         raise ReportError(Path("--files"), f"{files!r} is no address", "write https://…")
     if build and not ID.fullmatch(build):

@@ -80,6 +80,6 @@ def _named(store: Store, directory: Path, subject: str) -> list[str]:
     if variants := [case for case in cases if case.startswith(f"{subject}.")]:
         return variants
     close = get_close_matches(subject, [*store.kernels(), *cases], n=3)
-    mend = f"did you mean {' or '.join(close)}?" if close else "name another --store DIR"
+    hint = f"did you mean {' or '.join(close)}?" if close else "name another --store DIR"
     what = f"has no run of a kernel, nor of a case, called {one_line(subject)}"
-    raise ReportError(directory, what, mend)
+    raise ReportError(directory, what, hint)

@@ -87,7 +87,7 @@ def _build(arguments: argparse.Namespace) -> int:
             if arguments.kernel:
                 raise
             # "All kernels" are those that can be built here.
-            print(f"uevt: {entry.kernel_id} is left out: {error}; {error.mend}", file=sys.stderr)
+            print(f"uevt: {entry.kernel_id} is left out: {error}; {error.hint}", file=sys.stderr)
     return exit_code(Ending.PASS if built else Ending.HOST)
 
 

@@ -80,8 +80,8 @@ def _style(argv: Sequence[str]) -> ExitStyle:
 
 
 def _fail(error: Exception, ending: Ending, style: ExitStyle) -> int:
-    mend = getattr(error, "mend", "")
-    print(f"uevt: {error}" + (f"; {mend}" if mend else ""), file=sys.stderr)
+    hint = getattr(error, "hint", "")
+    print(f"uevt: {error}" + (f"; {hint}" if hint else ""), file=sys.stderr)
     return exit_code(ending, style)
 
 

@@ -38,8 +38,8 @@ def _report(arguments: argparse.Namespace) -> int:
     from conformance.report.matrix.table import matrix
 
     if arguments.html == STDOUT == arguments.markdown:
-        mend = "give one of them a file"
-        raise ReportError(STDOUT, "cannot take both forms", mend)
+        hint = "give one of them a file"
+        raise ReportError(STDOUT, "cannot take both forms", hint)
     runs = [replace(run, options=_options(run)) for run in read_runs(arguments.runs)]
     found = matrix(runs, {case.id: case for case in all_cases()})
     findings = read_findings()

@@ -20,8 +20,8 @@ from conformance.session.target.target import MODEL, Misplaced, check, kernel_id
 def require_patches(options: Namespace, kernel: str | None) -> None:
     """Raise Misplaced where there is nothing to compare: a kernel without patches, or no kernel."""
     if not options.patch or kernel == MODEL:
-        mend = "add --kernel 6.12 --patch FILE, or compare two runs with uevt compare"
-        raise Misplaced("--against base is for a kernel with --patch", mend)
+        hint = "add --kernel 6.12 --patch FILE, or compare two runs with uevt compare"
+        raise Misplaced("--against base is for a kernel with --patch", hint)
     check(_with(options, kernel=kernel))
 
 

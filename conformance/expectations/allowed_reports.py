@@ -71,7 +71,7 @@ class Allowed:
     def load(cls, today: date, directory: Path = DIRECTORY) -> Allowed:
         """Read every ``*.toml`` of ``directory``.
 
-        Raises ExpectationError naming file, key and mend, for a rule that has expired too.
+        Raises ExpectationError naming file, key and hint, for a rule that has expired too.
         """
         rules: list[Rule] = []
         for file in sorted(directory.glob("*.toml")):
@@ -123,7 +123,7 @@ def _kind(table: Table) -> str:
     if kind not in set(ReportKind):
         raise table.error("kind", f"is {kind!r}", f"use one of {', '.join(ReportKind)}")
     if kind in _NEVER:
-        raise table.error("kind", f"is {kind!r}", "mend the kernel: no rule excuses that")
+        raise table.error("kind", f"is {kind!r}", "fix the kernel: no rule excuses that")
     return kind
 
 

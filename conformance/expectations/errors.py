@@ -6,10 +6,10 @@ from pathlib import Path
 
 
 class ExpectationError(Exception):
-    """An entry that cannot be used: ``file``, ``key`` and ``mend`` say where and what to do."""
+    """An entry that cannot be used: ``file``, ``key`` and ``hint`` say where and what to do."""
 
-    def __init__(self, file: Path, key: str, what: str, mend: str) -> None:
+    def __init__(self, file: Path, key: str, what: str, hint: str) -> None:
         super().__init__(f"{file}: {key}: {what}")
         self.file = file
         self.key = key
-        self.mend = mend
+        self.hint = hint

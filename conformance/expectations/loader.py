@@ -82,7 +82,7 @@ class Expectations:
     def load(cls, directory: Path = DIRECTORY) -> Expectations:
         """Read every ``*.toml`` of ``directory``.
 
-        Raises ExpectationError naming file, key and mend.
+        Raises ExpectationError naming file, key and hint.
         """
         entries: list[Expectation] = []
         for file in sorted(directory.glob("*.toml")):
@@ -157,8 +157,8 @@ def _expectation(table: Table) -> Expectation:
 def _reason(table: Table) -> str:
     reason = table.text("reason")
     if reason.startswith(TODO):
-        mend = "say why the kernel deviates, and who knows of it; or take the table out"
-        raise table.error("reason", "is still to be written", mend)
+        hint = "say why the kernel deviates, and who knows of it; or take the table out"
+        raise table.error("reason", "is still to be written", hint)
     return reason
 
 

@@ -17,7 +17,7 @@ from conformance.expectations.errors import ExpectationError
 def read_tables(file: Path, name: str) -> list[dict[str, Any]]:
     """The tables ``[[name]]`` of a file that has nothing else.
 
-    Raises ExpectationError naming file and mend.
+    Raises ExpectationError naming file and hint.
     """
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -40,7 +40,7 @@ def read_tables(file: Path, name: str) -> list[dict[str, Any]]:
 class Table:
     """One table being read; ``number`` counts them from 1, ``called`` is what each of them is.
 
-    Every method raises ExpectationError naming file, key and mend.
+    Every method raises ExpectationError naming file, key and hint.
     """
 
     file: Path
@@ -86,6 +86,6 @@ class Table:
         except ConditionError as error:
             raise self.error("when", str(error), "write it like release >= 6.1") from error
 
-    def error(self, key: str, what: str, mend: str) -> ExpectationError:
+    def error(self, key: str, what: str, hint: str) -> ExpectationError:
         """What to raise about a key."""
-        return ExpectationError(self.file, f"{self.called} {self.number}, {key}", what, mend)
+        return ExpectationError(self.file, f"{self.called} {self.number}, {key}", what, hint)

@@ -7,12 +7,12 @@ from typing import Self
 
 
 class ReportError(Exception):
-    """A file of results that cannot be used; ``mend`` says what to do about it."""
+    """A file of results that cannot be used; ``hint`` says what to do about it."""
 
-    def __init__(self, path: Path, what: str, mend: str) -> None:
+    def __init__(self, path: Path, what: str, hint: str) -> None:
         super().__init__(f"{path}: {what}")
         self.path = path
-        self.mend = mend
+        self.hint = hint
 
     @classmethod
     def unreadable(cls, path: Path, error: OSError) -> Self:

@@ -161,8 +161,8 @@ class JournalWriter:
 
 def in_use(path: Path) -> ReportError:
     """What is wrong with a journal that somebody writes."""
-    mend = "wait for that run to end, or name another directory"
-    return ReportError(path, "is being written by another run", mend)
+    hint = "wait for that run to end, or name another directory"
+    return ReportError(path, "is being written by another run", hint)
 
 
 def is_in_use(path: Path) -> bool:

@@ -168,9 +168,9 @@ def _worker(config: pytest.Config, controller: Controller, directory: Path) -> W
 
 
 def _told(error: Exception) -> str:
-    """One line: what was wrong, and the mend."""
-    mend = getattr(error, "mend", "")
-    return f"{error}" + (f"; {mend}" if mend and mend not in str(error) else "")
+    """One line: what was wrong, and the hint."""
+    hint = getattr(error, "hint", "")
+    return f"{error}" + (f"; {hint}" if hint and hint not in str(error) else "")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

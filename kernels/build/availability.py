@@ -52,7 +52,7 @@ class Availability:
         if self.built is not None:
             return f"{self.state}, {self.built.release} ({self.built.revision})"
         if self.problem is not None:
-            return f"{self.state}: {self.problem}; {self.problem.mend}"
+            return f"{self.state}: {self.problem}; {self.problem.hint}"
         return str(self.state)
 
     def to_json(self) -> dict[str, object]:
@@ -67,7 +67,7 @@ class Availability:
             "revision": self.built and self.built.revision,
             "image": self.built and str(self.built.image),
             "why": self.problem and str(self.problem),
-            "mend": self.problem and self.problem.mend,
+            "hint": self.problem and self.problem.hint,
         }
 
 

@@ -22,8 +22,8 @@ _NAME = re.compile(r"\w+")
 class NoModule(UserMistake):
     """A file that is no module, or none for this kernel."""
 
-    def __init__(self, path: Path, why: str, mend: str) -> None:
-        super().__init__(f"{path} {why}", mend)
+    def __init__(self, path: Path, why: str, hint: str) -> None:
+        super().__init__(f"{path} {why}", hint)
 
 
 @dataclass(frozen=True, slots=True)

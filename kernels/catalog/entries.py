@@ -279,11 +279,11 @@ def _source(table: Table) -> Source:
     elif kind == TARBALL:
         source = Source(kind, "linux", series=table.text("series"))
         if not _SERIES.fullmatch(table.text("series")):
-            mend = f'write series = "6.1" or "{NEWEST}"'
-            raise table.bad("series", f"{source.series!r} is no series", mend)
+            hint = f'write series = "6.1" or "{NEWEST}"'
+            raise table.bad("series", f"{source.series!r} is no series", hint)
     else:
-        mend = f'write kind = "{DEBIAN_SOURCE}" or "{TARBALL}"'
-        raise table.bad("kind", f"unknown kind {kind!r}", mend)
+        hint = f'write kind = "{DEBIAN_SOURCE}" or "{TARBALL}"'
+        raise table.bad("kind", f"unknown kind {kind!r}", hint)
     table.finish()
     return source
 

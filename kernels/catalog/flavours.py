@@ -47,9 +47,9 @@ def flavour(name: str, directory: Path = FLAVOURS) -> Flavour:
     """
     known = names(directory)
     if name not in known:
-        hint = closest(name, known)
-        mend = f"did you mean {hint}?" if hint else f"choose from: {', '.join(known)}"
-        raise UserMistake(f"unknown flavour {name!r}", mend)
+        close = closest(name, known)
+        hint = f"did you mean {close}?" if close else f"choose from: {', '.join(known)}"
+        raise UserMistake(f"unknown flavour {name!r}", hint)
     file = directory / f"{name}.config"
     fragment = file.read_text(encoding="utf-8")
     if wrong := kconfig.malformed(fragment):

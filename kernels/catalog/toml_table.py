@@ -28,9 +28,9 @@ class Table:
         self._prefix = prefix
         self._read: set[str] = set()
 
-    def bad(self, key: str, what: str, mend: str) -> BadCatalogEntry:
+    def bad(self, key: str, what: str, hint: str) -> BadCatalogEntry:
         """The error about one key of this table."""
-        return BadCatalogEntry(self.file, self._prefix + key, what, mend)
+        return BadCatalogEntry(self.file, self._prefix + key, what, hint)
 
     def text(self, key: str, *, default: str | None = None) -> str:
         value = self._get(key, default)

@@ -210,11 +210,11 @@ def _in_tree(file: str, patch: Patch) -> str:
     return str(inner)
 
 
-def _unusable(patch: Patch, why: str, mend: str) -> BrokenFile | KernelTrouble:
+def _unusable(patch: Patch, why: str, hint: str) -> BrokenFile | KernelTrouble:
     """The error of whoever made the patch."""
     if patch.file is not None:
-        return BrokenFile(patch.file, why, mend)
-    return KernelTrouble(f"patch {patch.name} {why}", mend)
+        return BrokenFile(patch.file, why, hint)
+    return KernelTrouble(f"patch {patch.name} {why}", hint)
 
 
 def _save(tree: Path, files: Sequence[str], store: Store) -> None:

@@ -32,8 +32,8 @@ def files(patch: Patch, tree: Path) -> tuple[str, ...]:
     )
     if not found:
         places = ", ".join(patch.places) or TRACING
-        mend = "name a directory of that kernel's source behind a colon: fix.cocci:kernel/trace"
-        raise BrokenFile(_given(patch), f"{tree.name} has no C source in {places}", mend)
+        hint = "name a directory of that kernel's source behind a colon: fix.cocci:kernel/trace"
+        raise BrokenFile(_given(patch), f"{tree.name} has no C source in {places}", hint)
     return tuple(found)
 
 
@@ -60,8 +60,8 @@ def diff_of(patch: Patch, tree: Path, names: Iterable[str], work: Path) -> str:
         raise BrokenFile(_given(patch), f"spatch refuses it: {why}", "correct it, see spatch(1)")
     if not any(line.startswith("@@ ") for line in lines):
         where = ", ".join(patch.places) or f"{TRACING} and the headers of user_events"
-        mend = "name other directories behind a colon: fix.cocci:kernel/trace,include/linux"
-        raise BrokenFile(_given(patch), f"matches nothing in {where}", mend)
+        hint = "name other directories behind a colon: fix.cocci:kernel/trace,include/linux"
+        raise BrokenFile(_given(patch), f"matches nothing in {where}", hint)
     return "".join(f"{line}\n" for line in lines)
 
 

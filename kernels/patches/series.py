@@ -50,8 +50,8 @@ def read(given: Path) -> Series:
     try:
         return _mailed(given, data) if mail.is_mail(data) else _plain(given, data)
     except ValueError as error:
-        mend = "send or save it again without changes: git format-patch, or the raw mail"
-        raise BrokenFile(given, str(error), mend) from error
+        hint = "send or save it again without changes: git format-patch, or the raw mail"
+        raise BrokenFile(given, str(error), hint) from error
 
 
 def _bytes(path: Path) -> bytes:
@@ -145,8 +145,8 @@ def _numbered(
     if missing := [number for number in range(1, length + 1) if number not in last]:
         version = f"v{mails[0].version} " if mails[0].version > 1 else ""
         listed = ", ".join(f"{number}/{length}" for number in missing)
-        mend = "save the whole thread, or renumber the patches if they are all"
-        raise BrokenFile(path, f"lacks [PATCH {version}{listed}]", mend)
+        hint = "save the whole thread, or renumber the patches if they are all"
+        raise BrokenFile(path, f"lacks [PATCH {version}{listed}]", hint)
     return [last[number] for number in range(1, length + 1)], notes
 
 

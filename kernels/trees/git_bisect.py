@@ -205,8 +205,8 @@ class Bisection:
         what = f"the good commit {good[:12]} is no ancestor of the bad one {bad[:12]}"
         if base == bad:
             raise NotBetween(f"{what}, but the other way round", "swap them")
-        mend = f"name their common ancestor {base[:12]} as good" if base else "name one that is"
-        raise NotBetween(what, mend)
+        hint = f"name their common ancestor {base[:12]} as good" if base else "name one that is"
+        raise NotBetween(what, hint)
 
     def _refs(self, pattern: str) -> list[str]:
         return self._line("for-each-ref", "--format=%(refname)", pattern).split()
@@ -216,8 +216,8 @@ class Bisection:
         try:
             return self._git.line(*words, deadline=_thinking())
         except GitFailed as error:
-            mend = "see that the repository has all of it: git fsck"
-            raise HostTrouble(f"git {words[0]}: {error}", mend) from error
+            hint = "see that the repository has all of it: git fsck"
+            raise HostTrouble(f"git {words[0]}: {error}", hint) from error
 
 
 @contextmanager

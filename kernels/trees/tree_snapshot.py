@@ -184,10 +184,10 @@ class UsersTree:
 
     def _unknown(self, ref: str, deadline: Deadline) -> UserMistake:
         said = self._theirs().run("for-each-ref", "--format=%(refname:short)", deadline=deadline)
-        hint = closest(ref, said.decode(errors="replace").split())
-        mend = "name a commit, tag or branch that is in it, or fetch it there first"
+        close = closest(ref, said.decode(errors="replace").split())
+        hint = "name a commit, tag or branch that is in it, or fetch it there first"
         return UserMistake(
-            f"{self.directory} has no commit {ref!r}", f"did you mean {hint}?" if hint else mend
+            f"{self.directory} has no commit {ref!r}", f"did you mean {close}?" if close else hint
         )
 
 

@@ -49,4 +49,4 @@ def test_cases_by_their_id_or_their_functions() -> None:
     assert len(Chosen.named([FUNCTION, OLD_CASE]).cases) == 2
     with pytest.raises(UserMistake) as raised:
         Chosen.named(["multi_format.nane"])
-    assert FUNCTION in raised.value.mend
+    assert FUNCTION in raised.value.hint

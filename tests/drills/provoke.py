@@ -129,7 +129,7 @@ def small_disk(directory: Path, kib: int) -> Iterator[Path]:
 
 
 def fill(directory: Path, leaving_kib: int = 0) -> Path:
-    """A file that takes a small file system but for so much; remove it to mend the disk."""
+    """A file that takes a small file system but for so much; remove it to restore the disk."""
     free = os.statvfs(directory)
     ballast = directory / "ballast"
     with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):

@@ -99,7 +99,7 @@ def test_a_bad_rule_is_named(tmp_path: Path, change: tuple[str, str], key: str, 
     assert "rules.toml" in str(caught.value)
     assert key in caught.value.key
     assert what in str(caught.value)
-    assert caught.value.mend
+    assert caught.value.hint
 
 
 def test_neither_fingerprint_nor_pattern(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_neither_fingerprint_nor_pattern(tmp_path: Path) -> None:
 def test_an_expired_rule_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ExpectationError, match="was 2026-11-22: perf says so itself") as caught:
         load(tmp_path, RULE, date(2026, 11, 23))
-    assert "remove the rule" in caught.value.mend
+    assert "remove the rule" in caught.value.hint
 
 
 def test_the_rules_of_the_suite_hold_today() -> None:

@@ -130,7 +130,7 @@ def test_two_deviations_of_one_case_cover_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "key", "message", "mend"),
+    ("old", "new", "key", "message", "hint"),
     [
         ("[2, 3]", "-1", "expectation 1, step", "is -1", '"any"'),
         ("[2, 3]", "[]", "expectation 1, step", "is []", '"any"'),
@@ -148,7 +148,7 @@ def test_two_deviations_of_one_case_cover_together(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_file_is_told_with_file_key_and_mend(
-    tmp_path: Path, old: str, new: str, key: str, message: str, mend: str
+    tmp_path: Path, old: str, new: str, key: str, message: str, hint: str
 ) -> None:
     assert old in ENTRY
     with pytest.raises(ExpectationError) as caught:
@@ -157,7 +157,7 @@ def test_a_broken_file_is_told_with_file_key_and_mend(
     assert caught.value.key == key
     assert str(caught.value).startswith(f"{tmp_path / 'file0.toml'}: {key}: ")
     assert message in str(caught.value)
-    assert mend in caught.value.mend
+    assert hint in caught.value.hint
 
 
 def test_an_unreadable_file_is_told(tmp_path: Path) -> None:

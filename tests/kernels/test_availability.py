@@ -258,7 +258,7 @@ def test_the_list_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert (built["release"], built["revision"], built["of"]) == ("9.9.3", "9.9.3-1", None)
     assert Path(built["image"]).is_file()
     assert "not offered" in absent["why"]
-    assert "asks anew" in absent["mend"]
+    assert "asks anew" in absent["hint"]
 
 
 @pytest.mark.usefixtures("command")

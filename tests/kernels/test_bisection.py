@@ -149,7 +149,7 @@ def test_ends_between_which_nothing_is(tmp_path: Path, history: History) -> None
         with pytest.raises(NotBetween, match=said) as raised:
             Bisection(repository, good, bad, tmp_path / str(number))
         if good == side:
-            assert ids[1][:12] in raised.value.mend
+            assert ids[1][:12] in raised.value.hint
 
 
 class Stop(Exception):

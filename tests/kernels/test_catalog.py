@@ -1,4 +1,4 @@
-"""The catalog: what ships, finding by name, and errors that name file, key and mend."""
+"""The catalog: what ships, finding by name, and errors that name file, key and hint."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def test_an_unknown_kernel_lists_the_known_ones(name: str) -> None:
         load_catalog().find(name)
     assert isinstance(caught.value, UserMistake)
     assert repr(name) in str(caught.value)
-    assert "6.12, 6.12-without-user-events" in caught.value.mend
+    assert "6.12, 6.12-without-user-events" in caught.value.hint
 
 
 def test_an_unknown_kernel_offers_the_closest() -> None:
     with pytest.raises(UnknownKernel) as caught:
         load_catalog().find("6.12-witout-user-events")
     assert caught.value.closest == "6.12-without-user-events"
-    assert "did you mean 6.12-without-user-events?" in caught.value.mend
+    assert "did you mean 6.12-without-user-events?" in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_what_differs_follows_the_abi(tmp_path: Path, abi: str, expected: str) -
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "key", "mend"),
+    ("old", "new", "key", "hint"),
     [
         ('name = "9.9"', "", "name", "add name"),
         ('name = "9.9"', "name = 9.9", "name", 'write name = "…"'),
@@ -135,7 +135,7 @@ def test_what_differs_follows_the_abi(tmp_path: Path, abi: str, expected: str) -
     ],
 )
 def test_a_bad_entry_names_file_key_and_mend(
-    tmp_path: Path, old: str, new: str, key: str, mend: str
+    tmp_path: Path, old: str, new: str, key: str, hint: str
 ) -> None:
     assert old in GOOD
     file = written(tmp_path, GOOD.replace(old, new, 1))
@@ -144,8 +144,8 @@ def test_a_bad_entry_names_file_key_and_mend(
     assert caught.value.file == file
     assert caught.value.key == key
     assert str(file) in str(caught.value)
-    assert mend in caught.value.mend
-    assert "\n" not in str(caught.value) + caught.value.mend
+    assert hint in caught.value.hint
+    assert "\n" not in str(caught.value) + caught.value.hint
 
 
 def test_a_variant_has_all_of_its_base_but_what_it_says(tmp_path: Path) -> None:

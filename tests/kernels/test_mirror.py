@@ -152,7 +152,7 @@ def test_what_broke_off_goes_on_in_the_next_run(
     mirror.breaks = [10_000, 0]
     with pytest.raises(SourceUnavailable, match=f"fetching .*{NAME} failed: it ended") as caught:
         obtained(of_series, store)
-    assert "goes on from where it broke off" in caught.value.mend
+    assert "goes on from where it broke off" in caught.value.hint
     assert (store.downloads / f"{NAME}.part").stat().st_size == 10_000
     assert obtained(of_series, store).is_dir()
     assert mirror.ranges == [None, "bytes=10000-", "bytes=10000-"]

@@ -85,7 +85,7 @@ def test_a_broken_fragment_is_named(fragment: Path, content: bytes, said: str) -
     with pytest.raises(BrokenFile) as caught:
         Request("6.12", configs=(fragment,)).entry()
     assert str(caught.value).startswith(f"{fragment}: {said}")
-    assert caught.value.mend
+    assert caught.value.hint
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_an_unknown_kernel_and_an_unknown_flavour() -> None:
         Request("6.1200").entry()
     with pytest.raises(UserMistake, match="unknown flavour 'debgu'") as caught:
         Request("6.12", flavour="debgu").entry()
-    assert caught.value.mend == "did you mean debug?"
+    assert caught.value.hint == "did you mean debug?"
 
 
 # Lost options

@@ -109,7 +109,7 @@ def test_what_was_chosen_is_said(name: str, note: str) -> None:
 def test_what_is_refused_and_why(name: str, why: str) -> None:
     with pytest.raises(BrokenFile, match=f"{name}: .*{why}") as caught:
         series.read(FIXTURES / name)
-    assert caught.value.mend
+    assert caught.value.hint
 
 
 def test_bytes_that_are_no_utf_8_are_kept(tree: Path, store: Store) -> None:

@@ -126,7 +126,7 @@ def test_a_revision_that_nobody_offers(entry: KernelEntry, store: Store, apt: Fa
     apt.lists("host", "9.9.3-1", "9.9.2-1")
     with pytest.raises(UnknownRevision) as caught:
         obtained(replace(entry, revision="9.9.7"), store)
-    assert "9.9.3-1, 9.9.2-1" in caught.value.mend
+    assert "9.9.3-1, 9.9.2-1" in caught.value.hint
     assert apt.diary == ["update"]
 
 

@@ -160,7 +160,7 @@ def test_a_full_disk_is_noticed_before_the_work(
     assert str(caught.value) == (
         f"no space for building 9.9 in {store.root}: it needs about 301 MiB, 300 MiB are free"
     )
-    assert "UEVT_CACHE" in caught.value.mend
+    assert "UEVT_CACHE" in caught.value.hint
     assert isinstance(caught.value, HostTrouble)
 
 
@@ -178,7 +178,7 @@ def test_a_store_that_cannot_be_made_says_how_to_choose_another(tmp_path: Path) 
     with pytest.raises(StoreUnusable) as caught, store.locked("a test", silent):
         pytest.fail("locked a file")
     assert str(tmp_path / "file") in str(caught.value)
-    assert "UEVT_CACHE" in caught.value.mend
+    assert "UEVT_CACHE" in caught.value.hint
 
 
 def test_a_path_that_kbuild_refuses_is_refused_before_the_download(tmp_path: Path) -> None:

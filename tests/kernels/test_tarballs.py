@@ -118,7 +118,7 @@ def test_no_directory_at_all(
     monkeypatch.delenv("UEVT_TARBALLS", raising=False)
     with pytest.raises(SourceUnavailable, match="UEVT_TARBALLS is not set") as caught:
         SourceTrees(store, silent).resolve(of(entry, "5.19"))
-    assert "a directory that has linux-5.19[.N].tar.xz" in caught.value.mend
+    assert "a directory that has linux-5.19[.N].tar.xz" in caught.value.hint
     monkeypatch.setenv("UEVT_TARBALLS", "/nonexistent")
     with pytest.raises(SourceUnavailable, match="UEVT_TARBALLS=/nonexistent lacks"):
         SourceTrees(store, silent).resolve(of(entry, "5.19"))
@@ -128,7 +128,7 @@ def test_a_revision_that_is_not_there(entry: KernelEntry, store: Store, director
     (directory / "linux-5.19.17.tar.xz").touch()
     with pytest.raises(UnknownRevision) as caught:
         SourceTrees(store, silent).resolve(of(entry, "5.19", "5.19.3"))
-    assert "5.19.17" in caught.value.mend
+    assert "5.19.17" in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_everything_missing_is_named_at_once(
         host_tools.require(("make", "flex", "bison", "flex"))
     assert caught.value.names == ("bison", "flex")
     assert str(caught.value) == "missing on this machine: bison, flex"
-    assert "install bison flex" in caught.value.mend
+    assert "install bison flex" in caught.value.hint
     assert isinstance(caught.value, HostTrouble)
 
 

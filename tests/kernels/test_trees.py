@@ -67,15 +67,15 @@ def test_what_is_no_tree_to_judge(tree: Path, store: Store, change: str, said: s
 def test_a_ref_that_is_not_there(checkout: Path, store: Store, tmp_path: Path) -> None:
     with pytest.raises(UserMistake, match=r"has no commit 'v6\.13-rc3'") as caught:
         entry_of(checkout, "v6.13-rc3", store, silent)
-    assert caught.value.mend == "did you mean v6.13-rc2?"
+    assert caught.value.hint == "did you mean v6.13-rc2?"
     for ref in ("--all", "qqqq"):
         with pytest.raises(UserMistake, match="has no commit") as caught:
             entry_of(checkout, ref, store, silent)
-        assert "fetch it" in caught.value.mend
+        assert "fetch it" in caught.value.hint
     shutil.rmtree(checkout / ".git")
     with pytest.raises(UserMistake, match="is no git repository") as caught:
         entry_of(checkout, "HEAD", store, silent)
-    assert "leave out --ref" in caught.value.mend
+    assert "leave out --ref" in caught.value.hint
 
 
 def test_a_kernel_of_a_tree_says_so(tree: Path, store: Store) -> None:

@@ -73,7 +73,7 @@ def test_a_failed_make_shows_its_last_lines_and_keeps_the_whole_log(
         ensure(built_before, store)
     assert caught.value.tail[-1] == "init/main.c:1: error: no"
     assert "CC      init/main.o" in caught.value.log.read_text()
-    assert str(caught.value.log) in caught.value.mend
+    assert str(caught.value.log) in caught.value.hint
     assert store.lookup(built_before) is None
 
 
@@ -288,6 +288,6 @@ def test_a_program_that_was_killed_says_nothing_about_the_kernel(
     (make.directory / "fail").write_text(f"{said}\ncompilation terminated.\n")
     with pytest.raises(Killed, match=r"compiling 9\.9 was cut short") as caught:
         ensure(built_before, store)
-    assert "out-of-memory killer" in caught.value.mend
+    assert "out-of-memory killer" in caught.value.hint
     (make.directory / "fail").unlink()
     ensure(built_before, store)

@@ -38,7 +38,7 @@ def test_a_directory_that_holds_something_is_refused(tmp_path: Path) -> None:
     (tmp_path / "results.json").touch()
     with pytest.raises(DirectoryRefused, match="is not empty") as caught:
         claim(tmp_path)
-    assert "another --out, or add --force" in caught.value.mend
+    assert "another --out, or add --force" in caught.value.hint
 
 
 def test_resume_keeps_what_is_there(tmp_path: Path) -> None:

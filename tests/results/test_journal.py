@@ -180,4 +180,4 @@ def test_a_journal_of_another_schema_is_refused(path: Path) -> None:
 def test_a_journal_that_is_not_there(path: Path) -> None:
     with pytest.raises(ReportError, match="No such file") as caught:
         read_journal(path)
-    assert "directory" in caught.value.mend
+    assert "directory" in caught.value.hint

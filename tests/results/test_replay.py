@@ -102,7 +102,7 @@ def test_a_line_that_was_changed_or_lost_is_named(path: Path, number: int) -> No
             continue
         with pytest.raises(ReportError, match=f"journal.jsonl: line {number}") as caught:
             read_journal(path)
-        assert "run again" in caught.value.mend
+        assert "run again" in caught.value.hint
 
 
 def test_two_lines_that_changed_places_are_noticed(path: Path) -> None:

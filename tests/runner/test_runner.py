@@ -189,7 +189,7 @@ def test_a_kernel_that_does_not_boot_is_booted_twice(
             boots.append(target)
 
         def wait_ready(self) -> None:
-            raise BootFailed("no agent", phase="init", mend="read it", console="Linux version")
+            raise BootFailed("no agent", phase="init", hint="read it", console="Linux version")
 
         def close(self) -> None:
             pass

@@ -69,4 +69,4 @@ def test_notes_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "small.gcno").write_text("no notes")
     with pytest.raises(NoCoverage, match=r"gcov cannot read .*small\.gcno") as caught:
         Counted.of(tmp_path / "small.gcno", tmp_path)
-    assert "install the gcov of the compiler" in caught.value.mend
+    assert "install the gcov of the compiler" in caught.value.hint

@@ -95,7 +95,7 @@ def test_a_guest_that_cannot_be_renewed_is_given_up(
 ) -> None:
     """Each boot may take a minute, and every case that is left would ask for two."""
     guest = MachineGuest(target, tmp_path)
-    trouble = BootFailed("no agent", phase="init", mend="read it")
+    trouble = BootFailed("no agent", phase="init", hint="read it")
     # One that fails now and then is none.
     for machine.trouble in (trouble, None, trouble, None):
         if machine.trouble is None:

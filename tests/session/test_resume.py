@@ -98,11 +98,11 @@ def test_where_nothing_has_begun_a_kernel_has_to_be_named(run: Path) -> None:
     given.resume = str(run / "new")
     with pytest.raises(ReportError, match="has no run to go on with") as caught:
         recall(given)
-    assert "a kernel to begin one there" in caught.value.mend
+    assert "a kernel to begin one there" in caught.value.hint
     given.resume = str(run.parent)
     with pytest.raises(ReportError, match="has no run to go on with") as caught:
         recall(given)
-    assert caught.value.mend == f"name one below it: {run.name}"
+    assert caught.value.hint == f"name one below it: {run.name}"
     given.kernel = "6.12"
     recall(given)
 
@@ -152,7 +152,7 @@ def test_all_that_differs_is_named(others: dict[str, object], said: str) -> None
     with pytest.raises(ReportError) as caught:
         require_same(was, now, Path("run"))
     assert str(caught.value).startswith(f"run: would go on as another run: {said}")
-    assert caught.value.mend.startswith("make that as it was, or run anew")
+    assert caught.value.hint.startswith("make that as it was, or run anew")
 
 
 def test_a_case_is_given_up_when_the_run_died_in_it_twice() -> None:

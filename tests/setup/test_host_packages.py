@@ -209,7 +209,7 @@ def test_a_failing_apt_is_the_hosts_trouble(machine: FakeMachine, failing: str) 
     assert answer.code == 3
     assert answer.err.splitlines()[1:] == [
         "E: no",
-        "setup: apt-get failed; mend what it says above, then run this again",
+        "setup: apt-get failed; fix what it says above, then run this again",
     ]
 
 

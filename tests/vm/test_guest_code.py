@@ -51,7 +51,7 @@ def test_a_host_without_a_compiler(package: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(NotCompiled, match=r"native could not be compiled.*gcc") as caught:
         compile_agent()
-    assert "install gcc" in caught.value.mend
+    assert "install gcc" in caught.value.hint
     assert not (package / LIBRARY).exists()
 
 

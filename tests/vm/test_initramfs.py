@@ -49,7 +49,7 @@ def test_a_busybox_that_runs_alone_is_needed(
     busybox.write_bytes(elf(interpreter=True))
     with pytest.raises(BusyboxMissing, match="busybox needs libraries") as caught:
         pack([], tmp_path / "kept")
-    assert "busybox-static" in caught.value.mend
+    assert "busybox-static" in caught.value.hint
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(BusyboxMissing, match="busybox is not installed"):
         pack([], tmp_path / "kept")

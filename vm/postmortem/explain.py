@@ -76,7 +76,7 @@ def check_space(directory: Path) -> None:
 def _disk_full(directory: Path) -> DiskFull:
     return DiskFull(
         f"no space left for the console of the guest in {directory}",
-        mend="free some, or name another directory",
+        hint="free some, or name another directory",
     )
 
 
@@ -146,7 +146,7 @@ class Inquest:
         told: VmError
         if found.party is Party.HOST:
             check_space(self.console.path.parent)
-            told = QemuStuck(why, mend=_GIVE)
+            told = QemuStuck(why, hint=_GIVE)
         elif found.party is Party.AGENT:
             told = AgentStuck(why)
         else:
@@ -210,21 +210,21 @@ class Inquest:
             return NoRoot(
                 f"{name} cannot mount its root: {why}",
                 phase=phase,
-                mend="where its drivers for virtio and 9p are modules, give --modules DIR",
+                hint="where its drivers for virtio and 9p are modules, give --modules DIR",
             )
         if hung is not None:
             why += f": {hung.where}"
-        mend = f"read {self.console.path}"
+        hint = f"read {self.console.path}"
         if hung is not None and hung.party is Party.HOST:
-            mend = _GIVE
+            hint = _GIVE
         elif phase is Phase.SILENT:
             # A kernel that was never heard cannot be told from a file that is none.
             why += "; its console was silent"
-            mend = f"check that {name} is a kernel for this machine with a serial console (ttyS0)"
+            hint = f"check that {name} is a kernel for this machine with a serial console (ttyS0)"
         failed = BootFailed(
             f"no agent after a boot of {name} (reached phase {phase}): {why}",
             phase=phase,
-            mend=mend,
+            hint=hint,
         )
         failed.party = _party_of_boot(phase, crash, hung, reset=reset)
         if hung is not None:

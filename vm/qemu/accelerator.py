@@ -90,7 +90,7 @@ def prove(
                 decided = _try(kernel, qemu, work / "accelerator.log", seconds)
     except OSError as error:
         raise AcceleratorTrouble(
-            f"KVM could not be tried: {error}", mend=f"check {kernel}, {qemu} and {cache}"
+            f"KVM could not be tried: {error}", hint=f"check {kernel}, {qemu} and {cache}"
         ) from None
     return decided
 

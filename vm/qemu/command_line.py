@@ -167,7 +167,7 @@ def find_qemu(qemu: Path | None) -> str:
     if found is None:
         raise QemuMissing(
             f"{qemu or QEMU} is not installed",
-            mend="install it (Debian: apt install qemu-system-x86; Fedora: dnf install qemu-kvm)",
+            hint="install it (Debian: apt install qemu-system-x86; Fedora: dnf install qemu-kvm)",
         )
     return found
 
@@ -208,7 +208,7 @@ def _kernel_command_line(spec: MachineSpec, options: tuple[tuple[str, ...], ...]
         raise CommandLineTooLong(
             f"the kernel command line has {len(line)} bytes, the kernel takes "
             f"{COMMAND_LINE_SIZE - 1}",
-            mend="append fewer arguments, or use a shorter path for the checkout",
+            hint="append fewer arguments, or use a shorter path for the checkout",
         )
     return line
 

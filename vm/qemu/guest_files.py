@@ -61,6 +61,6 @@ def _compile_native() -> None:
         said = (getattr(error, "stderr", None) or str(error)).strip()
         raise NotCompiled(
             f"{NATIVE} could not be compiled: {said}",
-            mend="install gcc and libc6-dev (`uevt doctor` tells what is missing), and see that "
+            hint="install gcc and libc6-dev (`uevt doctor` tells what is missing), and see that "
             f"{_LIBRARY.parent} can be written to",
         ) from None

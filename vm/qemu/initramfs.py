@@ -30,7 +30,7 @@ class BusyboxMissing(HostTrouble):
     def __init__(self, why: str) -> None:
         super().__init__(
             f"{why}; the initramfs for a kernel with modules is made with it",
-            mend="install it (Debian: apt install busybox-static; Fedora: dnf install busybox)",
+            hint="install it (Debian: apt install busybox-static; Fedora: dnf install busybox)",
         )
 
 

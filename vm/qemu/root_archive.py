@@ -102,7 +102,7 @@ def _needed(python: Path) -> list[Path]:
         said = getattr(error, "stderr", None) or str(error)
         raise NoArchive(
             f"{python} does not tell what it needs: {said.strip()}",
-            mend=f"run it by hand: {shlex.join(command)}",
+            hint=f"run it by hand: {shlex.join(command)}",
         ) from None
     wanted = {*named, *aliases, _LOADER_CACHE, *([loader] if loader else [])}
     return sorted(path for path in wanted if path.is_file())
@@ -160,4 +160,4 @@ def _way_to(file: Path) -> set[Path]:
         found -= {path for path in parents if path != link and path.is_relative_to(link)}
         target = link.parent / link.readlink()
         file = Path(os.path.normpath(target / file.relative_to(link)))
-    raise NoArchive(f"too many links on the way to {file}", mend="look at them with namei -l")
+    raise NoArchive(f"too many links on the way to {file}", hint="look at them with namei -l")

@@ -83,7 +83,7 @@ def _ask(command: list[str]) -> list[str]:
         said = getattr(error, "stderr", None) or str(error)
         raise VirtmeMissing(
             f"virtme-run printed no QEMU command: {said.strip()}",
-            mend=f"run it by hand: {shlex.join(command)}",
+            hint=f"run it by hand: {shlex.join(command)}",
         ) from None
     return words
 
@@ -93,7 +93,7 @@ def _program() -> str:
     if found := _ours() or shutil.which(_RUN):
         return found
     raise VirtmeMissing(
-        "virtme-run is not installed", mend="install virtme-ng into this Python environment"
+        "virtme-run is not installed", hint="install virtme-ng into this Python environment"
     )
 
 

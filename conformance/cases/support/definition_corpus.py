@@ -65,5 +65,5 @@ def _definition(path: Path, key: str, row: object) -> Definition:
     match row:
         case [str(template), str(literal)] if template.startswith(PLACEHOLDER):
             return Definition(template, literal)
-    mend = f'write ["{PLACEHOLDER} …", "…"], two texts of which the first starts so'
-    raise CorpusError(f"{path}: {key}: {mend}")
+    hint = f'write ["{PLACEHOLDER} …", "…"], two texts of which the first starts so'
+    raise CorpusError(f"{path}: {key}: {hint}")

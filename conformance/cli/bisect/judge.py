@@ -66,8 +66,8 @@ class Chosen:
             if not found:
                 every = {case.id for case in known}.union(*known.values())
                 close = get_close_matches(name, sorted(every), n=1)
-                mend = f"did you mean {close[0]}?" if close else "docs/results lists all ids"
-                raise UnknownCase(f"there is no case {name!r}", mend)
+                hint = f"did you mean {close[0]}?" if close else "docs/results lists all ids"
+                raise UnknownCase(f"there is no case {name!r}", hint)
             for case, ids in found.items():
                 chosen[case] = chosen.get(case, frozenset()) | ids
         return cls(tuple(chosen.items()))
@@ -77,8 +77,8 @@ class Chosen:
         for case, _ in self.cases:
             if not case.applies(profile):
                 # The others alone would call it good.
-                mend = "name other cases, or another ABI: --abi"
-                raise NotForIt(f"{case.id} is not for the ABI of {profile.name}", mend)
+                hint = "name other cases, or another ABI: --abi"
+                raise NotForIt(f"{case.id} is not for the ABI of {profile.name}", hint)
         return frozenset().union(*(ids for _, ids in self.cases))
 
 

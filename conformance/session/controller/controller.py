@@ -67,7 +67,7 @@ def refuse(config: pytest.Config, why: str, ending: Ending = Ending.USAGE) -> No
 
 
 def nothing_selected(config: pytest.Config, target: Target) -> str:
-    """Why a run has no case, and the mend."""
+    """Why a run has no case, and the hint."""
     option = config.option
     return (
         f"nothing selected: no case fits -k {option.keyword!r}, tier {option.tier} and profile "
@@ -185,7 +185,7 @@ class Controller:
         try:
             self._selected = self._recorder.plan(left)
         except ReportError as error:
-            refuse(self._config, f"{error}; {error.mend}")
+            refuse(self._config, f"{error}; {error.hint}")
         self._left = left
         before, selected = self._recorder.earlier, frozenset(self.earlier.ended)
         for view in self._views:
@@ -261,8 +261,8 @@ class Controller:
         return True
 
     def _tell_disk(self, error: OSError) -> None:
-        mend = f"mend that, then go on: uevt run --resume {_shown(self.directory)}"
-        sys.stderr.write(f"uevt: {self.directory}: {error.strerror or error}; {mend}\n")
+        hint = f"fix that, then resume: uevt run --resume {_shown(self.directory)}"
+        sys.stderr.write(f"uevt: {self.directory}: {error.strerror or error}; {hint}\n")
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Ctrl-C; a session that ends itself raises other exceptions, even of this class."""

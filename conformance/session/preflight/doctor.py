@@ -22,16 +22,16 @@ _KERNEL = "6.12"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is there or not; ``mend`` says how to get it."""
+    """One thing that is there or not; ``hint`` says how to get it."""
 
     what: str
     ok: bool
     detail: str
-    mend: str = ""
+    hint: str = ""
 
     def __str__(self) -> str:
-        mend = f"; {self.mend}" if self.mend and not self.ok else ""
-        return f"{'ok     ' if self.ok else 'MISSING'} {self.what:<12} {self.detail}{mend}"
+        hint = f"; {self.hint}" if self.hint and not self.ok else ""
+        return f"{'ok     ' if self.ok else 'MISSING'} {self.what:<12} {self.detail}{hint}"
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
@@ -50,14 +50,14 @@ def _qemu() -> Finding:
     try:
         return Finding("qemu", True, find_qemu(None))
     except VmError as error:
-        return Finding("qemu", False, str(error), error.mend)
+        return Finding("qemu", False, str(error), error.hint)
 
 
 def _tools() -> Finding:
     try:
         host_tools.require(load_catalog().find(_KERNEL).needs.tools)
     except KernelsError as error:
-        return Finding("build tools", False, str(error), error.mend)
+        return Finding("build tools", False, str(error), error.hint)
     return Finding("build tools", True, f"all that building {_KERNEL} needs")
 
 
@@ -69,8 +69,8 @@ def _space() -> Finding:
     needed = needs.tree_mib + needs.objects_mib
     built = store.lookup(load_catalog().find(_KERNEL)) is not None
     detail = f"{free} MiB free in {store.root}, a kernel takes {needed} MiB"
-    mend = "free some, or set UEVT_CACHE to a directory with more space"
-    return Finding("disk space", built or free >= needed, detail, mend)
+    hint = "free some, or set UEVT_CACHE to a directory with more space"
+    return Finding("disk space", built or free >= needed, detail, hint)
 
 
 def _store() -> Finding:
@@ -96,5 +96,5 @@ def _accelerator() -> Finding:
     try:
         accelerator = prove_accelerator(built.image)
     except VmError as error:
-        return Finding("accelerator", False, str(error), error.mend)
+        return Finding("accelerator", False, str(error), error.hint)
     return Finding("accelerator", True, f"{accelerator.name}: {accelerator.why or 'proven'}")

@@ -36,5 +36,5 @@ def appended(given: Sequence[str], image: Path, accelerator: Accelerator) -> tup
             spec = MachineSpec(image, accelerator, append=tuple(given), root=image)
             kernel_command_line(spec)
         except CommandLineTooLong as error:
-            raise BadArgument(str(error), error.mend) from error
+            raise BadArgument(str(error), error.hint) from error
     return tuple(given)

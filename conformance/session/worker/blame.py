@@ -38,7 +38,7 @@ def explain(error: BaseException, answered_before: bool) -> Trouble | None:
         return Trouble(Outcome.ERROR, Blame.HOST, str(error))
     if not isinstance(error, VmError):
         return None
-    reason = f"{error}" + (f"; {error.mend}" if error.mend else "")
+    reason = f"{error}" + (f"; {error.hint}" if error.hint else "")
     outcome, blame = _judge(error, answered_before)
     reports = tuple(report(each) for each in error.findings if each.kind not in HARMLESS)
     if isinstance(error, (BootFailed, NoAnswer)) and error.frames:

@@ -99,9 +99,9 @@ class Boots:
         if len(self._failures) == _BOOTS:
             # Each would take its whole time again; the consoles were shown with the others.
             last = self._failures[-1]
-            again = HostTrouble(f"not booted again: {last}", mend=last.mend)
+            again = HostTrouble(f"not booted again: {last}", hint=last.hint)
             if isinstance(last, BootFailed):
-                again = BootFailed(f"{again}", phase=last.phase, mend=last.mend)
+                again = BootFailed(f"{again}", phase=last.phase, hint=last.hint)
                 again.party, again.findings = last.party, last.findings
             raise again
         try:
@@ -164,9 +164,9 @@ class MachineGuest:
             self._machine.wait_ready(Deadline(self._boot_s, "agent after the boot"))
         except BootFailed as error:
             # The consoles of all guests are joined at the end of the run.
-            error.mend = f"read {CONSOLE} of this run"
+            error.hint = f"read {CONSOLE} of this run"
             if self._machine.spec.append:
-                error.mend += ", or leave out --append " + shlex.join(self._machine.spec.append)
+                error.hint += ", or leave out --append " + shlex.join(self._machine.spec.append)
             raise
         self._begin()
 
@@ -183,23 +183,23 @@ class MachineGuest:
         if runs != target.release:
             raise AnotherKernel(
                 f"the guest runs {runs}, and {target.release} was asked for",
-                mend=_REBUILD,
+                hint=_REBUILD,
             )
         if not target.wanted:
             return
         config = self._machine.info.get("config")
         if config is None:
             # Every kernel of ours is built to show it.
-            raise ConfigLost("the booted kernel does not show its configuration", mend=_REBUILD)
+            raise ConfigLost("the booted kernel does not show its configuration", hint=_REBUILD)
         missing = lost(target.wanted, config)
         if missing:
             raise ConfigLost(
                 "the booted kernel lacks what its build wanted: " + ", ".join(map(str, missing)),
-                mend=_REBUILD,
+                hint=_REBUILD,
             )
         if target.config_sha256 not in (None, hashlib.sha256(config.encode()).hexdigest()):
             raise AnotherKernel(
-                f"the guest's kernel has another configuration than {target.id}", mend=_REBUILD
+                f"the guest's kernel has another configuration than {target.id}", hint=_REBUILD
             )
 
     def call(

@@ -41,7 +41,7 @@ def test_what_is_no_run_is_named(tmp_path: Path) -> None:
     ):
         with pytest.raises(ReportError, match=what) as caught:
             read_runs([tmp_path / name])
-        assert caught.value.mend
+        assert caught.value.hint
 
 
 def test_a_self_check_is_refused_when_it_was_named(tmp_path: Path) -> None:
