@@ -12,6 +12,7 @@ from kernels.build.build import ensure
 from kernels.catalog.entries import load_catalog
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
+from tests.cases.variants import PROFILE, Outcome, Variant, all_variants, honest
 
 KERNEL = "6.12"
 WITHOUT_USER_EVENTS = "6.12-without-user-events"
@@ -45,3 +46,15 @@ def _built(config: pytest.Config, name: str) -> BuiltKernel:
     capture = config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         return ensure(load_catalog().find(name), Store(), progress=StreamProgress(sys.stderr))
+
+
+@pytest.fixture(scope="session")
+def variants() -> list[Variant]:
+    """All variants that apply to 6.12."""
+    return [variant for variant in all_variants() if variant.case.applies(PROFILE)]
+
+
+@pytest.fixture(scope="session")
+def recorded(variants: list[Variant]) -> dict[str, Outcome]:
+    """Each variant's run on the model, by id."""
+    return {variant.id: honest(variant) for variant in variants}
