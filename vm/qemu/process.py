@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from host.die_with_parent import __file__ as LEASH
+
 
 @dataclass(frozen=True, slots=True)
 class Shares:
@@ -26,7 +28,6 @@ class Shares:
     threads: dict[str, tuple[float, float]]
 
 
-_LEASH = Path(__file__).parent / "leash.py"
 #: SIGKILL needs no more than this, seconds, unless the host is stuck.
 _DYING = 10.0
 
@@ -40,7 +41,7 @@ class Qemu:
     """
 
     def __init__(self, argv: Sequence[str], log: Path, descriptors: Sequence[int] = ()) -> None:
-        leashed = [sys.executable, "-I", "-S", str(_LEASH), str(os.getpid()), *argv]
+        leashed = [sys.executable, "-I", "-S", LEASH, str(os.getpid()), *argv]
         with log.open("wb") as said:
             self._said_from = said.write(f"{shlex.join(argv)}\n".encode())
             said.flush()
