@@ -28,9 +28,11 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 )
 FLOOR = {room: number for number, floor in enumerate(FLOORS, 1) for room in floor}
 
-# The folders of the model from the ground up: a file of one imports only what is listed before it.
-# What stands for a folder may also be a module of that name.
-MODEL = ("errors", "memory", "text", "bpf", "state", "tracing", "user_events", "tracefs")
+# Folders and top-level modules of the model from the ground up: each imports only earlier ones.
+MODEL = (
+    *("errors", "memory", "answers", "text", "bpf", "state", "tracing"),
+    *("user_events", "historical", "tracefs", "syscalls", "machine"),
+)
 # Independent of each other and of everything else: each is an interface of its own.
 APART = (
     ("vm", "kernels"),

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from conformance.client.lockstep import Lockstep
-from conformance.model.tracing.instances import TOP, Record
+from conformance.model.state.trace_instance import TOP, Record
 from conformance.ops import syscalls as op
 from conformance.ops import tracing
 from conformance.ops.syscalls import Observation, View

@@ -10,9 +10,10 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from conformance.abi.profile import Profile
+from conformance.abi.profile import Generation, Profile
 from conformance.model.answers import Answer, Difference, differences
 from conformance.model.errors import Errno, TooManyStates
+from conformance.model.historical.rfc_v1_events import RfcTable
 from conformance.model.state.world import FixUp, Release, Remove, Transition, World
 from conformance.model.syscalls import races
 from conformance.model.syscalls.bpf import choices
@@ -56,7 +57,8 @@ class Model:
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
-        self._worlds = [World.fresh(profile)]
+        table = RfcTable(profile) if profile.generation is Generation.RFC_V1 else None
+        self._worlds = [World.fresh(profile, table)]
         self._candidates: list[_Candidate] = []
 
     @property

@@ -15,7 +15,7 @@ from conformance.client.user_events import UserEvents
 from conformance.model.errors import ModelError
 from conformance.model.machine import Model
 from conformance.model.state.events import DEFAULT_MAX_EVENTS
-from conformance.model.tracing.instances import TOP
+from conformance.model.state.trace_instance import TOP
 from conformance.ops import syscalls as op
 from conformance.ops.digest import identify
 from conformance.ops.encode.requests import Call
@@ -120,7 +120,7 @@ class Attempt:
         lasting = any(event.self_reference or event.listened_to for event in world.table.events)
         shared = not world.top.tracing_on or world.table.maximum != DEFAULT_MAX_EVENTS
         filtered = any(event.file.is_used for event in world.table.events)
-        probes = world.kprobes or world.eprobes or world.synthetics or world.kernel_files
+        probes = world.kprobes or world.eprobes or world.synthetic_events or world.kernel_files
         others = probes or world.top.snapshot is not None or self.forgotten()
         return lasting or shared or filtered or bool(others)
 

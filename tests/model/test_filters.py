@@ -41,7 +41,7 @@ NEWER, OLDER = profile_for("6.12"), profile_for("6.1")
     ],
 )
 def test_a_filter_looks_at_its_field(text: str, passes: bool) -> None:
-    assert filter_parser.parse(text, EVENT, NEWER).matches(RECORD) is passes
+    assert filter_parser.parse(text, EVENT.fields, NEWER).matches(RECORD) is passes
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_filter_looks_at_its_field(text: str, passes: bool) -> None:
     ],
 )
 def test_a_filter_of_more_than_one_kind(text: str, passes: bool) -> None:
-    assert filter_parser.parse(text, EVENT, NEWER).matches(RECORD) is passes
+    assert filter_parser.parse(text, EVENT.fields, NEWER).matches(RECORD) is passes
 
 
 @pytest.mark.parametrize(
@@ -92,17 +92,17 @@ def test_a_filter_of_more_than_one_kind(text: str, passes: bool) -> None:
 )
 def test_a_filter_that_makes_no_sense_is_refused(text: str, errno: str, position: int) -> None:
     with pytest.raises(filter_parser.FilterError, match=errno) as found:
-        filter_parser.parse(text, EVENT, NEWER)
+        filter_parser.parse(text, EVENT.fields, NEWER)
     assert found.value.position == position
 
 
 @pytest.mark.parametrize("text", ["cpu == 1", "a == 1 &&", "c.ustring == 'x'", 'comm == "bash"'])
 def test_what_no_case_needs_is_not_guessed(text: str) -> None:
     with pytest.raises(NotModelled):
-        filter_parser.parse(text, EVENT, NEWER)
+        filter_parser.parse(text, EVENT.fields, NEWER)
 
 
 @pytest.mark.parametrize("text", ['c == "hi"', 'r == "hi"', 'd == "hi"'])
 def test_before_6_4_nothing_is_a_string(text: str) -> None:
     with pytest.raises(Errno, match="EINVAL"):
-        filter_parser.parse(text, EVENT, OLDER)
+        filter_parser.parse(text, EVENT.fields, OLDER)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from conformance.abi.profile import Profile
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.state.process import Process
+from conformance.model.memory import AddressSpace
 
 # BPF_LOG_LEVEL1, 2 and BPF_LOG_STATS.
 _LEVELS = 7
@@ -47,7 +47,7 @@ class Log:
         if not good:
             raise Errno("EINVAL")
 
-    def finish(self, process: Process, count: int, *, refused: bool) -> None:
+    def finish(self, memory: AddressSpace, count: int, *, refused: bool) -> None:
         """Write it, for a program of ``count`` instructions.  Raises Errno, NotModelled."""
         if not self.level or not self.size:
             return
@@ -55,7 +55,7 @@ class Log:
         short = self.size == 1 or (self.size <= _LEAST_LINE * count and not refused)
         if not short and self.size < _ENOUGH + _LONGEST_LINE * count:
             raise NotModelled("a log that may be long enough or not")
-        process.memory.write(self.address, text[: self.size - 1] + b"\0")
-        process.memory.leave_open(self.address, self.size)
+        memory.write(self.address, text[: self.size - 1] + b"\0")
+        memory.leave_open(self.address, self.size)
         if short:
             raise Errno("ENOSPC")

@@ -5,7 +5,7 @@ Source: kernel/bpf/syscall.c:bpf_prog_load; kernel/bpf/verifier.c:bpf_check.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from conformance.abi.bpf import BPF_F_STRICT_ALIGNMENT, ProgramType
@@ -15,7 +15,7 @@ from conformance.model.bpf.interpreter import Machine, ReadMemory, Region
 from conformance.model.bpf.log import Log
 from conformance.model.bpf.maps import Map
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.state.process import Process
+from conformance.model.memory import AddressSpace
 from conformance.ops.bpf_assembler import INSTRUCTION_SIZE, Instruction
 
 # BPF_COMPLEXITY_LIMIT_INSNS: for who may do everything.
@@ -66,18 +66,24 @@ class Loading:
     flags: int
 
 
-def load(profile: Profile, process: Process, asked: Loading, log: Log) -> Program:
+def load(
+    profile: Profile,
+    memory: AddressSpace,
+    map_of: Callable[[int], Map],
+    asked: Loading,
+    log: Log,
+) -> Program:
     """The program, if it is good.  Raises Errno, NotModelled."""
     license_text = ""
     if not profile.has("bpf_license_read_last"):
-        license_text = _license(process, asked.license)
+        license_text = _license(memory, asked.license)
     if asked.count == 0 or asked.count > MOST_INSTRUCTIONS:
         raise Errno("E2BIG")
     if asked.count > _MODELLED_INSTRUCTIONS:
         raise NotModelled("a long program")
-    raw = process.memory.read(asked.instructions, asked.count * INSTRUCTION_SIZE)
+    raw = memory.read(asked.instructions, asked.count * INSTRUCTION_SIZE)
     if profile.has("bpf_license_read_last"):
-        license_text = _license(process, asked.license)
+        license_text = _license(memory, asked.license)
     if asked.kind == ProgramType.UNSPEC or asked.kind >= _NO_TYPE:
         raise Errno("EINVAL")
     if asked.kind not in tuple(ProgramType):
@@ -92,27 +98,19 @@ def load(profile: Profile, process: Process, asked: Loading, log: Log) -> Progra
     )
     log.check(profile)
     try:
-        maps = verifier.check(question, lambda number: map_of(process, number), log.said)
+        maps = verifier.check(question, map_of, log.said)
     except Errno:
-        log.finish(process, asked.count, refused=True)
+        log.finish(memory, asked.count, refused=True)
         raise
-    log.finish(process, asked.count, refused=False)
+    log.finish(memory, asked.count, refused=False)
     context_size = max(question.context_ends, default=0)
     return Program(ProgramType(asked.kind), program, maps, context_size)
 
 
-def map_of(process: Process, number: int) -> Map:
-    """The map behind the number of a descriptor.  Raises Errno."""
-    file = process.file(process.slot_of(number))
-    if not isinstance(file.object, Map):
-        raise Errno("EINVAL")
-    return file.object
-
-
-def _license(process: Process, address: int) -> str:
+def _license(memory: AddressSpace, address: int) -> str:
     """strncpy_from_user(): as far as its NUL; what is longer is cut off."""
-    size = min(_LICENSE_SIZE - 1, process.memory.readable(address, _LICENSE_SIZE - 1))
-    text = process.memory.read(address, size)
+    size = min(_LICENSE_SIZE - 1, memory.readable(address, _LICENSE_SIZE - 1))
+    text = memory.read(address, size)
     if size < _LICENSE_SIZE - 1 and b"\0" not in text:
         raise Errno("EFAULT")
     return text.partition(b"\0")[0].decode("latin-1")

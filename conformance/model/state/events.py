@@ -17,15 +17,14 @@ from conformance.abi.uapi import (
 )
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.state import status_page
+from conformance.model.state.event_file import EventFile
+from conformance.model.state.trace_instance import TOP
 from conformance.model.text import definition
 from conformance.model.text.definition import Command, Field
 from conformance.model.text.jhash import bucket, bucket_bits
-from conformance.model.tracing.event_files import EventFile
 
 DEFAULT_MAX_EVENTS = 32768
 _FIRST_ID = 1 << 32
-# The name of the top instance, as in ``world``.
-_TOP = ""
 # TRACE_EVENT_TYPE_MAX
 _LAST_ID = 65535
 
@@ -72,7 +71,7 @@ class Event:
     @property
     def file(self) -> EventFile:
         """What hangs on it at the top."""
-        return self.file_in(_TOP)
+        return self.file_in(TOP)
 
     @property
     def multi(self) -> bool:

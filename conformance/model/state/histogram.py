@@ -6,29 +6,28 @@ Source: trace_events_hist.c, functions named where a rule is applied.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from conformance.model.errors import NotModelled
 from conformance.model.state.histogram_values import (
     Expression,
+    Key,
     Part,
     Reference,
     Value,
     Variable,
+    VariableTable,
     alike,
     evaluate,
 )
+from conformance.model.state.synthetic_event import SyntheticEvent
+from conformance.model.state.trace_instance import Instance
 from conformance.model.text.filters import Filter
-from conformance.model.tracing.histogram_actions import Action
 
-if TYPE_CHECKING:
-    from conformance.model.state.world import World
-    from conformance.model.tracing.event_files import EventFile
-
+SAVE, TRACE = "save", "trace"
 # How long the bar of a value is that is shown as one.
 _BAR = 20
-Key = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,92 @@ class Order:
         return self.part.text + (".descending" if self.descending else "")
 
 
+# A variable of the histogram's own by its name, of another, or a field.
+Source = str | Reference | Part
+
+
+@dataclass(slots=True, eq=False)
+class Action:
+    """One action: ``about`` is an event or a variable, ``parameters`` are as they were written.
+
+    ``tracked`` is the largest or last value by key, ``saved`` what was saved with it.
+    """
+
+    handler: str
+    about: str
+    word: str
+    parameters: tuple[str, ...]
+    event: SyntheticEvent | None = None
+    sources: list[Source] = field(default_factory=list)
+    tracked: dict[Key, int] = field(default_factory=dict)
+    saved: dict[Key, list[Value]] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """print_actions_spec()"""
+        return f":{self.handler}({self.about}).{self.word}({','.join(self.parameters)})"
+
+    def perform(
+        self,
+        instances: Mapping[str, Instance],
+        key: Key,
+        record: bytes,
+        kept: Mapping[str, Value],
+        read: Mapping[Reference, Value],
+    ) -> None:
+        """action_trace(), ontrack_action()."""
+        if self.handler != "onmatch":
+            value = kept[self.about[1:]]
+            if isinstance(value, bytes):
+                raise NotModelled("where the text of a variable lies")
+            value %= 1 << 64
+            before = self.tracked.setdefault(key, 0)
+            if not (value > before if self.handler == "onmax" else value != before):
+                return
+            self.tracked[key] = value
+        values = [_worth(source, record, kept, read) for source in self.sources]
+        if self.word == SAVE:
+            self.saved[key] = values
+        else:
+            assert self.event is not None
+            self.event.record(instances, values)
+
+    def shown(self, key: Key) -> str:
+        """track_data_print()"""
+        if self.handler == "onmatch":
+            return ""
+        label = "max" if self.handler == "onmax" else "changed"
+        text = f"\n\t{label}: {self.tracked.get(key, 0):>10}"
+        if self.word != SAVE:
+            return text
+        if key not in self.saved and any(_is_string(each) for each in self.sources):
+            raise NotModelled("how a string is shown that was never saved")
+        saved = self.saved.get(key, [0] * len(self.parameters))
+        for name, value in zip(self.parameters, saved, strict=True):
+            if isinstance(value, bytes):
+                text += f"  {name}: {value.decode('latin-1'):<32}"
+            else:
+                text += f"  {name}: {value % (1 << 64):>10}"
+        return text
+
+    def clear(self) -> None:
+        """hist_clear()"""
+        self.tracked.clear()
+        self.saved.clear()
+
+
+def _is_string(source: Source) -> bool:
+    return isinstance(source, Part) and source.is_string
+
+
+def _worth(
+    source: Source, record: bytes, kept: Mapping[str, Value], read: Mapping[Reference, Value]
+) -> Value:
+    if isinstance(source, Part):
+        return source.value(record)
+    return read[source] if isinstance(source, Reference) else kept[source]
+
+
 @dataclass(slots=True, eq=False)
 class Histogram:
     """struct hist_trigger_data and its map.
@@ -56,25 +141,20 @@ class Histogram:
     values: tuple[Expression, ...]
     orders: tuple[Order, ...]
     bits: int
-    variables: tuple[Variable, ...] = ()
+    table: VariableTable = field(default_factory=VariableTable)
     actions: tuple[Action, ...] = ()
     references: list[Reference] = field(default_factory=list)
     entries: dict[Key, list[int]] = field(default_factory=dict)
-    kept: dict[Key, dict[str, Value]] = field(default_factory=dict)
     hits: int = 0
     drops: int = 0
-
-    def variable(self, name: str) -> Variable:
-        """A variable that it defines."""
-        return next(each for each in self.variables if each.name == name)
 
     def is_like(self, other: Histogram) -> bool:
         """hist_trigger_match(), which does not compare the size."""
         values = len(self.values) == len(other.values) and all(
             map(alike, self.values, other.values)
         )
-        variables = len(self.variables) == len(other.variables) and all(
-            map(Variable.is_like, self.variables, other.variables)
+        variables = len(self.table.variables) == len(other.table.variables) and all(
+            map(Variable.is_like, self.table.variables, other.table.variables)
         )
         actions = [each.text for each in self.actions] == [each.text for each in other.actions]
         same = (self.keys, self.orders) == (other.keys, other.orders)
@@ -85,13 +165,14 @@ class Histogram:
         keys, values, orders = (
             ",".join(part.text for part in parts) for parts in (self.keys, self.values, self.orders)
         )
-        variables = ":" + ",".join(each.text for each in self.variables) if self.variables else ""
+        variables = ",".join(each.text for each in self.table.variables)
+        variables = f":{variables}" if variables else ""
         text = f"hist:keys={keys}:vals={values}{variables}:sort={orders}:size={1 << self.bits}"
         text += "".join(each.text for each in self.actions)
         text += f" if {condition.text}" if condition else ""
         return f"{text} [{'paused' if paused else 'active'}]\n"
 
-    def add(self, world: World, record: bytes) -> None:
+    def add(self, instances: Mapping[str, Instance], record: bytes) -> None:
         """event_hist_trigger()"""
         key = tuple(part.value(record) for part in self.keys)
         read = self._read(key)
@@ -107,17 +188,17 @@ class Histogram:
             if isinstance(value, bytes):
                 raise NotModelled("where the text of a variable lies")
             sums[index] += value
-        kept = self.kept.setdefault(key, {})
-        for variable in self.variables:
+        kept = self.table.values.setdefault(key, {})
+        for variable in self.table.variables:
             kept[variable.name] = evaluate(variable.value, record, read)
         for action in self.actions:
-            action.perform(world, key, record, kept, read)
+            action.perform(instances, key, record, kept, read)
 
     def _read(self, key: Key) -> dict[Reference, Value] | None:
         """resolve_var_refs(): None where a variable has no value for the key."""
         read: dict[Reference, Value] = {}
         for reference in self.references:
-            kept = reference.histogram.kept.get(key, {})
+            kept = reference.table.values.get(key, {})
             if reference.name not in kept:
                 return None
             read[reference] = kept[reference.name]
@@ -128,7 +209,7 @@ class Histogram:
     def clear(self) -> None:
         """hist_clear()"""
         self.entries.clear()
-        self.kept.clear()
+        self.table.values.clear()
         for action in self.actions:
             action.clear()
         self.hits = self.drops = 0
@@ -182,13 +263,3 @@ class Histogram:
                 length = value * 10000 // max(column) * _BAR // 10000 if max(column) else 0
                 return f"{part.name}: {'#' * length:<20}"
         return f"{part.name}: {value % (1 << 64):>10{'x' if modifier == 'hex' else ''}}"
-
-
-def shown(file: EventFile) -> str:
-    """The file `hist`."""
-    texts = [
-        trigger.histogram.shown(trigger.text)
-        for trigger in file.triggers
-        if trigger.histogram is not None
-    ]
-    return "\n\n".join(texts)

@@ -5,17 +5,12 @@ Source: trace_events_hist.c:hist_fn_call, hist_field_name, expr_str, hist_trigge
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from conformance.model.errors import NotModelled
 from conformance.model.text import filters
 from conformance.model.text.definition import Field
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from conformance.model.state.histogram import Histogram
 
 # The first value of every histogram.
 HITCOUNT = "hitcount"
@@ -28,6 +23,7 @@ _MASK = (1 << 64) - 1
 _SHIFT = 20
 
 Value = int | bytes
+Key = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +110,7 @@ class Reference:
     if it was named.
     """
 
-    histogram: Histogram
+    table: VariableTable
     name: str
     place: str = ""
     once: bool = False
@@ -161,6 +157,18 @@ class Variable:
     def is_like(self, other: Variable) -> bool:
         """hist_trigger_match(): of what is not a field nothing is compared."""
         return self.name == other.name and alike(self.value, other.value)
+
+
+@dataclass(slots=True, eq=False)
+class VariableTable:
+    """The variables that one histogram defines, and their values by key."""
+
+    variables: tuple[Variable, ...] = ()
+    values: dict[Key, dict[str, Value]] = field(default_factory=dict)
+
+    def find(self, name: str) -> Variable:
+        """The definition of a variable."""
+        return next(each for each in self.variables if each.name == name)
 
 
 def alike(one: Expression, other: Expression) -> bool:

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from conformance.abi import perf
+from conformance.model.bpf.programs import Program
 from conformance.model.errors import NotModelled
 from conformance.model.memory import PAGE_SIZE, Page
-
-if TYPE_CHECKING:
-    from conformance.model.bpf.programs import Program
-    from conformance.model.state.process import Process
-    from conformance.model.text.filters import Filter
-    from conformance.model.tracing.kprobes import Kprobe
+from conformance.model.state.probes import Kprobe
+from conformance.model.state.process import OpenFile, Process
+from conformance.model.text.filters import Filter
 
 ANY_CPU = -1
 
@@ -158,3 +155,8 @@ class PerfEvent:
             padding = -(4 + len(record)) % 8
             body += (len(record) + padding).to_bytes(4, "little") + record
         self.ring.sample(body, padding)
+
+
+def perf_event_of(file: OpenFile) -> PerfEvent | None:
+    """The perf event that a descriptor refers to, None for any other file."""
+    return file.object if isinstance(file.object, PerfEvent) else None

@@ -8,7 +8,6 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.memory import AddressSpace
 from conformance.model.state.credentials import Credentials
 from conformance.model.state.namespaces import Namespace
-from conformance.model.state.perf_event import PerfEvent
 
 # Descriptors have these numbers here, more than any process opens.
 _FIRST_DESCRIPTOR = 1 << 20
@@ -34,11 +33,6 @@ class OpenFile:
     object: object | None = None
     # What was sent over a socket and waits at this end of it.
     passed: list[OpenFile] = field(default_factory=list)
-
-    @property
-    def perf(self) -> PerfEvent | None:
-        """The event of perf that it is."""
-        return self.object if isinstance(self.object, PerfEvent) else None
 
 
 @dataclass(slots=True, eq=False)

@@ -7,25 +7,20 @@ any moment from now on, in any order.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from conformance.abi.profile import Generation, Profile
 from conformance.abi.uapi import EVENT_BIT_FTRACE, EVENT_BIT_OTHER, EVENT_BIT_PERF
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.historical.rfc_v1_events import RfcTable
 from conformance.model.memory import Page
+from conformance.model.state.event_file import EventFile
 from conformance.model.state.events import Event, EventTable
 from conformance.model.state.namespaces import Attributes, Namespace
-from conformance.model.state.perf_event import PerfEvent
+from conformance.model.state.perf_event import PerfEvent, perf_event_of
+from conformance.model.state.probes import Eprobe, Kprobe
 from conformance.model.state.process import Enabler, OpenFile, Process
 from conformance.model.state.status_page import StatusPage
-from conformance.model.tracing.instances import TOP, Instance
-from conformance.model.tracing.kprobes import Kprobe
-
-if TYPE_CHECKING:
-    from conformance.model.tracing.eprobes import Eprobe
-    from conformance.model.tracing.event_files import EventFile
-    from conformance.model.tracing.synthetic_events import Synthetic
+from conformance.model.state.synthetic_event import SyntheticEvent
+from conformance.model.state.trace_instance import TOP, Instance
 
 # EVENT_STATUS_*: what is attached to an event.
 STATUS_FTRACE = 1 << EVENT_BIT_FTRACE
@@ -92,15 +87,14 @@ class World:
     # Whether nothing is written to tracefs, through whichever mount (SB_RDONLY).
     readonly: bool = False
     eprobes: list[Eprobe] = field(default_factory=list)
-    synthetics: list[Synthetic] = field(default_factory=list)
+    synthetic_events: list[SyntheticEvent] = field(default_factory=list)
 
     @classmethod
-    def fresh(cls, profile: Profile) -> World:
-        """A system in which nothing has happened."""
-        if profile.generation is Generation.RFC_V1:
-            return cls(profile, RfcTable(profile), StatusPage(profile))
-        page = StatusPage(profile) if profile.has("status_page") else None
-        return cls(profile, EventTable(profile), page)
+    def fresh(cls, profile: Profile, table: EventTable | None = None) -> World:
+        """The system after boot; ``table`` is for ABIs that have event rules of their own."""
+        has_page = profile.has("status_page") or profile.generation is Generation.RFC_V1
+        page = StatusPage(profile) if has_page else None
+        return cls(profile, table or EventTable(profile), page)
 
     def process(self, actor: str) -> Process:
         """The process of an actor.  Raises NotModelled for one that never was or is gone."""
@@ -147,15 +141,17 @@ class World:
         waiting, file.passed = file.passed, []
         for each in waiting:
             self.close(each)
-        if file.perf is not None:
-            self._close_perf(file, file.perf)
+        event = perf_event_of(file)
+        if event is not None:
+            self._close_perf(file, event)
         for serial in file.events:
             self.put(serial)
 
     def unmapped(self, file: OpenFile) -> None:
         """A mapping of a ring went away; the last one takes the ring and may close the file."""
-        if file.perf is not None and not self._maps(file):
-            file.perf.ring = None
+        event = perf_event_of(file)
+        if event is not None and not self._maps(file):
+            event.ring = None
             self.close(file)
 
     def _maps(self, file: OpenFile) -> bool:

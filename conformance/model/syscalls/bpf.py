@@ -99,7 +99,17 @@ def _load(world: World, process: Process, attributes: Mapping[str, int]) -> prog
         flags,
     )
     log = Log(attributes["log_level"], attributes["log_size"], attributes["log_buf"])
-    return programs.load(world.profile, process, asked, log)
+    return programs.load(
+        world.profile, process.memory, lambda number: _map_of(process, number), asked, log
+    )
+
+
+def _map_of(process: Process, number: int) -> Map:
+    """The map behind the number of a descriptor.  Raises Errno."""
+    file = process.file(process.slot_of(number))
+    if not isinstance(file.object, Map):
+        raise Errno("EINVAL")
+    return file.object
 
 
 # Elements
@@ -113,7 +123,7 @@ def key_command(process: Process, command: Command, attributes: Mapping[str, int
         # Before or after the descriptor is looked at: that differs by release.
         _only_violation(process, number)
         raise Errno("EINVAL")
-    map_ = programs.map_of(process, number)
+    map_ = _map_of(process, number)
     if command is Command.MAP_GET_NEXT_KEY:
         _get_next_key(process, map_, attributes)
         return
@@ -135,7 +145,7 @@ def key_command(process: Process, command: Command, attributes: Mapping[str, int
 
 def _only_violation(process: Process, number: int) -> None:
     try:
-        programs.map_of(process, number)
+        _map_of(process, number)
     except Errno:
         raise NotModelled("flags for what is no map") from None
 
@@ -184,5 +194,5 @@ def choices(world: World, operation: op.Operation) -> list[World]:
 def _walked(world: World, operation: op.Bpf) -> tuple[Map, bytes | None]:
     process = world.process(operation.actor)
     _, attributes = _asked(world, process, operation)
-    map_ = programs.map_of(process, attributes["map_fd"])
+    map_ = _map_of(process, attributes["map_fd"])
     return map_, _key_before(process, map_, attributes)

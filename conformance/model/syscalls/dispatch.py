@@ -12,6 +12,7 @@ from conformance.abi.profile import Generation
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled, RawReturn
 from conformance.model.historical import rfc_v1
+from conformance.model.state.perf_event import perf_event_of
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls import (
@@ -130,8 +131,9 @@ def _is_rfc(world: World) -> bool:
 def _ioctl(world: World, operation: op.Ioctl) -> Answer:
     process = world.process(operation.actor)
     file = process.file(operation.slot)
-    if file.perf is not None:
-        answer = perf.ioctl(world, process, file.perf, operation.request, operation.argument)
+    event = perf_event_of(file)
+    if event is not None:
+        answer = perf.ioctl(world, process, event, operation.request, operation.argument)
         return Answer(answer)
     if file.path != files.DATA:
         # Neither user_events_status nor the other files of tracefs have an ioctl.
@@ -142,7 +144,7 @@ def _ioctl(world: World, operation: op.Ioctl) -> Answer:
 
 def _ioctl_descriptor(world: World, operation: op.IoctlDescriptor) -> Answer:
     process = world.process(operation.actor)
-    event = process.file(operation.slot).perf
+    event = perf_event_of(process.file(operation.slot))
     if event is None or operation.request != PERF_EVENT_IOC_SET_BPF:
         raise NotModelled(f"ioctl {operation.request:#x} with a descriptor")
     return Answer(perf.set_program(world, process, event, operation.argument_slot))
@@ -153,8 +155,9 @@ def _read(world: World, operation: op.Read) -> Answer:
     if isinstance(file.object, sockets.Socket):
         datagram = file.object.receive(operation.count)
         return Answer(len(datagram), "", datagram)
-    if file.perf is not None:
-        count = perf.read(file.perf, operation.count)
+    event = perf_event_of(file)
+    if event is not None:
+        count = perf.read(event, operation.count)
         return Answer(len(count), "", count)
     _refuse_nameless(file)
     if file.flags & os.O_ACCMODE == os.O_WRONLY:

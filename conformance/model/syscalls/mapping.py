@@ -14,6 +14,7 @@ from typing import Any
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.memory import PAGE_SIZE, Content, Entry, Page, pages_of
+from conformance.model.state.perf_event import perf_event_of
 from conformance.model.state.process import OpenFile
 from conformance.model.state.world import World
 from conformance.model.syscalls import perf
@@ -77,7 +78,7 @@ def map_memory(world: World, operation: op.Mmap) -> Answer:
     file = process.file(operation.slot)
     numbers = process.memory.free_pages(operation.address, operation.length)
     entry = _file_mapping(file, operation, shared=shared)
-    if file.perf is not None:
+    if perf_event_of(file) is not None:
         perf.map_ring(process, file, operation)
         return Answer(operation.address)
     if isinstance(file.object, Content):

@@ -16,11 +16,11 @@ from conformance.model.bpf.programs import Program
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.memory import PAGE_SIZE, Entry
 from conformance.model.state.namespaces import CONFIDENTIALITY
-from conformance.model.state.perf_event import ANY_CPU, PerfEvent, Ring
+from conformance.model.state.perf_event import ANY_CPU, PerfEvent, Ring, perf_event_of
+from conformance.model.state.probes import Kprobe
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.text import filter_parser
-from conformance.model.tracing.kprobes import Kprobe
 from conformance.ops import syscalls as op
 
 _ATTR = perf.PERF_EVENT_ATTR
@@ -186,7 +186,7 @@ def _set_filter(world: World, process: Process, event: PerfEvent, address: int) 
     if event.filter is not None:
         raise Errno("EEXIST")
     source = world.event(event.source)
-    event.filter = filter_parser.parse(text.decode("latin-1"), source, world.profile)
+    event.filter = filter_parser.parse(text.decode("latin-1"), source.fields, world.profile)
 
 
 def read(event: PerfEvent, count: int) -> bytes:
@@ -198,7 +198,7 @@ def read(event: PerfEvent, count: int) -> bytes:
 
 def map_ring(process: Process, file: OpenFile, operation: op.Mmap) -> None:
     """perf_mmap(): the page that describes the ring, and 2^n pages behind it or none."""
-    event = file.perf
+    event = perf_event_of(file)
     assert event is not None
     numbers = memory.pages_of(operation.address, operation.length)
     records = len(numbers) - 1

@@ -7,7 +7,7 @@ Source: trace_events_filter.c:calc_stack, predicate_parse, parse_pred.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from conformance.abi.profile import Profile
 from conformance.model.errors import Errno, NotModelled
@@ -15,9 +15,6 @@ from conformance.model.text import cpu_sets
 from conformance.model.text.definition import SPACES, Field
 from conformance.model.text.filters import Filter, Group, Term, find_field, is_string
 from conformance.model.text.numbers import number_in
-
-if TYPE_CHECKING:
-    from conformance.model.state.events import Event
 
 # The operators, those first that others begin with.
 _OPERATORS = ("~", "!=", "==", "<=", "<", ">=", ">", "&")
@@ -63,12 +60,12 @@ class FilterError(Errno):
         return f"{text}\n{place}\nparse_error: {self.said}\n"
 
 
-def parse(text: str, event: Event, profile: Profile) -> Filter:
+def parse(text: str, fields: Sequence[Field], profile: Profile) -> Filter:
     """create_filter().  Raises FilterError and NotModelled."""
     terms = _count(text)
     if not terms:
         raise FilterError("EINVAL")
-    parser = _Parser(text, event, profile)
+    parser = _Parser(text, fields, profile)
     return Filter(text, parser.expression())
 
 
@@ -113,9 +110,9 @@ def _count(text: str) -> int:
 class _Parser:
     """predicate_parse() and parse_pred()."""
 
-    def __init__(self, text: str, event: Event, profile: Profile) -> None:
+    def __init__(self, text: str, fields: Sequence[Field], profile: Profile) -> None:
         self._text = text
-        self._event = event
+        self._fields = fields
         self._profile = profile
         self._at = 0
 
@@ -179,7 +176,7 @@ class _Parser:
         if name not in _TASK_NAMES:
             if name in _GENERIC:
                 raise NotModelled(f"a filter on {name}")
-            field = find_field(self._event, name)
+            field = find_field(self._fields, name)
             if field is None:
                 raise self._error("Field not found")
         if self._text.startswith(".ustring", self._at):

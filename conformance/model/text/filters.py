@@ -5,16 +5,12 @@ Source: trace_events_filter.c:filter_match_preds, select_comparison_fn.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from conformance.model.errors import NotModelled
 from conformance.model.text import cpu_sets, globs
 from conformance.model.text.definition import Field
-
-if TYPE_CHECKING:
-    from conformance.model.state.events import Event
 
 _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
     "==": lambda left, right: left == right,
@@ -104,15 +100,15 @@ def is_string(field: Field) -> bool:
     return "char" in field.type and ("[" in field.type or field.is_location)
 
 
-def find_own_field(event: Event, name: str) -> Field | None:
+def find_own_field(fields: Sequence[Field], name: str) -> Field | None:
     """A field by its name: of two the last one defined, which is the first in the kernel's list."""
-    return next((field for field in reversed(event.fields) if field.name == name), None)
+    return next((field for field in reversed(fields) if field.name == name), None)
 
 
-def find_field(event: Event, name: str) -> Field | None:
+def find_field(fields: Sequence[Field], name: str) -> Field | None:
     """trace_find_event_field(): a field of the event's own, or one that all events have."""
     common = next((field for field in _COMMON if field.name == name), None)
-    return find_own_field(event, name) or common
+    return find_own_field(fields, name) or common
 
 
 def _value(field: Field, record: bytes) -> int:

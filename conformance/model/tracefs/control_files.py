@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
 
 from conformance.abi import grammar
 from conformance.model.errors import NotModelled
-from conformance.model.state import histogram
+from conformance.model.state.event_file import EventFile
+from conformance.model.state.events import Event
+from conformance.model.state.trace_instance import Instance
+from conformance.model.state.world import World
 from conformance.model.text.numbers import parse_unsigned
-from conformance.model.tracing import eprobes, event_files, instances, synthetic_events, triggers
+from conformance.model.tracing import (
+    eprobes,
+    event_files,
+    histogram_file,
+    instances,
+    synthetic_events,
+    triggers,
+)
 from conformance.model.tracing import trigger_file as commands
-
-if TYPE_CHECKING:
-    from conformance.model.state.events import Event
-    from conformance.model.state.world import World
-    from conformance.model.tracing.event_files import EventFile
-    from conformance.model.tracing.instances import Instance
 
 _TRACEFS = "/sys/kernel/tracing"
 SNAPSHOT = f"{_TRACEFS}/snapshot"
@@ -49,7 +52,7 @@ def event_text(hooks: EventFile, file: str) -> str | None:
         case "trigger":
             return triggers.shown(hooks)
         case "hist":
-            return histogram.shown(hooks)
+            return histogram_file.shown(hooks)
     return None
 
 

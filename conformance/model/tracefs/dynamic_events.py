@@ -13,11 +13,12 @@ from conformance.abi.profile import Generation
 from conformance.abi.uapi import USER_EVENT_REG_PERSIST
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.historical import rfc_v1
+from conformance.model.state import probes, synthetic_event
 from conformance.model.state.events import Event
 from conformance.model.state.process import Process
 from conformance.model.state.world import World
 from conformance.model.text import definition
-from conformance.model.tracing import eprobes, instances, kprobes, synthetic_events
+from conformance.model.tracing import eprobes, instances, synthetic_events
 
 
 def text(world: World) -> str:
@@ -26,7 +27,7 @@ def text(world: World) -> str:
         raise NotModelled("dynamic_events with kprobes among the events")
     lines = [(float(event.serial), _definition_line(world, event)) for event in world.table.events]
     lines += [(probe.after - 0.5, probe.definition) for probe in world.eprobes]
-    lines += [(each.after - 0.5, each.definition) for each in world.synthetics]
+    lines += [(each.after - 0.5, each.definition) for each in world.synthetic_events]
     return "".join(line for _, line in sorted(lines, key=lambda each: each[0]))
 
 
@@ -109,10 +110,10 @@ def _delete(
     world: World, process: Process, system: str | None, name: str, tokens: list[str]
 ) -> None:
     """All events that match, up to the first that cannot go."""
-    if system == kprobes.GROUP:
+    if system == probes.GROUP:
         eprobes.delete(world, name, tokens)
         return
-    if system == synthetic_events.GROUP:
+    if system == synthetic_event.GROUP:
         synthetic_events.delete(world, name)
         return
     if system is not None and system not in _systems(world):
@@ -142,7 +143,7 @@ def _matches(world: World, event: Event, name: str, tokens: list[str]) -> bool:
 
 def release_all(world: World, process: Process) -> None:
     """Opening dynamic_events for truncation: nothing goes while anything is busy."""
-    if world.eprobes or world.synthetics:
+    if world.eprobes or world.synthetic_events:
         raise NotModelled("truncation of dynamic_events with probes among the events")
     try:
         if any(not event.deletable for event in world.table.events):

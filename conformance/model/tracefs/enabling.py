@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 from conformance.abi import grammar
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.events import Event
+from conformance.model.state.trace_instance import TOP, Instance
+from conformance.model.state.world import World
 from conformance.model.text import definition
 from conformance.model.text.numbers import parse_unsigned
 from conformance.model.tracing import event_files, instances, kernel_events
 from conformance.ops import tracing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from conformance.model.state.events import Event
-    from conformance.model.state.world import World
-    from conformance.model.tracing.instances import Instance
-    from conformance.ops.syscalls import Operation
+from conformance.ops.syscalls import Operation
 
 _TRACEFS = "/sys/kernel/tracing"
 SET_EVENT = f"{_TRACEFS}/set_event"
@@ -61,7 +57,7 @@ def check_open(world: World, path: str, flags: int) -> None:
     if local == SET_EVENT:
         for event in world.table.events:
             event_files.enable(world, event, name, on=False)
-        if name == instances.TOP:
+        if name == TOP:
             world.kernel_enabled.clear()
     elif local == _PIDS:
         instance.pids = ()
@@ -93,7 +89,7 @@ def group_text(world: World, instance: str, local: str) -> bytes:
     if system is None:
         # Of the kernel's own events there are some that nobody enables.
         states.add(False)
-        if instance == instances.TOP and world.kernel_enabled:
+        if instance == TOP and world.kernel_enabled:
             states.add(True)
     return f"{_SHOWN[tuple(sorted(states))]}\n".encode()
 
@@ -111,7 +107,7 @@ def set_group(world: World, instance: str, local: str, *, on: bool, count: int) 
         raise Errno("EINVAL")
     for event in found:
         event_files.enable(world, event, instance, on=on)
-    if system is None and instance == instances.TOP:
+    if system is None and instance == TOP:
         world.kernel_enabled.clear()
     return count
 
@@ -129,7 +125,7 @@ def _events_of(world: World, system: str | None) -> list[Event]:
 
 def _enabled_text(world: World, name: str) -> str:
     """s_next(): events that came after the instance stand first, the newest in front."""
-    if name == instances.TOP and world.kernel_enabled:
+    if name == TOP and world.kernel_enabled:
         raise NotModelled("set_event with events of the kernel's own")
     first = world.instances[name].first_event
     older = [event for event in world.table.events if event.serial < first]

@@ -16,12 +16,12 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.events import Event
 from conformance.model.state.namespaces import CONFIDENTIALITY, LOCKDOWN, TRACEFS
 from conformance.model.state.process import Process
+from conformance.model.state.trace_instance import TOP, Instance, Record
 from conformance.model.state.world import World
 from conformance.model.text import printing
 from conformance.model.text.numbers import parse_unsigned
 from conformance.model.tracefs import control_files, dynamic_events, enabling, format_file
 from conformance.model.tracing import event_files, instances, kernel_events, kprobes
-from conformance.model.tracing.instances import TOP, Instance
 from conformance.model.user_events import helper_module, limits, status_file
 
 DATA = f"{TRACEFS}/user_events_data"
@@ -287,9 +287,7 @@ def write_event_file(world: World, event: Event, file: str, text: str, instance:
 # trace, tracing_on, sysctl
 
 
-def trace_text(
-    world: World, instance: Instance, records: Sequence[instances.Record] | None = None
-) -> bytes:
+def trace_text(world: World, instance: Instance, records: Sequence[Record] | None = None) -> bytes:
     """What `trace` shows of a buffer, and what a reader of trace_pipe is given.
 
     ``records`` are others than those in the buffer.
@@ -301,7 +299,7 @@ def trace_text(
     return _encode("".join(lines))
 
 
-def _body(world: World, record: instances.Record) -> str:
+def _body(world: World, record: Record) -> str:
     """trace.c:print_trace_fmt(): decoded as whatever event has the number now."""
     if record.text:
         return record.text

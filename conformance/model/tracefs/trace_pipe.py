@@ -15,10 +15,10 @@ from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.process import OpenFile
+from conformance.model.state.trace_instance import Instance, Record
 from conformance.model.state.world import World
 from conformance.model.tracefs import files
 from conformance.model.tracing import instances
-from conformance.model.tracing.instances import Instance, Record
 from conformance.ops import tracing
 from conformance.ops.decoding import file_views, trace_page
 from conformance.ops.syscalls import Operation, ReadFile, View

@@ -6,21 +6,14 @@ Source: trace_eprobe.c; trace_probe.c:traceprobe_parse_event_name, print_type fu
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from conformance.abi.profile import Profile
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.event_file import Trigger
+from conformance.model.state.events import Event
+from conformance.model.state.probes import GROUP, NUMBER_TYPE, STRING, Eprobe, ProbeArgument
+from conformance.model.state.world import World
 from conformance.model.text import filter_parser, filters
-from conformance.model.text.definition import Field
-from conformance.model.text.filters import Filter
 from conformance.model.tracing import kprobes, triggers
-from conformance.model.tracing.kprobes import GROUP
-
-if TYPE_CHECKING:
-    from conformance.model.state.events import Event
-    from conformance.model.state.world import World
-    from conformance.model.tracing.instances import Instance
 
 _CREATE = re.compile(r"e:(\w+)/(\w+) (\w+)\.(\S+)((?: \w+=\$\w+(?::\w+)?)*)(?: if (.+))?")
 _ARGUMENT = re.compile(r"(\w+)=(\$(\w+)(?::(\w+))?)")
@@ -28,74 +21,6 @@ _FILE = re.compile(rf"/sys/kernel/tracing/events/{GROUP}/(\w+)/(\w+)")
 # is_good_name(): what the names of events need, of which the rest of tracefs asks nothing.
 _GOOD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DEFAULT_TYPE = "x64"
-_TYPE = re.compile(r"([usx])(8|16|32|64)")
-_STRING = "string"
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """One field of a probe: its name, what was written for it, where it comes from."""
-
-    name: str
-    text: str
-    field: Field
-    type: str
-
-    def shown(self, record: bytes, profile: Profile) -> str:
-        """print_type_*() of what was fetched (get_event_field)."""
-        if self.type == _STRING:
-            text = _string(self.field, record).decode("latin-1")
-            return f'{self.name}="{text}"'
-        kind = _TYPE.fullmatch(self.type)
-        assert kind is not None
-        raw = record[self.field.offset : self.field.offset + self.field.size]
-        # "kbuild: treat char as always unsigned": since then a byte is fetched without its sign.
-        signed = self.field.signed and (len(raw) > 1 or profile.release.series < (6, 2))
-        value = int.from_bytes(raw, "little", signed=signed) % (1 << int(kind[2]))
-        if kind[1] == "x":
-            return f"{self.name}={value:#x}"
-        if kind[1] == "s" and value >> (int(kind[2]) - 1):
-            value -= 1 << int(kind[2])
-        return f"{self.name}={value}"
-
-
-def _string(field: Field, record: bytes) -> bytes:
-    """The text of a field.  A relative one is looked for at the word, not behind it."""
-    start = field.offset
-    if field.is_location:
-        start = int.from_bytes(record[field.offset : field.offset + 2], "little")
-        start += field.offset if field.is_relative else 0
-    text, end, _ = record[start:].partition(b"\0")
-    if not end:
-        raise NotModelled("a text that a probe does not find the end of")
-    return text
-
-
-@dataclass(slots=True, eq=False)
-class Eprobe:
-    """A probe.  ``source`` is the serial of its event, ``after`` of the first event younger.
-
-    ``enabled`` are the instances in which it is.
-    """
-
-    name: str
-    source: int
-    source_name: str
-    arguments: tuple[Argument, ...]
-    filter: Filter | None
-    after: int
-    enabled: set[str] = field(default_factory=set)
-
-    @property
-    def definition(self) -> str:
-        """Its line in dynamic_events (eprobe_dyn_event_show)."""
-        arguments = "".join(f" {each.name}={each.text}" for each in self.arguments)
-        return f"e:{GROUP}/{self.name} {self.source_name}{arguments}\n"
-
-    def hit(self, world: World, instance: Instance, record: bytes) -> None:
-        """__eprobe_trace_func()"""
-        shown = "".join(f" {each.shown(record, world.profile)}" for each in self.arguments)
-        instance.record_text(f"{self.name}: ({self.source_name}){shown}\n")
 
 
 def find(world: World, name: str) -> Eprobe | None:
@@ -132,23 +57,25 @@ def create(world: World, command: str) -> None:
     except Errno:
         raise Errno("ENODEV") from None
     parsed = tuple(_argument(world, event, *each) for each in _ARGUMENT.findall(arguments))
-    wanted = filter_parser.parse(condition, event, world.profile) if condition else None
+    wanted = filter_parser.parse(condition, event.fields, world.profile) if condition else None
     source = f"{system}.{event_name}"
     event.probes += 1
     world.eprobes.append(Eprobe(name, event.serial, source, parsed, wanted, world.table.created))
 
 
-def _argument(world: World, event: Event, name: str, text: str, field: str, kind: str) -> Argument:
-    found = filters.find_own_field(event, field)
+def _argument(
+    world: World, event: Event, name: str, text: str, field: str, kind: str
+) -> ProbeArgument:
+    found = filters.find_own_field(event.fields, field)
     if found is None:
         raise Errno("EINVAL")
     is_text = filters.is_string(found) and world.profile.has("remote_enable")
     wanted = kind or _DEFAULT_TYPE
-    if is_text != (wanted == _STRING) or (wanted != _STRING and not _TYPE.fullmatch(wanted)):
+    if is_text != (wanted == STRING) or (wanted != STRING and not NUMBER_TYPE.fullmatch(wanted)):
         raise NotModelled(f"a field {found.type} fetched as {wanted}")
     if not is_text and found.size not in filters.INTEGER_SIZES:
         raise NotModelled(f"a field of {found.size} bytes fetched")
-    return Argument(name, text, found, wanted)
+    return ProbeArgument(name, text, found, wanted)
 
 
 def switch(world: World, probe: Eprobe, instance: str, *, on: bool) -> None:
@@ -160,7 +87,7 @@ def switch(world: World, probe: Eprobe, instance: str, *, on: bool) -> None:
         return
     file = world.event(probe.source).file_in(instance)
     if on:
-        trigger = triggers.Trigger("eprobe", filter=probe.filter, eprobe=probe)
+        trigger = Trigger("eprobe", filter=probe.filter, eprobe=probe)
         triggers.add(world, file, trigger, last=True)
         probe.enabled.add(instance)
     else:

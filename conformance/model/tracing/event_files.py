@@ -7,25 +7,17 @@ trace_events_filter.c:apply_event_filter.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.event_file import NO_FILTER, EventFile
+from conformance.model.state.events import Event
+from conformance.model.state.trace_instance import TOP
+from conformance.model.state.world import World
 from conformance.model.text import filter_parser
 from conformance.model.text.definition import SPACES
 from conformance.model.text.filter_parser import FilterError
-from conformance.model.text.filters import Filter
 
-if TYPE_CHECKING:
-    from conformance.model.state.events import Event
-    from conformance.model.state.world import World
-    from conformance.model.tracing.triggers import Trigger
-
-# The name of the top instance, as in ``world``.
-_TOP = ""
 # memdup_user_nul() of what is written to `filter` or `trigger`: less than a page.
 LONGEST_TEXT = 4095
-_NO_FILTER = "none"
 _NOT_IN_ALL = "Couldn't find or set field in one of a subsystem's events"
 # What `filter` of a system shows, whatever is written to it.
 SYSTEM_FILTER = (
@@ -35,41 +27,10 @@ SYSTEM_FILTER = (
     "# If no events are modified, an error message will be displayed here\n"
 )
 
-# A user event by its serial, an event of the kernel's own as system:name.
-Place = int | str
 
-
-@dataclass(slots=True, eq=False)
-class EventFile:
-    """struct trace_event_file: an event as one instance has it.
-
-    ``soft`` counts who wants the event listened to unseen, ``shown`` is what the file `filter`
-    shows, which may be what was wrong with the last one; ``triggers`` are in the order in which
-    they are asked, the newest first.
-    """
-
-    place: Place
-    instance: str = _TOP
-    soft: int = 0
-    soft_disabled: bool = False
-    filter: Filter | None = None
-    shown: str = _NO_FILTER
-    triggers: list[Trigger] = field(default_factory=list)
-
-    @property
-    def is_used(self) -> bool:
-        """Whether anything hangs on the event, be it what is wrong with a filter."""
-        return self.shown != _NO_FILTER or bool(self.triggers)
-
-    @property
-    def conditional(self) -> bool:
-        """update_cond_flag(): whether triggers have to see the record, or come behind it."""
-        return any(trigger.is_late for trigger in self.triggers)
-
-
-def kernel_file(world: World, event: str, instance: str = _TOP) -> EventFile:
+def kernel_file(world: World, event: str, instance: str = TOP) -> EventFile:
     """The file of an event of the kernel's own, system:name."""
-    if instance != _TOP:
+    if instance != TOP:
         raise NotModelled(f"{event} in an instance")
     return world.kernel_files.setdefault(event, EventFile(event))
 
@@ -133,10 +94,10 @@ def set_system_filter(world: World, instance: str, system: str, text: str) -> No
         file = event.file_in(instance)
         file.filter = None
         if text.lstrip(SPACES) == "0":
-            file.shown = _NO_FILTER
+            file.shown = NO_FILTER
             continue
         try:
-            file.filter = filter_parser.parse(text, event, world.profile)
+            file.filter = filter_parser.parse(text, event.fields, world.profile)
             file.shown = text
         except FilterError:
             refused = FilterError("EINVAL", _NOT_IN_ALL)
@@ -163,10 +124,10 @@ def set_filter(world: World, event: Event, file: EventFile, text: str) -> None:
     text = text.partition("\0")[0].rstrip(SPACES)
     file.filter = None
     if text.lstrip(SPACES) == "0":
-        file.shown = _NO_FILTER
+        file.shown = NO_FILTER
         return
     try:
-        file.filter = filter_parser.parse(text, event, world.profile)
+        file.filter = filter_parser.parse(text, event.fields, world.profile)
     except FilterError as error:
         file.shown = error.shown(text)
         world.instances[file.instance].errors.append(error.logged(text))

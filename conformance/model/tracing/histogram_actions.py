@@ -6,120 +6,26 @@ Source: trace_events_hist.c:action_parse, trace_action_create, track_data_create
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.histogram import SAVE, TRACE, Action, Histogram, Source
 from conformance.model.state.histogram_values import (
     Constant,
     Expression,
     Operation,
     Part,
     Reference,
-    Value,
-    Variable,
 )
+from conformance.model.state.world import World
 from conformance.model.text import filters
 from conformance.model.tracing import synthetic_events
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from conformance.model.state.histogram import Histogram, Key
-    from conformance.model.state.world import World
-    from conformance.model.tracing.histogram_parser import Parser
+from conformance.model.tracing.histogram_parser import Parser
 
 HANDLERS = ("onmatch(", "onmax(", "onchange(")
 _ACTION = re.compile(r"(onmatch|onmax|onchange)\(([^)]*)\)(.*)", re.DOTALL)
 _CALL = re.compile(r"[^.]*\.([^(]*)\(([^)]*)(\)?.*)", re.DOTALL)
-_SAVE, _TRACE = "save", "trace"
 _SHORTEST = 2
 _SIZE_OF_SUM = 8
-
-# A variable of the histogram's own by its name, of another, or a field.
-Source = str | Reference | Part
-
-
-@dataclass(slots=True, eq=False)
-class Action:
-    """One action: ``about`` is an event or a variable, ``parameters`` are as they were written.
-
-    ``tracked`` is the largest or last value by key, ``saved`` what was saved with it.
-    """
-
-    handler: str
-    about: str
-    word: str
-    parameters: tuple[str, ...]
-    event: synthetic_events.Synthetic | None = None
-    sources: list[Source] = field(default_factory=list)
-    tracked: dict[Key, int] = field(default_factory=dict)
-    saved: dict[Key, list[Value]] = field(default_factory=dict)
-
-    @property
-    def text(self) -> str:
-        """print_actions_spec()"""
-        return f":{self.handler}({self.about}).{self.word}({','.join(self.parameters)})"
-
-    def perform(
-        self,
-        world: World,
-        key: Key,
-        record: bytes,
-        kept: Mapping[str, Value],
-        read: Mapping[Reference, Value],
-    ) -> None:
-        """action_trace(), ontrack_action()."""
-        if self.handler != "onmatch":
-            value = kept[self.about[1:]]
-            if isinstance(value, bytes):
-                raise NotModelled("where the text of a variable lies")
-            value %= 1 << 64
-            before = self.tracked.setdefault(key, 0)
-            if not (value > before if self.handler == "onmax" else value != before):
-                return
-            self.tracked[key] = value
-        values = [_worth(source, record, kept, read) for source in self.sources]
-        if self.word == _SAVE:
-            self.saved[key] = values
-        else:
-            assert self.event is not None
-            self.event.occur(world, values)
-
-    def shown(self, key: Key) -> str:
-        """track_data_print()"""
-        if self.handler == "onmatch":
-            return ""
-        label = "max" if self.handler == "onmax" else "changed"
-        text = f"\n\t{label}: {self.tracked.get(key, 0):>10}"
-        if self.word != _SAVE:
-            return text
-        if key not in self.saved and any(_is_string(each) for each in self.sources):
-            raise NotModelled("how a string is shown that was never saved")
-        saved = self.saved.get(key, [0] * len(self.parameters))
-        for name, value in zip(self.parameters, saved, strict=True):
-            if isinstance(value, bytes):
-                text += f"  {name}: {value.decode('latin-1'):<32}"
-            else:
-                text += f"  {name}: {value % (1 << 64):>10}"
-        return text
-
-    def clear(self) -> None:
-        """hist_clear()"""
-        self.tracked.clear()
-        self.saved.clear()
-
-
-def _is_string(source: Source) -> bool:
-    return isinstance(source, Part) and source.is_string
-
-
-def _worth(
-    source: Source, record: bytes, kept: Mapping[str, Value], read: Mapping[Reference, Value]
-) -> Value:
-    if isinstance(source, Part):
-        return source.value(record)
-    return read[source] if isinstance(source, Reference) else kept[source]
 
 
 def parsed(parser: Parser, world: World, text: str) -> Action:
@@ -147,10 +53,10 @@ def parsed(parser: Parser, world: World, text: str) -> Action:
     for each in parameters:
         if len(each) < _SHORTEST:
             parser.refuse("Invalid action param", each)
-    if word.startswith(_SAVE) and handler == "onmatch":
+    if word.startswith(SAVE) and handler == "onmatch":
         parser.refuse("Handler doesn't support action", word)
     if word.startswith("snapshot") or (
-        word.startswith((_SAVE, _TRACE)) and word not in (_SAVE, _TRACE)
+        word.startswith((SAVE, TRACE)) and word not in (SAVE, TRACE)
     ):
         raise NotModelled(f"the action {word}")
     return Action(handler, about, word, parameters)
@@ -161,7 +67,7 @@ def prepare(parser: Parser, world: World, histogram: Histogram) -> None:
     for action in histogram.actions:
         if action.handler != "onmatch":
             _track(parser, histogram, action)
-        if action.word == _SAVE:
+        if action.word == SAVE:
             _prepare_saving(parser, histogram, action)
         else:
             _prepare_recording(parser, world, histogram, action)
@@ -171,13 +77,13 @@ def _track(parser: Parser, histogram: Histogram, action: Action) -> None:
     """track_data_create()"""
     if not action.about.startswith("$"):
         parser.refuse("For onmax(x) or onchange(x), x must be a variable", action.about)
-    if all(each.name != action.about[1:] for each in histogram.variables):
+    if all(each.name != action.about[1:] for each in histogram.table.variables):
         parser.refuse("Couldn't find onmax or onchange variable", action.about[1:])
 
 
 def _prepare_saving(parser: Parser, histogram: Histogram, action: Action) -> None:
     before = histogram.actions[: histogram.actions.index(action)]
-    if any(each.word == _SAVE for each in before):
+    if any(each.word == SAVE for each in before):
         parser.refuse("Can't have more than one save() action per hist", errno="EEXIST")
     for name in action.parameters:
         try:
@@ -190,7 +96,7 @@ def _prepare_saving(parser: Parser, histogram: Histogram, action: Action) -> Non
 def _prepare_recording(parser: Parser, world: World, histogram: Histogram, action: Action) -> None:
     """trace_action_create()"""
     names = action.parameters
-    wanted, names = (names[0], names[1:]) if action.word == _TRACE else (action.word, names)
+    wanted, names = (names[0], names[1:]) if action.word == TRACE else (action.word, names)
     event = synthetic_events.find(world, wanted)
     if event is None:
         parser.refuse("Couldn't find synthetic event", wanted)
@@ -213,15 +119,14 @@ def _source(
     if not name.startswith("$"):
         part = parser.field(name)
         return part, _kind(part)
-    own = next((each for each in histogram.variables if each.name == name[1:]), None)
+    own = next((each for each in histogram.table.variables if each.name == name[1:]), None)
     if own is not None:
         return own.name, _kind(own.value)
     place = action.about if action.handler == "onmatch" else ""
     other = parser.find(place, name[1:])
     if other is None:
         parser.refuse("Couldn't find param", name[1:])
-    variable: Variable = other.variable(name[1:])
-    return parser.refer(other, name[1:]), _kind(variable.value)
+    return parser.refer(other, name[1:]), _kind(other.find(name[1:]).value)
 
 
 def _kind(value: Expression) -> tuple[str, int, bool]:
@@ -235,5 +140,5 @@ def _kind(value: Expression) -> tuple[str, int, bool]:
         case Operation(left=left):
             return _kind(left)
         case Reference():
-            return _kind(value.histogram.variable(value.name).value)
+            return _kind(value.table.find(value.name).value)
     return "u64", _SIZE_OF_SUM, False

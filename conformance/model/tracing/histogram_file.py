@@ -6,20 +6,23 @@ Source: trace_events_hist.c, functions named where a rule is applied.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.event_file import EventFile, Trigger
+from conformance.model.state.events import Event
 from conformance.model.state.histogram import Histogram, Order
-from conformance.model.state.histogram_values import HITCOUNT, Expression, Part, Reference
+from conformance.model.state.histogram_values import (
+    HITCOUNT,
+    Expression,
+    Part,
+    Reference,
+    VariableTable,
+)
+from conformance.model.state.world import World
 from conformance.model.text.definition import SPACES
 from conformance.model.text.numbers import number_in
 from conformance.model.tracing import histogram_actions, triggers
 from conformance.model.tracing.histogram_parser import Parser
-
-if TYPE_CHECKING:
-    from conformance.model.state.events import Event
-    from conformance.model.state.world import World
-    from conformance.model.tracing.event_files import EventFile
 
 _DEFAULT_BITS = 11
 _BITS = range(7, 18)
@@ -39,7 +42,7 @@ def command(world: World, event: Event, file: EventFile, text: str, *, removes: 
     found = _CONDITION.search(text)
     condition = text[found.start() + 1 :].strip(SPACES) if found else ""
     words = (text[: found.start()] if found else text).strip(SPACES).split(":")
-    wanted = triggers.Trigger("hist", histogram=_parsed(parser, world, words, removes=removes))
+    wanted = Trigger("hist", histogram=_parsed(parser, world, words, removes=removes))
     if condition:
         wanted.filter = triggers.condition_of(world, event, file, condition)
     existing = next((each for each in file.triggers if _matches(each, wanted)), None)
@@ -63,14 +66,16 @@ def command(world: World, event: Event, file: EventFile, text: str, *, removes: 
     triggers.add(world, file, wanted, last=True)
 
 
-def is_referenced(world: World, file: EventFile, trigger: triggers.Trigger) -> bool:
+def is_referenced(world: World, file: EventFile, trigger: Trigger) -> bool:
     """check_var_refs(): whether another histogram of the instance reads one of its variables."""
+    assert trigger.histogram is not None
+    table = trigger.histogram.table
     files = [event.files.get(file.instance) for event in world.table.events]
     others = [each.histogram for each_file in files if each_file for each in each_file.triggers]
     return any(
-        reference.histogram is trigger.histogram
+        reference.table is table
         for other in others
-        if other is not None and other is not trigger.histogram
+        if other is not None and other.table is not table
         for reference in other.references
     )
 
@@ -84,14 +89,14 @@ def remove_all(world: World, file: EventFile) -> None:
         triggers.remove(world, file, each)
 
 
-def _matches(trigger: triggers.Trigger, other: triggers.Trigger) -> bool:
+def _matches(trigger: Trigger, other: Trigger) -> bool:
     if trigger.histogram is None or other.histogram is None:
         return False
     conditions = [each.filter.text if each.filter else "" for each in (trigger, other)]
     return conditions[0] == conditions[1] and trigger.histogram.is_like(other.histogram)
 
 
-def _update(trigger: triggers.Trigger, action: str) -> None:
+def _update(trigger: Trigger, action: str) -> None:
     """existing_hist_update_only()"""
     assert trigger.histogram is not None
     if action == "clear":
@@ -148,7 +153,7 @@ def _parsed(parser: Parser, world: World, words: list[str], *, removes: bool) ->
         raise Errno("EINVAL")
     sums: tuple[Expression, ...] = (Part(None), *parsed)
     found = _orders(parser, orders, (*sums, *parts))
-    return Histogram(parts, sums, found, bits, variables, acting, parser.references)
+    return Histogram(parts, sums, found, bits, VariableTable(variables), acting, parser.references)
 
 
 def _bits(text: str) -> int:
@@ -180,3 +185,13 @@ def _orders(
             parser.refuse("Invalid sort modifier", direction)
         found.append(Order(part, direction == "descending"))
     return tuple(found)
+
+
+def shown(file: EventFile) -> str:
+    """The file `hist`."""
+    texts = [
+        trigger.histogram.shown(trigger.text)
+        for trigger in file.triggers
+        if trigger.histogram is not None
+    ]
+    return "\n\n".join(texts)

@@ -6,9 +6,11 @@ Source: trace_events_hist.c:parse_hist_trigger_attrs, create_hist_data, parse_ex
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.event_file import EventFile
+from conformance.model.state.events import Event
 from conformance.model.state.histogram_values import (
     HITCOUNT,
     Constant,
@@ -17,16 +19,12 @@ from conformance.model.state.histogram_values import (
     Part,
     Reference,
     Variable,
+    VariableTable,
     calculate,
 )
+from conformance.model.state.world import World
 from conformance.model.text import filters
 from conformance.model.text.numbers import number_in
-
-if TYPE_CHECKING:
-    from conformance.model.state.events import Event
-    from conformance.model.state.histogram import Histogram
-    from conformance.model.state.world import World
-    from conformance.model.tracing.event_files import EventFile
 
 _MODIFIERS = ("hex", "sym", "log2")
 # What only values are shown by, and what they cannot be shown by.
@@ -166,7 +164,7 @@ class Parser:
         for each in (left, right):
             if isinstance(each, Reference):
                 each.once = True
-                if isinstance(each.histogram.variable(each.name).value, Constant):
+                if isinstance(each.table.find(each.name).value, Constant):
                     raise NotModelled("a sum with a variable that is a constant")
         if sign == "/" and right == Constant(0):
             self.refuse("Division by zero", near, "EDOM")
@@ -197,12 +195,12 @@ class Parser:
             return self._field(name, shown)
         return self.refer(found, name[1:], place)
 
-    def refer(self, histogram: Histogram, name: str, place: str = "") -> Reference:
+    def refer(self, table: VariableTable, name: str, place: str = "") -> Reference:
         """create_var_ref(): one for each variable, however often it is used."""
         for each in self.references:
-            if each.histogram is histogram and each.name == name:
+            if each.table is table and each.name == name:
                 return each
-        self.references.append(Reference(histogram, name, place))
+        self.references.append(Reference(table, name, place))
         return self.references[-1]
 
     def field(self, name: str) -> Part:
@@ -211,7 +209,7 @@ class Parser:
             raise NotModelled(f"the parameter {name}")
         return self._field(name, ())
 
-    def find(self, place: str, name: str) -> Histogram | None:
+    def find(self, place: str, name: str) -> VariableTable | None:
         """find_event_var()"""
         if place:
             system, _, event = place.partition(".")
@@ -249,7 +247,7 @@ class Parser:
             self.refuse("Invalid field modifier", modifier)
         if name == HITCOUNT:
             raise NotModelled("the hitcount under a name of its own")
-        found = filters.find_field(self._event, name)
+        found = filters.find_field(self._event.fields, name)
         if found is None:
             self.refuse("Couldn't find field", name)
         if filters.is_string(found):
@@ -277,11 +275,11 @@ def _refers(part: Expression | None) -> bool:
     return isinstance(part, Reference)
 
 
-def _variables_of(file: EventFile) -> dict[str, Histogram]:
+def _variables_of(file: EventFile) -> dict[str, VariableTable]:
     """The variables that the histograms of an event define, and where (find_file_var)."""
     return {
-        variable.name: trigger.histogram
+        variable.name: trigger.histogram.table
         for trigger in reversed(file.triggers)
         if trigger.histogram is not None
-        for variable in trigger.histogram.variables
+        for variable in trigger.histogram.table.variables
     }

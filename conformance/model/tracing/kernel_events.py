@@ -7,13 +7,10 @@ fixes it.  Whether it is enabled is known, since nobody but the program changes 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.world import World
 from conformance.model.tracing import event_files
-
-if TYPE_CHECKING:
-    from conformance.model.state.world import World
 
 # include/trace/events/{sched,task,signal}.h: there in every kernel with tracing.
 KNOWN = {

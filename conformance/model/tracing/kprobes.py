@@ -7,20 +7,16 @@ position)``: trace_events_user.c.  What a probe does is in trace_kprobe.c:kprobe
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.perf_event import PerfEvent
+from conformance.model.state.probes import GROUP, Kprobe
+from conformance.model.state.process import Process
+from conformance.model.state.world import World
 from conformance.model.tracing import instances
-
-if TYPE_CHECKING:
-    from conformance.model.state.perf_event import PerfEvent
-    from conformance.model.state.process import Process
-    from conformance.model.state.world import World
 
 KPROBE_EVENTS = "/sys/kernel/tracing/kprobe_events"
 FUNCTION = "user_events_write"
-GROUP = "uevt"
 # Ids beyond those of user events.
 _FIRST_ID = 1 << 40
 _CREATE = re.compile(rf"p:{GROUP}/(\w+) {FUNCTION}\n")
@@ -34,14 +30,6 @@ _REGS_SIZE = 168
 _POSITION = 0xFFFF_C900_0000_0000
 _POSITION_SIZE = 8
 _KERNEL_HALF = 1 << 63
-
-
-@dataclass(slots=True, eq=False)
-class Kprobe:
-    """One probe at the entry of the function."""
-
-    name: str
-    id: int
 
 
 def command(world: World, text: str) -> None:

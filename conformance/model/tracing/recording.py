@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conformance.model.errors import NotModelled
+from conformance.model.state.event_file import EventFile, Trigger
 from conformance.model.state.events import Event
 from conformance.model.state.process import Process
+from conformance.model.state.trace_instance import Instance, Record
 from conformance.model.state.world import World
 from conformance.model.tracing import triggers
-from conformance.model.tracing.event_files import EventFile
-from conformance.model.tracing.instances import Instance, Record, actor_of
+from conformance.model.tracing.instances import actor_of
 
 # A sub-buffer of one page less its header, an event header of 8 bytes: the longest record
 # ring_buffer.c takes is 4072 bytes, common fields included.  Longer ones are dropped.
@@ -90,7 +91,7 @@ def commit(world: World, room: Reservation, made: Record, *, stuck: bool) -> Non
         triggers.act(world, room.file, trigger, None)
 
 
-def _act(world: World, file: EventFile, raw: bytes) -> list[triggers.Trigger]:
+def _act(world: World, file: EventFile, raw: bytes) -> list[Trigger]:
     """event_triggers_call(); the triggers that are to act behind the record."""
     late = []
     for trigger in list(file.triggers):

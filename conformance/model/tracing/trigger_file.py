@@ -6,19 +6,20 @@ Source: trace_events_trigger.c, functions named where a rule is applied.
 from __future__ import annotations
 
 from conformance.model.errors import Errno
+from conformance.model.state.event_file import ENABLING, HIST_ENABLING, EventFile, Trigger
 from conformance.model.state.events import Event
 from conformance.model.state.world import World
 from conformance.model.text.definition import SPACES
 from conformance.model.text.numbers import number_in
 from conformance.model.tracing import event_files, histogram_file, triggers
-from conformance.model.tracing.event_files import LONGEST_TEXT, EventFile
+from conformance.model.tracing.event_files import LONGEST_TEXT
 from conformance.model.tracing.kernel_events import KNOWN
 
 
 def remove_all(world: World, file: EventFile) -> None:
     """Opening `trigger` for truncation: what is about histograms goes, others have no unreg_all."""
     histogram_file.remove_all(world, file)
-    for trigger in [each for each in file.triggers if each.kind in triggers.HIST_ENABLING]:
+    for trigger in [each for each in file.triggers if each.kind in HIST_ENABLING]:
         triggers.remove(world, file, trigger)
 
 
@@ -38,8 +39,8 @@ def command(world: World, event: Event, file: EventFile, text: str) -> None:
     if kind == "hist":
         histogram_file.command(world, event, file, rest, removes=removes)
         return
-    wanted = triggers.Trigger(kind)
-    aims = kind in (*triggers.ENABLING, *triggers.HIST_ENABLING)
+    wanted = Trigger(kind)
+    aims = kind in (*ENABLING, *HIST_ENABLING)
     parameter, condition = _separate(rest, needed=aims)
     if aims:
         parameter = _aim(world, file.instance, wanted, parameter)
@@ -69,9 +70,7 @@ def _separate(text: str, *, needed: bool) -> tuple[str | None, str]:
     return text[:end], text[end:].lstrip(SPACES)
 
 
-def _aim(
-    world: World, instance: str, trigger: triggers.Trigger, parameter: str | None
-) -> str | None:
+def _aim(world: World, instance: str, trigger: Trigger, parameter: str | None) -> str | None:
     """The event in front of the count; the count, if there is one (find_event_file)."""
     system, colon, rest = (parameter or "").partition(":")
     if not colon:

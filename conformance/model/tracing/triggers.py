@@ -5,79 +5,21 @@ Source: trace_events_trigger.c, functions named where a rule is applied.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from conformance.model.errors import Errno
+from conformance.model.state.event_file import ENABLING, HIST_ENABLING, EventFile, Trigger
+from conformance.model.state.events import Event
+from conformance.model.state.trace_instance import Instance
+from conformance.model.state.world import World
 from conformance.model.text import filter_parser
 from conformance.model.text.filter_parser import FilterError
 from conformance.model.text.filters import Filter
-from conformance.model.tracing.event_files import EventFile, switch
+from conformance.model.tracing.event_files import switch
 
-if TYPE_CHECKING:
-    from conformance.model.state.events import Event
-    from conformance.model.state.histogram import Histogram
-    from conformance.model.state.world import World
-    from conformance.model.tracing.eprobes import Eprobe
-    from conformance.model.tracing.instances import Instance
-
-_ONOFF = ("traceon", "traceoff")
-ENABLING = ("enable_event", "disable_event")
-HIST_ENABLING = ("enable_hist", "disable_hist")
-_SIMPLE = (*_ONOFF, "snapshot", "stacktrace")
+_SIMPLE = ("traceon", "traceoff", "snapshot", "stacktrace")
 # In the order in which they were registered at boot.
 KINDS = (*_SIMPLE, *ENABLING, *HIST_ENABLING, "hist")
-# EVENT_CMD_FL_POST_TRIGGER: what happens behind the record.
-_POST = ("traceoff", "stacktrace")
 # The body of a line in `trace`; the functions on the lines behind it are not looked at.
 STACK_TRACE = "<stack trace>\n"
-# EVENT_CMD_FL_NEEDS_REC: what looks at the record.
-_READING = ("hist", "eprobe")
-
-
-@dataclass(slots=True, eq=False)
-class Trigger:
-    """One trigger.  ``count`` is how often it is still to act, None for ever.
-
-    ``target`` is the event it enables or disables; a probe on the event is a trigger too, one
-    that `trigger` does not show.
-    """
-
-    kind: str
-    count: int | None = None
-    filter: Filter | None = None
-    target: EventFile | None = None
-    target_name: str = ""
-    histogram: Histogram | None = None
-    eprobe: Eprobe | None = None
-    paused: bool = False
-
-    @property
-    def is_post(self) -> bool:
-        """Whether it acts behind the record."""
-        return self.kind in _POST
-
-    @property
-    def is_late(self) -> bool:
-        """Whether it cannot act before the record is there."""
-        return self.filter is not None or self.is_post or self.kind in _READING
-
-    def is_like(self, other: Trigger) -> bool:
-        """Whether an event has room for one of the two only (struct event_command.trigger_type)."""
-        for family in (_ONOFF, ENABLING, HIST_ENABLING):
-            if self.kind in family:
-                return other.kind in family and other.target is self.target
-        return self.kind == other.kind
-
-    @property
-    def text(self) -> str:
-        """Its line in `trigger`."""
-        if self.histogram is not None:
-            return self.histogram.definition(self.filter, paused=self.paused)
-        condition = f" if {self.filter.text}" if self.filter else ""
-        count = "unlimited" if self.count is None else f"count={self.count}"
-        name = f"{self.kind}:{self.target_name}" if self.target_name else self.kind
-        return f"{name}:{count}{condition}\n"
 
 
 def shown(file: EventFile) -> str:
@@ -123,7 +65,7 @@ def condition_of(world: World, event: Event, file: EventFile, text: str) -> Filt
     if word != "if" or not rest:
         raise Errno("EINVAL")
     try:
-        return filter_parser.parse(text[len(word) + 1 :], event, world.profile)
+        return filter_parser.parse(text[len(word) + 1 :], event.fields, world.profile)
     except FilterError:
         # Some kernels tell it in `error_log`, others do not.
         world.instances[file.instance].errors_unknown = True
@@ -155,11 +97,11 @@ def act(world: World, file: EventFile, trigger: Trigger, record: bytes | None) -
                     each.paused = trigger.kind == "disable_hist"
         case _ if trigger.histogram is not None:
             assert record is not None
-            trigger.histogram.add(world, record)
+            trigger.histogram.add(world.instances, record)
         case _:
             assert trigger.eprobe is not None
             assert record is not None
-            trigger.eprobe.hit(world, instance, record)
+            trigger.eprobe.hit(world.profile, instance, record)
 
 
 def _changes(instance: Instance, trigger: Trigger) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from conformance.abi.uapi import (
     USER_BPF_CONTEXT,
@@ -22,10 +21,8 @@ from conformance.model import memory
 from conformance.model.errors import Errno
 from conformance.model.memory import PAGE_SIZE
 from conformance.model.state.events import Event
-
-if TYPE_CHECKING:
-    from conformance.model.state.process import Process
-    from conformance.model.state.world import World
+from conformance.model.state.process import Process
+from conformance.model.state.world import World
 
 Segment = tuple[int, int]
 

@@ -17,9 +17,10 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.events import Event
 from conformance.model.state.perf_event import PerfEvent
 from conformance.model.state.process import OpenFile, Process
+from conformance.model.state.trace_instance import Instance, Record
 from conformance.model.state.world import World
 from conformance.model.tracing import kprobes, recording
-from conformance.model.tracing.instances import Instance, Record, actor_of
+from conformance.model.tracing.instances import actor_of
 from conformance.model.user_events import bpf_context
 
 Segment = tuple[int, int]

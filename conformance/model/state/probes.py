@@ -1,0 +1,93 @@
+"""Kprobes and eprobes.
+
+Source: trace_kprobe.c; trace_eprobe.c; trace_probe.c:print_type functions.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from conformance.abi.profile import Profile
+from conformance.model.errors import NotModelled
+from conformance.model.state.trace_instance import Instance
+from conformance.model.text.definition import Field
+from conformance.model.text.filters import Filter
+
+GROUP = "uevt"
+NUMBER_TYPE = re.compile(r"([usx])(8|16|32|64)")
+STRING = "string"
+
+
+@dataclass(slots=True, eq=False)
+class Kprobe:
+    """One probe at the entry of the function."""
+
+    name: str
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeArgument:
+    """One field of a probe: its name, what was written for it, where it comes from."""
+
+    name: str
+    text: str
+    field: Field
+    type: str
+
+    def shown(self, record: bytes, profile: Profile) -> str:
+        """print_type_*() of what was fetched (get_event_field)."""
+        if self.type == STRING:
+            text = _string(self.field, record).decode("latin-1")
+            return f'{self.name}="{text}"'
+        kind = NUMBER_TYPE.fullmatch(self.type)
+        assert kind is not None
+        raw = record[self.field.offset : self.field.offset + self.field.size]
+        # "kbuild: treat char as always unsigned": since then a byte is fetched without its sign.
+        signed = self.field.signed and (len(raw) > 1 or profile.release.series < (6, 2))
+        value = int.from_bytes(raw, "little", signed=signed) % (1 << int(kind[2]))
+        if kind[1] == "x":
+            return f"{self.name}={value:#x}"
+        if kind[1] == "s" and value >> (int(kind[2]) - 1):
+            value -= 1 << int(kind[2])
+        return f"{self.name}={value}"
+
+
+def _string(field: Field, record: bytes) -> bytes:
+    """The text of a field.  A relative one is looked for at the word, not behind it."""
+    start = field.offset
+    if field.is_location:
+        start = int.from_bytes(record[field.offset : field.offset + 2], "little")
+        start += field.offset if field.is_relative else 0
+    text, end, _ = record[start:].partition(b"\0")
+    if not end:
+        raise NotModelled("a text that a probe does not find the end of")
+    return text
+
+
+@dataclass(slots=True, eq=False)
+class Eprobe:
+    """A probe.  ``source`` is the serial of its event, ``after`` of the first event younger.
+
+    ``enabled`` are the instances in which it is.
+    """
+
+    name: str
+    source: int
+    source_name: str
+    arguments: tuple[ProbeArgument, ...]
+    filter: Filter | None
+    after: int
+    enabled: set[str] = field(default_factory=set)
+
+    @property
+    def definition(self) -> str:
+        """Its line in dynamic_events (eprobe_dyn_event_show)."""
+        arguments = "".join(f" {each.name}={each.text}" for each in self.arguments)
+        return f"e:{GROUP}/{self.name} {self.source_name}{arguments}\n"
+
+    def hit(self, profile: Profile, instance: Instance, record: bytes) -> None:
+        """__eprobe_trace_func()"""
+        shown = "".join(f" {each.shown(record, profile)}" for each in self.arguments)
+        instance.record_text(f"{self.name}: ({self.source_name}){shown}\n")
