@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from host.kernel_reports import CRASHES
 from vm.deadline import Deadline
 from vm.errors import (
     ActorDied,
@@ -18,7 +19,7 @@ from vm.errors import (
     NoAnswer,
     VmError,
 )
-from vm.kernel_log.reports import FATAL, MARK_PREFIX
+from vm.kernel_log.lines import MARK_PREFIX
 from vm.postmortem.explain import Inquest, check_space
 from vm.qemu import guest_files
 from vm.qemu.command_line import MachineSpec, Request
@@ -226,7 +227,7 @@ class Machine:
             self._ping(self._power)
         except VmError:
             return False
-        return not any(found.kind in FATAL for found in self.console.findings(self._booted_at))
+        return not any(found.kind in CRASHES for found in self.console.findings(self._booted_at))
 
     def pristine(self, cpus: int | None = None) -> None:
         """Give this machine a kernel with nothing in it; every actor is gone.  Raises as boot.

@@ -124,30 +124,6 @@ class Evidence:
     console: str = ""
 
 
-class ReportKind(StrEnum):
-    """What a report on a guest's console is about."""
-
-    PANIC = "panic"
-    INIT_DIED = "init_died"
-    OOPS = "oops"
-    KASAN = "kasan"
-    UBSAN = "ubsan"
-    LOCKDEP = "lockdep"
-    RCU_STALL = "rcu_stall"
-    SOFT_LOCKUP = "soft_lockup"
-    HARD_LOCKUP = "hard_lockup"
-    HUNG_TASK = "hung_task"
-    OUT_OF_MEMORY = "out_of_memory"
-    LEAK = "leak"
-    BUG = "bug"
-    WARN = "warn"
-    HANG = "hang"  # no report of the kernel's own: where it was found when no answer came
-
-
-CRASHING = frozenset({ReportKind.PANIC, ReportKind.OOPS, ReportKind.HARD_LOCKUP})
-"""Kinds after which a kernel cannot be trusted, even if it goes on."""
-
-
 @dataclass(frozen=True, slots=True)
 class Report:
     """Something that the kernel reported on its console.

@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from conformance.results.case_result import (
-    CRASHING,
     Blame,
     CaseResult,
     Evidence,
     Mismatch,
     Outcome,
     Report,
-    ReportKind,
 )
+from host.kernel_reports import CRASHES, ReportKind
 
 _CASE = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 _LATER = "afterwards"
@@ -43,7 +42,7 @@ def complained(judged: CaseResult, reports: Sequence[Report], console: str) -> C
         # Whatever it answered then.
         outcome, blame = Outcome.ERROR, Blame.GUEST
         said = f"the guest has too little memory: {first}"
-    elif any(each.kind in CRASHING for each in counted):
+    elif any(each.kind in CRASHES for each in counted):
         outcome, said = Outcome.CRASH, f"the guest crashed: {first}"
     elif judged.outcome is Outcome.FAIL and judged.blame is Blame.KERNEL:
         said = judged.reason

@@ -10,8 +10,7 @@ import pytest
 from conformance.expectations.allowed_reports import Allowed
 from conformance.expectations.condition import KernelContext
 from conformance.expectations.errors import ExpectationError
-from conformance.results.case_result import Report, ReportKind
-from vm.kernel_log.reports import Kind
+from conformance.results.case_result import Report
 
 HERE = KernelContext("6.12.117", "6.12")
 TODAY = date(2026, 11, 22)
@@ -116,7 +115,3 @@ def test_an_expired_rule_is_an_error(tmp_path: Path) -> None:
 
 def test_the_rules_of_the_suite_hold_today() -> None:
     Allowed.load(datetime.now(UTC).date())
-
-
-def test_kinds_are_those_that_are_found() -> None:
-    assert {kind.value for kind in ReportKind} == {kind.value for kind in Kind} | {"hang"}

@@ -29,7 +29,7 @@ from conformance.runner.user_modules import Unloadable, UserModule, UserModules
 from conformance.session.controller.recorder import Recorder
 from conformance.session.target.target import Target
 from tests.cases.variants import judged
-from vm.kernel_log.reports import MARK_PREFIX
+from vm.kernel_log.lines import MARK_PREFIX
 
 PROFILE = profile_for("6.12.117")
 CASE = Case("write.case", "", "", "6.4..", (), Tier.QUICK, Isolation.EVENTS)

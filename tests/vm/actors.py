@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 _ACTOR = """
 import socket, sys
 from vm import wire
-from vm.guest import engine
+from vm.guest import native_engine
 from vm.guest.actor import Actor
 from vm.guest.port import HostGone
 
@@ -27,7 +27,7 @@ class Port(socket.socket):
 try:
     actor = Actor(Port(fileno=0))
     actor.begin()
-    actor.serve(engine.serve())
+    actor.serve(native_engine.serve())
 except HostGone:
     sys.exit(7)
 except wire.FrameError as error:

@@ -6,8 +6,8 @@ import threading
 import time
 from pathlib import Path
 
+from host.kernel_reports import ReportKind
 from vm.deadline import Deadline
-from vm.kernel_log.reports import Kind
 from vm.qemu.console import Console
 
 
@@ -27,7 +27,7 @@ def test_a_slice_begins_where_it_was_asked_to(tmp_path: Path) -> None:
     since = console.position()
     _append(console.path, b"[    2.000000] kernel BUG at new.c:1!\r\n")
     assert console.text(since) == "[    2.000000] kernel BUG at new.c:1!\n"
-    assert [found.kind for found in console.findings(since)] == [Kind.OOPS]
+    assert [found.kind for found in console.findings(since)] == [ReportKind.OOPS]
 
 
 def test_of_very_much_the_beginning_and_the_end_are_kept(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_of_very_much_the_beginning_and_the_end_are_kept(tmp_path: Path) -> None
     assert text.startswith("first\n")
     assert "kernel BUG at x.c:1!" in text[-100:]
     assert "bytes left out]" in text
-    assert [found.kind for found in console.findings()] == [Kind.OOPS]
+    assert [found.kind for found in console.findings()] == [ReportKind.OOPS]
 
 
 def test_a_line_that_comes_in_pieces_is_found(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vm.kernel_log.reports import MOST, Finding, Kind, Phase, classify, phase
+from host.kernel_reports import ReportKind
+from vm.kernel_log.reports import MOST, Finding, Phase, classify, phase
 
 LOGS = Path(__file__).parents[2] / "fixtures" / "console"
 FREE = "kasan:hazard_freed/hazard_write/proc_reg_write"
@@ -117,14 +118,14 @@ def test_a_report_is_of_the_mark_before_it() -> None:
     (late,) = classify(read("late_report"))
     assert (late.mark, late.task, late.work) == ("drill.other", "kworker/0:1", "later_warn")
     marks = [(found.kind, found.mark) for found in classify(read("oops_null") + read("warn_6.1"))]
-    assert marks == [(Kind.OOPS, "drill.before"), (Kind.WARN, "drill.before")]
+    assert marks == [(ReportKind.OOPS, "drill.before"), (ReportKind.WARN, "drill.before")]
 
 
 def test_a_process_is_called_what_it_likes() -> None:
     warned, _ = classify(read("process_named_kasan"))
-    assert (warned.kind, warned.task) == (Kind.WARN, "BUG: KASAN: x a")
+    assert (warned.kind, warned.task) == (ReportKind.WARN, "BUG: KASAN: x a")
     (oops,) = classify(read("process_named_oops"))
-    assert (oops.kind, oops.task) == (Kind.OOPS, "Oops: 0000 [#1]")
+    assert (oops.kind, oops.task) == (ReportKind.OOPS, "Oops: 0000 [#1]")
     warned, killed = classify(read("process_named_mark"))
     assert {warned.mark, killed.mark} == {"drill.before"}
 
@@ -132,7 +133,7 @@ def test_a_process_is_called_what_it_likes() -> None:
 def test_a_panic_cuts_in_on_whoever_is_writing() -> None:
     text = read("warn_6.1")
     torn = text[: text.index("Modules linked in") + 9] + read("panic_in_call").partition("\n")[2]
-    assert [found.kind for found in classify(torn)] == [Kind.WARN, Kind.PANIC]
+    assert [found.kind for found in classify(torn)] == [ReportKind.WARN, ReportKind.PANIC]
 
 
 def test_an_oops_and_its_panic_are_one_report() -> None:
@@ -169,51 +170,63 @@ def test_a_flood_takes_no_time() -> None:
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
-        ("WARNING: CPU: 1 PID: 77 at kernel/trace/ring_buffer.c:3675 rb_x+0x1/0x2", Kind.WARN),
-        ("WARNING: kernel/trace/ring_buffer.c:3675 at rb_x+0x1/0x2, CPU#1: sh/77", Kind.WARN),
-        ("BUG: kernel NULL pointer dereference, address: 0000000000000010", Kind.OOPS),
-        ("BUG: unable to handle page fault for address: ffffc90000000000", Kind.OOPS),
-        ("Oops: Oops: 0000 [#1] SMP PTI", Kind.OOPS),
-        ("Oops: 0002 [#1] PREEMPT SMP", Kind.OOPS),
-        ("Oops: general protection fault, probably for address 0x6b: 0000 [#1] SMP", Kind.OOPS),
-        ("general protection fault, maybe for address 0x6b: 0000 [#2]", Kind.OOPS),
-        ("invalid opcode: 0000 [#1] PREEMPT SMP NOPTI", Kind.OOPS),
-        ("kernel BUG at mm/slub.c:562!", Kind.OOPS),
-        ("BUG: sleeping function called from invalid context at mm/x.c:1", Kind.BUG),
-        ("BUG: using smp_processor_id() in preemptible [00000000] code: sh/77", Kind.BUG),
-        ("BUG: KASAN: slab-use-after-free in user_event_mm_dup+0x1/0x2", Kind.KASAN),
-        ("BUG: KFENCE: use-after-free read in f+0x1/0x2", Kind.KASAN),
-        ("UBSAN: array-index-out-of-bounds in kernel/x.c:1:2", Kind.UBSAN),
-        ("WARNING: possible circular locking dependency detected", Kind.LOCKDEP),
-        ("WARNING: possible recursive locking detected", Kind.LOCKDEP),
-        ("WARNING: possible irq lock inversion dependency detected", Kind.LOCKDEP),
-        ("WARNING: inconsistent lock state", Kind.LOCKDEP),
-        ("WARNING: suspicious RCU usage", Kind.LOCKDEP),
-        ("WARNING: SOFTIRQ-safe -> SOFTIRQ-unsafe lock order detected", Kind.LOCKDEP),
-        ("WARNING: Nested lock was not taken", Kind.LOCKDEP),
-        ("WARNING: bad contention detected!", Kind.LOCKDEP),
-        ("WARNING: python3/77 still has locks held!", Kind.LOCKDEP),
-        ("WARNING: a name/77 still has locks held!", Kind.LOCKDEP),
-        ("INFO: trying to register non-static key.", Kind.LOCKDEP),
-        ("BUG: MAX_LOCKDEP_CHAINS too low!", Kind.LOCKDEP),
-        ("BUG kmalloc-64 (Not tainted): Poison overwritten", Kind.BUG),
-        ("BUG user_event (Tainted: G    B      O      ): Object already free", Kind.BUG),
-        ("kmemleak: 2 new suspected memory leaks (see /sys/kernel/debug/kmemleak)", Kind.LEAK),
-        ("INFO: task sh:77 blocked for more than 120 seconds.", Kind.HUNG_TASK),
-        ("INFO: task uevt-mark 1:77 blocked for more than 120 seconds.", Kind.HUNG_TASK),
-        ("INFO: task sh:77 blocked in I/O wait for more than 120 seconds.", Kind.HUNG_TASK),
-        ("watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [sh:77]", Kind.SOFT_LOCKUP),
-        ("watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [uevt-mark 1 x:77]", Kind.SOFT_LOCKUP),
-        ("watchdog: Watchdog detected hard LOCKUP on cpu 0", Kind.HARD_LOCKUP),
-        ("rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:", Kind.RCU_STALL),
-        ("rcu: INFO: rcu_sched self-detected stall on CPU", Kind.RCU_STALL),
-        ("rcu: INFO: rcu_preempt detected expedited stalls on CPUs/tasks: {", Kind.RCU_STALL),
-        ("uevt-mark 7 x invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL)", Kind.OUT_OF_MEMORY),
-        ("Out of memory: Killed process 77 (uevt-mark 1 x) total-vm:1kB", Kind.OUT_OF_MEMORY),
-        ("Kernel panic - not syncing: Fatal exception", Kind.PANIC),
+        (
+            "WARNING: CPU: 1 PID: 77 at kernel/trace/ring_buffer.c:3675 rb_x+0x1/0x2",
+            ReportKind.WARN,
+        ),
+        ("WARNING: kernel/trace/ring_buffer.c:3675 at rb_x+0x1/0x2, CPU#1: sh/77", ReportKind.WARN),
+        ("BUG: kernel NULL pointer dereference, address: 0000000000000010", ReportKind.OOPS),
+        ("BUG: unable to handle page fault for address: ffffc90000000000", ReportKind.OOPS),
+        ("Oops: Oops: 0000 [#1] SMP PTI", ReportKind.OOPS),
+        ("Oops: 0002 [#1] PREEMPT SMP", ReportKind.OOPS),
+        (
+            "Oops: general protection fault, probably for address 0x6b: 0000 [#1] SMP",
+            ReportKind.OOPS,
+        ),
+        ("general protection fault, maybe for address 0x6b: 0000 [#2]", ReportKind.OOPS),
+        ("invalid opcode: 0000 [#1] PREEMPT SMP NOPTI", ReportKind.OOPS),
+        ("kernel BUG at mm/slub.c:562!", ReportKind.OOPS),
+        ("BUG: sleeping function called from invalid context at mm/x.c:1", ReportKind.BUG),
+        ("BUG: using smp_processor_id() in preemptible [00000000] code: sh/77", ReportKind.BUG),
+        ("BUG: KASAN: slab-use-after-free in user_event_mm_dup+0x1/0x2", ReportKind.KASAN),
+        ("BUG: KFENCE: use-after-free read in f+0x1/0x2", ReportKind.KASAN),
+        ("UBSAN: array-index-out-of-bounds in kernel/x.c:1:2", ReportKind.UBSAN),
+        ("WARNING: possible circular locking dependency detected", ReportKind.LOCKDEP),
+        ("WARNING: possible recursive locking detected", ReportKind.LOCKDEP),
+        ("WARNING: possible irq lock inversion dependency detected", ReportKind.LOCKDEP),
+        ("WARNING: inconsistent lock state", ReportKind.LOCKDEP),
+        ("WARNING: suspicious RCU usage", ReportKind.LOCKDEP),
+        ("WARNING: SOFTIRQ-safe -> SOFTIRQ-unsafe lock order detected", ReportKind.LOCKDEP),
+        ("WARNING: Nested lock was not taken", ReportKind.LOCKDEP),
+        ("WARNING: bad contention detected!", ReportKind.LOCKDEP),
+        ("WARNING: python3/77 still has locks held!", ReportKind.LOCKDEP),
+        ("WARNING: a name/77 still has locks held!", ReportKind.LOCKDEP),
+        ("INFO: trying to register non-static key.", ReportKind.LOCKDEP),
+        ("BUG: MAX_LOCKDEP_CHAINS too low!", ReportKind.LOCKDEP),
+        ("BUG kmalloc-64 (Not tainted): Poison overwritten", ReportKind.BUG),
+        ("BUG user_event (Tainted: G    B      O      ): Object already free", ReportKind.BUG),
+        (
+            "kmemleak: 2 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
+            ReportKind.LEAK,
+        ),
+        ("INFO: task sh:77 blocked for more than 120 seconds.", ReportKind.HUNG_TASK),
+        ("INFO: task uevt-mark 1:77 blocked for more than 120 seconds.", ReportKind.HUNG_TASK),
+        ("INFO: task sh:77 blocked in I/O wait for more than 120 seconds.", ReportKind.HUNG_TASK),
+        ("watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [sh:77]", ReportKind.SOFT_LOCKUP),
+        (
+            "watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [uevt-mark 1 x:77]",
+            ReportKind.SOFT_LOCKUP,
+        ),
+        ("watchdog: Watchdog detected hard LOCKUP on cpu 0", ReportKind.HARD_LOCKUP),
+        ("rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:", ReportKind.RCU_STALL),
+        ("rcu: INFO: rcu_sched self-detected stall on CPU", ReportKind.RCU_STALL),
+        ("rcu: INFO: rcu_preempt detected expedited stalls on CPUs/tasks: {", ReportKind.RCU_STALL),
+        ("uevt-mark 7 x invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL)", ReportKind.OUT_OF_MEMORY),
+        ("Out of memory: Killed process 77 (uevt-mark 1 x) total-vm:1kB", ReportKind.OUT_OF_MEMORY),
+        ("Kernel panic - not syncing: Fatal exception", ReportKind.PANIC),
     ],
 )
-def test_line_of_the_kernel(line: str, kind: Kind) -> None:
+def test_line_of_the_kernel(line: str, kind: ReportKind) -> None:
     (found,) = classify(f"[    1.000000] calm\n[   12.345678][   T77] {line}\n")
     assert found.kind is kind
     assert found.line == 2
@@ -224,7 +237,7 @@ def test_line_of_the_kernel(line: str, kind: Kind) -> None:
 def test_what_no_table_knows_is_a_report_with_a_stack(head: str) -> None:
     stack = "[    1.000000] Call Trace:\n[    1.000000]  f+0x1/0x2\n"
     (found,) = classify(f"[    1.000000] {head}\n{stack}")
-    assert found == Finding(Kind.BUG if "BUG" in head else Kind.WARN, 1, head, ("f",))
+    assert found == Finding(ReportKind.BUG if "BUG" in head else ReportKind.WARN, 1, head, ("f",))
     assert classify(f"[    1.000000] {head}\n[    1.000000] calm\n") == ()
     # Somebody else's stack.
     cut = f"[    1.000000] ------------[ cut here ]------------\n{stack}"

@@ -20,7 +20,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the package, of which nothing is compiled."""
     copy = tmp_path / "vm"
     ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(Path(guest_files.__file__).parent, copy, ignore=ignored)
+    shutil.copytree(Path(guest_files.__file__).parents[1], copy, ignore=ignored)
     monkeypatch.setattr(guest_files, "_VM", copy)
     monkeypatch.setattr(guest_files, "_LIBRARY", copy / LIBRARY)
     monkeypatch.setattr(version, "_VM", str(copy))

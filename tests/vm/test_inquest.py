@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+from host.kernel_reports import ReportKind
 from kernels.store.store import default_root
 from tests.drills import provoke
 from vm.agent.channel import ChannelEnded
@@ -30,7 +31,6 @@ from vm.errors import (
     QemuStuck,
     VmError,
 )
-from vm.kernel_log.reports import Kind
 from vm.machine import Machine
 from vm.postmortem.explain import Inquest
 from vm.postmortem.hang import kept_from_running
@@ -126,7 +126,7 @@ def test_an_agent_that_switches_its_guest_off_is_no_crash(tmp_path: Path) -> Non
 def test_what_was_said_between_two_calls_counts(tmp_path: Path) -> None:
     found = inquest(tmp_path, read("oops_null"), Qemu(0)).call(ENDED, 10_000)
     assert type(found) is GuestCrashed
-    assert [each.kind for each in found.findings] == [Kind.OOPS]
+    assert [each.kind for each in found.findings] == [ReportKind.OOPS]
 
 
 def test_last_words_that_found_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

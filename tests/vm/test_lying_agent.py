@@ -83,7 +83,7 @@ _honest, Server.handle = Server.handle, _handle
 def guest(built_kernel: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """A guest whose root holds another agent."""
     checkout = tmp_path_factory.mktemp("checkout")
-    shutil.copytree(Path(root_archive.__file__).parent, checkout / "vm")
+    shutil.copytree(Path(root_archive.__file__).parents[1], checkout / "vm")
     serving = checkout / "vm/guest/serving.py"
     serving.write_text(serving.read_text() + LIAR)
     # Of its version as well.

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from host.kernel_reports import ReportKind
 from vm.deadline import Deadline
 from vm.errors import BootFailed, CallRefused, ChannelBroken, DiskFull, GuestCrashed, QemuDied
-from vm.kernel_log.reports import Kind
 from vm.machine import Machine, MachineSpec
 
 pytestmark = pytest.mark.kernel
@@ -87,7 +87,7 @@ def test_a_panic_in_a_call_is_a_crash_with_evidence(machine: Machine) -> None:
     with pytest.raises(GuestCrashed, match="sysrq triggered crash") as caught:
         machine.call("a", [["spill", "/proc/sysrq-trigger", b"c".hex(), os.O_WRONLY]])
     assert "Kernel panic - not syncing" in caught.value.console
-    assert Kind.PANIC in [found.kind for found in machine.console.findings(since)]
+    assert ReportKind.PANIC in [found.kind for found in machine.console.findings(since)]
     assert not machine.healthy()
 
 

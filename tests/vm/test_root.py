@@ -38,7 +38,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_holds_what_python_names(archive: Path) -> None:
     names = _names(archive)
     checkout = Path(root.__file__).parents[2]
-    for name in ("guest/init.py", "guest/supervisor.py", "guest/facts.py", "wire.py"):
+    for name in ("guest/init.py", "guest/supervisor.py", "guest/kernel_facts.py", "wire.py"):
         assert str(checkout / "vm" / name) in names
     assert str(interpreter()) in names
     assert os.fspath(Path(os.__file__)) in names

@@ -12,10 +12,25 @@ from vm.guest.task_program import ADD, RACE_SECONDS, SYS_CLONE, SYS_EXIT, SYS_EX
 
 TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Protocol
 
-    from vm.guest.task_driver import Driver
+    from vm.guest.native_engine import Slots
     from vm.guest.task_program import Task
+
+    class TaskTable(Protocol):
+        """The tasks of an actor by name, each with its descriptors."""
+
+        def slots_of(self, name: str) -> dict[int, int] | Slots:
+            """Return the descriptors of a task by slot."""
+            ...
+
+        def expect(self, name: str, maker: str | None, flags: int) -> Task:
+            """Reserve a mailbox for a task that a race creates."""
+            ...
+
+        def forget(self, name: str) -> object:
+            """Drop a task that has ended."""
+            ...
 
 
 # What is EBADF: close(-1).
@@ -26,10 +41,10 @@ class Track:
     """What one task does in a race."""
 
     def __init__(
-        self, driver: Driver, task: Task, name: str, passes: int, calls: list[list[Any]]
+        self, tasks: TaskTable, task: Task, name: str, passes: int, calls: list[list[Any]]
     ) -> None:
         """Raises BadCall."""
-        self._driver = driver
+        self._tasks = tasks
         self._task = task
         self._name = name
         self._passes = passes
@@ -42,7 +57,7 @@ class Track:
     def _compiled(self, form: str, *rest: Any) -> list[int]:
         match form, rest:
             case "sys", (number, arguments, slot) if slot is None or self._passes == 1:
-                slots = self._driver.slots_of(self._name)
+                slots = self._tasks.slots_of(self._name)
                 try:
                     return [number, *numbers(arguments, slots, self._task.place)[0]]
                 except NoSlot:
@@ -50,7 +65,7 @@ class Track:
             case "add", (where, amount, times):
                 return [ADD, where, amount, times]
             case "task", (child, maker, flags) if self._passes == 1:
-                made = self._driver.expect(child, maker, flags)
+                made = self._tasks.expect(child, maker, flags)
                 self._children.append(made)
                 return [SYS_CLONE, made.flags, 0, made.where]
             case "exit" | "exit_task", (status,) if self._passes == 1:
@@ -77,13 +92,13 @@ class Track:
         if leaving:
             # Who is gone has answered.
             told[-1] = [(1, 0)]
-            self._driver.forget(self._name)
+            self._tasks.forget(self._name)
         return told
 
     def _keep(self, call: list[Any], tally: list[tuple[int, int | None]]) -> None:
         """A descriptor goes into its slot, and is nobody's number."""
         if call[0] == "sys" and call[3] is not None and (tally[0][1] or 0) >= 0:
-            self._driver.slots_of(self._name)[call[3]] = tally[0][1] or 0
+            self._tasks.slots_of(self._name)[call[3]] = tally[0][1] or 0
             tally[0] = (1, 0)
         elif call[0] == "task" and (tally[0][1] or 0) >= 0:
             tally[0] = (1, 0)

@@ -12,33 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from host.kernel_reports import ReportKind
 from vm.kernel_log import stack_traces
-from vm.kernel_log.lines import MARK_PREFIX, Message, messages
-
-__all__ = ["FATAL", "MARK_PREFIX", "Finding", "Kind", "Phase", "classify", "phase"]
-
-
-class Kind(StrEnum):
-    """What was found."""
-
-    PANIC = "panic"
-    INIT_DIED = "init_died"
-    OOPS = "oops"
-    KASAN = "kasan"
-    UBSAN = "ubsan"
-    LOCKDEP = "lockdep"
-    RCU_STALL = "rcu_stall"
-    SOFT_LOCKUP = "soft_lockup"
-    HARD_LOCKUP = "hard_lockup"
-    HUNG_TASK = "hung_task"
-    OUT_OF_MEMORY = "out_of_memory"
-    LEAK = "leak"
-    BUG = "bug"
-    WARN = "warn"
-
-
-#: Kinds after which nothing that the kernel says can be trusted; with oops=panic it has ended.
-FATAL = frozenset({Kind.PANIC, Kind.OOPS, Kind.HARD_LOCKUP})
+from vm.kernel_log.lines import Message, messages
 
 
 class Phase(StrEnum):
@@ -59,7 +35,7 @@ class Finding:
     it, "" if there is none in the text.
     """
 
-    kind: Kind
+    kind: ReportKind
     line: int
     text: str
     frames: tuple[str, ...] = ()
@@ -70,14 +46,14 @@ class Finding:
     @property
     def fingerprint(self) -> str:
         """What groups reports of one cause: `vm.kernel_log.stack_traces.fingerprint`."""
-        if self.kind is Kind.OUT_OF_MEMORY:
+        if self.kind is ReportKind.OUT_OF_MEMORY:
             # Who was asking, and who was killed, is chance.
             return self.kind.value
         return stack_traces.fingerprint(self.kind, self.frames, self.text)
 
 
 #: Kinds that say in words what happened; what is on the stack is how the kernel came to say so.
-_SAID = frozenset({Kind.PANIC, Kind.INIT_DIED, Kind.OUT_OF_MEMORY})
+_SAID = frozenset({ReportKind.PANIC, ReportKind.INIT_DIED, ReportKind.OUT_OF_MEMORY})
 #: Reports of one text that are told apart.
 MOST = 64
 #: Lines that one report has at most.
@@ -86,27 +62,27 @@ _LENGTH = 250
 _NEAR = 8
 
 # The first pattern that matches decides, so the special stand before the general.
-_PATTERNS: tuple[tuple[Kind, str], ...] = (
+_PATTERNS: tuple[tuple[ReportKind, str], ...] = (
     # mm/oom_kill.c begins with a name that may be anything.
     (
-        Kind.OUT_OF_MEMORY,
+        ReportKind.OUT_OF_MEMORY,
         r".{1,15} invoked oom-killer: gfp_mask="
         r"|(?:Memory cgroup o|O)ut of memory: Killed process \d",
     ),
     # kernel/exit.c:do_exit: our own process 1 ended; the kernel is only the messenger.
-    (Kind.INIT_DIED, r"Kernel panic - not syncing: Attempted to kill init!"),
-    (Kind.PANIC, r"Kernel panic - not syncing"),
-    (Kind.KASAN, r"BUG: K(?:A|C|M)SAN: [\w-]+ in |BUG: KFENCE: [\w ,-]+ in "),
-    (Kind.UBSAN, r"UBSAN: [\w -]+ in \S+:\d+"),
-    (Kind.SOFT_LOCKUP, r"(?:watchdog: )?BUG: soft lockup - CPU#\d+ stuck"),
-    (Kind.HARD_LOCKUP, r"(?:NMI )?(?:watchdog: )?Watchdog detected hard LOCKUP on cpu \d"),
+    (ReportKind.INIT_DIED, r"Kernel panic - not syncing: Attempted to kill init!"),
+    (ReportKind.PANIC, r"Kernel panic - not syncing"),
+    (ReportKind.KASAN, r"BUG: K(?:A|C|M)SAN: [\w-]+ in |BUG: KFENCE: [\w ,-]+ in "),
+    (ReportKind.UBSAN, r"UBSAN: [\w -]+ in \S+:\d+"),
+    (ReportKind.SOFT_LOCKUP, r"(?:watchdog: )?BUG: soft lockup - CPU#\d+ stuck"),
+    (ReportKind.HARD_LOCKUP, r"(?:NMI )?(?:watchdog: )?Watchdog detected hard LOCKUP on cpu \d"),
     (
-        Kind.RCU_STALL,
+        ReportKind.RCU_STALL,
         r"(?:rcu: )?INFO: rcu\w* (?:detected (?:expedited )?stalls?|self-detected stall) on ",
     ),
-    (Kind.HUNG_TASK, r"INFO: task .+:\d+ (?:is )?blocked .*for more than \d+ seconds"),
+    (ReportKind.HUNG_TASK, r"INFO: task .+:\d+ (?:is )?blocked .*for more than \d+ seconds"),
     (
-        Kind.LOCKDEP,
+        ReportKind.LOCKDEP,
         r"(?:WARNING|INFO|BUG): (?:possible (?:circular|recursive|irq) lock"
         r"|inconsistent lock state|bad unlock balance"
         r"|suspicious RCU usage|lock held when returning|held lock freed|Invalid wait context"
@@ -116,7 +92,7 @@ _PATTERNS: tuple[tuple[Kind, str], ...] = (
         r"|\[ BUG: Invalid wait context \]",
     ),
     (
-        Kind.OOPS,
+        ReportKind.OOPS,
         r"BUG: (?:unable to handle |kernel NULL pointer dereference)|kernel BUG at \S+:\d+!"
         # arch/x86/kernel/dumpstack.c:__die_header says how many there were.
         r"|(?:Oops|Internal error|general protection fault|invalid opcode|divide error"
@@ -124,17 +100,17 @@ _PATTERNS: tuple[tuple[Kind, str], ...] = (
         r": [0-9a-f]{4,16} \[#\d+\](?: [A-Z]|\s*$)"
         r"|(?:traps: )?PANIC: double fault, error_code:",
     ),
-    (Kind.LEAK, r"kmemleak: \d+ new suspected memory leaks"),
+    (ReportKind.LEAK, r"kmemleak: \d+ new suspected memory leaks"),
     # mm/slub.c says which cache, where others have a colon: "BUG kmalloc-64 (Not tainted): …".
     (
-        Kind.BUG,
+        ReportKind.BUG,
         r"BUG \S+ \((?:Not tainted|Tainted: [^)]*)\): "
         r"|BUG: (?:sleeping function called from|scheduling while atomic: |workqueue lockup - "
         r"|Bad (?:page (?:state|map)|rss-counter state) |spinlock |rwlock |using \w+\(\) in pre"
         r"|non-zero pgtables_bytes|(?:TASK |stack )?stack guard page was hit|Dentry )",
     ),
     # Before 6.18 "WARNING: CPU: 0 PID: 1 at file:line func"; since then the place comes first.
-    (Kind.WARN, r"WARNING: (?:CPU: \d+ PID: \d+ at |\S+:\d+ at |\S+ at \S+:\d+)"),
+    (ReportKind.WARN, r"WARNING: (?:CPU: \d+ PID: \d+ at |\S+:\d+ at |\S+ at \S+:\d+)"),
 )
 _TABLE = tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)
 #: One of these with a stack below is a report, whatever it says.
@@ -188,7 +164,7 @@ def phase(text: str) -> Phase:
     return next((phase for phase, pattern in _PHASES if pattern.search(text)), Phase.SILENT)
 
 
-def _kind(said: Sequence[Message], position: int) -> Kind | None:
+def _kind(said: Sequence[Message], position: int) -> ReportKind | None:
     """The kind of a report that begins here, None if none does."""
     text = said[position].text
     if not _ONE_OF.search(text):
@@ -198,7 +174,7 @@ def _kind(said: Sequence[Message], position: int) -> Kind | None:
             return kind
     found = _UNHEARD_OF.match(text)
     if found and _has_stack(said[position + 1 : position + 1 + _NEAR]):
-        return Kind(found[1].lower().removesuffix("ing"))
+        return ReportKind(found[1].lower().removesuffix("ing"))
     return None
 
 
@@ -212,16 +188,18 @@ def _has_stack(lines: Sequence[Message]) -> bool:
     return False
 
 
-def _continues(last: Finding, complete: bool, kind: Kind, message: Message, mark: str) -> bool:
+def _continues(
+    last: Finding, complete: bool, kind: ReportKind, message: Message, mark: str
+) -> bool:
     """Whether a headline goes on with the last report, which is `complete` once it says so."""
-    if kind is Kind.PANIC:
-        return last.kind is Kind.OOPS and bool(_OF_AN_OOPS.match(message.text))
-    if kind is Kind.OUT_OF_MEMORY:
+    if kind is ReportKind.PANIC:
+        return last.kind is ReportKind.OOPS and bool(_OF_AN_OOPS.match(message.text))
+    if kind is ReportKind.OUT_OF_MEMORY:
         return last.kind is kind and last.mark == mark and "invoked" not in message.text
-    return kind is Kind.OOPS and last.kind is kind and not complete
+    return kind is ReportKind.OOPS and last.kind is kind and not complete
 
 
-def _finding(report: Sequence[Message], kind: Kind, mark: str) -> Finding:
+def _finding(report: Sequence[Message], kind: ReportKind, mark: str) -> Finding:
     """The report that begins with the first message, and ends where another begins."""
     lines = [report[0].text.rstrip()]
     for position, message in enumerate(report[1:], start=1):
@@ -239,6 +217,6 @@ def _finding(report: Sequence[Message], kind: Kind, mark: str) -> Finding:
     )
 
 
-def _is_another(report: Sequence[Message], position: int, kind: Kind) -> bool:
+def _is_another(report: Sequence[Message], position: int, kind: ReportKind) -> bool:
     found = _kind(report, position)
-    return found is not None and {found, kind} != {Kind.OOPS}
+    return found is not None and {found, kind} != {ReportKind.OOPS}

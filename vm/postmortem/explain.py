@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from host.kernel_reports import CRASHES, ReportKind
 from vm.agent.channel import ChannelEnded
 from vm.errors import (
     AgentStuck,
@@ -27,7 +28,7 @@ from vm.errors import (
     QemuStuck,
     VmError,
 )
-from vm.kernel_log.reports import FATAL, Finding, Kind, Phase
+from vm.kernel_log.reports import Finding, Phase
 from vm.postmortem.hang import Diagnosis, diagnose, kept_from_running
 from vm.qemu.command_line import MachineSpec
 from vm.qemu.console import Console
@@ -123,8 +124,8 @@ class Inquest:
         if returncode:
             return QemuDied(returncode, self.power.qemu.said())
         found = {finding.kind: finding.text for finding in findings}
-        if Kind.INIT_DIED in found:
-            return ChannelBroken(f"the agent ended: {found[Kind.INIT_DIED]}")
+        if ReportKind.INIT_DIED in found:
+            return ChannelBroken(f"the agent ended: {found[ReportKind.INIT_DIED]}")
         if returncode == 0 and not findings and (last := _GAVE_UP.search(said)):
             return ChannelBroken(f"the agent ended: {last[1]}")
         if returncode == 0 and _SWITCHED_OFF.search(said):
@@ -133,8 +134,8 @@ class Inquest:
             # Its last words may have found no place.
             check_space(self.console.path.parent)
             return GuestCrashed("the guest reset without a word on its console")
-        if Kind.OUT_OF_MEMORY in found:
-            return GuestOutOfMemory(f"{trouble}: {found[Kind.OUT_OF_MEMORY]}")
+        if ReportKind.OUT_OF_MEMORY in found:
+            return GuestOutOfMemory(f"{trouble}: {found[ReportKind.OUT_OF_MEMORY]}")
         return self._silent(trouble) if isinstance(trouble, NoAnswer) else trouble
 
     def _silent(self, trouble: NoAnswer) -> VmError:
@@ -173,7 +174,7 @@ class Inquest:
             )
         phase = self.console.phase(self.booted_at)
         crash = _crash(findings) or next(
-            (found for found in findings if found.kind is Kind.INIT_DIED), None
+            (found for found in findings if found.kind is ReportKind.INIT_DIED), None
         )
         hung = None
         if crash is None and returncode is None and isinstance(trouble, NoAnswer):
@@ -241,7 +242,7 @@ def _party_of_boot(
 ) -> Party:
     """Who keeps a guest from coming up."""
     if crash is not None:
-        given = crash.kind is Kind.INIT_DIED or _GIVEN.search(crash.text)
+        given = crash.kind is ReportKind.INIT_DIED or _GIVEN.search(crash.text)
         return Party.AGENT if given else Party.KERNEL
     if phase is Phase.SILENT or (hung is not None and hung.party is Party.HOST):
         return Party.HOST
@@ -252,4 +253,4 @@ def _party_of_boot(
 
 def _crash(findings: Sequence[Finding]) -> Finding | None:
     """The first line of a crash: an oops rather than the panic that it causes."""
-    return next((found for found in findings if found.kind in FATAL), None)
+    return next((found for found in findings if found.kind in CRASHES), None)

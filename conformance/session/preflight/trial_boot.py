@@ -7,10 +7,11 @@ from dataclasses import replace
 from conformance.results.exit_codes import KernelOrigin
 from conformance.session.target.target import Target
 from conformance.session.worker.machine_guest import BOOT_S, machine_spec, saved_states
+from host.kernel_reports import CRASHES
 from host.temporary_directories import scratch
 from vm.deadline import Deadline
 from vm.errors import BootFailed, NoRoot, VmError
-from vm.kernel_log.reports import FATAL, classify
+from vm.kernel_log.reports import classify
 from vm.machine import Machine
 from vm.qemu.command_line import MachineSpec
 from vm.snapshots.files import snapshot_key
@@ -50,4 +51,4 @@ def _tried(spec: MachineSpec) -> VmError | None:
 
 def _crashed(failed: BootFailed) -> bool:
     """Whether the kernel itself ended the boot: then its drivers are not the matter."""
-    return any(found.kind in FATAL for found in classify(failed.console))
+    return any(found.kind in CRASHES for found in classify(failed.console))

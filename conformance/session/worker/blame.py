@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import re
 
-from conformance.results.case_result import Blame, Outcome, Report, ReportKind, timed_out
+from conformance.results.case_result import Blame, Outcome, Report, timed_out
 from conformance.runner.case_run import Trouble
 from conformance.session.time_limits import CaseTooLong
+from host.kernel_reports import ReportKind
 from vm.errors import (
     BootFailed,
     CallRefused,
@@ -17,11 +18,11 @@ from vm.errors import (
     Party,
     VmError,
 )
-from vm.kernel_log.reports import Finding, Kind
+from vm.kernel_log.reports import Finding
 from vm.kernel_log.stack_traces import fingerprint
 
 # Lines of the console that are no complaint about what a case did.
-HARMLESS = frozenset({Kind.INIT_DIED})
+HARMLESS = frozenset({ReportKind.INIT_DIED})
 # The host has no more of something: space, files, memory.
 _REFUSALS = frozenset(
     (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)

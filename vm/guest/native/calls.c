@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The calls of a request: what each kind does to this process. */
+/* Perform the calls of a request. */
 
 #define _GNU_SOURCE
 #include "native.h"
@@ -13,28 +13,28 @@
 #include <unistd.h>
 
 /*
- * What is asked of a file at first, and while there is much in it.  For what is asked some files
- * have the kernel clear as much memory, whatever they hold (proc_sys_call_handler).
+ * Sizes of the first and of later reads.  Some files make the kernel allocate and clear a buffer of
+ * the requested size (proc_sys_call_handler), so the first read is small.
  */
-#define LITTLE ((size_t)1 << 12)
-#define MUCH ((size_t)1 << 16)
-/* Digits of a number of 64 bits, with a sign and a newline, and to spare. */
+#define FIRST_READ ((size_t)1 << 12)
+#define LATER_READ ((size_t)1 << 16)
+/* Room for a 64-bit decimal number. */
 #define NUMBER_LIMIT 32
-/* A mode and two numbers of 32 bits. */
+/* Room for a mode and two 32-bit ids. */
 #define STATUS_LIMIT 64
 #define MOST_ARGUMENTS 6
 
-/* Descriptors, each with 1 added: memory is zero at first. */
+/* Descriptors by slot, plus 1; 0 is an empty slot. */
 EXPORTED int32_t engine_slots[SLOTS];
-/* Behind the last one that was ever in use. */
+/* One past the highest slot ever used. */
 EXPORTED uint32_t engine_slots_end;
-/* The call that is left to somebody else: OTHER, or SPAWN. */
+/* The call left to Python: OTHER or SPAWN. */
 EXPORTED struct {
 	uint64_t kind, length;
 	const uint8_t *bytes;
 } engine_left;
 
-/* A path or a name, which ends with a null byte and is the last of a call. */
+/* Take a NUL-terminated string, the last item of a call. */
 static const char *take_text(struct rest *from)
 {
 	const char *text = (const char *)from->bytes;
@@ -90,7 +90,7 @@ static enum progress perform_syscall(struct rest body, struct result *result)
 				*result = refused(ENOMEM);
 				return DONE;
 			}
-			/* Nothing of an earlier answer, and no page that is not there. */
+			/* Clear the previous reply, and fault all pages in. */
 			memset((void *)answer, 0, size);
 			plain[i] = (uint64_t)answer;
 			break;
@@ -110,8 +110,8 @@ static enum progress perform_syscall(struct rest body, struct result *result)
 	return DONE;
 }
 
-/* Memory that could be read, or why not, behind the room for the result. */
-static struct result peek(const struct watch *place, int (*reading)(uint8_t *, const struct watch *))
+/* Read memory into the reply. */
+static struct result peek(const struct watch *place, int (*reader)(uint8_t *, const struct watch *))
 {
 	uint8_t *bytes = NULL;
 	int error = ENOMEM;
@@ -119,7 +119,7 @@ static struct result peek(const struct watch *place, int (*reading)(uint8_t *, c
 	if (place->length <= FRAME_LIMIT)
 		bytes = reserve(&out, aligned(place->length));
 	if (bytes)
-		error = reading(bytes, place);
+		error = reader(bytes, place);
 	if (error)
 		return refused(error);
 	return (struct result){ (int64_t)place->length, 0, (uint32_t)place->length };
@@ -132,11 +132,11 @@ static struct result poke(uint64_t where, const void *bytes, uint64_t length)
 	return (struct result){ (int64_t)length, 0, NO_DATA };
 }
 
-/* A file to its end or so many bytes of it, behind the result. */
+/* Read a file into the reply, at most `limit` bytes. */
 static struct result slurp(const char *path, uint64_t limit)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC);
-	size_t used = out.used, piece = LITTLE;
+	size_t used = out.used, piece = FIRST_READ;
 	int64_t got = 0;
 	int error;
 
@@ -154,8 +154,8 @@ static struct result slurp(const char *path, uint64_t limit)
 		got = bytes ? read(file, bytes, asked) : -1;
 		if (got > 0)
 			out.used += (size_t)got;
-		if (got == (int64_t)LITTLE)
-			piece = MUCH;
+		if (got == (int64_t)FIRST_READ)
+			piece = LATER_READ;
 	} while (got > 0);
 	error = errno;
 	close(file);
@@ -171,14 +171,14 @@ static struct result spill(const char *path, const void *bytes, size_t length, u
 
 	if (file < 0)
 		return refused(errno);
-	/* Of negative values -1 alone is an error here: a kernel may answer with others. */
+	/* Only -1 is an error: write() of a tracing file may return other negative values. */
 	result = answered(write(file, bytes, length));
 	close(file);
 	return result;
 }
 
-/* The decimal number that a file shows; EINVAL where it shows none. */
-static struct result number_in(const char *path, uint64_t *number)
+/* Parse the decimal number in a file; EINVAL if there is none. */
+static struct result read_number(const char *path, uint64_t *number)
 {
 	struct result result = slurp(path, NUMBER_LIMIT);
 	const uint8_t *digits = out.bytes + out.used, *end = digits + result.value;
@@ -197,7 +197,7 @@ static struct result number_in(const char *path, uint64_t *number)
 	return (struct result){ 0, 0, NO_DATA };
 }
 
-/* The names in a directory, a line each. */
+/* List the names in a directory, one per line. */
 static struct result list(const char *path)
 {
 	DIR *directory = opendir(path);
@@ -230,7 +230,7 @@ static struct result list(const char *path)
 	return result;
 }
 
-/* Mode, owner and group of a path, as text. */
+/* Format mode, owner and group of a path. */
 static struct result status(const char *path)
 {
 	char *text = (char *)reserve(&out, STATUS_LIMIT);
@@ -246,7 +246,7 @@ static struct result status(const char *path)
 	return (struct result){ length, 0, (uint32_t)length };
 }
 
-/* Somebody else has to perform it. */
+/* Leave a call to Python. */
 static enum progress leave(enum call_kind kind, uint64_t length, const void *bytes)
 {
 	engine_left.kind = kind;
@@ -255,7 +255,7 @@ static enum progress leave(enum call_kind kind, uint64_t length, const void *byt
 	return LEFT;
 }
 
-/* The number of a descriptor, into memory and out of it. */
+/* Store the descriptor of a slot in memory. */
 static struct result put_descriptor(const struct place *place)
 {
 	int32_t number = engine_slots[place->length] - 1;
@@ -263,10 +263,11 @@ static struct result put_descriptor(const struct place *place)
 	return number < 0 ? refused(EBADF) : poke(place->where, &number, sizeof(number));
 }
 
+/* Load a descriptor from memory into a slot. */
 static struct result take_descriptor(const struct place *place)
 {
 	const struct watch held = { .where = place->where, .length = sizeof(int32_t) };
-	struct result result = peek(&held, look_at_own);
+	struct result result = peek(&held, read_own);
 	int32_t number;
 
 	if (result.error)
@@ -276,7 +277,7 @@ static struct result take_descriptor(const struct place *place)
 	return (struct result){ 0, 0, NO_DATA };
 }
 
-/* What is done with an address, and with bytes there or a slot. */
+/* Calls that take an address, and a length or a slot. */
 static enum progress perform_place(enum call_kind kind, struct rest body, struct result *result)
 {
 	const struct place *place = take(&body, sizeof(*place));
@@ -288,7 +289,7 @@ static enum progress perform_place(enum call_kind kind, struct rest body, struct
 	switch (kind) {
 	case PEEK:
 		own = (struct watch){ .where = place->where, .length = place->length };
-		*result = peek(&own, look_at_own);
+		*result = peek(&own, read_own);
 		return DONE;
 	case POKE:
 		bytes = take(&body, place->length);
@@ -304,6 +305,7 @@ static enum progress perform_place(enum call_kind kind, struct rest body, struct
 	}
 }
 
+/* Calls that take a path. */
 static enum progress perform_file(enum call_kind kind, struct rest body, struct result *result)
 {
 	const struct file *file = take(&body, sizeof(*file));
@@ -332,7 +334,7 @@ static enum progress perform_file(enum call_kind kind, struct rest body, struct 
 		*result = spill(path, pid, strlen(pid), file->flags);
 		return DONE;
 	default:
-		*result = number_in(path, &number);
+		*result = read_number(path, &number);
 		if (!result->error)
 			*result = poke(file->flags, &number, sizeof(number));
 		return DONE;
@@ -365,7 +367,7 @@ enum progress perform(enum call_kind kind, struct rest body, struct result *resu
 		watch = take(&body, sizeof(*watch));
 		if (!watch)
 			return BAD;
-		*result = peek(watch, look_into);
+		*result = peek(watch, read_other);
 		return DONE;
 	case KILL:
 		process = take(&body, sizeof(*process));

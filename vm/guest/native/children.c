@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the supervisor does: it starts, ends and reaps actors, and tells their ends. */
+/* The supervisor: start, kill and reap actors, and report their exits to the host. */
 
 #define _GNU_SOURCE
 #include "native.h"
@@ -13,31 +13,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How long a process may take to be gone after its signal, milliseconds. */
-#define DYING_MS 5000
+/* Limit for a process to exit after a signal, milliseconds. */
+#define EXIT_MS 5000
 #define PORTS 64
 #define NAME_SIZE 64
 
-/* The devices of ports, by their names. */
+/* Devices of the ports by port name. */
 static struct {
 	char name[NAME_SIZE], device[NAME_SIZE];
 } known[PORTS];
 static size_t known_count;
-/* Both ends of the pipe that SIGCHLD is written to; an actor has none. */
-static int woken = -1, waker = -1;
+/* The pipe that SIGCHLD writes to; -1 in an actor. */
+static int sigchld_read = -1, sigchld_write = -1;
 
 EXPORTED bool engine_supervises(void)
 {
-	return woken >= 0;
+	return sigchld_read >= 0;
 }
 
-/* The port that is served: a process that was born has another one than it knew. */
 EXPORTED int engine_port(void)
 {
 	return port_descriptor();
 }
 
-/* Remember the device of a port: spawn() needs it.  Whether there was room. */
+/* Register the device of a port for spawn().  False if the table is full. */
 EXPORTED bool engine_know(const char *name, const char *device)
 {
 	if (known_count == PORTS || strlen(name) >= NAME_SIZE || strlen(device) >= NAME_SIZE)
@@ -48,22 +47,14 @@ EXPORTED bool engine_know(const char *name, const char *device)
 	return true;
 }
 
-/* Be the supervisor from now on. */
-EXPORTED void engine_supervise(int reading, int writing)
-{
-	woken = reading;
-	waker = writing;
-}
-
-/* Tell the host of every child that has ended; whether the host is there. */
-static bool tell_ends(void)
+/* Reap every child that has exited and report it to the host.  False when the host is gone. */
+static bool report_exits(void)
 {
 	char text[96];
 	int status;
 	pid_t pid;
 
-	/* What is in the pipe says no more than that it was written to. */
-	while (read(woken, text, sizeof(text)) > 0)
+	while (read(sigchld_read, text, sizeof(text)) > 0)
 		;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		snprintf(text, sizeof(text), "{\"id\":0,\"ended\":%d,\"status\":%d}", pid, status);
@@ -73,38 +64,46 @@ static bool tell_ends(void)
 	return true;
 }
 
-/* Wait until there is something to read from the port; whether the host is there. */
-bool wait_for_port(void)
+/* Wait for input on the port and report exits meanwhile.  False when the host is gone. */
+static bool wait_for_port(void)
 {
 	struct pollfd wanted[] = {
 		{ .fd = port_descriptor(), .events = POLLIN },
-		{ .fd = woken, .events = POLLIN },
+		{ .fd = sigchld_read, .events = POLLIN },
 	};
 
 	for (;;) {
 		if (poll(wanted, 2, -1) < 0 && errno != EINTR)
 			return false;
-		if (wanted[1].revents && !tell_ends())
+		if (wanted[1].revents && !report_exits())
 			return false;
-		/* A host that has hung up is found where it is read from. */
+		/* POLLHUP too: the following read() finds the end. */
 		if (wanted[0].revents)
 			return true;
 	}
 }
 
-/* The value is the wait status; ETIMEDOUT when the signal did not end the process. */
+/* Become the supervisor; the arguments are the two ends of the SIGCHLD pipe. */
+EXPORTED void engine_supervise(int read_end, int write_end)
+{
+	sigchld_read = read_end;
+	sigchld_write = write_end;
+	set_before_read(wait_for_port);
+}
+
+/* Signal a process and reap it.  The value is its wait status; ETIMEDOUT if it does not exit. */
 struct result end_process(pid_t pid, int signal)
 {
-	struct pollfd going = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+	struct pollfd process = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
 	struct result result;
 	int status = 0, ready;
 
-	if (going.fd < 0)
+	if (process.fd < 0)
 		return refused(errno);
 	result = answered(kill(pid, signal));
 	if (!result.error) {
 		do {
-			ready = poll(&going, 1, DYING_MS);
+			ready = poll(&process, 1, EXIT_MS);
 		} while (ready < 0 && errno == EINTR);
 		if (ready <= 0)
 			result = refused(ETIMEDOUT);
@@ -113,20 +112,21 @@ struct result end_process(pid_t pid, int signal)
 		else
 			result.value = status;
 	}
-	close(going.fd);
+	close(process.fd);
 	return result;
 }
 
-/* In a child of the supervisor's: hold nothing of its own, and serve another port. */
+/* In a forked child: drop the supervisor's descriptors and serve the actor's own port. */
 EXPORTED void engine_be_born(const char *device)
 {
 	char hello[64];
 	int descriptor;
 
 	signal(SIGCHLD, SIG_DFL);
-	close(woken);
-	close(waker);
-	woken = waker = -1;
+	close(sigchld_read);
+	close(sigchld_write);
+	sigchld_read = sigchld_write = -1;
+	set_before_read(NULL);
 	close(port_descriptor());
 	descriptor = open(device, O_RDWR | O_CLOEXEC);
 	if (descriptor < 0)
@@ -137,7 +137,7 @@ EXPORTED void engine_be_born(const char *device)
 		_exit(0);
 }
 
-/* Start an actor that serves a port; the value is its process id.  LEFT where nobody knows it. */
+/* Fork an actor for a port; the value is its pid.  LEFT if the port is not registered. */
 enum progress spawn(const char *name, struct result *result)
 {
 	for (size_t i = 0; i < known_count; i++) {

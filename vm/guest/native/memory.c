@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of this process, as its own loads and stores meet it: also what a system call does not
- * find, such as a mapping of page frames (VM_PFNMAP), and without the hundreds of instructions that
- * process_vm_readv() takes for each place.  That is for the memory of others.
+ * Access to watched memory.  Own memory is read and written with plain loads and stores under a
+ * SIGSEGV handler: this also reaches mappings of page frames (VM_PFNMAP), and saves the hundreds of
+ * instructions of process_vm_readv(), which serves the memory of other processes.
  */
 
 #define _GNU_SOURCE
@@ -18,23 +18,23 @@
 
 #define PAGE_SIZE 4096
 
-static sigjmp_buf refused_access;
+static sigjmp_buf access_fault;
 static volatile sig_atomic_t guarded;
 
-/* An access of ours is over; whatever else does this ends as it would without us. */
-static void end_access(int number)
+/* Abort a guarded access.  Any other fault kills the process as usual. */
+static void handle_fault(int number)
 {
 	if (guarded)
-		siglongjmp(refused_access, 1);
+		siglongjmp(access_fault, 1);
 	signal(number, SIG_DFL);
-	/* Not raise(): a task may have no thread of the C library's. */
+	/* Not raise(): a task has no thread control block of libc. */
 	syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
 }
 
 __attribute__((constructor)) static void guard(void)
 {
-	/* The jump puts no mask back, so there must be nothing in it. */
-	struct sigaction action = { .sa_handler = end_access, .sa_flags = SA_NODEFER };
+	/* SA_NODEFER: siglongjmp() restores no signal mask here. */
+	struct sigaction action = { .sa_handler = handle_fault, .sa_flags = SA_NODEFER };
 
 	sigaction(SIGSEGV, &action, NULL);
 	sigaction(SIGBUS, &action, NULL);
@@ -53,7 +53,7 @@ static bool finish_access(bool whole)
 	return whole;
 }
 
-/* Apart from sigsetjmp(), behind which what a function has changed is lost. */
+/* A function of its own: locals changed after sigsetjmp() are lost on a fault. */
 static __attribute__((noinline)) void get(uint8_t *to, const struct watch *places, size_t count)
 {
 	for (const struct watch *end = places + count; places < end; places++) {
@@ -62,7 +62,7 @@ static __attribute__((noinline)) void get(uint8_t *to, const struct watch *place
 	}
 }
 
-/* Page by page: what lies before one that refuses is written. */
+/* Page by page: the pages before one that faults are written. */
 static __attribute__((noinline)) void put(uint64_t where, const uint8_t *bytes, size_t length)
 {
 	while (length) {
@@ -71,7 +71,7 @@ static __attribute__((noinline)) void put(uint64_t where, const uint8_t *bytes, 
 		if (piece > length)
 			piece = length;
 		memcpy((void *)where, bytes, piece);
-		/* The compiler may not join two of them. */
+		/* Keep the compiler from merging the copies. */
 		atomic_signal_fence(memory_order_seq_cst);
 		where += piece;
 		bytes += piece;
@@ -79,24 +79,24 @@ static __attribute__((noinline)) void put(uint64_t where, const uint8_t *bytes, 
 	}
 }
 
-/* Places, one behind the other; whether all of them could be read. */
+/* Read several places into one buffer; whether all were readable. */
 bool load(uint8_t *to, const struct watch *places, size_t count)
 {
-	if (sigsetjmp(refused_access, 0))
+	if (sigsetjmp(access_fault, 0))
 		return finish_access(false);
 	begin_access();
 	get(to, places, count);
 	return finish_access(true);
 }
 
-/* One of them; an error, or 0. */
-int look_at_own(uint8_t *to, const struct watch *place)
+/* Read own memory; 0 or EFAULT. */
+int read_own(uint8_t *to, const struct watch *place)
 {
 	return load(to, place, 1) ? 0 : EFAULT;
 }
 
-/* One of another process, under the protections that a load would meet: unlike /proc/PID/mem. */
-int look_into(uint8_t *to, const struct watch *place)
+/* Read memory of another process; 0 or errno.  Unlike /proc/PID/mem it honours protections. */
+int read_other(uint8_t *to, const struct watch *place)
 {
 	struct iovec remote = { (void *)place->where, place->length };
 	struct iovec local = { to, place->length };
@@ -107,10 +107,10 @@ int look_into(uint8_t *to, const struct watch *place)
 	return (uint64_t)got == place->length ? 0 : EFAULT;
 }
 
-/* Whether all of it could be written. */
+/* Write own memory; whether all of it was writable. */
 bool store(uint64_t where, const uint8_t *bytes, size_t length)
 {
-	if (sigsetjmp(refused_access, 0))
+	if (sigsetjmp(access_fault, 0))
 		return finish_access(false);
 	begin_access();
 	put(where, bytes, length);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the supervisor and its actors do most, without their interpreter, which takes several times
- * as long under emulation: a request is taken from the port (port.c), its calls are performed
- * (calls.c, and children.c for the supervisor), the watched memory is looked at after each of them
- * (memory.c), and all of it is answered (serve.c).
+ * The fast path of the agent, in C because Python is several times slower under emulation: receive
+ * a request (port.c), perform its calls (calls.c, children.c), capture the watched memory after
+ * each (memory.c) and reply (serve.c).
  *
- * vm/guest/native_native_engine.py loads this.  vm/agent/encoding.py has the layout of requests and replies: everything
- * in them begins at a multiple of 8 bytes and is little-endian.
+ * Loaded by vm/guest/native_engine.py.  vm/agent/encoding.py describes requests and replies: all
+ * items are little-endian and aligned to 8 bytes.
  */
 
 #ifndef NATIVE_H
@@ -20,7 +19,7 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* As in wire.py and packing.py. */
+/* As in vm/wire.py and vm/agent/encoding.py. */
 #define FRAME_MAGIC "UEV1"
 #define MAGIC_SIZE 4
 #define FRAME_LIMIT (8u << 20)
@@ -44,11 +43,11 @@ enum call_kind {
 	SPAWN,
 	OTHER,
 };
-enum call_flag { UNSEEN = 1 };
+enum call_flag { UNWATCHED = 1 };
 enum argument_kind { PLAIN, DESCRIPTOR, IN, OUT };
 enum look { SEEN, UNREADABLE, NOT_LOOKED_AT, GONE };
 
-/* As in native_engine.py: why engine_serve() returned. */
+/* Why engine_serve() returned; as in native_engine.py. */
 enum event {
 	PERFORM,
 	HOST_GONE,
@@ -61,14 +60,17 @@ enum event {
 	BAD_ORDER,
 };
 
-/* How far a call is: LEFT is for somebody else, BAD is none, and of BORN we are the answer. */
+/*
+ * Outcome of perform().  LEFT: Python has to perform the call.  BAD: malformed.  LOST: out of
+ * memory.  BORN: this process is the forked child.
+ */
 enum progress { DONE, LEFT, BAD, LOST, BORN };
 
-/* Where a frame begins in a buffer, and its payload: that is aligned. */
+/* Offsets of frame and payload in a buffer; they align the payload. */
 #define FRAME_AT 4
 #define PAYLOAD_AT (FRAME_AT + sizeof(struct frame))
 
-/* Its numbers are big-endian, others are not. */
+/* Big-endian, unlike all else. */
 struct frame {
 	uint8_t magic[MAGIC_SIZE];
 	uint32_t length, checksum;
@@ -85,22 +87,22 @@ struct watch {
 
 struct call {
 	uint32_t kind, flags;
-	uint64_t size; /* of what follows, with its padding */
+	uint64_t size; /* of the following body, with padding */
 };
 
 struct syscall {
 	uint64_t number;
 	uint32_t arguments;
-	int32_t slot; /* where a descriptor that it returns is kept, or -1 */
+	int32_t slot; /* for a returned descriptor, or -1 */
 };
 
-/* The value is a number, a slot, or the length of what follows (IN) or is asked for (OUT). */
+/* The value is a number, a slot, the length of the following bytes (IN) or of a buffer (OUT). */
 struct argument {
 	uint64_t kind, value;
 };
 
 struct place {
-	uint64_t where, length; /* or, in the place of the length, a slot */
+	uint64_t where, length; /* PUT_FD and TAKE_FD: a slot instead of a length */
 };
 
 struct process {
@@ -108,7 +110,7 @@ struct process {
 };
 
 struct file {
-	uint64_t flags, length; /* of what follows; then comes the path */
+	uint64_t flags, length; /* of the following content; the path comes last */
 };
 
 struct reply {
@@ -116,7 +118,7 @@ struct reply {
 	uint64_t id;
 };
 
-/* What a call came to; NO_DATA, or so many bytes behind it. */
+/* Followed by `length` bytes of data unless that is NO_DATA. */
 struct result {
 	int64_t value;
 	uint32_t error, length;
@@ -127,13 +129,13 @@ struct buffer {
 	size_t room, used;
 };
 
-/* Bytes of a request that have not been looked at. */
+/* The part of a request that is not parsed yet. */
 struct rest {
 	uint8_t *bytes;
 	size_t length;
 };
 
-/* The request that is performed, and its reply so far. */
+/* The current request, and its reply so far. */
 extern struct buffer in, out;
 extern struct rest rest;
 extern const struct watch *watches;
@@ -156,14 +158,15 @@ static inline struct result refused(int error)
 
 /* memory.c */
 bool load(uint8_t *to, const struct watch *places, size_t count);
-int look_at_own(uint8_t *to, const struct watch *place);
-int look_into(uint8_t *to, const struct watch *place);
+int read_own(uint8_t *to, const struct watch *place);
+int read_other(uint8_t *to, const struct watch *place);
 bool store(uint64_t where, const uint8_t *bytes, size_t length);
 
 /* port.c */
 uint8_t *reserve(struct buffer *buffer, size_t more);
 void *take(struct rest *from, size_t length);
 void open_port(int descriptor);
+void set_before_read(bool (*wait)(void));
 int port_descriptor(void);
 pid_t own_pid(void);
 bool send_text(const char *text);
@@ -176,7 +179,6 @@ enum progress perform(enum call_kind kind, struct rest body, struct result *resu
 /* children.c */
 EXPORTED bool engine_supervises(void);
 EXPORTED void engine_be_born(const char *device);
-bool wait_for_port(void);
 struct result end_process(pid_t pid, int signal);
 enum progress spawn(const char *name, struct result *result);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Frames from the port and to it, and the memory they lie in. */
+/* Receive and send frames, and manage the buffers they lie in. */
 
 #define _GNU_SOURCE
 #include "native.h"
@@ -10,10 +10,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What is read at once, and how long a buffer is at first. */
+/* Size of one read, and initial size of a buffer. */
 #define ROOM ((size_t)1 << 16)
 
-/* Of the request that was taken last. */
+/* Number of the last request received. */
 EXPORTED uint64_t engine_request;
 
 struct buffer in, out;
@@ -21,10 +21,12 @@ struct rest rest;
 const struct watch *watches;
 uint32_t watch_count, calls_left;
 
+/* If set, called before each read(); returns false when the host is gone. */
+static bool (*before_read)(void);
 static int port = -1;
-static pid_t pid; /* of whoever serves it */
-static size_t frame_end; /* of that request, in `in`, or 0 */
-/* What a byte does to a sum, and what it does with so many bytes behind it. */
+static pid_t pid; /* of the process that serves it */
+static size_t frame_end; /* of the current request in `in`, or 0 */
+/* CRC of each byte value, followed by 0 to 7 zero bytes. */
 static uint32_t crc_table[sizeof(uint64_t)][256];
 
 __attribute__((constructor)) static void make_table(void)
@@ -45,7 +47,7 @@ __attribute__((constructor)) static void make_table(void)
 	}
 }
 
-/* zlib's, with the length in it: see wire.py.  Eight bytes at a time. */
+/* zlib's crc32 seeded with the length, as in wire.py; eight bytes per step. */
 static uint32_t checksum(const uint8_t *bytes, uint32_t length)
 {
 	const uint8_t *end = bytes + length;
@@ -66,7 +68,7 @@ static uint32_t checksum(const uint8_t *bytes, uint32_t length)
 	return ~sum;
 }
 
-/* Room behind what is used, zero where it was never written; NULL without memory. */
+/* Make room for more bytes after the used ones; NULL if out of memory. */
 uint8_t *reserve(struct buffer *buffer, size_t more)
 {
 	size_t room = buffer->room ? buffer->room : ROOM;
@@ -88,7 +90,7 @@ uint8_t *reserve(struct buffer *buffer, size_t more)
 	return buffer->bytes + buffer->used;
 }
 
-/* The next bytes of a request and the padding behind them; NULL where there are not so many. */
+/* Take the next bytes of a request and skip their padding.  NULL if the request is too short. */
 void *take(struct rest *from, size_t length)
 {
 	uint8_t *taken = from->bytes;
@@ -100,7 +102,6 @@ void *take(struct rest *from, size_t length)
 	return taken;
 }
 
-/* Serve a port from its beginning. */
 void open_port(int descriptor)
 {
 	port = descriptor;
@@ -110,18 +111,23 @@ void open_port(int descriptor)
 	frame_end = 0;
 }
 
+void set_before_read(bool (*wait)(void))
+{
+	before_read = wait;
+}
+
 int port_descriptor(void)
 {
 	return port;
 }
 
-/* Our process id, without a system call. */
+/* getpid() without a system call. */
 pid_t own_pid(void)
 {
 	return pid;
 }
 
-/* Give the payload that is in a buffer its frame, and write it; whether the host is there. */
+/* Write the header before a payload and send both.  False when the host is gone. */
 static bool send_frame(uint8_t *bytes, size_t used)
 {
 	uint8_t *next = bytes + FRAME_AT, *end = bytes + used;
@@ -175,15 +181,16 @@ static bool begin_reply(uint32_t results)
 	return true;
 }
 
-/* Whether the first of the bytes that came are those of a frame, as far as they came. */
+/* Whether the bytes received so far start like a frame. */
 static bool magic_so_far(void)
 {
-	size_t came = in.used - FRAME_AT;
+	size_t received = in.used - FRAME_AT;
 
-	return !memcmp(in.bytes + FRAME_AT, FRAME_MAGIC, came < MAGIC_SIZE ? came : MAGIC_SIZE);
+	return !memcmp(in.bytes + FRAME_AT, FRAME_MAGIC,
+		       received < MAGIC_SIZE ? received : MAGIC_SIZE);
 }
 
-/* Wait until so many bytes are there, from the beginning of the frame. */
+/* Read until the frame has at least `length` bytes. */
 static enum event await(size_t length)
 {
 	while (in.used - FRAME_AT < length) {
@@ -192,21 +199,21 @@ static enum event await(size_t length)
 
 		if (!bytes)
 			return NO_MEMORY;
-		if (engine_supervises() && !wait_for_port())
+		if (before_read && !before_read())
 			return HOST_GONE;
 		got = read(port, bytes, in.room - in.used);
 		if (got > 0)
 			in.used += (size_t)got;
 		else if (got == 0 || errno != EINTR)
 			return HOST_GONE;
-		/* At its first byte: waiting for a whole header could be for ever. */
+		/* Check every byte at once: a whole header may never come. */
 		if (!magic_so_far())
 			return BAD_MAGIC;
 	}
 	return PERFORM;
 }
 
-/* The next request, of which no call has been looked at. */
+/* Receive the next request; none of its calls are performed yet. */
 enum event receive(void)
 {
 	const struct request *request;

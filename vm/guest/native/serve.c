@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One request after the other. */
+/* Serve requests: perform the calls, capture the watched memory, reply. */
 
 #define _GNU_SOURCE
 #include "native.h"
@@ -9,19 +9,19 @@
 
 EXPORTED const uint32_t engine_version = VERSION;
 
-static bool performing, unseen;
+static bool performing, unwatched;
 
 static bool is_own(const struct watch *watch)
 {
 	return (pid_t)watch->pid == own_pid();
 }
 
-/* One place that is watched, behind what was seen so far. */
-static enum look look_at(const struct watch *watch)
+/* Append the content of one watched place to the reply. */
+static enum look capture(const struct watch *watch)
 {
 	uint8_t *to = out.bytes + out.used;
 
-	switch (is_own(watch) ? look_at_own(to, watch) : look_into(to, watch)) {
+	switch (is_own(watch) ? read_own(to, watch) : read_other(to, watch)) {
 	case 0:
 		out.used += watch->length;
 		return SEEN;
@@ -35,12 +35,12 @@ static enum look look_at(const struct watch *watch)
 }
 
 /*
- * All that is watched: first a byte for each place, how it was looked at, and then what is in those
- * that were SEEN.  At once where all are memory of our own, and readable.
+ * Append the watched memory to the reply: one status byte (enum look) per place, then the bytes of
+ * those that were SEEN.  A single load() suffices if all places are our own and readable.
  */
-static bool look(void)
+static bool capture_all(void)
 {
-	uint8_t *hows;
+	uint8_t *statuses;
 	size_t total = 0, at;
 	bool own = true;
 
@@ -50,34 +50,34 @@ static bool look(void)
 			return false;
 		own = own && is_own(&watches[i]);
 	}
-	hows = reserve(&out, aligned(watch_count) + aligned(total));
-	if (!hows)
+	statuses = reserve(&out, aligned(watch_count) + aligned(total));
+	if (!statuses)
 		return false;
 	at = out.used;
 	out.used += aligned(watch_count);
-	memset(hows, unseen ? NOT_LOOKED_AT : SEEN, watch_count);
-	if (unseen || !watch_count)
+	memset(statuses, unwatched ? NOT_LOOKED_AT : SEEN, watch_count);
+	if (unwatched || !watch_count)
 		return true;
 	if (own && load(out.bytes + out.used, watches, watch_count)) {
 		out.used = aligned(out.used + total);
 		return true;
 	}
 	for (uint32_t i = 0; i < watch_count; i++)
-		out.bytes[at + i] = (uint8_t)look_at(&watches[i]);
+		out.bytes[at + i] = (uint8_t)capture(&watches[i]);
 	out.used = aligned(out.used);
 	return true;
 }
 
-/* What a call came to; its data are behind the room for that. */
-static bool note(const struct result *result)
+/* Append the result of a call; its data already follow the space reserved for the result. */
+static bool append(const struct result *result)
 {
 	memcpy(out.bytes + out.used - sizeof(*result), result, sizeof(*result));
 	if (result->length != NO_DATA)
 		out.used += aligned(result->length);
-	return look();
+	return capture_all();
 }
 
-/* What the call came to that engine_serve() had left, with so many bytes of data or NO_DATA. */
+/* Append the result of a call that engine_serve() left to Python. */
 EXPORTED bool engine_note(int64_t value, uint32_t error, const void *bytes, uint32_t length)
 {
 	struct result result = { value, error, length };
@@ -89,23 +89,22 @@ EXPORTED bool engine_note(int64_t value, uint32_t error, const void *bytes, uint
 			return false;
 		memcpy(data, bytes, length);
 	}
-	return note(&result);
+	return append(&result);
 }
 
-/* Serve a port from its beginning: nothing has come, nothing is being performed. */
 EXPORTED void engine_begin(int descriptor)
 {
 	open_port(descriptor);
 	performing = false;
 }
 
-/* The calls that are left are not performed, and those that were are not answered. */
+/* Abandon the current request: skip its remaining calls and send no reply. */
 EXPORTED void engine_drop(void)
 {
 	performing = false;
 }
 
-/* The calls of a request that are left; DONE when all were performed. */
+/* Perform the remaining calls of the request; DONE after the last one. */
 static enum progress perform_all(void)
 {
 	while (calls_left) {
@@ -123,18 +122,18 @@ static enum progress perform_all(void)
 		if (!reserve(&out, sizeof(result)))
 			return LOST;
 		out.used += sizeof(result);
-		unseen = call->flags & UNSEEN;
+		unwatched = call->flags & UNWATCHED;
 		calls_left--;
 		progress = perform(call->kind, body, &result);
 		if (progress)
 			return progress;
-		if (!note(&result))
+		if (!append(&result))
 			return LOST;
 	}
 	return DONE;
 }
 
-/* Serve until there is something for somebody else to do, or to know. */
+/* Serve until Python has a call to perform or the conversation ends. */
 EXPORTED enum event engine_serve(void)
 {
 	for (;;) {
