@@ -32,20 +32,6 @@ def scratch(parent: Path | None = None) -> Iterator[Path]:
         os.close(held)
 
 
-def appear(path: Path, content: bytes) -> None:
-    """Let a file be there with its whole content, or as it was.  Raises OSError."""
-    with scratch(path.parent) as directory:
-        fresh = directory / path.name
-        with fresh.open("wb") as file:
-            file.write(content)
-            file.flush()
-            # A host that loses power would else keep the name and not the content.
-            os.fsync(file.fileno())
-            # A store may be filled by one user and read by others.
-            os.fchmod(file.fileno(), 0o644)
-        fresh.replace(path)
-
-
 def sweep(parent: Path) -> None:
     """Remove the directories of owners that were killed."""
     for left in parent.glob(f"{_PREFIX}*"):

@@ -10,18 +10,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from host.errors import FileError, UevtError
+
 if TYPE_CHECKING:
     from kernels.kconfig import LostOption
 
 MIB = 1024 * 1024
 
 
-class KernelsError(Exception):
-    """Base of every error of this package: str() is what happened, `hint` is what to do."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
+class KernelsError(UevtError):
+    """Base of every error of this package."""
 
 
 class UserMistake(KernelsError):
@@ -58,14 +56,8 @@ class UnknownRevision(UserMistake):
         self.revision = revision
 
 
-class BadCatalogEntry(UserMistake):
-    """A catalog file that cannot be used, with the key at fault ("" for the whole file)."""
-
-    def __init__(self, file: Path, key: str, what: str, hint: str) -> None:
-        where = f"{file}: {key}: " if key else f"{file}: "
-        super().__init__(f"{where}{what}", hint)
-        self.file = file
-        self.key = key
+class BadCatalogEntry(FileError, UserMistake):
+    """A catalog file that cannot be used."""
 
 
 class BrokenFile(UserMistake):

@@ -12,6 +12,8 @@ import signal
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from host.errors import UevtError
+
 if TYPE_CHECKING:
     from vm.kernel_log.reports import Finding
 
@@ -24,12 +26,11 @@ class Party(StrEnum):
     HOST = "host"
 
 
-class VmError(Exception):
+class VmError(UevtError):
     """Anything this package raises on purpose."""
 
     def __init__(self, message: str, *, hint: str = "", console: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
+        super().__init__(message, hint)
         self.console = console
         self.findings: tuple[Finding, ...] = ()
 

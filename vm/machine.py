@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from host.deadline import Deadline
 from host.kernel_reports import CRASHES
-from vm.deadline import Deadline
 from vm.errors import (
     ActorDied,
     ChannelBroken,

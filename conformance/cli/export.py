@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from conformance.results.directory import find_run
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
-from conformance.results.files import write_atomically
 from conformance.results.results_json import read_results
 from conformance.results.run import RunRecord
+from host.files import write_atomically
 
 FORMATS = ("ktap", "kselftest", "junit", "kcidb", "github")
 """The forms there are."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
-from conformance.results.files import write_atomically
+from host.files import write_atomically
 
 if TYPE_CHECKING:
     from conformance.report.matrix.runs import Run

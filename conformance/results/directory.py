@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conformance.results import journal, kernel_config, results_json
 from conformance.results.errors import ReportError
-from conformance.results.files import sweep
+from host.files import sweep
 
 LATEST = "latest"
 JUNIT = "junit.xml"

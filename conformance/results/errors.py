@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
+from host.errors import UevtError
 
-class ReportError(Exception):
-    """A file of results that cannot be used; ``hint`` says what to do about it."""
+
+class ReportError(UevtError):
+    """A file of results that cannot be used."""
 
     def __init__(self, path: Path, what: str, hint: str) -> None:
-        super().__init__(f"{path}: {what}")
+        super().__init__(f"{path}: {what}", hint)
         self.path = path
-        self.hint = hint
 
     @classmethod
     def unreadable(cls, path: Path, error: OSError) -> Self:

@@ -21,9 +21,9 @@ from typing import Any, Self
 
 from conformance.results.case_result import CaseResult, Contradiction
 from conformance.results.errors import ReportError
-from conformance.results.files import sync_directory
 from conformance.results.json_codec import encode
 from conformance.results.run import RunHead
+from host import files
 
 NAME = "journal.jsonl"
 # How every line begins, and what stands before the digest at its end.
@@ -66,7 +66,7 @@ class JournalWriter:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._require_name(path)
             self._end, self._check = _last(self._descriptor)
-            sync_directory(path.parent)
+            files.sync(path.parent)
         except BlockingIOError as error:
             os.close(self._descriptor)
             raise in_use(path) from error

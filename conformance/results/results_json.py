@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 from conformance.results.errors import ReportError
-from conformance.results.files import read_json, write_atomically
+from conformance.results.files import read_json
 from conformance.results.json_codec import SchemaError
 from conformance.results.run import RunRecord
+from host.files import write_atomically
 
 NAME = "results.json"
 

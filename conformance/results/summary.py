@@ -15,9 +15,10 @@ from typing import Any
 
 from conformance.results.case_result import RunVerdict
 from conformance.results.errors import ReportError
-from conformance.results.files import read_json, write_atomically
+from conformance.results.files import read_json
 from conformance.results.results_json import NAME, read_results
 from conformance.results.run import RunRecord
+from host.files import write_atomically
 
 # Hexadecimal digits of a program's digest that are kept: enough to see a change.
 _DIGITS = 12

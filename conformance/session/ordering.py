@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from conformance.cases.case import Case, Isolation
-from conformance.results.files import write_atomically
+from host.files import write_atomically
 
 Item = TypeVar("Item")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from conformance.cases.case import Case
 from conformance.results.case_result import Blame, CaseResult, Outcome
-from vm.deadline import Deadline
+from host.deadline import Deadline
 from vm.errors import GuestTrouble, HostTrouble
 
 # Seconds of an idle machine in which a case has to end; the longest take two of them.

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from host.json_files import read_json
+from host.files import read_record
 from host.progress import Progress, silent
 from kernels.build.objects import ObjectsDirectory
 from kernels.catalog.entries import KernelEntry
@@ -222,7 +222,7 @@ def _titles(store: Store) -> dict[Path, str]:
     """What kernels are called, by their directories: the names that led to them last."""
     titles: dict[Path, str] = {}
     for file in sorted((store.root / "names").glob("*.json")):
-        record = read_json(file)
+        record = read_record(file)
         if record is not None:
             path = store.root / "kernels" / str(record.get("key"))
             titles[path] = f"{titles[path]}, {file.stem}" if path in titles else file.stem
@@ -232,7 +232,7 @@ def _titles(store: Store) -> dict[Path, str]:
 def _name(kind: str, path: Path) -> str:
     """What a thing is called that no name leads to."""
     if kind == "kernel":
-        record = read_json(path / RECORD) or {}
+        record = read_record(path / RECORD) or {}
         return f"{record.get('package', '?')} {record.get('revision', '?')} {path.name[:_DIGITS]}"
     if kind == "module":
         module = next(path.glob("*.ko"), None)
@@ -266,7 +266,7 @@ def _forget_names(store: Store) -> None:
     Those of the catalog stay: they remember a revision.
     """
     for file in (store.root / "names").glob("*.json"):
-        record = read_json(file)
+        record = read_record(file)
         key = str(record.get("key")) if record else ""
         added = file.stem.startswith(_TREE) or any(mark in file.stem for mark in _ADDED)
         if added and not (store.root / "kernels" / key / RECORD).is_file():

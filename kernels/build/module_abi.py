@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from host.json_files import digest_of
+from host.files import digest_of
 from kernels import kconfig
 from kernels.build.objects import ObjectsDirectory
 from kernels.store.built_kernel import Recipe

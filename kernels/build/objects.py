@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from host.deadline import Deadline
-from host.json_files import digest_of
+from host.files import digest_of
 from host.progress import Progress, ticking
 from kernels.catalog.entries import KernelEntry
 from kernels.errors import KernelTrouble

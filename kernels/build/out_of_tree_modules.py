@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from host.deadline import Deadline
-from host.json_files import sync
+from host.files import sync
 from host.progress import Progress, silent
 from kernels.build.build import HostWorkshop, ensure
 from kernels.build.kbuild import Kbuild

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from host.deadline import Deadline
-from host.json_files import sync, write_json
+from host.files import sync, write_record
 from kernels.catalog.patch import ENCODING, Patch
 from kernels.errors import BrokenFile, BuildFailed, KernelTrouble, Killed, PatchRefused
 from kernels.patches import coccinelle
@@ -235,7 +235,7 @@ def _save(tree: Path, files: Sequence[str], store: Store) -> None:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(tree / file, copy)
             sync(copy)
-        write_json(fresh / _RECORD, record)
+        write_record(fresh / _RECORD, record)
         for path in (*(p for p in fresh.rglob("*") if p.is_dir()), fresh):
             sync(path)
         fresh.rename(journal)

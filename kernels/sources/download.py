@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from host.deadline import Deadline
-from host.json_files import read_json, write_json
+from host.files import read_record, write_record
 from host.progress import Progress, Step
 from kernels.errors import MIB
 
@@ -104,7 +104,7 @@ class Download:
             request = Request(self.url, headers={"User-Agent": "uevt"})
         except ValueError as error:
             raise Broken(str(error)) from error
-        mark = read_json(self._mark) or {}
+        mark = read_record(self._mark) or {}
         if arrived and mark.get("url") == self.url and mark.get("version"):
             request.add_header("Range", f"bytes={arrived}-")
             request.add_header("If-Range", str(mark["version"]))
@@ -120,7 +120,7 @@ class Download:
             if begin == 0:
                 # In this order: a mark never stands beside the bytes of another version.
                 self.part.write_bytes(b"")
-                write_json(self._mark, {"url": self.url, "version": head.version})
+                write_record(self._mark, {"url": self.url, "version": head.version})
             with self.part.open("r+b") as file:
                 file.seek(begin)
                 for piece in waiting:
@@ -174,7 +174,7 @@ class _Transfer:
             if deadline.expired:
                 raise Broken(f"it did not end within {deadline.seconds:.0f} s")
             try:
-                piece = self._pieces.get(timeout=min(silence_s, deadline.remaining))
+                piece = self._pieces.get(timeout=min(silence_s, deadline.remaining()))
             except queue.Empty:
                 raise Broken(f"nothing came for {silence_s:.0f} s") from None
             if piece is None:

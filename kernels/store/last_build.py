@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from host.json_files import digest_of, read_json, write_json
+from host.files import digest_of, read_record, write_record
 
 FILE = ".uevt-made-from"
 
@@ -52,7 +52,7 @@ class LastBuild:
     @classmethod
     def read(cls, objects: Path) -> LastBuild | None:
         """What a directory remembers; None if nothing."""
-        data = read_json(objects / FILE)
+        data = read_record(objects / FILE)
         if data is None:
             return None
         try:
@@ -67,4 +67,4 @@ class LastBuild:
 
     def write(self, objects: Path) -> None:
         """Let a directory remember it, from one moment to the next."""
-        write_json(objects / FILE, asdict(self))
+        write_record(objects / FILE, asdict(self))

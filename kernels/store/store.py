@@ -30,7 +30,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from host.json_files import UNFINISHED, read_json, sync, write_json
+from host.files import read_record, sweep, sync, write_record
 from host.progress import Progress, silent
 from kernels.catalog.entries import KernelEntry
 from kernels.errors import MIB, StoreBusy, StoreFull, StoreUnusable
@@ -101,7 +101,7 @@ class Store:
 
         Reads two small files; starts a process only when gcc's or ld's file is another one.
         """
-        name = read_json(self._name_file(entry.kernel_id))
+        name = read_record(self._name_file(entry.kernel_id))
         if name is None or name.get("entry") != entry.digest():
             return None
         if not _same_toolchain(name):
@@ -116,20 +116,20 @@ class Store:
         plain = replace(entry, label="")
         base = replace(plain, name=entry.of or entry.name)
         for kernel in dict.fromkeys(each.kernel_id for each in (entry, plain, base)):
-            name = read_json(self._name_file(kernel))
+            name = read_record(self._name_file(kernel))
             if name is not None and name.get("package") == entry.source.package:
                 return str(name.get("revision"))
         return None
 
     def remembered_key(self, entry: KernelEntry) -> str | None:
         """The key that this entry's name led to when it was last built, whatever changed since."""
-        name = read_json(self._name_file(entry.kernel_id))
+        name = read_record(self._name_file(entry.kernel_id))
         return None if name is None else str(name.get("key"))
 
     def load(self, entry: KernelEntry, key: str) -> BuiltKernel | None:
         """The finished kernel of that key, or None."""
         directory = self.root / "kernels" / key
-        record = read_json(directory / RECORD)
+        record = read_record(directory / RECORD)
         image = directory / IMAGE
         if record is None or not image.is_file():
             return None
@@ -152,7 +152,7 @@ class Store:
     def configuration(self, sha256: str) -> str | None:
         """The text of a kept configuration with this digest, None where no kernel has it."""
         for record in sorted((self.root / "kernels").glob(f"*/{RECORD}")):
-            if (read_json(record) or {}).get("config_sha256") == sha256:
+            if (read_record(record) or {}).get("config_sha256") == sha256:
                 with suppress(OSError):
                     return (record.parent / CONFIG).read_text(encoding="utf-8", errors="replace")
         return None
@@ -193,7 +193,7 @@ class Store:
         with self.workspace(f"publish-{recipe.key[:12]}") as work:
             shutil.copyfile(product.image, work / IMAGE)
             (work / CONFIG).write_bytes(config)
-            write_json(work / RECORD, record)
+            write_record(work / RECORD, record)
             for file in product.kept:
                 copy = work / KEPT / file.relative_to(product.config.parent)
                 copy.parent.mkdir(parents=True, exist_ok=True)
@@ -219,7 +219,7 @@ class Store:
         }
         file = self._name_file(entry.kernel_id)
         file.parent.mkdir(exist_ok=True)
-        write_json(file, record)
+        write_record(file, record)
 
     @contextmanager
     def workspace(self, what: str) -> Iterator[Path]:
@@ -269,9 +269,8 @@ class Store:
     def _sweep(self) -> None:
         """Remove what is of no use when nobody builds; we hold the lock."""
         shutil.rmtree(self.root / "work", ignore_errors=True)
-        for pattern in ("names", "trees/*", "downloads"):
-            for unfinished in self.root.glob(f"{pattern}/*{UNFINISHED}"):
-                unfinished.unlink(missing_ok=True)
+        for directory in (self.root / "names", *self.trees.glob("*"), self.downloads):
+            sweep(directory)
 
     def require_space(self, needed_mib: int, what: str) -> None:
         """Raise StoreFull unless that much is free for us on the store's file system."""

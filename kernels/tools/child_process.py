@@ -48,7 +48,7 @@ def answer(argv: Sequence[str], *, deadline: Deadline, env: Mapping[str, str] | 
             text=True,
             errors="replace",
             check=False,
-            timeout=deadline.remaining,
+            timeout=deadline.remaining(),
             env=environment() if env is None else env,
         )
     except subprocess.TimeoutExpired:
@@ -94,7 +94,7 @@ def run(
             selector.register(child.stdout, selectors.EVENT_READ)
             selector.register(ended, selectors.EVENT_READ)
             while not deadline.expired:
-                ready = selector.select(timeout=min(TICK_S, deadline.remaining))
+                ready = selector.select(timeout=min(TICK_S, deadline.remaining()))
                 files = [key.fileobj for key, _ in ready]
                 if child.stdout in files and not output.read():
                     selector.unregister(child.stdout)

@@ -27,7 +27,7 @@ def held(file: Path, what: str, progress: Progress, wait_s: float) -> Iterator[N
         lock = FileLock(file)
         while True:
             try:
-                lock.acquire(timeout=min(1.0, deadline.remaining))
+                lock.acquire(timeout=min(1.0, deadline.remaining()))
                 break
             except Timeout:
                 if deadline.expired:

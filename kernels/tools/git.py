@@ -111,7 +111,7 @@ def _communicate(
     """What a process says on its outputs.  Raises TookTooLong."""
     while not deadline.expired:
         with suppress(subprocess.TimeoutExpired):
-            return process.communicate(timeout=min(child_process.TICK_S, deadline.remaining))
+            return process.communicate(timeout=min(child_process.TICK_S, deadline.remaining()))
         tick()
     raise TookTooLong(deadline.what, deadline.seconds)
 

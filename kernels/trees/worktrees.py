@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from host.deadline import Deadline
-from host.json_files import read_json, write_json
+from host.files import read_record, write_record
 from host.progress import Progress, Step
 from kernels.catalog.entries import Source
 from kernels.errors import HostTrouble, StoreUnusable, TookTooLong, UserMistake
@@ -124,7 +124,7 @@ class WorkTree:
 
     def _content(self) -> tuple[str, tuple[str, ...]] | None:
         """What the copy is, and what it was perhaps half brought to since; None without one."""
-        record = read_json(self._record)
+        record = read_record(self._record)
         if record is None or not self.path.is_dir():
             return None
         begun = record["begun"]
@@ -140,7 +140,7 @@ class WorkTree:
 
     def _note(self, tree: str, begun: Sequence[str]) -> None:
         """Record what `_content` returns."""
-        write_json(self._record, {"tree": tree, "begun": list(begun)})
+        write_record(self._record, {"tree": tree, "begun": list(begun)})
 
     def _change(
         self, changes: Sequence[Change], snapshot: Snapshot, ours: Git, deadline: Deadline

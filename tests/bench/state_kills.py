@@ -19,10 +19,10 @@ from pathlib import Path
 from conformance.session.options import declare, settle
 from conformance.session.target.target import resolve
 from conformance.session.worker.machine_guest import BOOT_S, machine_spec
+from host.deadline import Deadline
 from host.die_with_parent import tie
 from tests.bench.kills import Tally, gone
 from tests.bench.store_kills import below
-from vm.deadline import Deadline
 from vm.errors import VmError
 from vm.machine import Machine
 from vm.qemu.command_line import MachineSpec

@@ -18,10 +18,10 @@ from typing import Any, Protocol
 
 from conformance.client.user_events import UserEvents
 from conformance.ops.encode.requests import fd, path_in, sys_call
+from host.deadline import Deadline
 from kernels.build.out_of_tree_modules import ensure_module
 from kernels.request import Request
 from kernels.store.store import Store
-from vm.deadline import Deadline
 
 HAZARD = Path(__file__).parents[2] / "fixtures" / "user_modules" / "hazard"
 #: The process that provokes; what a hazard does not let end is this process.

@@ -18,13 +18,13 @@ from conformance.ops.syscalls import ReadFile, View
 from conformance.runner.cleanup import Janitor
 from conformance.runner.guest_executor import GuestExecutor
 from conformance.runner.process_pool import Crew
+from host.deadline import Deadline
 from tests import packed
 from tests.fuzz.target import Target
 from vm import wire
 from vm.agent.agent import Agent
 from vm.agent.channel import Channel
 from vm.agent.encoding import NOT_LOOKED_AT
-from vm.deadline import Deadline
 from vm.errors import VmError
 from vm.kernel_log.reports import MOST, classify, phase
 

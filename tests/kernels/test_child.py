@@ -125,9 +125,10 @@ def test_make_does_not_outlive_us(tmp_path: Path, way: signal.Signals) -> None:
     (tmp_path / "Makefile").write_text(MAKEFILE)
     script = (
         "import pathlib, sys\n"
-        "from kernels import child\n"
+        "from kernels.tools import child_process\n"
         "from host.deadline import Deadline\n"
-        "child.run(['make', '-j2'], cwd=pathlib.Path(sys.argv[1]), deadline=Deadline(60, 'a'))\n"
+        "home = pathlib.Path(sys.argv[1])\n"
+        "child_process.run(['make', '-j2'], cwd=home, deadline=Deadline(60, 'a'))\n"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path)], stderr=subprocess.DEVNULL

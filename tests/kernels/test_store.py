@@ -230,7 +230,7 @@ def test_the_next_run_sweeps_unless_somebody_builds(store: Store) -> None:
     left = store.root / "work" / "half-built"
     left.mkdir(parents=True)
     (store.root / "names").mkdir()
-    unfinished = store.root / "names" / "9.9.json.new"
+    unfinished = store.root / "names" / ".uevt-9.9.json.1"
     unfinished.touch()
     with store.locked("a test", silent):
         left.mkdir(parents=True)

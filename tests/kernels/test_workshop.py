@@ -256,7 +256,7 @@ def test_objects_of_a_killed_make_are_not_trusted(
 
     changed = replace(built_before, wanted=("CONFIG_A=y",))
     with monkeypatch.context() as patch:
-        patch.setattr("kernels.build.kbuild.child.run", killed)
+        patch.setattr("kernels.build.kbuild.child_process.run", killed)
         with pytest.raises((KeyboardInterrupt, Killed)):
             ensure(changed, store)
     ensure(changed, store)

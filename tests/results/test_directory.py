@@ -19,8 +19,8 @@ from conformance.results.directory import (
     reserved,
 )
 from conformance.results.errors import ReportError
-from conformance.results.files import sweep
 from conformance.results.journal import JournalWriter
+from host.files import sweep
 
 
 def test_the_default_is_named_by_kernel_and_time() -> None:

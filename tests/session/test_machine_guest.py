@@ -16,7 +16,7 @@ from conformance.session.preflight import trial_boot
 from conformance.session.target.target import Target
 from conformance.session.worker import machine_guest
 from conformance.session.worker.machine_guest import MachineGuest, machine_spec
-from vm.deadline import Deadline
+from host.deadline import Deadline
 from vm.errors import BootFailed, HostTrouble, NoRoot, VmError
 from vm.machine import MachineSpec, Mark
 from vm.qemu.accelerator import TCG

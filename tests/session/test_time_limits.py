@@ -12,7 +12,7 @@ from conformance.results.case_result import Blame, Outcome
 from conformance.session.options import declare
 from conformance.session.time_limits import CaseTooLong, Limits, RunLimit, RunOver
 from conformance.session.worker.blame import explain
-from vm.deadline import Deadline
+from host.deadline import Deadline
 
 
 def clipped(call: float, case: float | None, run: float | None) -> Deadline:

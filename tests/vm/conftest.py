@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from host.deadline import Deadline
 from tests.vm.actors import Host
-from vm.deadline import Deadline
 from vm.machine import Machine, MachineSpec
 from vm.qemu import guest_files
 

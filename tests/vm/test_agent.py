@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from host.deadline import Deadline
 from tests import packed
 from vm import wire
 from vm.agent.agent import Agent
 from vm.agent.channel import Channel, ChannelEnded
-from vm.deadline import Deadline
 from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
 from vm.guest.version import NATIVE, native_version, versions
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from vm.deadline import Deadline
+from host.deadline import Deadline
 from vm.errors import ActorDied, CallRefused, NoAnswer
 from vm.machine import Machine
 

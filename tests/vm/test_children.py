@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
+from host.deadline import Deadline
 from vm.agent.agent import Agent
 from vm.agent.channel import Channel
-from vm.deadline import Deadline
 from vm.errors import ActorDied, CallRefused
 
 ROOT = Path(__file__).parents[2]

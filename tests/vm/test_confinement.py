@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from vm.deadline import Deadline
+from host.deadline import Deadline
 from vm.machine import Machine, MachineSpec
 from vm.qemu.command_line import port_names
 from vm.qemu.root_archive import interpreter, root_archive

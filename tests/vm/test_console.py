@@ -6,8 +6,8 @@ import threading
 import time
 from pathlib import Path
 
+from host.deadline import Deadline
 from host.kernel_reports import ReportKind
-from vm.deadline import Deadline
 from vm.qemu.console import Console
 
 

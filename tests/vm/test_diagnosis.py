@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from vm.deadline import Deadline
+from host.deadline import Deadline
 from vm.errors import Party
 from vm.postmortem import hang
 from vm.postmortem.hang import diagnose

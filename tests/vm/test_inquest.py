@@ -11,11 +11,11 @@ from typing import Any, cast
 
 import pytest
 
+from host.deadline import Deadline
 from host.kernel_reports import ReportKind
 from kernels.store.store import default_root
 from tests.drills import provoke
 from vm.agent.channel import ChannelEnded
-from vm.deadline import Deadline
 from vm.errors import (
     ActorDied,
     AgentStuck,

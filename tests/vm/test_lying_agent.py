@@ -12,7 +12,7 @@ import pytest
 
 from conformance.results.case_result import Blame, Outcome
 from conformance.session.worker.blame import explain
-from vm.deadline import Deadline
+from host.deadline import Deadline
 from vm.errors import AgentStuck, ChannelBroken, VmError
 from vm.guest.version import NATIVE, versions
 from vm.machine import Machine, MachineSpec

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from host.deadline import Deadline
 from host.kernel_reports import ReportKind
-from vm.deadline import Deadline
 from vm.errors import BootFailed, CallRefused, ChannelBroken, DiskFull, GuestCrashed, QemuDied
 from vm.machine import Machine, MachineSpec
 
@@ -26,7 +26,7 @@ BOOT_SECONDS = 90.0
 HOST = """
 import signal, sys, time
 from pathlib import Path
-from vm.deadline import Deadline
+from host.deadline import Deadline
 from vm.machine import Machine, MachineSpec
 machine = Machine.boot(
     MachineSpec(Path(sys.argv[1])), directory=Path("guest"), deadline=Deadline(90, "boot")

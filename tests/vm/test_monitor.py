@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from vm.deadline import Deadline
+from host.deadline import Deadline
 from vm.qemu.power_cycle import Power
 from vm.qemu.qmp import Monitor, MonitorTrouble, StillStopped
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from vm.deadline import Deadline
+from host.deadline import Deadline
 from vm.qemu.process import Qemu
 
 #: Stands for a host process: starts a "QEMU" that tells its pid, then waits.

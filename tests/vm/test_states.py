@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 
+from host.deadline import Deadline
 from vm.agent.roster import Roster
-from vm.deadline import Deadline
 from vm.machine import Machine
 from vm.qemu.command_line import MachineSpec
 from vm.qemu.console import Console

@@ -63,11 +63,11 @@ from collections.abc import Sequence
 from errno import ESRCH
 from typing import Any
 
+from host.deadline import Deadline
 from vm.agent import encoding
 from vm.agent.channel import Channel
 from vm.agent.encoding import GONE, NOT_LOOKED_AT, Call, Result
 from vm.agent.roster import Actor, Roster
-from vm.deadline import Deadline
 from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
 from vm.guest.version import NATIVE, native_version, versions
 

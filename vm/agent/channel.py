@@ -6,9 +6,9 @@ import select
 import socket
 from typing import Any
 
+from host.deadline import Deadline
 from vm import wire
 from vm.agent import encoding
-from vm.deadline import Deadline
 from vm.errors import ChannelBroken, NoAnswer
 
 _CHUNK = 1 << 18

@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from vm.deadline import Deadline
-from vm.errors import NoAnswer, Party
+from host.deadline import Deadline
+from host.errors import DeadlineExpired
+from vm.errors import Party
 from vm.kernel_log.lines import messages
 from vm.kernel_log.stack_traces import TOP, frames
 from vm.qemu.console import Console
@@ -174,7 +175,7 @@ def _ask(power: Power, console: Console, key: str, slowness: float) -> bool:
             power.monitor.press_break(line, console.path, Deadline(_ANSWER * slowness, "BREAK"))
             os.write(end, key.encode())
             deadline = Deadline(_ANSWER * slowness, "word after BREAK")
-            with suppress(NoAnswer):
+            with suppress(DeadlineExpired):
                 while console.position() == began:
                     deadline.pause()
         finally:
@@ -191,7 +192,7 @@ def _lines(
 ) -> list[str]:
     """What the kernel says after a position, until it says the last of it or ends."""
     deadline = Deadline(_SAYING * slowness, "word of the kernel")
-    with suppress(NoAnswer):
+    with suppress(DeadlineExpired):
         while power.qemu.alive() and not last.search(console.text(since)):
             deadline.pause(0.02)
     return [message.text.rstrip() for message in messages(console.text(since))]

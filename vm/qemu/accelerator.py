@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from host.temporary_directories import appear, scratch
+from host.files import write_atomically
+from host.temporary_directories import scratch
 from vm.errors import AcceleratorTrouble
 from vm.qemu.process import Qemu
 
@@ -159,4 +160,4 @@ def _remember(store: Path, key: str, accelerator: Accelerator) -> None:
     except (OSError, ValueError, RecursionError):
         verdicts = {}
     verdicts[key] = asdict(accelerator)
-    appear(store, json.dumps(verdicts, indent=1).encode())
+    write_atomically(store, json.dumps(verdicts, indent=1).encode())

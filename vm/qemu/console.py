@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pexpect
 from pexpect.spawnbase import SpawnBase
 
-from vm.deadline import Deadline
+from host.deadline import Deadline
 from vm.kernel_log.reports import Finding, Phase, classify, phase
 
 #: Of a slice that is evidence no more bytes are kept than these of its beginning and of its end.

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from qemu.qmp import ExecuteError, QMPClient, QMPError
 
-from vm.deadline import Deadline
+from host.deadline import Deadline
 from vm.errors import HostTrouble
 
 _Answer = TypeVar("_Answer")

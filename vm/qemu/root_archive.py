@@ -19,7 +19,7 @@ from pathlib import Path
 
 from virtme.cpiowriter import CpioWriter, FileMetaData
 
-from host.temporary_directories import appear
+from host.files import write_atomically
 from vm.errors import HostTrouble
 from vm.qemu import elf, guest_files
 
@@ -62,8 +62,8 @@ def root_archive(python: Path, cache: Path) -> Path:
     stamps = {str(path): _stamp(path) for path in needed}
     # In this order: an archive without its stamps is made again.
     known.unlink(missing_ok=True)
-    appear(archive, _archive(needed))
-    appear(known, json.dumps(stamps).encode())
+    write_atomically(archive, _archive(needed))
+    write_atomically(known, json.dumps(stamps).encode())
     return archive
 
 

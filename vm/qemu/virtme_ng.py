@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from host.temporary_directories import appear
+from host.files import write_atomically
 from vm.errors import VirtmeMissing
 
 #: The program and its options, each with its values.
@@ -141,7 +141,7 @@ class _Kept:
         last = dict(list(others.items())[1 - _KEPT :])
         kept = {"host": self._host, "answers": last | {self._question: words}}
         with suppress(OSError):
-            appear(self._file, json.dumps(kept, indent=1).encode())
+            write_atomically(self._file, json.dumps(kept, indent=1).encode())
 
     def _answers(self) -> dict[str, object]:
         """All that are of this host; what is absent, of another or damaged is only a cache.

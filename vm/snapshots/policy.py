@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from vm.deadline import Deadline
+from host.deadline import Deadline
 from vm.errors import HostTrouble
 from vm.qemu.command_line import MachineSpec
 from vm.qemu.console import Console

@@ -12,8 +12,8 @@ import struct
 import time
 from typing import Any
 
+from host.deadline import Deadline
 from vm.agent.agent import Agent
-from vm.deadline import Deadline
 from vm.errors import HostTrouble
 
 _SYS_CLOSE, _SYS_IOCTL, _SYS_CLOCK_SETTIME, _SYS_OPENAT = 3, 16, 227, 257

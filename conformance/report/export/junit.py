@@ -13,9 +13,9 @@ from xml.etree.ElementTree import Element, SubElement
 
 from conformance.report.failure import adapted_line, render_failure
 from conformance.results.case_result import UNEXPECTED, CaseResult, Outcome, Rerun, SkipReason
-from conformance.results.files import write_atomically
 from conformance.results.json_codec import encode
 from conformance.results.run import RunRecord, named
+from host.files import write_atomically
 from host.text import one_line
 
 RUN_CLASS = "uevt"

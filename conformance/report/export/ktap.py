@@ -12,8 +12,8 @@ from pathlib import Path
 
 from conformance.report.failure import adapted_line, render_failure
 from conformance.results.case_result import UNEXPECTED, CaseResult, Outcome, SkipReason
-from conformance.results.files import write_atomically
 from conformance.results.run import RunHead, RunRecord, named
+from host.files import write_atomically
 from host.text import one_line
 
 VERSION = "KTAP version 1"

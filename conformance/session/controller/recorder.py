@@ -20,13 +20,13 @@ from conformance.results import journal, kernel_config, results_json
 from conformance.results.case_result import CaseResult, Contradiction, Outcome
 from conformance.results.directory import COVERAGE, JUNIT, KTAP, REPORT
 from conformance.results.errors import ReportError
-from conformance.results.files import TEMPORARY, sweep, write_atomically
 from conformance.results.journal import JournalWriter
 from conformance.results.replay import read_journal
 from conformance.results.run import KernelFacts, RunHead, RunRecord
 from conformance.session.controller.resume import require_same
 from conformance.session.target.gcov import COUNTERS, Counted, Coverage, NoCoverage, coverage
 from conformance.session.target.target import Target
+from host.files import TEMPORARY, sweep, write_atomically
 from vm.snapshots.policy import BOOTED, RESTORED
 
 _ROOT = Path(__file__).parents[3]

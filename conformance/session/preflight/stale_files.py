@@ -9,9 +9,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from conformance.results import files
 from conformance.session.worker.machine_guest import saved_states
-from host import temporary_directories
+from host import files, temporary_directories
 from kernels.store.store import Store
 
 
@@ -30,5 +29,6 @@ def tidy() -> None:
     ):
         with suppress(OSError):
             temporary_directories.sweep(directory)
-    with suppress(OSError):
-        files.sweep(store.root / "durations")
+    for directory in (store.root, store.root / "roots", store.initramfs, store.root / "durations"):
+        with suppress(OSError):
+            files.sweep(directory)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from conformance.results.exit_codes import KernelOrigin
 from conformance.session.target.target import Target
 from conformance.session.worker.machine_guest import BOOT_S, machine_spec, saved_states
+from host.deadline import Deadline
 from host.kernel_reports import CRASHES
 from host.temporary_directories import scratch
-from vm.deadline import Deadline
 from vm.errors import BootFailed, NoRoot, VmError
 from vm.kernel_log.reports import classify
 from vm.machine import Machine

@@ -14,7 +14,7 @@ from conformance.runner.user_modules import UserModule
 from conformance.session.target.gcov import NOTES, Counted
 from conformance.session.target.kernel_arguments import appended
 from conformance.session.target.user_modules import built_modules, ready_modules, with_modules
-from host.json_files import digest_of
+from host.files import digest_of
 from host.progress import Progress, StreamProgress
 from kernels.build.build import ensure
 from kernels.build.bundled_modules import ModulesDirectory

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.runner.user_modules import UserModule
-from host.json_files import digest_of
+from host.files import digest_of
 from host.progress import Progress
 from kernels.build.ko_file import ModuleFile, read_module
 from kernels.build.out_of_tree_modules import ensure_module

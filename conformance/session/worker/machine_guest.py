@@ -21,9 +21,9 @@ from conformance.session.target.gcov import COUNTERS
 from conformance.session.target.target import Target
 from conformance.session.time_limits import CASE_S, Limits, RunLimit
 from conformance.session.worker.blame import HARMLESS, report
+from host.deadline import Deadline
 from kernels.kconfig import lost
 from kernels.store.store import default_root
-from vm.deadline import Deadline
 from vm.errors import BootFailed, HostTrouble, VmError
 from vm.machine import Machine, MachineSpec, Mark
 from vm.qemu.root_archive import interpreter, root_archive

@@ -1,4 +1,4 @@
-"""Directories for a moment: gone at the end, and when their owner was killed."""
+"""Scratch directories vanish at the end, or are swept after their owner was killed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from host.temporary_directories import appear, scratch, sweep
+from host.temporary_directories import scratch, sweep
 
 
 def names(directory: Path) -> list[str]:
     return sorted(each.name for each in directory.iterdir())
 
 
-def test_gone_at_the_end(tmp_path: Path) -> None:
+def test_scratch_directory_vanishes_at_the_end(tmp_path: Path) -> None:
     with scratch(tmp_path) as directory:
         (directory / "file").touch()
         sweep(tmp_path)
@@ -32,7 +32,7 @@ def test_the_temporary_directory_is_the_default(
         assert directory.parent == tmp_path
 
 
-def test_what_a_killed_owner_left_is_swept(tmp_path: Path) -> None:
+def test_directory_of_a_killed_owner_is_swept(tmp_path: Path) -> None:
     pid = os.fork()
     if not pid:
         with scratch(tmp_path) as directory:
@@ -43,20 +43,3 @@ def test_what_a_killed_owner_left_is_swept(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     sweep(tmp_path)
     assert names(tmp_path) == ["mine"]
-
-
-def test_a_file_appears_whole_or_stays_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "file"
-    appear(file, b"one")
-    assert file.stat().st_mode & 0o777 == 0o644
-
-    def fail(_: int) -> None:
-        raise OSError("no space")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="no space"):
-        appear(file, b"two")
-    assert file.read_bytes() == b"one"
-    assert names(tmp_path) == ["file"]

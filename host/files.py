@@ -1,0 +1,91 @@
+"""Files that are replaced atomically and durably, and what killed writers left of them."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+# Prefix of unfinished files.  Their writers hold a lock on them.
+TEMPORARY = ".uevt-"
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Replace a file: afterwards, even after a power cut, it has the old or the new content.
+
+    Raises OSError; the old file is then untouched and nothing else is left behind.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    descriptor, temporary = _temporary(path)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def read_record(file: Path) -> dict[str, object] | None:
+    """A JSON object that can be made again: None if it is absent or damaged."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def write_record(file: Path, record: Mapping[str, object]) -> None:
+    """Write what `read_record` reads, atomically.  Raises OSError."""
+    write_atomically(file, json.dumps(record, indent=1))
+
+
+def digest_of(file: Path) -> str:
+    """sha256 of a file's content, in hex."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Flush a file, or the names in a directory, to disk.  Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sweep(directory: Path) -> None:
+    """Remove what killed writers left in a directory."""
+    for left in directory.glob(f"{TEMPORARY}*"):
+        with suppress(OSError):
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left)
+                continue
+            descriptor = os.open(left, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left.unlink()
+            finally:
+                os.close(descriptor)
+
+
+def _temporary(path: Path) -> tuple[int, Path]:
+    """Create a locked file in the directory of another."""
+    while True:
+        name = path.with_name(f"{TEMPORARY}{path.name}.{secrets.token_hex(4)}")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        descriptor = os.open(name, flags, 0o666)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor, name
+        # Another process swept it before it was locked.
+        os.close(descriptor)
