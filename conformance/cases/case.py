@@ -12,10 +12,10 @@ import pytest
 
 from conformance.abi.profile import Profile, in_range
 from conformance.abi.switches import BY_NAME, DERIVED
+from conformance.results.case_result import CASE_ID
 
 CaseFunction = TypeVar("CaseFunction", bound=Callable[..., None])
 
-_ID = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 _VARIANT = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 _ATTRIBUTE = "uevt_case"
 
@@ -153,7 +153,7 @@ def case(
     ``facilities`` what the kernel may be built without.  Raises ValueError for an id or word
     out of place.
     """
-    if not _ID.fullmatch(id):
+    if not CASE_ID.fullmatch(id):
         raise ValueError(f"case id {id!r}: write surface.name in [a-z0-9_.-]")
     for need in (*needs, *without):
         if need not in BY_NAME and need not in DERIVED:

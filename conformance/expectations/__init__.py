@@ -1,6 +1,5 @@
-"""Known deviations: a TOML file per subject, and the loader that validates them.
+"""Known deviations of kernels from the documented ABI, as validated TOML files.
 
-An expectation explains beforehand, with reason and link, how a kernel contradicts its
-documentation.  It covers exactly one case and one pattern; anything else in that case
-still fails, and so does the case once the deviation is gone.
+An expectation gives reason and link for one deviation.  It covers one case and one pattern:
+anything else in that case still fails, and the case fails (XPASS) once the deviation is gone.
 """

@@ -1,17 +1,17 @@
-"""Rules that let a report on the console pass: with a reason, a link and a last day.
+"""Allow-listed kernel reports: each with a reason, a link and an expiry date.
 
 One ``[[allow]]`` table per rule in ``allowed/*.toml``.  Keys:
 
 ``kind``         what the report is: ``warn``, ``bug``, ``kasan``, ``lockdep`` …
-``fingerprint``  that of the report, or the first functions of it
-``pattern``      a regular expression its whole first line must match; this or the former, or both
+``fingerprint``  fingerprint of the report, or its first functions
+``pattern``      a regular expression for its whole first line; this, ``fingerprint``, or both
 ``case``         a case id, or that of a function (optional)
-``when``         for which kernels it is meant: see ``condition``
+``when``         the kernels it applies to: see ``condition``
 ``reason``       one sentence for the report
 ``url``          where it was reported
-``expires``      the last day on which it holds, a TOML date
+``expires``      the last day on which the rule holds, a TOML date
 
-Nothing excuses a kernel that crashed, and nothing a process that was killed for want of memory.
+No rule excuses a crash or an OOM kill.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from conformance.results.case_result import Report
 from host.kernel_reports import CRASHES, ReportKind
 
 DIRECTORY = Path(__file__).parent / "allowed"
-"""Where the rules of this suite are kept."""
+"""The rules of this suite."""
 
 _REQUIRED = ("kind", "when", "reason", "url", "expires")
 _EITHER = ("fingerprint", "pattern")
@@ -37,7 +37,7 @@ _NEVER = CRASHES | {ReportKind.OUT_OF_MEMORY}
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule; ``fingerprint`` "" and ``pattern`` None fit every report of the kind."""
+    """One rule; ``fingerprint`` "" and ``pattern`` None match every report of the kind."""
 
     kind: str
     fingerprint: str
@@ -49,11 +49,12 @@ class Rule:
     expires: date
 
     def covers(self, context: KernelContext, case_id: str, report: Report) -> bool:
-        """Whether this kernel may report that during this case."""
+        """Whether this kernel may print the report during this case."""
         return (
             report.kind == self.kind
             and (not self.case or case_id == self.case or case_id.startswith(f"{self.case}."))
-            and _begins(report.fingerprint, self.fingerprint)
+            # Whole functions only: warn:a/b begins warn:a/b/c, not warn:a/bc.
+            and f"{report.fingerprint}/".startswith(self.fingerprint and f"{self.fingerprint}/")
             and (self.pattern is None or self.pattern.fullmatch(report.title) is not None)
             and self.when.holds(context)
         )
@@ -72,7 +73,7 @@ class Allowed:
     def load(cls, today: date, directory: Path = DIRECTORY) -> Allowed:
         """Read every ``*.toml`` of ``directory``.
 
-        Raises ExpectationError naming file, key and hint, for a rule that has expired too.
+        Raises ExpectationError naming file, key and hint, also for an expired rule.
         """
         rules: list[Rule] = []
         for file in sorted(directory.glob("*.toml")):
@@ -88,11 +89,6 @@ class Allowed:
             rule = next((one for one in self.rules if one.covers(context, case_id, report)), None)
             found.append(report if rule is None else replace(report, allowed=str(rule)))
         return tuple(found)
-
-
-def _begins(fingerprint: str, rule: str) -> bool:
-    """Whether a fingerprint begins with whole functions of a rule's, which may have none."""
-    return not rule or f"{fingerprint}/".startswith(f"{rule}/")
 
 
 def _read(file: Path, today: date) -> list[Rule]:
@@ -111,18 +107,16 @@ def _rule(table: Table, today: date) -> Rule:
         kind=kind,
         fingerprint=_fingerprint(table, kind),
         pattern=table.pattern() if "pattern" in table.table else None,
-        case=table.optional_text("case"),
+        case=table.case("case") if "case" in table.table else "",
         when=table.condition(),
         reason=table.text("reason"),
-        url=table.text("url"),
+        url=table.url("url"),
         expires=_expires(table, today),
     )
 
 
 def _kind(table: Table) -> str:
-    kind = table.text("kind")
-    if kind not in set(ReportKind):
-        raise table.error("kind", f"is {kind!r}", f"use one of {', '.join(ReportKind)}")
+    kind = table.choice("kind", tuple(ReportKind))
     if kind in _NEVER:
         raise table.error("kind", f"is {kind!r}", "fix the kernel: no rule excuses that")
     return kind
@@ -140,9 +134,6 @@ def _expires(table: Table, today: date) -> date:
     if not isinstance(value, date) or isinstance(value, datetime):
         raise table.error("expires", f"is {value!r}", "write a date, as 2027-06-30")
     if value < today:
-        raise table.error(
-            "expires",
-            f"was {value}: {table.text('reason')}",
-            "remove the rule if its cause is gone, or look at it anew and set another day",
-        )
+        hint = "remove the rule if its cause is gone, else check it and set a later date"
+        raise table.error("expires", f"was {value}: {table.text('reason')}", hint)
     return value

@@ -1,9 +1,9 @@
-"""The ``when`` of an expectation: for which kernels it is meant.
+"""The ``when`` of an expectation: the kernels that it applies to.
 
-Comparisons joined by ``and``: ``release >= 6.1 and flavour != debug``.  ``release`` is compared
-as a version, with as many parts as the condition writes (6.12.117 is ``== 6.12``, and not
-``> 6.12``); what follows the numbers, such as ``-rc2``, does not count.  ``profile`` and
-``flavour`` are compared as words.  ``switch == NAME`` asks whether the profile has a switch.
+Comparisons joined by ``and``: ``release >= 6.1 and flavour != debug``.  ``release`` compares
+versions by as many numbers as the condition has (6.12.117 is ``== 6.12``, not ``> 6.12``); a suffix
+such as ``-rc2`` is ignored.  ``profile`` and ``flavour`` compare words.  ``switch == NAME`` holds
+if the profile has that switch on.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-_TEST = re.compile(r"\s*(\w+)\s*(==|!=|<=|>=|<|>)\s*(\S+)\s*")
+from conformance.abi.switches import BY_NAME
+
+_COMPARISON = re.compile(r"\s*(\w+)\s*(==|!=|<=|>=|<|>)\s*(\S+)\s*")
 _VERSION = re.compile(r"\d{1,9}(\.\d{1,9}){1,2}")
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
@@ -28,16 +30,16 @@ _SUBJECTS = ("release", "profile", "flavour", "switch")
 
 
 class ConditionError(ValueError):
-    """A ``when`` that cannot be read; the message says which part."""
+    """An invalid ``when``; the message names the part."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelContext:
-    """What a condition can ask about a run.
+    """What a condition compares.
 
-    ``release`` is the booted release (``6.12.117``), ``profile`` the name of the contract
-    it is judged by, ``flavour`` the word behind ``~`` in the kernel id, or "", and
-    ``switches`` the dated switches that the contract has.
+    ``release`` is the booted release (``6.12.117``), ``profile`` the ABI that the kernel is judged
+    by, ``flavour`` the word after ``~`` in the kernel id, or "", and ``switches`` the dated
+    switches that are on.
     """
 
     release: str
@@ -55,18 +57,19 @@ class Comparison:
     value: str
 
     def holds(self, context: KernelContext) -> bool:
-        """Whether the comparison is true; a release that is no version fails every one."""
+        """Whether the comparison is true; always false for a release that is not a version."""
         compare = _OPERATORS[self.sign]
         if self.subject == "switch":
             return (self.value in context.switches) is (self.sign == "==")
         if self.subject != "release":
             actual = context.profile if self.subject == "profile" else context.flavour
             return compare(actual, self.value)
-        found = release_numbers(context.release)
-        if found is None:
+        release = _VERSION.match(context.release)
+        if release is None:
             return False
         wanted = _numbers(self.value)
-        return compare(found[: len(wanted)], wanted)
+        # The first release of a series has no third number: 6.12 is 6.12.0.
+        return compare([*_numbers(release[0]), 0][: len(wanted)], wanted)
 
     def __str__(self) -> str:
         return f"{self.subject} {self.sign} {self.value}"
@@ -80,37 +83,30 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Raises ConditionError naming the part that is wrong."""
+        """Raises ConditionError."""
         return cls(tuple(_comparison(part) for part in re.split(r"\band\b", text)))
 
     def holds(self, context: KernelContext) -> bool:
-        """Whether the condition is meant for this kernel."""
+        """Whether the condition applies to this kernel."""
         return all(each.holds(context) for each in self.comparisons)
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.comparisons))
 
 
-def release_numbers(release: str) -> list[int] | None:
-    """The three numbers of a release; None for what is no release.
-
-    One without a third number is the first of its series: 6.12 is 6.12.0.
-    """
-    found = _VERSION.match(release)
-    return None if found is None else [*_numbers(found[0]), 0][:3]
-
-
 def _comparison(text: str) -> Comparison:
-    found = _TEST.fullmatch(text)
+    found = _COMPARISON.fullmatch(text)
     if found is None:
-        raise ConditionError(f"{text.strip()!r} is no comparison such as release >= 6.1")
+        raise ConditionError(f"{text.strip()!r} is not a comparison such as release >= 6.1")
     subject, sign, value = found.groups()
     if subject not in _SUBJECTS:
-        raise ConditionError(f"{subject!r} is none of {', '.join(_SUBJECTS)}")
+        raise ConditionError(f"{subject!r} is not one of {', '.join(_SUBJECTS)}")
     if subject == "release" and not _VERSION.fullmatch(value):
-        raise ConditionError(f"{value!r} is no release such as 6.12 or 6.12.117")
+        raise ConditionError(f"{value!r} is not a release such as 6.12 or 6.12.117")
     if subject != "release" and sign not in ("==", "!="):
-        raise ConditionError(f"{subject} is compared with == or != only")
+        raise ConditionError(f"{subject} can be compared only with == and !=")
+    if subject == "switch" and value not in BY_NAME:
+        raise ConditionError(f"{value!r} is not a dated switch: see docs/abi.md")
     return Comparison(subject, sign, value)
 
 

@@ -6,4 +6,4 @@ from host.errors import FileError
 
 
 class ExpectationError(FileError):
-    """An entry that cannot be used."""
+    """An invalid entry."""

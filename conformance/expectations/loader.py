@@ -1,15 +1,15 @@
-"""Reading expectations and applying them to results.
+"""Load expectations and apply them to results.
 
 One ``[[expectation]]`` table per deviation; CONTRIBUTING shows how to write one.  Keys:
 
 ``case``      a case id; the id of a function stands for all its variants
 ``step``      the step that deviates, a list of them, or ``"any"``
-``field``     what deviates: ``errno``, ``value``, ``data``, ``memory`` or ``literal``
-``pattern``   a regular expression the whole observed text must match; ``.`` matches newlines
-``when``      for which kernels it is meant: see ``condition``
-``reason``    one sentence for the report; one that begins with TODO is still to be written
-``url``       where it was reported (optional)
-``fixed_by``  title of the commit that mends it (optional)
+``field``     what deviates: ``errno``, ``value``, ``data`` or ``memory``
+``pattern``   a regular expression for the whole observed text; ``.`` matches newlines
+``when``      the kernels it applies to: see ``condition``
+``reason``    one sentence for the report
+``url``       where the deviation was reported (optional)
+``fixed_by``  title of the commit that fixes it (optional)
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from conformance.expectations.tables import Table, read_tables
 from conformance.results.case_result import Blame, CaseResult, Mismatch, Outcome
 
 DIRECTORY = Path(__file__).parent
-"""Where the expectations of this suite are kept."""
-
-TODO = "TODO"
-"""What the reason of a proposed expectation begins with, until a person has written one."""
+"""The expectations of this suite."""
 
 NOT_SEEN = "expected and not seen: "
-"""What the reason of an XPASS begins with."""
+"""Prefix of the reason of an XPASS."""
+
+FIELDS = ("errno", "value", "data", "memory")
+"""The parts of an answer that an expectation can cover."""
 
 _REQUIRED = ("case", "step", "field", "pattern", "when", "reason")
 _OPTIONAL = ("url", "fixed_by")
@@ -38,10 +38,7 @@ _OPTIONAL = ("url", "fixed_by")
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One known deviation.  ``steps`` is None when it may be seen at any step.
-
-    ``file`` holds it, as its ``number``th table, counted from 1.
-    """
+    """One known deviation, table ``number`` of ``file``; ``steps`` is None for any step."""
 
     case: str
     steps: frozenset[int] | None
@@ -55,14 +52,14 @@ class Expectation:
     number: int = 0
 
     def about(self, case_id: str) -> bool:
-        """Whether it speaks of this case, or of the function this is a variant of."""
+        """Whether it names this case, or the function that the case is a variant of."""
         return case_id == self.case or case_id.startswith(f"{self.case}.")
 
     def covers(self, mismatch: Mismatch) -> bool:
-        """Whether the mismatch is the deviation described here, and nothing else."""
+        """Whether the mismatch is exactly the deviation described here."""
         return (
             (self.steps is None or mismatch.step in self.steps)
-            # "memory a1 0x2000" is of the field memory, wherever it lies.
+            # The field of a word is "memory a1 0x2000": the address does not count.
             and mismatch.field.partition(" ")[0] == self.field
             and self.pattern.fullmatch(mismatch.observed) is not None
         )
@@ -90,7 +87,7 @@ class Expectations:
         return cls(tuple(entries))
 
     def applicable(self, context: KernelContext, case_id: str) -> tuple[Expectation, ...]:
-        """The expectations about this case that are meant for this kernel."""
+        """The expectations for this case on this kernel."""
         return tuple(
             each for each in self.entries if each.about(case_id) and each.when.holds(context)
         )
@@ -98,7 +95,7 @@ class Expectations:
     def match(
         self, context: KernelContext, case_id: str, mismatches: Sequence[Mismatch]
     ) -> tuple[Expectation, ...]:
-        """The expectations that cover *every* mismatch; none when one is not covered."""
+        """The expectations that cover the mismatches; empty if one is not covered."""
         applicable = self.applicable(context, case_id)
         covering = [
             next((each for each in applicable if each.covers(mismatch)), None)
@@ -111,9 +108,9 @@ class Expectations:
     def judge(self, context: KernelContext, result: CaseResult) -> CaseResult:
         """The result with expectations applied.
 
-        FAIL blamed on the kernel becomes XFAIL when every mismatch is covered, PASS
-        becomes XPASS when a deviation was expected.  Everything else stays as it is: no
-        expectation excuses a crash, a time-out, or a mistake of the suite's own.
+        A FAIL blamed on the kernel becomes XFAIL if every mismatch is covered; a PASS becomes
+        XPASS if a deviation was expected.  No expectation excuses a crash, a timeout, or an error
+        of the suite.
         """
         if result.outcome is Outcome.FAIL and result.blame is Blame.KERNEL:
             known = self.match(context, result.id, result.mismatches)
@@ -141,25 +138,17 @@ def _read(file: Path) -> list[Expectation]:
 def _expectation(table: Table) -> Expectation:
     table.check_keys(_REQUIRED, _OPTIONAL)
     return Expectation(
-        case=table.text("case"),
+        case=table.case("case"),
         steps=_steps(table),
-        field=table.text("field"),
+        field=table.choice("field", FIELDS),
         pattern=table.pattern(re.DOTALL),
         when=table.condition(),
-        reason=_reason(table),
-        url=table.optional_text("url"),
+        reason=table.text("reason"),
+        url=table.url("url") if "url" in table.table else "",
         fixed_by=table.optional_text("fixed_by"),
         file=table.file,
         number=table.number,
     )
-
-
-def _reason(table: Table) -> str:
-    reason = table.text("reason")
-    if reason.startswith(TODO):
-        hint = "say why the kernel deviates, and who knows of it; or take the table out"
-        raise table.error("reason", "is still to be written", hint)
-    return reason
 
 
 def _steps(table: Table) -> frozenset[int] | None:

@@ -17,7 +17,8 @@ from typing import Any
 
 from conformance.results.json_codec import decode, encode
 
-_CASE_ID = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
+CASE_ID = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
+"""``surface.name[.variant]``."""
 
 
 class Outcome(StrEnum):
@@ -33,8 +34,12 @@ class Outcome(StrEnum):
     ERROR = "ERROR"
 
 
+CONFORMING = frozenset({Outcome.PASS, Outcome.XPASS})
+"""The kernel did as documented."""
 UNEXPECTED = frozenset({Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT})
-"""Outcomes that say something about the kernel nobody expected; ERROR says nothing of it."""
+"""Outcomes about the kernel that no expectation explains."""
+NOT_OK = UNEXPECTED | {Outcome.ERROR}
+"""Unexpected, or no verdict."""
 
 
 class Blame(StrEnum):
@@ -192,7 +197,7 @@ class CaseResult:
     sentence: str = ""
 
     def __post_init__(self) -> None:
-        if not _CASE_ID.fullmatch(self.id):
+        if not CASE_ID.fullmatch(self.id):
             raise ValueError(f"{self.id!r} is not a case id: surface.name[.variant] of [a-z0-9_-]")
         if self.id.partition(".")[0] != self.surface:
             raise ValueError(f"case {self.id} does not belong to the surface {self.surface!r}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from conformance.results.case_result import (
+    CASE_ID,
     Blame,
     CaseResult,
     Evidence,
@@ -16,7 +16,6 @@ from conformance.results.case_result import (
 )
 from host.kernel_reports import CRASHES, ReportKind
 
-_CASE = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 _LATER = "afterwards"
 
 
@@ -60,7 +59,7 @@ def of_others(reports: Sequence[Report], case_id: str, console: str) -> list[Cas
     results = []
     for case in dict.fromkeys(each.after for each in reports):
         late = [each for each in reports if each.after == case]
-        place = case if _CASE.fullmatch(case) else f"{case_id.partition('.')[0]}.start"
+        place = case if CASE_ID.fullmatch(case) else f"{case_id.partition('.')[0]}.start"
         result = CaseResult(
             id=f"{place}.{_LATER}",
             surface=place.partition(".")[0],

@@ -1,4 +1,4 @@
-"""The file of expectations that commands are asked about."""
+"""A directory with one file of expectations."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from tests.expectations.samples import FILE, KNOWN
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only file of expectations there is."""
+    """The only file of expectations."""
     directory = tmp_path / "expectations"
     directory.mkdir()
     monkeypatch.setattr(loader, "DIRECTORY", directory)
-    monkeypatch.setattr(expectations, "ROOT", tmp_path)
     monkeypatch.setattr(expectations, "_case_ids", lambda: KNOWN)
     (directory / "user_events.toml").write_text(FILE)
     return directory / "user_events.toml"

@@ -1,4 +1,4 @@
-"""The little language that says for which kernels an expectation is meant."""
+"""The `when` of an expectation."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_profile_and_flavour_compare_as_words(when: str, holds: bool) -> None:
         ("switch == persist and release < 6.12", False),
     ],
 )
-def test_a_profile_has_a_switch_or_not(when: str, holds: bool) -> None:
+def test_switches_are_on_or_off(when: str, holds: bool) -> None:
     context = KernelContext("6.12.117", "6.8", switches=frozenset({"persist", "auto_delete"}))
     assert Condition.parse(when).holds(context) is holds
 
@@ -67,16 +67,17 @@ def test_a_profile_has_a_switch_or_not(when: str, holds: bool) -> None:
 @pytest.mark.parametrize(
     ("when", "message"),
     [
-        ("", "'' is no comparison"),
-        ("release", "'release' is no comparison"),
-        ("release >= 6.1 and", "'' is no comparison"),
-        ("release >= 6.1 or release < 5", "is no comparison"),
-        ("release >= six", "'six' is no release"),
-        ("release >= 6", "'6' is no release"),
-        ("kernel == 6.1", "'kernel' is none of release, profile, flavour, switch"),
-        ("flavour >= debug", "flavour is compared with == or != only"),
+        ("", "'' is not a comparison"),
+        ("release", "'release' is not a comparison"),
+        ("release >= 6.1 and", "'' is not a comparison"),
+        ("release >= 6.1 or release < 5", "is not a comparison"),
+        ("release >= six", "'six' is not a release"),
+        ("release >= 6", "'6' is not a release"),
+        ("kernel == 6.1", "'kernel' is not one of release, profile, flavour, switch"),
+        ("switch == no_such", "'no_such' is not a dated switch"),
+        ("flavour >= debug", "flavour can be compared only with == and !="),
     ],
 )
-def test_a_broken_condition_says_what_is_wrong(when: str, message: str) -> None:
+def test_an_invalid_condition_names_the_part(when: str, message: str) -> None:
     with pytest.raises(ConditionError, match=message):
         Condition.parse(when)

@@ -1,4 +1,4 @@
-"""Expectations that nobody needs are found."""
+"""Finding expectations that are not needed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ C, T, E = Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR
 
 
 def found(*records: RunRecord, every: bool = False) -> list[tuple[str, str]]:
-    """What is of no use for the last of these runs."""
-    told = stale(records[-1], Expectations.load(loader.DIRECTORY), every=every)
-    return [(each.entry.case, each.problem.value) for each in told]
+    """The unneeded expectations and why, by the last of these runs."""
+    findings = stale(records[-1], Expectations.load(loader.DIRECTORY), every=every)
+    return [(each.entry.case, each.problem.value) for each in findings]
 
 
 @pytest.mark.usefixtures("file")
@@ -35,19 +35,19 @@ def found(*records: RunRecord, every: bool = False) -> list[tuple[str, str]]:
         (deviating(step=3), "otherwise"),
         (deviating(field="value"), "otherwise"),
         (deviating(outcome=XF, observed="EPERM"), "otherwise"),
-        # These say nothing of the deviation.
+        # No evidence about the deviation.
         (case(CASE, C), None), (case(CASE, T), None), (case(CASE, E), None),
         (case(CASE, Outcome.SKIP), None), (deviating(blame=Blame.MODEL, observed="EPERM"), None),
     ],
 )  # fmt: skip
-def test_what_a_run_shows_of_an_expectation(result: CaseResult, problem: str | None) -> None:
+def test_a_run_confirms_or_refutes_an_expectation(result: CaseResult, problem: str | None) -> None:
     assert found(record("6.12.117", result)) == ([(CASE, problem)] if problem else [])
     elsewhere = record("next-20261120", result, profile="6.12")
     assert found(elsewhere) == []
 
 
 @pytest.mark.usefixtures("file")
-def test_what_did_not_run_is_told_where_all_cases_did() -> None:
+def test_a_case_that_did_not_run_is_a_finding_of_full_runs() -> None:
     quick = record("6.12.117", deviating(outcome=XF))
     assert found(quick) == []
     assert found(quick, every=True) == [("header.size.0", "not_run")]
@@ -57,27 +57,28 @@ def test_what_did_not_run_is_told_where_all_cases_did() -> None:
 
 
 @pytest.mark.usefixtures("file")
-def test_a_switch_that_was_measured_counts() -> None:
-    """The expectation about sizes is for kernels with a switch."""
+def test_measured_switches_decide_whether_an_expectation_applies() -> None:
     shown = deviating("header.size.0", observed="x", field="value")
     assert found(record("6.12.117", shown)) == [("header.size.0", "otherwise")]
     assert found(record("6.12.117", replace(shown, adapted=("multi_format",)))) == []
 
 
-def test_check_is_content_with_what_the_suite_ships(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_finds_nothing_in_the_expectations_of_the_suite(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert expectations("check") == 0
-    assert capsys.readouterr().out == "uevt: 4 expectations, 0 of no use\n"
+    assert capsys.readouterr().out == "uevt: 4 expectations checked, 0 not needed\n"
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "problem"),
     [
         (f'"{CASE}"', '"registration.none_such"', "there is no such case"),
-        ('"release >= 5.18"', '"release >= 5.18 and release < 5.18"', "fits no kernel"),
-        ('"release >= 5.18"', '"release == 6.1.5 and switch == persist"', "fits no kernel"),
+        ('"release >= 5.18"', '"release >= 5.18 and release < 5.18"', "matches no kernel"),
+        ('"release >= 5.18"', '"release == 6.1.5 and switch == persist"', "matches no kernel"),
         ('"release >= 5.18"', '"release == 6.12.400"', None),
         ('"release >= 5.18"', '"flavour == debug"', None),
-        ('"release >= 5.18"', '"flavour == no_such"', "fits no kernel"),
+        ('"release >= 5.18"', '"flavour == no_such"', "matches no kernel"),
         (
             'reason = "sizes differ"',
             'reason = "x"\nfixed_by = "tracing/user_events: Fix non-spaced field matching"',
@@ -86,14 +87,14 @@ def test_check_is_content_with_what_the_suite_ships(capsys: pytest.CaptureFixtur
         ('reason = "sizes differ"', 'reason = "x"\nfixed_by = "a title nobody knows"', None),
     ],
 )
-def test_what_is_pointless_whatever_runs_show(
-    old: str, new: str, told: str | None, file: Path, capsys: pytest.CaptureFixture[str]
+def test_check_finds_what_no_run_can_need(
+    old: str, new: str, problem: str | None, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert old in FILE
     file.write_text(FILE.replace(old, new, 1))
-    assert expectations("check") == (1 if told else 0)
-    said = " ".join(capsys.readouterr().out.split())
-    assert told is None or told in said
+    assert expectations("check") == (1 if problem else 0)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert problem is None or problem in printed
 
 
 @pytest.mark.usefixtures("file")
@@ -106,6 +107,6 @@ def test_check_against_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out.splitlines() == [
         f"user_events.toml, expectation 1: {CASE}",
         "  its case ran and did not deviate: 6.12.117 (6.12.117)",
-        "uevt: 2 expectations against 2 runs, 1 of no use",
+        "uevt: 2 expectations checked against 2 runs, 1 not needed",
     ]
     assert expectations("check", str(tmp_path / "none")) == 2

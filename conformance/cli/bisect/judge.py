@@ -13,7 +13,7 @@ from conformance.abi.profile import Profile, ProfileError, profile_for
 from conformance.cases.case import Case
 from conformance.cases.discovery import case_modules
 from conformance.report.specification.page import surfaces
-from conformance.results.case_result import CaseResult, Outcome, RunVerdict, SkipReason
+from conformance.results.case_result import UNEXPECTED, CaseResult, Outcome, RunVerdict, SkipReason
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.results_json import NAME, read_results
 from conformance.results.run import RunRecord
@@ -27,7 +27,6 @@ from kernels.trees.user_tree import entry_of
 
 # What a session says of its trouble, standard output and error, is kept beside its results.
 SAID = "uevt.log"
-_BAD = frozenset({Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT})
 _GOOD = frozenset({Outcome.PASS, Outcome.XFAIL})
 _DIGITS = 12
 _LINES = 3
@@ -98,7 +97,7 @@ class Judged:
     @property
     def bad(self) -> list[CaseResult]:
         """The results that make it bad."""
-        return [result for result in self.results if result.outcome in _BAD]
+        return [result for result in self.results if result.outcome in UNEXPECTED]
 
 
 class NoVerdict(HostTrouble):
@@ -187,7 +186,7 @@ def answer_of(
     adapted = sorted({switch for each in results for switch in each.adapted})
     if adapted:
         return Answer.SKIP, f"contradicts its ABI in {', '.join(adapted)}; --abi pins one"
-    bad = [each for each in results if each.outcome in _BAD]
+    bad = [each for each in results if each.outcome in UNEXPECTED]
     if bad:
         more = f" and {len(bad) - 1} more" if bad[1:] else ""
         return Answer.BAD, f"{bad[0].outcome}{more}"

@@ -49,8 +49,9 @@ def render_summary(
     lines += _reruns(record)
     lines += _contradictions(record)
     if stale:
-        said = f"stale     {len(stale)} expectation{'s' * (len(stale) != 1)}: {', '.join(stale)}"
-        lines += wrapped(f"{said}; see uevt expectations check", hanging=10)
+        number = f"{len(stale)} expectation{'s' * (len(stale) != 1)}"
+        check = f"uevt expectations check {one_line(str(directory or 'RUN'))}"
+        lines += wrapped(f"stale     {number}: {', '.join(stale)}; see {check}", hanging=10)
     if directory is not None:
         lines.append(f"results   {one_line(str(directory))}")
     lines.append(verdict_line(record, colour=colour))

@@ -12,7 +12,7 @@ from _pytest.runner import runtestprotocol
 
 from conformance.cases.case import Case
 from conformance.report.failure import render_failure
-from conformance.results.case_result import CaseResult, Outcome
+from conformance.results.case_result import NOT_OK, CaseResult, Outcome
 from conformance.results.json_codec import encode
 from conformance.session.controller.controller import (
     BEGUN,
@@ -28,7 +28,6 @@ from vm.errors import VmError
 
 _RAISED = pytest.StashKey[BaseException | None]()
 _CALLED = pytest.StashKey[bool]()
-_FAILED = frozenset({Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR})
 
 
 class NotCalled(Exception):
@@ -148,7 +147,7 @@ def _report(
     """The one report of a case; it carries what was found out to the controller."""
     longrepr: Any = None
     outcome = "passed"
-    if result.outcome in _FAILED:
+    if result.outcome in NOT_OK:
         outcome, longrepr = "failed", "\n".join(render_failure(result))
     elif result.outcome is not Outcome.PASS:
         outcome, longrepr = "skipped", (str(item.path), item.location[1] or 0, result.reason)
