@@ -20,7 +20,6 @@ from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.results_json import read_results
 from conformance.results.run import KernelFacts, RunRecord
-from host.files import write_atomically
 from host.text import one_line, wrapped
 from kernels.catalog.entries import load_catalog
 from kernels.catalog.flavours import names as flavours
