@@ -112,7 +112,7 @@ class Model:
                 case op.ReadFile(path=path) if files.is_first_id(world, path):
                     world.table.first_id = int(data)
                 case op.ReadFile(path=path) if kernel_events.is_opaque(path):
-                    world.opaque.setdefault(path, data)
+                    world.kernel_file_texts.setdefault(path, data)
                 case op.Load(actor=actor, address=address):
                     world.process(actor).memory.learn(address, data)
 

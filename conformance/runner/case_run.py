@@ -117,7 +117,7 @@ class Attempt:
     def left_things(self) -> bool:
         """Whether anything stays behind that does not go away by itself."""
         world = self._model.world
-        lasting = any(event.self_reference or event.listened_to for event in world.table.events)
+        lasting = any(event.self_reference or event.is_enabled for event in world.table.events)
         shared = not world.top.tracing_on or world.table.maximum != DEFAULT_MAX_EVENTS
         filtered = any(event.file.is_used for event in world.table.events)
         probes = world.kprobes or world.eprobes or world.synthetic_events or world.kernel_files
@@ -134,8 +134,8 @@ class Attempt:
         found = [f"instance {name}" for name in world.instances if name != TOP]
         found += ["set_event_pid"] * bool(world.top.pids)
         found += ["set_event_notrace_pid"] * bool(world.top.no_pids)
-        found += ["tracing_cpumask"] * (not world.top.on_processor)
-        return found + ["tracefs is read-only"] * world.readonly
+        found += ["tracing_cpumask"] * (not world.top.cpu_traced)
+        return found + ["tracefs is read-only"] * world.tracefs_readonly
 
     def recorded(self) -> bool:
         """Whether the trace buffer may hold something."""

@@ -81,7 +81,7 @@ def test_a_text_is_parsed_or_refused(text: str) -> None:
     match refusal:
         case None:
             (event,) = table.events
-            assert event.minimum == sum(field.size for field in event.fields)
+            assert event.min_size == sum(field.size for field in event.fields)
         case Errno(name=name):
             assert (name, table.events) == ("EINVAL", [])
         case RawReturn(value=value):

@@ -30,12 +30,12 @@ def test_what_earlier_programs_left_to_be_reset_is_not_known_until_the_first_del
     world = World.fresh(PROFILE)
     world.instances[TOP] = full(clear_trace=None)
     reset_after_deletion(world)
-    assert world.top.unknown
+    assert world.top.unknown_because
     world.top.reset()
     reset_after_deletion(world)
     world.top.records.append(Record(1, bytes(10), "p1", None))
     reset_after_deletion(world)
-    assert not world.top.unknown
+    assert not world.top.unknown_because
     assert world.top.records
 
 
@@ -56,5 +56,5 @@ def test_whose_records_an_instance_ignores(instance: Instance, ignored: bool) ->
 
 def test_a_record_of_no_certain_processor_is_of_none() -> None:
     with pytest.raises(NotModelled):
-        full().of_processor(0)
-    assert len(full().of_processor(None)) == 1
+        full().records_of(0)
+    assert len(full().records_of(None)) == 1

@@ -82,7 +82,7 @@ def test_what_the_model_writes_can_be_read(lengths: list[int], reading: list[boo
     event = PerfEvent(0, [], ANY_CPU, 1, RAW, True, False, False, ring=buffer)
     fate = ""
     for length, reads in zip(lengths, reading, strict=False):
-        event.occur(bytes(8) + bytes([length % 251]) * length)
+        event.deliver(bytes(8) + bytes([length % 251]) * length)
         shown = perf_ring.shown(b"".join(bytes(page.content) for page in buffer.pages), RAW)
         assert "corrupt" not in shown
         assert "overwritten" not in shown

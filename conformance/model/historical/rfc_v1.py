@@ -49,7 +49,7 @@ def _delete(world: World, process: Process, argument: int) -> int:
         if not event.deletable:
             raise Errno("EBUSY")
         world.table.free(event, capable=process.capable)
-        world.forget(event)
+        world.after_removal(event)
         return 0
     raise Errno("ENOENT")
 
@@ -105,7 +105,7 @@ def _write_one(
     if not file.events:
         raise Errno("ENOENT")
     event = world.event(file.events[0])
-    if event.listened_to:
+    if event.is_enabled:
         _record(world, process, event, segment)
     return count
 
@@ -130,9 +130,9 @@ def _record(world: World, process: Process, event: Event, segment: Segment) -> N
         if process.cpu is None:
             raise NotModelled("a record that is never ended, on some processor")
         for room in takers:
-            room.instance.stuck.add(process.cpu)
+            room.instance.stuck_cpus.add(process.cpu)
         if to_perf:
-            world.perf_stuck.add(process.cpu)
+            world.perf_stuck_cpus.add(process.cpu)
         return
     if not process.memory.is_known(address, count):
         raise NotModelled("a payload that nobody knows")

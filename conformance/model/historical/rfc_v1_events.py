@@ -99,9 +99,9 @@ class RfcTable(EventTable):
         index = self._indexes.lowest()
         # tracefs looks its directories up with the rights of whoever makes the event; the
         # fields are parsed once there is one.
-        visible = capable and "/" not in name and name not in _NO_DIRECTORY
-        visible = visible and len(name) <= _NAME_MAX
-        defined = Definition.parse(arguments if semicolon and visible else None)
+        has_directory = capable and "/" not in name and name not in _NO_DIRECTORY
+        has_directory = has_directory and len(name) <= _NAME_MAX
+        defined = Definition.parse(arguments if semicolon and has_directory else None)
         made = RfcEvent(
             serial=self._created,
             name=name,
@@ -109,7 +109,7 @@ class RfcTable(EventTable):
             flags=flags,
             tracepoint=name,
             self_reference=True,
-            visible=visible,
+            has_directory=has_directory,
             index=index,
             definition=defined,
         )
@@ -118,6 +118,6 @@ class RfcTable(EventTable):
 
     def free(self, event: Event, *, capable: bool) -> None:
         """destroy_user_event(): only listeners are in the way (probe_remove_event_call)."""
-        if event.listened_to:
+        if event.is_enabled:
             raise Errno("EBUSY")
         self.remove(event)

@@ -1,4 +1,4 @@
-"""Who a process is: user, groups, capabilities, and where these count.
+"""Credentials of a process: user, groups and capabilities.
 
 Source: kernel/capability.c:capable; include/linux/capability.h:perfmon_capable;
 kernel/sys.c:__sys_setresuid; security/commoncap.c.
@@ -14,10 +14,10 @@ from conformance.ops.credentials import EVERYTHING, Capability
 
 @dataclass(slots=True, eq=False)
 class Credentials:
-    """What the kernel asks about a process before it lets it do something.
+    """struct cred.
 
-    ``apart`` says that the process is in a user namespace of its own: it has capabilities
-    there, which nobody asks for who guards what the whole system shares.
+    ``in_user_namespace`` says that the process has created a user namespace: its capabilities count
+    there, and not for resources of the whole system.
     """
 
     uid: int = 0
@@ -25,15 +25,15 @@ class Credentials:
     groups: tuple[int, ...] = ()
     permitted: int = EVERYTHING
     effective: int = EVERYTHING
-    apart: bool = False
+    in_user_namespace: bool = False
     no_new_privileges: bool = False
 
     def has(self, capability: Capability) -> bool:
-        """capable(): in the first user namespace."""
-        return not self.apart and self.has_somewhere(capability)
+        """capable(): the process has a capability in the initial user namespace."""
+        return not self.in_user_namespace and self.has_in_own_namespace(capability)
 
-    def has_somewhere(self, capability: Capability) -> bool:
-        """ns_capable() of the process's own user namespace."""
+    def has_in_own_namespace(self, capability: Capability) -> bool:
+        """ns_capable() for the user namespace of the process."""
         return bool(self.effective >> capability & 1)
 
     @property
@@ -49,17 +49,17 @@ class Credentials:
             raise NotModelled("an ordinary user that becomes another")
         self.uid, self.gid, self.groups = uid, gid, groups
         if uid != 0:
-            # cap_emulate_setxuid(): no user identity is root any more.
+            # cap_emulate_setxuid(): none of the user ids is 0 any more.
             self.permitted = self.permitted if keep else 0
             self.effective = 0
 
     def set_capabilities(self, permitted: int, effective: int) -> None:
-        """cap_capset().  Raises Errno("EPERM") for what was not permitted before."""
+        """cap_capset().  Raises Errno("EPERM") for capabilities that are not permitted."""
         if permitted & ~self.permitted or effective & ~permitted:
             raise Errno("EPERM")
         self.permitted, self.effective = permitted, effective
 
-    def leave_user_namespace(self) -> None:
-        """unshare(CLONE_NEWUSER): every capability, in a namespace where nobody is mapped."""
-        self.apart = True
+    def enter_user_namespace(self) -> None:
+        """unshare(CLONE_NEWUSER): all capabilities, in a namespace that maps no id."""
+        self.in_user_namespace = True
         self.permitted = self.effective = EVERYTHING

@@ -15,21 +15,22 @@ from conformance.model.text.filters import Filter
 _ONOFF = ("traceon", "traceoff")
 ENABLING = ("enable_event", "disable_event")
 HIST_ENABLING = ("enable_hist", "disable_hist")
-# EVENT_CMD_FL_POST_TRIGGER: what happens behind the record.
+# EVENT_CMD_FL_POST_TRIGGER: triggers that act after the record is committed.
 _POST = ("traceoff", "stacktrace")
-# EVENT_CMD_FL_NEEDS_REC: what looks at the record.
+# EVENT_CMD_FL_NEEDS_REC: triggers that read the record.
 _READING = ("hist", "eprobe")
 NO_FILTER = "none"
-# A user event by its serial, an event of the kernel's own as system:name.
-Place = int | str
+# A user event by its serial, a kernel event as system:name.
+EventKey = int | str
 
 
 @dataclass(slots=True, eq=False)
 class Trigger:
-    """One trigger.  ``count`` is how often it is still to act, None for ever.
+    """struct event_trigger_data; ``count`` is how often the trigger may still act, None without
+    limit.
 
-    ``target`` is the event it enables or disables; a probe on the event is a trigger too, one
-    that `trigger` does not show.
+    ``target`` is the event that the trigger enables or disables.  An attached eprobe is a trigger
+    too, one that `trigger` does not show.
     """
 
     kind: str
@@ -43,16 +44,16 @@ class Trigger:
 
     @property
     def is_post(self) -> bool:
-        """Whether it acts behind the record."""
+        """Whether the trigger acts after the record is committed."""
         return self.kind in _POST
 
     @property
-    def is_late(self) -> bool:
-        """Whether it cannot act before the record is there."""
+    def needs_record(self) -> bool:
+        """Whether the trigger acts only once the record is there."""
         return self.filter is not None or self.is_post or self.kind in _READING
 
-    def is_like(self, other: Trigger) -> bool:
-        """Whether an event has room for one of the two only (struct event_command.trigger_type)."""
+    def conflicts_with(self, other: Trigger) -> bool:
+        """Whether both cannot be on one event (struct event_command.trigger_type)."""
         for family in (_ONOFF, ENABLING, HIST_ENABLING):
             if self.kind in family:
                 return other.kind in family and other.target is self.target
@@ -60,7 +61,7 @@ class Trigger:
 
     @property
     def text(self) -> str:
-        """Its line in `trigger`."""
+        """The line in `trigger`."""
         if self.histogram is not None:
             return self.histogram.definition(self.filter, paused=self.paused)
         condition = f" if {self.filter.text}" if self.filter else ""
@@ -73,25 +74,24 @@ class Trigger:
 class EventFile:
     """struct trace_event_file: an event as one instance has it.
 
-    ``soft`` counts who wants the event listened to unseen, ``shown`` is what the file `filter`
-    shows, which may be what was wrong with the last one; ``triggers`` are in the order in which
-    they are asked, the newest first.
+    ``sm_ref`` counts the users of soft mode.  ``filter_text`` is what `filter` shows, which may be
+    the error of a refused filter.  ``triggers`` are in the order in which they act.
     """
 
-    place: Place
+    event_key: EventKey
     instance: str = TOP
-    soft: int = 0
+    sm_ref: int = 0
     soft_disabled: bool = False
     filter: Filter | None = None
-    shown: str = NO_FILTER
+    filter_text: str = NO_FILTER
     triggers: list[Trigger] = field(default_factory=list)
 
     @property
     def is_used(self) -> bool:
-        """Whether anything hangs on the event, be it what is wrong with a filter."""
-        return self.shown != NO_FILTER or bool(self.triggers)
+        """Whether the event has a filter, the error of one, or a trigger."""
+        return self.filter_text != NO_FILTER or bool(self.triggers)
 
     @property
     def conditional(self) -> bool:
-        """update_cond_flag(): whether triggers have to see the record, or come behind it."""
-        return any(trigger.is_late for trigger in self.triggers)
+        """update_cond_flag(): whether a trigger needs the record or acts after it."""
+        return any(trigger.needs_record for trigger in self.triggers)

@@ -1,7 +1,4 @@
-"""Events: their identity, references and lifetime, and the table they live in.
-
-Source: kernel/trace/trace_events_user.c, functions named where a rule is applied.
-"""
+"""User events and the table of them: identity, references, lifetime."""
 
 from __future__ import annotations
 
@@ -31,11 +28,11 @@ _LAST_ID = 65535
 
 @dataclass(slots=True, eq=False)
 class Event:
-    """One user_event.  ``references`` does not count the self reference.
+    """struct user_event; ``references`` does not count the self reference.
 
-    ``index`` is its place in the status page, 0 where there is none.  ``status`` are the
-    EVENT_STATUS_* bits found when a tracer last came or went; ``foreign`` says that a
-    probe which is no tracer's is attached, which the kernel notices only then.
+    ``index`` is the place in the status page, 0 without one.  ``status`` holds the EVENT_STATUS_*
+    bits as of the last registration of a probe.  ``other_attached`` is a probe of neither ftrace
+    nor perf, which the kernel notices only at the next update of the status.
     """
 
     serial: int
@@ -44,33 +41,32 @@ class Event:
     flags: int
     tracepoint: str
     self_reference: bool
-    # Whether the status shows the text flag BPF_ITER, and whether events/ has a directory.
+    # Whether user_events_status shows FLAG:BPF_ITER.
     bpf_iter: bool = False
-    visible: bool = True
+    has_directory: bool = True
     references: int = 0
-    # The instances that listen to it, and those that ever did.
+    # Instances in which the event is enabled, and those in which it ever was.
     tracers: set[str] = field(default_factory=set)
     was_enabled: set[str] = field(default_factory=set)
     index: int = 0
     status: int = 0
-    foreign: bool = False
-    # How many events of perf are open on it.
-    perf: int = 0
-    # What stands for its number in `id`: one that the kernel gives to nothing.
+    other_attached: bool = False
+    # Open perf events.
+    perf_count: int = 0
+    # A stand-in for the id that the kernel assigns.
     id: int = 0
-    # How many eprobes there are on it.  The kernel's own count of them (trace_event_try_get_ref)
-    # is a reference like others as the documentation has it.
-    probes: int = 0
-    # What hangs on it, by instance.
+    # Attached eprobes.  The kernel counts them as references (trace_event_try_get_ref).
+    eprobe_count: int = 0
+    # Per instance.
     files: dict[str, EventFile] = field(default_factory=dict)
 
     def file_in(self, instance: str) -> EventFile:
-        """What hangs on it in an instance."""
+        """The event as an instance has it."""
         return self.files.setdefault(instance, EventFile(self.serial, instance))
 
     @property
     def file(self) -> EventFile:
-        """What hangs on it at the top."""
+        """The event as the top instance has it."""
         return self.file_in(TOP)
 
     @property
@@ -84,42 +80,41 @@ class Event:
         return grammar.MULTI_SYSTEM if self.multi else grammar.SYSTEM
 
     @property
-    def minimum(self) -> int:
-        """Fewest payload bytes of a write: the end of the last field (user_event_add_field)."""
+    def min_size(self) -> int:
+        """user->min_size: the end of the last field, as a payload size (user_event_add_field)."""
         if not self.fields:
             return 0
         last = self.fields[-1]
         return last.offset + last.size - grammar.TRACE_ENTRY_SIZE
 
     @property
-    def listened_to(self) -> bool:
-        """Whether any probe is attached to the tracepoint, whoever's it is."""
-        return bool(self.tracers) or self.foreign or bool(self.status & 1 << EVENT_BIT_PERF)
+    def is_enabled(self) -> bool:
+        """Whether the tracepoint is enabled, that is, any probe is attached to it."""
+        return bool(self.tracers) or self.other_attached or bool(self.status & 1 << EVENT_BIT_PERF)
 
     def print_format(self, profile: Profile) -> str:
-        """What `format` ends with."""
+        """The print fmt of `format`."""
         return definition.print_format(self.fields, profile)
 
     @property
     def deletable(self) -> bool:
         """user_event_last_ref(): only the self reference is left.
 
-        An auto-delete event is never seen with no reference at all: while it awaits its
-        removal it holds one for the work that will do it.
+        An auto-delete event without references holds one for the work that removes it.
         """
         return self.self_reference and self.references == 0
 
 
 class EventTable:
-    """All events of the system, in order of creation (the order of dynamic_events)."""
+    """All user events, in order of creation, which is the order of dynamic_events."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.maximum = DEFAULT_MAX_EVENTS
         self.multi_id = 0
-        # Whether tracefs makes the directories of new events.
-        self.makes_directories = True
-        # The id that the kernel gave to the only event there was, once it was looked at.
+        # Whether tracefs creates the directories of new events.
+        self.creates_directories = True
+        # The id of the first event, once a case has read it while the event was the only one.
         self.first_id: int | None = None
         self._created = 0
         self._ids_used = 0
@@ -130,7 +125,7 @@ class EventTable:
 
     @property
     def created(self) -> int:
-        """How many events there ever were: the serial number of the next."""
+        """The serial of the next event."""
         return self._created
 
     @property
@@ -139,18 +134,18 @@ class EventTable:
         return list(self._by_serial.values())
 
     def with_id(self, number: int) -> Event | None:
-        """The event that has an id now."""
+        """The event that has an id at present."""
         return next((each for each in self._by_serial.values() if each.id == number), None)
 
     def find(self, serial: int) -> Event | None:
-        """The event with a serial number, unless it is gone."""
+        """The event with a serial, None if it was removed."""
         return self._by_serial.get(serial)
 
     def tracepoint(self, system: str, name: str) -> Event:
-        """The event of a directory below events/.  Raises Errno("ENOENT")."""
+        """The event of a directory in events/.  Raises Errno("ENOENT")."""
         for event in self._by_serial.values():
             if event.system == system and event.tracepoint == name and "/" not in name:
-                if not event.visible:
+                if not event.has_directory:
                     break
                 return event
         raise Errno("ENOENT")
@@ -166,14 +161,14 @@ class EventTable:
         return self._by_name.get(name, [])[::-1]
 
     def remove(self, event: Event) -> None:
-        """Take an event out of the table; its index and its id are free again."""
+        """Remove an event and free its index and id."""
         del self._by_serial[event.serial]
         self._by_name[event.name].remove(event)
         heappush(self._freed_ids, event.id)
         self._indexes.free(event.index)
 
     def register(self, raw: str, flags: int, *, capable: bool) -> Event:
-        """Find or create the event of a registration string (user_event_parse).
+        """user_event_parse(): find or create the event of a registration string.
 
         Raises Errno and RawReturn in the kernel's order of checks.
         """
@@ -205,30 +200,32 @@ class EventTable:
     def _create(self, command: Command, flags: int, *, capable: bool) -> Event:
         tracepoint = command.name
         if flags & USER_EVENT_REG_MULTI_FORMAT:
-            # user_event_set_tp_name() runs before the fields are parsed: failures count.
+            # user_event_set_tp_name() runs before the fields are parsed, so a refused event uses up
+            # an id.
             tracepoint = f"{command.name}.{self.multi_id:x}"
             self.multi_id += 1
-        # Looked for before the fields are parsed; taken behind everything that can fail.
+        # The index is found before the fields are parsed and taken after the last check.
         index = self._indexes.lowest() if self.profile.has("status_page") else 0
         fields = definition.parse_fields(command.arguments)
         if self.profile.has("remote_enable") and len(self._by_serial) >= self.maximum:
             raise Errno("EMFILE")
         if self.first_id is not None and len(self._by_serial) > _LAST_ID - self.first_id:
-            # trace_output.c:register_trace_event(): all events of the kernel share them.
+            # trace_output.c:register_trace_event(): user events share the ids with all events of
+            # the kernel.
             raise Errno("ENODEV")
         persistent = bool(flags & USER_EVENT_REG_PERSIST) or not self.profile.has("auto_delete")
         event = Event(self._created, command.name, fields, flags, tracepoint, persistent)
         event.index = index
         if not self.profile.has("bpf_iter_ignored"):
             event.bpf_iter = "BPF_ITER" in (command.flags or "").split(",")
-        # tracefs looks its directories up with the rights of whoever makes the event.
+        # tracefs creates the directory with the credentials of the caller.
         allowed = capable or self.profile.has("events_made_as_root")
-        event.visible = allowed and self.makes_directories
+        event.has_directory = allowed and self.creates_directories
         self._add(event)
         return event
 
     def _take_id(self) -> int:
-        """trace_output.c:register_trace_event(): the lowest that is free, or one never used."""
+        """trace_output.c:register_trace_event(): the lowest free id, or a new one."""
         if self._freed_ids and self.profile.has("ids_reused"):
             return heappop(self._freed_ids)
         self._ids_used += 1
@@ -242,10 +239,10 @@ class EventTable:
         self._indexes.take(event.index)
 
     def free(self, event: Event, *, capable: bool) -> None:
-        """Delete one event on demand: busy before forbidden (user_event_free)."""
-        if event.perf and not self.profile.has("perf_sink"):
+        """user_event_free(): EBUSY comes before EPERM."""
+        if event.perf_count and not self.profile.has("perf_sink"):
             raise NotModelled("deleting an event that is open in perf, which takes no notice")
-        if event.probes or not event.deletable:
+        if event.eprobe_count or not event.deletable:
             raise Errno("EBUSY")
         if event.flags & USER_EVENT_REG_PERSIST and not capable:
             raise Errno("EPERM")

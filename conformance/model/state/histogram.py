@@ -1,6 +1,6 @@
-"""Histograms of the fields of an event: the trigger `hist` and the file of that name.
+"""Histograms of an event (the trigger `hist`), their map and their actions.
 
-Of keys that are numbers or strings and values that are numbers; no names and no times.
+Keys are numbers or strings, values are numbers; named histograms and clocks are not modelled.
 Source: trace_events_hist.c, functions named where a rule is applied.
 """
 
@@ -12,51 +12,52 @@ from dataclasses import dataclass, field
 from conformance.model.errors import NotModelled
 from conformance.model.state.histogram_values import (
     Expression,
+    HistField,
     Key,
-    Part,
-    Reference,
     Value,
     Variable,
+    VariableReference,
     VariableTable,
-    alike,
     evaluate,
+    same_kind,
 )
 from conformance.model.state.synthetic_event import SyntheticEvent
 from conformance.model.state.trace_instance import Instance
 from conformance.model.text.filters import Filter
 
 SAVE, TRACE = "save", "trace"
-# How long the bar of a value is that is shown as one.
+# HIST_CHAR_LENGTH: the longest bar of a value shown as .graph.
 _BAR = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """A sort key: a part of the entry, and the direction."""
+class SortKey:
+    """A sort key: a key or value, and the direction."""
 
-    part: Part | Reference
+    part: HistField | VariableReference
     descending: bool
 
     @property
     def text(self) -> str:
-        """As the definition shows it."""
+        """The text in the definition."""
         return self.part.text + (".descending" if self.descending else "")
 
 
-# A variable of the histogram's own by its name, of another, or a field.
-Source = str | Reference | Part
+# A variable of the same histogram by name, one of another histogram, or a field.
+Source = str | VariableReference | HistField
 
 
 @dataclass(slots=True, eq=False)
 class Action:
-    """One action: ``about`` is an event or a variable, ``parameters`` are as they were written.
+    """struct action_data: ``subject`` is the event or variable of the handler.
 
-    ``tracked`` is the largest or last value by key, ``saved`` what was saved with it.
+    ``parameters`` are as written.  ``tracked`` is the largest or last value by key, ``saved`` are
+    the values saved with it.
     """
 
     handler: str
-    about: str
-    word: str
+    subject: str
+    name: str
     parameters: tuple[str, ...]
     event: SyntheticEvent | None = None
     sources: list[Source] = field(default_factory=list)
@@ -66,19 +67,19 @@ class Action:
     @property
     def text(self) -> str:
         """print_actions_spec()"""
-        return f":{self.handler}({self.about}).{self.word}({','.join(self.parameters)})"
+        return f":{self.handler}({self.subject}).{self.name}({','.join(self.parameters)})"
 
     def perform(
         self,
         instances: Mapping[str, Instance],
         key: Key,
         record: bytes,
-        kept: Mapping[str, Value],
-        read: Mapping[Reference, Value],
+        own: Mapping[str, Value],
+        read: Mapping[VariableReference, Value],
     ) -> None:
         """action_trace(), ontrack_action()."""
         if self.handler != "onmatch":
-            value = kept[self.about[1:]]
+            value = own[self.subject[1:]]
             if isinstance(value, bytes):
                 raise NotModelled("where the text of a variable lies")
             value %= 1 << 64
@@ -86,8 +87,8 @@ class Action:
             if not (value > before if self.handler == "onmax" else value != before):
                 return
             self.tracked[key] = value
-        values = [_worth(source, record, kept, read) for source in self.sources]
-        if self.word == SAVE:
+        values = [_value_of(source, record, own, read) for source in self.sources]
+        if self.name == SAVE:
             self.saved[key] = values
         else:
             assert self.event is not None
@@ -99,7 +100,7 @@ class Action:
             return ""
         label = "max" if self.handler == "onmax" else "changed"
         text = f"\n\t{label}: {self.tracked.get(key, 0):>10}"
-        if self.word != SAVE:
+        if self.name != SAVE:
             return text
         if key not in self.saved and any(_is_string(each) for each in self.sources):
             raise NotModelled("how a string is shown that was never saved")
@@ -118,56 +119,56 @@ class Action:
 
 
 def _is_string(source: Source) -> bool:
-    return isinstance(source, Part) and source.is_string
+    return isinstance(source, HistField) and source.is_string
 
 
-def _worth(
-    source: Source, record: bytes, kept: Mapping[str, Value], read: Mapping[Reference, Value]
+def _value_of(
+    source: Source, record: bytes, own: Mapping[str, Value], read: Mapping[VariableReference, Value]
 ) -> Value:
-    if isinstance(source, Part):
+    if isinstance(source, HistField):
         return source.value(record)
-    return read[source] if isinstance(source, Reference) else kept[source]
+    return read[source] if isinstance(source, VariableReference) else own[source]
 
 
 @dataclass(slots=True, eq=False)
 class Histogram:
     """struct hist_trigger_data and its map.
 
-    ``entries`` are the sums by key, ``kept`` the values of its variables, ``references`` those of
-    others that it reads.
+    ``entries`` are the sums by key; ``references`` are variables of other histograms.
     """
 
-    keys: tuple[Part, ...]
+    keys: tuple[HistField, ...]
     values: tuple[Expression, ...]
-    orders: tuple[Order, ...]
+    sort_keys: tuple[SortKey, ...]
     bits: int
     table: VariableTable = field(default_factory=VariableTable)
     actions: tuple[Action, ...] = ()
-    references: list[Reference] = field(default_factory=list)
+    references: list[VariableReference] = field(default_factory=list)
     entries: dict[Key, list[int]] = field(default_factory=dict)
     hits: int = 0
     drops: int = 0
 
-    def is_like(self, other: Histogram) -> bool:
-        """hist_trigger_match(), which does not compare the size."""
+    def matches(self, other: Histogram) -> bool:
+        """hist_trigger_match(), which ignores the size."""
         values = len(self.values) == len(other.values) and all(
-            map(alike, self.values, other.values)
+            map(same_kind, self.values, other.values)
         )
         variables = len(self.table.variables) == len(other.table.variables) and all(
-            map(Variable.is_like, self.table.variables, other.table.variables)
+            map(Variable.matches, self.table.variables, other.table.variables)
         )
         actions = [each.text for each in self.actions] == [each.text for each in other.actions]
-        same = (self.keys, self.orders) == (other.keys, other.orders)
+        same = (self.keys, self.sort_keys) == (other.keys, other.sort_keys)
         return values and variables and actions and same
 
     def definition(self, condition: Filter | None, *, paused: bool) -> str:
         """event_hist_trigger_print()"""
-        keys, values, orders = (
-            ",".join(part.text for part in parts) for parts in (self.keys, self.values, self.orders)
+        keys, values, sort_keys = (
+            ",".join(part.text for part in parts)
+            for parts in (self.keys, self.values, self.sort_keys)
         )
         variables = ",".join(each.text for each in self.table.variables)
         variables = f":{variables}" if variables else ""
-        text = f"hist:keys={keys}:vals={values}{variables}:sort={orders}:size={1 << self.bits}"
+        text = f"hist:keys={keys}:vals={values}{variables}:sort={sort_keys}:size={1 << self.bits}"
         text += "".join(each.text for each in self.actions)
         text += f" if {condition.text}" if condition else ""
         return f"{text} [{'paused' if paused else 'active'}]\n"
@@ -188,22 +189,22 @@ class Histogram:
             if isinstance(value, bytes):
                 raise NotModelled("where the text of a variable lies")
             sums[index] += value
-        kept = self.table.values.setdefault(key, {})
+        own = self.table.values.setdefault(key, {})
         for variable in self.table.variables:
-            kept[variable.name] = evaluate(variable.value, record, read)
+            own[variable.name] = evaluate(variable.value, record, read)
         for action in self.actions:
-            action.perform(instances, key, record, kept, read)
+            action.perform(instances, key, record, own, read)
 
-    def _read(self, key: Key) -> dict[Reference, Value] | None:
-        """resolve_var_refs(): None where a variable has no value for the key."""
-        read: dict[Reference, Value] = {}
+    def _read(self, key: Key) -> dict[VariableReference, Value] | None:
+        """resolve_var_refs(): None if a variable has no value for the key."""
+        read: dict[VariableReference, Value] = {}
         for reference in self.references:
-            kept = reference.table.values.get(key, {})
-            if reference.name not in kept:
+            own = reference.table.values.get(key, {})
+            if reference.name not in own:
                 return None
-            read[reference] = kept[reference.name]
-            if reference.once:
-                del kept[reference.name]
+            read[reference] = own[reference.name]
+            if reference.consumed:
+                del own[reference.name]
         return read
 
     def clear(self) -> None:
@@ -224,20 +225,20 @@ class Histogram:
         )
 
     def _sorted(self) -> list[Key]:
-        """tracing_map_sort_entries(), of entries that no two of are equal to."""
+        """tracing_map_sort_entries().  Raises NotModelled if two entries rank equal."""
         found = list(self.entries)
-        ranks = {key: [self._rank(order.part, key) for order in self.orders] for key in found}
+        ranks = {key: [self._rank(order.part, key) for order in self.sort_keys] for key in found}
         if len({tuple(rank) for rank in ranks.values()}) < len(found):
             raise NotModelled("the order of entries that are equal to the sort keys")
-        for index, order in reversed(list(enumerate(self.orders))):
+        for index, order in reversed(list(enumerate(self.sort_keys))):
             column = {key: rank[index] for key, rank in ranks.items()}
             found.sort(key=column.__getitem__, reverse=order.descending)
         return found
 
-    def _rank(self, part: Part | Reference, key: Key) -> Value:
+    def _rank(self, part: HistField | VariableReference, key: Key) -> Value:
         if part in self.values:
             return self.entries[key][self.values.index(part)]
-        assert isinstance(part, Part)
+        assert isinstance(part, HistField)
         return key[self.keys.index(part)]
 
     def _line(self, key: Key) -> str:
@@ -245,16 +246,16 @@ class Histogram:
         values = [
             f" {self._sum(part, index, sums)}"
             for index, (part, sums) in enumerate(zip(self.values, self.entries[key], strict=True))
-            # Sums of several things are kept, and never shown.
-            if isinstance(part, Part | Reference)
+            # Expressions are summed up and never shown.
+            if isinstance(part, HistField | VariableReference)
         ]
         tracked = "".join(action.shown(key) for action in self.actions)
         return f"{{ {keys} }}{' '.join(values)}{tracked}\n"
 
-    def _sum(self, part: Part | Reference, index: int, value: int) -> str:
+    def _sum(self, part: HistField | VariableReference, index: int, value: int) -> str:
         """hist_trigger_print_val()"""
         column = [sums[index] for sums in self.entries.values()]
-        modifier = part.modifier if isinstance(part, Part) else ""
+        modifier = part.modifier if isinstance(part, HistField) else ""
         match modifier:
             case "percent":
                 hundredths = value * 10000 // sum(column) if sum(column) else 0

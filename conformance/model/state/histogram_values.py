@@ -1,7 +1,4 @@
-"""What a histogram is made of: fields, constants, references to variables, and sums of them.
-
-Source: trace_events_hist.c:hist_fn_call, hist_field_name, expr_str, hist_trigger_print_key.
-"""
+"""Parts of a histogram: fields, constants, variables, and expressions of them."""
 
 from __future__ import annotations
 
@@ -16,10 +13,10 @@ from conformance.model.text.definition import Field
 HITCOUNT = "hitcount"
 _KEY_UNIT = 8
 _DYNAMIC_KEY = 256
-# What is no symbol of the kernel however it was built.
+# Below this address no kernel has a symbol.
 _NO_SYMBOL = 4096
 _MASK = (1 << 64) - 1
-# HIST_DIV_SHIFT: what is smaller is not divided by a constant, but multiplied and shifted.
+# HIST_DIV_SHIFT: smaller numbers are divided by a constant with a multiplication and a shift.
 _SHIFT = 20
 
 Value = int | bytes
@@ -27,8 +24,8 @@ Key = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A field and how it is shown; ``field`` None is the hitcount."""
+class HistField:
+    """A field and its modifier; ``field`` None is the hitcount."""
 
     field: Field | None
     modifier: str = ""
@@ -52,7 +49,7 @@ class Part:
         return self.field is not None and filters.is_string(self.field)
 
     def value(self, record: bytes) -> Value:
-        """What of a record is counted, added up or looked up."""
+        """The key or value that a record has."""
         if self.field is None:
             return 1
         raw = record[self.field.offset : self.field.offset + self.field.size]
@@ -66,7 +63,7 @@ class Part:
         return value // self.buckets * self.buckets if self.buckets else value
 
     def _string(self, raw: bytes) -> bytes:
-        """add_to_key(): what has room in the key, with a NUL behind it."""
+        """add_to_key(): as much as the key holds, with a terminating NUL."""
         assert self.field is not None
         size = _DYNAMIC_KEY if self.field.is_location else -(-self.field.size // _KEY_UNIT) * 8
         return raw[: size - 1].partition(b"\0")[0]
@@ -92,7 +89,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number that was written as one, or comes of such numbers."""
+    """A number, or an expression of numbers."""
 
     number: int
 
@@ -103,29 +100,29 @@ class Constant:
 
 
 @dataclass(slots=True, eq=False)
-class Reference:
-    """A variable of a histogram, as another one uses it (create_var_ref).
+class VariableReference:
+    """create_var_ref(): a variable that another histogram reads.
 
-    ``once`` says that its value is used up by being read; ``place`` is the event in front of it,
-    if it was named.
+    ``consumed`` says that a read uses up the value; ``event_name`` is the event in a qualified
+    name.
     """
 
     table: VariableTable
     name: str
-    place: str = ""
-    once: bool = False
+    event_name: str = ""
+    consumed: bool = False
 
     @property
     def text(self) -> str:
         """hist_field_print()"""
-        if self.place:
+        if self.event_name:
             raise NotModelled("how a reference with the name of its event is shown")
         return f"${self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Two values and an operator, or one behind a minus."""
+    """A binary operator with its operands, or a unary minus."""
 
     operator: str
     left: Expression
@@ -139,12 +136,12 @@ class Operation:
         return f"{self.left.text}{self.operator}{self.right.text}"
 
 
-Expression = Part | Constant | Reference | Operation
+Expression = HistField | Constant | VariableReference | Operation
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A value that is kept for each key, under a name."""
+    """A value that is kept by key, under a name."""
 
     name: str
     value: Expression
@@ -154,9 +151,9 @@ class Variable:
         """hist_field_print()"""
         return f"{self.name}={self.value.text}"
 
-    def is_like(self, other: Variable) -> bool:
-        """hist_trigger_match(): of what is not a field nothing is compared."""
-        return self.name == other.name and alike(self.value, other.value)
+    def matches(self, other: Variable) -> bool:
+        """hist_trigger_match(): compares nothing but the kind, except for fields."""
+        return self.name == other.name and same_kind(self.value, other.value)
 
 
 @dataclass(slots=True, eq=False)
@@ -171,21 +168,21 @@ class VariableTable:
         return next(each for each in self.variables if each.name == name)
 
 
-def alike(one: Expression, other: Expression) -> bool:
-    """hist_trigger_match(): fields have to be the same, of others only the kind."""
-    if isinstance(one, Part) or isinstance(other, Part):
+def same_kind(one: Expression, other: Expression) -> bool:
+    """hist_trigger_match(): fields must be equal, other expressions of the same kind."""
+    if isinstance(one, HistField) or isinstance(other, HistField):
         return one == other
     return type(one) is type(other)
 
 
-def evaluate(part: Expression, record: bytes, read: Mapping[Reference, Value]) -> Value:
-    """hist_fn_call(): 64 bits; ``read`` is what the references were worth."""
+def evaluate(part: Expression, record: bytes, read: Mapping[VariableReference, Value]) -> Value:
+    """hist_fn_call(): 64 bits; ``read`` has the values of the references."""
     match part:
-        case Part():
+        case HistField():
             return part.value(record)
         case Constant(number=number):
             return number
-        case Reference():
+        case VariableReference():
             return read[part]
         case Operation(operator=operator, left=left, right=right):
             first = _number(evaluate(left, record, read))
@@ -196,7 +193,7 @@ def evaluate(part: Expression, record: bytes, read: Mapping[Reference, Value]) -
 
 
 def calculate(operator: str, first: int, second: int, *, constant: bool) -> int:
-    """hist_field_plus() and its like; division by a constant has ways of its own."""
+    """hist_field_plus() and its like.  Division by a constant is rounded differently."""
     match operator:
         case "+":
             return (first + second) & _MASK
@@ -208,7 +205,7 @@ def calculate(operator: str, first: int, second: int, *, constant: bool) -> int:
         return _MASK
     if not constant or second & (second - 1) == 0 or second > 1 << _SHIFT or first >= 1 << _SHIFT:
         return first // second
-    # div_by_mult_and_shift(): what leaves a remainder is rounded up.
+    # div_by_mult_and_shift() rounds up what leaves a remainder.
     return (first * ((1 << _SHIFT) // second) + (1 << _SHIFT) - 1) >> _SHIFT
 
 

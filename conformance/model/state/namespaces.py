@@ -1,4 +1,4 @@
-"""Where files are seen: mounts of a namespace, the root of a process, modes and owners.
+"""Mounts of a namespace; modes and owners of files.
 
 Source: fs/namei.c:generic_permission, do_open; fs/namespace.c:path_mount; fs/tracefs/inode.c;
 fs/proc/proc_sysctl.c:test_perm.
@@ -13,10 +13,10 @@ from conformance.model.state.credentials import Credentials
 from conformance.ops.credentials import Capability
 
 TRACEFS = "/sys/kernel/tracing"
-# debugfs mounts tracefs there as soon as somebody looks.
+# debugfs mounts tracefs there on first access.
 AUTOMOUNT = "/sys/kernel/debug/tracing"
 LOCKDOWN = "/sys/kernel/security/lockdown"
-# The level of lockdown that hides what the kernel traces.
+# LOCKDOWN_CONFIDENTIALITY_MAX: the level that closes tracefs.
 CONFIDENTIALITY = 2
 
 MAY_READ, MAY_WRITE, MAY_SEARCH = 4, 2, 1
@@ -31,7 +31,7 @@ class Attributes:
     gid: int = 0
 
     def bits_for(self, who: Credentials) -> int:
-        """The three bits that count for a process, its capabilities left aside."""
+        """The rwx bits that apply to a process, its capabilities aside."""
         if who.uid == self.uid:
             return self.mode >> 6 & 7
         if self.gid in (who.gid, *who.groups):
@@ -41,9 +41,9 @@ class Attributes:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """What is seen at ``target`` and below: ``root``, a path of the first mount namespace.
+    """A mount: ``target`` shows ``root``, a path of the initial mount namespace.
 
-    Files of a new tmpfs have paths of their own, which begin with a name like ``tmpfs1:``.
+    Files of a new tmpfs have paths that begin with a name like ``tmpfs1:``.
     """
 
     target: str
@@ -53,29 +53,29 @@ class Mount:
 
 @dataclass(slots=True, eq=False)
 class Namespace:
-    """Mounts, the topmost last.  ``apart`` is one that a user namespace owns."""
+    """A mount namespace; the last of ``mounts`` is the topmost."""
 
     mounts: list[Mount] = field(
         default_factory=lambda: [Mount("", ""), Mount(TRACEFS, TRACEFS), Mount(AUTOMOUNT, TRACEFS)]
     )
-    apart: bool = False
+    in_user_namespace: bool = False
 
     def find(self, path: str) -> tuple[str, Mount]:
-        """The path that everybody knows a file by, and the mount it is seen through."""
+        """The path in the initial mount namespace, and the mount that a path leads through."""
         for mount in reversed(self.mounts):
             if path == mount.target or path.startswith(f"{mount.target}/"):
                 return mount.root + path[len(mount.target) :], mount
         raise AssertionError("everything is below the root")
 
-    def copy(self, *, apart: bool) -> Namespace:
+    def copy(self, *, in_user_namespace: bool) -> Namespace:
         """unshare(CLONE_NEWNS)."""
-        return Namespace(list(self.mounts), apart)
+        return Namespace(list(self.mounts), in_user_namespace)
 
 
 def check(attributes: Attributes, who: Credentials, wanted: int, *, directory: bool) -> None:
     """generic_permission().  Raises Errno("EACCES").
 
-    Capabilities of another user namespace do not count, since no owner is mapped there
+    Capabilities in another user namespace do not count, since no owner is mapped there
     (capable_wrt_inode_uidgid).
     """
     if not wanted & ~attributes.bits_for(who):
@@ -88,7 +88,7 @@ def check(attributes: Attributes, who: Credentials, wanted: int, *, directory: b
 
 
 def check_sysctl(who: Credentials, wanted: int) -> None:
-    """test_perm() of a number with mode 0644: capabilities do not count.
+    """test_perm() for a sysctl of mode 0644, which ignores capabilities.
 
     Raises Errno("EACCES").
     """

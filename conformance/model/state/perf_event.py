@@ -1,7 +1,4 @@
-"""The state of one event of perf: whom it counts, what it has counted, its ring buffer.
-
-Source: kernel/events/core.c:perf_swevent_event; kernel/events/ring_buffer.c:perf_output_begin.
-"""
+"""One perf event: the tasks it follows, its count, its ring buffer."""
 
 from __future__ import annotations
 
@@ -24,10 +21,10 @@ _LOST = struct.Struct("<QQ")
 
 @dataclass(slots=True, eq=False)
 class Ring:
-    """A mapped buffer: ``pages`` are the one that describes it and those with records.
+    """A ring buffer: ``pages`` are the control page and the data pages.
 
-    One that its reader cannot write to knows nothing of what was read, and overwrites.
-    ``head`` counts bytes from the beginning; ``lost`` samples found no room lately.
+    A ring that is mapped read-only overwrites old records.  ``head`` counts bytes since the start;
+    ``lost`` counts samples that found no room since the last record.
     """
 
     pages: list[Page]
@@ -37,7 +34,7 @@ class Ring:
 
     @classmethod
     def fresh(cls, count: int, *, overwrites: bool) -> Ring:
-        """A ring of so many pages, the first of which describes the others."""
+        """A ring of ``count`` pages, the control page included."""
         ring = cls([Page() for _ in range(count)], overwrites)
         place = struct.pack("<QQ", PAGE_SIZE, ring.size)
         ring.pages[0].content[perf.DATA_OFFSET : perf.DATA_OFFSET + len(place)] = place
@@ -45,11 +42,13 @@ class Ring:
 
     @property
     def size(self) -> int:
-        """Bytes for records."""
+        """Size of the data pages in bytes."""
         return PAGE_SIZE * (len(self.pages) - 1)
 
     def sample(self, body: bytes, padding: int) -> None:
-        """Append a sample, in front of it how many were lost; padding is left as it was."""
+        """Append a sample, after PERF_RECORD_LOST if any were lost; padding bytes keep their
+        content.
+        """
         size = _HEADER.size + len(body) + padding
         lost = _HEADER.size + _LOST.size if self.lost else 0
         if not self.size:
@@ -65,7 +64,7 @@ class Ring:
         self.pages[0].content[where] = self.head.to_bytes(8, "little")
 
     def _has_room(self, size: int) -> bool:
-        """ring_buffer_has_space(): a full buffer cannot be told from an empty one."""
+        """ring_buffer_has_space(): one byte stays free, to tell a full ring from an empty one."""
         if self.overwrites:
             return True
         where = slice(perf.DATA_TAIL, perf.DATA_TAIL + 8)
@@ -83,11 +82,10 @@ class Ring:
 
 @dataclass(slots=True, eq=False)
 class PerfEvent:
-    """struct perf_event.  ``source`` is the serial of the user event it listens to.
+    """struct perf_event; ``source`` is the serial of the user event.
 
-    It may listen to a kprobe instead, or be a dummy that listens to nothing.
-    ``tasks`` are the processes it follows, none of them everybody; ``cpu`` is the processor
-    on which it does, or ANY_CPU.
+    Instead of a user event, the source is a kprobe, or none for a dummy event.  ``tasks`` are the
+    processes that the event follows, empty for all; ``cpu`` is a processor or ANY_CPU.
     """
 
     source: int | None
@@ -103,19 +101,19 @@ class PerfEvent:
     count: int = 0
     filter: Filter | None = None
     ring: Ring | None = None
-    # How many events are still to come before the next sample.
-    left: int = field(init=False)
+    # Events until the next sample.
+    until_sample: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.left = self.period
+        self.until_sample = self.period
 
     @property
-    def _of_first(self) -> bool:
-        """Whether it follows process 1 of a namespace, which opened it itself."""
-        return bool(self.tasks) and self.tasks[0].is_first
+    def _opened_by_init(self) -> bool:
+        """Whether the event follows process 1 of a PID namespace, which opened the event."""
+        return bool(self.tasks) and self.tasks[0].is_init
 
-    def counts(self, process: Process) -> bool:
-        """Whether it follows what a process does now."""
+    def follows(self, process: Process) -> bool:
+        """Whether the event counts what a process does at present."""
         if not self.enabled or (self.tasks and process not in self.tasks):
             return False
         if self.cpu == ANY_CPU:
@@ -124,34 +122,34 @@ class PerfEvent:
             raise NotModelled("an event of one processor, and a process on any")
         return process.cpu == self.cpu
 
-    def occur(self, record: bytes) -> None:
-        """perf_tp_event(): one more is counted, and every so many of them are sampled."""
+    def deliver(self, record: bytes) -> None:
+        """perf_tp_event(): count the record and sample every ``period``-th one."""
         if self.exclude_kernel or (self.filter is not None and not self.filter.matches(record)):
             return
         self.count += 1
         if not self.period:
             return
-        self.left -= 1
-        # A sample that shows its period is taken of every event, whatever the period.
-        if self.sample_type & perf.PERF_SAMPLE_PERIOD or self.left == 0:
+        self.until_sample -= 1
+        # With PERF_SAMPLE_PERIOD every event is sampled, whatever the period.
+        if self.sample_type & perf.PERF_SAMPLE_PERIOD or self.until_sample == 0:
             self._sample(record)
-        if self.left == 0:
-            self.left = self.period
+        if self.until_sample == 0:
+            self.until_sample = self.period
 
     def _sample(self, record: bytes) -> None:
         if self.ring is None:
             return
         body, padding = b"", 0
         if self.sample_type & perf.PERF_SAMPLE_IP:
-            # perf_fetch_caller_regs(): somewhere in the kernel.
+            # perf_fetch_caller_regs(): an address in the kernel.
             body += b"\xff" * 8
         if self.sample_type & perf.PERF_SAMPLE_TID:
-            # The number that the process has where the event was opened, unless that is unknown.
-            body += (1 if self._of_first else 0).to_bytes(4, "little") * 2
+            # The pid in the namespace of the opener; 0 if the model does not know the pid.
+            body += (1 if self._opened_by_init else 0).to_bytes(4, "little") * 2
         if self.sample_type & perf.PERF_SAMPLE_PERIOD:
             body += (1).to_bytes(8, "little")
         if self.sample_type & perf.PERF_SAMPLE_RAW:
-            # The size and the record behind it fill whole words of 8 bytes.
+            # The size and the record fill whole words of 8 bytes.
             padding = -(4 + len(record)) % 8
             body += (len(record) + padding).to_bytes(4, "little") + record
         self.ring.sample(body, padding)

@@ -21,7 +21,7 @@ STRING = "string"
 
 @dataclass(slots=True, eq=False)
 class Kprobe:
-    """One probe at the entry of the function."""
+    """A kprobe at the entry of the function."""
 
     name: str
     id: int
@@ -29,7 +29,7 @@ class Kprobe:
 
 @dataclass(frozen=True, slots=True)
 class ProbeArgument:
-    """One field of a probe: its name, what was written for it, where it comes from."""
+    """An argument of an eprobe: its name, the text of its source, and the field."""
 
     name: str
     text: str
@@ -37,14 +37,14 @@ class ProbeArgument:
     type: str
 
     def shown(self, record: bytes, profile: Profile) -> str:
-        """print_type_*() of what was fetched (get_event_field)."""
+        """print_type_*() of the fetched value (get_event_field)."""
         if self.type == STRING:
             text = _string(self.field, record).decode("latin-1")
             return f'{self.name}="{text}"'
         kind = NUMBER_TYPE.fullmatch(self.type)
         assert kind is not None
         raw = record[self.field.offset : self.field.offset + self.field.size]
-        # "kbuild: treat char as always unsigned": since then a byte is fetched without its sign.
+        # "kbuild: treat char as always unsigned" (6.2): a byte is fetched without its sign since.
         signed = self.field.signed and (len(raw) > 1 or profile.release.series < (6, 2))
         value = int.from_bytes(raw, "little", signed=signed) % (1 << int(kind[2]))
         if kind[1] == "x":
@@ -55,7 +55,7 @@ class ProbeArgument:
 
 
 def _string(field: Field, record: bytes) -> bytes:
-    """The text of a field.  A relative one is looked for at the word, not behind it."""
+    """The text of a field; a __rel_loc offset counts from the word, not from its end."""
     start = field.offset
     if field.is_location:
         start = int.from_bytes(record[field.offset : field.offset + 2], "little")
@@ -68,9 +68,9 @@ def _string(field: Field, record: bytes) -> bytes:
 
 @dataclass(slots=True, eq=False)
 class Eprobe:
-    """A probe.  ``source`` is the serial of its event, ``after`` of the first event younger.
+    """An eprobe: ``source`` is the serial of its event.
 
-    ``enabled`` are the instances in which it is.
+    ``after`` is the serial of the first event created later; ``enabled`` are instances.
     """
 
     name: str
@@ -83,11 +83,11 @@ class Eprobe:
 
     @property
     def definition(self) -> str:
-        """Its line in dynamic_events (eprobe_dyn_event_show)."""
+        """The line in dynamic_events (eprobe_dyn_event_show)."""
         arguments = "".join(f" {each.name}={each.text}" for each in self.arguments)
         return f"e:{GROUP}/{self.name} {self.source_name}{arguments}\n"
 
     def hit(self, profile: Profile, instance: Instance, record: bytes) -> None:
         """__eprobe_trace_func()"""
         shown = "".join(f" {each.shown(record, profile)}" for each in self.arguments)
-        instance.record_text(f"{self.name}: ({self.source_name}){shown}\n")
+        instance.append_text(f"{self.name}: ({self.source_name}){shown}\n")

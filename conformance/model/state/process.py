@@ -1,4 +1,4 @@
-"""Processes, what they have open, and the words by which they follow events."""
+"""Processes: memory, descriptors, enablers, credentials and namespaces."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from conformance.model.memory import AddressSpace
 from conformance.model.state.credentials import Credentials
 from conformance.model.state.namespaces import Namespace
 
-# Descriptors have these numbers here, more than any process opens.
+# The model numbers descriptors from here, higher than any process of a case opens.
 _FIRST_DESCRIPTOR = 1 << 20
 _NO_DESCRIPTOR = (1 << 31) - 1
 
 
 @dataclass(slots=True, eq=False)
 class OpenFile:
-    """An open file description.
+    """struct file.
 
-    ``events`` are the serials behind the write indices of user_events_data; ``text`` and
-    ``position`` (in bytes) what a file that shows text has in its buffer.
+    ``events`` are the serials by write index (user_events_data).  ``text`` and ``position`` are the
+    buffer and offset of a seq_file.
     """
 
     path: str
@@ -27,17 +27,17 @@ class OpenFile:
     events: list[int] = field(default_factory=list)
     text: bytes = b""
     position: int = 0
-    # The event whose file it is, which may be gone.
+    # The serial of the event whose file it is; the event may be removed.
     event: int | None = None
-    # A map, a program, a socket or an event of perf: what has no path.
+    # A file without a path: a BPF map or program, a socket or a perf event.
     object: object | None = None
-    # What was sent over a socket and waits at this end of it.
-    passed: list[OpenFile] = field(default_factory=list)
+    # Files sent over a socket, waiting at this end of it.
+    queued: list[OpenFile] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
 class Enabler:
-    """One word and bit of a process that follows an event (struct user_event_enabler)."""
+    """struct user_event_enabler: an enable bit of a process."""
 
     event: int
     address: int
@@ -47,68 +47,67 @@ class Enabler:
 
 
 @dataclass(slots=True, eq=False)
-class Numbers:
-    """A namespace of process ids, and who was born into it; its first is process 1 there."""
+class PidNamespace:
+    """A PID namespace and its members; the first is process 1."""
 
     members: list[Process] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
 class Process:
-    """An actor.  ``enablers`` is None until it registers (no struct user_event_mm).
+    """A task.  ``enablers`` is None until it registers (no struct user_event_mm).
 
-    ``cpu`` is the processor it keeps to, None where it may run on any.  Threads have a ``leader``,
-    the task whose process they belong to.  ``kept`` are the slots that execve(2) leaves open.
-    Tasks may have memory, slots and enablers in common: then those are the same objects.
-    ``namespace`` is None for the mounts that all begin with, ``root`` a path there, and
-    ``filtered`` names the errors by which a filter answers system calls.
+    ``cpu`` is the processor that the task is bound to, None for any.  A thread has a ``leader``.
+    ``kept_over_exec`` are slots without close-on-exec.  Tasks that share memory, slots or enablers
+    hold the same objects.  ``namespace`` is None for the initial mount namespace and ``root`` a
+    path in it.  ``seccomp_errors`` are errno names by system call.
     """
 
     memory: AddressSpace = field(default_factory=AddressSpace)
     slots: dict[int, OpenFile] = field(default_factory=dict)
     credentials: Credentials = field(default_factory=Credentials)
-    closed: set[int] = field(default_factory=set)
+    closed_slots: set[int] = field(default_factory=set)
     enablers: list[Enabler] | None = None
     cpu: int | None = None
     leader: Process | None = None
-    kept: set[int] = field(default_factory=set)
-    # RLIMIT_NOFILE, where it was set.
-    most_descriptors: int | None = None
-    # Of a task: the process that drives it; whose end a parent of vfork waits for.
+    kept_over_exec: set[int] = field(default_factory=set)
+    # RLIMIT_NOFILE, if set.
+    rlimit_nofile: int | None = None
+    # The process that drives the task, and the vfork child that the task waits for.
     driver: Process | None = None
     waits_for: Process | None = None
     namespace: Namespace | None = None
     root: str = ""
-    filtered: dict[str, str] = field(default_factory=dict)
-    # Its namespace of process ids, None for the first of all, and that of its children.
-    numbers: Numbers | None = None
-    numbers_of_children: Numbers | None = None
+    seccomp_errors: dict[str, str] = field(default_factory=dict)
+    # None for the initial PID namespace.
+    pid_namespace: PidNamespace | None = None
+    pid_namespace_for_children: PidNamespace | None = None
 
     def task_with(self, memory: AddressSpace, slots: dict[int, OpenFile]) -> Process:
-        """A new task of this one with such memory and descriptors: what else it inherits."""
+        """A child with the given memory and descriptors; everything else is inherited."""
         return Process(
             memory,
             slots,
             replace(self.credentials),
-            set(self.closed),
+            set(self.closed_slots),
             cpu=self.cpu,
-            kept=set(self.kept),
-            most_descriptors=self.most_descriptors,
+            kept_over_exec=set(self.kept_over_exec),
+            rlimit_nofile=self.rlimit_nofile,
             namespace=self.namespace,
             root=self.root,
-            filtered=dict(self.filtered),
-            numbers=self.numbers,
-            numbers_of_children=self.numbers,
+            seccomp_errors=dict(self.seccomp_errors),
+            pid_namespace=self.pid_namespace,
+            pid_namespace_for_children=self.pid_namespace,
         )
 
     @property
-    def is_first(self) -> bool:
-        """Whether it is process 1 of a namespace."""
-        return self.numbers is not None and self.numbers.members[0] is self
+    def is_init(self) -> bool:
+        """Whether the task is process 1 of a PID namespace."""
+        return self.pid_namespace is not None and self.pid_namespace.members[0] is self
 
     @property
     def uid(self) -> int:
-        """The user it runs as."""
+        """The user id."""
         return self.credentials.uid
 
     @property
@@ -122,14 +121,17 @@ class Process:
             raise Errno("EBADF")
         return self.slots[slot]
 
-    def number_of(self, slot: int) -> int:
-        """The number of a descriptor, open or closed again: here, one of our own."""
-        if slot not in self.closed:
+    def fd_of(self, slot: int) -> int:
+        """A stand-in for the number of a descriptor, which may be closed."""
+        if slot not in self.closed_slots:
             self.file(slot)
         return _FIRST_DESCRIPTOR + slot
 
-    def slot_of(self, number: int) -> int:
-        """The slot behind a number.  Raises NotModelled for numbers that were not asked for."""
+    def slot_of_fd(self, number: int) -> int:
+        """The slot of a descriptor number.
+
+        Raises Errno("EBADF"), and NotModelled for a number that the model did not hand out.
+        """
         if not number < 1 << 31 or number == _NO_DESCRIPTOR:
             raise Errno("EBADF")
         if number < _FIRST_DESCRIPTOR:

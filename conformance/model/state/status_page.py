@@ -1,8 +1,4 @@
-"""Indexes and status of events in a page that programs map: up to 6.3.
-
-Source: trace_events_user.c:user_status_mmap, update_reg_page_for,
-user_event_register_set, user_event_register_clear, user_event_parse.
-"""
+"""The status page and its indexes (up to 6.3)."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from conformance.abi.profile import Generation, Profile
 from conformance.model.errors import Errno
 from conformance.model.memory import PAGE_SIZE, Page
 
-# Index 0 is never given out, so that a program may use it for an event it has not got.
+# Index 0 stays free, for programs that registered no event.
 FIRST_INDEX = 1
 _BITS = 8
 
@@ -27,42 +23,42 @@ def capacity(profile: Profile) -> int:
 
 
 class Indexes:
-    """Which indexes are taken: the lowest free one is given out (page_bitmap)."""
+    """The indexes in use (page_bitmap)."""
 
     def __init__(self, profile: Profile) -> None:
         self._limit = capacity(profile)
         self._taken = (1 << FIRST_INDEX) - 1
 
     def lowest(self) -> int:
-        """The lowest index that is free.  Raises Errno("EMFILE") when there is none."""
+        """The lowest free index.  Raises Errno("EMFILE")."""
         index = (~self._taken & self._taken + 1).bit_length() - 1
         if index >= self._limit:
             raise Errno("EMFILE")
         return index
 
     def take(self, index: int) -> None:
-        """The index belongs to an event."""
+        """Mark an index as in use."""
         self._taken |= 1 << index
 
     def free(self, index: int) -> None:
-        """It belongs to nobody; the first ones never do."""
+        """Mark an index as free; those below FIRST_INDEX never are."""
         if index >= FIRST_INDEX:
             self._taken &= ~(1 << index)
 
 
 class StatusPage:
-    """The pages, as everybody who maps them sees them."""
+    """The pages, shared by every mapping."""
 
     def __init__(self, profile: Profile) -> None:
         self._bytewise = profile.generation is not Generation.BIT_STATUS
-        # At first the page was not cleared (trace_events_user_init: kmalloc): until somebody
-        # begins or ends to listen, the byte of an event is whatever the memory held.
+        # rfc-v1 does not clear the page (trace_events_user_init: kmalloc): the byte of an event is
+        # random until the first probe is attached or detached.
         unset = frozenset(range(PAGE_SIZE if profile.generation is Generation.RFC_V1 else 0))
         self.content = [Page(unknown=unset) for _ in range(pages(profile))]
 
-    def show(self, index: int, status: int) -> None:
-        """Let the place of an event show a new status (EVENT_STATUS_* bits)."""
-        page, position = self._place(index)
+    def set_status(self, index: int, status: int) -> None:
+        """Store the EVENT_STATUS_* bits of an event."""
+        page, position = self._locate(index)
         if self._bytewise:
             page.store(position, bytes([status]))
             return
@@ -73,15 +69,15 @@ class StatusPage:
             page.content[position] &= ~mask & 0xFF
 
     def byte(self, index: int) -> int:
-        """The byte of an event, which kernels up to 6.0 believe whoever wrote it."""
-        page, position = self._place(index)
+        """The byte of an event, which up to 6.0 the kernel reads back, whoever wrote it."""
+        page, position = self._locate(index)
         return page.content[position]
 
     def is_known(self, index: int) -> bool:
-        """Whether anybody can say what the place of an event shows."""
-        page, position = self._place(index)
+        """Whether the content at an index is determined."""
+        page, position = self._locate(index)
         return position not in page.unknown
 
-    def _place(self, index: int) -> tuple[Page, int]:
+    def _locate(self, index: int) -> tuple[Page, int]:
         number, position = divmod(index if self._bytewise else index // _BITS, PAGE_SIZE)
         return self.content[number], position

@@ -19,7 +19,7 @@ STRING = "char[]"
 
 @dataclass(frozen=True, slots=True)
 class SyntheticField:
-    """One field: a number of some size, or a string of any length."""
+    """A field: a number, or a string of any length."""
 
     type: str
     name: str
@@ -34,7 +34,7 @@ class SyntheticField:
         return self.type == kind or fits
 
     def shown(self, value: Value) -> str:
-        """print_synth_event(): small numbers lose their sign."""
+        """print_synth_event(): 8-bit and 16-bit numbers lose their sign."""
         if isinstance(value, bytes):
             return f"{self.name}={value.decode('latin-1')}"
         found = _TYPE.fullmatch(self.type)
@@ -48,7 +48,10 @@ class SyntheticField:
 
 @dataclass(slots=True, eq=False)
 class SyntheticEvent:
-    """struct synth_event.  ``users`` counts the histograms that record it."""
+    """struct synth_event; ``users`` counts the histograms that generate it.
+
+    ``after`` is the serial of the first user event created later.
+    """
 
     name: str
     fields: tuple[SyntheticField, ...]
@@ -59,12 +62,12 @@ class SyntheticEvent:
 
     @property
     def definition(self) -> str:
-        """Its line in dynamic_events (synth_event_show)."""
+        """The line in dynamic_events (synth_event_show)."""
         fields = "; ".join(f"{each.type} {each.name}" for each in self.fields)
         return f"s:{GROUP}/{self.name}\t{fields}\n"
 
     def record(self, instances: Mapping[str, Instance], values: Sequence[Value]) -> None:
-        """trace_event_raw_event_synth(), in all instances that listen."""
+        """trace_event_raw_event_synth(), in every instance that enables the event."""
         shown = " ".join(each.shown(value) for each, value in zip(self.fields, values, strict=True))
         for name in sorted(self.enabled):
-            instances[name].record_text(f"{self.name}: {shown}\n")
+            instances[name].append_text(f"{self.name}: {shown}\n")

@@ -1,7 +1,7 @@
-"""The state of the modelled system: its processes, events, listeners and buffers.
+"""The state of the modelled system: processes, events, instances and buffers.
 
-Work the kernel does later is kept in ``World.pending``: transitions that may happen at
-any moment from now on, in any order.
+Deferred work is kept in ``World.pending``: transitions that may happen at any time and in any
+order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from conformance.model.state.status_page import StatusPage
 from conformance.model.state.synthetic_event import SyntheticEvent
 from conformance.model.state.trace_instance import TOP, Instance
 
-# EVENT_STATUS_*: what is attached to an event.
+# EVENT_STATUS_*: the kinds of probes on an event.
 STATUS_FTRACE = 1 << EVENT_BIT_FTRACE
 STATUS_PERF = 1 << EVENT_BIT_PERF
 STATUS_OTHER = 1 << EVENT_BIT_OTHER
@@ -30,21 +30,21 @@ STATUS_OTHER = 1 << EVENT_BIT_OTHER
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A reference to an event is dropped: delayed_user_event_enabler_put()."""
+    """delayed_user_event_enabler_put(): drop a reference."""
 
     event: int
 
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """An event without references is removed: delayed_destroy_user_event()."""
+    """delayed_destroy_user_event(): remove an event without references."""
 
     event: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FixUp:
-    """A page is faulted in and its word updated: user_event_enabler_fault_fixup()."""
+    """user_event_enabler_fault_fixup(): fault in a page and update the enable bit."""
 
     process: Process
     enabler: Enabler
@@ -55,37 +55,35 @@ Transition = Release | Remove | FixUp
 
 @dataclass(slots=True)
 class World:
-    """Everything the model knows about one running system."""
+    """One state that the system may be in."""
 
     profile: Profile
     table: EventTable
     status_page: StatusPage | None = None
     processes: dict[str, Process] = field(default_factory=dict)
     pending: list[Transition] = field(default_factory=list)
-    # By name; what earlier programs of the guest left to be done in the first is not known.
+    # By name.  Earlier cases may have left a reset of the top buffer pending.
     instances: dict[str, Instance] = field(
         default_factory=lambda: {TOP: Instance(clear_trace=None)}
     )
-    # Processors on which a record for perf was begun that will never be submitted.
-    perf_stuck: set[int] = field(default_factory=set)
-    # Events of the kernel's own: the content of their files, fixed by the first reading,
-    # and which of them are enabled, as system:name.
-    opaque: dict[str, bytes] = field(default_factory=dict)
+    # Processors with a perf record that was begun and never submitted.
+    perf_stuck_cpus: set[int] = field(default_factory=set)
+    # Kernel events: their files as first read, the enabled ones as system:name, and filters.
+    kernel_file_texts: dict[str, bytes] = field(default_factory=dict)
     kernel_enabled: set[str] = field(default_factory=set)
     kernel_files: dict[str, EventFile] = field(default_factory=dict)
     perf_events: list[PerfEvent] = field(default_factory=list)
     kprobes: list[Kprobe] = field(default_factory=list)
-    kprobes_made: int = 0
-    # Files whose mode or owner somebody changed, the group of the other files of tracefs, what
-    # was made in file systems of a program's own, the mounts that processes begin with, and the
-    # level of lockdown.
+    kprobes_created: int = 0
+    # Changed modes and owners by path, the gid of all other tracefs files, the files in tmpfs
+    # mounts, the initial mount namespace, and the lockdown level.
     attributes: dict[str, Attributes] = field(default_factory=dict)
-    group: int = 0
-    made: list[str] = field(default_factory=list)
+    tracefs_gid: int = 0
+    tmpfs_files: list[str] = field(default_factory=list)
     namespace: Namespace = field(default_factory=Namespace)
     lockdown: int = 0
-    # Whether nothing is written to tracefs, through whichever mount (SB_RDONLY).
-    readonly: bool = False
+    # SB_RDONLY of tracefs.
+    tracefs_readonly: bool = False
     eprobes: list[Eprobe] = field(default_factory=list)
     synthetic_events: list[SyntheticEvent] = field(default_factory=list)
 
@@ -97,18 +95,18 @@ class World:
         return cls(profile, table or EventTable(profile), page)
 
     def process(self, actor: str) -> Process:
-        """The process of an actor.  Raises NotModelled for one that never was or is gone."""
+        """The process of an actor.  Raises NotModelled if it does not exist."""
         if actor not in self.processes:
             raise NotModelled(f"actor {actor!r} does not live")
         return self.processes[actor]
 
     @property
     def top(self) -> Instance:
-        """The instance at the top."""
+        """The top instance."""
         return self.instances[TOP]
 
     def event(self, serial: int) -> Event:
-        """An event that is referenced and therefore lives."""
+        """The event with a serial.  Raises NotModelled if it was removed."""
         event = self.table.find(serial)
         if event is None:
             raise NotModelled(f"event {serial} is referenced but gone")
@@ -123,22 +121,22 @@ class World:
         if event.references == 0 and not event.self_reference:
             self.pending.append(Remove(serial))
 
-    def forget(self, event: Event) -> None:
-        """What the removal of an event leaves behind in status page and instances.
+    def after_removal(self, event: Event) -> None:
+        """Clear the status of a removed event and mark the buffers for a reset.
 
-        Its records stay where they are (trace_events.c:probe_remove_event_call).
+        The records stay (trace_events.c:probe_remove_event_call).
         """
         if self.status_page is not None:
-            self.status_page.show(event.index, 0)
+            self.status_page.set_status(event.index, 0)
         for name in event.was_enabled:
             self.instances[name].clear_trace = True
 
     def close(self, file: OpenFile) -> None:
-        """A descriptor went away; the last one drops the references (user_events_release)."""
+        """Close a descriptor; the last one drops the references (user_events_release)."""
         held = [each for process in self.processes.values() for each in process.slots.values()]
-        if file in held or any(file in each.passed for each in held):
+        if file in held or any(file in each.queued for each in held):
             return
-        waiting, file.passed = file.passed, []
+        waiting, file.queued = file.queued, []
         for each in waiting:
             self.close(each)
         event = perf_event_of(file)
@@ -147,8 +145,8 @@ class World:
         for serial in file.events:
             self.put(serial)
 
-    def unmapped(self, file: OpenFile) -> None:
-        """A mapping of a ring went away; the last one takes the ring and may close the file."""
+    def ring_unmapped(self, file: OpenFile) -> None:
+        """Unmap a ring; the last mapping frees it and may close the file."""
         event = perf_event_of(file)
         if event is not None and not self._maps(file):
             event.ring = None
@@ -158,34 +156,31 @@ class World:
         return any(file in process.memory.owners() for process in self.processes.values())
 
     def open_perf(self, event: PerfEvent) -> None:
-        """perf_trace_event_reg(): perf listens to a user event for its first event of perf."""
+        """perf_trace_event_reg(): the first perf event of a user event attaches the perf probe."""
         self.perf_events.append(event)
         if event.source is None:
             return
         source = self.event(event.source)
-        source.perf += 1
-        if source.perf == 1 and self.profile.has("perf_sink"):
+        source.perf_count += 1
+        if source.perf_count == 1 and self.profile.has("perf_sink"):
             source.references += 1
-            self._tell(source)
+            self._update_status(source)
 
     def _close_perf(self, file: OpenFile, event: PerfEvent) -> None:
-        """perf_trace_event_unreg(), once no mapping of the ring keeps the file open."""
+        """perf_trace_event_unreg(), once no mapping of the ring holds the file."""
         if self._maps(file) or event not in self.perf_events:
             return
         self.perf_events.remove(event)
         if event.source is None:
             return
         source = self.event(event.source)
-        source.perf -= 1
-        if source.perf == 0 and self.profile.has("perf_sink"):
-            self._tell(source)
+        source.perf_count -= 1
+        if source.perf_count == 0 and self.profile.has("perf_sink"):
+            self._update_status(source)
             self.put(source.serial)
 
-    def leave(self, process: Process) -> None:
-        """Enablers of a task that exits or execs, unless others have them as well.
-
-        user_event_mm_remove(): struct user_event_mm counts its tasks.
-        """
+    def remove_enablers(self, process: Process) -> None:
+        """user_event_mm_remove(): release the enablers, unless another task shares them."""
         enablers, process.enablers = process.enablers or [], None
         if any(each.enablers is enablers for each in self.processes.values()):
             return
@@ -193,7 +188,7 @@ class World:
             self.pending.append(Release(enabler.event))
 
     def apply(self, transition: Transition) -> None:
-        """Let one pending transition happen."""
+        """Apply one pending transition."""
         self.pending.remove(transition)
         match transition:
             case Release(event=serial):
@@ -202,39 +197,39 @@ class World:
                 event = self.table.find(serial)
                 if event is not None and event.references == 0:
                     self.table.remove(event)
-                    self.forget(event)
+                    self.after_removal(event)
             case FixUp(enabler=enabler):
                 self._fix_up(enabler)
 
-    # Who listens, and who is told
+    # Enabling
 
     def set_tracer(self, event: Event, instance: str, *, on: bool) -> None:
-        """ftrace starts or stops listening to an event (user_event_reg)."""
+        """user_event_reg(): attach or detach the ftrace probe in an instance."""
         if on == (instance in event.tracers):
             return
         if on:
             event.tracers.add(instance)
             event.was_enabled.add(instance)
             event.references += 1
-            self._tell(event)
+            self._update_status(event)
         else:
             event.tracers.remove(instance)
-            self._tell(event)
+            self._update_status(event)
             self.put(event.serial)
 
-    def _tell(self, event: Event) -> None:
-        """Look who is attached, and say so in page or words (update_enable_bit_for)."""
+    def _update_status(self, event: Event) -> None:
+        """update_enable_bit_for(): recompute the status and show it in the page or the enable bits."""
         event.status = STATUS_FTRACE if event.tracers else 0
-        if event.perf and self.profile.has("perf_sink"):
+        if event.perf_count and self.profile.has("perf_sink"):
             event.status |= STATUS_PERF
-        if event.foreign:
+        if event.other_attached:
             event.status |= STATUS_OTHER
         if self.status_page is not None:
-            self.status_page.show(event.index, event.status)
+            self.status_page.set_status(event.index, event.status)
         self._update_words(event)
 
     def _update_words(self, event: Event) -> None:
-        """user_event_enabler_update(): at once where the page is there, later elsewhere."""
+        """user_event_enabler_update(): at once if the page is present, else after a fault-in."""
         for process in self.processes.values():
             for enabler in process.enablers or []:
                 if enabler.event != event.serial or enabler.faulting or enabler.freeing:
@@ -247,33 +242,33 @@ class World:
                     write_bit(page, enabler.address, enabler.bit, on=bool(event.status))
 
     def _fix_up(self, enabler: Enabler) -> None:
-        keeper = self._keeper(enabler)
-        if keeper is None or keeper.enablers is None:
+        owner = self._owner(enabler)
+        if owner is None or owner.enablers is None:
             return
         enabler.faulting = False
         if enabler.freeing:
-            keeper.enablers.remove(enabler)
+            owner.enablers.remove(enabler)
             self.release(enabler.event)
             return
         try:
-            page = keeper.memory.fault_in(enabler.address)
+            page = owner.memory.fault_in(enabler.address)
         except Errno:
             return
         on = bool(self.event(enabler.event).status)
         write_bit(page, enabler.address, enabler.bit, on=on)
 
-    def _keeper(self, enabler: Enabler) -> Process | None:
-        """A task that has an enabler, of those that may have it in common."""
+    def _owner(self, enabler: Enabler) -> Process | None:
+        """One of the tasks that share an enabler."""
         found = (each for each in self.processes.values() if enabler in (each.enablers or []))
         return next(found, None)
 
     def duplicate(self, enabler: Enabler) -> Enabler:
-        """The copy of an enabler that a forked child gets (user_event_enabler_dup)."""
+        """user_event_enabler_dup(): copy an enabler for a forked child."""
         self.event(enabler.event).references += 1
         return Enabler(enabler.event, enabler.address, enabler.bit)
 
     def release(self, serial: int) -> None:
-        """Drop an enabler's reference: at once, or after an RCU grace period."""
+        """Drop the reference of an enabler: at once, or after an RCU grace period."""
         if self.profile.has("deferred_release"):
             self.pending.append(Release(serial))
         else:
@@ -281,7 +276,7 @@ class World:
 
 
 def write_bit(page: Page, address: int, bit: int, *, on: bool) -> None:
-    """Set or clear one bit of the word at ``address``, leaving all others alone."""
+    """Set or clear one bit of the word at ``address``."""
     position = address % len(page.content) + bit // 8
     mask = 1 << bit % 8
     if on:

@@ -106,7 +106,7 @@ def _load(world: World, process: Process, attributes: Mapping[str, int]) -> prog
 
 def _map_of(process: Process, number: int) -> Map:
     """The map behind the number of a descriptor.  Raises Errno."""
-    file = process.file(process.slot_of(number))
+    file = process.file(process.slot_of_fd(number))
     if not isinstance(file.object, Map):
         raise Errno("EINVAL")
     return file.object

@@ -18,7 +18,7 @@ from conformance.model.state.namespaces import (
     Attributes,
     Mount,
 )
-from conformance.model.state.process import Numbers, Process
+from conformance.model.state.process import PidNamespace, Process
 from conformance.model.state.world import World
 from conformance.model.tracefs import files as tracefs
 from conformance.ops import credentials
@@ -47,8 +47,8 @@ def enter(world: World, operation: AnyOperation) -> AnyOperation:
     if process is None:
         return operation
     filtered = _FILTERED.get(type(operation))
-    if filtered in process.filtered:
-        raise Errno(process.filtered[filtered])
+    if filtered in process.seccomp_errors:
+        raise Errno(process.seccomp_errors[filtered])
     if isinstance(operation, Pathed):
         path = seen(world, process, operation.path, _wanted(operation))
         if path != operation.path:
@@ -79,7 +79,7 @@ def seen(world: World, process: Process, path: str, wanted: int) -> str:
     if found.startswith(f"{TRACEFS}/") and TRACEFS.startswith(mount.root):
         # Somebody who is shown one file alone does not come by the root of tracefs.
         namespaces.check(attributes(world, TRACEFS), who, MAY_SEARCH, directory=True)
-    if world.readonly and wanted & MAY_WRITE and found.startswith(f"{TRACEFS}/"):
+    if world.tracefs_readonly and wanted & MAY_WRITE and found.startswith(f"{TRACEFS}/"):
         # sb_permission(), which comes before the mode.
         raise Errno("EROFS")
     if found == tracefs.MAXIMUM:
@@ -94,7 +94,7 @@ def seen(world: World, process: Process, path: str, wanted: int) -> str:
 def _is_nowhere(world: World, path: str, mount: Mount) -> bool:
     """Whether nobody has made a file of a tmpfs, or what has it is not mounted there."""
     if path.startswith("tmpfs"):
-        return path not in world.made
+        return path not in world.tmpfs_files
     bare = not mount.root and path.startswith((f"{TRACEFS}/", f"{_SECURITYFS}/"))
     return bare or path.startswith(f"{TRACEFS}/sys/")
 
@@ -102,7 +102,7 @@ def _is_nowhere(world: World, path: str, mount: Mount) -> bool:
 def attributes(world: World, path: str) -> Attributes:
     """Mode and owners of a file.  Raises NotModelled."""
     if path not in world.attributes:
-        group = world.group if path.startswith(TRACEFS) else 0
+        group = world.tracefs_gid if path.startswith(TRACEFS) else 0
         return Attributes(tracefs.mode(world, path), 0, group)
     return world.attributes[path]
 
@@ -130,25 +130,25 @@ def _no_new_privileges(world: World, operation: credentials.NoNewPrivileges) -> 
 def _seccomp(world: World, operation: credentials.Seccomp) -> Answer:
     process = world.process(operation.actor)
     who = process.credentials
-    if not (who.no_new_privileges or who.has_somewhere(Capability.SYS_ADMIN)):
+    if not (who.no_new_privileges or who.has_in_own_namespace(Capability.SYS_ADMIN)):
         raise Errno("EACCES")
-    process.filtered |= dict.fromkeys(operation.refused, operation.errno)
+    process.seccomp_errors |= dict.fromkeys(operation.refused, operation.errno)
     return Answer(0)
 
 
 def _unshare(world: World, operation: credentials.Unshare) -> Answer:
     process = world.process(operation.actor)
     if operation.flags & credentials.CLONE_NEWUSER:
-        process.credentials.leave_user_namespace()
+        process.credentials.enter_user_namespace()
     if operation.flags & credentials.CLONE_NEWNS:
-        if not process.credentials.has_somewhere(Capability.SYS_ADMIN):
+        if not process.credentials.has_in_own_namespace(Capability.SYS_ADMIN):
             raise Errno("EPERM")
         before = process.namespace or world.namespace
-        process.namespace = before.copy(apart=process.credentials.apart)
+        process.namespace = before.copy(in_user_namespace=process.credentials.in_user_namespace)
     if operation.flags & credentials.CLONE_NEWPID:
-        if not process.credentials.has_somewhere(Capability.SYS_ADMIN):
+        if not process.credentials.has_in_own_namespace(Capability.SYS_ADMIN):
             raise Errno("EPERM")
-        process.numbers_of_children = Numbers()
+        process.pid_namespace_for_children = PidNamespace()
     return Answer(0)
 
 
@@ -161,7 +161,7 @@ def _chroot(world: World, operation: credentials.Chroot) -> Answer:
     found, _ = (process.namespace or world.namespace).find(path)
     if found == TRACEFS:
         namespaces.check(attributes(world, found), process.credentials, MAY_SEARCH, directory=True)
-    if not process.credentials.has_somewhere(Capability.SYS_CHROOT):
+    if not process.credentials.has_in_own_namespace(Capability.SYS_CHROOT):
         raise Errno("EPERM")
     process.root = path
     return Answer(0)
@@ -173,8 +173,12 @@ def _may_mount(world: World, process: Process) -> None:
     if namespace is None:
         raise NotModelled("mounts that everybody sees")
     who = process.credentials
-    apart = who.apart and namespace.apart and who.has_somewhere(Capability.SYS_ADMIN)
-    if not apart and not who.has(Capability.SYS_ADMIN):
+    in_user_namespace = (
+        who.in_user_namespace
+        and namespace.in_user_namespace
+        and who.has_in_own_namespace(Capability.SYS_ADMIN)
+    )
+    if not in_user_namespace and not who.has(Capability.SYS_ADMIN):
         raise Errno("EPERM")
 
 
@@ -206,9 +210,9 @@ def _mount(world: World, operation: credentials.Mount) -> Answer:
 def _new_root(world: World, process: Process, kind: str) -> str:
     """What a new mount of a file system shows."""
     if kind == "tmpfs":
-        world.made.append(f"tmpfs{len(world.made)}:")
-        return world.made[-1]
-    if process.credentials.apart:
+        world.tmpfs_files.append(f"tmpfs{len(world.tmpfs_files)}:")
+        return world.tmpfs_files[-1]
+    if process.credentials.in_user_namespace:
         # Neither of the others may be mounted by a user namespace (FS_USERNS_MOUNT).
         raise Errno("EPERM")
     match kind:
@@ -230,10 +234,10 @@ def _reconfigure(
         raise NotModelled(f"reconfiguring {root}")
     if not process.credentials.has(Capability.SYS_ADMIN):
         raise Errno("EPERM")
-    if readonly and not world.readonly and _is_written(world):
+    if readonly and not world.tracefs_readonly and _is_written(world):
         raise Errno("EBUSY")
     _apply_options(world, root, options)
-    world.readonly = readonly
+    world.tracefs_readonly = readonly
 
 
 def _is_written(world: World) -> bool:
@@ -256,9 +260,9 @@ def _apply_options(world: World, root: str, options: str) -> None:
             before = attributes(world, TRACEFS)
             world.attributes[TRACEFS] = replace(before, mode=int(value, 8))
         elif name == "gid":
-            world.group = int(value)
+            world.tracefs_gid = int(value)
             for path, before in world.attributes.items():
-                world.attributes[path] = replace(before, gid=world.group)
+                world.attributes[path] = replace(before, gid=world.tracefs_gid)
         else:
             raise NotModelled(f"option {option} of tracefs")
 
@@ -279,15 +283,15 @@ def _make(world: World, operation: credentials.Mknod | credentials.Mkdir) -> Ans
     path = seen(world, world.process(operation.actor), operation.path, 0)
     if not path.startswith("tmpfs"):
         raise NotModelled(f"making {path}")
-    if path in world.made:
+    if path in world.tmpfs_files:
         raise Errno("EEXIST")
-    world.made.append(path)
+    world.tmpfs_files.append(path)
     return Answer(0)
 
 
 def _check_there(world: World, path: str) -> None:
     """Raises Errno("ENOENT") for what nobody has made in a tmpfs."""
-    if path.startswith("tmpfs") and path not in world.made:
+    if path.startswith("tmpfs") and path not in world.tmpfs_files:
         raise Errno("ENOENT")
 
 
@@ -322,7 +326,7 @@ def _to_change(
     process = world.process(operation.actor)
     path = seen(world, process, operation.path, 0)
     _, mount = (process.namespace or world.namespace).find(process.root + operation.path)
-    if mount.readonly or (world.readonly and path.startswith(TRACEFS)):
+    if mount.readonly or (world.tracefs_readonly and path.startswith(TRACEFS)):
         raise Errno("EROFS")
     if path == tracefs.MAXIMUM:
         # proc_sys_setattr()

@@ -76,7 +76,7 @@ def _spawn(world: World, operation: op.Spawn) -> Answer:
 
 def _fork(world: World, operation: op.Fork) -> Answer:
     parent = world.process(operation.actor)
-    if parent.numbers_of_children is not parent.numbers:
+    if parent.pid_namespace_for_children is not parent.pid_namespace:
         raise NotModelled("a fork into a namespace of ids")
     child = parent.task_with(parent.memory.fork(), dict(parent.slots))
     if parent.enablers is not None:
@@ -112,7 +112,7 @@ def _close(world: World, operation: op.Close) -> Answer:
     process = world.process(operation.actor)
     file = process.file(operation.slot)
     del process.slots[operation.slot]
-    process.closed.add(operation.slot)
+    process.closed_slots.add(operation.slot)
     world.close(file)
     return Answer(0)
 
@@ -314,7 +314,7 @@ def _stat(world: World, operation: op.Stat) -> Answer:
 
 def _store_descriptor(world: World, operation: op.StoreDescriptor) -> Answer:
     process = world.process(operation.actor)
-    number = process.number_of(operation.slot).to_bytes(4, "little")
+    number = process.fd_of(operation.slot).to_bytes(4, "little")
     process.memory.store(operation.address, number)
     return Answer(len(number))
 

@@ -41,18 +41,18 @@ def clone(world: World, operation: tasks.Clone) -> Answer:
     slots = maker.slots if flags & tasks.CLONE_FILES else dict(maker.slots)
     child = maker.task_with(memory, slots)
     if flags & tasks.CLONE_FILES:
-        child.closed, child.kept = maker.closed, maker.kept
+        child.closed_slots, child.kept_over_exec = maker.closed_slots, maker.kept_over_exec
     child.driver = maker.driver or maker
     maker.waits_for = child if flags & tasks.CLONE_VFORK else None
     if flags & tasks.CLONE_THREAD:
         child.leader = maker.leader or maker
-    if maker.numbers_of_children is not maker.numbers:
+    if maker.pid_namespace_for_children is not maker.pid_namespace:
         if flags & (tasks.CLONE_THREAD | tasks.CLONE_VFORK):
             raise NotModelled("a thread or a vfork of who has left its namespace of ids")
-        child.numbers = child.numbers_of_children = maker.numbers_of_children
-        assert child.numbers is not None
-        child.numbers.members.append(child)
-    elif maker.numbers is not None:
+        child.pid_namespace = child.pid_namespace_for_children = maker.pid_namespace_for_children
+        assert child.pid_namespace is not None
+        child.pid_namespace.members.append(child)
+    elif maker.pid_namespace is not None:
         raise NotModelled("a task of one in a namespace of ids, where its number is another")
     if any(event.inherit and maker in event.tasks for event in world.perf_events):
         raise NotModelled("a task of a process that perf follows")
@@ -75,13 +75,15 @@ def execute(world: World, operation: tasks.Exec) -> Answer:
     for actor in _threads(world, operation.actor):
         if actor != operation.actor:
             _end(world, actor)
-    world.leave(process)
+    world.remove_enablers(process)
     _wake(world, process)
     before = list(dict.fromkeys(process.slots.values()))
     owners = process.memory.owners()
     process.leader = None
     process.memory = AddressSpace()
-    process.slots = {slot: process.slots[slot] for slot in process.kept & set(process.slots)}
+    process.slots = {
+        slot: process.slots[slot] for slot in process.kept_over_exec & set(process.slots)
+    }
     for file in before:
         world.close(file)
     _unmapped(world, owners)
@@ -94,8 +96,12 @@ def exit_group(world: World, operation: op.Exit | tasks.Die) -> Answer:
     With process 1 of a namespace everybody there ends (pid_namespace.c:zap_pid_ns_processes).
     """
     process = world.process(operation.actor)
-    if process.is_first:
-        others = [name for name, each in world.processes.items() if each.numbers is process.numbers]
+    if process.is_init:
+        others = [
+            name
+            for name, each in world.processes.items()
+            if each.pid_namespace is process.pid_namespace
+        ]
         for actor in others:
             _end(world, actor)
         return Answer(0)
@@ -129,7 +135,7 @@ def _end(world: World, actor: str) -> None:
     for event in world.perf_events:
         # No empty list, which would be everybody.
         event.tasks = [task for task in event.tasks if task is not process] or event.tasks
-    world.leave(process)
+    world.remove_enablers(process)
 
 
 def check_awake(world: World, operation: op.Operation) -> None:
@@ -150,7 +156,7 @@ def _wake(world: World, process: Process) -> None:
 def _unmapped(world: World, owners: list[object]) -> None:
     for owner in owners:
         assert isinstance(owner, OpenFile)
-        world.unmapped(owner)
+        world.ring_unmapped(owner)
 
 
 # Descriptors
@@ -160,21 +166,21 @@ def keep_over_exec(world: World, operation: tasks.KeepOverExec) -> Answer:
     """fcntl(2) of F_SETFD without FD_CLOEXEC."""
     process = world.process(operation.actor)
     process.file(operation.slot)
-    process.kept.add(operation.slot)
+    process.kept_over_exec.add(operation.slot)
     return Answer(0)
 
 
 def limit_descriptors(world: World, operation: tasks.LimitDescriptors) -> Answer:
     """setrlimit(2) of RLIMIT_NOFILE."""
-    world.process(operation.actor).most_descriptors = operation.most
+    world.process(operation.actor).rlimit_nofile = operation.most
     return Answer(0)
 
 
 def check_room(process: Process) -> None:
     """alloc_fd(): before a path is looked at.  Raises Errno, NotModelled."""
-    if process.most_descriptors == 0:
+    if process.rlimit_nofile == 0:
         raise Errno("EMFILE")
-    if process.most_descriptors is not None and process.most_descriptors < 1024:
+    if process.rlimit_nofile is not None and process.rlimit_nofile < 1024:
         raise NotModelled("a limit of descriptors that may suffice or not")
 
 
@@ -184,7 +190,7 @@ def send_descriptor(world: World, operation: tasks.SendDescriptor) -> Answer:
     socket = _socket(process, operation.slot)
     passed = process.file(operation.passed)
     peer = _end_of(world, socket.peer)
-    peer.passed.append(passed)
+    peer.queued.append(passed)
     return Answer(1)
 
 
@@ -193,9 +199,9 @@ def receive_descriptor(world: World, operation: tasks.ReceiveDescriptor) -> Answ
     process = world.process(operation.actor)
     _socket(process, operation.slot)
     file = process.file(operation.slot)
-    if not file.passed:
+    if not file.queued:
         raise Errno("EAGAIN")
-    process.slots[operation.new_slot] = file.passed.pop(0)
+    process.slots[operation.new_slot] = file.queued.pop(0)
     return Answer(0)
 
 

@@ -112,7 +112,7 @@ def munmap(world: World, operation: op.Munmap) -> Answer:
     memory.unmap(operation.address, operation.length)
     for owner in owners:
         assert isinstance(owner, OpenFile)
-        world.unmapped(owner)
+        world.ring_unmapped(owner)
     return Answer(0)
 
 

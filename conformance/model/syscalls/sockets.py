@@ -86,7 +86,7 @@ def setsockopt(world: World, operation: op.Setsockopt) -> Answer:
 
 def _program(process: Process, number: int) -> Program:
     """bpf_prog_get_type() of a socket filter."""
-    program = process.file(process.slot_of(number)).object
+    program = process.file(process.slot_of_fd(number)).object
     if not isinstance(program, Program) or program.kind is not ProgramType.SOCKET_FILTER:
         raise Errno("EINVAL")
     return program

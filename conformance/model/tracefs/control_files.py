@@ -40,15 +40,15 @@ def truncate(world: World, path: str, found: tuple[Event, str] | None) -> None:
     if found is not None and found[1] == "trigger":
         commands.remove_all(world, found[0].file_in(instance))
     if local == ERROR_LOG:
-        world.instances[instance].errors.clear()
-        world.instances[instance].errors_unknown = False
+        world.instances[instance].error_log.clear()
+        world.instances[instance].error_log_unknown = False
 
 
 def event_text(hooks: EventFile, file: str) -> str | None:
     """The text of a file of an event, None for one that is not of this module."""
     match file:
         case "filter":
-            return f"{hooks.shown}\n"
+            return f"{hooks.filter_text}\n"
         case "trigger":
             return triggers.shown(hooks)
         case "hist":
@@ -69,9 +69,9 @@ def read(world: World, path: str) -> str | None:
     """The text of another file, None for one that is not of this module."""
     instance, local = instances.locate(world, path)
     if local == ERROR_LOG:
-        if world.instances[instance].errors_unknown:
+        if world.instances[instance].error_log_unknown:
             raise NotModelled("error_log after a trigger whose condition is wrong")
-        return "".join(world.instances[instance].errors[-_MOST_ERRORS:])
+        return "".join(world.instances[instance].error_log[-_MOST_ERRORS:])
     system = _SYSTEM_FILTER.fullmatch(local)
     if system is not None:
         event_files.events_of(world, system[1])
@@ -111,6 +111,6 @@ def _set_snapshot(instance: Instance, wanted: int) -> None:
     if wanted == 0:
         instance.snapshot = None
     elif wanted == 1:
-        instance.swap()
+        instance.take_snapshot()
     elif instance.snapshot is not None:
         instance.snapshot.clear()

@@ -31,7 +31,7 @@ def getdents(world: World, operation: credentials.Getdents) -> Answer:
     names = [
         event.tracepoint.encode("latin-1")
         for event in world.table.events
-        if event.system == system[1] and event.visible
+        if event.system == system[1] and event.has_directory
     ]
     if not names:
         raise NotModelled("the directory of a system without events")

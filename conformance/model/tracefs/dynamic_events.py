@@ -123,7 +123,7 @@ def _delete(
         raise Errno("ENOENT")
     for event in found:
         world.table.free(event, capable=process.capable)
-        world.forget(event)
+        world.after_removal(event)
 
 
 def _systems(world: World) -> tuple[str, ...]:
@@ -150,6 +150,6 @@ def release_all(world: World, process: Process) -> None:
             raise Errno("EBUSY")
         for event in list(world.table.events):
             world.table.free(event, capable=process.capable)
-            world.forget(event)
+            world.after_removal(event)
     finally:
         instances.reset_after_deletion(world)

@@ -120,7 +120,9 @@ def _system_in(local: str) -> str | None:
 
 
 def _events_of(world: World, system: str | None) -> list[Event]:
-    return [each for each in world.table.events if system in (None, each.system) and each.visible]
+    return [
+        each for each in world.table.events if system in (None, each.system) and each.has_directory
+    ]
 
 
 def _enabled_text(world: World, name: str) -> str:

@@ -174,7 +174,7 @@ def read(world: World, process: Process, path: str) -> bytes | None:
         case _ if local == TRACING_ON:
             return b"1\n" if instance.tracing_on else b"0\n"
         case _ if local == PROCESSORS:
-            return b"1\n" if instance.on_processor else b"0\n"
+            return b"1\n" if instance.cpu_traced else b"0\n"
         case _ if path == MAXIMUM:
             return b"%d\n" % limits.maximum(world)
         case _ if local == TRACE:
@@ -185,7 +185,7 @@ def read(world: World, process: Process, path: str) -> bytes | None:
             return _encode(helper_module.shown(world))
     stats = _STATS.fullmatch(local)
     if stats is not None:
-        return _encode(instance.counts(int(stats[1])))
+        return _encode(instance.stats_text(int(stats[1])))
     hooked = control_files.read(world, path)
     if hooked is not None:
         return _encode(hooked)
@@ -239,7 +239,7 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
         case _ if local == TRACING_ON:
             instance.tracing_on = parse_unsigned(text, 10) != 0
         case _ if local == PROCESSORS:
-            instance.set_processors(text)
+            instance.set_cpumask(text)
         case _ if path == MAXIMUM:
             limits.set_maximum(world, text)
         case _ if local == BUFFER_SIZE and name != TOP:
@@ -292,8 +292,8 @@ def trace_text(world: World, instance: Instance, records: Sequence[Record] | Non
 
     ``records`` are others than those in the buffer.
     """
-    if instance.unknown:
-        raise NotModelled(f"the trace buffer: {instance.unknown}; clear it first")
+    if instance.unknown_because:
+        raise NotModelled(f"the trace buffer: {instance.unknown_because}; clear it first")
     shown = instance.records if records is None else records
     lines = (f"{_LINE_HEAD}{_body(world, record)}" for record in shown)
     return _encode("".join(lines))

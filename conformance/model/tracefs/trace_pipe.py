@@ -33,9 +33,9 @@ def read_pipe(world: World, operation: tracing.ReadPipe) -> Answer:
     """tracing_read_pipe(): whole lines, of records that are taken out of the buffer."""
     file = world.process(operation.actor).file(operation.slot)
     instance, cpu = _consumed(world, file, _PIPE)
-    taken = instance.of_processor(cpu)
+    taken = instance.records_of(cpu)
     _check_waiting(file, taken)
-    text = files.trace_text(world, Instance(taken, unknown=instance.unknown))
+    text = files.trace_text(world, Instance(taken, unknown_because=instance.unknown_because))
     if len(text) > min(_SURE_TEXT, operation.count):
         raise NotModelled("more than one read(2) of trace_pipe takes")
     for record in taken:
@@ -52,7 +52,7 @@ def read_page(world: World, operation: tracing.ReadPage) -> Answer:
     if event is None:
         raise Errno("ENOENT")
     instance, cpu = _consumed(world, file, _RAW)
-    taken = instance.of_processor(cpu)
+    taken = instance.records_of(cpu)
     _check_waiting(file, taken)
     shown = [
         trace_page.Shown(
@@ -76,8 +76,8 @@ def _consumed(world: World, file: OpenFile, kind: re.Pattern[str]) -> tuple[Inst
     if found is None:
         raise NotModelled(f"consuming {file.path}")
     instance = world.instances[name]
-    if instance.unknown:
-        raise NotModelled(f"the trace buffer: {instance.unknown}; clear it first")
+    if instance.unknown_because:
+        raise NotModelled(f"the trace buffer: {instance.unknown_because}; clear it first")
     return instance, None if found[1] is None else int(found[1])
 
 

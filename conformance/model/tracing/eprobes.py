@@ -59,7 +59,7 @@ def create(world: World, command: str) -> None:
     parsed = tuple(_argument(world, event, *each) for each in _ARGUMENT.findall(arguments))
     wanted = filter_parser.parse(condition, event.fields, world.profile) if condition else None
     source = f"{system}.{event_name}"
-    event.probes += 1
+    event.eprobe_count += 1
     world.eprobes.append(Eprobe(name, event.serial, source, parsed, wanted, world.table.created))
 
 
@@ -118,4 +118,4 @@ def delete(world: World, name: str, tokens: list[str]) -> None:
     world.top.clear_trace = None
     event = world.table.find(probe.source)
     if event is not None:
-        event.probes -= 1
+        event.eprobe_count -= 1

@@ -43,42 +43,42 @@ def enable(world: World, event: Event, instance: str, *, on: bool) -> None:
 def switch(world: World, file: EventFile, *, on: bool, soft: bool = False) -> None:
     """The event is enabled or disabled; softly means that somebody needs it registered."""
     if on and soft:
-        file.soft += 1
-        if file.soft > 1:
+        file.sm_ref += 1
+        if file.sm_ref > 1:
             return
         file.soft_disabled = not _is_registered(world, file)
     elif on:
         file.soft_disabled = False
     elif soft:
-        file.soft -= 1
-        if file.soft:
+        file.sm_ref -= 1
+        if file.sm_ref:
             return
     # Who is enabled by hand beside a trigger stays so without it.
-    wanted = on or (not file.soft_disabled if soft else bool(file.soft))
+    wanted = on or (not file.soft_disabled if soft else bool(file.sm_ref))
     if not on:
-        file.soft_disabled = bool(file.soft)
+        file.soft_disabled = bool(file.sm_ref)
     _register(world, file, on=wanted)
 
 
 def _is_registered(world: World, file: EventFile) -> bool:
-    if isinstance(file.place, str):
-        return file.place in world.kernel_enabled
-    return file.instance in world.event(file.place).tracers
+    if isinstance(file.event_key, str):
+        return file.event_key in world.kernel_enabled
+    return file.instance in world.event(file.event_key).tracers
 
 
 def _register(world: World, file: EventFile, *, on: bool) -> None:
-    if isinstance(file.place, int):
-        world.set_tracer(world.event(file.place), file.instance, on=on)
+    if isinstance(file.event_key, int):
+        world.set_tracer(world.event(file.event_key), file.instance, on=on)
     elif on:
-        world.kernel_enabled.add(file.place)
+        world.kernel_enabled.add(file.event_key)
     else:
-        world.kernel_enabled.discard(file.place)
+        world.kernel_enabled.discard(file.event_key)
 
 
 def enable_text(world: World, file: EventFile) -> str:
     """What `enable` shows: whether it records, and a star while it is wanted softly."""
     records = _is_registered(world, file) and not file.soft_disabled
-    return ("1" if records else "0") + ("*" if file.soft or file.soft_disabled else "") + "\n"
+    return ("1" if records else "0") + ("*" if file.sm_ref or file.soft_disabled else "") + "\n"
 
 
 def set_system_filter(world: World, instance: str, system: str, text: str) -> None:
@@ -94,20 +94,22 @@ def set_system_filter(world: World, instance: str, system: str, text: str) -> No
         file = event.file_in(instance)
         file.filter = None
         if text.lstrip(SPACES) == "0":
-            file.shown = NO_FILTER
+            file.filter_text = NO_FILTER
             continue
         try:
             file.filter = filter_parser.parse(text, event.fields, world.profile)
-            file.shown = text
+            file.filter_text = text
         except FilterError:
             refused = FilterError("EINVAL", _NOT_IN_ALL)
-            file.shown = refused.shown(text)
-            world.instances[instance].errors.append(refused.logged(text))
+            file.filter_text = refused.shown(text)
+            world.instances[instance].error_log.append(refused.logged(text))
 
 
 def events_of(world: World, system: str) -> list[Event]:
     """The events of a system.  Raises Errno("ENOENT") if there are none."""
-    found = [event for event in world.table.events if event.system == system and event.visible]
+    found = [
+        event for event in world.table.events if event.system == system and event.has_directory
+    ]
     if not found:
         raise Errno("ENOENT")
     return found
@@ -124,12 +126,12 @@ def set_filter(world: World, event: Event, file: EventFile, text: str) -> None:
     text = text.partition("\0")[0].rstrip(SPACES)
     file.filter = None
     if text.lstrip(SPACES) == "0":
-        file.shown = NO_FILTER
+        file.filter_text = NO_FILTER
         return
     try:
         file.filter = filter_parser.parse(text, event.fields, world.profile)
     except FilterError as error:
-        file.shown = error.shown(text)
-        world.instances[file.instance].errors.append(error.logged(text))
+        file.filter_text = error.shown(text)
+        world.instances[file.instance].error_log.append(error.logged(text))
         raise
-    file.shown = text
+    file.filter_text = text

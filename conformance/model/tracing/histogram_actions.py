@@ -12,9 +12,9 @@ from conformance.model.state.histogram import SAVE, TRACE, Action, Histogram, So
 from conformance.model.state.histogram_values import (
     Constant,
     Expression,
+    HistField,
     Operation,
-    Part,
-    Reference,
+    VariableReference,
 )
 from conformance.model.state.world import World
 from conformance.model.text import filters
@@ -67,7 +67,7 @@ def prepare(parser: Parser, world: World, histogram: Histogram) -> None:
     for action in histogram.actions:
         if action.handler != "onmatch":
             _track(parser, histogram, action)
-        if action.word == SAVE:
+        if action.name == SAVE:
             _prepare_saving(parser, histogram, action)
         else:
             _prepare_recording(parser, world, histogram, action)
@@ -75,15 +75,15 @@ def prepare(parser: Parser, world: World, histogram: Histogram) -> None:
 
 def _track(parser: Parser, histogram: Histogram, action: Action) -> None:
     """track_data_create()"""
-    if not action.about.startswith("$"):
-        parser.refuse("For onmax(x) or onchange(x), x must be a variable", action.about)
-    if all(each.name != action.about[1:] for each in histogram.table.variables):
-        parser.refuse("Couldn't find onmax or onchange variable", action.about[1:])
+    if not action.subject.startswith("$"):
+        parser.refuse("For onmax(x) or onchange(x), x must be a variable", action.subject)
+    if all(each.name != action.subject[1:] for each in histogram.table.variables):
+        parser.refuse("Couldn't find onmax or onchange variable", action.subject[1:])
 
 
 def _prepare_saving(parser: Parser, histogram: Histogram, action: Action) -> None:
     before = histogram.actions[: histogram.actions.index(action)]
-    if any(each.word == SAVE for each in before):
+    if any(each.name == SAVE for each in before):
         parser.refuse("Can't have more than one save() action per hist", errno="EEXIST")
     for name in action.parameters:
         try:
@@ -96,7 +96,7 @@ def _prepare_saving(parser: Parser, histogram: Histogram, action: Action) -> Non
 def _prepare_recording(parser: Parser, world: World, histogram: Histogram, action: Action) -> None:
     """trace_action_create()"""
     names = action.parameters
-    wanted, names = (names[0], names[1:]) if action.word == TRACE else (action.word, names)
+    wanted, names = (names[0], names[1:]) if action.name == TRACE else (action.name, names)
     event = synthetic_events.find(world, wanted)
     if event is None:
         parser.refuse("Couldn't find synthetic event", wanted)
@@ -122,7 +122,7 @@ def _source(
     own = next((each for each in histogram.table.variables if each.name == name[1:]), None)
     if own is not None:
         return own.name, _kind(own.value)
-    place = action.about if action.handler == "onmatch" else ""
+    place = action.subject if action.handler == "onmatch" else ""
     other = parser.find(place, name[1:])
     if other is None:
         parser.refuse("Couldn't find param", name[1:])
@@ -132,13 +132,13 @@ def _source(
 def _kind(value: Expression) -> tuple[str, int, bool]:
     """Type, size in bytes and sign of a value (create_hist_field, parse_expr)."""
     match value:
-        case Part(field=found) if found is not None:
+        case HistField(field=found) if found is not None:
             kind = "char[]" if filters.is_string(found) else found.type
             return kind, found.size, found.signed
         case Constant():
             return "u64", _SIZE_OF_SUM, False
         case Operation(left=left):
             return _kind(left)
-        case Reference():
+        case VariableReference():
             return _kind(value.table.find(value.name).value)
     return "u64", _SIZE_OF_SUM, False

@@ -10,12 +10,12 @@ import re
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.event_file import EventFile, Trigger
 from conformance.model.state.events import Event
-from conformance.model.state.histogram import Histogram, Order
+from conformance.model.state.histogram import Histogram, SortKey
 from conformance.model.state.histogram_values import (
     HITCOUNT,
     Expression,
-    Part,
-    Reference,
+    HistField,
+    VariableReference,
     VariableTable,
 )
 from conformance.model.state.world import World
@@ -93,7 +93,7 @@ def _matches(trigger: Trigger, other: Trigger) -> bool:
     if trigger.histogram is None or other.histogram is None:
         return False
     conditions = [each.filter.text if each.filter else "" for each in (trigger, other)]
-    return conditions[0] == conditions[1] and trigger.histogram.is_like(other.histogram)
+    return conditions[0] == conditions[1] and trigger.histogram.matches(other.histogram)
 
 
 def _update(trigger: Trigger, action: str) -> None:
@@ -109,7 +109,7 @@ def _parsed(parser: Parser, world: World, words: list[str], *, removes: bool) ->
     """parse_hist_trigger_attrs(), create_hist_data()."""
     keys: list[str] = []
     values: list[str] = []
-    orders: list[str] | None = None
+    sort_keys: list[str] | None = None
     assignments: list[str] = []
     actions: list[str] = []
     bits = _DEFAULT_BITS
@@ -125,7 +125,7 @@ def _parsed(parser: Parser, world: World, words: list[str], *, removes: bool) ->
             case "val" | "vals" | "values" if sign:
                 values = text.split(",")
             case "sort" if sign:
-                orders = text.split(",")
+                sort_keys = text.split(",")
             case "size" if sign:
                 bits = _bits(text)
             case "pause" | "cont" | "continue" | "clear" if not sign:
@@ -145,14 +145,14 @@ def _parsed(parser: Parser, world: World, words: list[str], *, removes: bool) ->
     parsed = tuple(parser.value(each) for each in summed[:_MOST_VALUES])
     if len(summed) > _MOST_VALUES or len(values) - len(summed) > 1:
         raise NotModelled("more values than two")
-    if any(isinstance(each, Part) and each.is_string for each in parsed):
+    if any(isinstance(each, HistField) and each.is_string for each in parsed):
         raise NotModelled("a string that is added up")
     variables = parser.variables(removes=removes)
     parts = tuple(parser.key(each) for each in keys[:_MOST_KEYS])
     if len(keys) > _MOST_KEYS:
         raise Errno("EINVAL")
-    sums: tuple[Expression, ...] = (Part(None), *parsed)
-    found = _orders(parser, orders, (*sums, *parts))
+    sums: tuple[Expression, ...] = (HistField(None), *parsed)
+    found = _orders(parser, sort_keys, (*sums, *parts))
     return Histogram(parts, sums, found, bits, VariableTable(variables), acting, parser.references)
 
 
@@ -166,7 +166,7 @@ def _bits(text: str) -> int:
 
 def _orders(
     parser: Parser, texts: list[str] | None, parts: tuple[Expression, ...]
-) -> tuple[Order, ...]:
+) -> tuple[SortKey, ...]:
     """create_sort_keys()"""
     found = []
     for index, text in enumerate([HITCOUNT] if texts is None else texts):
@@ -177,13 +177,13 @@ def _orders(
         name, dot, direction = text.partition(".")
         if not name:
             parser.refuse("Empty sort field", "sort=")
-        known = (part for part in parts if isinstance(part, Part | Reference))
+        known = (part for part in parts if isinstance(part, HistField | VariableReference))
         part = next((part for part in known if part.name == name), None)
         if part is None:
             parser.refuse("Sort field must be a key or a val", name)
         if dot and direction not in ("ascending", "descending"):
             parser.refuse("Invalid sort modifier", direction)
-        found.append(Order(part, direction == "descending"))
+        found.append(SortKey(part, direction == "descending"))
     return tuple(found)
 
 

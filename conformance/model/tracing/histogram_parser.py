@@ -15,10 +15,10 @@ from conformance.model.state.histogram_values import (
     HITCOUNT,
     Constant,
     Expression,
+    HistField,
     Operation,
-    Part,
-    Reference,
     Variable,
+    VariableReference,
     VariableTable,
     calculate,
 )
@@ -51,7 +51,7 @@ class Parser:
         self._defined: dict[str, str] = {}
         self._assignments: list[tuple[str, str]] = []
         self._subexpressions = 0
-        self.references: list[Reference] = []
+        self.references: list[VariableReference] = []
 
     def refuse(self, said: str, near: str = "", errno: str = "EINVAL") -> NoReturn:
         """What `error_log` shows, and the error."""
@@ -60,10 +60,10 @@ class Parser:
 
     def log(self, said: str, near: str = "") -> None:
         """hist_err(): ``near`` is pointed at where it is first found, which may be elsewhere."""
-        place = " " * (len(_COMMAND) + max(self._command.find(near), 0))
+        event_name = " " * (len(_COMMAND) + max(self._command.find(near), 0))
         where = f"hist:{self._event.system}:{self._event.tracepoint}"
-        self._world.instances[self._file.instance].errors.append(
-            f"{where}: error: {said}\n{_COMMAND}{self._command}\n{place}^\n"
+        self._world.instances[self._file.instance].error_log.append(
+            f"{where}: error: {said}\n{_COMMAND}{self._command}\n{event_name}^\n"
         )
 
     # Variables
@@ -96,7 +96,7 @@ class Parser:
                 self.refuse("Variable already defined", name)
             self._subexpressions = 0
             value = self._expression(text, shown=())
-            if isinstance(value, Part) and (value.buckets or value.modifier == "log2"):
+            if isinstance(value, HistField) and (value.buckets or value.modifier == "log2"):
                 self.refuse("Invalid field modifier", text)
             made.append(Variable(name, value))
             # parse_expr() ends the text where it finds an operator, the first of them at last.
@@ -109,17 +109,17 @@ class Parser:
         """create_val_field()"""
         self._subexpressions = 0
         value = self._expression(text, shown=_OF_VALUES)
-        if isinstance(value, Part) and (value.buckets or value.modifier in _OF_KEYS):
+        if isinstance(value, HistField) and (value.buckets or value.modifier in _OF_KEYS):
             self.refuse("Invalid field modifier", text)
         return value
 
-    def key(self, text: str) -> Part:
+    def key(self, text: str) -> HistField:
         """create_key_field()"""
         self._subexpressions = 0
         key = self._expression(text, shown=())
         if _refers(key):
             self.refuse("Using variable references in keys not supported", text)
-        if not isinstance(key, Part):
+        if not isinstance(key, HistField):
             raise NotModelled(f"the key {text!r}")
         return key
 
@@ -143,7 +143,7 @@ class Parser:
 
     def _operand(self, text: str) -> Expression:
         operand = self._expression(text, shown=())
-        if isinstance(operand, Part) and operand.is_string:
+        if isinstance(operand, HistField) and operand.is_string:
             self.refuse("String type can not be an operand in expression", text)
         return operand
 
@@ -162,8 +162,8 @@ class Parser:
 
     def _combined(self, sign: str, left: Expression, right: Expression, near: str) -> Expression:
         for each in (left, right):
-            if isinstance(each, Reference):
-                each.once = True
+            if isinstance(each, VariableReference):
+                each.consumed = True
                 if isinstance(each.table.find(each.name).value, Constant):
                     raise NotModelled("a sum with a variable that is a constant")
         if sign == "/" and right == Constant(0):
@@ -179,40 +179,40 @@ class Parser:
             if number is None:
                 self.refuse("Expecting numeric literal", text)
             return Constant(number)
-        place, name = "", text
+        event_name, name = "", text
         if text.count(".") > 1:
             system, event, name = text.split(".", 2)
-            place = f"{system}.{event}"
+            event_name = f"{system}.{event}"
         if not name.startswith("$") or len(name) < 2:
             return self._field(name, shown)
-        if not place or place == f"{self._event.system}.{self._event.tracepoint}":
+        if not event_name or event_name == f"{self._event.system}.{self._event.tracepoint}":
             local = self._defined.get(name[1:])
             if local is not None and _root(local) < 0 and not local.startswith("$"):
                 return self._field(local, shown)
-        found = self.find(place, name[1:])
+        found = self.find(event_name, name[1:])
         if found is None:
             self.log("Couldn't find variable", name[1:])
             return self._field(name, shown)
-        return self.refer(found, name[1:], place)
+        return self.refer(found, name[1:], event_name)
 
-    def refer(self, table: VariableTable, name: str, place: str = "") -> Reference:
+    def refer(self, table: VariableTable, name: str, event_name: str = "") -> VariableReference:
         """create_var_ref(): one for each variable, however often it is used."""
         for each in self.references:
             if each.table is table and each.name == name:
                 return each
-        self.references.append(Reference(table, name, place))
+        self.references.append(VariableReference(table, name, event_name))
         return self.references[-1]
 
-    def field(self, name: str) -> Part:
+    def field(self, name: str) -> HistField:
         """create_field_var(): a field of the event's own."""
         if name.startswith("$") or "." in name:
             raise NotModelled(f"the parameter {name}")
         return self._field(name, ())
 
-    def find(self, place: str, name: str) -> VariableTable | None:
+    def find(self, event_name: str, name: str) -> VariableTable | None:
         """find_event_var()"""
-        if place:
-            system, _, event = place.partition(".")
+        if event_name:
+            system, _, event = event_name.partition(".")
             try:
                 file = self._world.table.tracepoint(system, event).file_in(self._file.instance)
             except Errno:
@@ -231,7 +231,7 @@ class Parser:
             return None
         return owners[0] if owners else None
 
-    def _field(self, text: str, shown: tuple[str, ...]) -> Part:
+    def _field(self, text: str, shown: tuple[str, ...]) -> HistField:
         """parse_field(), create_hist_field()."""
         name, dot, modifier = text.partition(".")
         if name.startswith(_UNKNOWN):
@@ -255,7 +255,7 @@ class Parser:
                 raise NotModelled("a string that is shown otherwise, or not known to be one")
         elif found.size not in filters.INTEGER_SIZES:
             raise NotModelled(f"a field of {found.size} bytes in a histogram")
-        return Part(found, modifier, buckets)
+        return HistField(found, modifier, buckets)
 
 
 def _root(text: str) -> int:
@@ -272,7 +272,7 @@ def _refers(part: Expression | None) -> bool:
     """field_has_hist_vars()"""
     if isinstance(part, Operation):
         return _refers(part.left) or _refers(part.right)
-    return isinstance(part, Reference)
+    return isinstance(part, VariableReference)
 
 
 def _variables_of(file: EventFile) -> dict[str, VariableTable]:

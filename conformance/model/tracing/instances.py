@@ -43,7 +43,7 @@ def reset_after_deletion(world: World) -> None:
     """tracing_reset_all_online_cpus(): where an event that is gone was ever enabled."""
     for instance in world.instances.values():
         if instance.clear_trace is None and instance.records:
-            instance.unknown = "an event was deleted through dynamic_events"
+            instance.unknown_because = "an event was deleted through dynamic_events"
         elif instance.clear_trace:
             instance.reset()
         instance.clear_trace = False
@@ -54,7 +54,7 @@ def make_directory(world: World, operation: tracing.MakeDirectory) -> Answer:
     name = _checked(world, operation)
     if name in world.instances:
         raise Errno("EEXIST")
-    if world.readonly:
+    if world.tracefs_readonly:
         raise Errno("EROFS")
     if world.lockdown >= CONFIDENTIALITY:
         # tracefs_create_dir() gives no reason, trace_array_create_dir() gives this one.
@@ -66,7 +66,7 @@ def make_directory(world: World, operation: tracing.MakeDirectory) -> Answer:
 def remove_directory(world: World, operation: tracing.RemoveDirectory) -> Answer:
     """rmdir(2) below tracefs: nobody listens for the instance any more."""
     name = _checked(world, operation)
-    if world.readonly:
+    if world.tracefs_readonly:
         raise Errno("EROFS")
     if name not in world.instances:
         raise Errno("ENOENT")

@@ -48,7 +48,7 @@ def read(world: World, path: str, event: str, file: str) -> bytes | None:
     """The text of a file of a kernel event, None before its first reading."""
     if file == "enable":
         return event_files.enable_text(world, event_files.kernel_file(world, event)).encode()
-    return world.opaque.get(path)
+    return world.kernel_file_texts.get(path)
 
 
 def set_enabled(world: World, event: str, *, on: bool) -> None:

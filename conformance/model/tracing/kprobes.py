@@ -37,8 +37,8 @@ def command(world: World, text: str) -> None:
     if created := _CREATE.fullmatch(text):
         if find(world, created[1]) is not None:
             raise NotModelled("a second kprobe of a name")
-        world.kprobes_made += 1
-        world.kprobes.append(Kprobe(created[1], _FIRST_ID + world.kprobes_made))
+        world.kprobes_created += 1
+        world.kprobes.append(Kprobe(created[1], _FIRST_ID + world.kprobes_created))
     elif removed := _DELETE.fullmatch(text):
         instances.reset_after_deletion(world)
         probe = find(world, removed[1])
@@ -76,8 +76,8 @@ def hit(world: World, process: Process, buffer: int, count: int) -> None:
         if not all(answers):
             continue
         for event in listeners:
-            if event.counts(process):
-                event.occur(b"")
+            if event.follows(process):
+                event.deliver(b"")
 
 
 def _run(process: Process, event: PerfEvent, buffer: int, count: int) -> int:

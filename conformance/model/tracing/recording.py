@@ -76,7 +76,7 @@ def _room_for(world: World, file: EventFile, size: int, actor: str) -> Reservati
         return None
     if (file.soft_disabled or file.filter is not None) and size <= _LONGEST_WAITING:
         return Reservation(instance, file, instance.records, waits=True)
-    if instance.records_now:
+    if instance.is_recording:
         return _room(instance, file, size) if _fits(world, size) else None
     return Reservation(instance, file, None, waits=False) if file.conditional else None
 
@@ -111,6 +111,6 @@ def _passes(file: EventFile, raw: bytes) -> bool:
 def _is_kept(room: Reservation, size: int) -> bool:
     """What has waited still has to find room, and a buffer that takes something."""
     if room.waits:
-        taken = size <= LONGEST_RECORD and room.instance.records_now
+        taken = size <= LONGEST_RECORD and room.instance.is_recording
         return taken and room.instance.reserve(size)
     return room.buffer is not None

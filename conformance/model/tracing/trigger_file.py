@@ -45,7 +45,7 @@ def command(world: World, event: Event, file: EventFile, text: str) -> None:
     if aims:
         parameter = _aim(world, file.instance, wanted, parameter)
     if removes:
-        found = next((each for each in file.triggers if each.is_like(wanted)), None)
+        found = next((each for each in file.triggers if each.conflicts_with(wanted)), None)
         if found is not None:
             triggers.remove(world, file, found)
         return
@@ -53,7 +53,7 @@ def command(world: World, event: Event, file: EventFile, text: str) -> None:
         wanted.count = _count(parameter)
     if condition:
         wanted.filter = triggers.condition_of(world, event, file, condition)
-    if any(each.is_like(wanted) for each in file.triggers):
+    if any(each.conflicts_with(wanted) for each in file.triggers):
         raise Errno("EEXIST")
     triggers.add(world, file, wanted)
 

@@ -68,7 +68,7 @@ def condition_of(world: World, event: Event, file: EventFile, text: str) -> Filt
         return filter_parser.parse(text[len(word) + 1 :], event.fields, world.profile)
     except FilterError:
         # Some kernels tell it in `error_log`, others do not.
-        world.instances[file.instance].errors_unknown = True
+        world.instances[file.instance].error_log_unknown = True
         raise
 
 
@@ -84,9 +84,9 @@ def act(world: World, file: EventFile, trigger: Trigger, record: bytes | None) -
             instance.tracing_on = trigger.kind == "traceon"
         case "snapshot":
             assert instance.snapshot is not None
-            instance.swap()
+            instance.take_snapshot()
         case "stacktrace":
-            instance.record_text(STACK_TRACE)
+            instance.append_text(STACK_TRACE)
         case "enable_event" | "disable_event":
             assert trigger.target is not None
             trigger.target.soft_disabled = trigger.kind == "disable_event"

@@ -17,7 +17,7 @@ DETACH = f"{PARAMETERS}/detach"
 
 def attached(world: World) -> Event | None:
     """The event that has the probe."""
-    return next((event for event in world.table.events if event.foreign), None)
+    return next((event for event in world.table.events if event.other_attached), None)
 
 
 def attach(world: World, text: str) -> None:
@@ -26,7 +26,7 @@ def attach(world: World, text: str) -> None:
     before = attached(world)
     if before is not None:
         raise Errno("EEXIST" if before.tracepoint == name else "EBUSY")
-    world.table.tracepoint(grammar.SYSTEM, name).foreign = True
+    world.table.tracepoint(grammar.SYSTEM, name).other_attached = True
 
 
 def detach(world: World) -> None:
@@ -34,7 +34,7 @@ def detach(world: World) -> None:
     event = attached(world)
     if event is None:
         raise Errno("ENOENT")
-    event.foreign = False
+    event.other_attached = False
 
 
 def shown(world: World) -> str:

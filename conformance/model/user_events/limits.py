@@ -46,7 +46,7 @@ def lock_down(world: World, text: str) -> None:
     world.lockdown = _LEVELS.index(level)
     if world.lockdown >= CONFIDENTIALITY:
         # tracefs_create_dir() makes none; eventfs, of 6.6, makes them when they are looked at.
-        world.table.makes_directories = world.profile.has("directories_of_any_name")
+        world.table.creates_directories = world.profile.has("directories_of_any_name")
 
 
 def _number(text: str) -> int:

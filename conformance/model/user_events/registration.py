@@ -167,7 +167,7 @@ def _delete(world: World, process: Process, argument: int) -> int:
         raise Errno("ENOENT")
     for event in found:
         world.table.free(event, capable=process.capable)
-        world.forget(event)
+        world.after_removal(event)
     return 0
 
 

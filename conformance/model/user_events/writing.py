@@ -129,10 +129,10 @@ def write_core(world: World, process: Process, file: OpenFile, segments: Sequenc
     if index >= len(file.events):
         raise Errno("ENOENT")
     event = world.event(file.events[index])
-    short = total - _INDEX_SIZE < event.minimum
+    short = total - _INDEX_SIZE < event.min_size
     if short and world.profile.has("payload_size_checked"):
         raise Errno("EINVAL")
-    if not event.listened_to:
+    if not event.is_enabled:
         if world.profile.has("ebadf_when_disabled"):
             raise Errno("EBADF")
         return total
@@ -190,14 +190,14 @@ def record(world: World, process: Process, event: Event, payload: bytes) -> None
     for room in rooms:
         recording.commit(world, room, made, stuck=_is_stuck(room.instance, process))
     for taker in to_perf:
-        taker.occur(raw)
+        taker.deliver(raw)
 
 
 def _is_stuck(instance: Instance, process: Process) -> bool:
     """Whether a record is committed behind one that never is (rb_end_commit)."""
-    if instance.stuck and process.cpu is None:
+    if instance.stuck_cpus and process.cpu is None:
         raise NotModelled("records of any processor, and the buffer of one stuck")
-    return process.cpu in instance.stuck
+    return process.cpu in instance.stuck_cpus
 
 
 def perf_takers(world: World, process: Process, event: Event, size: int) -> list[PerfEvent]:
@@ -205,15 +205,15 @@ def perf_takers(world: World, process: Process, event: Event, size: int) -> list
     if not world.profile.has("perf_sink"):
         return []
     found = [
-        each for each in world.perf_events if each.source == event.serial and each.counts(process)
+        each for each in world.perf_events if each.source == event.serial and each.follows(process)
     ]
     if found and size > PERF_MAX_TRACE_SIZE:
         raise NotModelled("a record too long for perf, about which the kernel warns")
-    if found and world.perf_stuck:
+    if found and world.perf_stuck_cpus:
         if process.cpu is None:
             raise NotModelled("records of any processor, and perf stuck on one")
         # perf_trace_buf_alloc() takes the record for one within another.
-        return [] if process.cpu in world.perf_stuck else found
+        return [] if process.cpu in world.perf_stuck_cpus else found
     return found
 
 
