@@ -218,7 +218,7 @@ class World:
             self.put(event.serial)
 
     def _update_status(self, event: Event) -> None:
-        """update_enable_bit_for(): recompute the status and show it in the page or the enable bits."""
+        """update_enable_bit_for(): update the status, and with it the page or the bits."""
         event.status = STATUS_FTRACE if event.tracers else 0
         if event.perf_count and self.profile.has("perf_sink"):
             event.status |= STATUS_PERF
