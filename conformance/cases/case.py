@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 import pytest
 
@@ -17,6 +18,9 @@ from conformance.results.case_result import CASE_ID
 CaseFunction = TypeVar("CaseFunction", bound=Callable[..., None])
 
 _VARIANT = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+# A spec or doc that starts with a file is complete.
+_NAMES_SOURCE = re.compile(r"[\w/.-]+\.[ch]:")
+_NAMES_DOC = re.compile(r"[\w/.-]+\.(rst|c|h)(:\w+)?@")
 _ATTRIBUTE = "uevt_case"
 
 
@@ -129,57 +133,115 @@ class Case:
         )
 
 
-def case(
-    id: str,
-    *,
-    spec: str,
-    doc: str,
-    profiles: str = "6.4..",
-    needs: tuple[str, ...] = (),
-    without: tuple[str, ...] = (),
-    tier: str = "quick",
-    isolation: str = "events",
-    switch: str = "",
-    module: str = "",
-    facilities: tuple[str, ...] = (),
-) -> Callable[[CaseFunction], CaseFunction]:
-    """Declare a test function to be a case.
+class Declaration(TypedDict, total=False):
+    """The keywords of a declaration: those of a surface are the defaults of its cases."""
 
-    ``profiles`` is a range of releases such as ``6.4..``; ``needs`` names switches, or
-    what is derived from them, that must be on, ``without`` those that must be off.
-    ``switch`` names the one that the case is about: its program is the probe that shows
-    whether a kernel has it (where it is among ``needs`` too, nothing can be said of kernels
-    without).  ``module`` names a module of fixtures/modules that has to be loaded,
-    ``facilities`` what the kernel may be built without.  Raises ValueError for an id or word
-    out of place.
+    spec: str
+    doc: str
+    profiles: str
+    needs: str
+    without: str
+    tier: str
+    isolation: str
+    switch: str
+    module: str
+    facilities: str
+
+
+_DEFAULTS = Declaration(
+    spec="",
+    doc="",
+    profiles="5.18..",
+    needs="",
+    without="",
+    tier="quick",
+    isolation="events",
+    switch="",
+    module="",
+    facilities="",
+)
+
+
+def surface(name: str, **defaults: Unpack[Declaration]) -> Surface:
+    """The decorator that declares the cases of one file; ``defaults`` hold for each of them.
+
+    ``profiles`` is a range of releases such as ``6.4..``.  ``needs`` and ``without`` name
+    switches, or what is derived from them, that must be on or off; ``switch`` names the one
+    whose probe the case is.  ``facilities`` names optional kernel features.  Separate several
+    words by spaces.  A ``spec`` or ``doc`` of a case that names no file continues that of the
+    surface.
     """
-    if not CASE_ID.fullmatch(id):
-        raise ValueError(f"case id {id!r}: write surface.name in [a-z0-9_.-]")
-    for need in (*needs, *without):
-        if need not in BY_NAME and need not in DERIVED:
-            raise ValueError(f"case {id}: no switch {need!r}")
-    if switch and switch not in BY_NAME:
-        raise ValueError(f"case {id}: no switch {switch!r} to be about")
-    declared = Case(
-        id=id,
-        spec=spec,
-        doc=doc,
-        profiles=profiles,
-        needs=needs,
-        without=without,
-        tier=Tier(tier),
-        isolation=Isolation(isolation),
-        switch=switch,
-        module=module,
-        facilities=tuple(map(Facility, facilities)),
-    )
+    return Surface(name, defaults)
 
-    def mark(function: CaseFunction) -> CaseFunction:
-        sentence = " ".join((function.__doc__ or "").partition("\n\n")[0].split())
-        setattr(function, _ATTRIBUTE, replace(declared, sentence=sentence))
-        return function
 
-    return mark
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """Declare test functions as cases of one surface: ``@case`` or ``@case(tier="full", …)``."""
+
+    name: str
+    defaults: Declaration
+
+    @overload
+    def __call__(self, function: CaseFunction, /) -> CaseFunction: ...
+    @overload
+    def __call__(self, /, **own: Unpack[Declaration]) -> Callable[[CaseFunction], CaseFunction]: ...
+    def __call__(
+        self, function: CaseFunction | None = None, /, **own: Unpack[Declaration]
+    ) -> CaseFunction | Callable[[CaseFunction], CaseFunction]:
+        """Declare a case; raises ValueError for a keyword or word that does not exist."""
+
+        def mark(function: CaseFunction) -> CaseFunction:
+            id = f"{self.name}.{function.__name__.removeprefix('test_')}"
+            try:
+                declared = self._case(id, own, function.__doc__ or "")
+            except ValueError as error:
+                raise ValueError(f"case {id}: {error}") from None
+            setattr(function, _ATTRIBUTE, declared)
+            return function
+
+        return mark if function is None else mark(function)
+
+    def _case(self, id: str, own: Declaration, docstring: str) -> Case:
+        if not CASE_ID.fullmatch(id):
+            raise ValueError("write surface.name in [a-z0-9_.-]")
+        stated: Declaration = {**_DEFAULTS, **self.defaults, **own}
+        _check_words("keyword", stated, Declaration.__annotations__)
+        needs, without = stated["needs"].split(), stated["without"].split()
+        _check_words("switch", (*needs, *without), (*BY_NAME, *DERIVED))
+        _check_words("switch", stated["switch"].split(), BY_NAME)
+        _check_words("tier", [stated["tier"]], Tier)
+        _check_words("isolation", [stated["isolation"]], Isolation)
+        facilities = stated["facilities"].split()
+        _check_words("facility", facilities, Facility)
+        return Case(
+            id=id,
+            spec=_continued(self.defaults.get("spec", ""), stated["spec"], _NAMES_SOURCE),
+            doc=_continued(self.defaults.get("doc", ""), stated["doc"], _NAMES_DOC),
+            profiles=stated["profiles"],
+            needs=tuple(needs),
+            without=tuple(without),
+            tier=Tier(stated["tier"]),
+            isolation=Isolation(stated["isolation"]),
+            switch=stated["switch"],
+            module=stated["module"],
+            facilities=tuple(map(Facility, facilities)),
+            sentence=" ".join(docstring.partition("\n\n")[0].split()),
+        )
+
+
+def _check_words(kind: str, words: Iterable[str], allowed: Iterable[str]) -> None:
+    """Raise ValueError for the first word that is not allowed."""
+    allowed = list(allowed)
+    for word in words:
+        if word not in allowed:
+            raise ValueError(f"no {kind} {word!r}; write one of {', '.join(allowed)}")
+
+
+def _continued(base: str, own: str, names_file: re.Pattern[str]) -> str:
+    """A reference of a case: complete, or continuing that of its surface."""
+    if not base or own == base or names_file.match(own):
+        return own
+    return base + (":" if base.endswith((".c", ".h")) else ": ") + own
 
 
 def declared(function: object) -> Case | None:
@@ -189,24 +251,47 @@ def declared(function: object) -> Case | None:
 
 
 def variants(
-    names: str, table: Mapping[str, Any], *, quick: int = QUICK_VARIANTS
-) -> pytest.MarkDecorator:
-    """Parametrise a case: variant id → value, or tuple of values for several names.
+    *table: Mapping[str, Any] | Sequence[Any] | str | int,
+    names: str = "",
+    quick: int = QUICK_VARIANTS,
+) -> Callable[[CaseFunction], CaseFunction]:
+    """Parametrise a case: one row for each variant, its id first, then the arguments.
 
-    The first ``quick`` of a table are of the tier of their case, the others of tier full: put
-    first what would break first.  Raises ValueError for an id that cannot
-    be part of a case id.
+    A row without an id is named by its first argument; a row of one argument may be bare.
+    A mapping gives id → argument, or tuple of arguments, for several rows.  ``names`` are
+    the parameters to fill, for a case with two tables; by default all but ``ue``.
+    The first ``quick`` rows are of the tier of their case, the others of tier full: put
+    first what would break first.  Raises ValueError for a row that does not fit.
     """
-    for key in table:
-        if not _VARIANT.fullmatch(key):
-            raise ValueError(f"variant {key!r}: only [a-z0-9_.-]")
-    several = "," in names
-    parameters = [
-        pytest.param(
-            *(value if several else (value,)),
-            id=key,
-            marks=(FULL_MARK,) if number >= quick else (),
-        )
-        for number, (key, value) in enumerate(table.items())
-    ]
-    return VARIANTS_MARK(names, parameters)
+
+    def mark(function: CaseFunction) -> CaseFunction:
+        parameters = names.split() or [
+            name for name in inspect.signature(function).parameters if name != "ue"
+        ]
+        rows = []
+        for number, (id, arguments) in enumerate(_rows(table, len(parameters))):
+            if not _VARIANT.fullmatch(id) or len(arguments) != len(parameters):
+                raise ValueError(
+                    f"{function.__name__}, variant {id!r}: write an id in [a-z0-9_.-] "
+                    f"and values for {', '.join(parameters)}"
+                )
+            marks = (FULL_MARK,) if number >= quick else ()
+            rows.append(pytest.param(*arguments, id=id, marks=marks))
+        marked: CaseFunction = VARIANTS_MARK(", ".join(parameters), rows)(function)
+        return marked
+
+    return mark
+
+
+def _rows(table: Iterable[Any], width: int) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """(variant id, arguments) of every row."""
+    for row in table:
+        if isinstance(row, Mapping):
+            for id, value in row.items():
+                yield id, value if width > 1 else (value,)
+        elif not isinstance(row, tuple):
+            yield str(row), (row,)
+        elif len(row) == width:
+            yield str(row[0]), row
+        else:
+            yield str(row[0]), row[1:]

@@ -240,11 +240,11 @@ def examine(function: ast.FunctionDef, module: Module) -> Findings:
 
 
 def _table_names(function: ast.FunctionDef) -> Iterator[str]:
-    """Parameters that its tables of variants fill in."""
+    """Parameters that the tables of variants fill in: all but ``ue``."""
     for decorator in function.decorator_list:
         match decorator:
-            case ast.Call(func=ast.Name(id="variants"), args=[ast.Constant(value=str(names)), *_]):
-                yield from (name.strip() for name in names.split(","))
+            case ast.Call(func=ast.Name(id=name)) | ast.Name(id=name) if name != "case":
+                yield from (argument.arg for argument in function.args.args[1:])
 
 
 def _compares(test: ast.expr, scope: Scope) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 
-DOC = "nothing@all: a run has a time of its own"
+case = surface("drill", spec="nothing", doc="nothing@all: a run has a time of its own")
 
 
-@case("drill.late", spec="nothing", doc=DOC)
+@case
 def test_late(ue: UserEvents) -> None:
     """What would pass."""
     assert ue.open_data().register(ue.name()).index == 0

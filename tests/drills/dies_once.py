@@ -10,13 +10,15 @@ import signal
 import time
 from pathlib import Path
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-DOC = "nothing@all: the host's out-of-memory killer does the same"
+case = surface(
+    "drill", spec="nothing", doc="nothing@all: the host's out-of-memory killer does the same"
+)
 
 
-@case("drill.dies", spec="nothing", doc=DOC)
+@case
 def test_dies(ue: UserEvents) -> None:
     """The process that runs the case is killed, once."""
     died = Path(os.environ["UEVT_DIED"])
@@ -27,8 +29,8 @@ def test_dies(ue: UserEvents) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-@variants("length", {str(length): length for length in range(1, 9)}, quick=8)
-@case("drill.length", spec="nothing", doc=DOC)
+@variants(*range(1, 9), quick=8)
+@case
 def test_length(ue: UserEvents, length: int) -> None:
     """An event gets index 0."""
     assert ue.open_data().register(ue.name() + "x" * length).index == 0

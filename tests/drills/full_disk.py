@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 import vm.machine
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 from tests.drills.provoke import fill
 
-DOC = "nothing@all: other runs of the host fill the same disk"
+case = surface(
+    "drill", spec="nothing", doc="nothing@all: other runs of the host fill the same disk"
+)
 
 
 @pytest.fixture
@@ -35,13 +37,13 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vm.machine, "_MARK", 0.2)
 
 
-@case("drill.full", spec="nothing", doc=DOC)
+@case
 def test_full(full: None, ue: UserEvents) -> None:
     """Its answers are right, and nothing can be said of the console."""
     assert ue.open_data().register(ue.name()).index == 0
 
 
-@case("drill.after", spec="nothing", doc=DOC)
+@case
 def test_after(ue: UserEvents) -> None:
     """Another guest works afterwards."""
     assert ue.open_data().register(ue.name("after")).index == 0

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 import vm.machine
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 from tests.drills import provoke
 from tests.drills.provoke import Channel, behind, insert
 
-DOC = "nothing@all: goes wrong as asked"
+case = surface("drill", spec="nothing", doc="nothing@all: goes wrong as asked")
 #: What an answer may take here, in seconds of an unhurried machine.
 IMPATIENT = 0.15
 _KILL, _SIGSTOP, _GETPID = 62, 19, 39
@@ -48,25 +48,25 @@ def first(name: str) -> bool:
     return True
 
 
-@case("drill.before", spec="nothing", doc=DOC)
+@case
 def test_before(ue: UserEvents) -> None:
     """What passes."""
     assert ue.open_data().register(ue.name()).index == 0
 
 
-@case("drill.warns", spec="nothing", doc=DOC, isolation="fatal")
+@case(isolation="fatal")
 def test_warns(ue: UserEvents) -> None:
     """The kernel warns twice, each time."""
     assert provoke.provoke(hazardous(ue), "warn_twice") == 0
 
 
-@case("drill.oops", spec="nothing", doc=DOC, isolation="fatal")
+@case(isolation="fatal")
 def test_oops(ue: UserEvents) -> None:
     """The kernel oopses and ends."""
     provoke.provoke(hazardous(ue), "null")
 
 
-@case("drill.oops_survived", spec="nothing", doc=DOC, isolation="fatal")
+@case(isolation="fatal")
 def test_oops_survived(ue: UserEvents) -> None:
     """The kernel oopses and goes on; the process that made it does not."""
     channel = hazardous(ue)
@@ -74,14 +74,14 @@ def test_oops_survived(ue: UserEvents) -> None:
     provoke.provoke(channel, "null")
 
 
-@case("drill.complains_elsewhere", spec="nothing", doc=DOC, isolation="fatal")
+@case(isolation="fatal")
 def test_complains_elsewhere(ue: UserEvents) -> None:
     """All answers are right, and a worker of the kernel's warned meanwhile."""
     assert provoke.provoke(hazardous(ue), "warn_later") == 0
     time.sleep(0.8)
 
 
-@case("drill.memory", spec="nothing", doc=DOC, isolation="fatal")
+@case(isolation="fatal")
 def test_memory(ue: UserEvents) -> None:
     """The guest has too little memory, once."""
     channel = hazardous(ue)
@@ -91,7 +91,7 @@ def test_memory(ue: UserEvents) -> None:
         provoke.provoke(channel, "say", "still here")
 
 
-@case("drill.spins", spec="nothing", doc=DOC, isolation="fatal")
+@case(isolation="fatal")
 @pytest.mark.usefixtures("impatient")
 def test_spins(ue: UserEvents) -> None:
     """The kernel spins, interrupts off: no watchdog notices."""
@@ -100,7 +100,7 @@ def test_spins(ue: UserEvents) -> None:
         provoke.provoke(channel, "spin_irqs_off")
 
 
-@case("drill.sleeps", spec="nothing", doc=DOC, isolation="fatal")
+@case(isolation="fatal")
 @pytest.mark.usefixtures("impatient")
 def test_sleeps(ue: UserEvents) -> None:
     """A system call sleeps and nobody wakes it, once."""
@@ -109,7 +109,7 @@ def test_sleeps(ue: UserEvents) -> None:
         provoke.provoke(channel, "sleep")
 
 
-@case("drill.agent_stopped", spec="nothing", doc=DOC, isolation="fatal")
+@case(isolation="fatal")
 @pytest.mark.usefixtures("impatient")
 def test_agent_stopped(ue: UserEvents) -> None:
     """A process of the agent's stops itself, once."""
@@ -119,7 +119,7 @@ def test_agent_stopped(ue: UserEvents) -> None:
         channel.call(provoke.ACTOR, [["sys", _KILL, [pid["value"], _SIGSTOP], None]])
 
 
-@case("drill.qemu_stopped", spec="nothing", doc=DOC, isolation="fatal")
+@case(isolation="fatal")
 @pytest.mark.usefixtures("impatient")
 def test_qemu_stopped(ue: UserEvents) -> None:
     """QEMU is stopped by a signal, once."""
@@ -129,7 +129,7 @@ def test_qemu_stopped(ue: UserEvents) -> None:
         provoke.provoke(channel, "say", "hello")
 
 
-@case("drill.qemu_pauses", spec="nothing", doc=DOC, isolation="fatal")
+@case(isolation="fatal")
 @pytest.mark.usefixtures("impatient")
 def test_qemu_pauses(ue: UserEvents) -> None:
     """QEMU stops the machine, as it does when KVM breaks or an image cannot be written, once."""
@@ -139,7 +139,7 @@ def test_qemu_pauses(ue: UserEvents) -> None:
         provoke.provoke(channel, "say", "hello")
 
 
-@case("drill.after", spec="nothing", doc=DOC)
+@case
 def test_after(ue: UserEvents) -> None:
     """Another guest works afterwards."""
     assert ue.open_data().register(ue.name("after")).index == 0

@@ -6,14 +6,16 @@ import os
 import signal
 from pathlib import Path
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 from tests.drills.provoke import qemu_below
 
-DOC = "nothing@all: the host's out-of-memory killer does the same"
+case = surface(
+    "drill", spec="nothing", doc="nothing@all: the host's out-of-memory killer does the same"
+)
 
 
-@case("drill.killed", spec="nothing", doc=DOC)
+@case
 def test_killed(ue: UserEvents) -> None:
     """QEMU is killed once."""
     data = ue.open_data()
@@ -24,7 +26,7 @@ def test_killed(ue: UserEvents) -> None:
     assert data.register(ue.name()).index == 0
 
 
-@case("drill.after", spec="nothing", doc=DOC)
+@case
 def test_after(ue: UserEvents) -> None:
     """Another guest works afterwards."""
     assert ue.open_data().register(ue.name("after")).index == 0

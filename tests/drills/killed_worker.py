@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import signal
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 
-DOC = "nothing@all: the host's out-of-memory killer does the same"
+case = surface(
+    "drill", spec="nothing", doc="nothing@all: the host's out-of-memory killer does the same"
+)
 
 
-@case("drill.first", spec="nothing", doc=DOC)
+@case
 def test_first(ue: UserEvents) -> None:
     """An event gets index 0."""
     assert ue.open_data().register(ue.name()).index == 0
 
 
-@case("drill.dies", spec="nothing", doc=DOC)
+@case
 def test_dies(ue: UserEvents) -> None:
     """The process that runs the case is killed."""
     assert ue.open_data().register(ue.name()).index == 0

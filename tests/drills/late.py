@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 from tests.drills import provoke
 from tests.drills.provoke import behind
 
-DOC = "nothing@all: work that the kernel puts off"
+case = surface("drill", spec="nothing", doc="nothing@all: work that the kernel puts off")
 # Seconds after which it does it for certain, on a machine that has other things to do.
 _LATER = 1.5
 
@@ -33,25 +33,25 @@ def pause() -> None:
     time.sleep(_LATER)
 
 
-@case("drill.first", spec="nothing", doc=DOC)
+@case
 def test_first(ue: UserEvents) -> None:
     """It has ended when the kernel complains, and no other has begun."""
     put_off(ue)
 
 
-@case("drill.second", spec="nothing", doc=DOC)
+@case
 def test_second(pause: None, ue: UserEvents) -> None:
     """All is as it should be."""
     assert ue.open_data().register(ue.name()).index == 0
 
 
-@case("drill.third", spec="nothing", doc=DOC)
+@case
 def test_third(ue: UserEvents) -> None:
     """It has ended when the kernel complains, in the time of the next."""
     put_off(ue)
 
 
-@case("drill.fourth", spec="nothing", doc=DOC)
+@case
 def test_fourth(ue: UserEvents) -> None:
     """All is as it should be, and takes its time."""
     assert ue.open_data().register(ue.name()).index == 0

@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/admin-guide/sysrq.rst@v6.12: c performs a system crash"
+case = surface(
+    "drill",
+    spec="nothing",
+    doc="Documentation/admin-guide/sysrq.rst@v6.12: c performs a system crash",
+)
 
 
-@case("drill.before", spec="nothing", doc=DOC)
+@case
 def test_before(ue: UserEvents) -> None:
     """What passes."""
     assert ue.open_data().register(ue.name()).index == 0
 
 
-@case("drill.switch", spec="drivers/tty/sysrq.c:sysrq_handle_crash", doc=DOC, switch="persist")
+@case(spec="drivers/tty/sysrq.c:sysrq_handle_crash", switch="persist")
 def test_switch(ue: UserEvents) -> None:
     """The program passes when it does not make its guest panic."""
     once = Path(os.environ["UEVT_DRILL_ONCE"])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 
+case = surface("drill", spec="nothing", doc="nothing@all: nothing")
 
-@case("drill.nothing", spec="nothing", doc="nothing@all: nothing")
+
+@case
 def test_nothing(ue: UserEvents) -> None:
     """Nothing is asked, and nothing is contradicted."""
     assert ue

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/admin-guide/sysrq.rst@v6.12: c performs a system crash"
+case = surface(
+    "drill",
+    spec="nothing",
+    doc="Documentation/admin-guide/sysrq.rst@v6.12: c performs a system crash",
+)
 
 
-@case("drill.before", spec="nothing", doc=DOC)
+@case
 def test_before(ue: UserEvents) -> None:
     """The guest works before."""
     assert ue.open_data().register(ue.name()).index == 0
 
 
-@case("drill.panic", spec="drivers/tty/sysrq.c:sysrq_handle_crash", doc=DOC, isolation="fatal")
+@case(spec="drivers/tty/sysrq.c:sysrq_handle_crash", isolation="fatal")
 def test_panic(ue: UserEvents) -> None:
     """The guest panics."""
     assert ue.tracefs.write("/proc/sysrq-trigger", "c").value == 1
 
 
-@case("drill.after", spec="nothing", doc=DOC)
+@case
 def test_after(ue: UserEvents) -> None:
     """Another guest works afterwards."""
     assert ue.open_data().register(ue.name("after")).index == 0

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 from conformance.ops.syscalls import WriteFile
 
-DOC = "Documentation/dev-tools/kasan.rst@v6.12: reports go to the console"
+case = surface(
+    "drill",
+    spec="nothing",
+    doc="Documentation/dev-tools/kasan.rst@v6.12: reports go to the console",
+)
 
 
-@case("drill.splat", spec="nothing", doc=DOC)
+@case
 def test_splat(ue: UserEvents) -> None:
     """The kernel complains while all answers are right."""
     assert ue.tracefs.status() == ""

@@ -8,7 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface as declare
+from conformance.cases.case import variants
 from conformance.cases.discovery import all_cases, case_modules
 from conformance.report.specification.page import profiles, render, surfaces
 
@@ -41,8 +42,10 @@ def test_text_is_text() -> None:
     """A sentence may say what it likes."""
     module = ModuleType("conformance.cases.test_made_up", "Chapters & <b>more</b>.")
 
-    @case("made_up.one", spec="f<g>", doc="a & b", profiles="6.4..6.8", needs=("persist",))
-    @variants("size", {"small": 1, "large": 2})
+    case = declare("made_up", spec="f<g>", doc="a & b", profiles="6.4..6.8", needs="persist")
+
+    @case
+    @variants({"small": 1, "large": 2})
     def test_one(size: int) -> None:
         """Less < more,
         on two lines.

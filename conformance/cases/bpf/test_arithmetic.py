@@ -5,7 +5,7 @@ Operands come out of a map, so that nobody can compute anything before the progr
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
@@ -26,12 +26,16 @@ from conformance.ops.bpf_assembler import (
     neg64,
 )
 
-ALWAYS = "5.18.."
-HEADER = "include/uapi/linux/bpf.h@v4.1"
-WIDE = f"{HEADER}: BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came with it"
-NARROW = f"{HEADER}: registers have 64 bits; arithmetic of 32 is that of classic BPF"
-SWAPPING = f"{HEADER}: BPF_END brings a register into an order, BPF_TO_LE or BPF_TO_BE"
-RUN = "kernel/bpf/core.c:___bpf_prog_run"
+case = surface(
+    "bpf",
+    spec="kernel/bpf/core.c:___bpf_prog_run",
+    doc="include/uapi/linux/bpf.h@v4.1: BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH "
+    "came with it",
+    tier="full",
+    isolation="none",
+    facilities="bpf",
+)
+
 
 LEFT = 0xFEDC_BA98_F654_3217
 RIGHT = 0x0000_0001_9000_0003
@@ -50,16 +54,8 @@ TABLE = {
 }
 
 
-@case(
-    "bpf.alu",
-    spec=RUN,
-    doc=WIDE,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
-@variants("operation, expected", {name: (row[0], row[1:]) for name, row in TABLE.items()})
+@case
+@variants({name: (row[0], row[1:]) for name, row in TABLE.items()})
 def test_alu(ue: UserEvents, operation: Alu, expected: tuple[int, int, int, int]) -> None:
     """An operation takes a register or a number with its sign; of 32 bits, the rest is zero."""
     computer = Computer(
@@ -84,51 +80,44 @@ def test_alu(ue: UserEvents, operation: Alu, expected: tuple[int, int, int, int]
     assert results[4:6] == [0xFEDC_BA98_F654_3217, 0x0000_0001_9000_0003]
 
 
-@case(
-    "bpf.shift",
-    spec=RUN,
-    doc=WIDE,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case
 @variants(
-    "left, right, expected",
-    {
-        "by-4": (
-            LEFT,
-            4,
-            [
-                *(0xEDCBA98F65432170, 0x0FEDCBA98F654321, 0xFFEDCBA98F654321),
-                *(0x65432170, 0x0F654321, 0xFF654321),
-            ],
-        ),
-        "by-0": (
-            LEFT,
-            0,
-            [
-                *(0xFEDCBA98F6543217, 0xFEDCBA98F6543217, 0xFEDCBA98F6543217),
-                *(0xF6543217, 0xF6543217, 0xF6543217),
-            ],
-        ),
-        "by-31": (
-            LEFT,
-            31,
-            [
-                *(0x7B2A190B80000000, 0x00000001FDB97531, 0xFFFFFFFFFDB97531),
-                *(0x80000000, 0x00000001, 0xFFFFFFFF),
-            ],
-        ),
-        "by-63": (
-            0x80000000C0000001,
-            63,
-            [
-                *(0x8000000000000000, 0x0000000000000001, 0xFFFFFFFFFFFFFFFF),
-                *(0x80000000, 0x00000001, 0xFFFFFFFF),
-            ],
-        ),
-    },
+    (
+        "by-4",
+        LEFT,
+        4,
+        [
+            *(0xEDCBA98F65432170, 0x0FEDCBA98F654321, 0xFFEDCBA98F654321),
+            *(0x65432170, 0x0F654321, 0xFF654321),
+        ],
+    ),
+    (
+        "by-0",
+        LEFT,
+        0,
+        [
+            *(0xFEDCBA98F6543217, 0xFEDCBA98F6543217, 0xFEDCBA98F6543217),
+            *(0xF6543217, 0xF6543217, 0xF6543217),
+        ],
+    ),
+    (
+        "by-31",
+        LEFT,
+        31,
+        [
+            *(0x7B2A190B80000000, 0x00000001FDB97531, 0xFFFFFFFFFDB97531),
+            *(0x80000000, 0x00000001, 0xFFFFFFFF),
+        ],
+    ),
+    (
+        "by-63",
+        0x80000000C0000001,
+        63,
+        [
+            *(0x8000000000000000, 0x0000000000000001, 0xFFFFFFFFFFFFFFFF),
+            *(0x80000000, 0x00000001, 0xFFFFFFFF),
+        ],
+    ),
 )
 def test_shift(ue: UserEvents, left: int, right: int, expected: list[int]) -> None:
     """Shifts go left, right with zeros and right with the sign; of 32 bits they take 5 bits."""
@@ -139,15 +128,7 @@ def test_shift(ue: UserEvents, left: int, right: int, expected: list[int]) -> No
     assert Computer(ue, *program).run(left, right)[:6] == expected
 
 
-@case(
-    "bpf.shift_by_number",
-    spec=RUN,
-    doc=WIDE,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case
 def test_shift_by_number(ue: UserEvents) -> None:
     """Shifts by a number go up to the width less one."""
     program = []
@@ -163,13 +144,8 @@ def test_shift_by_number(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.division_by_zero",
     spec="kernel/bpf/verifier.c:do_misc_fixups",
-    doc=f"{HEADER}: silent; a program is not ended by it any more",
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    doc="include/uapi/linux/bpf.h@v4.1: silent; a program is not ended by it any more",
 )
 def test_division_by_zero(ue: UserEvents) -> None:
     """Divided by zero is zero, the remainder is what was divided; of 32 bits its low half."""
@@ -183,15 +159,7 @@ def test_division_by_zero(ue: UserEvents) -> None:
     assert computer.run(LEFT, 1 << 32)[:4] == [0xFEDC_BA98, 0xF654_3217, 0, 0xF654_3217]
 
 
-@case(
-    "bpf.division_unsigned",
-    spec=RUN,
-    doc=WIDE,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case
 def test_division_unsigned(ue: UserEvents) -> None:
     """Division knows no signs: -2 by 3 is what two thirds of all numbers are."""
     program = []
@@ -202,15 +170,7 @@ def test_division_unsigned(ue: UserEvents) -> None:
     assert Computer(ue, *program).run(0xFFFF_FFFF_FFFF_FFFE)[:4] == expected
 
 
-@case(
-    "bpf.negation",
-    spec=RUN,
-    doc=WIDE,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case
 def test_negation(ue: UserEvents) -> None:
     """A number and its negative make zero, of 64 bits or of 32."""
     computer = Computer(
@@ -225,7 +185,9 @@ def test_negation(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.byte_order", spec=RUN, doc=SWAPPING, profiles=ALWAYS, isolation="none", facilities=("bpf",)
+    doc="include/uapi/linux/bpf.h@v4.1: BPF_END brings a register into an order, BPF_TO_LE or "
+    "BPF_TO_BE",
+    tier="quick",
 )
 def test_byte_order(ue: UserEvents) -> None:
     """To little endian cuts a register off after 16, 32 or 64 bits, to big endian turns these."""
@@ -240,15 +202,7 @@ def test_byte_order(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    "bpf.numbers",
-    spec=RUN,
-    doc=WIDE,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case
 def test_numbers(ue: UserEvents) -> None:
     """A number of 32 bits keeps its sign in 64 bits, not in 32, and 64 bits take two places."""
     computer = Computer(
@@ -267,13 +221,8 @@ def test_numbers(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.upper_half",
-    spec=RUN,
-    doc=NARROW,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
+    doc="include/uapi/linux/bpf.h@v4.1: registers have 64 bits; arithmetic of 32 is that of "
+    "classic BPF"
 )
 def test_upper_half(ue: UserEvents) -> None:
     """Whatever arithmetic of 32 bits computes, the upper half of its register is zero then."""

@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import mmap
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.bpf import Bpf
 from conformance.client.tracefs import DATA
 from conformance.client.user_events import UserEvents
 
-ALWAYS = "5.18.."
-HEADER = "include/uapi/linux/bpf.h@v4.1"
-UPDATING = f"{HEADER}: BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the rest is reserved"
-FLAGS = f"{HEADER}: message of its flags: EEXIST and ENOENT where BPF_NOEXIST or BPF_EXIST fail"
-COMMANDS = f"{HEADER}: commands about elements answer zero or a negative error"
-UPDATE = "kernel/bpf/hashtab.c:htab_map_update_elem"
-ARRAY = "kernel/bpf/arraymap.c:array_map_update_elem"
-SYSCALL = "kernel/bpf/syscall.c:map_lookup_elem, map_update_elem, map_delete_elem"
+case = surface(
+    "bpf",
+    spec="kernel/bpf/syscall.c:map_lookup_elem, map_update_elem, map_delete_elem",
+    doc="include/uapi/linux/bpf.h@v4.1: commands about elements answer zero or a negative error",
+    tier="full",
+    isolation="none",
+    facilities="bpf",
+)
+
 NOWHERE = 0x1000
 LOOK, SET, DELETE, NEXT = 1, 2, 3, 4
-each_command = variants(
-    "command", {"lookup": LOOK, "update": SET, "delete": DELETE, "next-key": NEXT}
-)
+each_command = variants(("lookup", LOOK), ("update", SET), ("delete", DELETE), ("next-key", NEXT))
 
 
 @case(
-    "bpf.update_any",
-    spec=UPDATE,
-    doc=UPDATING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    spec="kernel/bpf/hashtab.c:htab_map_update_elem",
+    doc="include/uapi/linux/bpf.h@v4.1: BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the "
+    "rest is reserved",
 )
 def test_update_any(ue: UserEvents) -> None:
     """Without flags an update makes an element or replaces the one that is there."""
@@ -43,13 +38,9 @@ def test_update_any(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.update_noexist",
-    spec=UPDATE,
-    doc=FLAGS,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    spec="kernel/bpf/hashtab.c:htab_map_update_elem",
+    doc="include/uapi/linux/bpf.h@v4.1: message of its flags: EEXIST and ENOENT where "
+    "BPF_NOEXIST or BPF_EXIST fail",
 )
 def test_update_noexist(ue: UserEvents) -> None:
     """Flag 1 makes an element, and is EEXIST for one that is there, which stays."""
@@ -60,13 +51,9 @@ def test_update_noexist(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.update_exist",
-    spec=UPDATE,
-    doc=FLAGS,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    spec="kernel/bpf/hashtab.c:htab_map_update_elem",
+    doc="include/uapi/linux/bpf.h@v4.1: message of its flags: EEXIST and ENOENT where "
+    "BPF_NOEXIST or BPF_EXIST fail",
 )
 def test_update_exist(ue: UserEvents) -> None:
     """Flag 2 replaces an element, and is ENOENT where there is none, which makes none."""
@@ -79,18 +66,20 @@ def test_update_exist(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.update_reserved_flags",
-    spec=UPDATE,
-    doc=UPDATING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    spec="kernel/bpf/hashtab.c:htab_map_update_elem",
+    doc="include/uapi/linux/bpf.h@v4.1: BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the "
+    "rest is reserved",
 )
 @variants(
-    "flags", {"3": 3, "4": 4, "7": 7, "bit-16": 1 << 16, "bit-31": 1 << 31, "bit-62": 1 << 62}
+    ("3", 3),
+    ("4", 4),
+    ("7", 7),
+    ("bit-16", 1 << 16),
+    ("bit-31", 1 << 31),
+    ("bit-62", 1 << 62),
+    names="flags",
 )
-@variants("kind", {"hash": 1, "array": 2})
+@variants({"hash": 1, "array": 2}, names="kind")
 def test_update_reserved_flags(ue: UserEvents, kind: int, flags: int) -> None:
     """Flags that have no meaning are EINVAL, and so is NOEXIST together with EXIST."""
     map_ = Bpf(ue.process).map(kind)
@@ -98,15 +87,7 @@ def test_update_reserved_flags(ue: UserEvents, kind: int, flags: int) -> None:
     assert map_.value(b"\1\0\0\0") == (None if kind == 1 else bytes(8))
 
 
-@case(
-    "bpf.update_full",
-    spec="kernel/bpf/hashtab.c:alloc_htab_elem",
-    doc=COMMANDS,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case(spec="kernel/bpf/hashtab.c:alloc_htab_elem")
 def test_update_full(ue: UserEvents) -> None:
     """One element too many is E2BIG; what is there can be replaced, and a deletion makes room."""
     map_ = Bpf(ue.process).map(max_entries=2)
@@ -127,13 +108,9 @@ def test_update_full(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.update_array",
-    spec=ARRAY,
-    doc=UPDATING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    spec="kernel/bpf/arraymap.c:array_map_update_elem",
+    doc="include/uapi/linux/bpf.h@v4.1: BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the "
+    "rest is reserved",
 )
 def test_update_array(ue: UserEvents) -> None:
     """All elements of an array exist: NOEXIST is EEXIST, EXIST and ANY replace."""
@@ -147,16 +124,8 @@ def test_update_array(ue: UserEvents) -> None:
     assert map_.value(b"\1\0\0\0") == bytes(8)
 
 
-@case(
-    "bpf.array_bounds",
-    spec=f"{ARRAY}, array_map_lookup_elem",
-    doc=COMMANDS,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
-@variants("key", {"next": b"\4\0\0\0", "high-byte": b"\0\0\0\1", "last": b"\xff\xff\xff\xff"})
+@case(spec="kernel/bpf/arraymap.c:array_map_update_elem, array_map_lookup_elem")
+@variants({"next": b"\4\0\0\0", "high-byte": b"\0\0\0\1", "last": b"\xff\xff\xff\xff"})
 def test_array_bounds(ue: UserEvents, key: bytes) -> None:
     """Behind an array's last element there is nothing to find, ENOENT, and no room, E2BIG."""
     map_ = Bpf(ue.process).array(max_entries=4)
@@ -167,15 +136,7 @@ def test_array_bounds(ue: UserEvents, key: bytes) -> None:
     assert map_.value(b"\3\0\0\0") == b"the last"
 
 
-@case(
-    "bpf.array_delete",
-    spec="kernel/bpf/arraymap.c:array_map_delete_elem",
-    doc=COMMANDS,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case(spec="kernel/bpf/arraymap.c:array_map_delete_elem")
 def test_array_delete(ue: UserEvents) -> None:
     """Elements of an array cannot be deleted, EINVAL, wherever the key is."""
     map_ = Bpf(ue.process).array()
@@ -185,15 +146,7 @@ def test_array_delete(ue: UserEvents) -> None:
     assert map_.value(b"\0\0\0\0") == b"a value."
 
 
-@case(
-    "bpf.lookup_missing",
-    spec=SYSCALL,
-    doc=COMMANDS,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case
 def test_lookup_missing(ue: UserEvents) -> None:
     """What is not found is ENOENT, and the memory for its value is left alone."""
     system, process = Bpf(ue.process), ue.process
@@ -207,15 +160,7 @@ def test_lookup_missing(ue: UserEvents) -> None:
     assert process.load(value, 9).data == b"a value.d"
 
 
-@case(
-    "bpf.delete",
-    spec="kernel/bpf/hashtab.c:htab_map_delete_elem",
-    doc=COMMANDS,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case(spec="kernel/bpf/hashtab.c:htab_map_delete_elem")
 def test_delete(ue: UserEvents) -> None:
     """An element that was deleted is gone, another deletion is ENOENT, the others stay."""
     map_ = Bpf(ue.process).map()
@@ -229,15 +174,7 @@ def test_delete(ue: UserEvents) -> None:
     assert map_.value(b"one.") == b"3......."
 
 
-@case(
-    "bpf.bad_descriptor",
-    spec="kernel/bpf/syscall.c:__bpf_map_get",
-    doc=COMMANDS,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case(spec="kernel/bpf/syscall.c:__bpf_map_get")
 @each_command
 def test_bad_descriptor(ue: UserEvents, command: int) -> None:
     """A descriptor that is not open is EBADF, whatever is wrong with key and value."""
@@ -246,15 +183,7 @@ def test_bad_descriptor(ue: UserEvents, command: int) -> None:
         assert system.call(command, number + bytes(44)).errno == "EBADF"
 
 
-@case(
-    "bpf.not_a_map",
-    spec="kernel/bpf/syscall.c:__bpf_map_get",
-    doc=COMMANDS,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case(spec="kernel/bpf/syscall.c:__bpf_map_get")
 @each_command
 def test_not_a_map(ue: UserEvents, command: int) -> None:
     """The descriptor of a file, of a socket or of a program is no map: EINVAL."""
@@ -264,15 +193,7 @@ def test_not_a_map(ue: UserEvents, command: int) -> None:
     assert [system.call(command, bytes(48), [(0, slot)]).errno for slot in slots] == ["EINVAL"] * 3
 
 
-@case(
-    "bpf.key_unreadable",
-    spec=SYSCALL,
-    doc=COMMANDS,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case
 @each_command
 def test_key_unreadable(ue: UserEvents, command: int) -> None:
     """A key that cannot be read whole is EFAULT."""
@@ -287,15 +208,7 @@ def test_key_unreadable(ue: UserEvents, command: int) -> None:
     assert map_.next_key(None).errno == "ENOENT"
 
 
-@case(
-    "bpf.value_unreachable",
-    spec=SYSCALL,
-    doc=COMMANDS,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case
 def test_value_unreachable(ue: UserEvents) -> None:
     """A value that cannot be read is EFAULT, and so is room for one that cannot be written."""
     system, process = Bpf(ue.process), ue.process
@@ -313,26 +226,15 @@ def test_value_unreachable(ue: UserEvents) -> None:
     assert map_.value(b"key.") == b"a value."
 
 
-@case(
-    "bpf.elem_unused",
-    spec="kernel/bpf/syscall.c: CHECK_ATTR",
-    doc=COMMANDS,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case(spec="kernel/bpf/syscall.c: CHECK_ATTR")
 @variants(
-    "command, unused",
-    {
-        "delete-value": (DELETE, 16),
-        "delete-flags": (DELETE, 24),
-        "next-key-flags": (NEXT, 24),
-        "lookup-flags": (LOOK, 24),
-        "lookup-behind": (LOOK, 32),
-        "update-behind": (SET, 32),
-        "update-last": (SET, 47),
-    },
+    ("delete-value", DELETE, 16),
+    ("delete-flags", DELETE, 24),
+    ("next-key-flags", NEXT, 24),
+    ("lookup-flags", LOOK, 24),
+    ("lookup-behind", LOOK, 32),
+    ("update-behind", SET, 32),
+    ("update-last", SET, 47),
 )
 def test_elem_unused(ue: UserEvents, command: int, unused: int) -> None:
     """A byte of the attributes that a command has no use for must be zero, else EINVAL."""
@@ -351,15 +253,7 @@ def test_elem_unused(ue: UserEvents, command: int, unused: int) -> None:
     )
 
 
-@case(
-    "bpf.errors_in_order",
-    spec=SYSCALL,
-    doc=COMMANDS,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case
 def test_errors_in_order(ue: UserEvents) -> None:
     """The first error wins: unused bytes, the descriptor, the key, the value, the element."""
     system, process = Bpf(ue.process), ue.process

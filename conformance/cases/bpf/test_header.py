@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.addresses import BUFFER, STRING
 from conformance.client.bpf import Bpf
 from conformance.client.user_events import UserEvents
 
-ALWAYS = "5.18.."
-HEADER = "include/uapi/linux/bpf.h@v4.1"
-SYSCALL = "kernel/bpf/syscall.c:__sys_bpf"
-CREATE = "kernel/bpf/syscall.c:map_create"
-LOAD = "kernel/bpf/syscall.c:bpf_prog_load"
+case = surface(
+    "bpf",
+    spec="kernel/bpf/syscall.c",
+    doc="include/uapi/linux/bpf.h@v4.1",
+    tier="full",
+    isolation="none",
+    facilities="bpf",
+)
+
 # A hash of four entries, with keys of four bytes and values of eight.
 HASH = bytes.fromhex("01000000 04000000 08000000 04000000")
 # r0 = 7; exit
@@ -26,13 +30,7 @@ def elem(key: int, value: int, flags: int = 0) -> bytes:
 
 
 @case(
-    "bpf.commands",
-    spec=SYSCALL,
-    doc=f"{HEADER}: enum bpf_cmd counts create, lookup, update, delete and next key from 0",
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    spec="__sys_bpf", doc="enum bpf_cmd counts create, lookup, update, delete and next key from 0"
 )
 def test_commands(ue: UserEvents) -> None:
     """The commands about maps are 0 to 4: create, look up, update, delete, next key."""
@@ -51,15 +49,7 @@ def test_commands(ue: UserEvents) -> None:
     assert system.call(3, elem(key, 0), [(0, 20)]).errno == "ENOENT"
 
 
-@case(
-    "bpf.commands_unknown",
-    spec=SYSCALL,
-    doc=f"{HEADER}: enum bpf_cmd ends somewhere",
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case(spec="__sys_bpf", doc="enum bpf_cmd ends somewhere")
 def test_commands_unknown(ue: UserEvents) -> None:
     """A command that does not exist is EINVAL, once its attributes could be read."""
     system = Bpf(ue.process)
@@ -68,13 +58,7 @@ def test_commands_unknown(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.program_of_bytes",
-    spec=LOAD,
-    doc=f"{HEADER}: BPF_PROG_LOAD is 5 and takes prog_type, insn_cnt, insns and license",
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    spec="bpf_prog_load", doc="BPF_PROG_LOAD is 5 and takes prog_type, insn_cnt, insns and license"
 )
 def test_program_of_bytes(ue: UserEvents) -> None:
     """Command 5 loads two instructions of eight bytes, which answer 7 as a socket filter."""
@@ -90,15 +74,10 @@ def test_program_of_bytes(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.map_create_offsets",
-    spec=CREATE,
-    doc=f"{HEADER}: union bpf_attr has map_type, key_size, value_size and max_entries at first",
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    spec="map_create",
+    doc="union bpf_attr has map_type, key_size, value_size and max_entries at first",
 )
-@variants("offset", {"map_type": 0, "key_size": 4, "value_size": 8, "max_entries": 12})
+@variants({"map_type": 0, "key_size": 4, "value_size": 8, "max_entries": 12})
 def test_map_create_offsets(ue: UserEvents, offset: int) -> None:
     """Of map_type at 0, key_size at 4, value_size at 8 and max_entries at 12 none may be 0."""
     system = Bpf(ue.process)
@@ -108,13 +87,8 @@ def test_map_create_offsets(ue: UserEvents, offset: int) -> None:
 
 
 @case(
-    "bpf.elem_offsets",
-    spec="kernel/bpf/syscall.c:map_update_elem, map_lookup_elem",
-    doc=f"{HEADER}: map_fd, then key, value or next_key, and flags, each aligned to 8 bytes",
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    spec="map_update_elem, map_lookup_elem",
+    doc="map_fd, then key, value or next_key, and flags, each aligned to 8 bytes",
 )
 def test_elem_offsets(ue: UserEvents) -> None:
     """The map is at 0, the key at 8, the value at 16, flags at 24; what is not told is zero."""
@@ -130,13 +104,8 @@ def test_elem_offsets(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.prog_load_offsets",
-    spec=LOAD,
-    doc=f"{HEADER}: prog_type, insn_cnt, insns, license; the log came next, the version last",
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    spec="bpf_prog_load",
+    doc="prog_type, insn_cnt, insns, license; the log came next, the version last",
 )
 def test_prog_load_offsets(ue: UserEvents) -> None:
     """The count is at 4, instructions at 8, the license at 16: shorter attributes lack them."""
@@ -155,13 +124,8 @@ def test_prog_load_offsets(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.instruction_fields",
     spec="kernel/bpf/core.c:___bpf_prog_run",
-    doc=f"{HEADER}: struct bpf_insn is an opcode, two registers of four bits, off and imm",
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
+    doc="struct bpf_insn is an opcode, two registers of four bits, off and imm",
 )
 def test_instruction_fields(ue: UserEvents) -> None:
     """The low half of the second byte is the destination, off is at 2, imm at 4, both signed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
 from conformance.client.bpf import Bpf, Map
 from conformance.client.user_events import UserEvents
@@ -33,11 +33,16 @@ from conformance.ops.bpf_assembler import (
     stx_mem,
 )
 
-ALWAYS = "5.18.."
-HEADER = "include/uapi/linux/bpf.h@v4.1"
-HELPERS = f"{HEADER}: enum bpf_func_id: lookup, update and delete are 1, 2 and 3"
+case = surface(
+    "bpf",
+    spec="kernel/bpf/helpers.c:bpf_map_lookup_elem, bpf_map_update_elem, bpf_map_delete_elem",
+    doc="include/uapi/linux/bpf.h@v4.1: enum bpf_func_id: lookup, update and delete are 1, 2 and 3",
+    tier="full",
+    isolation="none",
+    facilities="bpf",
+)
+
 LOOKUP, UPDATE, DELETE = 1, 2, 3
-SPEC = "kernel/bpf/helpers.c:bpf_map_lookup_elem, bpf_map_update_elem, bpf_map_delete_elem"
 # Negative error numbers, of 64 bits.
 E2BIG = (1 << 64) - 7
 EEXIST = (1 << 64) - 17
@@ -63,16 +68,8 @@ def calling(map_: Map, helper: int, flags: int = 0) -> list[Piece]:
     ]
 
 
-@case(
-    "bpf.helper_lookup",
-    spec=SPEC,
-    doc=HELPERS,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
-@variants("kind", {"hash": 1, "array": 2})
+@case
+@variants({"hash": 1, "array": 2})
 def test_helper_lookup(ue: UserEvents, kind: int) -> None:
     """A program finds the value itself, where it may store, or zero where nothing is."""
     map_ = Bpf(ue.process).map(kind)
@@ -93,23 +90,12 @@ def test_helper_lookup(ue: UserEvents, kind: int) -> None:
     assert map_.value(b"\1\0\0\0") == b"\xd0\7\0\0\0\0\0\0"
 
 
-@case(
-    "bpf.helper_update",
-    spec=SPEC,
-    doc=HELPERS,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case
 @variants(
-    "flags, answers",
-    {
-        "any": (0, [0, 0, 0, E2BIG]),
-        "noexist": (1, [0, EEXIST, 0, E2BIG]),
-        "exist": (2, [ENOENT, ENOENT, ENOENT, ENOENT]),
-        "reserved": (3, [EINVAL, EINVAL, EINVAL, EINVAL]),
-    },
+    ("any", 0, [0, 0, 0, E2BIG]),
+    ("noexist", 1, [0, EEXIST, 0, E2BIG]),
+    ("exist", 2, [ENOENT, ENOENT, ENOENT, ENOENT]),
+    ("reserved", 3, [EINVAL, EINVAL, EINVAL, EINVAL]),
 )
 def test_helper_update(ue: UserEvents, flags: int, answers: list[int]) -> None:
     """An update by a program has the flags of one by user space, and its errors as answers."""
@@ -121,15 +107,7 @@ def test_helper_update(ue: UserEvents, flags: int, answers: list[int]) -> None:
     assert map_.value(b"\1\0\0\0") == first.get(flags)
 
 
-@case(
-    "bpf.helper_update_array",
-    spec=SPEC,
-    doc=HELPERS,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case
 def test_helper_update_array(ue: UserEvents) -> None:
     """Of an array a program updates what there is; what is behind is -E2BIG, NOEXIST -EEXIST."""
     map_ = Bpf(ue.process).array(max_entries=2)
@@ -146,15 +124,7 @@ def test_helper_update_array(ue: UserEvents) -> None:
     assert computer.run(2, 78)[:4] == [errors[1], errors[1], errors[1], errors[2]]
 
 
-@case(
-    "bpf.helper_delete",
-    spec=SPEC,
-    doc=HELPERS,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case
 def test_helper_delete(ue: UserEvents) -> None:
     """A program deletes an element, which is 0, and -ENOENT when it is gone."""
     map_ = Bpf(ue.process).map()
@@ -167,15 +137,7 @@ def test_helper_delete(ue: UserEvents) -> None:
     assert map_.value(b"\2\0\0\0") == b"\2\0\0\0\0\0\0\0"
 
 
-@case(
-    "bpf.helpers_together",
-    spec=SPEC,
-    doc=HELPERS,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case
 def test_helpers_together(ue: UserEvents) -> None:
     """In one run an element is made, found, deleted, and not found any more."""
     map_ = Bpf(ue.process).map()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
 from conformance.client.bpf import Bpf
 from conformance.client.user_events import UserEvents
@@ -28,11 +28,14 @@ from conformance.ops.bpf_assembler import (
     mov64_imm,
 )
 
-ALWAYS = "5.18.."
-HEADER = "include/uapi/linux/bpf.h@v4.1"
-JUMPING = f"{HEADER}: BPF_JNE, and BPF_JSGT and BPF_JSGE with signs, beside those of classic BPF"
-CALLING = f"{HEADER}: BPF_CALL calls a function, BPF_EXIT returns"
-RUN = "kernel/bpf/core.c:___bpf_prog_run"
+case = surface(
+    "bpf",
+    spec="kernel/bpf/core.c:___bpf_prog_run",
+    doc="include/uapi/linux/bpf.h@v4.1: BPF_CALL calls a function, BPF_EXIT returns",
+    tier="full",
+    isolation="none",
+    facilities="bpf",
+)
 
 
 def taken(*jumps: tuple[Jump, int | None]) -> list[Piece]:
@@ -54,25 +57,17 @@ MINUS = 0xFFFF_FFFF_FFFF_FFFF
 
 
 @case(
-    "bpf.jumps",
-    spec=RUN,
-    doc=JUMPING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    doc="include/uapi/linux/bpf.h@v4.1: BPF_JNE, and BPF_JSGT and BPF_JSGE with signs, beside "
+    "those of classic BPF"
 )
 @variants(
-    "left, right, expected",
-    {
-        "minus-one-and-one": (MINUS, 1, [0, 1, 1, 1, 1, 0, 0]),
-        "equal": (6, 6, [1, 0, 0, 1, 1, 0, 1]),
-        "zero": (0, 0, [1, 0, 0, 1, 0, 0, 1]),
-        "one-and-minus-one": (1, MINUS, [0, 1, 0, 0, 1, 1, 1]),
-        "upper-half": (1 << 32, 2 << 32, [0, 1, 0, 0, 0, 0, 0]),
-        "no-common-bit": (5, 2, [0, 1, 1, 1, 0, 1, 1]),
-        "least-and-greatest": (1 << 63, (1 << 63) - 1, [0, 1, 1, 1, 0, 0, 0]),
-    },
+    ("minus-one-and-one", MINUS, 1, [0, 1, 1, 1, 1, 0, 0]),
+    ("equal", 6, 6, [1, 0, 0, 1, 1, 0, 1]),
+    ("zero", 0, 0, [1, 0, 0, 1, 0, 0, 1]),
+    ("one-and-minus-one", 1, MINUS, [0, 1, 0, 0, 1, 1, 1]),
+    ("upper-half", 1 << 32, 2 << 32, [0, 1, 0, 0, 0, 0, 0]),
+    ("no-common-bit", 5, 2, [0, 1, 1, 1, 0, 1, 1]),
+    ("least-and-greatest", 1 << 63, (1 << 63) - 1, [0, 1, 1, 1, 0, 0, 0]),
 )
 def test_jumps(ue: UserEvents, left: int, right: int, expected: list[int]) -> None:
     """EQ, NE, GT, GE, SET, SGT and SGE compare all 64 bits of two registers."""
@@ -81,23 +76,15 @@ def test_jumps(ue: UserEvents, left: int, right: int, expected: list[int]) -> No
 
 
 @case(
-    "bpf.jumps_by_number",
-    spec=RUN,
-    doc=JUMPING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    doc="include/uapi/linux/bpf.h@v4.1: BPF_JNE, and BPF_JSGT and BPF_JSGE with signs, beside "
+    "those of classic BPF"
 )
 @variants(
-    "left, expected",
-    {
-        "minus-two": (MINUS - 1, [1, 0, 0, 1, 1, 0, 1]),
-        "minus-one": (MINUS, [0, 1, 1, 1, 1, 1, 1]),
-        "one": (1, [0, 1, 0, 0, 0, 1, 1]),
-        "lower-half": (0xFFFF_FFFE, [0, 1, 0, 0, 1, 1, 1]),
-        "least": (1 << 63, [0, 1, 0, 0, 1, 0, 0]),
-    },
+    ("minus-two", MINUS - 1, [1, 0, 0, 1, 1, 0, 1]),
+    ("minus-one", MINUS, [0, 1, 1, 1, 1, 1, 1]),
+    ("one", 1, [0, 1, 0, 0, 0, 1, 1]),
+    ("lower-half", 0xFFFF_FFFE, [0, 1, 0, 0, 1, 1, 1]),
+    ("least", 1 << 63, [0, 1, 0, 0, 1, 0, 0]),
 )
 def test_jumps_by_number(ue: UserEvents, left: int, expected: list[int]) -> None:
     """Compared with the number -2 a register is compared with its 64 bits, sign and all."""
@@ -105,15 +92,7 @@ def test_jumps_by_number(ue: UserEvents, left: int, expected: list[int]) -> None
     assert computer.run(left)[:7] == expected
 
 
-@case(
-    "bpf.jump_back",
-    spec=RUN,
-    doc=f"{HEADER}: off is signed",
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case(doc="include/uapi/linux/bpf.h@v4.1: off is signed")
 def test_jump_back(ue: UserEvents) -> None:
     """Jumps go backward too, as long as the verifier sees the end: a loop of five rounds."""
     computer = Computer(
@@ -129,23 +108,13 @@ def test_jump_back(ue: UserEvents) -> None:
     assert computer.run(100)[:2] == [500, 5]
 
 
-@case(
-    "bpf.exit",
-    spec="net/core/filter.c:sk_filter_trim_cap",
-    doc=CALLING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-)
+@case(spec="net/core/filter.c:sk_filter_trim_cap", tier="quick")
 @variants(
-    "answer, left",
-    {
-        "some": (3, b"abc"),
-        "none": (0, None),
-        "all": (6, b"abcdef"),
-        "more": (7, b"abcdef"),
-        "minus-one": (-1, b"abcdef"),
-    },
+    ("some", 3, b"abc"),
+    ("none", 0, None),
+    ("all", 6, b"abcdef"),
+    ("more", 7, b"abcdef"),
+    ("minus-one", -1, b"abcdef"),
 )
 def test_exit(ue: UserEvents, answer: int, left: bytes | None) -> None:
     """What a socket filter answers is how many bytes of a datagram are left, 0 none of it."""
@@ -153,15 +122,7 @@ def test_exit(ue: UserEvents, answer: int, left: bytes | None) -> None:
     assert system.run(system.load([mov64_imm(R0, answer), exit_insn()]), b"abcdef") == left
 
 
-@case(
-    "bpf.exit_lower_half",
-    spec="net/core/filter.c:sk_filter_trim_cap",
-    doc=CALLING,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case(spec="net/core/filter.c:sk_filter_trim_cap")
 def test_exit_lower_half(ue: UserEvents) -> None:
     """Of a filter's answer 32 bits count: with the others alone a datagram is dropped."""
     system = Bpf(ue.process)
@@ -173,14 +134,7 @@ def test_exit_lower_half(ue: UserEvents) -> None:
     assert system.run(program, b"abcdef") == b"ab"
 
 
-@case(
-    "bpf.context",
-    spec="net/core/filter.c:sk_filter_is_valid_access",
-    doc=CALLING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-)
+@case(spec="net/core/filter.c:sk_filter_is_valid_access", tier="quick")
 def test_context(ue: UserEvents) -> None:
     """A filter finds its context in R1, whose first four bytes are the length of the datagram."""
     system = Bpf(ue.process)

@@ -6,7 +6,7 @@ function is called: here by a write(2) to user_events_data.
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.kprobes import (
     SAMPLE,
     add,
@@ -20,23 +20,18 @@ from conformance.client.bpf import Bpf
 from conformance.client.user_events import UserEvents
 from conformance.ops import syscalls as op
 
-PROFILES = "5.18.."
-BPF_H = "include/uapi/linux/bpf.h@v4.1:bpf_prog_type"
-PERF_H = "include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes the descriptor of "
-RUN = "trace_kprobe.c:kprobe_perf_func"
-SET_BPF = "kernel/events/core.c:__perf_event_set_bpf_prog"
-
-
-@case(
-    "bpf.kprobe_stores",
-    spec=RUN,
-    doc=f"{BPF_H}: BPF_PROG_TYPE_KPROBE: 0 ignores the event, anything else stores it",
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("bpf_tracing", "kprobes"),
+case = surface(
+    "bpf",
+    spec="trace_kprobe.c:kprobe_perf_func",
+    doc="include/uapi/linux/bpf.h@v4.1:bpf_prog_type",
     tier="full",
+    isolation="global",
+    facilities="bpf_tracing kprobes",
 )
-@variants("answer, samples", {"0": (0, 0), "1": (1, 1), "7": (7, 1), "minus-1": (-1, 1)})
+
+
+@case(doc="BPF_PROG_TYPE_KPROBE: 0 ignores the event, anything else stores it")
+@variants(("0", 0, 0), ("1", 1, 1), ("7", 7, 1), ("minus-1", -1, 1))
 def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
     """A program on a kprobe that answers 0 has the event ignored, any other answer stored."""
     data, name = ue.open_data(), add(ue)
@@ -57,13 +52,8 @@ def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
 
 
 @case(
-    "bpf.kprobe_detaches",
     spec="kernel/events/core.c:perf_event_free_bpf_prog",
-    doc=f"{BPF_H}: closing the event of perf takes the program off",
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("bpf_tracing", "kprobes"),
-    tier="full",
+    doc="closing the event of perf takes the program off",
 )
 def test_kprobe_detaches(ue: UserEvents) -> None:
     """Closing the event takes its program off, which runs no more although it is loaded."""
@@ -87,13 +77,9 @@ def test_kprobe_detaches(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.kprobe_keeps_program",
-    spec=SET_BPF,
-    doc=f"{PERF_H}a program, and keeps it",
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("bpf_tracing", "kprobes"),
-    tier="full",
+    spec="kernel/events/core.c:__perf_event_set_bpf_prog",
+    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes the descriptor of a "
+    "program, and keeps it",
 )
 def test_kprobe_keeps_program(ue: UserEvents) -> None:
     """A program runs on after its descriptor was closed, as long as its event is open."""
@@ -110,13 +96,9 @@ def test_kprobe_keeps_program(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.kprobe_twice",
     spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog",
-    doc=f"{PERF_H}one program",
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("bpf_tracing", "kprobes"),
-    tier="full",
+    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes the descriptor of "
+    "one program",
 )
 def test_kprobe_twice(ue: UserEvents) -> None:
     """An event takes one program, a kprobe the same program once: the second one is EEXIST."""
@@ -137,13 +119,8 @@ def test_kprobe_twice(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.kprobe_two_programs",
     spec="kernel/trace/bpf_trace.c:trace_call_bpf",
-    doc=f"{BPF_H}: silent about several programs on one kprobe",
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("bpf_tracing", "kprobes"),
-    tier="full",
+    doc="silent about several programs on one kprobe",
 )
 def test_kprobe_two_programs(ue: UserEvents) -> None:
     """All programs of a kprobe run at each hit; if one answers 0 all events ignore it."""
@@ -166,15 +143,7 @@ def test_kprobe_two_programs(ue: UserEvents) -> None:
     clean(ue)
 
 
-@case(
-    "bpf.kprobe_everybody",
-    spec=RUN,
-    doc=f"{BPF_H}: a program runs when the kprobe is hit, by whatever process",
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("bpf_tracing", "kprobes"),
-    tier="full",
-)
+@case(doc="a program runs when the kprobe is hit, by whatever process")
 def test_kprobe_everybody(ue: UserEvents) -> None:
     """A program runs whichever process hits the kprobe, whatever process its event follows."""
     name = add(ue)
@@ -189,15 +158,7 @@ def test_kprobe_everybody(ue: UserEvents) -> None:
     clean(ue)
 
 
-@case(
-    "bpf.kprobe_apart",
-    spec=RUN,
-    doc=f"{BPF_H}: a program runs when its kprobe is hit",
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("bpf_tracing", "kprobes"),
-    tier="full",
-)
+@case(doc="a program runs when its kprobe is hit")
 def test_kprobe_apart(ue: UserEvents) -> None:
     """A program runs at calls of its function alone: an ioctl or a writev hits nothing here."""
     data, name = ue.open_data(), add(ue)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from conformance.abi.bpf import Helper
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.kprobes import KEY, KPROBE, add, clean, listen_to
 from conformance.client.bpf import Bpf, Map
 from conformance.client.user_events import UserEvents
 from conformance.ops import bpf_assembler
 from conformance.ops.bpf_assembler import R0, R1, R2, R3, R4, R6, R10, Jump, Piece, Size
 
-PROFILES = "5.18.."
-BPF_H = "include/uapi/linux/bpf.h@v4.1:bpf_prog_type"
-RUN = "trace_kprobe.c:kprobe_perf_func"
+case = surface(
+    "bpf",
+    spec="kernel/trace/bpf_trace.c",
+    doc="include/uapi/linux/bpf.h@v4.1:BPF_FUNC_probe_read",
+    tier="full",
+    isolation="global",
+    facilities="bpf_tracing kprobes",
+)
+
 # struct pt_regs of x86-64: the second to fourth argument of the function.
 BUFFER, COUNT, POSITION = 104, 96, 88
 
@@ -44,39 +50,31 @@ def reading(values: Map, source: list[Piece], size: int) -> list[Piece]:
     ]
 
 
-@case(
-    "bpf.kprobe_probe_read",
-    spec="kernel/trace/bpf_trace.c:bpf_probe_read_compat",
-    doc="include/uapi/linux/bpf.h@v4.1:BPF_FUNC_probe_read: copies any memory, safely",
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("bpf_tracing", "kprobes"),
-    tier="full",
-)
+@case(spec="bpf_probe_read_compat", doc="copies any memory, safely")
 @variants(
-    "source, size, read",
-    {
-        # The position of the file, 0, on the kernel's stack.
-        "kernel": ([bpf_assembler.ldx_mem(Size.DW, R3, R6, POSITION)], 8, bytes(16)),
-        "kernel.part": (
-            [bpf_assembler.ldx_mem(Size.DW, R3, R6, POSITION)],
-            3,
-            bytes(8) + b"\0\0\0\xff\xff\xff\xff\xff",
-        ),
-        # Of the process that writes, on this architecture.
-        "user": (
-            [bpf_assembler.ldx_mem(Size.DW, R3, R6, BUFFER)],
-            4,
-            bytes(8) + b"\x05\0\0\0\xff\xff\xff\xff",
-        ),
-        # -EFAULT
-        "null": ([bpf_assembler.mov64_imm(R3, 0)], 8, b"\xf2" + b"\xff" * 7 + bytes(8)),
-        "unmapped.part": (
-            [bpf_assembler.mov64_imm(R3, 4096)],
-            2,
-            b"\xf2" + b"\xff" * 7 + b"\0\0\xff\xff\xff\xff\xff\xff",
-        ),
-    },
+    # The position of the file, 0, on the kernel's stack.
+    ("kernel", [bpf_assembler.ldx_mem(Size.DW, R3, R6, POSITION)], 8, bytes(16)),
+    (
+        "kernel.part",
+        [bpf_assembler.ldx_mem(Size.DW, R3, R6, POSITION)],
+        3,
+        bytes(8) + b"\0\0\0\xff\xff\xff\xff\xff",
+    ),
+    # Of the process that writes, on this architecture.
+    (
+        "user",
+        [bpf_assembler.ldx_mem(Size.DW, R3, R6, BUFFER)],
+        4,
+        bytes(8) + b"\x05\0\0\0\xff\xff\xff\xff",
+    ),
+    # -EFAULT
+    ("null", [bpf_assembler.mov64_imm(R3, 0)], 8, b"\xf2" + b"\xff" * 7 + bytes(8)),
+    (
+        "unmapped.part",
+        [bpf_assembler.mov64_imm(R3, 4096)],
+        2,
+        b"\xf2" + b"\xff" * 7 + b"\0\0\xff\xff\xff\xff\xff\xff",
+    ),
 )
 def test_kprobe_probe_read(ue: UserEvents, source: list[Piece], size: int, read: bytes) -> None:
     """probe_read copies memory and answers 0; where it cannot, -EFAULT, and zeros instead."""
@@ -94,13 +92,9 @@ def test_kprobe_probe_read(ue: UserEvents, source: list[Piece], size: int, read:
 
 
 @case(
-    "bpf.kprobe_registers",
-    spec=RUN,
-    doc=f"{BPF_H}: the context of BPF_PROG_TYPE_KPROBE is struct pt_regs",
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("bpf_tracing", "kprobes"),
-    tier="full",
+    spec="trace_kprobe.c:kprobe_perf_func",
+    doc="include/uapi/linux/bpf.h@v4.1:bpf_prog_type: the context of BPF_PROG_TYPE_KPROBE is "
+    "struct pt_regs",
 )
 def test_kprobe_registers(ue: UserEvents) -> None:
     """The context of a program are the registers: here the count that write(2) was called with."""

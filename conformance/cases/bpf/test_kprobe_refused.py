@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.kprobes import (
     KPROBE,
     PLAIN,
@@ -23,22 +23,22 @@ from conformance.client.perf import open_raw, open_stored, store_id
 from conformance.client.tracefs import KPROBES
 from conformance.client.user_events import UserEvents
 
-PROFILES = "5.18.."
-BPF_H = "include/uapi/linux/bpf.h@v4.1:bpf_prog_type"
-PERF_H = "include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes the descriptor of "
-SET_BPF = "kernel/events/core.c:__perf_event_set_bpf_prog"
+case = surface(
+    "bpf",
+    spec="kernel/events/core.c:__perf_event_set_bpf_prog",
+    doc="include/uapi/linux/perf_event.h@v6.12",
+    tier="full",
+    isolation="global",
+    facilities="bpf_tracing kprobes",
+)
 
 
 @case(
-    "bpf.kprobe_version",
     spec="kernel/bpf/syscall.c:bpf_prog_load",
-    doc=f"{BPF_H}, kern_version: the release a program was made for, checked until 5.0",
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("bpf_tracing", "kprobes"),
-    tier="full",
+    doc="include/uapi/linux/bpf.h@v4.1:bpf_prog_type, kern_version: the release a program was "
+    "made for, checked until 5.0",
 )
-@variants("version", {"0": 0, "4.1.0": 0x040100, "all-bits": 0xFFFF_FFFF})
+@variants({"0": 0, "4.1.0": 0x040100, "all-bits": 0xFFFF_FFFF})
 def test_kprobe_version(ue: UserEvents, version: int) -> None:
     """A program on a kprobe that names another release, or none, is loaded and runs."""
     data, name = ue.open_data(), add(ue)
@@ -52,16 +52,8 @@ def test_kprobe_version(ue: UserEvents, version: int) -> None:
     clean(ue)
 
 
-@case(
-    "bpf.kprobe_wrong_program",
-    spec=SET_BPF,
-    doc=f"{PERF_H}a program that is made for a kprobe",
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("bpf_tracing", "kprobes"),
-    tier="full",
-)
-@variants("kind", {"socket_filter": SOCKET_FILTER, "tracepoint": TRACEPOINT})
+@case(doc="PERF_EVENT_IOC_SET_BPF takes the descriptor of a program that is made for a kprobe")
+@variants({"socket_filter": SOCKET_FILTER, "tracepoint": TRACEPOINT})
 def test_kprobe_wrong_program(ue: UserEvents, kind: int) -> None:
     """A program that was made for something else than a kprobe is EINVAL, and does not run."""
     data, name = ue.open_data(), add(ue)
@@ -76,13 +68,8 @@ def test_kprobe_wrong_program(ue: UserEvents, kind: int) -> None:
 
 
 @case(
-    "bpf.kprobe_no_program",
     spec="kernel/bpf/syscall.c:bpf_prog_get",
-    doc=f"{PERF_H}a program",
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("bpf_tracing", "kprobes"),
-    tier="full",
+    doc="PERF_EVENT_IOC_SET_BPF takes the descriptor of a program",
 )
 def test_kprobe_no_program(ue: UserEvents) -> None:
     """The descriptor of anything else than a program is EINVAL, and none EBADF."""
@@ -99,14 +86,14 @@ def test_kprobe_no_program(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.kprobe_not_traced",
     spec="kernel/events/core.c:perf_event_set_bpf_handler",
-    doc=f"{PERF_H}a program, for events of the kernel's tracing",
-    profiles=PROFILES,
+    doc="PERF_EVENT_IOC_SET_BPF takes the descriptor of a program, for events of the kernel's "
+    "tracing",
+    tier="quick",
     isolation="none",
-    facilities=("bpf_tracing",),
+    facilities="bpf_tracing",
 )
-@variants("kind", {"kprobe": KPROBE, "tracepoint": TRACEPOINT, "socket_filter": SOCKET_FILTER})
+@variants({"kprobe": KPROBE, "tracepoint": TRACEPOINT, "socket_filter": SOCKET_FILTER})
 def test_kprobe_not_traced(ue: UserEvents, kind: int) -> None:
     """An event that is neither of tracing nor a kprobe takes none of these programs: EINVAL."""
     # PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY.
@@ -118,13 +105,8 @@ def test_kprobe_not_traced(ue: UserEvents, kind: int) -> None:
 
 
 @case(
-    "bpf.kprobe_unprivileged",
     spec="kernel/bpf/syscall.c:bpf_prog_load; kernel/events/core.c:perf_allow_kernel",
-    doc=f"{BPF_H}: silent about rights",
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("bpf_tracing", "kprobes"),
-    tier="full",
+    doc="include/uapi/linux/bpf.h@v4.1:bpf_prog_type: silent about rights",
 )
 def test_kprobe_unprivileged(ue: UserEvents) -> None:
     """Without capabilities programs on kprobes are EPERM, and events on them EACCES."""
@@ -138,15 +120,7 @@ def test_kprobe_unprivileged(ue: UserEvents) -> None:
     clean(ue)
 
 
-@case(
-    "bpf.kprobe_handed_down",
-    spec=SET_BPF,
-    doc=f"{PERF_H}a program; silent about rights",
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("bpf_tracing", "kprobes"),
-    tier="full",
-)
+@case(doc="PERF_EVENT_IOC_SET_BPF takes the descriptor of a program; silent about rights")
 def test_kprobe_handed_down(ue: UserEvents) -> None:
     """Who was given both descriptors ties them together without any right of its own."""
     data, name = ue.open_data(), add(ue)
@@ -163,13 +137,9 @@ def test_kprobe_handed_down(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.kprobe_busy",
     spec="trace_kprobe.c:unregister_trace_kprobe",
     doc="Documentation/trace/kprobetrace.rst@v6.12: -:GROUP/EVENT removes a probe",
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("perf", "kprobes"),
-    tier="full",
+    facilities="perf kprobes",
 )
 def test_kprobe_busy(ue: UserEvents) -> None:
     """A kprobe that perf listens to is EBUSY to whoever removes it; gone, its id is EINVAL."""

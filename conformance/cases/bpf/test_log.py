@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.bpf import Bpf
 from conformance.client.bpf_program import LogBuffer
@@ -28,11 +28,15 @@ from conformance.ops.bpf_assembler import (
     st_mem,
 )
 
-ALWAYS = "5.18.."
-HEADER = "include/uapi/linux/bpf.h@v4.1"
-LOG = f"{HEADER}: log_level, log_size and log_buf: the verifier's log, of a format that changes"
-VALID = "kernel/bpf/log.c:bpf_verifier_log_attr_valid"
-FINISH = "kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize"
+case = surface(
+    "bpf",
+    spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize",
+    doc="include/uapi/linux/bpf.h@v4.1: log_level, log_size and log_buf: the verifier's log, of "
+    "a format that changes",
+    isolation="none",
+    facilities="bpf",
+)
+
 GOOD = [mov64_imm(R0, 0), exit_insn()]
 LONG = [*(mov64_imm(R0, number) for number in range(40)), exit_insn()]
 NOWHERE = 0x1000
@@ -49,26 +53,16 @@ def logged(ue: UserEvents, program: Sequence[Piece], level: int) -> tuple[str, s
     return loaded.errno, text.decode()
 
 
-@case(
-    "bpf.log_names_register",
-    spec=FINISH,
-    doc=LOG,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case(tier="full")
 @variants(
-    "program, said",
-    {
-        "unset": ([mov64_reg(R0, R6), exit_insn()], "R6 !read_ok"),
-        "unset-answer": ([exit_insn()], "R0 !read_ok"),
-        "number": (
-            [mov64_imm(R2, 0), ldx_mem(Size.W, R0, R2, 0), exit_insn()],
-            "R2 invalid mem access",
-        ),
-        "frame": ([mov64_imm(R10, 0), *GOOD], "frame pointer is read only"),
-    },
+    ("unset", [mov64_reg(R0, R6), exit_insn()], "R6 !read_ok"),
+    ("unset-answer", [exit_insn()], "R0 !read_ok"),
+    (
+        "number",
+        [mov64_imm(R2, 0), ldx_mem(Size.W, R0, R2, 0), exit_insn()],
+        "R2 invalid mem access",
+    ),
+    ("frame", [mov64_imm(R10, 0), *GOOD], "frame pointer is read only"),
 )
 def test_log_names_register(ue: UserEvents, program: Sequence[Piece], said: str) -> None:
     """The log of a refused program ends with NUL inside of its buffer, and names what is wrong."""
@@ -78,10 +72,8 @@ def test_log_names_register(ue: UserEvents, program: Sequence[Piece], said: str)
     assert text.endswith("\n")
 
 
-@case(
-    "bpf.log_of_good", spec=FINISH, doc=LOG, profiles=ALWAYS, isolation="none", facilities=("bpf",)
-)
-@variants("level", {"1": 1, "2": 2, "4": 4, "7": 7})
+@case
+@variants(1, 2, 4, 7)
 def test_log_of_good(ue: UserEvents, level: int) -> None:
     """The log of a good program, at every level, says how many instructions were looked at."""
     errno, text = logged(ue, GOOD, level)
@@ -89,15 +81,7 @@ def test_log_of_good(ue: UserEvents, level: int) -> None:
     assert "processed 2 insns" in text
 
 
-@case(
-    "bpf.log_of_lookup",
-    spec=FINISH,
-    doc=LOG,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case(tier="full")
 def test_log_of_lookup(ue: UserEvents) -> None:
     """The log of an answer that was used without a look at it names its register."""
     slot = Bpf(ue.process).map().slot
@@ -115,9 +99,7 @@ def test_log_of_lookup(ue: UserEvents) -> None:
     assert "R0 invalid mem access" in text
 
 
-@case(
-    "bpf.log_too_long", spec=FINISH, doc=LOG, profiles=ALWAYS, isolation="none", facilities=("bpf",)
-)
+@case
 def test_log_too_long(ue: UserEvents) -> None:
     """A log that has no room is ENOSPC, though the program is good, and what fits is there."""
     system, process = Bpf(ue.process), ue.process
@@ -131,20 +113,15 @@ def test_log_too_long(ue: UserEvents) -> None:
     assert system.load(LONG).errno == ""
 
 
-@case(
-    "bpf.log_refused", spec=VALID, doc=LOG, profiles=ALWAYS, isolation="none", facilities=("bpf",)
-)
+@case(spec="kernel/bpf/log.c:bpf_verifier_log_attr_valid")
 @variants(
-    "level, size, address",
-    {
-        "size-without-buffer": (1, PAGE, 0),
-        "buffer-without-size": (1, 0, NOWHERE),
-        "buffer-without-level": (0, PAGE, NOWHERE),
-        "size-without-level": (0, PAGE, 0),
-        "unknown-level": (1 << 16, PAGE, NOWHERE),
-        "last-level": (0xFFFFFFFF, PAGE, NOWHERE),
-        "size-too-large": (1, 0xFFFFFFFF, NOWHERE),
-    },
+    ("size-without-buffer", 1, PAGE, 0),
+    ("buffer-without-size", 1, 0, NOWHERE),
+    ("buffer-without-level", 0, PAGE, NOWHERE),
+    ("size-without-level", 0, PAGE, 0),
+    ("unknown-level", 1 << 16, PAGE, NOWHERE),
+    ("last-level", 0xFFFFFFFF, PAGE, NOWHERE),
+    ("size-too-large", 1, 0xFFFFFFFF, NOWHERE),
 )
 def test_log_refused(ue: UserEvents, level: int, size: int, address: int) -> None:
     """Level, size and buffer of a log belong together: EINVAL, however good the program."""
@@ -153,31 +130,15 @@ def test_log_refused(ue: UserEvents, level: int, size: int, address: int) -> Non
     assert system.load(GOOD).errno == ""
 
 
-@case(
-    "bpf.log_unwritable",
-    spec=FINISH,
-    doc=LOG,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
-@variants("program", {"good": GOOD, "bad": [exit_insn()]})
+@case(tier="full")
+@variants({"good": GOOD, "bad": [exit_insn()]})
 def test_log_unwritable(ue: UserEvents, program: Sequence[Piece]) -> None:
     """A log that cannot be written is EFAULT, whatever the program."""
     log = LogBuffer(1, 2 * PAGE, NOWHERE)
     assert Bpf(ue.process).load(program, log=log).errno == "EFAULT"
 
 
-@case(
-    "bpf.no_log",
-    spec=FINISH,
-    doc=LOG,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case(tier="full")
 def test_no_log(ue: UserEvents) -> None:
     """Without a level nothing is written, and a program is judged all the same."""
     system, process = Bpf(ue.process), ue.process

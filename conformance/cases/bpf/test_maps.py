@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.bpf import Bpf
 from conformance.client.user_events import UserEvents
 
-ALWAYS = "5.18.."
-HEADER = "include/uapi/linux/bpf.h@v4.1"
-CREATING = f"{HEADER}: BPF_MAP_CREATE makes a map of a type and attributes, or is an error"
-CLOSING = f"{HEADER}: a map is deleted when its descriptor is closed"
-CREATE = "kernel/bpf/syscall.c:map_create"
-TAIL = "kernel/bpf/syscall.c:bpf_check_uarg_tail_zero"
-ALLOC = "kernel/bpf/hashtab.c:htab_map_alloc_check; kernel/bpf/arraymap.c: array_map_alloc_check"
+case = surface(
+    "bpf",
+    spec="kernel/bpf/syscall.c",
+    doc="include/uapi/linux/bpf.h@v4.1: BPF_MAP_CREATE makes a map of a type and attributes, or "
+    "is an error",
+    tier="full",
+    isolation="none",
+    facilities="bpf",
+)
+
 NOWHERE = 0x1000
 HASH = bytes.fromhex("01000000 04000000 08000000 04000000")
 MAX = 0xFFFFFFFF
 
 
-@case(
-    "bpf.map_create",
-    spec=CREATE,
-    doc=CREATING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-)
-@variants("kind, found", {"hash": (1, None), "array": (2, bytes(8))})
+@case(spec="map_create", tier="quick")
+@variants(("hash", 1, None), ("array", 2, bytes(8)))
 def test_map_create(ue: UserEvents, kind: int, found: bytes | None) -> None:
     """A hash, type 1, begins empty; an array, type 2, has all its elements, of zeros."""
     map_ = Bpf(ue.process).map(kind)
@@ -36,35 +32,26 @@ def test_map_create(ue: UserEvents, kind: int, found: bytes | None) -> None:
 
 
 @case(
-    "bpf.map_create_refused",
-    spec=ALLOC,
-    doc=CREATING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    spec="kernel/bpf/hashtab.c:htab_map_alloc_check; kernel/bpf/arraymap.c: array_map_alloc_check"
 )
 @variants(
-    "attributes, errno",
-    {
-        "unspec": ((0, 4, 8, 4), "EINVAL"),
-        "unknown": ((0xFFFF, 4, 8, 4), "EINVAL"),
-        "last-number": ((MAX, 4, 8, 4), "EINVAL"),
-        "hash-no-key": ((1, 0, 8, 4), "EINVAL"),
-        "hash-no-value": ((1, 4, 0, 4), "EINVAL"),
-        "hash-no-entries": ((1, 4, 8, 0), "EINVAL"),
-        "hash-value-too-large": ((1, 4, MAX, 4), "E2BIG"),
-        "hash-key-too-large": ((1, MAX, 8, 4), "E2BIG"),
-        "hash-large-value-no-entries": ((1, 4, MAX, 0), "EINVAL"),
-        "array-key-3": ((2, 3, 8, 4), "EINVAL"),
-        "array-key-8": ((2, 8, 8, 4), "EINVAL"),
-        "array-no-key": ((2, 0, 8, 4), "EINVAL"),
-        "array-no-value": ((2, 4, 0, 4), "EINVAL"),
-        "array-no-entries": ((2, 4, 8, 0), "EINVAL"),
-        "array-value-too-large": ((2, 4, MAX, 4), "E2BIG"),
-        "array-large-value-key-8": ((2, 8, MAX, 4), "EINVAL"),
-        "unspec-nothing": ((0, 0, 0, 0), "EINVAL"),
-    },
+    ("unspec", (0, 4, 8, 4), "EINVAL"),
+    ("unknown", (0xFFFF, 4, 8, 4), "EINVAL"),
+    ("last-number", (MAX, 4, 8, 4), "EINVAL"),
+    ("hash-no-key", (1, 0, 8, 4), "EINVAL"),
+    ("hash-no-value", (1, 4, 0, 4), "EINVAL"),
+    ("hash-no-entries", (1, 4, 8, 0), "EINVAL"),
+    ("hash-value-too-large", (1, 4, MAX, 4), "E2BIG"),
+    ("hash-key-too-large", (1, MAX, 8, 4), "E2BIG"),
+    ("hash-large-value-no-entries", (1, 4, MAX, 0), "EINVAL"),
+    ("array-key-3", (2, 3, 8, 4), "EINVAL"),
+    ("array-key-8", (2, 8, 8, 4), "EINVAL"),
+    ("array-no-key", (2, 0, 8, 4), "EINVAL"),
+    ("array-no-value", (2, 4, 0, 4), "EINVAL"),
+    ("array-no-entries", (2, 4, 8, 0), "EINVAL"),
+    ("array-value-too-large", (2, 4, MAX, 4), "E2BIG"),
+    ("array-large-value-key-8", (2, 8, MAX, 4), "EINVAL"),
+    ("unspec-nothing", (0, 0, 0, 0), "EINVAL"),
 )
 def test_map_create_refused(
     ue: UserEvents, attributes: tuple[int, int, int, int], errno: str
@@ -78,17 +65,9 @@ def test_map_create_refused(
 
 
 @case(
-    "bpf.map_sizes",
-    spec=ALLOC,
-    doc=CREATING,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
+    spec="kernel/bpf/hashtab.c:htab_map_alloc_check; kernel/bpf/arraymap.c: array_map_alloc_check"
 )
-@variants(
-    "key_size, value_size", {"1-1": (1, 1), "3-5": (3, 5), "16-100": (16, 100), "500-9": (500, 9)}
-)
+@variants(("1-1", 1, 1), ("3-5", 3, 5), ("16-100", 16, 100), ("500-9", 500, 9))
 def test_map_sizes(ue: UserEvents, key_size: int, value_size: int) -> None:
     """Keys and values of a hash have the sizes asked for, to the byte."""
     map_ = Bpf(ue.process).map(key_size=key_size, value_size=value_size, max_entries=2)
@@ -98,29 +77,18 @@ def test_map_sizes(ue: UserEvents, key_size: int, value_size: int) -> None:
     assert [map_.value(key) for key in keys] == [b"1" * value_size, b"2" * value_size]
 
 
-@case(
-    "bpf.attributes_longer",
-    spec=TAIL,
-    doc=CREATING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case(spec="bpf_check_uarg_tail_zero")
 @variants(
-    "size, tail, errno",
-    {
-        "zeros": (512, b"", ""),
-        "byte-behind": (1024, b"\1", "E2BIG"),
-        "page": (4096, b"", ""),
-        "page-byte-behind": (4096, b"\1", "E2BIG"),
-        "longer-than-a-page": (4097, b"", "E2BIG"),
-        "negative": (0xFFFFFFFF, b"", "E2BIG"),
-        "none": (0, b"", "EINVAL"),
-        "one-byte": (1, b"", "EINVAL"),
-        "no-entries": (12, b"", "EINVAL"),
-        "no-more-than-there-was": (16, b"", ""),
-    },
+    ("zeros", 512, b"", ""),
+    ("byte-behind", 1024, b"\1", "E2BIG"),
+    ("page", 4096, b"", ""),
+    ("page-byte-behind", 4096, b"\1", "E2BIG"),
+    ("longer-than-a-page", 4097, b"", "E2BIG"),
+    ("negative", 0xFFFFFFFF, b"", "E2BIG"),
+    ("none", 0, b"", "EINVAL"),
+    ("one-byte", 1, b"", "EINVAL"),
+    ("no-entries", 12, b"", "EINVAL"),
+    ("no-more-than-there-was", 16, b"", ""),
 )
 def test_attributes_longer(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     """Attributes may be longer than the kernel's, up to a page, if zero; shorter ones go on so."""
@@ -128,15 +96,7 @@ def test_attributes_longer(ue: UserEvents, size: int, tail: bytes, errno: str) -
     assert Bpf(ue.process).call(0, told, size=size, slot=20).errno == errno
 
 
-@case(
-    "bpf.attributes_unused",
-    spec="kernel/bpf/syscall.c: CHECK_ATTR",
-    doc=CREATING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case(spec="kernel/bpf/syscall.c: CHECK_ATTR")
 def test_attributes_unused(ue: UserEvents) -> None:
     """A byte that other commands use and this one does not is EINVAL, not E2BIG."""
     system = Bpf(ue.process)
@@ -144,15 +104,7 @@ def test_attributes_unused(ue: UserEvents) -> None:
     assert system.call(0, HASH.ljust(143, b"\0") + b"\0", slot=21).errno == ""
 
 
-@case(
-    "bpf.attributes_unreadable",
-    spec=TAIL,
-    doc=CREATING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case(spec="bpf_check_uarg_tail_zero")
 def test_attributes_unreadable(ue: UserEvents) -> None:
     """Attributes that cannot be read whole are EFAULT, a size too large is E2BIG before that."""
     system, process = Bpf(ue.process), ue.process
@@ -166,12 +118,10 @@ def test_attributes_unreadable(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.ordinary_user",
-    spec="kernel/bpf/syscall.c:map_create, bpf_prog_load",
-    doc=f"{HEADER}: silent about rights; sysctl unprivileged_bpf_disabled is 2 from the start",
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
+    spec="map_create, bpf_prog_load",
+    doc="include/uapi/linux/bpf.h@v4.1: silent about rights; sysctl unprivileged_bpf_disabled is "
+    "2 from the start",
+    tier="quick",
 )
 def test_ordinary_user(ue: UserEvents) -> None:
     """An ordinary user makes no maps and loads no programs."""
@@ -183,13 +133,8 @@ def test_ordinary_user(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.map_ends_with_descriptor",
-    spec="kernel/bpf/syscall.c:bpf_map_release",
-    doc=CLOSING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    spec="bpf_map_release",
+    doc="include/uapi/linux/bpf.h@v4.1: a map is deleted when its descriptor is closed",
 )
 def test_map_ends_with_descriptor(ue: UserEvents) -> None:
     """Once its descriptor is closed a map is not there any more: EBADF for every command."""
@@ -204,13 +149,8 @@ def test_map_ends_with_descriptor(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.map_kept_by_duplicate",
-    spec="kernel/bpf/syscall.c:bpf_map_release",
-    doc=CLOSING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    spec="bpf_map_release",
+    doc="include/uapi/linux/bpf.h@v4.1: a map is deleted when its descriptor is closed",
 )
 def test_map_kept_by_duplicate(ue: UserEvents) -> None:
     """A second descriptor keeps a map, and what is in it, when the first is closed."""
@@ -223,13 +163,8 @@ def test_map_kept_by_duplicate(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.map_kept_by_child",
-    spec="kernel/bpf/syscall.c:bpf_map_release",
-    doc=CLOSING,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
+    spec="bpf_map_release",
+    doc="include/uapi/linux/bpf.h@v4.1: a map is deleted when its descriptor is closed",
 )
 def test_map_kept_by_child(ue: UserEvents) -> None:
     """A forked child has the same map, which outlives its parent's descriptor."""
@@ -242,15 +177,7 @@ def test_map_kept_by_child(ue: UserEvents) -> None:
     assert inherited.value(b"key.") == b"a value."
 
 
-@case(
-    "bpf.maps_are_apart",
-    spec=CREATE,
-    doc=CREATING,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case(spec="map_create")
 def test_maps_are_apart(ue: UserEvents) -> None:
     """Two maps of the same attributes have nothing in common."""
     system = Bpf(ue.process)
@@ -260,15 +187,7 @@ def test_maps_are_apart(ue: UserEvents) -> None:
     assert other.next_key(None).errno == "ENOENT"
 
 
-@case(
-    "bpf.map_is_no_file",
-    spec="kernel/bpf/syscall.c:bpf_map_fops, bpf_dummy_read",
-    doc=CREATING,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case(spec="bpf_map_fops, bpf_dummy_read")
 def test_map_is_no_file(ue: UserEvents) -> None:
     """A map's descriptor can be neither read nor written, and has no ioctl."""
     map_ = Bpf(ue.process).map()

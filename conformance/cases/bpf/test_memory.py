@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
 from conformance.client.bpf import Bpf
 from conformance.client.user_events import UserEvents
@@ -36,20 +36,20 @@ from conformance.ops.bpf_assembler import (
     stx_xadd,
 )
 
-ALWAYS = "5.18.."
-HEADER = "include/uapi/linux/bpf.h@v4.1"
-LOADING = f"{HEADER}: BPF_DW is the fourth size, beside those of classic BPF"
-ADDING = f"{HEADER}: BPF_XADD is an exclusive add"
-REGISTERS = f"{HEADER}: ten general registers of 64 bits, and R10, the frame"
-CALLING = f"{HEADER}: BPF_CALL calls a function, BPF_EXIT returns"
-RUN = "kernel/bpf/core.c:___bpf_prog_run"
+case = surface(
+    "bpf",
+    spec="kernel/bpf/core.c:___bpf_prog_run",
+    doc="include/uapi/linux/bpf.h@v4.1",
+    tier="full",
+    isolation="none",
+    facilities="bpf",
+)
+
 NUMBER = 0x1122_3344_F5F6_F7F8
 PLACE = -128
 
 
-@case(
-    "bpf.load_sizes", spec=RUN, doc=LOADING, profiles=ALWAYS, isolation="none", facilities=("bpf",)
-)
+@case(doc="BPF_DW is the fourth size, beside those of classic BPF", tier="quick")
 def test_load_sizes(ue: UserEvents) -> None:
     """Loads of 8, 4, 2 and 1 bytes, little endian, leave zeros in the rest of their register."""
     computer = Computer(
@@ -69,17 +69,12 @@ def test_load_sizes(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    "bpf.store_sizes", spec=RUN, doc=LOADING, profiles=ALWAYS, isolation="none", facilities=("bpf",)
-)
+@case(doc="BPF_DW is the fourth size, beside those of classic BPF", tier="quick")
 @variants(
-    "size, stored, number",
-    {
-        "dw": (Size.DW, 0x11223344F5F6F7F8, 0xFFFFFFFFFFFFFFFE),
-        "w": (Size.W, 0xFFFFFFFFF5F6F7F8, 0xFFFFFFFFFFFFFFFE),
-        "h": (Size.H, 0xFFFFFFFFFFFFF7F8, 0xFFFFFFFFFFFFFFFE),
-        "b": (Size.B, 0xFFFFFFFFFFFFFFF8, 0xFFFFFFFFFFFFFFFE),
-    },
+    ("dw", Size.DW, 0x11223344F5F6F7F8, 0xFFFFFFFFFFFFFFFE),
+    ("w", Size.W, 0xFFFFFFFFF5F6F7F8, 0xFFFFFFFFFFFFFFFE),
+    ("h", Size.H, 0xFFFFFFFFFFFFF7F8, 0xFFFFFFFFFFFFFFFE),
+    ("b", Size.B, 0xFFFFFFFFFFFFFFF8, 0xFFFFFFFFFFFFFFFE),
 )
 def test_store_sizes(ue: UserEvents, size: Size, stored: int, number: int) -> None:
     """A store changes as many bytes as its size says, from a register or a signed number."""
@@ -97,15 +92,7 @@ def test_store_sizes(ue: UserEvents, size: Size, stored: int, number: int) -> No
     assert computer.run(NUMBER)[:4] == [stored, number, *untouched]
 
 
-@case(
-    "bpf.store_number_is_signed",
-    spec=RUN,
-    doc=LOADING,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case(doc="BPF_DW is the fourth size, beside those of classic BPF")
 def test_store_number_is_signed(ue: UserEvents) -> None:
     """The number of a store is of 32 bits and signed: in 8 bytes its upper half is the sign."""
     computer = Computer(
@@ -118,15 +105,7 @@ def test_store_number_is_signed(ue: UserEvents) -> None:
     assert computer.run()[:2] == [0xFFFFFFFF80000000, 0x7FFFFFFF]
 
 
-@case(
-    "bpf.whole_stack",
-    spec=RUN,
-    doc=REGISTERS,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case(doc="ten general registers of 64 bits, and R10, the frame")
 def test_whole_stack(ue: UserEvents) -> None:
     """The stack has 512 bytes, all below R10."""
     computer = Computer(
@@ -142,15 +121,7 @@ def test_whole_stack(ue: UserEvents) -> None:
     assert computer.run(NUMBER, 0x77)[:3] == [0x11223344F5F6F7F8, 0x77, 0x11223344]
 
 
-@case(
-    "bpf.exclusive_add",
-    spec=RUN,
-    doc=ADDING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case(doc="BPF_XADD is an exclusive add")
 def test_exclusive_add(ue: UserEvents) -> None:
     """An exclusive add of 8 or 4 bytes changes memory, not its register, and carries no further."""
     computer = Computer(
@@ -165,19 +136,11 @@ def test_exclusive_add(ue: UserEvents) -> None:
         *(ldx_mem(Size.DW, R8, R10, PLACE), keep(3, R8)),
     )
     assert computer.run(0x1_FFFF_FFFF, 0x2_0000_0001)[:4] == [
-        *(0x400000000, 0x200000001, 0x100000000, 0x200000000),
+        *(0x400000000, 0x200000001, 0x100000000, 0x200000000)
     ]
 
 
-@case(
-    "bpf.exclusive_add_to_map",
-    spec=RUN,
-    doc=ADDING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case(doc="BPF_XADD is an exclusive add")
 def test_exclusive_add_to_map(ue: UserEvents) -> None:
     """Every datagram adds its length to an element, which user space reads and sets."""
     system = Bpf(ue.process)
@@ -209,9 +172,7 @@ def test_exclusive_add_to_map(ue: UserEvents) -> None:
     assert map_.value(b"\0\0\0\0") == bytes(8)
 
 
-@case(
-    "bpf.registers", spec=RUN, doc=REGISTERS, profiles=ALWAYS, isolation="none", facilities=("bpf",)
-)
+@case(doc="ten general registers of 64 bits, and R10, the frame", tier="quick")
 def test_registers(ue: UserEvents) -> None:
     """Eight registers hold eight numbers at once, beside a ninth and the frame of the stores."""
     registers = (R0, R1, R2, R3, R4, R5, R8, R9)
@@ -224,15 +185,7 @@ def test_registers(ue: UserEvents) -> None:
     assert computer.run(1000) == [1100, 1101, 1102, 1103, 1104, 1105, 1108, 1109]
 
 
-@case(
-    "bpf.registers_kept",
-    spec=RUN,
-    doc=CALLING,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case(doc="BPF_CALL calls a function, BPF_EXIT returns")
 def test_registers_kept(ue: UserEvents) -> None:
     """A call leaves R6 to R9 and the stack as they were, and its answer in R0."""
     system = Bpf(ue.process)

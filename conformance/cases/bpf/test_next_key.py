@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.bpf import Bpf, Map
 from conformance.client.process import Process
 from conformance.client.user_events import UserEvents
 
-ALWAYS = "5.18.."
-HEADER = "include/uapi/linux/bpf.h@v4.1"
-WALKING = f"{HEADER}: BPF_MAP_GET_NEXT_KEY looks a key up and gives the next, or an error"
-HASH = "kernel/bpf/hashtab.c:htab_map_get_next_key"
-ARRAY = "kernel/bpf/arraymap.c:array_map_get_next_key"
+case = surface(
+    "bpf",
+    spec="kernel/bpf/hashtab.c:htab_map_get_next_key",
+    doc="include/uapi/linux/bpf.h@v4.1: BPF_MAP_GET_NEXT_KEY looks a key up and gives the next, "
+    "or an error",
+    tier="full",
+    isolation="none",
+    facilities="bpf",
+)
+
 DELETE, NEXT = 3, 4
 BLANK = b"\xee\xee\xee\xee"
 
@@ -31,15 +36,7 @@ def _walk(process: Process, map_: Map, count: int) -> list[tuple[bytes, int]]:
     return found
 
 
-@case(
-    "bpf.walk_array",
-    spec=ARRAY,
-    doc=WALKING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case(spec="kernel/bpf/arraymap.c:array_map_get_next_key")
 def test_walk_array(ue: UserEvents) -> None:
     """An array is walked from 0 to its last index, behind which is ENOENT."""
     map_ = Bpf(ue.process).array(max_entries=3)
@@ -48,25 +45,15 @@ def test_walk_array(ue: UserEvents) -> None:
     assert map_.next_key(b"\0\0\0\0").data == b"\1\0\0\0"
 
 
-@case(
-    "bpf.walk_array_outside",
-    spec=ARRAY,
-    doc=WALKING,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
-@variants("key", {"next": b"\3\0\0\0", "far": b"\0\0\1\0", "last": b"\xff\xff\xff\xff"})
+@case(spec="kernel/bpf/arraymap.c:array_map_get_next_key")
+@variants({"next": b"\3\0\0\0", "far": b"\0\0\1\0", "last": b"\xff\xff\xff\xff"})
 def test_walk_array_outside(ue: UserEvents, key: bytes) -> None:
     """Behind an index that an array does not have comes its first."""
     map_ = Bpf(ue.process).array(max_entries=3)
     assert map_.next_key(key).data == b"\0\0\0\0"
 
 
-@case(
-    "bpf.walk_hash", spec=HASH, doc=WALKING, profiles=ALWAYS, isolation="none", facilities=("bpf",)
-)
+@case(tier="quick")
 def test_walk_hash(ue: UserEvents) -> None:
     """Walking a hash gives each of its keys once, in an order of the kernel's own."""
     map_ = Bpf(ue.process).map(max_entries=8)
@@ -77,15 +64,7 @@ def test_walk_hash(ue: UserEvents) -> None:
     assert map_.call(NEXT, key=found[-1][1], value=found[0][1]).errno == "ENOENT"
 
 
-@case(
-    "bpf.walk_hash_again",
-    spec=HASH,
-    doc=WALKING,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case
 def test_walk_hash_again(ue: UserEvents) -> None:
     """A hash that has not changed is walked in the same order, from an unknown key too."""
     process = ue.process
@@ -101,9 +80,7 @@ def test_walk_hash_again(ue: UserEvents) -> None:
         assert process.load(room, 4).data == following
 
 
-@case(
-    "bpf.walk_empty", spec=HASH, doc=WALKING, profiles=ALWAYS, isolation="none", facilities=("bpf",)
-)
+@case(tier="quick")
 def test_walk_empty(ue: UserEvents) -> None:
     """An empty hash has no next key, and the memory for it is left alone."""
     system, process = Bpf(ue.process), ue.process
@@ -114,15 +91,7 @@ def test_walk_empty(ue: UserEvents) -> None:
     assert process.load(room, 9).data == b"untouched"
 
 
-@case(
-    "bpf.walk_and_delete",
-    spec=HASH,
-    doc=WALKING,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case
 def test_walk_and_delete(ue: UserEvents) -> None:
     """Taking the first key and deleting it, time after time, empties a hash."""
     process = ue.process
@@ -138,15 +107,7 @@ def test_walk_and_delete(ue: UserEvents) -> None:
     assert map_.next_key(None).errno == "ENOENT"
 
 
-@case(
-    "bpf.walk_in_place",
-    spec=HASH,
-    doc=WALKING,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case
 def test_walk_in_place(ue: UserEvents) -> None:
     """The next key may be stored over the key that was given."""
     system, process = Bpf(ue.process), ue.process

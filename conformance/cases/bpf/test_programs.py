@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.addresses import BUFFER, STRING
 from conformance.client.bpf import Bpf
 from conformance.client.tracefs import DATA
@@ -30,14 +30,16 @@ from conformance.ops.bpf_assembler import (
     stx_mem,
 )
 
-ALWAYS = "5.18.."
-HEADER = "include/uapi/linux/bpf.h@v4.1"
-LOADING = f"{HEADER}: BPF_PROG_LOAD verifies and loads a program, and gives a descriptor"
-KPROBES = f"{HEADER}: programs of type kprobe, whose kern_version is checked"
-ATTACHING = "include/uapi/asm-generic/socket.h@v4.1: SO_ATTACH_BPF is 50, a program's descriptor"
-CLOSING = f"{HEADER}: a map is deleted when its descriptor is closed"
-LOAD = "kernel/bpf/syscall.c:bpf_prog_load"
-ATTACH = "net/core/filter.c:sk_attach_bpf"
+case = surface(
+    "bpf",
+    spec="kernel/bpf/syscall.c:bpf_prog_load",
+    doc="include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies and loads a program, and gives a "
+    "descriptor",
+    tier="full",
+    isolation="none",
+    facilities="bpf",
+)
+
 SOCKET_FILTER, KPROBE = 1, 2
 NOWHERE = 0x1000
 SEVEN = [mov64_imm(R0, 7), exit_insn()]
@@ -54,60 +56,36 @@ READS = [
 
 
 @case(
-    "bpf.program_types",
     spec="kernel/bpf/syscall.c:find_prog_type",
-    doc=f"{HEADER}: enum bpf_prog_type has unspec, socket filter and kprobe",
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf_tracing",),
+    doc="include/uapi/linux/bpf.h@v4.1: enum bpf_prog_type has unspec, socket filter and kprobe",
+    tier="quick",
+    facilities="bpf_tracing",
 )
 @variants(
-    "kind, errno",
-    {
-        "unspec": (0, "EINVAL"),
-        "socket-filter": (1, ""),
-        "kprobe": (2, ""),
-        "unknown": (0xFFFF, "EINVAL"),
-        "last-number": (0xFFFFFFFF, "EINVAL"),
-    },
+    ("unspec", 0, "EINVAL"),
+    ("socket-filter", 1, ""),
+    ("kprobe", 2, ""),
+    ("unknown", 0xFFFF, "EINVAL"),
+    ("last-number", 0xFFFFFFFF, "EINVAL"),
 )
 def test_program_types(ue: UserEvents, kind: int, errno: str) -> None:
     """A program is a socket filter, type 1, or for kprobes, type 2; without a type it is none."""
     assert Bpf(ue.process).load(SEVEN, kind).errno == errno
 
 
-@case(
-    "bpf.program_length",
-    spec=LOAD,
-    doc=LOADING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case
 @variants(
-    "count, errno",
-    {
-        "none": (0, "E2BIG"),
-        "too-many": (1_000_001, "E2BIG"),
-        "last-number": (0xFFFFFFFF, "E2BIG"),
-        "one-less": (1, "EINVAL"),
-    },
+    ("none", 0, "E2BIG"),
+    ("too-many", 1_000_001, "E2BIG"),
+    ("last-number", 0xFFFFFFFF, "E2BIG"),
+    ("one-less", 1, "EINVAL"),
 )
 def test_program_length(ue: UserEvents, count: int, errno: str) -> None:
     """No instructions, or more than a million, are E2BIG; a program must end with its last."""
     assert Bpf(ue.process).load(SEVEN, insn_cnt=count).errno == errno
 
 
-@case(
-    "bpf.program_unreadable",
-    spec=LOAD,
-    doc=LOADING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case
 def test_program_unreadable(ue: UserEvents) -> None:
     """Instructions that cannot be read whole are EFAULT, and so is a license."""
     system, process = Bpf(ue.process), ue.process
@@ -128,25 +106,20 @@ def test_program_unreadable(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.program_license",
     spec="include/linux/license.h: license_is_gpl_compatible",
-    doc=f"{HEADER}: a license is given with each program",
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf_tracing",),
+    doc="include/uapi/linux/bpf.h@v4.1: a license is given with each program",
+    tier="quick",
+    facilities="bpf_tracing",
 )
 @variants(
-    "license, errno",
-    {
-        "gpl": (b"GPL\0", ""),
-        "proprietary": (b"Proprietary\0", "EINVAL"),
-        "gpl-v2": (b"GPL v2\0", ""),
-        "dual": (b"Dual BSD/GPL\0", ""),
-        "empty": (b"\0", "EINVAL"),
-        "longer": (b"GPL version\0", "EINVAL"),
-        "lower-case": (b"gpl\0", "EINVAL"),
-        "very-long": (b"G" * 300 + b"\0", "EINVAL"),
-    },
+    ("gpl", b"GPL\0", ""),
+    ("proprietary", b"Proprietary\0", "EINVAL"),
+    ("gpl-v2", b"GPL v2\0", ""),
+    ("dual", b"Dual BSD/GPL\0", ""),
+    ("empty", b"\0", "EINVAL"),
+    ("longer", b"GPL version\0", "EINVAL"),
+    ("lower-case", b"gpl\0", "EINVAL"),
+    ("very-long", b"G" * 300 + b"\0", "EINVAL"),
 )
 def test_program_license(ue: UserEvents, license: bytes, errno: str) -> None:
     """Helper 4 is for programs under the GPL, EINVAL else; without it any license will do."""
@@ -157,15 +130,10 @@ def test_program_license(ue: UserEvents, license: bytes, errno: str) -> None:
 
 
 @case(
-    "bpf.kern_version",
-    spec=LOAD,
-    doc=KPROBES,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf_tracing",),
-    tier="full",
+    doc="include/uapi/linux/bpf.h@v4.1: programs of type kprobe, whose kern_version is checked",
+    facilities="bpf_tracing",
 )
-@variants("kind", {"kprobe": KPROBE, "socket-filter": SOCKET_FILTER})
+@variants({"kprobe": KPROBE, "socket-filter": SOCKET_FILTER})
 def test_kern_version(ue: UserEvents, kind: int) -> None:
     """The version of the kernel is looked at no more: any number loads."""
     system = Bpf(ue.process)
@@ -174,12 +142,10 @@ def test_kern_version(ue: UserEvents, kind: int) -> None:
 
 
 @case(
-    "bpf.attach_refused",
-    spec=ATTACH,
-    doc=ATTACHING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf_tracing",),
+    spec="net/core/filter.c:sk_attach_bpf",
+    doc="include/uapi/asm-generic/socket.h@v4.1: SO_ATTACH_BPF is 50, a program's descriptor",
+    tier="quick",
+    facilities="bpf_tracing",
 )
 def test_attach_refused(ue: UserEvents) -> None:
     """What is no socket filter cannot be attached: EINVAL, or EBADF where nothing is open."""
@@ -198,13 +164,8 @@ def test_attach_refused(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.attach_replaces",
-    spec=ATTACH,
-    doc=ATTACHING,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
+    spec="net/core/filter.c:sk_attach_bpf",
+    doc="include/uapi/asm-generic/socket.h@v4.1: SO_ATTACH_BPF is 50, a program's descriptor",
 )
 def test_attach_replaces(ue: UserEvents) -> None:
     """A second filter takes the place of the first, and filters one direction alone."""
@@ -218,15 +179,7 @@ def test_attach_replaces(ue: UserEvents) -> None:
     assert pair.turned().through(b"datagram") == b"datagram"
 
 
-@case(
-    "bpf.program_kept_by_socket",
-    spec="kernel/bpf/syscall.c:bpf_prog_release",
-    doc=LOADING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case(spec="kernel/bpf/syscall.c:bpf_prog_release")
 def test_program_kept_by_socket(ue: UserEvents) -> None:
     """A socket keeps its filter when the program's descriptor is closed."""
     system = Bpf(ue.process)
@@ -257,13 +210,8 @@ def counting(slot: int) -> list[Piece]:
 
 
 @case(
-    "bpf.map_kept_by_program",
     spec="kernel/bpf/verifier.c: bpf_map_inc",
-    doc=CLOSING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    doc="include/uapi/linux/bpf.h@v4.1: a map is deleted when its descriptor is closed",
 )
 def test_map_kept_by_program(ue: UserEvents) -> None:
     """A map whose descriptor is closed lives on in the programs that use it."""
@@ -280,13 +228,8 @@ def test_map_kept_by_program(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf.map_shared_with_program",
     spec="kernel/bpf/arraymap.c:array_map_lookup_elem",
-    doc=f"{HEADER}: maps share data between kernel and user space",
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
+    doc="include/uapi/linux/bpf.h@v4.1: maps share data between kernel and user space",
 )
 def test_map_shared_with_program(ue: UserEvents) -> None:
     """What a program stores user space looks up, and what that updates the program finds."""
@@ -301,15 +244,7 @@ def test_map_shared_with_program(ue: UserEvents) -> None:
     assert map_.value(b"\0\0\0\0") == b"\5\0\0\0\0\0\0\0"
 
 
-@case(
-    "bpf.program_run_twice",
-    spec="kernel/bpf/core.c:___bpf_prog_run",
-    doc=LOADING,
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case(spec="kernel/bpf/core.c:___bpf_prog_run")
 def test_program_run_twice(ue: UserEvents) -> None:
     """One program may filter several sockets, and two programs may share a map."""
     system = Bpf(ue.process)

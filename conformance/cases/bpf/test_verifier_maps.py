@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.bpf import Bpf, Map
 from conformance.client.tracefs import DATA
 from conformance.client.user_events import UserEvents
@@ -36,10 +36,15 @@ from conformance.ops.bpf_assembler import (
     stx_xadd,
 )
 
-ALWAYS = "5.18.."
-HEADER = "include/uapi/linux/bpf.h@v4.1"
-VERIFYING = f"{HEADER}: BPF_PROG_LOAD verifies a program before it loads it"
-REJECTED = f"{HEADER}: message of its log: a store of 8 bytes at offset 4 of a value is misaligned"
+case = surface(
+    "bpf",
+    spec="kernel/bpf/verifier.c",
+    doc="include/uapi/linux/bpf.h@v4.1",
+    tier="full",
+    isolation="none",
+    facilities="bpf",
+)
+
 STRICT = 1
 END = [mov64_imm(R0, 0), exit_insn()]
 
@@ -61,24 +66,18 @@ def looking_up(map_: Map, *found: Piece, checked: bool = True) -> list[Piece]:
 
 
 @case(
-    "bpf.message_example",
-    spec="kernel/bpf/verifier.c:check_ptr_alignment, check_map_access",
-    doc=REJECTED,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
+    spec="check_ptr_alignment, check_map_access",
+    doc="message of its log: a store of 8 bytes at offset 4 of a value is misaligned",
+    tier="quick",
 )
 @variants(
-    "value_size, prog_flags, errno",
-    {
-        "8-bytes": (8, 0, "EACCES"),
-        "8-bytes-strict": (8, STRICT, "EACCES"),
-        "12-bytes": (12, 0, ""),
-        "12-bytes-strict": (12, STRICT, "EACCES"),
-        "11-bytes": (11, 0, "EACCES"),
-        "16-bytes": (16, 0, ""),
-        "16-bytes-strict": (16, STRICT, "EACCES"),
-    },
+    ("8-bytes", 8, 0, "EACCES"),
+    ("8-bytes-strict", 8, STRICT, "EACCES"),
+    ("12-bytes", 12, 0, ""),
+    ("12-bytes-strict", 12, STRICT, "EACCES"),
+    ("11-bytes", 11, 0, "EACCES"),
+    ("16-bytes", 16, 0, ""),
+    ("16-bytes-strict", 16, STRICT, "EACCES"),
 )
 def test_message_example(ue: UserEvents, value_size: int, prog_flags: int, errno: str) -> None:
     """Eight bytes at offset 4 of a value must fit, and be aligned only where that is asked for."""
@@ -91,51 +90,46 @@ def test_message_example(ue: UserEvents, value_size: int, prog_flags: int, errno
 
 
 @case(
-    "bpf.refused_value",
-    spec="kernel/bpf/verifier.c:check_map_access, mark_ptr_or_null_regs",
-    doc=VERIFYING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    spec="check_map_access, mark_ptr_or_null_regs",
+    doc="BPF_PROG_LOAD verifies a program before it loads it",
 )
 @variants(
-    "found, checked, errno",
-    {
-        "unchecked": ([st_mem(Size.B, R0, 0, 0)], False, "EACCES"),
-        "unchecked-read": ([ldx_mem(Size.B, R3, R0, 0)], False, "EACCES"),
-        "unused-unchecked": ([], False, ""),
-        "last-byte": ([st_mem(Size.B, R0, 7, 0)], True, ""),
-        "behind": ([st_mem(Size.B, R0, 8, 0)], True, "EACCES"),
-        "over-the-end": ([st_mem(Size.W, R0, 6, 0)], True, "EACCES"),
-        "before": ([ldx_mem(Size.B, R3, R0, -1)], True, "EACCES"),
-        "misaligned": ([ldx_mem(Size.W, R3, R0, 3)], True, ""),
-        "misaligned-add": ([mov64_imm(R3, 1), stx_xadd(Size.W, R0, R3, 3)], True, "EACCES"),
-        "moved": ([alu64_imm(Alu.ADD, R0, 4), st_mem(Size.W, R0, 0, 0)], True, ""),
-        "moved-behind": ([alu64_imm(Alu.ADD, R0, 4), st_mem(Size.DW, R0, 0, 0)], True, "EACCES"),
-        "moved-unchecked": ([alu64_imm(Alu.ADD, R0, 4)], False, "EACCES"),
-        "checked-the-other-way": (
-            [jmp_imm(Jump.JNE, R0, 0, "out"), st_mem(Size.B, R0, 0, 0)],
-            False,
-            "EACCES",
-        ),
-        "copied-before-checked": (
-            [mov64_reg(R6, R0), jmp_imm(Jump.JEQ, R0, 0, "out"), st_mem(Size.B, R6, 0, 0)],
-            False,
-            "",
-        ),
-        "spilled-before-checked": (
-            [
-                stx_mem(Size.DW, R10, R0, -16),
-                jmp_imm(Jump.JEQ, R0, 0, "out"),
-                ldx_mem(Size.DW, R3, R10, -16),
-                st_mem(Size.B, R3, 0, 0),
-            ],
-            False,
-            "",
-        ),
-        "arguments-are-gone": ([mov64_reg(R3, R2)], True, "EACCES"),
-    },
+    ("unchecked", [st_mem(Size.B, R0, 0, 0)], False, "EACCES"),
+    ("unchecked-read", [ldx_mem(Size.B, R3, R0, 0)], False, "EACCES"),
+    ("unused-unchecked", [], False, ""),
+    ("last-byte", [st_mem(Size.B, R0, 7, 0)], True, ""),
+    ("behind", [st_mem(Size.B, R0, 8, 0)], True, "EACCES"),
+    ("over-the-end", [st_mem(Size.W, R0, 6, 0)], True, "EACCES"),
+    ("before", [ldx_mem(Size.B, R3, R0, -1)], True, "EACCES"),
+    ("misaligned", [ldx_mem(Size.W, R3, R0, 3)], True, ""),
+    ("misaligned-add", [mov64_imm(R3, 1), stx_xadd(Size.W, R0, R3, 3)], True, "EACCES"),
+    ("moved", [alu64_imm(Alu.ADD, R0, 4), st_mem(Size.W, R0, 0, 0)], True, ""),
+    ("moved-behind", [alu64_imm(Alu.ADD, R0, 4), st_mem(Size.DW, R0, 0, 0)], True, "EACCES"),
+    ("moved-unchecked", [alu64_imm(Alu.ADD, R0, 4)], False, "EACCES"),
+    (
+        "checked-the-other-way",
+        [jmp_imm(Jump.JNE, R0, 0, "out"), st_mem(Size.B, R0, 0, 0)],
+        False,
+        "EACCES",
+    ),
+    (
+        "copied-before-checked",
+        [mov64_reg(R6, R0), jmp_imm(Jump.JEQ, R0, 0, "out"), st_mem(Size.B, R6, 0, 0)],
+        False,
+        "",
+    ),
+    (
+        "spilled-before-checked",
+        [
+            stx_mem(Size.DW, R10, R0, -16),
+            jmp_imm(Jump.JEQ, R0, 0, "out"),
+            ldx_mem(Size.DW, R3, R10, -16),
+            st_mem(Size.B, R3, 0, 0),
+        ],
+        False,
+        "",
+    ),
+    ("arguments-are-gone", [mov64_reg(R3, R2)], True, "EACCES"),
 )
 def test_refused_value(ue: UserEvents, found: Sequence[Piece], checked: bool, errno: str) -> None:
     """What a lookup answers is compared with zero first, and used inside of the value then."""
@@ -145,28 +139,21 @@ def test_refused_value(ue: UserEvents, found: Sequence[Piece], checked: bool, er
 
 
 @case(
-    "bpf.refused_helper",
-    spec="kernel/bpf/verifier.c:check_helper_call",
-    doc=f"{HEADER}: enum bpf_func_id: 1 to 3 are about maps, 4 is probe_read",
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf_tracing",),
-    tier="full",
+    spec="check_helper_call",
+    doc="enum bpf_func_id: 1 to 3 are about maps, 4 is probe_read",
+    facilities="bpf_tracing",
 )
 @variants(
-    "number, kind, errno",
-    {
-        "none": (0, 1, "EINVAL"),
-        "unknown": (1_000_000, 1, "EINVAL"),
-        "negative": (-1, 1, "EINVAL"),
-        "kprobe-none": (0, 2, "EINVAL"),
-        "lookup-without-map": (1, 1, "EACCES"),
-        "update-without-map": (2, 1, "EACCES"),
-        "delete-without-map": (3, 1, "EACCES"),
-        "kprobe-lookup-without-map": (1, 2, "EACCES"),
-        "probe-read-of-a-filter": (4, 1, "EINVAL"),
-        "probe-read": (4, 2, ""),
-    },
+    ("none", 0, 1, "EINVAL"),
+    ("unknown", 1_000_000, 1, "EINVAL"),
+    ("negative", -1, 1, "EINVAL"),
+    ("kprobe-none", 0, 2, "EINVAL"),
+    ("lookup-without-map", 1, 1, "EACCES"),
+    ("update-without-map", 2, 1, "EACCES"),
+    ("delete-without-map", 3, 1, "EACCES"),
+    ("kprobe-lookup-without-map", 1, 2, "EACCES"),
+    ("probe-read-of-a-filter", 4, 1, "EINVAL"),
+    ("probe-read", 4, 2, ""),
 )
 def test_refused_helper(ue: UserEvents, number: int, kind: int, errno: str) -> None:
     """Helpers 1 to 3 want a map in R1, helper 4 is for tracing alone, others do not exist."""
@@ -182,33 +169,25 @@ def test_refused_helper(ue: UserEvents, number: int, kind: int, errno: str) -> N
 
 
 @case(
-    "bpf.refused_arguments",
-    spec="kernel/bpf/verifier.c:check_func_arg",
-    doc=f"{HEADER}: map_lookup_elem(&map, &key), map_update_elem(&map, &key, &value, flags)",
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
+    spec="check_func_arg",
+    doc="map_lookup_elem(&map, &key), map_update_elem(&map, &key, &value, flags)",
 )
 @variants(
-    "change, number, errno",
-    {
-        "good": ([], 2, ""),
-        "good-lookup": ([], 1, ""),
-        "good-delete": ([], 3, ""),
-        "key-a-number": ([mov64_imm(R2, 0)], 2, "EACCES"),
-        "key-the-context": ([mov64_reg(R2, R6)], 2, "EACCES"),
-        "key-the-map": ([mov64_reg(R2, R1)], 1, "EACCES"),
-        "key-at-frame": ([mov64_reg(R2, R10)], 3, "EACCES"),
-        "key-above-frame": ([mov64_reg(R2, R10), alu64_imm(Alu.ADD, R2, 8)], 1, "EACCES"),
-        "key-too-low": ([mov64_reg(R2, R10), alu64_imm(Alu.ADD, R2, -516)], 1, "EACCES"),
-        "value-a-number": ([mov64_imm(R3, 0)], 2, "EACCES"),
-        "value-at-frame": ([mov64_reg(R3, R10)], 2, "EACCES"),
-        "value-too-low": ([mov64_reg(R3, R10), alu64_imm(Alu.ADD, R3, -520)], 2, "EACCES"),
-        "map-a-number": ([mov64_imm(R1, 0)], 2, "EACCES"),
-        "map-the-stack": ([mov64_reg(R1, R10)], 1, "EACCES"),
-        "lookup-without-value": ([mov64_imm(R3, 0)], 1, ""),
-    },
+    ("good", [], 2, ""),
+    ("good-lookup", [], 1, ""),
+    ("good-delete", [], 3, ""),
+    ("key-a-number", [mov64_imm(R2, 0)], 2, "EACCES"),
+    ("key-the-context", [mov64_reg(R2, R6)], 2, "EACCES"),
+    ("key-the-map", [mov64_reg(R2, R1)], 1, "EACCES"),
+    ("key-at-frame", [mov64_reg(R2, R10)], 3, "EACCES"),
+    ("key-above-frame", [mov64_reg(R2, R10), alu64_imm(Alu.ADD, R2, 8)], 1, "EACCES"),
+    ("key-too-low", [mov64_reg(R2, R10), alu64_imm(Alu.ADD, R2, -516)], 1, "EACCES"),
+    ("value-a-number", [mov64_imm(R3, 0)], 2, "EACCES"),
+    ("value-at-frame", [mov64_reg(R3, R10)], 2, "EACCES"),
+    ("value-too-low", [mov64_reg(R3, R10), alu64_imm(Alu.ADD, R3, -520)], 2, "EACCES"),
+    ("map-a-number", [mov64_imm(R1, 0)], 2, "EACCES"),
+    ("map-the-stack", [mov64_reg(R1, R10)], 1, "EACCES"),
+    ("lookup-without-value", [mov64_imm(R3, 0)], 1, ""),
 )
 def test_refused_arguments(
     ue: UserEvents, change: Sequence[Piece], number: int, errno: str
@@ -231,15 +210,7 @@ def test_refused_arguments(
     assert system.load(program).errno == errno
 
 
-@case(
-    "bpf.arguments_unset",
-    spec="kernel/bpf/verifier.c:check_func_arg",
-    doc=f"{HEADER}: map_update_elem(&map, &key, &value, flags)",
-    profiles=ALWAYS,
-    isolation="none",
-    tier="full",
-    facilities=("bpf",),
-)
+@case(spec="check_func_arg", doc="map_update_elem(&map, &key, &value, flags)")
 def test_arguments_unset(ue: UserEvents) -> None:
     """An argument that is not set is EACCES, one behind the last of a helper may be so."""
     system = Bpf(ue.process)
@@ -260,15 +231,7 @@ def test_arguments_unset(ue: UserEvents) -> None:
     assert system.load([*program, call(2), mov64_reg(R0, R5), exit_insn()]).errno == "EACCES"
 
 
-@case(
-    "bpf.refused_map",
-    spec="kernel/bpf/verifier.c:resolve_pseudo_ldimm64",
-    doc=VERIFYING,
-    profiles=ALWAYS,
-    isolation="none",
-    facilities=("bpf",),
-    tier="full",
-)
+@case(spec="resolve_pseudo_ldimm64", doc="BPF_PROG_LOAD verifies a program before it loads it")
 def test_refused_map(ue: UserEvents) -> None:
     """A program's map is named by its descriptor: EBADF where none is, EINVAL for no map."""
     system, process = Bpf(ue.process), ue.process

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import made
 from conformance.client.files import File
 from conformance.client.user_events import UserEvents
 
-PROFILES = "5.18.."
-DOC = "Documentation/trace/events.rst@v6.12: Via the 'enable' toggle: 0, 1, X or ? is shown"
-READ = "trace_events.c:system_enable_read"
-WRITE = "trace_events.c:system_enable_write"
+case = surface(
+    "group_enable",
+    spec="trace_events.c",
+    doc="Documentation/trace/events.rst@v6.12: Via the 'enable' toggle: 0, 1, X or ? is shown",
+    tier="full",
+    isolation="global",
+)
+
 GROUP = "events/user_events/enable"
 MULTI = "events/user_events_multi/enable"
 ALL = "events/enable"
 
 
-@case("group_enable.shown", spec=READ, doc=DOC, profiles=PROFILES, isolation="global", tier="full")
-@variants("where", {"top": "top", "instance": "instance"})
+@case(spec="system_enable_read")
+@variants("top", "instance")
 def test_shown(ue: UserEvents, where: str) -> None:
     """None, some or all user events enabled are 0, X or 1, of that instance alone."""
     instance = made(ue)
@@ -41,13 +45,8 @@ def test_shown(ue: UserEvents, where: str) -> None:
     instance.remove()
 
 
-@case(
-    "group_enable.written", spec=WRITE, doc=DOC, profiles=PROFILES, isolation="global", tier="full"
-)
-@variants(
-    "enabled_before",
-    {"none": (), "one": ("a",), "all": ("a", "b")},
-)
+@case(spec="system_enable_write")
+@variants(("none", ()), ("one", ("a",)), ("all", ("a", "b")))
 def test_written(ue: UserEvents, enabled_before: tuple[str, ...]) -> None:
     """1 enables all user events there are and 0 disables them, and their programs are told."""
     data = ue.open_data()
@@ -69,14 +68,7 @@ def test_written(ue: UserEvents, enabled_before: tuple[str, ...]) -> None:
     assert "\nBusy: 0\n" in ue.tracefs.status(whole=True)
 
 
-@case(
-    "group_enable.in_an_instance",
-    spec=WRITE,
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case(spec="system_enable_write")
 def test_in_an_instance(ue: UserEvents) -> None:
     """0 written in an instance leaves what is enabled at the top, and the other way round."""
     instance = made(ue)
@@ -96,29 +88,19 @@ def test_in_an_instance(ue: UserEvents) -> None:
     instance.remove()
 
 
-@case(
-    "group_enable.refused",
-    spec="trace_events.c:system_enable_write, event_enable_write; lib/kstrtox.c:kstrtoull",
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case(spec="system_enable_write, event_enable_write; lib/kstrtox.c:kstrtoull")
 @variants(
-    "file, text",
-    {
-        "group.two": (GROUP, "2"),
-        "group.word": (GROUP, "on"),
-        "group.shown": (GROUP, "X"),
-        "group.negative": (GROUP, "-1"),
-        "group.hexadecimal": (GROUP, "0x1"),
-        "group.two_numbers": (GROUP, "1 0"),
-        "all.two": (ALL, "2"),
-        "event.two": ("events/user_events/a/enable", "2"),
-        "event.word": ("events/user_events/a/enable", "y"),
-        "event.soft": ("events/user_events/a/enable", "1*"),
-        "event.hexadecimal": ("events/user_events/a/enable", "0x1"),
-    },
+    ("group.two", GROUP, "2"),
+    ("group.word", GROUP, "on"),
+    ("group.shown", GROUP, "X"),
+    ("group.negative", GROUP, "-1"),
+    ("group.hexadecimal", GROUP, "0x1"),
+    ("group.two_numbers", GROUP, "1 0"),
+    ("all.two", ALL, "2"),
+    ("event.two", "events/user_events/a/enable", "2"),
+    ("event.word", "events/user_events/a/enable", "y"),
+    ("event.soft", "events/user_events/a/enable", "1*"),
+    ("event.hexadecimal", "events/user_events/a/enable", "0x1"),
 )
 def test_refused(ue: UserEvents, file: str, text: str) -> None:
     """Anything but the numbers 0 and 1 is refused, and nothing changes: EINVAL."""
@@ -130,13 +112,9 @@ def test_refused(ue: UserEvents, file: str, text: str) -> None:
 
 
 @case(
-    "group_enable.directory",
-    spec="trace_events.c:event_subsystem_dir, remove_subsystem",
+    spec="event_subsystem_dir, remove_subsystem",
     doc="Documentation/trace/user_events.rst@v6.12: Registering: events show up below user_events",
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    needs="lasting_events",
 )
 def test_directory(ue: UserEvents) -> None:
     """The directory of the system comes with the first user event and goes with the last."""
@@ -154,15 +132,7 @@ def test_directory(ue: UserEvents) -> None:
     assert ue.tracefs.read(path).text == "0\n"
 
 
-@case(
-    "group_enable.outlives_the_events",
-    spec=f"{READ}; trace_events.c:subsystem_open",
-    doc=DOC,
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case(spec="system_enable_read; trace_events.c:subsystem_open", needs="lasting_events")
 def test_outlives_the_events(ue: UserEvents) -> None:
     """A descriptor from before the last event went shows a question mark, and enables nothing."""
     ue.tracefs.command("u:a\n")
@@ -174,15 +144,8 @@ def test_outlives_the_events(ue: UserEvents) -> None:
     assert ue.tracefs.enabled("b").text == "0\n"
 
 
-@case(
-    "group_enable.all_events",
-    spec=READ,
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
-@variants("where", {"top": "top", "instance": "instance"})
+@case(spec="system_enable_read")
+@variants("top", "instance")
 def test_all_events(ue: UserEvents, where: str) -> None:
     """`enable` of all events shows X for one user event enabled, and 0 written to it ends that."""
     instance = made(ue)
@@ -203,12 +166,10 @@ def test_all_events(ue: UserEvents, where: str) -> None:
 
 
 @case(
-    "group_enable.multi_format",
-    spec=f"{WRITE}; trace_events_user.c:user_event_group_system_multi_name",
+    spec="system_enable_write; trace_events_user.c:user_event_group_system_multi_name",
     doc="Documentation/trace/user_events.rst@v6.12: multi-format events have a system of their own",
-    needs=("multi_format",),
-    isolation="global",
-    tier="full",
+    profiles="6.4..",
+    needs="multi_format",
 )
 def test_multi_format(ue: UserEvents) -> None:
     """The two systems of user events are enabled and shown apart."""
@@ -228,13 +189,9 @@ def test_multi_format(ue: UserEvents) -> None:
 
 
 @case(
-    "group_enable.holds_events",
-    spec=f"{WRITE}; trace_events_user.c:user_event_reg",
+    spec="system_enable_write; trace_events_user.c:user_event_reg",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event in use is not deleted",
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    needs="lasting_events",
 )
 def test_holds_events(ue: UserEvents) -> None:
     """Events that were enabled as a group are in use, each of them: EBUSY until disabled."""
@@ -250,14 +207,11 @@ def test_holds_events(ue: UserEvents) -> None:
 
 
 @case(
-    "group_enable.with_a_trigger",
-    spec=f"{READ}: EVENT_FILE_FL_ENABLED",
-    doc=f"{DOC}; of triggers it says nothing",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="system_enable_read: EVENT_FILE_FL_ENABLED",
+    doc="Documentation/trace/events.rst@v6.12: Via the 'enable' toggle: 0, 1, X or ? is shown; "
+    "of triggers it says nothing",
 )
-@variants("where", {"top": "top", "instance": "instance"})
+@variants("top", "instance")
 def test_with_a_trigger(ue: UserEvents, where: str) -> None:
     """An event that only a trigger listens to counts as enabled, though its own file shows 0*."""
     instance = made(ue)

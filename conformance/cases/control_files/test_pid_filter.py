@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import made
 from conformance.client.process import Process
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 
-PROFILES = "5.18.."
-DOC = "Documentation/trace/ftrace.rst@v6.12: set_event_pid: only the listed tasks are traced"
-WRITE = "trace_events.c:event_pid_write"
-TAKE = "trace_events_user.c:user_event_ftrace: trace_trigger_soft_disabled"
+case = surface(
+    "pid_filter",
+    spec="trace_events.c",
+    doc="Documentation/trace/ftrace.rst@v6.12: set_event_pid",
+    tier="full",
+    isolation="global",
+)
+
 ONLY, BUT = "set_event_pid", "set_event_notrace_pid"
 
 
@@ -28,16 +32,12 @@ def emptied(files: Tracefs, file: str) -> None:
 
 
 @case(
-    "pid_filter.recorded",
-    spec=f"{TAKE}; trace_events.c:trace_event_ignore_this_pid",
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
+    spec="trace_events_user.c:user_event_ftrace: trace_trigger_soft_disabled; "
+    "trace_events.c:trace_event_ignore_this_pid",
+    doc="only the listed tasks are traced",
+    tier="quick",
 )
-@variants(
-    "file, recorded",
-    {"only": (ONLY, "a=0x1 (1)"), "but": (BUT, "a=0x2 (2)")},
-)
+@variants(("only", ONLY, "a=0x1 (1)"), ("but", BUT, "a=0x2 (2)"))
 def test_recorded(ue: UserEvents, file: str, recorded: str) -> None:
     """Of two writers one is recorded, and both are answered with the count they wrote."""
     data = ue.open_data()
@@ -61,14 +61,10 @@ def test_recorded(ue: UserEvents, file: str, recorded: str) -> None:
 
 
 @case(
-    "pid_filter.added",
-    spec=f"{WRITE}; trace_pid.c:trace_pid_write",
-    doc=f"{DOC}; written without truncation they are added",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="event_pid_write; trace_pid.c:trace_pid_write",
+    doc="only the listed tasks are traced; written without truncation they are added",
 )
-@variants("file, kept", {"only": (ONLY, (0, 1)), "but": (BUT, (2,))})
+@variants(("only", ONLY, (0, 1)), ("but", BUT, (2,)))
 def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
     """A process is added to those that are listed, who stay in the list."""
     processes = [ue.process, ue.new_process(), ue.new_process()]
@@ -88,14 +84,10 @@ def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
 
 
 @case(
-    "pid_filter.nobody_is_told",
     spec="trace_events_user.c:user_event_reg",
     doc="Documentation/trace/user_events.rst@v6.12: Status: the bit says whether a tool listens",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
 )
-@variants("file", {"only": ONLY, "but": BUT})
+@variants({"only": ONLY, "but": BUT})
 def test_nobody_is_told(ue: UserEvents, file: str) -> None:
     """A process that is not recorded is told all the same that its event is listened to."""
     data = ue.open_data()
@@ -112,15 +104,8 @@ def test_nobody_is_told(ue: UserEvents, file: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
 
 
-@case(
-    "pid_filter.later_event",
-    spec="trace_events.c:trace_create_new_event",
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
-@variants("file", {"only": ONLY, "but": BUT})
+@case(spec="trace_create_new_event", doc="only the listed tasks are traced")
+@variants({"only": ONLY, "but": BUT})
 def test_later_event(ue: UserEvents, file: str) -> None:
     """An event registered after the list was made is recorded by it as well."""
     other = ue.new_process()
@@ -137,12 +122,8 @@ def test_later_event(ue: UserEvents, file: str) -> None:
 
 
 @case(
-    "pid_filter.both_lists",
     spec="trace_pid.c:trace_ignore_this_task",
-    doc=f"{DOC}; set_event_notrace_pid has precedence",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    doc="only the listed tasks are traced; set_event_notrace_pid has precedence",
 )
 def test_both_lists(ue: UserEvents) -> None:
     """Who stands in both lists is not recorded."""
@@ -159,12 +140,8 @@ def test_both_lists(ue: UserEvents) -> None:
 
 
 @case(
-    "pid_filter.child",
-    spec="trace_events.c:event_filter_pid_sched_process_fork",
-    doc=f"{DOC}; children are only with the option event-fork",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="event_filter_pid_sched_process_fork",
+    doc="only the listed tasks are traced; children are only with the option event-fork",
 )
 def test_child(ue: UserEvents) -> None:
     """A child does not stand in the list of its parent."""
@@ -181,12 +158,8 @@ def test_child(ue: UserEvents) -> None:
 
 
 @case(
-    "pid_filter.of_an_instance",
-    spec=WRITE,
+    spec="event_pid_write",
     doc="Documentation/trace/ftrace.rst@v6.12: Instances: the lists of an instance are its own",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
 )
 def test_of_an_instance(ue: UserEvents) -> None:
     """A list holds for its instance alone: what it leaves out there is recorded elsewhere."""
@@ -203,19 +176,12 @@ def test_of_an_instance(ue: UserEvents) -> None:
 
 
 @case(
-    "pid_filter.refused_payload",
     spec="trace_events_user.c:user_events_write_core, user_event_ftrace",
     doc="Documentation/trace/user_events.rst@v6.12: Writing Data: data is checked as it is "
     "recorded",
-    needs=("dynamic_fields_validated", "unreadable_payload_refused"),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    needs="dynamic_fields_validated unreadable_payload_refused",
 )
-@variants(
-    "file, errno",
-    {"left_out": (BUT, ""), "recorded": (ONLY, "EFAULT")},
-)
+@variants(("left_out", BUT, ""), ("recorded", ONLY, "EFAULT"))
 def test_refused_payload(ue: UserEvents, file: str, errno: str) -> None:
     """Nobody validates what is not recorded; memory that cannot be read is refused always."""
     data = ue.open_data()
@@ -232,14 +198,10 @@ def test_refused_payload(ue: UserEvents, file: str, errno: str) -> None:
 
 
 @case(
-    "pid_filter.no_number",
     spec="trace_pid.c:trace_pid_write; lib/kstrtox.c:kstrtoul",
-    doc=f"{DOC}; numbers of processes are written",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    doc="only the listed tasks are traced; numbers of processes are written",
 )
-@variants("text", {"word": "self", "negative": "-1", "event": "user_events", "star": "*"})
+@variants({"word": "self", "negative": "-1", "event": "user_events", "star": "*"})
 def test_no_number(ue: UserEvents, text: str) -> None:
     """What is no number is refused, EINVAL, and the list stays as it was."""
     data = ue.open_data()

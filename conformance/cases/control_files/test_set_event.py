@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import made
 from conformance.client.user_events import UserEvents
 
-PROFILES = "5.18.."
-DOC = "Documentation/trace/events.rst@v6.12: Via the 'set_event' interface"
-WRITE = "trace_events.c:ftrace_event_write, ftrace_set_clr_event"
-MATCH = "trace_events.c:__ftrace_set_clr_event_nolock"
-SHOW = "trace_events.c:s_next, t_show"
+case = surface(
+    "set_event",
+    spec="trace_events.c",
+    doc="Documentation/trace/events.rst@v6.12: Via the 'set_event' interface",
+    tier="full",
+    isolation="global",
+)
 
 
 @case(
-    "set_event.by_name",
-    spec=MATCH,
-    doc=f"{DOC}: SYSTEM:NAME, or a star, or one of both, says what is enabled",
-    profiles=PROFILES,
-    isolation="global",
+    spec="__ftrace_set_clr_event_nolock",
+    doc="SYSTEM:NAME, or a star, or one of both, says what is enabled",
+    tier="quick",
 )
 @variants(
-    "pattern",
-    {
-        "system_and_name": "user_events:{}",
-        "any_system": "*:{}",
-        "no_system": ":{}",
-        "name": "{}",
-        "space_before": "  user_events:{}",
-        "newline": "user_events:{}\n",
-    },
+    ("system_and_name", "user_events:{}"),
+    ("any_system", "*:{}"),
+    ("no_system", ":{}"),
+    ("name", "{}"),
+    ("space_before", "  user_events:{}"),
+    ("newline", "user_events:{}\n"),
 )
 def test_by_name(ue: UserEvents, pattern: str) -> None:
     """An event is enabled by its name, with its system or without, and no other is."""
@@ -50,22 +47,12 @@ def test_by_name(ue: UserEvents, pattern: str) -> None:
     instance.remove()
 
 
-@case(
-    "set_event.negated",
-    spec=WRITE,
-    doc=f"{DOC}: an exclamation mark in front disables",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case(spec="ftrace_event_write, ftrace_set_clr_event", doc="an exclamation mark in front disables")
 @variants(
-    "pattern, left",
-    {
-        "name": ("!user_events:{a}", ["b"]),
-        "any_system": ("!*:{a}", ["b"]),
-        "system": ("!user_events:*", []),
-        "system_alone": ("!user_events", []),
-    },
+    ("name", "!user_events:{a}", ["b"]),
+    ("any_system", "!*:{a}", ["b"]),
+    ("system", "!user_events:*", []),
+    ("system_alone", "!user_events", []),
 )
 def test_negated(ue: UserEvents, pattern: str, left: list[str]) -> None:
     """What an exclamation mark precedes is disabled, and the program told."""
@@ -84,22 +71,8 @@ def test_negated(ue: UserEvents, pattern: str, left: list[str]) -> None:
     instance.remove()
 
 
-@case(
-    "set_event.system",
-    spec=MATCH,
-    doc=f"{DOC}: all events of a system are enabled by it alone",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
-@variants(
-    "pattern",
-    {
-        "star": "user_events:*",
-        "colon": "user_events:",
-        "alone": "user_events",
-    },
-)
+@case(spec="__ftrace_set_clr_event_nolock", doc="all events of a system are enabled by it alone")
+@variants(("star", "user_events:*"), ("colon", "user_events:"), ("alone", "user_events"))
 def test_system(ue: UserEvents, pattern: str) -> None:
     """The name of the system enables all user events, and none that comes later."""
     instance = made(ue)
@@ -113,28 +86,18 @@ def test_system(ue: UserEvents, pattern: str) -> None:
     instance.remove()
 
 
-@case(
-    "set_event.unknown",
-    spec=MATCH,
-    doc=f"{DOC}: names are those of available_events",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case(spec="__ftrace_set_clr_event_nolock", doc="names are those of available_events")
 @variants(
-    "pattern",
-    {
-        "name": "user_events:{}x",
-        "system": "user_event:{}",
-        "other_system": "uevt_none:{}",
-        "name_alone": "{}x",
-        "part_of_a_name": "user_events:t",
-        "exclamation_alone": "!",
-        "negated": "!user_events:{}x",
-        "two_exclamations": "!!user_events:{}",
-        "with_fields": "user_events:{};u16",
-        "upper_case": "USER_EVENTS:{}",
-    },
+    ("name", "user_events:{}x"),
+    ("system", "user_event:{}"),
+    ("other_system", "uevt_none:{}"),
+    ("name_alone", "{}x"),
+    ("part_of_a_name", "user_events:t"),
+    ("exclamation_alone", "!"),
+    ("negated", "!user_events:{}x"),
+    ("two_exclamations", "!!user_events:{}"),
+    ("with_fields", "user_events:{};u16"),
+    ("upper_case", "USER_EVENTS:{}"),
 )
 def test_unknown(ue: UserEvents, pattern: str) -> None:
     """A name that no event has is refused and nothing is enabled: EINVAL."""
@@ -147,14 +110,7 @@ def test_unknown(ue: UserEvents, pattern: str) -> None:
     instance.remove()
 
 
-@case(
-    "set_event.one_word",
-    spec="trace.c:trace_get_user",
-    doc=f"{DOC}: silent about several names in one write",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case(spec="trace.c:trace_get_user", doc="silent about several names in one write")
 def test_one_word(ue: UserEvents) -> None:
     """One write takes one name and says how far it read; white space alone is read and nothing."""
     instance = made(ue)
@@ -169,14 +125,10 @@ def test_one_word(ue: UserEvents) -> None:
 
 
 @case(
-    "set_event.truncated",
-    spec="trace_events.c:ftrace_event_set_open, ftrace_clear_events",
-    doc=f"{DOC}: opening the file for writing anew disables all events",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="ftrace_event_set_open, ftrace_clear_events",
+    doc="opening the file for writing anew disables all events",
 )
-@variants("where", {"instance": "instance", "top": "top"})
+@variants("instance", "top")
 def test_truncated(ue: UserEvents, where: str) -> None:
     """Opening the file for truncation disables all events there, and nowhere else."""
     instance = made(ue)
@@ -199,12 +151,8 @@ def test_truncated(ue: UserEvents, where: str) -> None:
 
 
 @case(
-    "set_event.order",
-    spec=f"{SHOW}; trace_events.c:__trace_add_event_dirs, trace_create_new_event",
-    doc=f"{DOC}: silent about the order",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="s_next, t_show; trace_events.c:__trace_add_event_dirs, trace_create_new_event",
+    doc="silent about the order",
 )
 def test_order(ue: UserEvents) -> None:
     """The newest event comes first, but for those older than the instance, oldest first."""
@@ -227,12 +175,8 @@ def test_order(ue: UserEvents) -> None:
 
 
 @case(
-    "set_event.enabled_at_the_top",
-    spec=f"{WRITE}; trace_events_user.c:user_event_reg",
-    doc=f"{DOC}: SYSTEM:NAME enables an event",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="ftrace_event_write, ftrace_set_clr_event; trace_events_user.c:user_event_reg",
+    doc="SYSTEM:NAME enables an event",
 )
 def test_enabled_at_the_top(ue: UserEvents) -> None:
     """What set_event enables is what `enable` shows, and records; the other way round too."""
@@ -253,20 +197,15 @@ def test_enabled_at_the_top(ue: UserEvents) -> None:
 
 
 @case(
-    "set_event.multi_format",
-    spec=f"{MATCH}; trace_events_user.c:user_event_set_tp_name",
+    spec="__ftrace_set_clr_event_nolock; trace_events_user.c:user_event_set_tp_name",
     doc="Documentation/trace/user_events.rst@v6.12: formats of one name have names of their own",
-    needs=("multi_format",),
-    isolation="global",
-    tier="full",
+    profiles="6.4..",
+    needs="multi_format",
 )
 @variants(
-    "pattern, words",
-    {
-        "system": ("user_events_multi:*", (1, 1, 0)),
-        "registered_name": ("{}", (0, 0, 1)),
-        "any_system": ("*:{}", (0, 0, 1)),
-    },
+    ("system", "user_events_multi:*", (1, 1, 0)),
+    ("registered_name", "{}", (0, 0, 1)),
+    ("any_system", "*:{}", (0, 0, 1)),
 )
 def test_multi_format(ue: UserEvents, pattern: str, words: tuple[int, int, int]) -> None:
     """Multi-format events are found by their system, and not by the name they share."""
@@ -284,13 +223,9 @@ def test_multi_format(ue: UserEvents, pattern: str, words: tuple[int, int, int])
 
 
 @case(
-    "set_event.deleted_event",
-    spec="trace_events.c:remove_event_from_tracers",
-    doc=f"{DOC}: names are those of available_events",
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="remove_event_from_tracers",
+    doc="names are those of available_events",
+    needs="lasting_events",
 )
 def test_deleted_event(ue: UserEvents) -> None:
     """An event that was deleted cannot be enabled by name; one made anew can, and is not yet."""
@@ -309,22 +244,15 @@ def test_deleted_event(ue: UserEvents) -> None:
 
 
 @case(
-    "set_event.word_length",
-    spec="trace_events.c:EVENT_BUF_SIZE; trace.c:trace_get_user",
-    doc=f"{DOC}: SYSTEM:NAME enables an event; says nothing of lengths",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="EVENT_BUF_SIZE; trace.c:trace_get_user",
+    doc="SYSTEM:NAME enables an event; says nothing of lengths",
 )
 @variants(
-    "pattern, length, errno",
-    {
-        "longest": ("user_events:{}", 127, ""),
-        "longest-newline": ("user_events:{}\n", 127, ""),
-        "too-long": ("user_events:{}", 128, "EINVAL"),
-        "too-long-newline": ("user_events:{}\n", 128, "EINVAL"),
-        "name": ("{}", 127, ""),
-    },
+    ("longest", "user_events:{}", 127, ""),
+    ("longest-newline", "user_events:{}\n", 127, ""),
+    ("too-long", "user_events:{}", 128, "EINVAL"),
+    ("too-long-newline", "user_events:{}\n", 128, "EINVAL"),
+    ("name", "{}", 127, ""),
 )
 def test_word_length(ue: UserEvents, pattern: str, length: int, errno: str) -> None:
     """Up to 127 characters are the name of an event; one with more cannot be enabled: EINVAL."""
@@ -339,12 +267,8 @@ def test_word_length(ue: UserEvents, pattern: str, length: int, errno: str) -> N
 
 
 @case(
-    "set_event.with_a_trigger",
-    spec="trace_events.c:s_next: EVENT_FILE_FL_ENABLED",
-    doc=f"{DOC}: reading shows what is enabled; of triggers it says nothing",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="s_next: EVENT_FILE_FL_ENABLED",
+    doc="reading shows what is enabled; of triggers it says nothing",
 )
 def test_with_a_trigger(ue: UserEvents) -> None:
     """An event that only a trigger listens to is shown, and cannot be disabled by name."""
@@ -361,14 +285,12 @@ def test_with_a_trigger(ue: UserEvents) -> None:
 
 
 @case(
-    "set_event.one_name_in_two_systems",
-    spec=MATCH,
-    doc=f"{DOC}: a star, or no system, means all of them",
-    needs=("multi_format",),
-    isolation="global",
-    tier="full",
+    spec="__ftrace_set_clr_event_nolock",
+    doc="a star, or no system, means all of them",
+    profiles="6.4..",
+    needs="multi_format",
 )
-@variants("pattern", {"star": "*:{}", "nothing": ":{}", "name": "{}", "negated": "!*:{}"})
+@variants({"star": "*:{}", "nothing": ":{}", "name": "{}", "negated": "!*:{}"})
 def test_one_name_in_two_systems(ue: UserEvents, pattern: str) -> None:
     """All events of a name are enabled or disabled, the one of each system."""
     instance = made(ue)

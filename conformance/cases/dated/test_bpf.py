@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.bpf import Bpf
 from conformance.client.bpf_program import LogBuffer
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import R0, exit_insn, mov64_imm
 
-ALWAYS = "5.18.."
-HEADER = "include/uapi/linux/bpf.h@v4.1"
-SYSCALL = "kernel/bpf/syscall.c:__sys_bpf"
+case = surface(
+    "dated",
+    spec="kernel/bpf/syscall.c:__sys_bpf",
+    doc="include/uapi/linux/bpf.h@v4.1",
+    isolation="none",
+    facilities="bpf",
+)
+
 GOOD = [mov64_imm(R0, 0), exit_insn()]
 
 
-@case(
-    "dated.bpf_descriptor_suffices",
-    spec=SYSCALL,
-    doc=f"{HEADER}: silent about rights",
-    profiles=ALWAYS,
-    switch="bpf_descriptor_suffices",
-    isolation="none",
-    facilities=("bpf",),
-)
+@case(doc="silent about rights", switch="bpf_descriptor_suffices")
 def test_bpf_descriptor_suffices(ue: UserEvents) -> None:
     """Who has lost all rights reaches a map by its descriptor; at first it did not."""
     map_ = Bpf(ue.process).map()
@@ -32,13 +29,9 @@ def test_bpf_descriptor_suffices(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.bpf_log_without_buffer",
     spec="kernel/bpf/log.c:bpf_verifier_log_attr_valid",
-    doc=f"{HEADER}: log_buf is the buffer of user space, log_size its size",
-    profiles=ALWAYS,
+    doc="log_buf is the buffer of user space, log_size its size",
     switch="bpf_log_without_buffer",
-    isolation="none",
-    facilities=("bpf",),
 )
 def test_bpf_log_without_buffer(ue: UserEvents) -> None:
     """A level needs no buffer, and a buffer may be of one byte; both were EINVAL."""
@@ -49,15 +42,7 @@ def test_bpf_log_without_buffer(ue: UserEvents) -> None:
     assert system.load(GOOD, log=LogBuffer(1, 1, ue.process.place(bytes(8)))).errno == short
 
 
-@case(
-    "dated.bpf_attributes_before_rights",
-    spec=SYSCALL,
-    doc=f"{HEADER}: silent about rights",
-    profiles=ALWAYS,
-    switch="bpf_attributes_before_rights",
-    isolation="none",
-    facilities=("bpf",),
-)
+@case(doc="silent about rights", switch="bpf_attributes_before_rights")
 def test_bpf_attributes_before_rights(ue: UserEvents) -> None:
     """An ordinary user is told what is wrong with a map; at first, that it has no right to one."""
     ue.process.setuid()
@@ -66,13 +51,9 @@ def test_bpf_attributes_before_rights(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.bpf_license_read_last",
     spec="kernel/bpf/syscall.c:bpf_prog_load",
-    doc=f"{HEADER}: prog_type, insns and license are used by BPF_PROG_LOAD",
-    profiles=ALWAYS,
+    doc="prog_type, insns and license are used by BPF_PROG_LOAD",
     switch="bpf_license_read_last",
-    isolation="none",
-    facilities=("bpf",),
 )
 def test_bpf_license_read_last(ue: UserEvents) -> None:
     """Attributes of zeros are E2BIG, for there are no instructions; once the license was first."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 
 from conformance.abi.uapi import DIAG_IOCSUNREG
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.cases.support.format_text import print_fmt_of
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.client.addresses import PAGE
@@ -19,20 +19,14 @@ from conformance.client.tracefs import STATUS
 from conformance.client.user_events import UserEvents
 from conformance.ops import syscalls as op
 
-DOC = "Documentation/trace/user_events.rst@v6.12"
-DELETING = f"{DOC}: Deleting: an event goes with its last reference"
-FLAGS = f"{DOC}: Command Format: name[:FLAG1[,FLAG2...]], and no flag is defined"
-
-# What was there before 5.18 was released: as long as a byte said whether anybody listens
-BEGINNING = "5.18..6.0"
+case = surface("dated", spec="trace_events_user.c", doc="Documentation/trace/user_events.rst@v6.12")
 
 
 @case(
-    "dated.events_made_as_root",
-    spec="trace_events_user.c:user_event_set_call_visible",
+    spec="user_event_set_call_visible",
     doc="Documentation/trace/user_events.rst@v5.18: Registering: events show up below "
     "events/user_events",
-    profiles=BEGINNING,
+    profiles="5.18..6.0",
     switch="events_made_as_root",
 )
 def test_events_made_as_root(ue: UserEvents) -> None:
@@ -45,10 +39,8 @@ def test_events_made_as_root(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.text_flags_refused",
-    spec="trace_events_user.c:user_event_parse_cmd",
-    doc=FLAGS,
-    profiles="5.18..",
+    spec="user_event_parse_cmd",
+    doc="Command Format: name[:FLAG1[,FLAG2...]], and no flag is defined",
     switch="text_flags_refused",
 )
 def test_text_flags_refused(ue: UserEvents) -> None:
@@ -58,11 +50,11 @@ def test_text_flags_refused(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.multi_format",
-    spec="trace_events_user.c:user_reg_get",
-    doc=f"{DOC}: Registering: a flag that is not supported is refused with -EINVAL",
+    spec="user_reg_get",
+    doc="Registering: a flag that is not supported is refused with -EINVAL",
+    profiles="6.4..",
     # Without it 6.5 and later refuse every flag.
-    needs=("persist",),
+    needs="persist",
     switch="multi_format",
 )
 def test_multi_format(ue: UserEvents) -> None:
@@ -72,10 +64,9 @@ def test_multi_format(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.print_fmt_generated",
-    spec="trace_events_user.c:user_event_set_print_fmt",
+    spec="user_event_set_print_fmt",
     doc="Documentation/trace/events.rst@v5.18: Event formats: print fmt says how to print an event",
-    profiles=BEGINNING,
+    profiles="5.18..6.0",
     switch="print_fmt_generated",
 )
 def test_print_fmt_generated(ue: UserEvents) -> None:
@@ -87,10 +78,9 @@ def test_print_fmt_generated(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.bpf_iter_ignored",
-    spec="trace_events_user.c:user_seq_show",
+    spec="user_seq_show",
     doc="Documentation/trace/user_events.rst@v5.18: Command Format: name[:FLAG1[,FLAG2...]]",
-    profiles=BEGINNING,
+    profiles="5.18..6.0",
     switch="bpf_iter_ignored",
 )
 def test_bpf_iter_ignored(ue: UserEvents) -> None:
@@ -101,8 +91,7 @@ def test_bpf_iter_ignored(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.two_status_pages",
-    spec="trace_events_user.c:user_status_mmap",
+    spec="user_status_mmap",
     doc="Documentation/trace/user_events.rst@v6.1: Status: user_events_status is mapped",
     profiles="5.18..6.3",
     switch="two_status_pages",
@@ -115,10 +104,8 @@ def test_two_status_pages(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.auto_delete",
-    spec="trace_events_user.c:user_event_put",
-    doc=DELETING,
-    profiles="5.18..",
+    spec="user_event_put",
+    doc="Deleting: an event goes with its last reference",
     switch="auto_delete",
 )
 def test_auto_delete(ue: UserEvents) -> None:
@@ -131,10 +118,10 @@ def test_auto_delete(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.deferred_release",
-    spec="trace_events_user.c:delayed_user_event_enabler_put",
-    doc=f"{DOC}: Deleting: succeeds only when nobody holds a reference",
-    needs=("persist",),
+    spec="delayed_user_event_enabler_put",
+    doc="Deleting: succeeds only when nobody holds a reference",
+    profiles="6.4..",
+    needs="persist",
     switch="deferred_release",
 )
 def test_deferred_release(ue: UserEvents) -> None:

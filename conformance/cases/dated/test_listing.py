@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.credentials import Directory
 from conformance.client.tracefs import EVENTS
 from conformance.client.user_events import UserEvents
 
-DOC = (
-    "Documentation/trace/user_events.rst@v6.12: Registering: events appear below events/ in "
-    "tracefs; nothing is said of names that cannot"
+case = surface(
+    "dated",
+    spec="fs/tracefs/event_inode.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: events appear below events/ in "
+    "tracefs; nothing is said of names that cannot",
 )
 
 
-@case(
-    "dated.directories_of_any_name",
-    spec="fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:verify_dirent_name",
-    doc=DOC,
-    profiles="5.18..",
-    switch="directories_of_any_name",
-)
+@case(spec="eventfs_iterate; fs/readdir.c:verify_dirent_name", switch="directories_of_any_name")
 def test_directories_of_any_name(ue: UserEvents) -> None:
     """An event with a slash in its name is left out of events/; later listing fails at it."""
     ue.open_data().register(ue.name() + "/b")
@@ -31,11 +27,9 @@ def test_directories_of_any_name(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.listing_ends_with_einval",
-    spec="fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:filldir64",
-    doc=DOC,
+    spec="eventfs_iterate; fs/readdir.c:filldir64",
     profiles="6.8..",
-    needs=("directories_of_any_name",),
+    needs="directories_of_any_name",
     switch="listing_ends_with_einval",
 )
 def test_listing_ends_with_einval(ue: UserEvents) -> None:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12"
-COMMAND = f"{DOC}: Command Format: the fields of a definition, and when they are the same"
-MATCH = "trace_events_user.c:user_event_match, user_fields_match"
-
-# What was there before 5.18 was released: as long as a byte said whether anybody listens
-BEGINNING = "5.18..6.0"
+case = surface(
+    "dated",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Command Format: the fields of a definition, "
+    "and when they are the same",
+)
 
 
 @case(
-    "dated.deletion_arguments_matched",
-    spec=MATCH,
+    spec="user_event_match, user_fields_match",
     doc="Documentation/trace/user_events.rst@v5.18: Deleting: silent about fields",
-    profiles=BEGINNING,
+    profiles="5.18..6.0",
     switch="deletion_arguments_matched",
 )
 def test_deletion_arguments_matched(ue: UserEvents) -> None:
@@ -29,12 +28,9 @@ def test_deletion_arguments_matched(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.strings_formatted_safely",
-    spec="trace_events_user.c:user_field_set_string, user_dyn_field_set_string",
-    doc=COMMAND,
+    spec="user_field_set_string, user_dyn_field_set_string",
     # The model formats nothing.
-    profiles="5.18..",
-    needs=("strings_formatted_safely",),
+    needs="strings_formatted_safely",
     switch="strings_formatted_safely",
 )
 def test_strings_formatted_safely(ue: UserEvents) -> None:
@@ -46,12 +42,9 @@ def test_strings_formatted_safely(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.struct_size_matched",
-    spec=MATCH,
-    doc=COMMAND,
-    profiles="5.18..",
+    spec="user_event_match, user_fields_match",
     # Without it nothing was compared.
-    needs=("deletion_arguments_matched",),
+    needs="deletion_arguments_matched",
     switch="struct_size_matched",
 )
 def test_struct_size_matched(ue: UserEvents) -> None:
@@ -62,10 +55,9 @@ def test_struct_size_matched(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.arguments_matched",
-    spec="trace_events_user.c:user_event_parse",
-    doc=f"{COMMAND}; a name with other fields is refused",
-    profiles="5.18..",
+    spec="user_event_parse",
+    doc="Documentation/trace/user_events.rst@v6.12: Command Format: the fields of a definition, "
+    "and when they are the same; a name with other fields is refused",
     switch="arguments_matched",
 )
 def test_arguments_matched(ue: UserEvents) -> None:
@@ -76,13 +68,7 @@ def test_arguments_matched(ue: UserEvents) -> None:
     assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
 
 
-@case(
-    "dated.null_arguments_matched",
-    spec="trace_events_user.c:user_event_match",
-    doc=COMMAND,
-    profiles="5.18..",
-    switch="null_arguments_matched",
-)
+@case(spec="user_event_match", switch="null_arguments_matched")
 def test_null_arguments_matched(ue: UserEvents) -> None:
     """A name alone is an event without fields; before it was every event of that name."""
     ue.open_data().register(ue.name() + " u32 a")
@@ -91,10 +77,9 @@ def test_null_arguments_matched(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.unspaced_fields_match",
-    spec="trace_events_user.c:insert_space_after_semis",
-    doc=COMMAND,
-    needs=("arguments_matched",),
+    spec="insert_space_after_semis",
+    profiles="6.4..",
+    needs="arguments_matched",
     switch="unspaced_fields_match",
 )
 def test_unspaced_fields_match(ue: UserEvents) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.cases.support.format_text import fields_of
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12"
-TRACE = f"{DOC}: silent; events are viewed with ftrace"
+case = surface("dated", spec="trace_output.c", doc="Documentation/trace/user_events.rst@v6.12")
 
 
 @case(
-    "dated.array_length_of_field",
     spec="trace_events.c:f_show",
     doc="trace_events.c:f_show@v6.12: the comment there: TYPE[LEN] is shown as TYPE VAR[LEN]",
-    profiles="5.18..",
     switch="array_length_of_field",
 )
 def test_array_length_of_field(ue: UserEvents) -> None:
@@ -31,11 +28,9 @@ def test_array_length_of_field(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.ids_reused",
-    spec="trace_output.c:register_trace_event",
+    spec="register_trace_event",
     doc="Documentation/trace/events.rst@v6.12: silent about the numbers of events",
-    profiles="5.18..",
-    needs=("lasting_events",),
+    needs="lasting_events",
     isolation="global",
     switch="ids_reused",
 )
@@ -60,11 +55,11 @@ def test_ids_reused(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.long_records_kept",
     spec="ring_buffer.c:rb_reserve_next_event",
-    doc=f"{DOC}: Writing Data: silent about a limit",
+    doc="Writing Data: silent about a limit",
+    profiles="6.4..",
     # Before, the time since the last record decides: nothing can be said of one.
-    needs=("long_records_kept",),
+    needs="long_records_kept",
     switch="long_records_kept",
 )
 def test_long_records_kept(ue: UserEvents) -> None:
@@ -77,9 +72,8 @@ def test_long_records_kept(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.unprintable_text_as_hex",
-    spec="trace_output.c:print_fields: FILTER_DYN_STRING",
-    doc=TRACE,
+    spec="print_fields: FILTER_DYN_STRING",
+    doc="silent; events are viewed with ftrace",
     profiles="6.4..",
     switch="unprintable_text_as_hex",
 )
@@ -94,12 +88,12 @@ def test_unprintable_text_as_hex(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.long_values_as_symbols",
-    spec="trace_output.c:print_fields: size 8",
-    doc=f"{TRACE}; since 6.15 an address of the kernel prints as a symbol",
+    spec="print_fields: size 8",
+    doc="silent; events are viewed with ftrace; since 6.15 an address of the kernel prints as a "
+    "symbol",
     profiles="6.4..",
     # Which symbol it is depends on where the kernel lies.
-    without=("long_values_as_symbols",),
+    without="long_values_as_symbols",
     switch="long_values_as_symbols",
 )
 def test_long_values_as_symbols(ue: UserEvents) -> None:

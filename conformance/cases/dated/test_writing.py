@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.cases.support.bpf_recorder import Recorder
 from conformance.client.addresses import PAGE
 from conformance.client.perf import listen
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12"
-PAYLOAD = "Documentation/trace/user_events.rst@v5.18: Writing Data: silent about bad payloads"
-CORE = "trace_events_user.c:user_events_write_core"
-
-# What was there before 5.18 was released: as long as a byte said whether anybody listens
-BEGINNING = "5.18..6.0"
-
-
-@case(
-    "dated.unreadable_payload_refused",
-    spec=f"{CORE}: fault_in_iov_iter_readable",
-    doc=PAYLOAD,
-    profiles=BEGINNING,
-    switch="unreadable_payload_refused",
+case = surface(
+    "dated",
+    spec="trace_events_user.c:user_events_write_core",
+    doc="Documentation/trace/user_events.rst@v5.18: Writing Data: silent about bad payloads",
 )
+
+
+@case(spec="fault_in_iov_iter_readable", profiles="5.18..6.0", switch="unreadable_payload_refused")
 def test_unreadable_payload_refused(ue: UserEvents) -> None:
     """A payload that ends in memory that cannot be read is EFAULT; at first it was cut off."""
     data = ue.open_data()
@@ -34,13 +27,7 @@ def test_unreadable_payload_refused(ue: UserEvents) -> None:
     assert written.errno == ue.dated("unreadable_payload_refused", since="EFAULT", before="")
 
 
-@case(
-    "dated.payload_size_checked",
-    spec=f"{CORE}: user->min_size",
-    doc=PAYLOAD,
-    profiles=BEGINNING,
-    switch="payload_size_checked",
-)
+@case(spec="user->min_size", profiles="5.18..6.0", switch="payload_size_checked")
 def test_payload_size_checked(ue: UserEvents) -> None:
     """A payload shorter than the fields is EINVAL; at first it was recorded as it came."""
     data = ue.open_data()
@@ -51,10 +38,8 @@ def test_payload_size_checked(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.dynamic_fields_validated",
     spec="trace_events_user.c:user_event_validate",
-    doc=PAYLOAD,
-    profiles=BEGINNING,
+    profiles="5.18..6.0",
     switch="dynamic_fields_validated",
 )
 def test_dynamic_fields_validated(ue: UserEvents) -> None:
@@ -67,10 +52,9 @@ def test_dynamic_fields_validated(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.negative_index_refused",
-    spec=f"{CORE}: idx < 0",
-    doc=f"{DOC}: Writing Data: the index is the one registration returned",
-    profiles="5.18..",
+    spec="idx < 0",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: the index is the one "
+    "registration returned",
     switch="negative_index_refused",
 )
 def test_negative_index_refused(ue: UserEvents) -> None:
@@ -80,10 +64,9 @@ def test_negative_index_refused(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.ebadf_when_disabled",
-    spec=f"{CORE}: tp->key.enabled",
-    doc=f"{DOC}: Writing Data: silent about what a write without a listener returns",
-    profiles="5.18..",
+    spec="tp->key.enabled",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: silent about what a write "
+    "without a listener returns",
     switch="ebadf_when_disabled",
 )
 def test_ebadf_when_disabled(ue: UserEvents) -> None:
@@ -94,10 +77,9 @@ def test_ebadf_when_disabled(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.empty_payload",
     spec="trace_events_user.c:user_event_ftrace: copy_nofault",
-    doc=f"{DOC}: Writing Data: the data begin with the write index, the rest is the payload",
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: the data begin with the write "
+    "index, the rest is the payload",
     switch="empty_payload",
 )
 def test_empty_payload(ue: UserEvents) -> None:
@@ -109,13 +91,12 @@ def test_empty_payload(ue: UserEvents) -> None:
 
 
 @case(
-    "dated.bpf_programs_run",
     spec="trace_events_user.c:user_event_bpf, user_event_perf",
-    doc=f"{DOC}: silent; until 5.18-rc1 programs were given a struct user_bpf_context",
-    profiles="5.18..",
-    needs=("perf_sink",),
+    doc="Documentation/trace/user_events.rst@v6.12: silent; until 5.18-rc1 programs were given a "
+    "struct user_bpf_context",
+    needs="perf_sink",
     switch="bpf_programs_run",
-    facilities=("bpf_tracing",),
+    facilities="bpf_tracing",
 )
 def test_bpf_programs_run(ue: UserEvents) -> None:
     """A BPF program can be attached, and nobody runs it but the merge window of 5.18."""

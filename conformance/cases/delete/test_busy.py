@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.cases.support.registration import PERSIST, lasting
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12: Deleting"
-BUSY = f"{RST}: succeeds only when neither user nor kernel space holds a reference"
-
-
-@case(
-    "delete.busy_own_descriptor",
+case = surface(
+    "delete",
     spec="trace_events_user.c:user_event_last_ref",
-    doc=BUSY,
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: succeeds only when neither user "
+    "nor kernel space holds a reference",
+    tier="full",
 )
+
+
+@case(tier="quick")
 def test_busy_own_descriptor(ue: UserEvents) -> None:
     """The descriptor that registered the event is a user of it: EBUSY."""
     data = ue.open_data()
@@ -27,25 +27,14 @@ def test_busy_own_descriptor(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(
-    "delete.busy_other_process",
-    spec="trace_events_user.c:user_event_last_ref",
-    doc=BUSY,
-    tier="full",
-    profiles="5.18..",
-)
+@case
 def test_busy_other_process(ue: UserEvents) -> None:
     """An event that another process holds is EBUSY."""
     ue.new_process().open_data().register(ue.name())
     assert ue.open_data().delete(ue.name()).errno == "EBUSY"
 
 
-@case(
-    "delete.busy_enabler",
-    spec="trace_events_user.c:user_event_last_ref",
-    doc=BUSY,
-    needs=("persist",),
-)
+@case(profiles="6.4..", needs="persist", tier="quick")
 def test_busy_enabler(ue: UserEvents) -> None:
     """A registered word alone holds the event, descriptor closed: EBUSY until unregistered."""
     owner, other = ue.open_data(), ue.open_data()
@@ -57,13 +46,7 @@ def test_busy_enabler(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(
-    "delete.busy_descriptor_alone",
-    spec="trace_events_user.c:user_event_last_ref",
-    doc=BUSY,
-    needs=("lasting_events",),
-    profiles="5.18..",
-)
+@case(needs="lasting_events", tier="quick")
 def test_busy_descriptor_alone(ue: UserEvents) -> None:
     """A descriptor alone holds the event, no word registered: EBUSY until closed."""
     owner, other = ue.open_data(), ue.open_data()
@@ -76,14 +59,7 @@ def test_busy_descriptor_alone(ue: UserEvents) -> None:
     assert other.delete(ue.name()).value == 0
 
 
-@case(
-    "delete.busy_child",
-    spec="trace_events_user.c:user_event_enabler_dup",
-    doc=BUSY,
-    needs=("lasting_events",),
-    tier="full",
-    profiles="5.18..",
-)
+@case(spec="trace_events_user.c:user_event_enabler_dup", needs="lasting_events")
 def test_busy_child(ue: UserEvents) -> None:
     """A forked child holds what its parent registered: EBUSY until it is gone."""
     parent = ue.new_process()
@@ -96,14 +72,7 @@ def test_busy_child(ue: UserEvents) -> None:
     assert data.delete(ue.name(), eventually=True).value == 0
 
 
-@case(
-    "delete.busy_tracer",
-    spec="trace_events_user.c:user_event_reg",
-    doc=BUSY,
-    needs=("lasting_events",),
-    tier="full",
-    profiles="5.18..",
-)
+@case(spec="trace_events_user.c:user_event_reg", needs="lasting_events")
 def test_busy_tracer(ue: UserEvents) -> None:
     """A tracer that has the event enabled holds it: EBUSY until disabled."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
@@ -115,11 +84,10 @@ def test_busy_tracer(ue: UserEvents) -> None:
 
 
 @case(
-    "delete.auto_delete",
-    spec="trace_events_user.c:user_event_last_ref",
-    doc=f"{RST}: by default an event goes with its last reference",
-    needs=("auto_delete",),
-    tier="full",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: by default an event goes with its "
+    "last reference",
+    profiles="6.4..",
+    needs="auto_delete",
 )
 def test_auto_delete(ue: UserEvents) -> None:
     """An event that goes by itself is EBUSY while it lives and ENOENT afterwards."""
@@ -131,13 +99,7 @@ def test_auto_delete(ue: UserEvents) -> None:
     assert data.delete(ue.name(), eventually=True).errno == "ENOENT"
 
 
-@case(
-    "delete.auto_delete_while_traced",
-    spec="trace_events_user.c:user_event_reg",
-    doc=BUSY,
-    needs=("auto_delete",),
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_event_reg", profiles="6.4..", needs="auto_delete")
 def test_auto_delete_while_traced(ue: UserEvents) -> None:
     """An event nobody registers any more is held by its tracer: EBUSY, then it goes."""
     process = ue.new_process()

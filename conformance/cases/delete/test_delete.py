@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import abandoned
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12: Deleting"
-NAME = f"{RST}: the argument is a string, the name of the event"
-BUSY = f"{RST}: succeeds only when neither user nor kernel space holds a reference"
-DELETE = "trace_events_user.c:delete_user_event"
-
-
-@case(
-    "delete.removes",
-    spec=DELETE,
-    doc=BUSY,
-    needs=("lasting_events",),
-    tier="full",
-    profiles="5.18..",
+case = surface(
+    "delete",
+    spec="trace_events_user.c:delete_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: succeeds only when neither user "
+    "nor kernel space holds a reference",
+    needs="lasting_events",
 )
-@variants("flags", {"read-write": os.O_RDWR, "read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
+
+
+@case(tier="full")
+@variants({"read-write": os.O_RDWR, "read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_removes(ue: UserEvents, flags: int) -> None:
     """An event nobody uses is gone at once, through a file opened in whatever mode."""
     abandoned(ue, f"{ue.name()} u32 a")
@@ -33,13 +29,7 @@ def test_removes(ue: UserEvents, flags: int) -> None:
     assert data.delete(ue.name()).errno == "ENOENT"
 
 
-@case(
-    "delete.removes_directory",
-    spec="trace_events_user.c:destroy_user_event",
-    doc=BUSY,
-    needs=("lasting_events",),
-    profiles="5.18..",
-)
+@case(spec="trace_events_user.c:destroy_user_event")
 def test_removes_directory(ue: UserEvents) -> None:
     """With the event its directory below events/user_events is gone."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
@@ -48,13 +38,7 @@ def test_removes_directory(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
 
 
-@case(
-    "delete.name_is_free",
-    spec=DELETE,
-    doc=BUSY,
-    needs=("lasting_events",),
-    profiles="5.18..",
-)
+@case
 def test_name_is_free(ue: UserEvents) -> None:
     """A deleted name can be registered with other fields."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
@@ -68,11 +52,8 @@ def test_name_is_free(ue: UserEvents) -> None:
 
 
 @case(
-    "delete.only_the_name",
-    spec=DELETE,
-    doc=NAME,
-    needs=("lasting_events",),
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: the argument is a string, the name "
+    "of the event"
 )
 def test_only_the_name(ue: UserEvents) -> None:
     """Events whose names begin alike stay."""

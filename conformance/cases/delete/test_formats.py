@@ -5,22 +5,21 @@ More of it is in test_multi_format_delete, where new cases of formats belong.
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12: Deleting"
-FORMATS = f"{RST}: all formats of a name are attempted"
-DELETE = "trace_events_user.c:delete_user_event"
-
-
-@case(
-    "delete.all_formats",
-    spec=DELETE,
-    doc=FORMATS,
-    needs=("multi_format", "arguments_matched", "persist"),
+case = surface(
+    "delete",
+    spec="trace_events_user.c:delete_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: all formats of a name are attempted",
+    profiles="6.4..",
+    needs="multi_format arguments_matched persist",
     tier="full",
 )
+
+
+@case
 def test_all_formats(ue: UserEvents) -> None:
     """All formats of a name go, and the single-format event of that name with them."""
     data = ue.open_data()
@@ -31,20 +30,11 @@ def test_all_formats(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(
-    "delete.formats_up_to_the_busy_one",
-    spec=DELETE,
-    doc=FORMATS,
-    needs=("multi_format", "arguments_matched", "persist"),
-    tier="full",
-)
+@case
 @variants(
-    "held, left",
-    {
-        "oldest-busy": (0, ["u32 a"]),
-        "middle-busy": (1, ["u32 a", "u64 b"]),
-        "newest-busy": (2, ["u32 a", "u64 b", "u8 c"]),
-    },
+    ("oldest-busy", 0, ["u32 a"]),
+    ("middle-busy", 1, ["u32 a", "u64 b"]),
+    ("newest-busy", 2, ["u32 a", "u64 b", "u8 c"]),
 )
 def test_formats_up_to_the_busy_one(ue: UserEvents, held: int, left: list[str]) -> None:
     """Formats go newest first up to one that is used; the call is EBUSY all the same."""
@@ -58,13 +48,7 @@ def test_formats_up_to_the_busy_one(ue: UserEvents, held: int, left: list[str]) 
     assert ue.tracefs.dynamic_events() == "".join(f"u:{ue.name()} {text}\n" for text in left)
 
 
-@case(
-    "delete.formats_forbidden",
-    spec=DELETE,
-    doc=FORMATS,
-    needs=("multi_format", "arguments_matched", "persist"),
-    tier="full",
-)
+@case
 def test_formats_forbidden(ue: UserEvents) -> None:
     """The newest format that may not be deleted ends the call: EPERM, all stay."""
     keeper = ue.open_data()

@@ -5,36 +5,30 @@ from __future__ import annotations
 import mmap
 
 from conformance.abi.uapi import DIAG_IOCSDEL
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import PROT_NONE, abandoned
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12: Deleting"
-NAME = f"{RST}: the argument is a string, the name of the event"
-DELETE = "trace_events_user.c:delete_user_event"
-COPY = "mm/util.c:strndup_user"
-
-
-@case(
-    "delete.unknown",
-    spec=DELETE,
-    doc=NAME,
-    profiles="5.18..",
+case = surface(
+    "delete",
+    spec="mm/util.c:strndup_user",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: the argument is a string, the name "
+    "of the event",
 )
+
+
+@case(spec="trace_events_user.c:delete_user_event")
 @variants(
-    "name",
-    {
-        "never-registered": "{name}x",
-        "cut-short": "{stem}",
-        "with-prefix": "u:{name}",
-        "with-system": "user_events/{name}",
-        "with-arguments": "{name} u32 a",
-        "with-space": "{name} ",
-        "with-colon": "{name}:",
-        "with-id": "{name}.0",
-        "upper-case": "{upper}",
-        "empty": "",
-    },
+    ("never-registered", "{name}x"),
+    ("cut-short", "{stem}"),
+    ("with-prefix", "u:{name}"),
+    ("with-system", "user_events/{name}"),
+    ("with-arguments", "{name} u32 a"),
+    ("with-space", "{name} "),
+    ("with-colon", "{name}:"),
+    ("with-id", "{name}.0"),
+    ("upper-case", "{upper}"),
+    ("empty", ""),
 )
 def test_unknown(ue: UserEvents, name: str) -> None:
     """Only the bare name of an event will do, to the letter: else ENOENT."""
@@ -46,28 +40,15 @@ def test_unknown(ue: UserEvents, name: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, event)
 
 
-@case(
-    "delete.string_unreadable",
-    spec=COPY,
-    doc=NAME,
-    profiles="5.18..",
-)
-@variants("address", {"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "first-page": 0x200})
+@case
+@variants({"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "first-page": 0x200})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
     """A name that cannot be read is EFAULT."""
     assert ue.open_data().ioctl(DIAG_IOCSDEL, address).errno == "EFAULT"
 
 
-@case(
-    "delete.string_protected",
-    spec=COPY,
-    doc=NAME,
-    profiles="5.18..",
-)
-@variants(
-    "protection, errno",
-    {"none": (PROT_NONE, "EFAULT"), "read": (mmap.PROT_READ, "EBUSY")},
-)
+@case
+@variants(("none", PROT_NONE, "EFAULT"), ("read", mmap.PROT_READ, "EBUSY"))
 def test_string_protected(ue: UserEvents, protection: int, errno: str) -> None:
     """A name must be readable, and nothing more."""
     data = ue.open_data()
@@ -78,20 +59,12 @@ def test_string_protected(ue: UserEvents, protection: int, errno: str) -> None:
     assert data.ioctl(DIAG_IOCSDEL, at).errno == errno
 
 
-@case(
-    "delete.string_cut_off",
-    spec=COPY,
-    doc=NAME,
-    profiles="5.18..",
-)
+@case
 @variants(
-    "length, end, errno",
-    {
-        "terminated": (30, b"\0", "ENOENT"),
-        "30": (30, b"", "EFAULT"),
-        "511": (511, b"", "EFAULT"),
-        "512": (512, b"", "EINVAL"),
-    },
+    ("terminated", 30, b"\0", "ENOENT"),
+    ("30", 30, b"", "EFAULT"),
+    ("511", 511, b"", "EFAULT"),
+    ("512", 512, b"", "EINVAL"),
 )
 def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> None:
     """A name that runs into unmapped memory is EFAULT, past 512 bytes it is too long."""
@@ -99,26 +72,14 @@ def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> 
     assert ue.open_data().ioctl(DIAG_IOCSDEL, at).errno == errno
 
 
-@case(
-    "delete.string_length",
-    spec=COPY,
-    doc=NAME,
-    profiles="5.18..",
-)
-@variants("length, errno", {"511": (511, "ENOENT"), "512": (512, "EINVAL")})
+@case
+@variants((511, "ENOENT"), (512, "EINVAL"))
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     """A name has at most 511 characters; longer is EINVAL instead of not found."""
     assert ue.open_data().delete(ue.name().ljust(length, "x")).errno == errno
 
 
-@case(
-    "delete.longest_name",
-    spec=COPY,
-    doc=NAME,
-    needs=("lasting_events",),
-    tier="full",
-    profiles="5.18..",
-)
+@case(needs="lasting_events", tier="full")
 def test_longest_name(ue: UserEvents) -> None:
     """A name of 511 characters can be registered and deleted."""
     name = ue.name().ljust(511, "n")

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from conformance.abi.uapi import DIAG_IOCSDEL
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.error_pairs import pairs
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12: Deleting"
-ORDERED = f"{RST}: nothing is said about which of two mistakes is told"
-SPEC = "trace_events_user.c:user_events_ioctl_del, delete_user_event"
+case = surface(
+    "delete",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    profiles="6.4..",
+    needs="persist",
+)
+
 
 # In the order in which the kernel looks.
 ORDER = (
@@ -29,8 +34,11 @@ APART = (
 )
 
 
-@case("delete.pairs", spec=SPEC, doc=ORDERED, needs=("persist",))
-@variants("first, second, errno", pairs(ORDER, APART))
+@case(
+    spec="user_events_ioctl_del, delete_user_event",
+    doc="Deleting: nothing is said about which of two mistakes is told",
+)
+@variants(pairs(ORDER, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """Of two mistakes the one that comes first in the order is told, and the event stays."""
     mistakes = (first, second)

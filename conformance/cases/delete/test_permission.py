@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.cases.support.registration import PERSIST
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12: Deleting"
-PERMISSION = f"{RST}: deleting an event that persists requires CAP_PERFMON, else EPERM"
-DELETE = "trace_events_user.c:delete_user_event"
-
-
-@case(
-    "delete.forbidden",
-    spec="trace_events_user.c:user_event_capable",
-    doc=PERMISSION,
-    needs=("persist",),
+case = surface(
+    "delete",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: deleting an event that persists "
+    "requires CAP_PERFMON, else EPERM",
     tier="full",
 )
+
+
+@case(spec="user_event_capable", profiles="6.4..", needs="persist")
 def test_forbidden(ue: UserEvents) -> None:
     """A process without CAP_PERFMON may not delete an event that persists: EPERM."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
@@ -28,7 +26,7 @@ def test_forbidden(ue: UserEvents) -> None:
     assert ue.new_process().open_data().delete(ue.name()).value == 0
 
 
-@case("delete.busy_before_forbidden", spec=DELETE, doc=PERMISSION, needs=("persist",))
+@case(spec="delete_user_event", profiles="6.4..", needs="persist", tier="quick")
 def test_busy_before_forbidden(ue: UserEvents) -> None:
     """Whether the event is used comes before permission: EBUSY, then EPERM."""
     owner = ue.open_data()
@@ -40,13 +38,7 @@ def test_busy_before_forbidden(ue: UserEvents) -> None:
     assert data.delete(ue.name()).errno == "EPERM"
 
 
-@case(
-    "delete.unknown_before_forbidden",
-    spec=DELETE,
-    doc=PERMISSION,
-    tier="full",
-    profiles="5.18..",
-)
+@case(spec="delete_user_event")
 def test_unknown_before_forbidden(ue: UserEvents) -> None:
     """A name nobody registered is ENOENT for a process without capabilities as well."""
     data = ue.open_data()
@@ -55,12 +47,10 @@ def test_unknown_before_forbidden(ue: UserEvents) -> None:
 
 
 @case(
-    "delete.allowed_to_everybody",
-    spec="trace_events_user.c:user_event_set_call_visible",
+    spec="user_event_set_call_visible",
     doc="Documentation/trace/user_events.rst@v6.1: silent; who may open the file may delete",
     profiles="5.18..6.4",
-    without=("auto_delete", "persist"),
-    tier="full",
+    without="auto_delete persist",
 )
 def test_allowed_to_everybody(ue: UserEvents) -> None:
     """Before some events were made to persist it took no capability to delete one."""

@@ -4,39 +4,38 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.files import File
 from conformance.client.tracefs import DYNAMIC_EVENTS
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Overview"
-DELETING = "Documentation/trace/user_events.rst@v6.12: Deleting"
-DELETE = "trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_match"
+case = surface(
+    "dynamic_events",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting",
+    needs="lasting_events",
+    tier="full",
+)
 
 
 @case(
-    "dynamic_events.delete",
-    spec=DELETE,
-    doc=f"{DELETING}: dynamic_events deletes one specific format of an event",
-    needs=("lasting_events",),
-    profiles="5.18..",
+    spec="trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_match",
+    doc="dynamic_events deletes one specific format of an event",
+    tier="quick",
 )
 @variants(
-    "fields, command",
-    {
-        "name": ("", "-:{}\n"),
-        "system": ("", "-:user_events/{}\n"),
-        "bang": ("", "!u:{}\n"),
-        "bang_nothing": ("", "!:{}\n"),
-        "bang_any": ("", "!whatever:{}\n"),
-        "bang_system": ("", "!u:user_events/{}\n"),
-        "fields": (" u32 a; u64 b", "-:{} u32 a; u64 b\n"),
-        "fields_and_semicolon": (" u32 a; u64 b", "-:{} u32 a; u64 b;\n"),
-        "fields_many_spaces": (" u32 a; u64 b", "-:{}  u32\ta;   u64 b\n"),
-        "fields_and_system": (" u32 a", "!u:user_events/{} u32 a\n"),
-        "struct": (" struct s a 20", "-:{} struct s a 20\n"),
-        "array": (" char[0x14] a", "-:{} char[0x14] a\n"),
-    },
+    ("name", "", "-:{}\n"),
+    ("system", "", "-:user_events/{}\n"),
+    ("bang", "", "!u:{}\n"),
+    ("bang_nothing", "", "!:{}\n"),
+    ("bang_any", "", "!whatever:{}\n"),
+    ("bang_system", "", "!u:user_events/{}\n"),
+    ("fields", " u32 a; u64 b", "-:{} u32 a; u64 b\n"),
+    ("fields_and_semicolon", " u32 a; u64 b", "-:{} u32 a; u64 b;\n"),
+    ("fields_many_spaces", " u32 a; u64 b", "-:{}  u32\ta;   u64 b\n"),
+    ("fields_and_system", " u32 a", "!u:user_events/{} u32 a\n"),
+    ("struct", " struct s a 20", "-:{} struct s a 20\n"),
+    ("array", " char[0x14] a", "-:{} char[0x14] a\n"),
 )
 def test_delete(ue: UserEvents, fields: str, command: str) -> None:
     """A deletion names the event and its fields; prefix and system may vary."""
@@ -50,36 +49,31 @@ def test_delete(ue: UserEvents, fields: str, command: str) -> None:
 
 
 @case(
-    "dynamic_events.delete_nothing",
-    spec=DELETE,
-    doc=f"{DELETING}: dynamic_events deletes one specific format of an event",
-    needs=("lasting_events",),
-    profiles="5.18..",
+    spec="trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_match",
+    doc="dynamic_events deletes one specific format of an event",
+    tier="quick",
 )
 @variants(
-    "command, errno",
-    {
-        "other_name": ("-:{}x u32 a; u64 b\n", "ENOENT"),
-        "shorter_name": ("-:{:.7} u32 a; u64 b\n", "ENOENT"),
-        "other_system": ("-:syscalls/{} u32 a; u64 b\n", "ENOENT"),
-        "no_system": ("-:/{} u32 a; u64 b\n", "ENOENT"),
-        "system_alone": ("-:user_events/ u32 a; u64 b\n", "ENOENT"),
-        # Was a deletion of whatever has that name.
-        "no_fields": ("-:{}\n", "ENOENT"),
-        "fewer_fields": ("-:{} u32 a\n", "ENOENT"),
-        "more_fields": ("-:{} u32 a; u64 b; u8 c\n", "ENOENT"),
-        "other_type": ("-:{} u32 a; s64 b\n", "ENOENT"),
-        "other_order": ("-:{} u64 b; u32 a\n", "ENOENT"),
-        # Unlike in a registration no space is put behind the semicolon.
-        "unspaced_fields": ("-:{} u32 a;u64 b\n", "ENOENT"),
-        "no_colon": ("-{} u32 a; u64 b\n", "EINVAL"),
-        "minus_alone": ("-\n", "EINVAL"),
-        "minus_and_prefix": ("-u:{} u32 a; u64 b\n", "EINVAL"),
-        "bang_no_colon": ("!{} u32 a; u64 b\n", "EINVAL"),
-        "bang_alone": ("!\n", "EINVAL"),
-        "empty_name": ("-: u32 a; u64 b\n", "EINVAL"),
-        "bang_empty_name": ("!u: {} u32 a; u64 b\n", "EINVAL"),
-    },
+    ("other_name", "-:{}x u32 a; u64 b\n", "ENOENT"),
+    ("shorter_name", "-:{:.7} u32 a; u64 b\n", "ENOENT"),
+    ("other_system", "-:syscalls/{} u32 a; u64 b\n", "ENOENT"),
+    ("no_system", "-:/{} u32 a; u64 b\n", "ENOENT"),
+    ("system_alone", "-:user_events/ u32 a; u64 b\n", "ENOENT"),
+    # Was a deletion of whatever has that name.
+    ("no_fields", "-:{}\n", "ENOENT"),
+    ("fewer_fields", "-:{} u32 a\n", "ENOENT"),
+    ("more_fields", "-:{} u32 a; u64 b; u8 c\n", "ENOENT"),
+    ("other_type", "-:{} u32 a; s64 b\n", "ENOENT"),
+    ("other_order", "-:{} u64 b; u32 a\n", "ENOENT"),
+    # Unlike in a registration no space is put behind the semicolon.
+    ("unspaced_fields", "-:{} u32 a;u64 b\n", "ENOENT"),
+    ("no_colon", "-{} u32 a; u64 b\n", "EINVAL"),
+    ("minus_alone", "-\n", "EINVAL"),
+    ("minus_and_prefix", "-u:{} u32 a; u64 b\n", "EINVAL"),
+    ("bang_no_colon", "!{} u32 a; u64 b\n", "EINVAL"),
+    ("bang_alone", "!\n", "EINVAL"),
+    ("empty_name", "-: u32 a; u64 b\n", "EINVAL"),
+    ("bang_empty_name", "!u: {} u32 a; u64 b\n", "EINVAL"),
 )
 def test_delete_nothing(ue: UserEvents, command: str, errno: str) -> None:
     """A deletion that matches no event fails with ENOENT, a malformed one with EINVAL."""
@@ -96,12 +90,7 @@ def test_delete_nothing(ue: UserEvents, command: str, errno: str) -> None:
 
 
 @case(
-    "dynamic_events.delete_busy",
-    spec="trace_events_user.c:user_event_free",
-    doc=f"{DELETING}: nothing may refer to the event any more, neither user nor kernel",
-    needs=("lasting_events",),
-    tier="full",
-    profiles="5.18..",
+    spec="user_event_free", doc="nothing may refer to the event any more, neither user nor kernel"
 )
 def test_delete_busy(ue: UserEvents) -> None:
     """An event that a descriptor or a tracer holds cannot be deleted: EBUSY."""
@@ -116,14 +105,7 @@ def test_delete_busy(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + name + "\n"
 
 
-@case(
-    "dynamic_events.delete_when_idle",
-    spec="trace_events_user.c:user_event_free",
-    doc=f"{DELETING}: deletion succeeds once there are no references left",
-    needs=("lasting_events",),
-    tier="full",
-    profiles="5.18..",
-)
+@case(spec="user_event_free", doc="deletion succeeds once there are no references left")
 def test_delete_when_idle(ue: UserEvents) -> None:
     """An event that was in use can be deleted as soon as its last user is gone."""
     name = ue.name()
@@ -135,11 +117,10 @@ def test_delete_when_idle(ue: UserEvents) -> None:
 
 
 @case(
-    "dynamic_events.delete_registration",
-    spec="trace_events_user.c:user_event_last_ref",
-    doc=f"{DELETING}: events without the persist flag go by themselves",
-    needs=("auto_delete",),
-    tier="full",
+    spec="user_event_last_ref",
+    doc="events without the persist flag go by themselves",
+    profiles="6.4..",
+    needs="auto_delete",
 )
 def test_delete_registration(ue: UserEvents) -> None:
     """An event that goes by itself is busy as long as it is there, whatever holds it."""
@@ -153,14 +134,7 @@ def test_delete_registration(ue: UserEvents) -> None:
     assert ue.tracefs.command("-:" + ue.name() + "\n").errno == "ENOENT"
 
 
-@case(
-    "dynamic_events.deleted_by_ioctl",
-    spec="trace_events_user.c:delete_user_event",
-    doc=f"{DELETING}: a persistent event is there until DIAG_IOCSDEL",
-    needs=("lasting_events",),
-    tier="full",
-    profiles="5.18..",
-)
+@case(spec="delete_user_event", doc="a persistent event is there until DIAG_IOCSDEL")
 def test_deleted_by_ioctl(ue: UserEvents) -> None:
     """DIAG_IOCSDEL deletes an event made by a command, by its name without fields."""
     ue.tracefs.command("u:" + ue.name() + " u32 a; u64 b\n")
@@ -169,12 +143,8 @@ def test_deleted_by_ioctl(ue: UserEvents) -> None:
 
 
 @case(
-    "dynamic_events.delete_slash",
     spec="trace_dynevent.c:dyn_event_release: strchr",
-    doc=f"{DELETING}: dynamic_events deletes one specific format of an event",
-    needs=("lasting_events",),
-    profiles="5.18..",
-    tier="full",
+    doc="dynamic_events deletes one specific format of an event",
 )
 def test_delete_slash(ue: UserEvents) -> None:
     """The first slash is behind the system: further ones are part of the name."""
@@ -188,12 +158,10 @@ def test_delete_slash(ue: UserEvents) -> None:
 
 
 @case(
-    "dynamic_events.truncate",
     spec="trace_dynevent.c:dyn_event_open, dyn_events_release_all",
-    doc=f"{DELETING}: says nothing of truncation; `echo >` of a shell opens with it",
-    needs=("lasting_events",),
+    doc="says nothing of truncation; `echo >` of a shell opens with it",
+    tier="quick",
     isolation="global",
-    profiles="5.18..",
 )
 def test_truncate(ue: UserEvents) -> None:
     """Opening for truncation deletes all events before the command is run."""
@@ -204,15 +172,11 @@ def test_truncate(ue: UserEvents) -> None:
 
 
 @case(
-    "dynamic_events.truncate_busy",
     spec="trace_dynevent.c:dyn_events_release_all; trace_events_user.c:user_event_is_busy",
-    doc=f"{DELETING}: events in use cannot be deleted",
-    needs=("lasting_events",),
+    doc="events in use cannot be deleted",
     isolation="global",
-    tier="full",
-    profiles="5.18..",
 )
-@variants("holder", {"tracer": "tracer", "program": "program"})
+@variants("tracer", "program")
 def test_truncate_busy(ue: UserEvents, holder: str) -> None:
     """While any event is in use, opening for truncation fails with EBUSY and deletes none."""
     ue.tracefs.command("u:idle\n")
@@ -230,14 +194,13 @@ def test_truncate_busy(ue: UserEvents, holder: str) -> None:
 
 
 @case(
-    "dynamic_events.truncate_one_reference",
-    spec="trace_events_user.c:user_event_is_busy, user_event_last_ref",
-    doc=f"{DELETING}: events in use cannot be deleted",
-    needs=("lasting_events", "auto_delete"),
+    spec="user_event_is_busy, user_event_last_ref",
+    doc="events in use cannot be deleted",
+    profiles="6.4..",
+    needs="lasting_events auto_delete",
     isolation="global",
-    tier="full",
 )
-@variants("holder", {"word": "word", "descriptor": "descriptor"})
+@variants("word", "descriptor")
 def test_truncate_one_reference(ue: UserEvents, holder: str) -> None:
     """An event that goes by itself is busy by its one reference: EBUSY before any is deleted."""
     ue.tracefs.command("u:idle\n")
@@ -252,15 +215,7 @@ def test_truncate_one_reference(ue: UserEvents, holder: str) -> None:
     ue.tracefs.command("-:idle\n")
 
 
-@case(
-    "dynamic_events.read_only_truncate",
-    spec="trace_dynevent.c:dyn_event_open",
-    doc=f"{DELETING}: says nothing of truncation",
-    needs=("lasting_events",),
-    isolation="global",
-    tier="full",
-    profiles="5.18..",
-)
+@case(spec="trace_dynevent.c:dyn_event_open", doc="says nothing of truncation", isolation="global")
 def test_read_only_truncate(ue: UserEvents) -> None:
     """Truncation by somebody who opens the file for reading deletes nothing."""
     ue.tracefs.command("u:one\n")
@@ -270,24 +225,23 @@ def test_read_only_truncate(ue: UserEvents) -> None:
 
 
 @case(
-    "dynamic_events.not_permitted",
-    spec="trace_events_user.c:user_event_capable, user_event_parse",
-    doc=f"{DOC}: CAP_PERFMON is needed since the event persists, else EPERM",
-    needs=("persist", "text_flags_refused"),
+    spec="user_event_capable, user_event_parse",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: CAP_PERFMON is needed since the "
+    "event persists, else EPERM",
+    profiles="6.4..",
+    needs="persist text_flags_refused",
+    tier="quick",
 )
 @variants(
-    "command, errno",
-    {
-        "new": ("u:{}x u32 a\n", "EPERM"),
-        "existing": ("u:{}\n", "EPERM"),
-        "delete": ("-:{}\n", "EPERM"),
-        "delete_by_bang": ("!u:{}\n", "EPERM"),
-        # The order of checks: text flags, permission, other fields, parsing.
-        "text_flag": ("u:{}:x u32 a\n", "EINVAL"),
-        "other_fields": ("u:{} u32 a\n", "EPERM"),
-        "bad_field": ("u:{}x long a\n", "EPERM"),
-        "nothing_to_delete": ("-:{} u32 a\n", "ENOENT"),
-    },
+    ("new", "u:{}x u32 a\n", "EPERM"),
+    ("existing", "u:{}\n", "EPERM"),
+    ("delete", "-:{}\n", "EPERM"),
+    ("delete_by_bang", "!u:{}\n", "EPERM"),
+    # The order of checks: text flags, permission, other fields, parsing.
+    ("text_flag", "u:{}:x u32 a\n", "EINVAL"),
+    ("other_fields", "u:{} u32 a\n", "EPERM"),
+    ("bad_field", "u:{}x long a\n", "EPERM"),
+    ("nothing_to_delete", "-:{} u32 a\n", "ENOENT"),
 )
 def test_not_permitted(ue: UserEvents, command: str, errno: str) -> None:
     """Without CAP_PERFMON an open file makes and deletes nothing: EPERM."""
@@ -299,13 +253,12 @@ def test_not_permitted(ue: UserEvents, command: str, errno: str) -> None:
 
 
 @case(
-    "dynamic_events.permitted_to_everybody",
-    spec="trace_events_user.c:user_event_set_call_visible",
+    spec="user_event_set_call_visible",
     doc="Documentation/trace/user_events.rst@v6.1: Overview: commands are written to the file; "
     "says nothing of permission",
     profiles="5.18..6.4",
-    without=("auto_delete", "null_arguments_matched", "persist"),
-    tier="full",
+    needs="",
+    without="auto_delete null_arguments_matched persist",
 )
 def test_permitted_to_everybody(ue: UserEvents) -> None:
     """Before some events were made to persist an open file made and deleted any event."""
@@ -320,11 +273,10 @@ def test_permitted_to_everybody(ue: UserEvents) -> None:
 
 
 @case(
-    "dynamic_events.busy_before_permission",
-    spec="trace_events_user.c:user_event_free",
-    doc=f"{DELETING}: EPERM without CAP_PERFMON; references keep the event",
-    needs=("persist",),
-    tier="full",
+    spec="user_event_free",
+    doc="EPERM without CAP_PERFMON; references keep the event",
+    profiles="6.4..",
+    needs="persist",
 )
 def test_busy_before_permission(ue: UserEvents) -> None:
     """For an event in use even a user without CAP_PERFMON is told EBUSY."""

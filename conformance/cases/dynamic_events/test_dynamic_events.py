@@ -4,45 +4,44 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.files import File
 from conformance.client.tracefs import DYNAMIC_EVENTS
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Overview"
-CREATE = "trace_events_user.c:user_event_create"
+case = surface(
+    "dynamic_events",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    needs="lasting_events",
+)
 
 
 @case(
-    "dynamic_events.create_and_show",
-    spec=f"{CREATE}, user_event_show",
-    doc=f"{DOC}: a command is that of the ioctl with `u:` in front",
-    needs=("lasting_events",),
-    profiles="5.18..",
+    spec="user_event_create, user_event_show",
+    doc="Overview: a command is that of the ioctl with `u:` in front",
 )
 @variants(
-    "command, shown",
-    {
-        "no_fields": ("u:{}\n", "u:{}\n"),
-        "one_field": ("u:{} u32 a\n", "u:{} u32 a\n"),
-        "no_newline": ("u:{} s8 a", "u:{} s8 a\n"),
-        "spaces_in_front": ("u:   {} u16 a\n", "u:{} u16 a\n"),
-        "tab_in_front": ("u:\t{} u16 a\n", "u:{} u16 a\n"),
-        "unspaced_fields": ("u:{} u32 a;u64 b\n", "u:{} u32 a; u64 b\n"),
-        "spaced_fields": ("u:{} u32 a;   u64 b\n", "u:{} u32 a; u64 b\n"),
-        "semicolon_at_the_end": ("u:{} u32 a;\n", "u:{} u32 a\n"),
-        "empty_fields": ("u:{} ;;u32 a; ;u8 b;;\n", "u:{} u32 a; u8 b\n"),
-        "space_and_no_fields": ("u:{} \n", "u:{}\n"),
-        "unsigned": ("u:{} unsigned int a; int b\n", "u:{} unsigned int a; int b\n"),
-        "array": ("u:{} char[20] a; char[0x14] b\n", "u:{} char[20] a; char[0x14] b\n"),
-        "struct": ("u:{}  struct s a 20;u8 b\n", "u:{} struct s a 20; u8 b\n"),
-        "struct_size_rewritten": ("u:{} struct s a +020\n", "u:{} struct s a 20\n"),
-        "locations": (
-            "u:{} __data_loc char[] a;__rel_loc u32 b\n",
-            "u:{} __data_loc char[] a; __rel_loc u32 b\n",
-        ),
-        "colon_in_fields": ("u:{} u32 a:b\n", "u:{} u32 a:b\n"),
-    },
+    ("no_fields", "u:{}\n", "u:{}\n"),
+    ("one_field", "u:{} u32 a\n", "u:{} u32 a\n"),
+    ("no_newline", "u:{} s8 a", "u:{} s8 a\n"),
+    ("spaces_in_front", "u:   {} u16 a\n", "u:{} u16 a\n"),
+    ("tab_in_front", "u:\t{} u16 a\n", "u:{} u16 a\n"),
+    ("unspaced_fields", "u:{} u32 a;u64 b\n", "u:{} u32 a; u64 b\n"),
+    ("spaced_fields", "u:{} u32 a;   u64 b\n", "u:{} u32 a; u64 b\n"),
+    ("semicolon_at_the_end", "u:{} u32 a;\n", "u:{} u32 a\n"),
+    ("empty_fields", "u:{} ;;u32 a; ;u8 b;;\n", "u:{} u32 a; u8 b\n"),
+    ("space_and_no_fields", "u:{} \n", "u:{}\n"),
+    ("unsigned", "u:{} unsigned int a; int b\n", "u:{} unsigned int a; int b\n"),
+    ("array", "u:{} char[20] a; char[0x14] b\n", "u:{} char[20] a; char[0x14] b\n"),
+    ("struct", "u:{}  struct s a 20;u8 b\n", "u:{} struct s a 20; u8 b\n"),
+    ("struct_size_rewritten", "u:{} struct s a +020\n", "u:{} struct s a 20\n"),
+    (
+        "locations",
+        "u:{} __data_loc char[] a;__rel_loc u32 b\n",
+        "u:{} __data_loc char[] a; __rel_loc u32 b\n",
+    ),
+    ("colon_in_fields", "u:{} u32 a:b\n", "u:{} u32 a:b\n"),
 )
 def test_create_and_show(ue: UserEvents, command: str, shown: str) -> None:
     """A command makes an event, which is shown with its fields in one spelling."""
@@ -52,12 +51,9 @@ def test_create_and_show(ue: UserEvents, command: str, shown: str) -> None:
 
 
 @case(
-    "dynamic_events.shows_registrations",
-    spec="trace_events_user.c:user_event_show",
-    doc=f"{DOC}: events made by programs and by commands are of one kind",
-    needs=("lasting_events",),
+    spec="user_event_show",
+    doc="Overview: events made by programs and by commands are of one kind",
     tier="full",
-    profiles="5.18..",
 )
 def test_shows_registrations(ue: UserEvents) -> None:
     """Events are listed in the order of their creation, whoever made them."""
@@ -71,13 +67,10 @@ def test_shows_registrations(ue: UserEvents) -> None:
 
 
 @case(
-    "dynamic_events.whole_list",
     spec="trace_dynevent.c:dyn_event_seq_show; trace_events_user.c:user_event_show",
-    doc=f"{DOC}: dynamic_events holds the events and nothing else",
-    needs=("lasting_events",),
-    isolation="global",
+    doc="Overview: dynamic_events holds the events and nothing else",
     tier="full",
-    profiles="5.18..",
+    isolation="global",
 )
 def test_whole_list(ue: UserEvents) -> None:
     """The file is empty without events, and a deleted event leaves no trace in it."""
@@ -91,10 +84,10 @@ def test_whole_list(ue: UserEvents) -> None:
 
 
 @case(
-    "dynamic_events.stays",
-    spec=f"{CREATE} (USER_EVENT_REG_PERSIST)",
-    doc=f"{DOC}: an event made by a command persists",
-    needs=("persist", "auto_delete"),
+    spec="user_event_create (USER_EVENT_REG_PERSIST)",
+    doc="Overview: an event made by a command persists",
+    profiles="6.4..",
+    needs="persist auto_delete",
     tier="full",
 )
 def test_stays(ue: UserEvents) -> None:
@@ -110,13 +103,9 @@ def test_stays(ue: UserEvents) -> None:
 
 
 @case(
-    "dynamic_events.no_descriptor",
-    spec="trace_events_user.c:user_events_write_core, user_events_ref_add",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: the descriptor used is the "
-    "one that registered the event",
-    needs=("lasting_events",),
+    spec="user_events_write_core, user_events_ref_add",
+    doc="Writing Data: the descriptor used is the one that registered the event",
     tier="full",
-    profiles="5.18..",
 )
 def test_no_descriptor(ue: UserEvents) -> None:
     """An event made by a command has no write index before a descriptor registers it."""
@@ -127,21 +116,12 @@ def test_no_descriptor(ue: UserEvents) -> None:
     assert data.write_event(0).errno == ue.dated("ebadf_when_disabled", since="EBADF", before="")
 
 
-@case(
-    "dynamic_events.existing_equal",
-    spec="trace_events_user.c:find_user_event",
-    doc=f"{DOC}: a command acts like the registration of the same text",
-    needs=("lasting_events",),
-    profiles="5.18..",
-)
+@case(spec="find_user_event", doc="Overview: a command acts like the registration of the same text")
 @variants(
-    "again, spaced",
-    {
-        "same_text": ("u:{} u32 a; u64 b\n", True),
-        "unspaced": ("u:{} u32 a;u64 b\n", False),
-        "more_spaces": ("u:{} u32   a;\tu64 b\n", True),
-        "semicolon_at_the_end": ("u:{} u32 a; u64 b;\n", True),
-    },
+    ("same_text", "u:{} u32 a; u64 b\n", True),
+    ("unspaced", "u:{} u32 a;u64 b\n", False),
+    ("more_spaces", "u:{} u32   a;\tu64 b\n", True),
+    ("semicolon_at_the_end", "u:{} u32 a; u64 b;\n", True),
 )
 def test_existing_equal(ue: UserEvents, again: str, spaced: bool) -> None:
     """A command with the fields of an existing event, before 6.10 spaced ones, changes nothing."""
@@ -155,24 +135,17 @@ def test_existing_equal(ue: UserEvents, again: str, spaced: bool) -> None:
 
 
 @case(
-    "dynamic_events.existing_different",
-    spec="trace_events_user.c:find_user_event, user_event_parse",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: a name has one format unless "
-    "it was registered for several",
-    needs=("lasting_events",),
-    profiles="5.18..",
+    spec="find_user_event, user_event_parse",
+    doc="Registering: a name has one format unless it was registered for several",
 )
 @variants(
-    "again, flagged",
-    {
-        "other_type": ("u:{} s32 a\n", False),
-        "other_name": ("u:{} u32 b\n", False),
-        "one_more": ("u:{} u32 a; u32 b\n", False),
-        "none": ("u:{}\n", False),
-        # Fields are compared before they are parsed, text flags are refused before that.
-        "bad_field": ("u:{} nonsense a\n", False),
-        "text_flag": ("u:{}:flag s32 a\n", True),
-    },
+    ("other_type", "u:{} s32 a\n", False),
+    ("other_name", "u:{} u32 b\n", False),
+    ("one_more", "u:{} u32 a; u32 b\n", False),
+    ("none", "u:{}\n", False),
+    # Fields are compared before they are parsed, text flags are refused before that.
+    ("bad_field", "u:{} nonsense a\n", False),
+    ("text_flag", "u:{}:flag s32 a\n", True),
 )
 def test_existing_different(ue: UserEvents, again: str, flagged: bool) -> None:
     """A command for an existing event with other fields changes nothing, and fails since 6.5."""
@@ -185,10 +158,10 @@ def test_existing_different(ue: UserEvents, again: str, flagged: bool) -> None:
 
 
 @case(
-    "dynamic_events.existing_registration",
-    spec=f"{CREATE}, find_user_event",
-    doc=f"{DOC}: an event made by a command persists; says nothing of one that exists",
-    needs=("persist", "auto_delete"),
+    spec="user_event_create, find_user_event",
+    doc="Overview: an event made by a command persists; says nothing of one that exists",
+    profiles="6.4..",
+    needs="persist auto_delete",
     tier="full",
 )
 def test_existing_registration(ue: UserEvents) -> None:
@@ -203,27 +176,21 @@ def test_existing_registration(ue: UserEvents) -> None:
 
 
 @case(
-    "dynamic_events.refused",
     spec="trace_dynevent.c:create_dyn_event; trace_events_user.c:user_event_parse",
-    doc=f"{DOC}: the command is name and fields with `u:` in front",
-    needs=("lasting_events",),
-    profiles="5.18..",
+    doc="Overview: the command is name and fields with `u:` in front",
 )
 @variants(
-    "command, ignored",
-    {
-        "no_prefix": ("{} u32 a\n", ""),
-        "no_colon": ("u {} u32 a\n", ""),
-        "capital": ("U:{} u32 a\n", ""),
-        "other_prefix": ("x:{} u32 a\n", ""),
-        "old_prefix": ("ue:{} u32 a\n", ""),
-        "space_before_prefix": (" u:{} u32 a\n", ""),
-        "text_flag": ("u:{}:BPF_ITER u32 a\n", "u:{} u32 a\n"),
-        "empty_text_flag": ("u:{}: u32 a\n", "u:{} u32 a\n"),
-        "unknown_type": ("u:{} long a\n", ""),
-        "field_without_name": ("u:{} u32\n", ""),
-        "space_before_comment": ("u:{} u32 a # why\n", ""),
-    },
+    ("no_prefix", "{} u32 a\n", ""),
+    ("no_colon", "u {} u32 a\n", ""),
+    ("capital", "U:{} u32 a\n", ""),
+    ("other_prefix", "x:{} u32 a\n", ""),
+    ("old_prefix", "ue:{} u32 a\n", ""),
+    ("space_before_prefix", " u:{} u32 a\n", ""),
+    ("text_flag", "u:{}:BPF_ITER u32 a\n", "u:{} u32 a\n"),
+    ("empty_text_flag", "u:{}: u32 a\n", "u:{} u32 a\n"),
+    ("unknown_type", "u:{} long a\n", ""),
+    ("field_without_name", "u:{} u32\n", ""),
+    ("space_before_comment", "u:{} u32 a # why\n", ""),
 )
 def test_refused(ue: UserEvents, command: str, ignored: str) -> None:
     """What is not a command, or defines no event, fails with EINVAL and makes nothing."""
@@ -235,12 +202,7 @@ def test_refused(ue: UserEvents, command: str, ignored: str) -> None:
 
 
 @case(
-    "dynamic_events.directory",
-    spec="trace_events_user.c:user_event_set_call_visible",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: events show up below "
-    "events/user_events",
-    needs=("lasting_events",),
-    profiles="5.18..",
+    spec="user_event_set_call_visible", doc="Registering: events show up below events/user_events"
 )
 def test_directory(ue: UserEvents) -> None:
     """The event of a command has its directory at once, and none after the deletion."""
@@ -251,12 +213,11 @@ def test_directory(ue: UserEvents) -> None:
 
 
 @case(
-    "dynamic_events.read_only_descriptor",
     spec="fs/read_write.c:vfs_write",
-    doc=f"{DOC}: commands are written",
-    isolation="none",
+    doc="Overview: commands are written",
+    needs="",
     tier="full",
-    profiles="5.18..",
+    isolation="none",
 )
 def test_read_only_descriptor(ue: UserEvents) -> None:
     """A command written to a descriptor for reading fails with EBADF."""
@@ -265,13 +226,12 @@ def test_read_only_descriptor(ue: UserEvents) -> None:
 
 
 @case(
-    "dynamic_events.file_mode",
     spec="trace_dynevent.c:init_dynamic_event; trace_events_user.c:create_user_tracefs",
-    doc=f"{DOC}: programs write user_events_data, administrators dynamic_events",
+    doc="Overview: programs write user_events_data, administrators dynamic_events",
+    needs="",
     isolation="none",
-    profiles="5.18..",
 )
-@variants("file", {"dynamic_events": "dynamic_events", "user_events_data": "user_events_data"})
+@variants("dynamic_events", "user_events_data")
 def test_file_mode(ue: UserEvents, file: str) -> None:
     """The file can be read by owner and group, and written by the owner alone."""
     assert ue.tracefs.mode("/sys/kernel/tracing/" + file) == 0o640

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.status_text import whole_status
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12"
-SUBSYSTEM = f"{DOC}: Registering: user based events show up under the subsystem user_events"
-DELETING = f"{DOC}: Deleting: an event is deleted by its name once nothing refers to it"
-LOOK_UP = "trace_events_user.c:find_user_event"
-MATCH = "trace_events_user.c:user_event_match"
+case = surface(
+    "isolation",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: user based events show up under "
+    "the subsystem user_events",
+    tier="full",
+    isolation="global",
+)
+
 
 KERNEL_EVENTS = {
     "sched_process_exit": ("sched", "sched_process_exit"),
@@ -26,21 +30,10 @@ def look_at(ue: UserEvents, system: str, name: str) -> tuple[str, ...]:
     )
 
 
-@case(
-    "isolation.kernel_event_untouched",
-    spec=LOOK_UP,
-    doc=SUBSYSTEM,
-    isolation="global",
-    tier="full",
-    profiles="5.18..",
-)
+@case(spec="find_user_event")
 @variants(
-    "system, name",
     KERNEL_EVENTS
-    | {
-        "sched_switch": ("sched", "sched_switch"),
-        "signal_generate": ("signal", "signal_generate"),
-    },
+    | {"sched_switch": ("sched", "sched_switch"), "signal_generate": ("signal", "signal_generate")}
 )
 def test_kernel_event_untouched(ue: UserEvents, system: str, name: str) -> None:
     """Registering the name of a kernel event leaves that event's format, id and state alone."""
@@ -51,16 +44,8 @@ def test_kernel_event_untouched(ue: UserEvents, system: str, name: str) -> None:
     assert after[2] == "0\n"
 
 
-@case(
-    "isolation.created_beside_kernel_event",
-    spec="trace_events_user.c:user_event_create",
-    doc=SUBSYSTEM,
-    needs=("lasting_events",),
-    isolation="global",
-    tier="full",
-    profiles="5.18..",
-)
-@variants("system, name", KERNEL_EVENTS)
+@case(spec="user_event_create", needs="lasting_events")
+@variants(KERNEL_EVENTS)
 def test_created_beside_kernel_event(ue: UserEvents, system: str, name: str) -> None:
     """Creating and deleting a user event of that name through dynamic_events leaves it alone."""
     before = look_at(ue, system, name)
@@ -70,15 +55,8 @@ def test_created_beside_kernel_event(ue: UserEvents, system: str, name: str) -> 
     assert look_at(ue, system, name) == before
 
 
-@case(
-    "isolation.own_directory",
-    spec="trace_events.c:event_create_dir",
-    doc=SUBSYSTEM,
-    isolation="global",
-    profiles="5.18..",
-    tier="full",
-)
-@variants("name", {"sched_switch": "sched_switch", "task_newtask": "task_newtask"})
+@case(spec="trace_events.c:event_create_dir")
+@variants("sched_switch", "task_newtask")
 def test_own_directory(ue: UserEvents, name: str) -> None:
     """The user event has a directory, a format and a line of its own beside the kernel's."""
     ue.open_data().register(f"{name} u16 mine")
@@ -92,16 +70,9 @@ def test_own_directory(ue: UserEvents, name: str) -> None:
     assert whole_status(ue) == ue.status_line(1, name) + "\nActive: 1\nBusy: 0\n"
 
 
-@case(
-    "isolation.named_like_a_system",
-    spec="trace_events.c:event_create_dir",
-    doc=SUBSYSTEM,
-    isolation="global",
-    profiles="5.18..",
-)
+@case(spec="trace_events.c:event_create_dir", tier="quick")
 @variants(
-    "name",
-    {"own": "user_events", "multi": "user_events_multi", "sched": "sched", "ftrace": "ftrace"},
+    ("own", "user_events"), ("multi", "user_events_multi"), ("sched", "sched"), ("ftrace", "ftrace")
 )
 def test_named_like_a_system(ue: UserEvents, name: str) -> None:
     """An event may be called like a system, its own included."""
@@ -110,12 +81,7 @@ def test_named_like_a_system(ue: UserEvents, name: str) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == f"u:{name} u8 a\n"
 
 
-@case(
-    "isolation.not_in_another_system",
-    spec="trace_events_user.c:user_event_group_create",
-    doc=SUBSYSTEM,
-    profiles="5.18..",
-)
+@case(spec="user_event_group_create", tier="quick", isolation="events")
 def test_not_in_another_system(ue: UserEvents) -> None:
     """A user event appears under user_events and under no other system."""
     ue.open_data().register(f"{ue.name()} u32 a")
@@ -125,10 +91,11 @@ def test_not_in_another_system(ue: UserEvents) -> None:
 
 
 @case(
-    "isolation.not_in_the_multi_system",
-    spec="trace_events_user.c:user_event_parse",
-    doc=f"{DOC}: Registering: only multi-format events are in user_events_multi",
-    profiles="5.18..",
+    spec="user_event_parse",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: only multi-format events are in "
+    "user_events_multi",
+    tier="quick",
+    isolation="events",
 )
 def test_not_in_the_multi_system(ue: UserEvents) -> None:
     """A single-format event does not appear under user_events_multi."""
@@ -137,11 +104,10 @@ def test_not_in_the_multi_system(ue: UserEvents) -> None:
 
 
 @case(
-    "isolation.system_in_the_name",
-    spec="trace_events_user.c:user_event_parse_cmd",
-    doc=f"{DOC}: Command Format: no place for a system; a colon begins flags",
-    profiles="5.18..",
-    isolation="global",
+    spec="user_event_parse_cmd",
+    doc="Documentation/trace/user_events.rst@v6.12: Command Format: no place for a system; a "
+    "colon begins flags",
+    tier="quick",
 )
 def test_system_in_the_name(ue: UserEvents) -> None:
     """The form system:name chooses no system: what follows the colon is taken for flags."""
@@ -151,14 +117,8 @@ def test_system_in_the_name(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == shown
 
 
-@case(
-    "isolation.path_in_the_name",
-    spec="trace_events.c:event_create_dir",
-    doc=SUBSYSTEM,
-    isolation="global",
-    profiles="5.18..",
-)
-@variants("before", {"system": "sched/", "upwards": "../sched/", "absolute": "/sched/"})
+@case(spec="trace_events.c:event_create_dir", tier="quick")
+@variants({"system": "sched/", "upwards": "../sched/", "absolute": "/sched/"})
 def test_path_in_the_name(ue: UserEvents, before: str) -> None:
     """A path for a name leads nowhere: neither own system nor the other shows the event."""
     name = f"{before}{ue.name()}"
@@ -169,15 +129,8 @@ def test_path_in_the_name(ue: UserEvents, before: str) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == f"u:{ue.name()}\nu:{name} u32 a\n"
 
 
-@case(
-    "isolation.path_of_a_kernel_event",
-    spec="trace_events.c:event_create_dir",
-    doc=SUBSYSTEM,
-    isolation="global",
-    tier="full",
-    profiles="5.18..",
-)
-@variants("name", {"system": "sched/sched_switch", "upwards": "../sched/sched_switch"})
+@case(spec="trace_events.c:event_create_dir")
+@variants({"system": "sched/sched_switch", "upwards": "../sched/sched_switch"})
 def test_path_of_a_kernel_event(ue: UserEvents, name: str) -> None:
     """An event named by the path of a kernel event leaves that event alone."""
     before = look_at(ue, "sched", "sched_switch")
@@ -186,14 +139,11 @@ def test_path_of_a_kernel_event(ue: UserEvents, name: str) -> None:
 
 
 @case(
-    "isolation.enabling_the_user_event",
     spec="trace_events.c:event_enable_write",
-    doc=f"{DOC}: Registering: tools attach through events/user_events/[name]/enable",
-    isolation="global",
-    tier="full",
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: tools attach through "
+    "events/user_events/[name]/enable",
 )
-@variants("system, name", KERNEL_EVENTS)
+@variants(KERNEL_EVENTS)
 def test_enabling_the_user_event(ue: UserEvents, system: str, name: str) -> None:
     """Enabling the user event tells its program and does not enable the kernel's event."""
     event = ue.open_data().register(f"{name} u32 a")
@@ -206,14 +156,11 @@ def test_enabling_the_user_event(ue: UserEvents, system: str, name: str) -> None
 
 
 @case(
-    "isolation.enabling_the_kernel_event",
-    spec="trace_events_user.c:user_event_reg",
-    doc=f"{DOC}: Status: only tools that listen to the user event show there",
-    isolation="global",
-    tier="full",
-    profiles="5.18..",
+    spec="user_event_reg",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: only tools that listen to the user "
+    "event show there",
 )
-@variants("system, name", KERNEL_EVENTS)
+@variants(KERNEL_EVENTS)
 def test_enabling_the_kernel_event(ue: UserEvents, system: str, name: str) -> None:
     """Enabling the kernel's event tells no program, shows in no status and opens no write."""
     data = ue.open_data()
@@ -230,11 +177,10 @@ def test_enabling_the_kernel_event(ue: UserEvents, system: str, name: str) -> No
 
 
 @case(
-    "isolation.record_of_the_user_event",
-    spec="trace_events_user.c:user_event_ftrace",
-    doc=f"{DOC}: Writing Data: data goes to the event of the write index",
-    isolation="global",
-    profiles="5.18..",
+    spec="user_event_ftrace",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: data goes to the event of the "
+    "write index",
+    tier="quick",
 )
 def test_record_of_the_user_event(ue: UserEvents) -> None:
     """What is written to a user event named like a kernel event is printed as its own record."""
@@ -247,15 +193,12 @@ def test_record_of_the_user_event(ue: UserEvents) -> None:
 
 
 @case(
-    "isolation.delete_by_ioctl",
-    spec="trace_events_user.c:delete_user_event",
-    doc=DELETING,
-    needs=("lasting_events",),
-    isolation="global",
-    tier="full",
-    profiles="5.18..",
+    spec="delete_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event is deleted by its name "
+    "once nothing refers to it",
+    needs="lasting_events",
 )
-@variants("system, name", KERNEL_EVENTS)
+@variants(KERNEL_EVENTS)
 def test_delete_by_ioctl(ue: UserEvents, system: str, name: str) -> None:
     """Deleting the user event by ioctl takes away that one only, and only once."""
     before = look_at(ue, system, name)
@@ -268,14 +211,12 @@ def test_delete_by_ioctl(ue: UserEvents, system: str, name: str) -> None:
 
 
 @case(
-    "isolation.auto_delete",
-    spec="trace_events_user.c:delayed_destroy_user_event",
-    doc=f"{DOC}: Deleting: events go with their last reference",
-    needs=("auto_delete",),
-    isolation="global",
-    tier="full",
+    spec="delayed_destroy_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
+    profiles="6.4..",
+    needs="auto_delete",
 )
-@variants("system, name", KERNEL_EVENTS)
+@variants(KERNEL_EVENTS)
 def test_auto_delete(ue: UserEvents, system: str, name: str) -> None:
     """The end of the last process takes the user event away and leaves the kernel's."""
     before = look_at(ue, system, name)
@@ -287,21 +228,15 @@ def test_auto_delete(ue: UserEvents, system: str, name: str) -> None:
 
 
 @case(
-    "isolation.ioctl_cannot_delete",
-    spec="trace_events_user.c:delete_user_event",
-    doc=DELETING,
-    isolation="global",
-    tier="full",
-    profiles="5.18..",
+    spec="delete_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event is deleted by its name "
+    "once nothing refers to it",
 )
 @variants(
-    "name",
-    {
-        "name": "sched_switch",
-        "with-slash": "sched/sched_switch",
-        "with-colon": "sched:sched_switch",
-        "upwards": "../sched/sched_switch",
-    },
+    ("name", "sched_switch"),
+    ("with-slash", "sched/sched_switch"),
+    ("with-colon", "sched:sched_switch"),
+    ("upwards", "../sched/sched_switch"),
 )
 def test_ioctl_cannot_delete(ue: UserEvents, name: str) -> None:
     """An event of the kernel's own is no user event to DEL, however it is written: ENOENT."""
@@ -311,21 +246,14 @@ def test_ioctl_cannot_delete(ue: UserEvents, name: str) -> None:
 
 
 @case(
-    "isolation.dynamic_events_cannot_delete",
     spec="trace_dynevent.c:dyn_event_release",
     doc="trace_dynevent.c@v6.12: only dynamic events are looked through",
-    isolation="global",
-    tier="full",
-    profiles="5.18..",
 )
 @variants(
-    "command",
-    {
-        "name": "-:sched_switch",
-        "system": "-:sched/sched_switch",
-        "own-system": "-:user_events/sched_switch",
-        "exclamation": "!u:sched/sched_switch",
-    },
+    ("name", "-:sched_switch"),
+    ("system", "-:sched/sched_switch"),
+    ("own-system", "-:user_events/sched_switch"),
+    ("exclamation", "!u:sched/sched_switch"),
 )
 def test_dynamic_events_cannot_delete(ue: UserEvents, command: str) -> None:
     """An event of the kernel's own cannot be deleted through dynamic_events: ENOENT."""
@@ -335,13 +263,14 @@ def test_dynamic_events_cannot_delete(ue: UserEvents, command: str) -> None:
 
 
 @case(
-    "isolation.delete_by_another_system",
-    spec=MATCH,
-    doc=DELETING,
-    needs=("lasting_events",),
-    profiles="5.18..",
+    spec="user_event_match",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event is deleted by its name "
+    "once nothing refers to it",
+    needs="lasting_events",
+    tier="quick",
+    isolation="events",
 )
-@variants("system", {"sched": "sched", "upper-case": "USER_EVENTS", "prefix": "user_event"})
+@variants({"sched": "sched", "upper-case": "USER_EVENTS", "prefix": "user_event"})
 def test_delete_by_another_system(ue: UserEvents, system: str) -> None:
     """A user event is not deleted by the name of a system that is not its own: ENOENT."""
     assert ue.tracefs.command(f"u:{ue.name()}").errno == ""
@@ -349,12 +278,7 @@ def test_delete_by_another_system(ue: UserEvents, system: str) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
 
 
-@case(
-    "isolation.user_events_apart",
-    spec=LOOK_UP,
-    doc=SUBSYSTEM,
-    profiles="5.18..",
-)
+@case(spec="find_user_event", tier="quick", isolation="events")
 def test_user_events_apart(ue: UserEvents) -> None:
     """Enabling one user event leaves another, whose name only begins the same, alone."""
     data = ue.open_data()

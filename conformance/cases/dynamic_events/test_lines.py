@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.files import File
 from conformance.client.tracefs import DYNAMIC_EVENTS
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Overview"
-LINES = "trace.c:trace_parse_run_command"
-
-
-@case(
-    "dynamic_events.comments",
-    spec=f"{LINES}; trace_probe.c:trace_probe_create",
-    doc=f"{DOC}: says nothing of comments; they are common to all commands of tracefs",
-    needs=("lasting_events",),
-    profiles="5.18..",
+case = surface(
+    "dynamic_events",
+    spec="trace.c:trace_parse_run_command; trace_probe.c:trace_probe_create",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview",
+    needs="lasting_events",
 )
+
+
+@case(doc="says nothing of comments; they are common to all commands of tracefs")
 @variants(
-    "text, shown",
-    {
-        "comment_line": ("# u:{}\n", ""),
-        "blank_line": ("\n", ""),
-        "spaces": ("  \t\n", ""),
-        "after_fields": ("u:{} u32 a# why; u32 b\n", "u:{} u32 a\n"),
-        "after_name": ("u:{} # u32 a\n", "u:{}\n"),
-        "part_of_name": ("u:{}#x u32 a\n", "u:{}\n"),
-        "between": ("u:{}1\n\n# why\nu:{}2\n", "u:{}1\nu:{}2\n"),
-    },
+    ("comment_line", "# u:{}\n", ""),
+    ("blank_line", "\n", ""),
+    ("spaces", "  \t\n", ""),
+    ("after_fields", "u:{} u32 a# why; u32 b\n", "u:{} u32 a\n"),
+    ("after_name", "u:{} # u32 a\n", "u:{}\n"),
+    ("part_of_name", "u:{}#x u32 a\n", "u:{}\n"),
+    ("between", "u:{}1\n\n# why\nu:{}2\n", "u:{}1\nu:{}2\n"),
 )
 def test_comments(ue: UserEvents, text: str, shown: str) -> None:
     """Blank lines and what follows a `#` are taken and do nothing."""
@@ -39,21 +34,12 @@ def test_comments(ue: UserEvents, text: str, shown: str) -> None:
     assert ue.tracefs.dynamic_events() == shown.replace("{}", ue.name())
 
 
-@case(
-    "dynamic_events.first_failure_ends",
-    spec=LINES,
-    doc=f"{DOC}: says nothing of several commands in one write",
-    needs=("lasting_events",),
-    profiles="5.18..",
-)
+@case(spec="trace.c:trace_parse_run_command", doc="says nothing of several commands in one write")
 @variants(
-    "lines, errno, left",
-    {
-        "at_once": (("u:{}1 bad", "u:{}2"), "EINVAL", ""),
-        "second": (("u:{}1", "nonsense", "u:{}2"), "EINVAL", "u:{}1\n"),
-        "last": (("u:{}1 u32 a", "u:{}2", "u:{}2 u32 a"), "EADDRINUSE", "u:{}1 u32 a\nu:{}2\n"),
-        "deletion": (("u:{}1", "-:{}1", "-:{}1", "u:{}2"), "ENOENT", ""),
-    },
+    ("at_once", ("u:{}1 bad", "u:{}2"), "EINVAL", ""),
+    ("second", ("u:{}1", "nonsense", "u:{}2"), "EINVAL", "u:{}1\n"),
+    ("last", ("u:{}1 u32 a", "u:{}2", "u:{}2 u32 a"), "EADDRINUSE", "u:{}1 u32 a\nu:{}2\n"),
+    ("deletion", ("u:{}1", "-:{}1", "-:{}1", "u:{}2"), "ENOENT", ""),
 )
 def test_first_failure_ends(ue: UserEvents, lines: tuple[str, ...], errno: str, left: str) -> None:
     """The first command that fails ends the write; those before it stay done."""
@@ -65,20 +51,14 @@ def test_first_failure_ends(ue: UserEvents, lines: tuple[str, ...], errno: str, 
 
 
 @case(
-    "dynamic_events.line_length",
-    spec=f"{LINES} (WRITE_BUFSIZE)",
-    doc=f"{DOC}: gives no limit; the log message speaks of less than 4094 characters",
-    needs=("lasting_events",),
-    profiles="5.18..",
+    spec="trace.c:trace_parse_run_command (WRITE_BUFSIZE)",
+    doc="gives no limit; the log message speaks of less than 4094 characters",
 )
 @variants(
-    "length, end, errno",
-    {
-        "longest_with_newline": (4094, "\n", ""),
-        "too_long_with_newline": (4095, "\n", "EINVAL"),
-        "longest_without_newline": (4095, "", ""),
-        "too_long_without_newline": (4096, "", "EINVAL"),
-    },
+    ("longest_with_newline", 4094, "\n", ""),
+    ("too_long_with_newline", 4095, "\n", "EINVAL"),
+    ("longest_without_newline", 4095, "", ""),
+    ("too_long_without_newline", 4096, "", "EINVAL"),
 )
 def test_line_length(ue: UserEvents, length: int, end: str, errno: str) -> None:
     """A line may have 4094 characters and a newline, or 4095 without one."""
@@ -89,19 +69,10 @@ def test_line_length(ue: UserEvents, length: int, end: str, errno: str) -> None:
 
 
 @case(
-    "dynamic_events.line_length_behind_others",
-    spec=f"{LINES} (WRITE_BUFSIZE)",
-    doc=f"{DOC}: gives no limit; the log message speaks of less than 4094 characters",
-    needs=("lasting_events",),
-    profiles="5.18..",
+    spec="trace.c:trace_parse_run_command (WRITE_BUFSIZE)",
+    doc="gives no limit; the log message speaks of less than 4094 characters",
 )
-@variants(
-    "length, errno, shown",
-    {
-        "longest": (4094, "", "u:{}1\nu:{}2\nu:{}3\n"),
-        "too_long": (4095, "EINVAL", "u:{}1\n"),
-    },
-)
+@variants(("longest", 4094, "", "u:{}1\nu:{}2\nu:{}3\n"), ("too_long", 4095, "EINVAL", "u:{}1\n"))
 def test_line_length_behind_others(ue: UserEvents, length: int, errno: str, shown: str) -> None:
     """The limit is that of each line: others in the same write do not count."""
     long = "u:" + (ue.name() + "2").rjust(length - 2)
@@ -111,21 +82,14 @@ def test_line_length_behind_others(ue: UserEvents, length: int, errno: str, show
 
 
 @case(
-    "dynamic_events.nul",
-    spec=f"{LINES} (strlen)",
-    doc=f"{DOC}: says nothing of bytes that are not text",
-    needs=("lasting_events",),
-    profiles="5.18..",
+    spec="trace.c:trace_parse_run_command (strlen)", doc="says nothing of bytes that are not text"
 )
 @variants(
-    "text, shown",
-    {
-        "at_the_end": ("u:{}1\0", ""),
-        "before_newline": ("u:{}1\0\n", ""),
-        "in_a_comment": ("u:{}1 # \0\n", ""),
-        "behind_newline": ("u:{}1\n\0", "u:{}1\n"),
-        "in_second_line": ("u:{}1\nu:{}2\0\nu:{}3\n", "u:{}1\n"),
-    },
+    ("at_the_end", "u:{}1\0", ""),
+    ("before_newline", "u:{}1\0\n", ""),
+    ("in_a_comment", "u:{}1 # \0\n", ""),
+    ("behind_newline", "u:{}1\n\0", "u:{}1\n"),
+    ("in_second_line", "u:{}1\nu:{}2\0\nu:{}3\n", "u:{}1\n"),
 )
 def test_nul(ue: UserEvents, text: str, shown: str) -> None:
     """A line that holds a NUL is refused with EINVAL, be it the one that ends a C string."""
@@ -134,11 +98,8 @@ def test_nul(ue: UserEvents, text: str, shown: str) -> None:
 
 
 @case(
-    "dynamic_events.long_write",
-    spec=LINES,
-    doc=f"{DOC}: gives no limit to the number of commands in one write",
-    needs=("lasting_events",),
-    profiles="5.18..",
+    spec="trace.c:trace_parse_run_command",
+    doc="gives no limit to the number of commands in one write",
 )
 def test_long_write(ue: UserEvents) -> None:
     """A write longer than the line limit is fine while each of its lines is short."""
@@ -149,12 +110,9 @@ def test_long_write(ue: UserEvents) -> None:
 
 
 @case(
-    "dynamic_events.long_definition",
-    spec=f"{LINES}; trace_events_user.c:user_event_parse",
+    spec="trace.c:trace_parse_run_command; trace_events_user.c:user_event_parse",
     doc="Documentation/trace/user_events.rst@v6.12: Command Format: gives no limit",
-    needs=("lasting_events",),
     tier="full",
-    profiles="5.18..",
 )
 def test_long_definition(ue: UserEvents) -> None:
     """A command may be longer than the 511 characters that an ioctl takes."""
@@ -166,12 +124,7 @@ def test_long_definition(ue: UserEvents) -> None:
 
 
 @case(
-    "dynamic_events.comment_without_permission",
-    spec=f"{LINES}; trace_probe.c:trace_probe_create",
-    doc=f"{DOC}: CAP_PERFMON is needed for an event that persists",
-    isolation="none",
-    tier="full",
-    profiles="5.18..",
+    doc="CAP_PERFMON is needed for an event that persists", needs="", tier="full", isolation="none"
 )
 def test_comment_without_permission(ue: UserEvents) -> None:
     """A comment needs no permission beyond the open file."""

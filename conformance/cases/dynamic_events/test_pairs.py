@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.error_pairs import pairs
 from conformance.client.files import File
 from conformance.client.tracefs import DYNAMIC_EVENTS, MAXIMUM
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes commands"
-ORDERED = f"{RST}; nothing is said about which of two mistakes is told"
-SPEC = "trace.c:trace_parse_run_command; trace_events_user.c:user_event_create, user_event_parse"
-DELETING = "trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_free"
-SWITCHES = ("persist", "text_flags_refused", "arguments_matched", "null_arguments_matched")
+case = surface(
+    "dynamic_events",
+    spec="trace.c:trace_parse_run_command; trace_events_user.c:user_event_create, user_event_parse",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes commands; "
+    "nothing is said about which of two mistakes is told",
+    profiles="6.4..",
+    needs="persist text_flags_refused arguments_matched null_arguments_matched",
+)
+
 
 # In the order in which the kernel looks.
 CREATING = (
@@ -68,23 +72,16 @@ def create(ue: UserEvents, *mistakes: str) -> str:
     return run(ue, f"u:{name}{flags} {'long' if 'bad-field' in mistakes else 'u32'} a", mistakes)
 
 
-@case("dynamic_events.pairs", spec=SPEC, doc=ORDERED, needs=SWITCHES)
-@variants("first, second, errno", pairs(CREATING, CREATION_APART, without="maximum"))
+@case
+@variants(pairs(CREATING, CREATION_APART, without="maximum"))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """Of two mistakes of a line the one that comes first is told, and no event is made."""
     assert create(ue, first, second) == errno
     assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')} u8 z\n"
 
 
-@case(
-    "dynamic_events.pairs_at_the_maximum",
-    spec=SPEC,
-    doc=ORDERED,
-    needs=SWITCHES,
-    isolation="global",
-    tier="full",
-)
-@variants("first, second, errno", pairs(CREATING, among="maximum"))
+@case(tier="full", isolation="global")
+@variants(pairs(CREATING, among="maximum"))
 def test_pairs_at_the_maximum(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """The limit of events is asked of a line when everything else was found to be right."""
     assert create(ue, first, second) == errno
@@ -92,8 +89,8 @@ def test_pairs_at_the_maximum(ue: UserEvents, first: str, second: str, errno: st
     ue.tracefs.write(MAXIMUM, "32768\n")
 
 
-@case("dynamic_events.pairs_of_deletion", spec=DELETING, doc=ORDERED, needs=SWITCHES)
-@variants("first, second, errno", pairs(DELETION, DELETION_APART))
+@case(spec="trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_free")
+@variants(pairs(DELETION, DELETION_APART))
 def test_pairs_of_deletion(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """Of two mistakes of a line that deletes the one that comes first is told."""
     mistakes = (first, second)
@@ -107,14 +104,11 @@ def test_pairs_of_deletion(ue: UserEvents, first: str, second: str, errno: str) 
         ue.tracefs.disable(ue.name())
 
 
-@case("dynamic_events.read_in_pieces", spec="trace.c:trace_parse_run_command", doc=ORDERED)
+@case(spec="trace.c:trace_parse_run_command", needs="")
 @variants(
-    "length, errno",
-    {
-        "in-the-first-piece": (1, "EFAULT"),
-        "line-fills-the-piece": (4096, "EINVAL"),
-        "behind-it": (5000, "EINVAL"),
-    },
+    ("in-the-first-piece", 1, "EFAULT"),
+    ("line-fills-the-piece", 4096, "EINVAL"),
+    ("behind-it", 5000, "EINVAL"),
 )
 def test_read_in_pieces(ue: UserEvents, length: int, errno: str) -> None:
     """A line longer than the buffer is refused before what lies behind its piece is read."""
@@ -125,17 +119,9 @@ def test_read_in_pieces(ue: UserEvents, length: int, errno: str) -> None:
 
 
 @case(
-    "dynamic_events.piece_by_piece",
-    spec="trace.c:trace_parse_run_command",
-    doc=ORDERED,
-    needs=("lasting_events",),
-    profiles="5.18..",
-    tier="full",
+    spec="trace.c:trace_parse_run_command", profiles="5.18..", needs="lasting_events", tier="full"
 )
-@variants(
-    "comment, made",
-    {"first-piece": (100, ""), "second-piece": (4090, "u:{}\n")},
-)
+@variants(("first-piece", 100, ""), ("second-piece", 4090, "u:{}\n"))
 def test_piece_by_piece(ue: UserEvents, comment: int, made: str) -> None:
     """Lines of a piece are run before the next is read: EFAULT, and what was made stays."""
     process = ue.process

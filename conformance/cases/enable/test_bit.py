@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Status"
-WRITE = "trace_events_user.c:user_event_enabler_write"
+case = surface(
+    "enable",
+    spec="trace_events_user.c:user_event_enabler_write",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    profiles="6.4..",
+)
+
 GUARD = b"\xa5" * 8
 
 
 @case(
-    "enable.bit_of_32",
-    spec=f"{WRITE}: set_bit, clear_bit",
-    doc=f"{DOC}: the bit that was registered is updated when tools attach and detach",
+    spec="set_bit, clear_bit",
+    doc="Status: the bit that was registered is updated when tools attach and detach",
     tier="full",
 )
-@variants("bit", {f"{bit}": bit for bit in (0, 7, 8, 15, 16, 23, 24, 31)})
+@variants(0, 7, 8, 15, 16, 23, 24, 31)
 def test_bit_of_32(ue: UserEvents, bit: int) -> None:
     """Of a 4-byte word enabling sets the registered bit alone, disabling clears it alone."""
     data = ue.open_data()
@@ -29,12 +33,8 @@ def test_bit_of_32(ue: UserEvents, bit: int) -> None:
     assert word.value == 0xFFFFFFFF - (1 << bit)
 
 
-@case(
-    "enable.bit_of_64",
-    spec=f"{WRITE}: set_bit, clear_bit",
-    doc="Documentation/trace/user_events.rst@v6.12: enable_size: 8 on 64-bit kernels",
-)
-@variants("bit", {f"{bit}": bit for bit in range(64)})
+@case(spec="set_bit, clear_bit", doc="enable_size: 8 on 64-bit kernels")
+@variants(*range(64))
 def test_bit_of_64(ue: UserEvents, bit: int) -> None:
     """Of an 8-byte word enabling sets the registered bit alone, disabling clears it alone."""
     data = ue.open_data()
@@ -47,21 +47,14 @@ def test_bit_of_64(ue: UserEvents, bit: int) -> None:
     assert word.value == 0xFFFFFFFFFFFFFFFF - (1 << bit)
 
 
-@case(
-    "enable.neighbours",
-    spec=f"{WRITE}: align_addr_bit",
-    doc=f"{DOC}: the kernel updates the registered bit",
-)
+@case(spec="align_addr_bit", doc="Status: the kernel updates the registered bit")
 @variants(
-    "size, offset, bit, enabled",
-    {
-        "4.first": (4, 0, 0, b"\1\0\0\0"),
-        "4.last": (4, 0, 31, b"\0\0\0\x80"),
-        "4_at_4.first": (4, 4, 0, b"\1\0\0\0"),
-        "4_at_4.last": (4, 4, 31, b"\0\0\0\x80"),
-        "8.first": (8, 0, 0, b"\1\0\0\0\0\0\0\0"),
-        "8.last": (8, 0, 63, b"\0\0\0\0\0\0\0\x80"),
-    },
+    ("4.first", 4, 0, 0, b"\1\0\0\0"),
+    ("4.last", 4, 0, 31, b"\0\0\0\x80"),
+    ("4_at_4.first", 4, 4, 0, b"\1\0\0\0"),
+    ("4_at_4.last", 4, 4, 31, b"\0\0\0\x80"),
+    ("8.first", 8, 0, 0, b"\1\0\0\0\0\0\0\0"),
+    ("8.last", 8, 0, 63, b"\0\0\0\0\0\0\0\x80"),
 )
 def test_neighbours(ue: UserEvents, size: int, offset: int, bit: int, enabled: bytes) -> None:
     """The eight bytes before and behind the word stay as they are."""
@@ -74,12 +67,8 @@ def test_neighbours(ue: UserEvents, size: int, offset: int, bit: int, enabled: b
     assert ue.process.load(word.address - 8, size + 16).data == GUARD + bytes(size) + GUARD
 
 
-@case(
-    "enable.at_4_mod_8",
-    spec="trace_events_user.c:align_addr_bit",
-    doc="Documentation/trace/user_events.rst@v6.12: enable_addr is naturally aligned",
-)
-@variants("bit, alone", {"0": (0, 0x1), "16": (16, 0x10000), "31": (31, 0x80000000)})
+@case(spec="trace_events_user.c:align_addr_bit", doc="enable_addr is naturally aligned")
+@variants((0, 0x1), (16, 0x10000), (31, 0x80000000))
 def test_at_4_mod_8(ue: UserEvents, bit: int, alone: int) -> None:
     """4-byte words in both halves of an aligned 8-byte unit do not disturb each other."""
     data = ue.open_data()
@@ -94,15 +83,8 @@ def test_at_4_mod_8(ue: UserEvents, bit: int, alone: int) -> None:
     assert (low.value, high.value) == (alone, 0)
 
 
-@case(
-    "enable.place_in_page",
-    spec=f"{WRITE}: uaddr & ~PAGE_MASK",
-    doc="Documentation/trace/user_events.rst@v6.12: enable_addr is naturally aligned",
-)
-@variants(
-    "size, place",
-    {"4.first": (4, 0), "4.last": (4, 4092), "8.first": (8, 0), "8.last": (8, 4088)},
-)
+@case(spec="uaddr & ~PAGE_MASK", doc="enable_addr is naturally aligned")
+@variants(("4.first", 4, 0), ("4.last", 4, 4092), ("8.first", 8, 0), ("8.last", 8, 4088))
 def test_place_in_page(ue: UserEvents, size: int, place: int) -> None:
     """A word may lie at the very start or end of a page; the pages around it are not needed."""
     data = ue.open_data()

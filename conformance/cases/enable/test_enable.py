@@ -6,20 +6,20 @@ test_enable_memory.
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.perf import listen
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Status"
-UPDATE = "trace_events_user.c:user_event_enabler_update"
-
-
-@case(
-    "enable.every_change",
-    spec=UPDATE,
-    doc=f"{DOC}: the bit is updated as tools attach and detach",
+case = surface(
+    "enable",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    profiles="6.4..",
     tier="full",
 )
+
+
+@case(spec="user_event_enabler_update", doc="Status: the bit is updated as tools attach and detach")
 def test_every_change(ue: UserEvents) -> None:
     """The bit follows each change between listening and not listening."""
     data = ue.open_data()
@@ -34,10 +34,8 @@ def test_every_change(ue: UserEvents) -> None:
 
 
 @case(
-    "enable.twice",
     spec="trace_events.c:__ftrace_event_enable_disable",
-    doc=f"{DOC}: silent about enabling what is enabled",
-    tier="full",
+    doc="Status: silent about enabling what is enabled",
 )
 def test_twice(ue: UserEvents) -> None:
     """Enabling twice is enabling once: it succeeds and one disable ends it."""
@@ -53,10 +51,8 @@ def test_twice(ue: UserEvents) -> None:
 
 
 @case(
-    "enable.not_restored",
-    spec=f"{UPDATE} runs on changes only",
-    doc=f"{DOC}: the word is ordinary memory of the program",
-    tier="full",
+    spec="user_event_enabler_update runs on changes only",
+    doc="Status: the word is ordinary memory of the program",
 )
 def test_not_restored(ue: UserEvents) -> None:
     """What the process stores in its word stays until the next change of the event."""
@@ -73,10 +69,8 @@ def test_not_restored(ue: UserEvents) -> None:
 
 
 @case(
-    "enable.not_restored_by_others",
-    spec=f"{UPDATE}: words of the event alone",
-    doc=f"{DOC}: the word is ordinary memory of the program",
-    tier="full",
+    spec="user_event_enabler_update: words of the event alone",
+    doc="Status: the word is ordinary memory of the program",
 )
 def test_not_restored_by_others(ue: UserEvents) -> None:
     """What the process stores in its word stays whatever becomes of its other events."""
@@ -92,11 +86,9 @@ def test_not_restored_by_others(ue: UserEvents) -> None:
 
 
 @case(
-    "enable.restored_by_each_listener",
-    spec=f"{UPDATE} runs whenever a listener comes or goes",
-    doc=f"{DOC}: says nothing of a second listener",
-    facilities=("perf",),
-    tier="full",
+    spec="user_event_enabler_update runs whenever a listener comes or goes",
+    doc="Status: says nothing of a second listener",
+    facilities="perf",
 )
 def test_restored_by_each_listener(ue: UserEvents) -> None:
     """The bit is set anew when a second listener comes, and when one of two goes."""
@@ -110,12 +102,7 @@ def test_restored_by_each_listener(ue: UserEvents) -> None:
     assert word.value == 10
 
 
-@case(
-    "enable.after_unregister",
-    spec="trace_events_user.c:user_event_enabler_destroy",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering ends updates of the word",
-    tier="full",
-)
+@case(spec="user_event_enabler_destroy", doc="Unregistering ends updates of the word")
 def test_after_unregister(ue: UserEvents) -> None:
     """An unregistered word is left alone by later changes; other bits go on."""
     data = ue.open_data()

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.memory import discard, memory_file, move, move_to
 from conformance.client.user_events import UserEvents
 
-WRITE = "trace_events_user.c:user_event_enabler_write"
-FIX_UP = "trace_events_user.c:user_event_enabler_fault_fixup"
-UNREG = "trace_events_user.c:user_events_ioctl_unreg"
-ADDRESS = (
-    "Documentation/trace/user_events.rst@v6.12: Registering: enable_addr is an address of the "
-    "process"
+case = surface(
+    "enable",
+    spec="trace_events_user.c:user_event_enabler_fault_fixup",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: enable_addr is an address of "
+    "the process",
+    profiles="6.4..",
+    tier="full",
 )
-STATUS = "Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens"
+
 READ_ONLY = 1
 
 
 # Moved
 
 
-@case("enable.moved", spec=FIX_UP, doc=ADDRESS)
+@case(tier="quick")
 def test_moved(ue: UserEvents) -> None:
     """A word that mremap has moved is not followed: the address is, which is empty."""
     process = ue.process
@@ -34,7 +35,7 @@ def test_moved(ue: UserEvents) -> None:
     assert data.unregister(new, bit=3).errno == "ENOENT"
 
 
-@case("enable.moved_while_set", spec=WRITE, doc=ADDRESS, tier="full")
+@case(spec="trace_events_user.c:user_event_enabler_write")
 def test_moved_while_set(ue: UserEvents) -> None:
     """A bit that was set before mremap stays set at the new address for good."""
     process = ue.process
@@ -47,7 +48,7 @@ def test_moved_while_set(ue: UserEvents) -> None:
     assert (again.errno, new.value) == ("", 0)
 
 
-@case("enable.moved_here", spec=WRITE, doc=ADDRESS, tier="full")
+@case(spec="trace_events_user.c:user_event_enabler_write")
 def test_moved_here(ue: UserEvents) -> None:
     """Memory that mremap brings to a registered address is written to, other bits kept."""
     process = ue.process
@@ -65,8 +66,8 @@ def test_moved_here(ue: UserEvents) -> None:
 # Given up
 
 
-@case("enable.discarded", spec=FIX_UP, doc=STATUS, tier="full")
-@variants("shared, seen", {"private": (False, 0), "shared": (True, 16)})
+@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens")
+@variants(("private", False, 0), ("shared", True, 16))
 def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
     """MADV_DONTNEED loses a bit in private memory, until the next change; in shared it does not."""
     process = ue.process
@@ -80,7 +81,7 @@ def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
     assert word.wait() == 16
 
 
-@case("enable.discarded_often", spec=FIX_UP, doc=STATUS, tier="full")
+@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens")
 def test_discarded_often(ue: UserEvents) -> None:
     """However often a page is given up, the next change finds it anew: a dozen times."""
     process = ue.process
@@ -95,10 +96,8 @@ def test_discarded_often(ue: UserEvents) -> None:
 
 
 @case(
-    "enable.discarded_behind_others",
     spec="trace_events_user.c:user_event_enabler_update: each word has attempts of its own",
-    doc=STATUS,
-    tier="full",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens",
 )
 def test_discarded_behind_others(ue: UserEvents) -> None:
     """A word whose page was given up is found anew, however many words come before it."""
@@ -113,7 +112,7 @@ def test_discarded_behind_others(ue: UserEvents) -> None:
     assert oldest.wait() == 16
 
 
-@case("enable.discarded_then_unregistered", spec=UNREG, doc=ADDRESS, tier="full")
+@case(spec="trace_events_user.c:user_events_ioctl_unreg")
 def test_discarded_then_unregistered(ue: UserEvents) -> None:
     """A word whose page was given up can be unregistered: the page is found anew."""
     process = ue.process
@@ -131,8 +130,12 @@ def test_discarded_then_unregistered(ue: UserEvents) -> None:
 # Files
 
 
-@case("enable.file_of_two", spec=WRITE, doc=STATUS)
-@variants("first", {"disabled": "disable", "unregistered": "unregister", "gone": "exit"})
+@case(
+    spec="trace_events_user.c:user_event_enabler_write",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens",
+    tier="quick",
+)
+@variants({"disabled": "disable", "unregistered": "unregister", "gone": "exit"})
 def test_file_of_two(ue: UserEvents, first: str) -> None:
     """Two processes register one bit of a file that both map, each where it likes."""
     parent = ue.process
@@ -161,7 +164,10 @@ def test_file_of_two(ue: UserEvents, first: str) -> None:
     assert mine.value == 64
 
 
-@case("enable.file_of_two_events", spec=WRITE, doc=STATUS, tier="full")
+@case(
+    spec="trace_events_user.c:user_event_enabler_write",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens",
+)
 def test_file_of_two_events(ue: UserEvents) -> None:
     """Two processes give one bit of shared memory to two events: the last change shows."""
     parent = ue.process
@@ -178,12 +184,7 @@ def test_file_of_two_events(ue: UserEvents) -> None:
     assert (word.value, copy.value) == (0, 0)
 
 
-@case(
-    "enable.file_mapped_twice",
-    spec="trace_events_user.c:user_event_enabler_exists",
-    doc=ADDRESS,
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_event_enabler_exists")
 def test_file_mapped_twice(ue: UserEvents) -> None:
     """One word mapped at two addresses is two words: either may be registered, and let go."""
     process = ue.process
@@ -199,7 +200,7 @@ def test_file_mapped_twice(ue: UserEvents) -> None:
     assert two.value == 0
 
 
-@case("enable.file_private", spec=FIX_UP, doc=STATUS, tier="full")
+@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens")
 def test_file_private(ue: UserEvents) -> None:
     """A word in a private mapping of a file is the process's own: the file is not written."""
     process = ue.process
@@ -212,10 +213,8 @@ def test_file_private(ue: UserEvents) -> None:
     assert shared.value == 0x70
 
 
-@case(
-    "enable.file_end", spec="trace_events_user.c:user_event_mm_fault_in", doc=ADDRESS, tier="full"
-)
-@variants("shared", {"shared": True, "private": False})
+@case(spec="trace_events_user.c:user_event_mm_fault_in")
+@variants({"shared": True, "private": False})
 def test_file_end(ue: UserEvents, shared: bool) -> None:
     """A word behind the end of its file is ENOMEM; one in its last bytes is followed."""
     file = memory_file(ue.process)
@@ -228,8 +227,8 @@ def test_file_end(ue: UserEvents, shared: bool) -> None:
     assert last.value == 0x80000000
 
 
-@case("enable.file_cut", spec=FIX_UP, doc=ADDRESS, tier="full")
-@variants("shared", {"shared": True, "private": False})
+@case
+@variants({"shared": True, "private": False})
 def test_file_cut(ue: UserEvents, shared: bool) -> None:
     """A change that finds the file too short is lost; the next one finds it long enough."""
     file = memory_file(ue.process)
@@ -246,8 +245,8 @@ def test_file_cut(ue: UserEvents, shared: bool) -> None:
     assert word.wait() == 4
 
 
-@case("enable.address_reused_by_file", spec=FIX_UP, doc=ADDRESS, tier="full")
-@variants("shared, seen", {"shared": (True, b"\x41\0\0\0"), "private": (False, b"\x40\0\0\0")})
+@case
+@variants(("shared", True, b"\x41\0\0\0"), ("private", False, b"\x40\0\0\0"))
 def test_address_reused_by_file(ue: UserEvents, shared: bool, seen: bytes) -> None:
     """A file mapped where a word was is written to by the next change, if it is shared."""
     process = ue.process
@@ -262,7 +261,7 @@ def test_address_reused_by_file(ue: UserEvents, shared: bool, seen: bytes) -> No
     assert process.load(elsewhere, 4).data == seen
 
 
-@case("enable.address_reused_shared", spec=FIX_UP, doc=ADDRESS, tier="full")
+@case
 def test_address_reused_shared(ue: UserEvents) -> None:
     """Shared memory mapped where a word was is written to for all who share it."""
     process = ue.process
@@ -276,7 +275,7 @@ def test_address_reused_shared(ue: UserEvents) -> None:
     assert copy.value == 0x41
 
 
-@case("enable.address_reused_read_only", spec=FIX_UP, doc=ADDRESS, tier="full")
+@case
 def test_address_reused_read_only(ue: UserEvents) -> None:
     """A file mapped without the right to store where a word was is not written to."""
     process = ue.process
@@ -296,8 +295,8 @@ def test_address_reused_read_only(ue: UserEvents) -> None:
 # fork, and who has touched what
 
 
-@case("enable.fork_one_touched", spec=FIX_UP, doc=STATUS, tier="full")
-@variants("touches", {"parent": "parent", "child": "child"})
+@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens")
+@variants("parent", "child")
 def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
     """After fork the side that has stored is updated at once, the other one soon."""
     word = ue.open_data().register(ue.name(), bit=3).word
@@ -310,8 +309,11 @@ def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
     assert other.wait() == 8
 
 
-@case("enable.rights_given_up", spec=f"{WRITE}: without a look at rights", doc=STATUS, tier="full")
-@variants("touched", {"touched": True, "after_fork": False})
+@case(
+    spec="trace_events_user.c:user_event_enabler_write: without a look at rights",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens",
+)
+@variants({"touched": True, "after_fork": False})
 def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
     """The word of a process that has given up its rights, which nobody may dump, is updated."""
     word = ue.open_data().register(ue.name(), bit=3).word
@@ -322,7 +324,7 @@ def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
     assert word.wait() == 8
 
 
-@case("enable.fork_unmapped", spec=FIX_UP, doc=STATUS, tier="full")
+@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens")
 def test_fork_unmapped(ue: UserEvents) -> None:
     """A child that unmaps its copy of the word does its parent no harm."""
     process = ue.process
@@ -338,8 +340,12 @@ def test_fork_unmapped(ue: UserEvents) -> None:
     assert child.word_at(page, value=None).wait() == 8
 
 
-@case("enable.fork_at_4_mod_8", spec="trace_events_user.c:align_addr_bit", doc=STATUS)
-@variants("bit, seen", {"31": (31, 0x80000000), "0": (0, 1)})
+@case(
+    spec="trace_events_user.c:align_addr_bit",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens",
+    tier="quick",
+)
+@variants((31, 0x80000000), (0, 1))
 def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
     """In parent and child a word in the upper half of eight bytes is followed there."""
     word = ue.open_data().register(ue.name(), bit=bit, word=ue.process.word(offset=4)).word
@@ -352,13 +358,8 @@ def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
     assert (word.value, copy.value) == (0, 0)
 
 
-@case(
-    "enable.overlapping_words",
-    spec="trace_events_user.c:user_event_enabler_exists",
-    doc=ADDRESS,
-    tier="full",
-)
-@variants("bit_of_8, bit_of_4", {"32": (32, 0), "63": (63, 31)})
+@case(spec="trace_events_user.c:user_event_enabler_exists")
+@variants((32, 0), (63, 31))
 def test_overlapping_words(ue: UserEvents, bit_of_8: int, bit_of_4: int) -> None:
     """One bit by way of two words, of 8 bytes and of 4, is taken for two bits."""
     data = ue.open_data()

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Status"
-WRITE = "trace_events_user.c:user_event_enabler_write"
+case = surface(
+    "enable",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    profiles="6.4..",
+    tier="full",
+)
+
 READ_ONLY, READ_WRITE = 1, 3
 
 
@@ -14,10 +20,8 @@ READ_ONLY, READ_WRITE = 1, 3
 
 
 @case(
-    "enable.several_processes",
-    spec="trace_events_user.c:user_event_mm_get_all",
-    doc=f"{DOC}: every program that registered an event sees its state",
-    tier="full",
+    spec="user_event_mm_get_all",
+    doc="Status: every program that registered an event sees its state",
 )
 def test_several_processes(ue: UserEvents) -> None:
     """Each process that registered an event has its own word and bit updated."""
@@ -32,12 +36,7 @@ def test_several_processes(ue: UserEvents) -> None:
     assert (one.value, other.value) == (0, 0)
 
 
-@case(
-    "enable.outlives_the_process",
-    spec="trace_events_user.c:user_event_reg holds a reference",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: a listener is a reference",
-    tier="full",
-)
+@case(spec="user_event_reg holds a reference", doc="Deleting: a listener is a reference")
 def test_outlives_the_process(ue: UserEvents) -> None:
     """An enabled event waits for the next process, whose bit is set at registration."""
     first = ue.new_process()
@@ -52,11 +51,11 @@ def test_outlives_the_process(ue: UserEvents) -> None:
 
 
 @case(
-    "enable.fork_follows",
-    spec="trace_events_user.c:user_event_mm_dup, user_event_enabler_fault_fixup",
-    doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",
+    spec="user_event_mm_dup, user_event_enabler_fault_fixup",
+    doc="fork() retains registered events",
+    tier="quick",
 )
-@variants("size, bit, enabled", {"4": (4, 0, 1), "8": (8, 63, 0x8000000000000000)})
+@variants((4, 0, 1), (8, 63, 0x8000000000000000))
 def test_fork_follows(ue: UserEvents, size: int, bit: int, enabled: int) -> None:
     """After fork both copies of the word follow, though their page is copied on write."""
     data = ue.open_data()
@@ -71,11 +70,7 @@ def test_fork_follows(ue: UserEvents, size: int, bit: int, enabled: int) -> None
     assert copy.wait() == 0
 
 
-@case(
-    "enable.fork_of_several_words",
-    spec="trace_events_user.c:user_event_mm_dup",
-    doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",
-)
+@case(spec="user_event_mm_dup", doc="fork() retains registered events", tier="quick")
 def test_fork_of_several_words(ue: UserEvents) -> None:
     """A child gets every word of its parent, each with its size, place, bit and event."""
     data, word = ue.open_data(), ue.process.word(8)
@@ -94,10 +89,8 @@ def test_fork_of_several_words(ue: UserEvents) -> None:
 
 
 @case(
-    "enable.fork_touched",
-    spec=f"{WRITE}: a page that is there is written at once",
-    doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",
-    tier="full",
+    spec="user_event_enabler_write: a page that is there is written at once",
+    doc="fork() retains registered events",
 )
 def test_fork_touched(ue: UserEvents) -> None:
     """Once both sides have written to the page after fork, updates are immediate."""
@@ -110,12 +103,7 @@ def test_fork_touched(ue: UserEvents) -> None:
     assert (word.value, copy.value) == (0x22, 0x12)
 
 
-@case(
-    "enable.fork_while_enabled",
-    spec="trace_events_user.c:user_event_mm_dup",
-    doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",
-    tier="full",
-)
+@case(spec="user_event_mm_dup", doc="fork() retains registered events")
 def test_fork_while_enabled(ue: UserEvents) -> None:
     """A child of a process with an enabled event starts with the bit and sees it cleared."""
     data = ue.open_data()
@@ -130,10 +118,8 @@ def test_fork_while_enabled(ue: UserEvents) -> None:
 
 
 @case(
-    "enable.fork_child_unregisters",
-    spec="trace_events_user.c:user_events_ioctl_unreg: current->user_event_mm",
-    doc="Documentation/trace/user_events.rst@v6.12: unregistered by hand in each process",
-    tier="full",
+    spec="user_events_ioctl_unreg: current->user_event_mm",
+    doc="unregistered by hand in each process",
 )
 def test_fork_child_unregisters(ue: UserEvents) -> None:
     """A child that unregisters stops following; its parent does not."""
@@ -148,10 +134,8 @@ def test_fork_child_unregisters(ue: UserEvents) -> None:
 
 
 @case(
-    "enable.fork_parent_unregisters",
-    spec="trace_events_user.c:user_events_ioctl_unreg: current->user_event_mm",
-    doc="Documentation/trace/user_events.rst@v6.12: unregistered by hand in each process",
-    tier="full",
+    spec="user_events_ioctl_unreg: current->user_event_mm",
+    doc="unregistered by hand in each process",
 )
 def test_fork_parent_unregisters(ue: UserEvents) -> None:
     """A parent that unregisters stops following; its child does not."""
@@ -165,12 +149,7 @@ def test_fork_parent_unregisters(ue: UserEvents) -> None:
     assert word.wait() == 0
 
 
-@case(
-    "enable.fork_parent_exits",
-    spec="trace_events_user.c:user_event_mm_remove",
-    doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",
-    tier="full",
-)
+@case(spec="user_event_mm_remove", doc="fork() retains registered events")
 def test_fork_parent_exits(ue: UserEvents) -> None:
     """A child goes on following after its parent is gone."""
     parent = ue.new_process()
@@ -182,12 +161,7 @@ def test_fork_parent_exits(ue: UserEvents) -> None:
     assert copy.wait() == 128
 
 
-@case(
-    "enable.fork_before_registration",
-    spec="trace_events_user.c:user_event_mm_dup copies what there is",
-    doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",
-    tier="full",
-)
+@case(spec="user_event_mm_dup copies what there is", doc="fork() retains registered events")
 def test_fork_before_registration(ue: UserEvents) -> None:
     """What one side registers after fork is not followed on the other side."""
     data = ue.open_data()
@@ -206,10 +180,8 @@ def test_fork_before_registration(ue: UserEvents) -> None:
 
 
 @case(
-    "enable.shared_mapping",
-    spec=f"{WRITE}: by address space and address",
-    doc=f"{DOC}: every process that registered sees the state at its own address",
-    tier="full",
+    spec="user_event_enabler_write: by address space and address",
+    doc="Status: every process that registered sees the state at its own address",
 )
 def test_shared_mapping(ue: UserEvents) -> None:
     """In memory shared by fork one word serves both; either process's unregister clears it."""
@@ -228,12 +200,7 @@ def test_shared_mapping(ue: UserEvents) -> None:
     assert word.wait() == 8
 
 
-@case(
-    "enable.unmapped",
-    spec="trace_events_user.c:user_event_enabler_fault_fixup: the fault fails",
-    doc="Documentation/trace/user_events.rst@v6.12: enable_addr is write accessible",
-    tier="full",
-)
+@case(spec="user_event_enabler_fault_fixup: the fault fails", doc="enable_addr is write accessible")
 def test_unmapped(ue: UserEvents) -> None:
     """Enabling after munmap succeeds, maps nothing and leaves older and newer words followed."""
     data = ue.open_data()
@@ -249,9 +216,9 @@ def test_unmapped(ue: UserEvents) -> None:
 
 
 @case(
-    "enable.mapped_again",
-    spec="trace_events_user.c:user_event_enabler_fault_fixup: tried at the next change",
-    doc="Documentation/trace/user_events.rst@v6.12: enable_addr is write accessible",
+    spec="user_event_enabler_fault_fixup: tried at the next change",
+    doc="enable_addr is write accessible",
+    tier="quick",
 )
 def test_mapped_again(ue: UserEvents) -> None:
     """Fresh memory mapped at the address of a registered word is followed like the old."""
@@ -268,9 +235,9 @@ def test_mapped_again(ue: UserEvents) -> None:
 
 
 @case(
-    "enable.unmapped_then_mapped_again",
-    spec="trace_events_user.c:user_event_enabler_fault_fixup: tried at the next change",
-    doc="Documentation/trace/user_events.rst@v6.12: enable_addr is write accessible",
+    spec="user_event_enabler_fault_fixup: tried at the next change",
+    doc="enable_addr is write accessible",
+    tier="quick",
 )
 def test_unmapped_then_mapped_again(ue: UserEvents) -> None:
     """A change that found no memory does no lasting harm: the next one is followed."""
@@ -287,10 +254,8 @@ def test_unmapped_then_mapped_again(ue: UserEvents) -> None:
 
 
 @case(
-    "enable.read_only",
-    spec="trace_events_user.c:user_event_mm_fault_in: fixup_user_fault of a read-only page",
-    doc="Documentation/trace/user_events.rst@v6.12: enable_addr is write accessible",
-    tier="full",
+    spec="user_event_mm_fault_in: fixup_user_fault of a read-only page",
+    doc="enable_addr is write accessible",
 )
 def test_read_only(ue: UserEvents) -> None:
     """Memory made read-only after registration is not written; writable again it follows."""

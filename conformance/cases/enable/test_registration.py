@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Status"
-CREATE = "trace_events_user.c:user_event_enabler_create"
+case = surface(
+    "enable",
+    spec="trace_events_user.c:user_event_enabler_create",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    profiles="6.4..",
+)
 
 
 @case(
-    "enable.set_at_registration",
-    spec=f"{CREATE}: the present state is reflected",
-    doc=f"{DOC}: the bit says whether something is attached",
+    spec="the present state is reflected", doc="Status: the bit says whether something is attached"
 )
 @variants(
-    "size, bit, preset, registered",
-    {
-        "4.clear": (4, 0, 0, 1),
-        "4.others": (4, 4, 0xFFFFFFEF, 0xFFFFFFFF),
-        "4.already": (4, 31, 0x80000001, 0x80000001),
-        "8.clear": (8, 40, 0, 0x10000000000),
-        "8.others": (8, 63, 0x7FFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF),
-    },
+    ("4.clear", 4, 0, 0, 1),
+    ("4.others", 4, 4, 0xFFFFFFEF, 0xFFFFFFFF),
+    ("4.already", 4, 31, 0x80000001, 0x80000001),
+    ("8.clear", 8, 40, 0, 0x10000000000),
+    ("8.others", 8, 63, 0x7FFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF),
 )
 def test_set_at_registration(
     ue: UserEvents, size: int, bit: int, preset: int, registered: int
@@ -38,19 +37,14 @@ def test_set_at_registration(
 
 
 @case(
-    "enable.cleared_at_registration",
-    spec=f"{CREATE}: the present state is reflected",
-    doc=f"{DOC}: the bit says whether something is attached",
+    spec="the present state is reflected", doc="Status: the bit says whether something is attached"
 )
 @variants(
-    "size, bit, preset, registered",
-    {
-        "4.only": (4, 0, 1, 0),
-        "4.among_others": (4, 3, 0xFFFFFFFF, 0xFFFFFFF7),
-        "4.others": (4, 31, 0x12345678, 0x12345678),
-        "8.low": (8, 7, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF7F),
-        "8.high": (8, 32, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFEFFFFFFFF),
-    },
+    ("4.only", 4, 0, 1, 0),
+    ("4.among_others", 4, 3, 0xFFFFFFFF, 0xFFFFFFF7),
+    ("4.others", 4, 31, 0x12345678, 0x12345678),
+    ("8.low", 8, 7, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF7F),
+    ("8.high", 8, 32, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFEFFFFFFFF),
 )
 def test_cleared_at_registration(
     ue: UserEvents, size: int, bit: int, preset: int, registered: int
@@ -62,12 +56,7 @@ def test_cleared_at_registration(
     assert word.value == registered
 
 
-@case(
-    "enable.again_after_unregister",
-    spec=CREATE,
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering ends updates of the word",
-    tier="full",
-)
+@case(doc="Unregistering ends updates of the word", tier="full")
 def test_again_after_unregister(ue: UserEvents) -> None:
     """A word registered again while somebody listens is set again and follows again."""
     data = ue.open_data()
@@ -81,11 +70,7 @@ def test_again_after_unregister(ue: UserEvents) -> None:
     assert word.value == 0
 
 
-@case(
-    "enable.untouched_page",
-    spec=f"{CREATE}: user_event_mm_fault_in and retry",
-    doc="Documentation/trace/user_events.rst@v6.12: enable_addr is write accessible",
-)
+@case(spec="user_event_mm_fault_in and retry", doc="enable_addr is write accessible")
 def test_untouched_page(ue: UserEvents) -> None:
     """Registration faults in a page that was never touched; the word follows from then on."""
     data = ue.open_data()

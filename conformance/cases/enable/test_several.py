@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.data_file import DataFile, Word
 from conformance.client.user_events import UserEvents
 
-UPDATE = "trace_events_user.c:user_event_enabler_update"
+case = surface(
+    "enable",
+    spec="trace_events_user.c:user_event_enabler_update",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    profiles="6.4..",
+    tier="full",
+)
+
 MANY = 257
 
 
@@ -19,11 +26,7 @@ def many_words(ue: UserEvents, data: DataFile) -> int:
     return words
 
 
-@case(
-    "enable.two_bits_one_word",
-    spec=UPDATE,
-    doc="Documentation/trace/user_events.rst@v6.12: enable_bit: the bit at the address",
-)
+@case(doc="enable_bit: the bit at the address", tier="quick")
 def test_two_bits_one_word(ue: UserEvents) -> None:
     """One event may have several bits of one word: they change together."""
     data = ue.open_data()
@@ -36,12 +39,7 @@ def test_two_bits_one_word(ue: UserEvents) -> None:
     assert word.value == 0x100
 
 
-@case(
-    "enable.two_words_one_event",
-    spec=UPDATE,
-    doc="Documentation/trace/user_events.rst@v6.12: enable_addr: the value to update",
-    tier="full",
-)
+@case(doc="enable_addr: the value to update")
 def test_two_words_one_event(ue: UserEvents) -> None:
     """One event may have several words, of both sizes: they change together."""
     data = ue.open_data()
@@ -57,12 +55,7 @@ def test_two_words_one_event(ue: UserEvents) -> None:
     assert (first.value, second.value, third.value) == (0, 0, 0)
 
 
-@case(
-    "enable.one_word_two_events",
-    spec=UPDATE,
-    doc="Documentation/trace/user_events.rst@v6.12: enable_bit: the bit at the address",
-    tier="full",
-)
+@case(doc="enable_bit: the bit at the address")
 def test_one_word_two_events(ue: UserEvents) -> None:
     """Two events may share a word by different bits: each changes its own."""
     data = ue.open_data()
@@ -80,9 +73,9 @@ def test_one_word_two_events(ue: UserEvents) -> None:
 
 
 @case(
-    "enable.two_sizes_one_address",
     spec="trace_events_user.c:user_event_enabler_exists compares address and bit",
-    doc="Documentation/trace/user_events.rst@v6.12: enable_size: the size of the value",
+    doc="enable_size: the size of the value",
+    tier="quick",
 )
 def test_two_sizes_one_address(ue: UserEvents) -> None:
     """An address may be a 4-byte word for one event and an 8-byte word for another."""
@@ -101,10 +94,8 @@ def test_two_sizes_one_address(ue: UserEvents) -> None:
 
 
 @case(
-    "enable.many_words",
-    spec=f"{UPDATE}; user_event_enabler_exists",
-    doc="Documentation/trace/user_events.rst@v6.12: enable_addr: the value to update",
-    tier="full",
+    spec="trace_events_user.c:user_event_enabler_update; user_event_enabler_exists",
+    doc="enable_addr: the value to update",
 )
 def test_many_words(ue: UserEvents) -> None:
     """One event may have 257 words: all of them are followed, and all of them are taken."""
@@ -119,12 +110,7 @@ def test_many_words(ue: UserEvents) -> None:
     assert ue.process.load(words, 4 * MANY).data == bytes(4 * MANY)
 
 
-@case(
-    "enable.fork_of_many_words",
-    spec="trace_events_user.c:user_event_mm_dup",
-    doc="Documentation/trace/user_events.rst@v6.12: fork() retains registered events",
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_event_mm_dup", doc="fork() retains registered events")
 def test_fork_of_many_words(ue: UserEvents) -> None:
     """A child gets all of its parent's 257 words."""
     words = many_words(ue, ue.open_data())

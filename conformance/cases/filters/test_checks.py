@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-EVERY = "5.18.."
-
-
-@case(
-    "filter.checked_first",
-    spec="trace_events_user.c:user_event_validate",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: dynamic fields are checked",
-    profiles=EVERY,
-    needs=("dynamic_fields_validated",),
+case = surface(
+    "filter",
+    spec="trace.c:trace_event_buffer_lock_reserve",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data",
+    needs="dynamic_fields_validated",
 )
+
+
+@case(spec="trace_events_user.c:user_event_validate", doc="dynamic fields are checked")
 def test_checked_first(ue: UserEvents) -> None:
     """What a filter would hold back is checked before, and refused with EFAULT if it is wrong."""
     data = ue.open_data()
@@ -27,14 +26,7 @@ def test_checked_first(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    "filter.checked_while_tracing_is_off",
-    spec="trace.c:trace_event_buffer_lock_reserve",
-    doc="Documentation/trace/ftrace.rst@v6.12: tracing_on: 0 stops recording",
-    profiles=EVERY,
-    needs=("dynamic_fields_validated",),
-    isolation="global",
-)
+@case(doc="Documentation/trace/ftrace.rst@v6.12: tracing_on: 0 stops recording", isolation="global")
 def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
     """With tracing off a wrong payload is not looked at, unless there is a filter."""
     data = ue.open_data()
@@ -49,14 +41,8 @@ def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    "filter.long_records",
-    spec="trace.c:trace_event_buffer_lock_reserve: max_len",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: no limit is told",
-    profiles=EVERY,
-    needs=("dynamic_fields_validated",),
-)
-@variants("size, errno", {"checked": (4080, "EFAULT"), "dropped": (4081, "")})
+@case(spec="max_len", doc="no limit is told")
+@variants(("checked", 4080, "EFAULT"), ("dropped", 4081, ""))
 def test_long_records(ue: UserEvents, size: int, errno: str) -> None:
     """With a filter payloads of up to 4080 bytes are checked, though 4065 are too long."""
     data = ue.open_data()

@@ -2,73 +2,65 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.tracing_setup import registered
 from conformance.client.perf import listen
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/events.rst@v6.12: Event filtering"
-EVERY = "5.18.."
-
-
-@case(
-    "filter.number",
+case = surface(
+    "filter",
     spec="trace_events_filter.c:select_comparison_fn",
-    doc=f"{DOC}: ==, !=, <, <=, >, >= and & for numeric fields",
-    profiles=EVERY,
+    doc="Documentation/trace/events.rst@v6.12: Event filtering",
 )
+
+
+@case(doc="==, !=, <, <=, >, >= and & for numeric fields")
 @variants(
-    "field, text, passing, failing, shown",
-    {
-        "u32-equal": ("u32", "a == 65", b"\x41\0\0\0", b"\x42\0\0\0", "0x41 (65)"),
-        "u32-unequal": ("u32", "a != 65", b"\x42\0\0\0", b"\x41\0\0\0", "0x42 (66)"),
-        "u32-unsigned": ("u32", "a > 1", b"\0\0\0\x80", b"\1\0\0\0", "0x80000000 (-2147483648)"),
-        "s32-signed": ("s32", "a < 1", b"\0\0\0\x80", b"\1\0\0\0", "0x80000000 (-2147483648)"),
-        "s32-at-least": (
-            "int",
-            "a >= -1",
-            b"\xff\xff\xff\xff",
-            b"\xfe\xff\xff\xff",
-            "0xffffffff (-1)",
-        ),
-        "u8-at-most": ("u8", "a <= 65", b"\x41", b"\x42", "'A'(65)"),
-        "u8-unsigned": ("unsigned char", "a >= 128", b"\x80", b"\x7f", "(128)"),
-        "s8-signed": ("s8", "a < 0", b"\x80", b"\x7f", "(128)"),
-        "char-signed": ("char", "a > -1", b"\x7f", b"\x80", "(127)"),
-        "u16-less": ("u16", "a < 256", b"\xff\0", b"\0\1", "0xff (255)"),
-        "u16-unsigned": ("u16", "a > 1", b"\0\x80", b"\1\0", "0x8000 (32768)"),
-        "s16-signed": ("s16", "a < 1", b"\0\x80", b"\1\0", "0x8000 (32768)"),
-        "s16-at-most": ("short", "a <= -2", b"\xfe\xff", b"\xff\xff", "0xfffe (65534)"),
-        "s16-unequal": ("s16", "a != -1", b"\0\0", b"\xff\xff", "0x0 (0)"),
-        "u64-more": (
-            "u64",
-            "a > 4294967296",
-            bytes(4) + b"\2\0\0\0",
-            bytes(4) + b"\1\0\0\0",
-            "0x200000000 (8589934592)",
-        ),
-        "u64-unsigned": (
-            "u64",
-            "a < 0x8000000000000000",
-            b"\1" + bytes(7),
-            bytes(7) + b"\x80",
-            "0x1 (1)",
-        ),
-        "s64-at-least": ("s64", "a >= -5", b"\5" + bytes(7), b"\xfa" + b"\xff" * 7, "0x5 (5)"),
-        "u8-bits": ("u8", "a & 6", b"\2", b"\x49", "(2)"),
-        "s32-sign-bit": (
-            "s32",
-            "a & 0x80000000",
-            b"\0\0\0\x80",
-            b"\xff\xff\xff\x7f",
-            "0x80000000 (-2147483648)",
-        ),
-        "hexadecimal": ("u16", "a == 0x1F", b"\x1f\0", b"\x20\0", "0x1f (31)"),
-        "octal": ("u16", "a == 017", b"\x0f\0", b"\x11\0", "0xf (15)"),
-        # Of a number that is too large for the field the lower bytes are compared.
-        "cut-off": ("u8", "a == 321", b"\x41", b"\x40", "'A'(65)"),
-        "struct": ("struct s", "a == 65", b"\x41\0\0\0", b"\x42\0\0\0", "0x41 (65)"),
-    },
+    ("u32-equal", "u32", "a == 65", b"\x41\0\0\0", b"\x42\0\0\0", "0x41 (65)"),
+    ("u32-unequal", "u32", "a != 65", b"\x42\0\0\0", b"\x41\0\0\0", "0x42 (66)"),
+    ("u32-unsigned", "u32", "a > 1", b"\0\0\0\x80", b"\1\0\0\0", "0x80000000 (-2147483648)"),
+    ("s32-signed", "s32", "a < 1", b"\0\0\0\x80", b"\1\0\0\0", "0x80000000 (-2147483648)"),
+    ("s32-at-least", "int", "a >= -1", b"\xff\xff\xff\xff", b"\xfe\xff\xff\xff", "0xffffffff (-1)"),
+    ("u8-at-most", "u8", "a <= 65", b"\x41", b"\x42", "'A'(65)"),
+    ("u8-unsigned", "unsigned char", "a >= 128", b"\x80", b"\x7f", "(128)"),
+    ("s8-signed", "s8", "a < 0", b"\x80", b"\x7f", "(128)"),
+    ("char-signed", "char", "a > -1", b"\x7f", b"\x80", "(127)"),
+    ("u16-less", "u16", "a < 256", b"\xff\0", b"\0\1", "0xff (255)"),
+    ("u16-unsigned", "u16", "a > 1", b"\0\x80", b"\1\0", "0x8000 (32768)"),
+    ("s16-signed", "s16", "a < 1", b"\0\x80", b"\1\0", "0x8000 (32768)"),
+    ("s16-at-most", "short", "a <= -2", b"\xfe\xff", b"\xff\xff", "0xfffe (65534)"),
+    ("s16-unequal", "s16", "a != -1", b"\0\0", b"\xff\xff", "0x0 (0)"),
+    (
+        "u64-more",
+        "u64",
+        "a > 4294967296",
+        bytes(4) + b"\2\0\0\0",
+        bytes(4) + b"\1\0\0\0",
+        "0x200000000 (8589934592)",
+    ),
+    (
+        "u64-unsigned",
+        "u64",
+        "a < 0x8000000000000000",
+        b"\1" + bytes(7),
+        bytes(7) + b"\x80",
+        "0x1 (1)",
+    ),
+    ("s64-at-least", "s64", "a >= -5", b"\5" + bytes(7), b"\xfa" + b"\xff" * 7, "0x5 (5)"),
+    ("u8-bits", "u8", "a & 6", b"\2", b"\x49", "(2)"),
+    (
+        "s32-sign-bit",
+        "s32",
+        "a & 0x80000000",
+        b"\0\0\0\x80",
+        b"\xff\xff\xff\x7f",
+        "0x80000000 (-2147483648)",
+    ),
+    ("hexadecimal", "u16", "a == 0x1F", b"\x1f\0", b"\x20\0", "0x1f (31)"),
+    ("octal", "u16", "a == 017", b"\x0f\0", b"\x11\0", "0xf (15)"),
+    # Of a number that is too large for the field the lower bytes are compared.
+    ("cut-off", "u8", "a == 321", b"\x41", b"\x40", "'A'(65)"),
+    ("struct", "struct s", "a == 65", b"\x41\0\0\0", b"\x42\0\0\0", "0x41 (65)"),
 )
 def test_number(
     ue: UserEvents, field: str, text: str, passing: bytes, failing: bytes, shown: str
@@ -84,36 +76,29 @@ def test_number(
 
 
 @case(
-    "filter.expression",
     spec="trace_events_filter.c:predicate_parse",
-    doc=f"{DOC}: && and ||, grouped with parentheses, negated with !",
-    profiles=EVERY,
+    doc="&& and ||, grouped with parentheses, negated with !",
 )
 @variants(
-    "text, kept",
-    {
-        "precedence": ("a == 1 || a == 0 && b == 1", [(0, 1), (1, 0), (1, 1)]),
-        "parentheses": ("(a == 1 || a == 0) && b == 1", [(0, 1), (1, 1)]),
-        "and": ("a == 1 && b == 1", [(1, 1)]),
-        "or": ("a == 1 || b == 1", [(0, 1), (1, 0), (1, 1)]),
-        "three": ("a == 0 && b == 0 || a == 1 && b == 1", [(0, 0), (1, 1)]),
-        "not": ("!a == 1 && b == 1", [(0, 1)]),
-        "not-group": ("!(a == 1 && b == 1)", [(0, 0), (0, 1), (1, 0)]),
-        "not-twice": ("!(!(a == 1) || b == 1)", [(1, 0)]),
-        "not-in-or": ("!(a == 1 || b == 1) || a == 1 && b == 1", [(0, 0), (1, 1)]),
-        "no-spaces": ("a==1&&b!=1", [(1, 0)]),
-        "spaces": ("  (  a  ==  1\t)  ", [(1, 0), (1, 1)]),
-        "nested": ("((a == 0 || (b == 0)))", [(0, 0), (0, 1), (1, 0)]),
-        "nothing": ("a == 1 && a == 0", []),
-        "six-or": (
-            "a == 2 || a == 3 || b == 2 || b == 3 || a == 4 || a == 1 && b == 0",
-            [(1, 0)],
-        ),
-        "six-and": (
-            "a != 2 && a != 3 && b != 2 && b != 3 && (a == 4 || a == 0) && !(b == 0)",
-            [(0, 1)],
-        ),
-    },
+    ("precedence", "a == 1 || a == 0 && b == 1", [(0, 1), (1, 0), (1, 1)]),
+    ("parentheses", "(a == 1 || a == 0) && b == 1", [(0, 1), (1, 1)]),
+    ("and", "a == 1 && b == 1", [(1, 1)]),
+    ("or", "a == 1 || b == 1", [(0, 1), (1, 0), (1, 1)]),
+    ("three", "a == 0 && b == 0 || a == 1 && b == 1", [(0, 0), (1, 1)]),
+    ("not", "!a == 1 && b == 1", [(0, 1)]),
+    ("not-group", "!(a == 1 && b == 1)", [(0, 0), (0, 1), (1, 0)]),
+    ("not-twice", "!(!(a == 1) || b == 1)", [(1, 0)]),
+    ("not-in-or", "!(a == 1 || b == 1) || a == 1 && b == 1", [(0, 0), (1, 1)]),
+    ("no-spaces", "a==1&&b!=1", [(1, 0)]),
+    ("spaces", "  (  a  ==  1\t)  ", [(1, 0), (1, 1)]),
+    ("nested", "((a == 0 || (b == 0)))", [(0, 0), (0, 1), (1, 0)]),
+    ("nothing", "a == 1 && a == 0", []),
+    ("six-or", "a == 2 || a == 3 || b == 2 || b == 3 || a == 4 || a == 1 && b == 0", [(1, 0)]),
+    (
+        "six-and",
+        "a != 2 && a != 3 && b != 2 && b != 3 && (a == 4 || a == 0) && !(b == 0)",
+        [(0, 1)],
+    ),
 )
 def test_expression(ue: UserEvents, text: str, kept: list[tuple[int, int]]) -> None:
     """Comparisons are put together by and, or, not and parentheses, and before or."""
@@ -127,20 +112,11 @@ def test_expression(ue: UserEvents, text: str, kept: list[tuple[int, int]]) -> N
     assert ue.tracefs.records() == lines
 
 
-@case(
-    "filter.other_sizes",
-    spec="trace_events_filter.c:select_comparison_fn",
-    doc=f"{DOC}: numeric fields; of fields of other sizes it says nothing",
-    profiles=EVERY,
-    tier="full",
-)
+@case(doc="numeric fields; of fields of other sizes it says nothing", tier="full")
 @variants(
-    "fields, text, payload",
-    {
-        "equal": (" struct s a 3; u8 b", "a == 0", b"\0\0\0\1"),
-        "unequal": (" struct s a 3", "a != 0", b"\0\0\0"),
-        "large": (" struct s a 16", "a >= 0", bytes(16)),
-    },
+    ("equal", " struct s a 3; u8 b", "a == 0", b"\0\0\0\1"),
+    ("unequal", " struct s a 3", "a != 0", b"\0\0\0"),
+    ("large", " struct s a 16", "a >= 0", bytes(16)),
 )
 def test_other_sizes(ue: UserEvents, fields: str, text: str, payload: bytes) -> None:
     """A field of no size that a number has can be filtered by, and nothing ever passes."""
@@ -153,10 +129,8 @@ def test_other_sizes(ue: UserEvents, fields: str, text: str, payload: bytes) -> 
 
 
 @case(
-    "filter.two_fields_of_a_name",
     spec="trace_events.c:trace_find_event_field; trace_events_user.c:user_event_add_field",
-    doc=f"{DOC}: fields are known by their names",
-    profiles=EVERY,
+    doc="fields are known by their names",
 )
 def test_two_fields_of_a_name(ue: UserEvents) -> None:
     """Of two fields of one name a filter means the last that was defined."""
@@ -170,21 +144,16 @@ def test_two_fields_of_a_name(ue: UserEvents) -> None:
 
 
 @case(
-    "filter.common_fields",
     spec="trace_events.c:trace_define_common_fields",
-    doc=f"{DOC}: the common fields of all events may be used",
-    profiles=EVERY,
+    doc="the common fields of all events may be used",
     tier="full",
 )
 @variants(
-    "text, count",
-    {
-        "pid": ("common_pid > 1", 1),
-        # Whoever writes here is not the first process.
-        "other-pid": ("common_pid == 1", 0),
-        "name": ('COMM == "nobody"', 0),
-        "name-not": ('comm != "nobody"', 1),
-    },
+    ("pid", "common_pid > 1", 1),
+    # Whoever writes here is not the first process.
+    ("other-pid", "common_pid == 1", 0),
+    ("name", 'COMM == "nobody"', 0),
+    ("name-not", 'comm != "nobody"', 1),
 )
 def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
     """Without fields of its own an event can be filtered by who writes it."""
@@ -201,12 +170,10 @@ def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
 
 
 @case(
-    "filter.not_for_perf",
     spec="trace_events_user.c:user_event_perf",
     doc="Documentation/trace/user_events.rst@v6.12: Writing Data: every listener gets the data",
-    profiles=EVERY,
-    needs=("perf_sink",),
-    facilities=("perf",),
+    needs="perf_sink",
+    facilities="perf",
 )
 def test_not_for_perf(ue: UserEvents) -> None:
     """What a filter of ftrace holds back still gets to perf."""

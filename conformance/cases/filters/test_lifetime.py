@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.cases.support.tracing_setup import registered
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/events.rst@v6.12: Event filtering"
-APPLY = "trace_events_filter.c:apply_event_filter"
-EVERY = "5.18.."
+case = surface(
+    "filter",
+    spec="trace_events.c:remove_event_file_dir",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    tier="full",
+)
 
 
 @case(
-    "filter.shown",
     spec="trace_events_filter.c:print_event_filter",
-    doc=f"{DOC}: Clearing filters: 0 clears, and none is shown",
-    profiles=EVERY,
-    tier="full",
+    doc="Documentation/trace/events.rst@v6.12: Event filtering: Clearing filters: 0 clears, and "
+    "none is shown",
 )
 def test_shown(ue: UserEvents) -> None:
     """The file shows none, or the filter without the blanks behind it, until 0 clears it."""
@@ -33,11 +34,8 @@ def test_shown(ue: UserEvents) -> None:
 
 
 @case(
-    "filter.alone",
-    spec=f"{APPLY}: no event is registered by it",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit says who is attached",
-    profiles=EVERY,
-    tier="full",
+    spec="trace_events_filter.c:apply_event_filter: no event is registered by it",
+    doc="Status: the bit says who is attached",
 )
 def test_alone(ue: UserEvents) -> None:
     """A filter on an event that is not enabled tells no program and lets no write pass."""
@@ -53,11 +51,9 @@ def test_alone(ue: UserEvents) -> None:
 
 
 @case(
-    "filter.stays",
     spec="trace_events.c:__ftrace_event_enable_disable",
-    doc=f"{DOC}: a filter stays until another is set or it is cleared",
-    profiles=EVERY,
-    tier="full",
+    doc="Documentation/trace/events.rst@v6.12: Event filtering: a filter stays until another is "
+    "set or it is cleared",
 )
 def test_stays(ue: UserEvents) -> None:
     """A filter outlives disabling, enabling again, and those who wrote the event."""
@@ -78,13 +74,7 @@ def test_stays(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
 
 
-@case(
-    "filter.gone_with_the_event",
-    spec="trace_events.c:remove_event_file_dir",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: the event goes",
-    profiles=EVERY,
-    needs=("lasting_events",),
-)
+@case(doc="Deleting: the event goes", needs="lasting_events", tier="quick")
 def test_gone_with_the_event(ue: UserEvents) -> None:
     """An event that is deleted and made again has no filter."""
     ue.tracefs.command(f"u:{ue.name()} u8 a\n")
@@ -95,13 +85,7 @@ def test_gone_with_the_event(ue: UserEvents) -> None:
     assert directory.filter == "none\n"
 
 
-@case(
-    "filter.gone_with_the_process",
-    spec="trace_events.c:remove_event_file_dir",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
-    needs=("auto_delete",),
-    tier="full",
-)
+@case(doc="Deleting: events go with their last reference", profiles="6.4..", needs="auto_delete")
 def test_gone_with_the_process(ue: UserEvents) -> None:
     """A filter is no reference: an event that only has one goes, and comes again without."""
     process = ue.new_process()

@@ -2,45 +2,33 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.tracing_setup import registered
 from conformance.client.user_events import UserEvents
 
-DOC = (
-    "Documentation/trace/events.rst@v6.12: Event filtering: CPUS{} holds a list of processors,"
-    " for scalar fields too, with ==, != and &"
-)
-SINCE = "6.6.."
-
-
-@case(
-    "filter.processors",
-    spec="trace_events_filter.c:do_filter_scalar_cpumask",
-    doc=DOC,
-    profiles=SINCE,
-    facilities=("smp",),
+case = surface(
+    "filter",
+    spec="trace_events_filter.c",
+    doc="Documentation/trace/events.rst@v6.12: Event filtering: CPUS{} holds a list of "
+    "processors, for scalar fields too, with ==, != and &",
+    profiles="6.6..",
     tier="full",
 )
+
+
+@case(spec="do_filter_scalar_cpumask", facilities="smp")
 @variants(
-    "field, size, text, kept",
-    {
-        "u8": ("u8 a", 1, "a & CPUS{0-1}", ("(0)", "(1)")),
-        # The lower byte of 256 alone would be a processor.
-        "u16": ("u16 a", 2, "a & CPUS{0,1}", ("0x0 (0)", "0x1 (1)")),
-        "u32": ("u32 a", 4, "a & CPUS{0-1}", ("0x0 (0)", "0x1 (1)")),
-        # Of eight bytes the lower four are looked at.
-        "u64": (
-            "u64 a",
-            8,
-            "a & CPUS{0-1}",
-            ("0x0 (0)", "0x1 (1)", "0x100000000 (4294967296)"),
-        ),
-        "s8": ("s8 a", 1, "a != CPUS{0-1}", ("(0)", "(1)")),
-        # No number is equal to two processors.
-        "equal": ("u32 a", 4, "a == CPUS{0-1}", ()),
-        "unequal": ("u32 a", 4, "a != CPUS{0-1}", ("0x0 (0)", "0x1 (1)")),
-        "three-bytes": ("struct s a 3", 3, "a != CPUS{0-1}", ()),
-    },
+    ("u8", "u8 a", 1, "a & CPUS{0-1}", ("(0)", "(1)")),
+    # The lower byte of 256 alone would be a processor.
+    ("u16", "u16 a", 2, "a & CPUS{0,1}", ("0x0 (0)", "0x1 (1)")),
+    ("u32", "u32 a", 4, "a & CPUS{0-1}", ("0x0 (0)", "0x1 (1)")),
+    # Of eight bytes the lower four are looked at.
+    ("u64", "u64 a", 8, "a & CPUS{0-1}", ("0x0 (0)", "0x1 (1)", "0x100000000 (4294967296)")),
+    ("s8", "s8 a", 1, "a != CPUS{0-1}", ("(0)", "(1)")),
+    # No number is equal to two processors.
+    ("equal", "u32 a", 4, "a == CPUS{0-1}", ()),
+    ("unequal", "u32 a", 4, "a != CPUS{0-1}", ("0x0 (0)", "0x1 (1)")),
+    ("three-bytes", "struct s a 3", 3, "a != CPUS{0-1}", ()),
 )
 def test_processors(
     ue: UserEvents, field: str, size: int, text: str, kept: tuple[str, ...]
@@ -56,22 +44,13 @@ def test_processors(
     assert directory.filter == f"{text}\n"
 
 
-@case(
-    "filter.one_processor",
-    spec="trace_events_filter.c:parse_pred: a mask of weight one",
-    doc=DOC,
-    profiles=SINCE,
-    tier="full",
-)
+@case(spec="parse_pred: a mask of weight one")
 @variants(
-    "field, text, kept",
-    {
-        "and": ("u8 a", "a & CPUS{0}", (0,)),
-        "equal": ("u8 a", "a == CPUS{0}", (0,)),
-        "unequal": ("u8 a", "a != CPUS{0}", (1, 3)),
-        "range": ("s8 a", "a & CPUS{0-0}", (0,)),
-        "with-others": ("u8 a", "a & CPUS{0} || a == 3", (0, 3)),
-    },
+    ("and", "u8 a", "a & CPUS{0}", (0,)),
+    ("equal", "u8 a", "a == CPUS{0}", (0,)),
+    ("unequal", "u8 a", "a != CPUS{0}", (1, 3)),
+    ("range", "s8 a", "a & CPUS{0-0}", (0,)),
+    ("with-others", "u8 a", "a & CPUS{0} || a == 3", (0, 3)),
 )
 def test_one_processor(ue: UserEvents, field: str, text: str, kept: tuple[int, ...]) -> None:
     """A set of one processor is the number of that processor; & is == then."""
@@ -83,25 +62,16 @@ def test_one_processor(ue: UserEvents, field: str, text: str, kept: tuple[int, .
     assert ue.tracefs.records() == [ue.line(f"a=({number})") for number in kept]
 
 
-@case(
-    "filter.processors_refused",
-    spec="trace_events_filter.c:parse_pred",
-    doc=DOC,
-    profiles=SINCE,
-    tier="full",
-)
+@case(spec="parse_pred")
 @variants(
-    "text, shown",
-    {
-        "less": ("a < CPUS{0}", "     ^\nparse_error: Illegal operation for field type\n"),
-        "text": ("s == CPUS{0}", "      ^\nparse_error: Illegal operation for field type\n"),
-        "unopened": ("a == CPUS 0}", "           ^\nparse_error: Missing '{'\n"),
-        "unclosed": ("a == CPUS{0", "           ^\nparse_error: Missing '}'\n"),
-        "none": ("a == CPUS{}", "           ^\nparse_error: Invalid cpulist\n"),
-        "word": ("a == CPUS{x}", "            ^\nparse_error: Invalid cpulist\n"),
-        "backwards": ("a == CPUS{1-0}", "              ^\nparse_error: Invalid cpulist\n"),
-        "too-many": ("a & CPUS{0-8192}", "                ^\nparse_error: Invalid cpulist\n"),
-    },
+    ("less", "a < CPUS{0}", "     ^\nparse_error: Illegal operation for field type\n"),
+    ("text", "s == CPUS{0}", "      ^\nparse_error: Illegal operation for field type\n"),
+    ("unopened", "a == CPUS 0}", "           ^\nparse_error: Missing '{'\n"),
+    ("unclosed", "a == CPUS{0", "           ^\nparse_error: Missing '}'\n"),
+    ("none", "a == CPUS{}", "           ^\nparse_error: Invalid cpulist\n"),
+    ("word", "a == CPUS{x}", "            ^\nparse_error: Invalid cpulist\n"),
+    ("backwards", "a == CPUS{1-0}", "              ^\nparse_error: Invalid cpulist\n"),
+    ("too-many", "a & CPUS{0-8192}", "                ^\nparse_error: Invalid cpulist\n"),
 )
 def test_processors_refused(ue: UserEvents, text: str, shown: str) -> None:
     """What is no set of processors, or compared otherwise or with text, is EINVAL, with a place."""

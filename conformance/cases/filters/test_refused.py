@@ -4,81 +4,70 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.tracing_setup import forget_errors, registered
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/events.rst@v6.12: Event filtering: an error is shown with its place"
-APPEND = "trace_events_filter.c:append_filter_err"
-EVERY = "5.18.."
+case = surface("filter", spec="trace_events_filter.c", doc="Documentation/trace/events.rst@v6.12")
 
 
-@case("filter.refused", spec=APPEND, doc=DOC, profiles=EVERY)
+@case(spec="append_filter_err", doc="Event filtering: an error is shown with its place")
 @variants(
-    "text, errno, shown",
-    {
-        "no-field": ("b == 1", "EINVAL", "  ^\nparse_error: Field not found\n"),
-        "no-field-later": (
-            "a == 1 && (b == 1)",
-            "EINVAL",
-            "             ^\nparse_error: Field not found\n",
-        ),
-        "blanks-before": ("  b == 1", "EINVAL", "    ^\nparse_error: Field not found\n"),
-        "no-operator": ("a 1", "EINVAL", "   ^\nparse_error: Invalid operator\n"),
-        "assignment": ("a = 1", "EINVAL", "   ^\nparse_error: Invalid operator\n"),
-        "member": ("a.b == 1", "EINVAL", "  ^\nparse_error: Invalid operator\n"),
-        "no-value": (
-            "a ==",
-            "EINVAL",
-            "    ^\nparse_error: Invalid value (did you forget quotes)?\n",
-        ),
-        "word": (
-            "a == x",
-            "EINVAL",
-            "      ^\nparse_error: Invalid value (did you forget quotes)?\n",
-        ),
-        "string": ('a == "x"', "EINVAL", "      ^\nparse_error: Expecting numeric field\n"),
-        "less-than-string": (
-            'a < "x"',
-            "EINVAL",
-            "     ^\nparse_error: Illegal operation for field type\n",
-        ),
-        "pattern": ("a ~ 1", "EINVAL", "     ^\nparse_error: Illegal operation for field type\n"),
-        "negative": ("a == -1", "EINVAL", "      ^\nparse_error: Illegal integer value\n"),
-        "no-number": ("a == 1x", "EINVAL", "      ^\nparse_error: Illegal integer value\n"),
-        "too-large": (
-            "a == 18446744073709551616",
-            "EINVAL",
-            "      ^\nparse_error: Illegal integer value\n",
-        ),
-        "too-long": (
-            "a == 123456789012345678901234",
-            "EINVAL",
-            "                             ^\nparse_error: Operand too long\n",
-        ),
-        # Numbers of the parser's own are taken for error numbers: -1, -2, -3.
-        "closed-too-often": ("a == 1)", "EPERM", "      ^\nparse_error: Too few '('\n"),
-        "never-closed": ("(a == 1", "ENOENT", "^\nparse_error: Too many '('\n"),
-        "inner-never-closed": ("(a == 1 || (a == 2)", "ENOENT", "^\nparse_error: Too many '('\n"),
-        "no-end-of-string": (
-            'a == "1',
-            "ESRCH",
-            "     ^\nparse_error: Missing matching quote\n",
-        ),
-        "two-terms": (
-            "a == 1 a == 2",
-            "EPERM",
-            "       ^\nparse_error: Too many terms in predicate expression\n",
-        ),
-        "single-and": (
-            "a == 1 & a == 2",
-            "EPERM",
-            "       ^\nparse_error: Too many terms in predicate expression\n",
-        ),
-        "no-name": ("== 1", "EPERM", "Error: (0)\n"),
-        "parentheses": ("()", "EINVAL", "Error: (0)\n"),
-        "empty": ("", "EINVAL", "Error: (0)\n"),
-    },
+    ("no-field", "b == 1", "EINVAL", "  ^\nparse_error: Field not found\n"),
+    (
+        "no-field-later",
+        "a == 1 && (b == 1)",
+        "EINVAL",
+        "             ^\nparse_error: Field not found\n",
+    ),
+    ("blanks-before", "  b == 1", "EINVAL", "    ^\nparse_error: Field not found\n"),
+    ("no-operator", "a 1", "EINVAL", "   ^\nparse_error: Invalid operator\n"),
+    ("assignment", "a = 1", "EINVAL", "   ^\nparse_error: Invalid operator\n"),
+    ("member", "a.b == 1", "EINVAL", "  ^\nparse_error: Invalid operator\n"),
+    ("no-value", "a ==", "EINVAL", "    ^\nparse_error: Invalid value (did you forget quotes)?\n"),
+    ("word", "a == x", "EINVAL", "      ^\nparse_error: Invalid value (did you forget quotes)?\n"),
+    ("string", 'a == "x"', "EINVAL", "      ^\nparse_error: Expecting numeric field\n"),
+    (
+        "less-than-string",
+        'a < "x"',
+        "EINVAL",
+        "     ^\nparse_error: Illegal operation for field type\n",
+    ),
+    ("pattern", "a ~ 1", "EINVAL", "     ^\nparse_error: Illegal operation for field type\n"),
+    ("negative", "a == -1", "EINVAL", "      ^\nparse_error: Illegal integer value\n"),
+    ("no-number", "a == 1x", "EINVAL", "      ^\nparse_error: Illegal integer value\n"),
+    (
+        "too-large",
+        "a == 18446744073709551616",
+        "EINVAL",
+        "      ^\nparse_error: Illegal integer value\n",
+    ),
+    (
+        "too-long",
+        "a == 123456789012345678901234",
+        "EINVAL",
+        "                             ^\nparse_error: Operand too long\n",
+    ),
+    # Numbers of the parser's own are taken for error numbers: -1, -2, -3.
+    ("closed-too-often", "a == 1)", "EPERM", "      ^\nparse_error: Too few '('\n"),
+    ("never-closed", "(a == 1", "ENOENT", "^\nparse_error: Too many '('\n"),
+    ("inner-never-closed", "(a == 1 || (a == 2)", "ENOENT", "^\nparse_error: Too many '('\n"),
+    ("no-end-of-string", 'a == "1', "ESRCH", "     ^\nparse_error: Missing matching quote\n"),
+    (
+        "two-terms",
+        "a == 1 a == 2",
+        "EPERM",
+        "       ^\nparse_error: Too many terms in predicate expression\n",
+    ),
+    (
+        "single-and",
+        "a == 1 & a == 2",
+        "EPERM",
+        "       ^\nparse_error: Too many terms in predicate expression\n",
+    ),
+    ("no-name", "== 1", "EPERM", "Error: (0)\n"),
+    ("parentheses", "()", "EINVAL", "Error: (0)\n"),
+    ("empty", "", "EINVAL", "Error: (0)\n"),
 )
 def test_refused(ue: UserEvents, text: str, errno: str, shown: str) -> None:
     """A filter that cannot be is refused, shown with what is wrong, and takes the last one away."""
@@ -91,19 +80,12 @@ def test_refused(ue: UserEvents, text: str, errno: str, shown: str) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
 
 
-@case(
-    "filter.refused_for_strings",
-    spec="trace_events_filter.c:parse_pred",
-    doc=DOC,
-)
+@case(spec="parse_pred", doc="Event filtering: an error is shown with its place", profiles="6.4..")
 @variants(
-    "text, shown",
-    {
-        "number": ("s == 1", "      ^\nparse_error: Expecting string field\n"),
-        "greater": ('s > "x"', "     ^\nparse_error: Illegal operation for field type\n"),
-        "bits": ('s & "x"', "     ^\nparse_error: Illegal operation for field type\n"),
-        "bare-word": ("s == x", "      ^\nparse_error: Invalid value (did you forget quotes)?\n"),
-    },
+    ("number", "s == 1", "      ^\nparse_error: Expecting string field\n"),
+    ("greater", 's > "x"', "     ^\nparse_error: Illegal operation for field type\n"),
+    ("bits", 's & "x"', "     ^\nparse_error: Illegal operation for field type\n"),
+    ("bare-word", "s == x", "      ^\nparse_error: Invalid value (did you forget quotes)?\n"),
 )
 def test_refused_for_strings(ue: UserEvents, text: str, shown: str) -> None:
     """A string can be compared with quoted text by ==, != and ~ only."""
@@ -114,55 +96,51 @@ def test_refused_for_strings(ue: UserEvents, text: str, shown: str) -> None:
 
 
 @case(
-    "filter.refused_functions",
-    spec="trace_events_filter.c:parse_pred: .function",
-    doc="Documentation/trace/events.rst@v6.12: Event filtering: FIELD.function == FUNCTION, of "
-    "fields as long as a long",
+    spec="parse_pred: .function",
+    doc="Event filtering: FIELD.function == FUNCTION, of fields as long as a long",
     profiles="6.6..",
     tier="full",
 )
 @variants(
-    "text, shown",
-    {
-        "four-bytes": (
-            "a.function == no_such_function",
-            "               ^\nparse_error: Illegal operation for field type\n",
-        ),
-        # Eight characters are as good as an address.
-        "text": (
-            "s.function == no_such_function",
-            "                              ^\nparse_error: Function not found\n",
-        ),
-        "bits": (
-            "b.function & no_such_function",
-            "              ^\nparse_error: Invalid operator\n",
-        ),
-        "name": (
-            "b.function == no_such_function",
-            "                              ^\nparse_error: Function not found\n",
-        ),
-        "negated": (
-            "b.function != no_such_function && a == 1",
-            "                               ^\nparse_error: Function not found\n",
-        ),
-        # To the next blank, parentheses included.
-        "parenthesis": (
-            "(b.function == no_such_function)",
-            "                                ^\nparse_error: Function not found\n",
-        ),
-        "quoted": (
-            "b.function == 'vfs_read'",
-            "                        ^\nparse_error: Function not found\n",
-        ),
-        "address": (
-            "b.function == 0x1000",
-            "                    ^\nparse_error: Function not found\n",
-        ),
-        "no-number": (
-            "b.function == 12z",
-            "                 ^\nparse_error: Invalid value (did you forget quotes)?\n",
-        ),
-    },
+    (
+        "four-bytes",
+        "a.function == no_such_function",
+        "               ^\nparse_error: Illegal operation for field type\n",
+    ),
+    # Eight characters are as good as an address.
+    (
+        "text",
+        "s.function == no_such_function",
+        "                              ^\nparse_error: Function not found\n",
+    ),
+    ("bits", "b.function & no_such_function", "              ^\nparse_error: Invalid operator\n"),
+    (
+        "name",
+        "b.function == no_such_function",
+        "                              ^\nparse_error: Function not found\n",
+    ),
+    (
+        "negated",
+        "b.function != no_such_function && a == 1",
+        "                               ^\nparse_error: Function not found\n",
+    ),
+    # To the next blank, parentheses included.
+    (
+        "parenthesis",
+        "(b.function == no_such_function)",
+        "                                ^\nparse_error: Function not found\n",
+    ),
+    (
+        "quoted",
+        "b.function == 'vfs_read'",
+        "                        ^\nparse_error: Function not found\n",
+    ),
+    ("address", "b.function == 0x1000", "                    ^\nparse_error: Function not found\n"),
+    (
+        "no-number",
+        "b.function == 12z",
+        "                 ^\nparse_error: Invalid value (did you forget quotes)?\n",
+    ),
 )
 def test_refused_functions(ue: UserEvents, text: str, shown: str) -> None:
     """Only fields of eight bytes are compared with a function, which has to be there: EINVAL."""
@@ -172,10 +150,8 @@ def test_refused_functions(ue: UserEvents, text: str, shown: str) -> None:
 
 
 @case(
-    "filter.length",
     spec="trace_events.c:event_filter_write: cnt >= PAGE_SIZE",
-    doc="Documentation/trace/events.rst@v6.12: Setting filters: one write, no limit told",
-    profiles=EVERY,
+    doc="Setting filters: one write, no limit told",
 )
 def test_length(ue: UserEvents) -> None:
     """Up to 4095 bytes are a filter; a longer write is EINVAL and leaves the filter as it was."""
@@ -187,10 +163,8 @@ def test_length(ue: UserEvents) -> None:
 
 
 @case(
-    "filter.on_nothing_written",
     spec="trace_events.c:event_filter_write",
-    doc="Documentation/trace/events.rst@v6.12: Clearing filters: write 0, not nothing",
-    profiles=EVERY,
+    doc="Clearing filters: write 0, not nothing",
     tier="full",
 )
 def test_on_nothing_written(ue: UserEvents) -> None:
@@ -204,12 +178,10 @@ def test_on_nothing_written(ue: UserEvents) -> None:
 
 
 @case(
-    "filter.logged",
     spec="trace.c:tracing_log_err",
     doc="Documentation/trace/ftrace.rst@v6.12: error_log: the command, the error and its place",
-    profiles=EVERY,
-    isolation="global",
     tier="full",
+    isolation="global",
 )
 def test_logged(ue: UserEvents) -> None:
     """Filters that were refused are told by error_log, with the place, until it is cleared."""

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/events.rst@v6.12: Event filtering: ==, != and ~ for string fields"
-MATCH = "trace_events_filter.c:filter_build_regex"
+case = surface(
+    "filter",
+    spec="trace_events_filter.c",
+    doc="Documentation/trace/events.rst@v6.12: Event filtering: ==, != and ~ for string fields",
+    profiles="6.4..",
+)
+
 
 WORDS = ("hello", "help", "yellow", "h")
 FIELDS = {
@@ -42,15 +47,14 @@ def payload(kind: str, word: str) -> bytes:
     return struct.pack("<HH", start, len(text)) + text
 
 
-@case("filter.string", spec=MATCH, doc=DOC)
+@case(spec="filter_build_regex")
 @variants(
-    "kind, text, kept",
     {
         f"{kind}.{name}": (kind, *found)
         for kind in ("char", "data_loc", "rel_loc")
         for name, found in PATTERNS.items()
     }
-    | {"unsigned.equal": ("unsigned", *PATTERNS["equal"])},
+    | {"unsigned.equal": ("unsigned", *PATTERNS["equal"])}
 )
 def test_string(ue: UserEvents, kind: str, text: str, kept: list[str]) -> None:
     """Strings are compared whole, or with a pattern."""
@@ -63,15 +67,8 @@ def test_string(ue: UserEvents, kind: str, text: str, kept: list[str]) -> None:
     assert ue.tracefs.records() == [ue.line(f"s={word}") for word in kept]
 
 
-@case("filter.string_ending", spec="trace_events_filter.c:regex_match_end", doc=DOC)
-@variants(
-    "kind, kept",
-    {
-        "char": ("char", []),
-        "data_loc": ("data_loc", ["hello"]),
-        "rel_loc": ("rel_loc", ["hello"]),
-    },
-)
+@case(spec="regex_match_end")
+@variants(("char", []), ("data_loc", ["hello"]), ("rel_loc", ["hello"]))
 def test_string_ending(ue: UserEvents, kind: str, kept: list[str]) -> None:
     """A pattern of the end is held against the end of an array, be there NULs or not."""
     data = ue.open_data()
@@ -83,17 +80,14 @@ def test_string_ending(ue: UserEvents, kind: str, kept: list[str]) -> None:
     assert ue.tracefs.records() == [ue.line(f"s={word}") for word in kept]
 
 
-@case("filter.string_filling_its_array", spec="trace_events_filter.c:regex_match_full", doc=DOC)
+@case(spec="regex_match_full")
 @variants(
-    "text, count",
-    {
-        "equal": ('s == "abcd"', 1),
-        "shorter": ('s == "abc"', 0),
-        "longer": ('s == "abcde"', 0),
-        "beginning": ('s ~ "abcd*"', 1),
-        # The last byte of an array is left out, as if it were the NUL.
-        "end": ('s ~ "*abc"', 1),
-    },
+    ("equal", 's == "abcd"', 1),
+    ("shorter", 's == "abc"', 0),
+    ("longer", 's == "abcde"', 0),
+    ("beginning", 's ~ "abcd*"', 1),
+    # The last byte of an array is left out, as if it were the NUL.
+    ("end", 's ~ "*abc"', 1),
 )
 def test_string_filling_its_array(ue: UserEvents, text: str, count: int) -> None:
     """A string without a NUL ends with its array."""
@@ -105,9 +99,7 @@ def test_string_filling_its_array(ue: UserEvents, text: str, count: int) -> None
     assert ue.tracefs.records() == [ue.line("s=abcd", "b='e'(101)")] * count
 
 
-@case(
-    "filter.string_of_digits", spec="trace_events_filter.c:filter_parse_regex", doc=DOC, tier="full"
-)
+@case(spec="filter_parse_regex", tier="full")
 def test_string_of_digits(ue: UserEvents) -> None:
     """A pattern that begins with a digit is none: its star is compared like a letter."""
     data = ue.open_data()
@@ -119,20 +111,12 @@ def test_string_of_digits(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("s=1*")]
 
 
-@case(
-    "filter.string_before_6_4",
-    spec="trace_events_user.c:user_event_add_field: FILTER_OTHER",
-    doc=DOC,
-    profiles="5.18..6.3",
-)
+@case(spec="trace_events_user.c:user_event_add_field: FILTER_OTHER", profiles="5.18..6.3")
 @variants(
-    "field, text",
-    {
-        "char": (" char[8] s", 's == "help"'),
-        "glob": (" char[8] s", 's ~ "h*"'),
-        "data_loc": (" __data_loc char[] s", 's != "help"'),
-        "rel_loc": (" __rel_loc char[] s", 's == "help"'),
-    },
+    ("char", " char[8] s", 's == "help"'),
+    ("glob", " char[8] s", 's ~ "h*"'),
+    ("data_loc", " __data_loc char[] s", 's != "help"'),
+    ("rel_loc", " __rel_loc char[] s", 's == "help"'),
 )
 def test_string_before_6_4(ue: UserEvents, field: str, text: str) -> None:
     """Before 6.4 no field of a user event is known to be a string: EINVAL."""

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 
-EVERY = "5.18.."
+case = surface(
+    "filter",
+    spec="trace_events_filter.c",
+    doc="Documentation/trace/events.rst@v6.12: Subsystem filters",
+    tier="full",
+    isolation="global",
+)
+
 SYSTEM_FILTER = "/sys/kernel/tracing/events/user_events/filter"
 GLOBAL = (
     "### global filter ###\n"
@@ -16,14 +23,7 @@ GLOBAL = (
 NOT_IN_ALL = "^\nparse_error: Couldn't find or set field in one of a subsystem's events\n"
 
 
-@case(
-    "filter.system",
-    spec="trace_events_filter.c:process_system_preds",
-    doc="Documentation/trace/events.rst@v6.12: Subsystem filters: for events with the field",
-    profiles=EVERY,
-    isolation="global",
-    tier="full",
-)
+@case(spec="process_system_preds", doc="for events with the field")
 def test_system(ue: UserEvents) -> None:
     """The filter of the system is set on each user event, or shown there with what is wrong."""
     data = ue.open_data()
@@ -47,14 +47,7 @@ def test_system(ue: UserEvents) -> None:
     assert ue.tracefs.records() == lines
 
 
-@case(
-    "filter.system_of_nothing",
-    spec="trace_events_filter.c:apply_subsystem_event_filter",
-    doc="Documentation/trace/events.rst@v6.12: Subsystem filters: an error where no event has it",
-    profiles=EVERY,
-    isolation="global",
-    tier="full",
-)
+@case(spec="apply_subsystem_event_filter", doc="an error where no event has it")
 def test_system_of_nothing(ue: UserEvents) -> None:
     """A filter that no event of the system can have is taken, and its events lose theirs."""
     ue.open_data().register(ue.name() + " u8 a")

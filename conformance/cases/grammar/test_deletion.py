@@ -5,15 +5,18 @@ Kernels before 6.5 compare fields here and nowhere else.
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.cases.support.field_pairs import CANONICAL, DIFFERENT, SAME, SELF_MISMATCHES
 from conformance.client.user_events import UserEvents
 
-DELETING = (
-    "Documentation/trace/user_events.rst@v6.12: Deleting: dynamic_events deletes one specific "
-    "format of an event"
+case = surface(
+    "grammar",
+    spec="trace_events_user.c:user_fields_match",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: dynamic_events deletes one "
+    "specific format of an event",
+    needs="lasting_events",
+    tier="full",
 )
-MATCH = "trace_events_user.c:user_fields_match"
 
 
 def created(ue: UserEvents, stem: str, fields: str) -> str:
@@ -22,14 +25,7 @@ def created(ue: UserEvents, stem: str, fields: str) -> str:
     return ue.name(stem)
 
 
-@case(
-    "grammar.deleted_by_its_fields",
-    spec=MATCH,
-    doc=DELETING,
-    needs=("lasting_events",),
-    tier="full",
-    profiles="5.18..",
-)
+@case
 def test_deleted_by_its_fields(ue: UserEvents) -> None:
     """An event is deleted by its fields, however spaced; structures once had no size there."""
     for stem, (first, second) in SAME.items():
@@ -43,14 +39,7 @@ def test_deleted_by_its_fields(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(
-    "grammar.not_deleted_by_other_fields",
-    spec=MATCH,
-    doc=DELETING,
-    needs=("lasting_events",),
-    tier="full",
-    profiles="5.18..",
-)
+@case
 def test_not_deleted_by_other_fields(ue: UserEvents) -> None:
     """By other fields an event is not found: ENOENT, and it stays."""
     kept = []
@@ -66,14 +55,7 @@ def test_not_deleted_by_other_fields(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events().splitlines() == left
 
 
-@case(
-    "grammar.not_deleted_by_its_own_text",
-    spec=MATCH,
-    doc=DELETING,
-    needs=("lasting_events",),
-    tier="full",
-    profiles="5.18..",
-)
+@case
 def test_not_deleted_by_its_own_text(ue: UserEvents) -> None:
     """Some definitions do not match their own text: their events are not found by it."""
     found = ue.dated("deletion_arguments_matched", since="ENOENT", before="")
@@ -84,14 +66,7 @@ def test_not_deleted_by_its_own_text(ue: UserEvents) -> None:
         assert ue.open_data().delete(name).errno == left
 
 
-@case(
-    "grammar.deleted_by_its_canonical_form",
-    spec=MATCH,
-    doc=DELETING,
-    needs=("lasting_events",),
-    tier="full",
-    profiles="5.18..",
-)
+@case
 def test_deleted_by_its_canonical_form(ue: UserEvents) -> None:
     """Such an event is deleted by the line that dynamic_events shows of it."""
     for stem, (fields, shown) in CANONICAL.items():
@@ -103,12 +78,8 @@ def test_deleted_by_its_canonical_form(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.struct_deleted_by_size",
     spec="trace_events_user.c:user_field_set_string",
-    doc=DELETING,
-    needs=("lasting_events", "deletion_arguments_matched"),
-    profiles="5.18..",
-    tier="full",
+    needs="lasting_events deletion_arguments_matched",
 )
 def test_struct_deleted_by_size(ue: UserEvents) -> None:
     """A structure is found by tag, name and size; before its size was compared, without one."""
@@ -122,14 +93,7 @@ def test_struct_deleted_by_size(ue: UserEvents) -> None:
     assert ue.tracefs.command(f"-:{name} struct s a 20; u8 b\n").errno == sized
 
 
-@case(
-    "grammar.deleted_by_name_alone",
-    spec="trace_events_user.c:user_event_match",
-    doc=DELETING,
-    needs=("lasting_events",),
-    profiles="5.18..",
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_event_match")
 def test_deleted_by_name_alone(ue: UserEvents) -> None:
     """A name alone deletes an event without fields; before 6.5 any event of that name."""
     errno = ue.dated("null_arguments_matched", since="ENOENT", before="")
@@ -141,14 +105,7 @@ def test_deleted_by_name_alone(ue: UserEvents) -> None:
     assert shown == ue.dated("null_arguments_matched", since=left, before="")
 
 
-@case(
-    "grammar.long_names_deleted",
-    spec="trace_events_user.c:user_event_match",
-    doc=DELETING,
-    needs=("lasting_events",),
-    profiles="5.18..",
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_event_match")
 def test_long_names_deleted(ue: UserEvents) -> None:
     """Of names that differ in the last of 500 characters a command deletes the one it gives."""
     stem = ue.name().ljust(499, "n")
@@ -159,12 +116,10 @@ def test_long_names_deleted(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.same_bucket",
     spec="trace_events_user.c:delete_user_event: strcmp behind the hash",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event is deleted by its name",
-    needs=("lasting_events",),
+    tier="quick",
     isolation="global",
-    profiles="5.18..",
 )
 def test_same_bucket(ue: UserEvents) -> None:
     """Of names that share a bucket of the hash table each is found, and deleted, by itself."""

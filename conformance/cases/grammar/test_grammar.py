@@ -5,15 +5,17 @@ The corpus of fixtures/definitions.toml goes through DIAG_IOCSREG and through dy
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.definition_corpus import Group, load_definitions
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12"
-COMMAND = f"{DOC}: Command Format: name, optional flags, fields separated by semicolons"
-FIELD = f"{DOC}: Field Format: type, name, and a size for types that start with struct"
-DYNAMIC = f"{DOC}: Overview: dynamic_events takes the same format behind the prefix u:"
-PARSE_FIELD = "trace_events_user.c:user_event_parse_field"
+case = surface(
+    "grammar",
+    spec="trace_events_user.c:user_event_parse_field",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
+    "format behind the prefix u:",
+)
+
 ACCEPTED = load_definitions("accepted")
 REFUSED = load_definitions("refused")
 
@@ -22,12 +24,10 @@ REFUSED = load_definitions("refused")
 
 
 @case(
-    "grammar.ioctl_accepts",
-    spec=PARSE_FIELD,
-    doc=FIELD,
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: Field Format: type, name, and a size for "
+    "types that start with struct"
 )
-@variants("group", ACCEPTED)
+@variants(ACCEPTED)
 def test_ioctl_accepts(ue: UserEvents, group: Group) -> None:
     """Definitions register through the ioctl and are listed in their canonical form."""
     data, word = ue.open_data(), ue.process.word(8)
@@ -37,14 +37,8 @@ def test_ioctl_accepts(ue: UserEvents, group: Group) -> None:
     assert ue.tracefs.dynamic_events().splitlines(keepends=True) == listed
 
 
-@case(
-    "grammar.dynamic_events_accepts",
-    spec=PARSE_FIELD,
-    doc=DYNAMIC,
-    needs=("lasting_events",),
-    profiles="5.18..",
-)
-@variants("group", ACCEPTED)
+@case(needs="lasting_events")
+@variants(ACCEPTED)
 def test_dynamic_events_accepts(ue: UserEvents, group: Group) -> None:
     """The same definitions are created through dynamic_events and listed the same way."""
     # They are deleted by name, since not every definition matches its own text.
@@ -58,12 +52,10 @@ def test_dynamic_events_accepts(ue: UserEvents, group: Group) -> None:
 
 
 @case(
-    "grammar.ioctl_refuses",
-    spec=PARSE_FIELD,
-    doc=FIELD,
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: Field Format: type, name, and a size for "
+    "types that start with struct"
 )
-@variants("group", REFUSED)
+@variants(REFUSED)
 def test_ioctl_refuses(ue: UserEvents, group: Group) -> None:
     """What is no definition is refused by the ioctl, and the write index left alone."""
     data, word = ue.open_data(), ue.process.word()
@@ -73,14 +65,8 @@ def test_ioctl_refuses(ue: UserEvents, group: Group) -> None:
         assert event.index == 0xFFFFFFFF
 
 
-@case(
-    "grammar.dynamic_events_refuses",
-    spec=PARSE_FIELD,
-    doc=DYNAMIC,
-    needs=("lasting_events",),
-    profiles="5.18..",
-)
-@variants("group", REFUSED)
+@case(needs="lasting_events")
+@variants(REFUSED)
 def test_dynamic_events_refuses(ue: UserEvents, group: Group) -> None:
     """What is no definition is refused by dynamic_events as well, and nothing is listed."""
     for stem, definition in group.items():
@@ -93,20 +79,15 @@ def test_dynamic_events_refuses(ue: UserEvents, group: Group) -> None:
 
 
 @case(
-    "grammar.ioctl_only",
-    spec=PARSE_FIELD,
-    doc=FIELD,
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: Field Format: type, name, and a size for "
+    "types that start with struct"
 )
 @variants(
-    "text, line",
-    {
-        "newline-between-fields": (" u32 a;\nu64 b", " u32 a; u64 b"),
-        "newline-behind-size": (" struct s a 20\n", " struct s a 20"),
-        "hash-in-field": (" u32 a#b", " u32 a#b"),
-        "hash-behind-space": (" u32 # a", None),
-        "hash-in-name": ("#b u32 a", "#b u32 a"),
-    },
+    ("newline-between-fields", " u32 a;\nu64 b", " u32 a; u64 b"),
+    ("newline-behind-size", " struct s a 20\n", " struct s a 20"),
+    ("hash-in-field", " u32 a#b", " u32 a#b"),
+    ("hash-behind-space", " u32 # a", None),
+    ("hash-in-name", "#b u32 a", "#b u32 a"),
 )
 def test_ioctl_only(ue: UserEvents, text: str, line: str | None) -> None:
     """A newline is white space to the ioctl, and # begins no comment."""
@@ -118,23 +99,14 @@ def test_ioctl_only(ue: UserEvents, text: str, line: str | None) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}{line}\n"
 
 
-@case(
-    "grammar.dynamic_events_only",
-    spec="trace.c:trace_parse_run_command",
-    doc=DYNAMIC,
-    needs=("lasting_events",),
-    profiles="5.18..",
-)
+@case(spec="trace.c:trace_parse_run_command", needs="lasting_events")
 @variants(
-    "before, after, line",
-    {
-        "space-behind-prefix": ("u: ", " u32 a", " u32 a"),
-        "tabs-behind-prefix": ("u:\t\t", " u32 a", " u32 a"),
-        "no-newline": ("u:", " u32 a", " u32 a"),
-        "comment-in-name": ("u:", "#b u32 a\n", ""),
-        "comment-behind-semicolon": ("u:", " u32 a;# u64 b\n", " u32 a"),
-        "comment-behind-name": ("u:", " u32 a#b\n", " u32 a"),
-    },
+    ("space-behind-prefix", "u: ", " u32 a", " u32 a"),
+    ("tabs-behind-prefix", "u:\t\t", " u32 a", " u32 a"),
+    ("no-newline", "u:", " u32 a", " u32 a"),
+    ("comment-in-name", "u:", "#b u32 a\n", ""),
+    ("comment-behind-semicolon", "u:", " u32 a;# u64 b\n", " u32 a"),
+    ("comment-behind-name", "u:", " u32 a#b\n", " u32 a"),
 )
 def test_dynamic_events_only(ue: UserEvents, before: str, after: str, line: str) -> None:
     """dynamic_events skips white space behind the prefix and cuts a line at #."""
@@ -142,13 +114,7 @@ def test_dynamic_events_only(ue: UserEvents, before: str, after: str, line: str)
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}{line}\n"
 
 
-@case(
-    "grammar.comment_leaves_a_space",
-    spec="trace.c:trace_parse_run_command",
-    doc=DYNAMIC,
-    needs=("lasting_events",),
-    profiles="5.18..",
-)
+@case(spec="trace.c:trace_parse_run_command", needs="lasting_events")
 def test_comment_leaves_a_space(ue: UserEvents) -> None:
     """The space in front of a comment stays behind the field, which is thus refused."""
     assert ue.tracefs.command(f"u:{ue.name()} u32 a # b\n").errno == "EINVAL"
@@ -158,15 +124,11 @@ def test_comment_leaves_a_space(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.ioctl_longest_text",
     spec="mm/util.c:strndup_user",
-    doc=f"{DOC}: Registering: name_args points to the text; no limit is named",
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: name_args points to the text; "
+    "no limit is named",
 )
-@variants(
-    "length, errno",
-    {"511": (511, ""), "512": (512, "EINVAL"), "4000": (4000, "EINVAL")},
-)
+@variants((511, ""), (512, "EINVAL"), (4000, "EINVAL"))
 def test_ioctl_longest_text(ue: UserEvents, length: int, errno: str) -> None:
     """The ioctl takes at most 511 bytes of text, the name included."""
     text = f"{ue.name()} u32 a"
@@ -176,12 +138,11 @@ def test_ioctl_longest_text(ue: UserEvents, length: int, errno: str) -> None:
 
 
 @case(
-    "grammar.ioctl_longest_name",
     spec="mm/util.c:strndup_user",
-    doc=COMMAND,
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: Command Format: name, optional flags, fields "
+    "separated by semicolons",
 )
-@variants("length", {"255": 255, "256": 256, "511": 511})
+@variants(255, 256, 511)
 def test_ioctl_longest_name(ue: UserEvents, length: int) -> None:
     """The whole text may be the name, longer than any name of a file."""
     name = ue.name("n" * (length - len(ue.name(""))))
@@ -189,14 +150,8 @@ def test_ioctl_longest_name(ue: UserEvents, length: int) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{name}\n"
 
 
-@case(
-    "grammar.dynamic_events_longer_text",
-    spec="trace_events_user.c:user_event_create",
-    doc=DYNAMIC,
-    needs=("lasting_events",),
-    profiles="5.18..",
-)
-@variants("length", {"512": 512, "3000": 3000})
+@case(spec="trace_events_user.c:user_event_create", needs="lasting_events")
+@variants(512, 3000)
 def test_dynamic_events_longer_text(ue: UserEvents, length: int) -> None:
     """dynamic_events takes definitions longer than those of the ioctl."""
     text = f"{ue.name()} u32 a"
@@ -205,13 +160,7 @@ def test_dynamic_events_longer_text(ue: UserEvents, length: int) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{text}\n"
 
 
-@case(
-    "grammar.longer_text_registers_again",
-    spec="mm/util.c:strndup_user",
-    doc=DYNAMIC,
-    needs=("lasting_events",),
-    profiles="5.18..",
-)
+@case(spec="mm/util.c:strndup_user", needs="lasting_events")
 def test_longer_text_registers_again(ue: UserEvents) -> None:
     """An event too long for the ioctl is out of its reach: EINVAL for the same text."""
     text = f"{ue.name()} u32 {'a' * 600}"
@@ -220,10 +169,9 @@ def test_longer_text_registers_again(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.many_fields",
     spec="trace_events_user.c:user_event_parse_fields",
-    doc=COMMAND,
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: Command Format: name, optional flags, fields "
+    "separated by semicolons",
 )
 def test_many_fields(ue: UserEvents) -> None:
     """An event has as many fields as its text has room for, listed in their order."""
@@ -236,10 +184,9 @@ def test_many_fields(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.dynamic_events_many_fields",
     spec="trace_events_user.c:user_event_parse_fields, user_fields_match",
-    doc=DYNAMIC,
-    needs=("lasting_events", "unspaced_fields_match"),
+    profiles="6.4..",
+    needs="lasting_events unspaced_fields_match",
     tier="full",
 )
 def test_dynamic_events_many_fields(ue: UserEvents) -> None:
@@ -266,11 +213,9 @@ HUGE_SIZES = {
 
 
 @case(
-    "grammar.ioctl_huge_struct",
-    spec=PARSE_FIELD,
-    doc=f"{FIELD}; no limit is named",
+    doc="Documentation/trace/user_events.rst@v6.12: Field Format: type, name, and a size for "
+    "types that start with struct; no limit is named",
     tier="full",
-    profiles="5.18..",
 )
 def test_ioctl_huge_struct(ue: UserEvents) -> None:
     """A structure of 2^31 bytes and more is a negative size, returned in an error's place."""
@@ -282,12 +227,10 @@ def test_ioctl_huge_struct(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.dynamic_events_huge_struct",
-    spec=PARSE_FIELD,
-    doc=f"{FIELD}; no limit is named",
-    needs=("lasting_events",),
+    doc="Documentation/trace/user_events.rst@v6.12: Field Format: type, name, and a size for "
+    "types that start with struct; no limit is named",
+    needs="lasting_events",
     tier="full",
-    profiles="5.18..",
 )
 def test_dynamic_events_huge_struct(ue: UserEvents) -> None:
     """dynamic_events returns the negative size of a huge structure from write(2)."""
@@ -298,18 +241,14 @@ def test_dynamic_events_huge_struct(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.first_failure_counts",
     spec="trace_events_user.c:user_event_parse_fields",
-    doc=COMMAND,
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: Command Format: name, optional flags, fields "
+    "separated by semicolons",
 )
 @variants(
-    "fields, errno",
-    {
-        "size-then-type": ("struct s a 4294967295;long b", "EPERM"),
-        "type-then-size": ("long b;struct s a 4294967295", "EINVAL"),
-        "good-then-size": ("u32 b;struct s a 4294967294", "ENOENT"),
-    },
+    ("size-then-type", "struct s a 4294967295;long b", "EPERM"),
+    ("type-then-size", "long b;struct s a 4294967295", "EINVAL"),
+    ("good-then-size", "u32 b;struct s a 4294967294", "ENOENT"),
 )
 def test_first_failure_counts(ue: UserEvents, fields: str, errno: str) -> None:
     """Fields are parsed in order, and the first that fails says how."""
@@ -317,11 +256,10 @@ def test_first_failure_counts(ue: UserEvents, fields: str, errno: str) -> None:
 
 
 @case(
-    "grammar.refused_leaves_nothing",
     spec="trace_events_user.c:user_event_parse",
-    doc=COMMAND,
+    doc="Documentation/trace/user_events.rst@v6.12: Command Format: name, optional flags, fields "
+    "separated by semicolons",
     tier="full",
-    profiles="5.18..",
 )
 def test_refused_leaves_nothing(ue: UserEvents) -> None:
     """After a refusal name and write index are as free as before."""

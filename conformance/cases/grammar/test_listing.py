@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.credentials import Directory
 from conformance.client.tracefs import EVENTS
 from conformance.client.user_events import UserEvents
 
-DOC = (
-    "Documentation/trace/user_events.rst@v6.12: Registering: events appear below events/ in "
-    "tracefs; nothing is said of names that cannot"
+case = surface(
+    "grammar",
+    spec="fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:verify_dirent_name",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: events appear below events/ in "
+    "tracefs; nothing is said of names that cannot",
+    profiles="6.8..",
+    isolation="global",
 )
-ITERATE = "fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:verify_dirent_name"
-CREATE = "trace_events.c:event_create_dir"
 
 
-@case("grammar.listing", spec=CREATE, doc=DOC, profiles="5.18..", isolation="global")
+@case(spec="trace_events.c:event_create_dir", profiles="5.18..")
 def test_listing(ue: UserEvents) -> None:
     """The directory of the system lists every event beside the files of its own, once."""
     data, word = ue.open_data(), ue.process.word()
@@ -27,26 +29,15 @@ def test_listing(ue: UserEvents) -> None:
     assert directory.names() == []
 
 
-@case(
-    "grammar.listing_cut_off",
-    spec=ITERATE,
-    doc=DOC,
-    profiles="6.8..",
-    needs=("directories_of_any_name", "auto_delete"),
-    isolation="global",
-    tier="full",
-)
+@case(needs="directories_of_any_name auto_delete", tier="full")
 @variants(
-    "name",
-    {
-        "slash-within": "x/y",
-        "empty": "",
-        "slash": "/",
-        "slash-first": "/x",
-        "slash-last": "x/",
-        "two-slashes": "x//y",
-        "way-up": "../x",
-    },
+    ("slash-within", "x/y"),
+    ("empty", ""),
+    ("slash", "/"),
+    ("slash-first", "/x"),
+    ("slash-last", "x/"),
+    ("two-slashes", "x//y"),
+    ("way-up", "../x"),
 )
 def test_listing_cut_off(ue: UserEvents, name: str) -> None:
     """A name that cannot be listed hides all events registered after it, until it is gone."""
@@ -68,14 +59,11 @@ def test_listing_cut_off(ue: UserEvents, name: str) -> None:
 
 
 @case(
-    "grammar.listing_left_out",
     spec="trace_events.c:event_create_dir; fs/tracefs/inode.c:start_creating",
-    doc=DOC,
     profiles="5.18..6.7",
-    without=("directories_of_any_name",),
-    isolation="global",
+    without="directories_of_any_name",
 )
-@variants("name", {"slash-within": "x/y", "empty": "", "way-up": "../x", "too-long": "y" * 256})
+@variants({"slash-within": "x/y", "empty": "", "way-up": "../x", "too-long": "y" * 256})
 def test_listing_left_out(ue: UserEvents, name: str) -> None:
     """An event whose name cannot be listed has no directory, and the others are all there."""
     data, word = ue.open_data(), ue.process.word()
@@ -86,23 +74,12 @@ def test_listing_left_out(ue: UserEvents, name: str) -> None:
     assert directory.next().errno == ""
 
 
-@case(
-    "grammar.listing_twice",
-    spec=ITERATE,
-    doc=DOC,
-    profiles="6.8..",
-    needs=("directories_of_any_name",),
-    isolation="global",
-    tier="full",
-)
+@case(needs="directories_of_any_name", tier="full")
 @variants(
-    "name, names",
-    {
-        "enable": ("enable", [".", "..", "enable", "enable", "filter"]),
-        "filter": ("filter", [".", "..", "enable", "filter", "filter"]),
-        "dot": (".", [".", ".", "..", "enable", "filter"]),
-        "dots": ("..", [".", "..", "..", "enable", "filter"]),
-    },
+    ("enable", "enable", [".", "..", "enable", "enable", "filter"]),
+    ("filter", "filter", [".", "..", "enable", "filter", "filter"]),
+    ("dot", ".", [".", ".", "..", "enable", "filter"]),
+    ("dots", "..", [".", "..", "..", "enable", "filter"]),
 )
 def test_listing_twice(ue: UserEvents, name: str, names: list[str]) -> None:
     """An event may have the name of an entry there is: it is listed twice, without an error."""
@@ -113,15 +90,11 @@ def test_listing_twice(ue: UserEvents, name: str, names: list[str]) -> None:
 
 
 @case(
-    "grammar.listing_long_names",
     spec="fs/tracefs/event_inode.c:eventfs_root_lookup; fs/readdir.c:verify_dirent_name",
-    doc=DOC,
-    profiles="6.8..",
-    needs=("directories_of_any_name",),
-    isolation="global",
+    needs="directories_of_any_name",
     tier="full",
 )
-@variants("length", {"256": 256, "255": 255, "511": 511})
+@variants(256, 255, 511)
 def test_listing_long_names(ue: UserEvents, length: int) -> None:
     """A directory may have a longer name than any other file: 511 bytes, listed and opened."""
     ue.open_data().register("x" * length)

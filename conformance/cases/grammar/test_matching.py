@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.cases.support.field_pairs import CANONICAL, DIFFERENT, SAME, SELF_MISMATCHES, Pairs
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12"
-COMMAND = f"{DOC}: Command Format: name, optional flags, fields separated by semicolons"
-FIELD = f"{DOC}: Field Format: type, name, and a size for types that start with struct"
-DYNAMIC = f"{DOC}: Overview: dynamic_events takes the same format behind the prefix u:"
-BLOCKED = (
-    f"{DOC}: Registering: processes are blocked when the format of their event changes, "
-    "unless it is multi-format"
+case = surface(
+    "grammar",
+    spec="trace_events_user.c:user_fields_match",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    tier="full",
 )
-MATCH = "trace_events_user.c:user_fields_match"
 
 
-@case(
-    "grammar.registers_again",
-    spec=MATCH,
-    doc=COMMAND,
-    profiles="5.18..",
-)
+@case(doc="Command Format: name, optional flags, fields separated by semicolons", tier="quick")
 def test_registers_again(ue: UserEvents) -> None:
     """The same fields, however spaced, find the existing event and its write index."""
     data, word, other = ue.open_data(), ue.process.word(), ue.process.word()
@@ -46,12 +38,8 @@ CREATED_AGAIN: Pairs = {
 
 
 @case(
-    "grammar.creates_again",
-    spec=MATCH,
-    doc=DYNAMIC,
-    needs=("lasting_events",),
-    tier="full",
-    profiles="5.18..",
+    doc="Overview: dynamic_events takes the same format behind the prefix u:",
+    needs="lasting_events",
 )
 def test_creates_again(ue: UserEvents) -> None:
     """dynamic_events takes the same fields again, and keeps the events it has."""
@@ -76,11 +64,8 @@ UNSPACED: Pairs = {
 
 
 @case(
-    "grammar.unspaced_registers_again",
     spec="trace_events_user.c:insert_space_after_semis",
-    doc=COMMAND,
-    tier="full",
-    profiles="5.18..",
+    doc="Command Format: name, optional flags, fields separated by semicolons",
 )
 def test_unspaced_registers_again(ue: UserEvents) -> None:
     """No space is needed behind a semicolon to find the event again."""
@@ -95,11 +80,8 @@ def test_unspaced_registers_again(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.differs",
-    spec=MATCH,
-    doc=BLOCKED,
-    tier="full",
-    profiles="5.18..",
+    doc="Registering: processes are blocked when the format of their event changes, unless it is "
+    "multi-format"
 )
 def test_differs(ue: UserEvents) -> None:
     """Other fields for an existing name are EADDRINUSE, before 6.5 ignored: it keeps its own."""
@@ -113,12 +95,8 @@ def test_differs(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.differs_in_dynamic_events",
-    spec=MATCH,
-    doc=DYNAMIC,
-    needs=("lasting_events",),
-    tier="full",
-    profiles="5.18..",
+    doc="Overview: dynamic_events takes the same format behind the prefix u:",
+    needs="lasting_events",
 )
 def test_differs_in_dynamic_events(ue: UserEvents) -> None:
     """dynamic_events refuses other fields for an existing name as well, or ignores them."""
@@ -131,11 +109,8 @@ def test_differs_in_dynamic_events(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.not_parsed_for_an_existing_event",
     spec="trace_events_user.c:find_user_event",
-    doc=FIELD,
-    tier="full",
-    profiles="5.18..",
+    doc="Field Format: type, name, and a size for types that start with struct",
 )
 def test_not_parsed_for_an_existing_event(ue: UserEvents) -> None:
     """For an existing name fields are compared, or ignored, but never parsed: no EINVAL."""
@@ -147,11 +122,10 @@ def test_not_parsed_for_an_existing_event(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.struct_size_differs",
     spec="trace_events_user.c:user_field_set_string",
-    doc=FIELD,
-    needs=("arguments_matched", "struct_size_matched"),
-    tier="full",
+    doc="Field Format: type, name, and a size for types that start with struct",
+    profiles="6.4..",
+    needs="arguments_matched struct_size_matched",
 )
 def test_struct_size_differs(ue: UserEvents) -> None:
     """The size of a structure is part of what is compared."""
@@ -167,11 +141,9 @@ def test_struct_size_differs(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.differs_from_itself",
-    spec=MATCH,
-    doc=f"{DOC}: Command Format: nothing is said about equal texts",
-    needs=("arguments_matched",),
-    tier="full",
+    doc="Command Format: nothing is said about equal texts",
+    profiles="6.4..",
+    needs="arguments_matched",
 )
 def test_differs_from_itself(ue: UserEvents) -> None:
     """Some definitions are accepted once and then do not match their own text."""
@@ -181,13 +153,7 @@ def test_differs_from_itself(ue: UserEvents) -> None:
         assert data.register(ue.name(stem) + fields, word=other).errno == "EADDRINUSE"
 
 
-@case(
-    "grammar.canonical_form_registers_again",
-    spec=MATCH,
-    doc=COMMAND,
-    tier="full",
-    profiles="5.18..",
-)
+@case(doc="Command Format: name, optional flags, fields separated by semicolons")
 def test_canonical_form_registers_again(ue: UserEvents) -> None:
     """What dynamic_events shows of such a definition does match it."""
     data = ue.open_data()
@@ -202,12 +168,7 @@ def test_canonical_form_registers_again(ue: UserEvents) -> None:
         assert again.errno == (struct if "struct" in line else "")
 
 
-@case(
-    "grammar.refused_spacing_matches",
-    spec=MATCH,
-    doc=COMMAND,
-    profiles="5.18..",
-)
+@case(doc="Command Format: name, optional flags, fields separated by semicolons", tier="quick")
 def test_refused_spacing_matches(ue: UserEvents) -> None:
     """A spacing that cannot create an event finds the one that exists."""
     data = ue.open_data()
@@ -217,12 +178,9 @@ def test_refused_spacing_matches(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.other_process_differs",
     spec="trace_events_user.c:find_user_event",
-    doc=f"{DOC}: Registering: processes are blocked when the format of their event changes, "
-    "unless it is multi-format",
-    tier="full",
-    profiles="5.18..",
+    doc="Registering: processes are blocked when the format of their event changes, unless it is "
+    "multi-format",
 )
 def test_other_process_differs(ue: UserEvents) -> None:
     """Names are one space for all processes: the second gets no other fields than the first."""

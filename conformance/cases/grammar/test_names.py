@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12"
-COMMAND = f"{DOC}: Command Format: name, optional flags, fields separated by semicolons"
-FLAGS = f"{DOC}: Command Format: flags may follow the name; none is supported yet"
-DYNAMIC = f"{DOC}: Overview: dynamic_events takes the same format behind the prefix u:"
-PARSE = "trace_events_user.c:user_event_parse_cmd"
-REGISTER = "trace_events_user.c:user_event_parse"
+case = surface(
+    "grammar",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Command Format: name, optional flags, fields "
+    "separated by semicolons",
+)
 
 
 # Names of events
@@ -19,13 +19,7 @@ REGISTER = "trace_events_user.c:user_event_parse"
 ODD_NAMES = (".b", "-b", ";b", ",b", "\tb", "\"b'\\", "%s%n", "[3]", "=b", "größe")
 
 
-@case(
-    "grammar.ioctl_names",
-    spec=PARSE,
-    doc=COMMAND,
-    tier="full",
-    profiles="5.18..",
-)
+@case(spec="user_event_parse_cmd", tier="full")
 def test_ioctl_names(ue: UserEvents) -> None:
     """The name of an event is whatever stands before the first space; only : is special."""
     data, word = ue.open_data(), ue.process.word()
@@ -38,12 +32,11 @@ def test_ioctl_names(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.dynamic_events_names",
-    spec=PARSE,
-    doc=DYNAMIC,
-    needs=("lasting_events",),
+    spec="user_event_parse_cmd",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
+    "format behind the prefix u:",
+    needs="lasting_events",
     tier="full",
-    profiles="5.18..",
 )
 def test_dynamic_events_names(ue: UserEvents) -> None:
     """The name of an event made through dynamic_events is as free; DEL takes it as it is."""
@@ -56,12 +49,7 @@ def test_dynamic_events_names(ue: UserEvents) -> None:
         assert data.delete(ue.name() + tail).value == 0
 
 
-@case(
-    "grammar.long_names_differ",
-    spec="trace_events_user.c:find_user_event, delete_user_event",
-    doc=COMMAND,
-    profiles="5.18..",
-)
+@case(spec="find_user_event, delete_user_event")
 def test_long_names_differ(ue: UserEvents) -> None:
     """Names that differ in the last of 500 characters are two events, each with its fields."""
     data = ue.open_data()
@@ -72,13 +60,7 @@ def test_long_names_differ(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{stem}a u32 x\nu:{stem}b u64 x\n"
 
 
-@case(
-    "grammar.name_has_a_directory",
-    spec="trace_events.c:event_create_dir",
-    doc=COMMAND,
-    tier="full",
-    profiles="5.18..",
-)
+@case(spec="trace_events.c:event_create_dir", tier="full")
 def test_name_has_a_directory(ue: UserEvents) -> None:
     """An event has a directory of its name, whatever characters that is made of."""
     data, word = ue.open_data(), ue.process.word()
@@ -88,12 +70,7 @@ def test_name_has_a_directory(ue: UserEvents) -> None:
         assert ue.tracefs.enabled(ue.name() + tail).text == "0\n"
 
 
-@case(
-    "grammar.name_with_slash",
-    spec="trace_events.c:event_create_dir",
-    doc=COMMAND,
-    profiles="5.18..",
-)
+@case(spec="trace_events.c:event_create_dir")
 def test_name_with_slash(ue: UserEvents) -> None:
     """An event with a slash in its name registers and is listed, but no path leads to it."""
     name = ue.name() + "/b"
@@ -102,12 +79,7 @@ def test_name_with_slash(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(name).errno == "ENOENT"
 
 
-@case(
-    "grammar.name_is_case_sensitive",
-    spec="trace_events_user.c:find_user_event",
-    doc=COMMAND,
-    profiles="5.18..",
-)
+@case(spec="find_user_event")
 def test_name_is_case_sensitive(ue: UserEvents) -> None:
     """Names that differ in case are two events, each with fields of its own."""
     data = ue.open_data()
@@ -115,15 +87,8 @@ def test_name_is_case_sensitive(ue: UserEvents) -> None:
     assert data.register(f"{ue.name('E')} u64 a").index == 1
 
 
-@case(
-    "grammar.empty_name",
-    spec=PARSE,
-    doc=COMMAND,
-    isolation="global",
-    tier="full",
-    profiles="5.18..",
-)
-@variants("text, line", {"no-fields": ("", "u:\n"), "fields": (" u32 a", "u: u32 a\n")})
+@case(spec="user_event_parse_cmd", tier="full", isolation="global")
+@variants(("no-fields", "", "u:\n"), ("fields", " u32 a", "u: u32 a\n"))
 def test_empty_name(ue: UserEvents, text: str, line: str) -> None:
     """An event may have no name at all."""
     data = ue.open_data()
@@ -137,12 +102,11 @@ def test_empty_name(ue: UserEvents, text: str, line: str) -> None:
 
 
 @case(
-    "grammar.prefix_alone",
-    spec="trace_events_user.c:user_event_create",
-    doc=DYNAMIC,
-    needs=("lasting_events",),
+    spec="user_event_create",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
+    "format behind the prefix u:",
+    needs="lasting_events",
     isolation="global",
-    profiles="5.18..",
 )
 def test_prefix_alone(ue: UserEvents) -> None:
     """The bare prefix makes an event without a name in dynamic_events, which DEL takes away."""
@@ -152,12 +116,11 @@ def test_prefix_alone(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.prefix_and_fields",
-    spec="trace_events_user.c:user_event_create",
-    doc=DYNAMIC,
-    needs=("lasting_events",),
+    spec="user_event_create",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
+    "format behind the prefix u:",
+    needs="lasting_events",
     isolation="global",
-    profiles="5.18..",
 )
 def test_prefix_and_fields(ue: UserEvents) -> None:
     """dynamic_events cannot have fields without a name: the type is taken for the name."""
@@ -166,10 +129,9 @@ def test_prefix_and_fields(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.prefix_of_others",
     spec="trace_dynevent.c:create_dyn_event",
-    doc=DYNAMIC,
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
+    "format behind the prefix u:",
 )
 def test_prefix_of_others(ue: UserEvents) -> None:
     """A line of dynamic_events without the prefix u: is nobody's, and refused."""
@@ -185,11 +147,10 @@ FLAG_TEXTS = (":", ":FLAG", ":ONE,TWO", ":BPF_ITER", "::", ":FLAG u32 a")
 
 
 @case(
-    "grammar.ioctl_text_flags",
-    spec=REGISTER,
-    doc=FLAGS,
+    spec="user_event_parse",
+    doc="Documentation/trace/user_events.rst@v6.12: Command Format: flags may follow the name; "
+    "none is supported yet",
     tier="full",
-    profiles="5.18..",
 )
 def test_ioctl_text_flags(ue: UserEvents) -> None:
     """A colon in the name part begins text flags, none of which is known, not even none."""
@@ -205,11 +166,10 @@ def test_ioctl_text_flags(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.dynamic_events_text_flags",
-    spec=REGISTER,
-    doc=FLAGS,
-    needs=("lasting_events",),
-    profiles="5.18..",
+    spec="user_event_parse",
+    doc="Documentation/trace/user_events.rst@v6.12: Command Format: flags may follow the name; "
+    "none is supported yet",
+    needs="lasting_events",
 )
 def test_dynamic_events_text_flags(ue: UserEvents) -> None:
     """Text flags are refused by dynamic_events as well."""
@@ -224,10 +184,9 @@ def test_dynamic_events_text_flags(ue: UserEvents) -> None:
 
 
 @case(
-    "grammar.flags_of_an_existing_event",
-    spec=REGISTER,
-    doc=FLAGS,
-    profiles="5.18..",
+    spec="user_event_parse",
+    doc="Documentation/trace/user_events.rst@v6.12: Command Format: flags may follow the name; "
+    "none is supported yet",
 )
 def test_flags_of_an_existing_event(ue: UserEvents) -> None:
     """Text flags are refused before the name is looked for: EINVAL, not EADDRINUSE."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.status_page import PROT_READ, StatusPage, length_of
 from conformance.cases.support.status_text import without_room
 from conformance.client.tasks import LOW, Task, first_task
 from conformance.client.tracefs import DATA, STATUS
 from conformance.client.user_events import UserEvents
 
-IOCTL = "fs/ioctl.c:compat_sys_ioctl, user_data_fops has no compat_ioctl"
-WRITE = "trace_events_user.c:user_events_write_core"
-IOVEC = "lib/iov_iter.c:copy_compat_iovec_from_user"
-DOC = "Documentation/trace/user_events.rst@v6.12: Registering: speaks of programs of any size"
-WRITING = "Documentation/trace/user_events.rst@v6.12: Writing Data: write_index, then the payload"
-STATUS_DOC = "Documentation/trace/user_events.rst@v6.1: Status: the page is mapped"
+case = surface(
+    "compat",
+    spec="fs/ioctl.c:compat_sys_ioctl, user_data_fops has no compat_ioctl",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    tier="full",
+)
+
 
 # Pointers of 64 bits, and of 32 bits, in the size that the number of a request carries.
 REQUESTS = {
@@ -44,8 +45,8 @@ def prepared(ue: UserEvents) -> tuple[Task, int]:
     return task, task.open_data().slot
 
 
-@case("compat.ioctl", spec=IOCTL, doc=DOC, profiles="5.18..")
-@variants("number", REQUESTS)
+@case(doc="Registering: speaks of programs of any size", tier="quick")
+@variants(REQUESTS)
 def test_ioctl(ue: UserEvents, number: int) -> None:
     """No request of a 32-bit task reaches the data file, whatever its number and argument."""
     task, file = prepared(ue)
@@ -56,8 +57,8 @@ def test_ioctl(ue: UserEvents, number: int) -> None:
     assert ue.tracefs.definitions() == ""
 
 
-@case("compat.status_ioctl", spec=IOCTL, doc=DOC, profiles="5.18..", tier="full")
-@variants("number", REQUESTS)
+@case(doc="Registering: speaks of programs of any size")
+@variants(REQUESTS)
 def test_status_ioctl(ue: UserEvents, number: int) -> None:
     """The status file has no requests for 32-bit tasks either."""
     task, _ = prepared(ue)
@@ -66,7 +67,7 @@ def test_status_ioctl(ue: UserEvents, number: int) -> None:
     assert task.ioctl32(status, number, 0).errno == "ENOTTY"
 
 
-@case("compat.ioctl_closed", spec=IOCTL, doc=DOC, profiles="5.18..", tier="full")
+@case(doc="Registering: speaks of programs of any size")
 def test_ioctl_closed(ue: UserEvents) -> None:
     """A 32-bit task's request on a closed descriptor is EBADF: that is looked at first."""
     task, file = prepared(ue)
@@ -76,7 +77,7 @@ def test_ioctl_closed(ue: UserEvents) -> None:
     assert task.ioctl32(file, 0xC0082A00, LOW).errno == "ENOTTY"
 
 
-@case("compat.register_with_64_bits", spec=IOCTL, doc=DOC, profiles="5.18..", tier="full")
+@case(doc="Registering: speaks of programs of any size")
 def test_register_with_64_bits(ue: UserEvents) -> None:
     """The task that was refused as a 32-bit one registers as a 64-bit one, and gets index 0."""
     task, file = prepared(ue)
@@ -85,7 +86,7 @@ def test_register_with_64_bits(ue: UserEvents) -> None:
     assert (event.errno, event.index) == ("", 0)
 
 
-@case("compat.delete_refused", spec=IOCTL, doc=DOC, profiles="5.18..6.3", tier="full")
+@case(doc="Registering: speaks of programs of any size", profiles="5.18..6.3")
 def test_delete_refused(ue: UserEvents) -> None:
     """A 32-bit task cannot delete an event that anybody else could."""
     task, file = prepared(ue)
@@ -96,7 +97,7 @@ def test_delete_refused(ue: UserEvents) -> None:
     assert ue.open_data().delete(ue.name()).value == 0
 
 
-@case("compat.unregister_refused", spec=IOCTL, doc=DOC, tier="full")
+@case(doc="Registering: speaks of programs of any size", profiles="6.4..")
 def test_unregister_refused(ue: UserEvents) -> None:
     """A 32-bit task cannot unregister what it has registered as a 64-bit one."""
     task, _ = prepared(ue)
@@ -114,7 +115,10 @@ def test_unregister_refused(ue: UserEvents) -> None:
 # Writing
 
 
-@case("compat.write", spec=WRITE, doc=WRITING, profiles="5.18..", tier="full")
+@case(
+    spec="trace_events_user.c:user_events_write_core",
+    doc="Writing Data: write_index, then the payload",
+)
 def test_write(ue: UserEvents) -> None:
     """A 32-bit task writes index and payload as any other, and is told all bytes."""
     task, _ = prepared(ue)
@@ -126,20 +130,14 @@ def test_write(ue: UserEvents) -> None:
 
 
 @case(
-    "compat.write_refused",
-    spec=WRITE,
-    doc=WRITING,
-    profiles="5.18..",
-    needs=("payload_size_checked",),
-    tier="full",
+    spec="trace_events_user.c:user_events_write_core",
+    doc="Writing Data: write_index, then the payload",
+    needs="payload_size_checked",
 )
 @variants(
-    "written, error",
-    {
-        "index_missing": (b"\0\0\0", "EFAULT"),
-        "index_unknown": (b"\x01\0\0\0\0\0\0\0", "ENOENT"),
-        "payload_short": (b"\0\0\0\0\0\0\0", "EINVAL"),
-    },
+    ("index_missing", b"\0\0\0", "EFAULT"),
+    ("index_unknown", b"\x01\0\0\0\0\0\0\0", "ENOENT"),
+    ("payload_short", b"\0\0\0\0\0\0\0", "EINVAL"),
 )
 def test_write_refused(ue: UserEvents, written: bytes, error: str) -> None:
     """What a 32-bit task writes is refused for the same reasons."""
@@ -152,11 +150,10 @@ def test_write_refused(ue: UserEvents, written: bytes, error: str) -> None:
 
 
 @case(
-    "compat.write_nobody_listens",
-    spec=WRITE,
-    doc=WRITING,
-    needs=("ebadf_when_disabled",),
-    tier="full",
+    spec="trace_events_user.c:user_events_write_core",
+    doc="Writing Data: write_index, then the payload",
+    profiles="6.4..",
+    needs="ebadf_when_disabled",
 )
 def test_write_nobody_listens(ue: UserEvents) -> None:
     """A 32-bit task is told that nobody listens, by writing and by parts."""
@@ -167,15 +164,15 @@ def test_write_nobody_listens(ue: UserEvents) -> None:
     assert task.writev32(data.slot, [b"\0\0\0\0", b"\x09\0\0\0"]).errno == "EBADF"
 
 
-@case("compat.writev", spec=IOVEC, doc=WRITING, profiles="5.18..", tier="full")
+@case(
+    spec="lib/iov_iter.c:copy_compat_iovec_from_user",
+    doc="Writing Data: write_index, then the payload",
+)
 @variants(
-    "parts",
-    {
-        "two": [b"\0\0\0\0", b"\x09\0\0\0"],
-        "one": [b"\0\0\0\0\x09\0\0\0"],
-        "index_split": [b"\0", b"\0\0", b"\0\x09", b"\0\0\0"],
-        "empty_parts": [b"", b"\0\0\0\0", b"", b"\x09\0\0\0", b""],
-    },
+    ("two", [b"\0\0\0\0", b"\x09\0\0\0"]),
+    ("one", [b"\0\0\0\0\x09\0\0\0"]),
+    ("index_split", [b"\0", b"\0\0", b"\0\x09", b"\0\0\0"]),
+    ("empty_parts", [b"", b"\0\0\0\0", b"", b"\x09\0\0\0", b""]),
 )
 def test_writev(ue: UserEvents, parts: list[bytes]) -> None:
     """writev of a 32-bit task takes iovecs of eight bytes, however index and payload are cut."""
@@ -187,16 +184,16 @@ def test_writev(ue: UserEvents, parts: list[bytes]) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x9 (9)", dump="09 00 00 00")]
 
 
-@case("compat.writev_refused", spec=IOVEC, doc=WRITING, profiles="5.18..", tier="full")
+@case(
+    spec="lib/iov_iter.c:copy_compat_iovec_from_user",
+    doc="Writing Data: write_index, then the payload",
+)
 @variants(
-    "vector, count, error",
-    {
-        "length_negative": (bytes([0, 0x10, 0, 0x10, 0, 0, 0, 0x80]), 1, "EINVAL"),
-        "count_too_large": (b"", 1025, "EINVAL"),
-        "unreadable": (bytes([0, 0, 0, 0x40, 8, 0, 0, 0]), 1, "EFAULT"),
-        "index_missing": (bytes([0, 0x10, 0, 0x10, 3, 0, 0, 0]), 1, "EFAULT"),
-        "index_unknown": (bytes([0, 0x1F, 0, 0x10, 8, 0, 0, 0]), 1, "ENOENT"),
-    },
+    ("length_negative", bytes([0, 0x10, 0, 0x10, 0, 0, 0, 0x80]), 1, "EINVAL"),
+    ("count_too_large", b"", 1025, "EINVAL"),
+    ("unreadable", bytes([0, 0, 0, 0x40, 8, 0, 0, 0]), 1, "EFAULT"),
+    ("index_missing", bytes([0, 0x10, 0, 0x10, 3, 0, 0, 0]), 1, "EFAULT"),
+    ("index_unknown", bytes([0, 0x1F, 0, 0x10, 8, 0, 0, 0]), 1, "ENOENT"),
 )
 def test_writev_refused(ue: UserEvents, vector: bytes, count: int, error: str) -> None:
     """writev of a 32-bit task is refused for its iovecs first, then for what they hold."""
@@ -208,15 +205,21 @@ def test_writev_refused(ue: UserEvents, vector: bytes, count: int, error: str) -
     assert task.writev32_at(data.slot, vector, count).errno == error
 
 
-@case("compat.writev_of_nothing", spec=IOVEC, doc=WRITING, profiles="5.18..", tier="full")
-@variants("parts", {"none": [], "empty": [b""], "empty_twice": [b"", b""]})
+@case(
+    spec="lib/iov_iter.c:copy_compat_iovec_from_user",
+    doc="Writing Data: write_index, then the payload",
+)
+@variants({"none": [], "empty": [b""], "empty_twice": [b"", b""]})
 def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     """writev of a 32-bit task without a byte never gets as far as an index: 0."""
     task, file = prepared(ue)
     assert task.writev32(file, parts).value == 0
 
 
-@case("compat.writev_vector_unreadable", spec=IOVEC, doc=WRITING, profiles="5.18..", tier="full")
+@case(
+    spec="lib/iov_iter.c:copy_compat_iovec_from_user",
+    doc="Writing Data: write_index, then the payload",
+)
 def test_writev_vector_unreadable(ue: UserEvents) -> None:
     """An array of iovecs that a 32-bit task has not mapped is EFAULT."""
     task, file = prepared(ue)
@@ -228,12 +231,9 @@ def test_writev_vector_unreadable(ue: UserEvents) -> None:
 
 
 @case(
-    "compat.status_text",
     spec="trace_events_user.c:user_seq_show",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the text file lists the events",
+    doc="Status: the text file lists the events",
     isolation="global",
-    profiles="5.18..",
-    tier="full",
 )
 def test_status_text(ue: UserEvents) -> None:
     """A 32-bit task reads the same status text."""
@@ -248,10 +248,10 @@ def test_status_text(ue: UserEvents) -> None:
 
 
 @case(
-    "compat.status_page",
     spec="trace_events_user.c:user_status_mmap",
-    doc=STATUS_DOC,
+    doc="Documentation/trace/user_events.rst@v6.1: Status: the page is mapped",
     profiles="5.18..6.3",
+    tier="quick",
 )
 def test_status_page(ue: UserEvents) -> None:
     """A 32-bit task maps the status page and sees its event's place change."""
@@ -268,12 +268,11 @@ def test_status_page(ue: UserEvents) -> None:
 
 
 @case(
-    "compat.mmap_refused",
     spec="trace_events_user.c:user_status_fops has no mmap",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: there is no page to map",
-    tier="full",
+    doc="Status: there is no page to map",
+    profiles="6.4..",
 )
-@variants("path", {"status": STATUS, "data": DATA})
+@variants({"status": STATUS, "data": DATA})
 def test_mmap_refused(ue: UserEvents, path: str) -> None:
     """A 32-bit task cannot map what nobody can."""
     task, _ = prepared(ue)

@@ -9,15 +9,18 @@ import os
 import struct
 from collections.abc import Mapping
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.data_file import DataFile, Word
 from conformance.client.tracefs import STATUS
 from conformance.client.user_events import UserEvents
 
-HEADER = "include/uapi/linux/user_events.h@v6.12"
-REG = f"{HEADER}: struct user_reg is packed, without holes between its members"
-UNREG = f"{HEADER}: struct user_unreg is packed, without holes between its members"
-NUMBERS = f"{HEADER}: three ioctls of type '*', numbered 0 to 2, each taking a pointer"
+case = surface(
+    "header",
+    spec="trace_events_user.c",
+    doc="include/uapi/linux/user_events.h@v6.12",
+    profiles="6.4..",
+)
+
 
 IOCSREG = 0xC0082A00
 IOCSDEL = 0x40082A01
@@ -54,23 +57,20 @@ def ioctl_errno(data: DataFile, request: int, raw: bytes) -> str:
     return data.ioctl(request, data.process.place(raw)).errno
 
 
-@case("header.reg_reads_at", spec="trace_events_user.c:user_reg_get", doc=REG)
+@case(spec="user_reg_get", doc="struct user_reg is packed, without holes between its members")
 @variants(
-    "offset, content, errno",
-    {
-        "size-0": (0, b"\x1b", "EINVAL"),
-        "size-1": (1, b"\x10", "E2BIG"),
-        "size-2": (2, b"\x01", "E2BIG"),
-        "size-3": (3, b"\x01", "E2BIG"),
-        "enable_bit-4": (4, b"\x20", "EINVAL"),
-        "enable_size-5": (5, b"\x03", "EINVAL"),
-        "flags-6": (6, b"\x04", "EINVAL"),
-        "flags-7": (7, b"\x80", "EINVAL"),
-        "enable_addr-8": (8, b"\x01", "EINVAL"),
-        "enable_addr-15": (15, b"\xff", "EFAULT"),
-        "name_args-16": (16, bytes(8), "EFAULT"),
-        "name_args-23": (23, b"\xff", "EFAULT"),
-    },
+    ("size-0", 0, b"\x1b", "EINVAL"),
+    ("size-1", 1, b"\x10", "E2BIG"),
+    ("size-2", 2, b"\x01", "E2BIG"),
+    ("size-3", 3, b"\x01", "E2BIG"),
+    ("enable_bit-4", 4, b"\x20", "EINVAL"),
+    ("enable_size-5", 5, b"\x03", "EINVAL"),
+    ("flags-6", 6, b"\x04", "EINVAL"),
+    ("flags-7", 7, b"\x80", "EINVAL"),
+    ("enable_addr-8", 8, b"\x01", "EINVAL"),
+    ("enable_addr-15", 15, b"\xff", "EFAULT"),
+    ("name_args-16", 16, bytes(8), "EFAULT"),
+    ("name_args-23", 23, b"\xff", "EFAULT"),
 )
 def test_reg_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -> None:
     """A wrong byte at its offset in user_reg is what the kernel stumbles over."""
@@ -79,17 +79,8 @@ def test_reg_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -
     assert ioctl_errno(data, IOCSREG, raw) == errno
 
 
-@case("header.reg_minimum", spec="trace_events_user.c:user_reg_get", doc=REG)
-@variants(
-    "present, errno",
-    {
-        "28": (28, ""),
-        "27": (27, "EFAULT"),
-        "24": (24, "EFAULT"),
-        "4": (4, "EFAULT"),
-        "3": (3, "EFAULT"),
-    },
-)
+@case(spec="user_reg_get", doc="struct user_reg is packed, without holes between its members")
+@variants((28, ""), (27, "EFAULT"), (24, "EFAULT"), (4, "EFAULT"), (3, "EFAULT"))
 def test_reg_minimum(ue: UserEvents, present: int, errno: str) -> None:
     """The kernel reads 28 bytes of user_reg, write_index included, and not one more."""
     data = ue.open_data()
@@ -97,7 +88,9 @@ def test_reg_minimum(ue: UserEvents, present: int, errno: str) -> None:
     assert ioctl_errno(data, IOCSREG, raw[:present]) == errno
 
 
-@case("header.write_index_at_24", spec="trace_events_user.c:user_events_ioctl_reg", doc=REG)
+@case(
+    spec="user_events_ioctl_reg", doc="struct user_reg is packed, without holes between its members"
+)
 def test_write_index_at_24(ue: UserEvents) -> None:
     """The write index is stored in the 4 bytes from offset 24 on, and nowhere else."""
     data = ue.open_data()
@@ -110,15 +103,15 @@ def test_write_index_at_24(ue: UserEvents) -> None:
     assert after == b"\xdd" * 8 + raw[:24] + b"\x01\x00\x00\x00" + b"\xdd" * 8
 
 
-@case("header.word_members", spec="trace_events_user.c:user_event_enabler_create", doc=REG)
+@case(
+    spec="user_event_enabler_create",
+    doc="struct user_reg is packed, without holes between its members",
+)
 @variants(
-    "bit, size, value",
-    {
-        "u32-bit0": (b"\x00", b"\x04", 0x1),
-        "u32-bit31": (b"\x1f", b"\x04", 0x8000_0000),
-        "u64-bit0": (b"\x00", b"\x08", 0x1),
-        "u64-bit63": (b"\x3f", b"\x08", 0x8000_0000_0000_0000),
-    },
+    ("u32-bit0", b"\x00", b"\x04", 0x1),
+    ("u32-bit31", b"\x1f", b"\x04", 0x8000_0000),
+    ("u64-bit0", b"\x00", b"\x08", 0x1),
+    ("u64-bit63", b"\x3f", b"\x08", 0x8000_0000_0000_0000),
 )
 def test_word_members(ue: UserEvents, bit: bytes, size: bytes, value: int) -> None:
     """Byte 4 names the bit, byte 5 the size and bytes 8 to 15 the address of the word."""
@@ -129,7 +122,9 @@ def test_word_members(ue: UserEvents, bit: bytes, size: bytes, value: int) -> No
     assert word.value == value
 
 
-@case("header.name_args_at_16", spec="trace_events_user.c:user_events_ioctl_reg", doc=REG)
+@case(
+    spec="user_events_ioctl_reg", doc="struct user_reg is packed, without holes between its members"
+)
 def test_name_args_at_16(ue: UserEvents) -> None:
     """Bytes 16 to 23 point to the name and arguments."""
     data = ue.open_data()
@@ -140,10 +135,9 @@ def test_name_args_at_16(ue: UserEvents) -> None:
 
 
 @case(
-    "header.flag_persist_is_1",
-    spec="trace_events_user.c:user_event_parse",
-    doc=f"{HEADER}: USER_EVENT_REG_PERSIST is bit 0 of the 16 flags behind enable_size",
-    needs=("persist",),
+    spec="user_event_parse",
+    doc="USER_EVENT_REG_PERSIST is bit 0 of the 16 flags behind enable_size",
+    needs="persist",
     tier="full",
 )
 def test_flag_persist_is_1(ue: UserEvents) -> None:
@@ -156,10 +150,9 @@ def test_flag_persist_is_1(ue: UserEvents) -> None:
 
 
 @case(
-    "header.flag_multi_format_is_2",
-    spec="trace_events_user.c:find_user_event",
-    doc=f"{HEADER}: USER_EVENT_REG_MULTI_FORMAT is bit 1 of the 16 flags behind enable_size",
-    needs=("multi_format", "arguments_matched", "persist"),
+    spec="find_user_event",
+    doc="USER_EVENT_REG_MULTI_FORMAT is bit 1 of the 16 flags behind enable_size",
+    needs="multi_format arguments_matched persist",
     tier="full",
 )
 def test_flag_multi_format_is_2(ue: UserEvents) -> None:
@@ -173,25 +166,21 @@ def test_flag_multi_format_is_2(ue: UserEvents) -> None:
 
 
 @case(
-    "header.unreg_reads_at",
-    spec="trace_events_user.c:user_unreg_get",
-    doc=UNREG,
+    spec="user_unreg_get",
+    doc="struct user_unreg is packed, without holes between its members",
     tier="full",
 )
 @variants(
-    "offset, content, errno",
-    {
-        "size-0": (0, b"\x0f", "EINVAL"),
-        "size-1": (1, b"\x10", "E2BIG"),
-        "size-2": (2, b"\x01", "E2BIG"),
-        "size-3": (3, b"\x01", "E2BIG"),
-        "disable_bit-4": (4, b"\x01", "ENOENT"),
-        "reserved-5": (5, b"\x01", "EINVAL"),
-        "reserved2-6": (6, b"\x01", "EINVAL"),
-        "reserved2-7": (7, b"\x80", "EINVAL"),
-        "disable_addr-8": (8, b"\x01", "ENOENT"),
-        "disable_addr-15": (15, b"\xff", "ENOENT"),
-    },
+    ("size-0", 0, b"\x0f", "EINVAL"),
+    ("size-1", 1, b"\x10", "E2BIG"),
+    ("size-2", 2, b"\x01", "E2BIG"),
+    ("size-3", 3, b"\x01", "E2BIG"),
+    ("disable_bit-4", 4, b"\x01", "ENOENT"),
+    ("reserved-5", 5, b"\x01", "EINVAL"),
+    ("reserved2-6", 6, b"\x01", "EINVAL"),
+    ("reserved2-7", 7, b"\x80", "EINVAL"),
+    ("disable_addr-8", 8, b"\x01", "ENOENT"),
+    ("disable_addr-15", 15, b"\xff", "ENOENT"),
 )
 def test_unreg_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -> None:
     """A wrong byte at its offset in user_unreg is what the kernel stumbles over."""
@@ -200,17 +189,8 @@ def test_unreg_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str)
     assert ioctl_errno(data, IOCSUNREG, unreg_of(word, {offset: content})) == errno
 
 
-@case("header.unreg_minimum", spec="trace_events_user.c:user_unreg_get", doc=UNREG)
-@variants(
-    "present, errno",
-    {
-        "16": (16, ""),
-        "15": (15, "EFAULT"),
-        "8": (8, "EFAULT"),
-        "4": (4, "EFAULT"),
-        "3": (3, "EFAULT"),
-    },
-)
+@case(spec="user_unreg_get", doc="struct user_unreg is packed, without holes between its members")
+@variants((16, ""), (15, "EFAULT"), (8, "EFAULT"), (4, "EFAULT"), (3, "EFAULT"))
 def test_unreg_minimum(ue: UserEvents, present: int, errno: str) -> None:
     """The kernel reads 16 bytes of user_unreg and not one more."""
     data = ue.open_data()
@@ -219,9 +199,8 @@ def test_unreg_minimum(ue: UserEvents, present: int, errno: str) -> None:
 
 
 @case(
-    "header.unreg_members",
-    spec="trace_events_user.c:user_events_ioctl_unreg",
-    doc=UNREG,
+    spec="user_events_ioctl_unreg",
+    doc="struct user_unreg is packed, without holes between its members",
     tier="full",
 )
 def test_unreg_members(ue: UserEvents) -> None:
@@ -236,9 +215,8 @@ def test_unreg_members(ue: UserEvents) -> None:
 
 
 @case(
-    "header.ioctl_numbers",
-    spec="trace_events_user.c:user_events_ioctl",
-    doc=NUMBERS,
+    spec="user_events_ioctl",
+    doc="three ioctls of type '*', numbered 0 to 2, each taking a pointer",
     tier="full",
 )
 def test_ioctl_numbers(ue: UserEvents) -> None:
@@ -253,16 +231,12 @@ def test_ioctl_numbers(ue: UserEvents) -> None:
 
 
 @case(
-    "header.compat_numbers",
-    spec="trace_events_user.c:user_events_ioctl",
-    doc=NUMBERS,
-    tier="full",
+    spec="user_events_ioctl",
+    doc="three ioctls of type '*', numbered 0 to 2, each taking a pointer",
     profiles="5.18..",
+    tier="full",
 )
-@variants(
-    "number",
-    {"register": 0xC0042A00, "delete": 0x40042A01, "unregister": 0x40042A02},
-)
+@variants(("register", 0xC0042A00), ("delete", 0x40042A01), ("unregister", 0x40042A02))
 def test_compat_numbers(ue: UserEvents, number: int) -> None:
     """The numbers a 32-bit build gets from the header mean nothing: ENOTTY."""
     data = ue.open_data()
@@ -271,23 +245,19 @@ def test_compat_numbers(ue: UserEvents, number: int) -> None:
 
 
 @case(
-    "header.unknown_ioctl",
-    spec="trace_events_user.c:user_events_ioctl",
-    doc=NUMBERS,
+    spec="user_events_ioctl",
+    doc="three ioctls of type '*', numbered 0 to 2, each taking a pointer",
     profiles="5.18..",
 )
 @variants(
-    "number",
-    {
-        "next-number": 0x40082A03,
-        "other-type": 0xC0082B00,
-        "read-only-direction": 0x80082A00,
-        "write-only-direction": 0x40082A00,
-        "size-of-user_reg": 0xC01C2A00,
-        "no-argument": 0x2A00,
-        "offset-of-the-first-proposal": 0x2A02,
-        "zero": 0,
-    },
+    ("next-number", 0x40082A03),
+    ("other-type", 0xC0082B00),
+    ("read-only-direction", 0x80082A00),
+    ("write-only-direction", 0x40082A00),
+    ("size-of-user_reg", 0xC01C2A00),
+    ("no-argument", 0x2A00),
+    ("offset-of-the-first-proposal", 0x2A02),
+    ("zero", 0),
 )
 def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
     """Any other request is ENOTTY, even if only its direction or size differs."""
@@ -297,9 +267,8 @@ def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
 
 
 @case(
-    "header.unknown_before_argument",
-    spec="trace_events_user.c:user_events_ioctl",
-    doc=NUMBERS,
+    spec="user_events_ioctl",
+    doc="three ioctls of type '*', numbered 0 to 2, each taking a pointer",
     profiles="5.18..",
 )
 def test_unknown_before_argument(ue: UserEvents) -> None:
@@ -308,9 +277,8 @@ def test_unknown_before_argument(ue: UserEvents) -> None:
 
 
 @case(
-    "header.request_has_32_bits",
     spec="fs/ioctl.c:ioctl",
-    doc=NUMBERS,
+    doc="three ioctls of type '*', numbered 0 to 2, each taking a pointer",
     tier="full",
 )
 def test_request_has_32_bits(ue: UserEvents) -> None:
@@ -322,12 +290,11 @@ def test_request_has_32_bits(ue: UserEvents) -> None:
 
 
 @case(
-    "header.status_has_no_ioctl",
-    spec="trace_events_user.c:user_status_fops",
-    doc=NUMBERS,
+    spec="user_status_fops",
+    doc="three ioctls of type '*', numbered 0 to 2, each taking a pointer",
     profiles="5.18..",
 )
-@variants("number", {"register": IOCSREG, "delete": IOCSDEL, "unregister": IOCSUNREG})
+@variants({"register": IOCSREG, "delete": IOCSDEL, "unregister": IOCSUNREG})
 def test_status_has_no_ioctl(ue: UserEvents, number: int) -> None:
     """user_events_status knows none of the ioctls: ENOTTY."""
     _, slot = ue.process.open(STATUS, os.O_RDONLY)
@@ -336,18 +303,14 @@ def test_status_has_no_ioctl(ue: UserEvents, number: int) -> None:
 
 
 @case(
-    "header.dyn_loc",
-    spec="trace_events_user.c:user_event_validate",
-    doc=f"{HEADER}: DYN_LOC puts the size above 16 bits of offset",
-    tier="full",
+    spec="user_event_validate",
+    doc="DYN_LOC puts the size above 16 bits of offset",
     profiles="5.18..",
+    tier="full",
 )
 @variants(
-    "location, word, padding",
-    {
-        "rel_loc": ("__rel_loc", b"\x02\x00\x06\x00", b"??"),
-        "data_loc": ("__data_loc", b"\x0f\x00\x06\x00", b"???"),
-    },
+    ("rel_loc", "__rel_loc", b"\x02\x00\x06\x00", b"??"),
+    ("data_loc", "__data_loc", b"\x0f\x00\x06\x00", b"???"),
 )
 def test_dyn_loc(ue: UserEvents, location: str, word: bytes, padding: bytes) -> None:
     """The low half of a location is the offset of the data, the high half their size."""
@@ -360,21 +323,17 @@ def test_dyn_loc(ue: UserEvents, location: str, word: bytes, padding: bytes) -> 
 
 
 @case(
-    "header.dyn_loc_beyond_the_end",
-    spec="trace_events_user.c:user_event_validate",
-    doc=f"{HEADER}: DYN_LOC puts the size above 16 bits of offset",
+    spec="user_event_validate",
+    doc="DYN_LOC puts the size above 16 bits of offset",
     profiles="5.18..",
 )
 @variants(
-    "word, errno",
-    {
-        "size-4": (b"\x00\x00\x04\x00", ""),
-        "size-5": (b"\x00\x00\x05\x00", "EFAULT"),
-        "offset-5": (b"\x05\x00\x00\x00", "EFAULT"),
-        "offset-1-size-4": (b"\x01\x00\x04\x00", "EFAULT"),
-        "size-256": (b"\x00\x00\x00\x01", "EFAULT"),
-        "offset-256": (b"\x00\x01\x00\x00", "EFAULT"),
-    },
+    ("size-4", b"\x00\x00\x04\x00", ""),
+    ("size-5", b"\x00\x00\x05\x00", "EFAULT"),
+    ("offset-5", b"\x05\x00\x00\x00", "EFAULT"),
+    ("offset-1-size-4", b"\x01\x00\x04\x00", "EFAULT"),
+    ("size-256", b"\x00\x00\x00\x01", "EFAULT"),
+    ("offset-256", b"\x00\x01\x00\x00", "EFAULT"),
 )
 def test_dyn_loc_beyond_the_end(ue: UserEvents, word: bytes, errno: str) -> None:
     """Offset and size together may reach the end of the four bytes of data, not beyond."""

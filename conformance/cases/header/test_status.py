@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.status_page_registration import IOCSREG, answer, over, reg_of
 from conformance.client.user_events import UserEvents
 
-PAGES = "5.18..6.3"
-BYTES = "5.18..6.0"
-BITS = "6.1..6.3"
-HEADER = "include/linux/user_events.h@v5.19 and @v6.1"
-UNPACKED = (
-    "include/linux/user_events.h@v5.19: struct user_reg is not packed: a hole of 4 bytes "
-    "behind size"
+case = surface(
+    "header",
+    spec="trace_events_user.c",
+    doc="include/linux/user_events.h@v5.19: struct user_reg is not packed: a hole of 4 bytes "
+    "behind size",
+    profiles="5.18..6.0",
 )
-PACKED = "include/linux/user_events.h@v6.1: struct user_reg is packed, without holes"
-GET = "trace_events_user.c:user_reg_get"
-REG = "trace_events_user.c:user_events_ioctl_reg"
+
 
 IOCSUNREG = 0x40082A02
 
@@ -41,19 +38,16 @@ def register_third(ue: UserEvents) -> tuple[bytes, bytes]:
 # 5.18 to 6.0
 
 
-@case("header.byte_status_reads_at", spec=GET, doc=UNPACKED, profiles=BYTES)
+@case(spec="user_reg_get")
 @variants(
-    "offset, content, errno",
-    {
-        "size-0": (0, b"\x00", "EFAULT"),
-        "size-1": (1, b"\x10", "E2BIG"),
-        "size-2": (2, b"\x01", "E2BIG"),
-        "size-3": (3, b"\x01", "E2BIG"),
-        "hole-4": (4, b"\xff\xff\xff\xff", ""),
-        "name_args-8": (8, bytes(8), "EFAULT"),
-        "name_args-15": (15, b"\xff", "EFAULT"),
-        "outputs-16": (16, b"\xff" * 8, ""),
-    },
+    ("size-0", 0, b"\x00", "EFAULT"),
+    ("size-1", 1, b"\x10", "E2BIG"),
+    ("size-2", 2, b"\x01", "E2BIG"),
+    ("size-3", 3, b"\x01", "E2BIG"),
+    ("hole-4", 4, b"\xff\xff\xff\xff", ""),
+    ("name_args-8", 8, bytes(8), "EFAULT"),
+    ("name_args-15", 15, b"\xff", "EFAULT"),
+    ("outputs-16", 16, b"\xff" * 8, ""),
 )
 def test_byte_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -> None:
     """Until 6.0 size is at 0 and name_args at 8; what else is in user_reg is not looked at."""
@@ -61,18 +55,15 @@ def test_byte_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno
     assert answer(ue.open_data(), raw) == errno
 
 
-@case("header.byte_status_minimum", spec=GET, doc=UNPACKED, profiles=BYTES)
+@case(spec="user_reg_get")
 @variants(
-    "size, present, errno",
-    {
-        "24": (b"\x18", 24, ""),
-        "23-of-24": (b"\x18", 23, "EFAULT"),
-        "23": (b"\x17", 23, ""),
-        "16": (b"\x10", 16, ""),
-        "15-of-16": (b"\x10", 15, "EFAULT"),
-        "8-of-16": (b"\x10", 8, "EFAULT"),
-        "3-of-4": (b"\x04", 3, "EFAULT"),
-    },
+    ("24", b"\x18", 24, ""),
+    ("23-of-24", b"\x18", 23, "EFAULT"),
+    ("23", b"\x17", 23, ""),
+    ("16", b"\x10", 16, ""),
+    ("15-of-16", b"\x10", 15, "EFAULT"),
+    ("8-of-16", b"\x10", 8, "EFAULT"),
+    ("3-of-4", b"\x04", 3, "EFAULT"),
 )
 def test_byte_status_minimum(ue: UserEvents, size: bytes, present: int, errno: str) -> None:
     """Until 6.0 the kernel reads as many bytes as size says and not one more."""
@@ -80,7 +71,7 @@ def test_byte_status_minimum(ue: UserEvents, size: bytes, present: int, errno: s
     assert answer(ue.open_data(), raw[:present]) == errno
 
 
-@case("header.byte_status_writes_at", spec=REG, doc=UNPACKED, isolation="global", profiles=BYTES)
+@case(spec="user_events_ioctl_reg", isolation="global")
 def test_byte_status_writes_at(ue: UserEvents) -> None:
     """Until 6.0 status_index is stored at 16, write_index at 20, and nothing elsewhere."""
     raw, after = register_third(ue)
@@ -88,7 +79,7 @@ def test_byte_status_writes_at(ue: UserEvents) -> None:
     assert after[24:] == b"\3\0\0\0" + b"\1\0\0\0" + b"\xdd" * 8
 
 
-@case("header.byte_status_of_32_bits", spec=GET, doc=UNPACKED, profiles=BYTES)
+@case(spec="user_reg_get")
 def test_byte_status_of_32_bits(ue: UserEvents) -> None:
     """The 20 bytes that a 32-bit build of the header lays out mean something else: EFAULT."""
     text = ue.process.place(ue.name().encode() + b"\0")
@@ -100,18 +91,19 @@ def test_byte_status_of_32_bits(ue: UserEvents) -> None:
 # 6.1 to 6.3
 
 
-@case("header.bit_status_reads_at", spec=GET, doc=PACKED, profiles=BITS)
+@case(
+    spec="user_reg_get",
+    doc="include/linux/user_events.h@v6.1: struct user_reg is packed, without holes",
+    profiles="6.1..6.3",
+)
 @variants(
-    "offset, content, errno",
-    {
-        "size-0": (0, b"\x13", "EINVAL"),
-        "size-1": (1, b"\x10", "E2BIG"),
-        "size-2": (2, b"\x01", "E2BIG"),
-        "size-3": (3, b"\x01", "E2BIG"),
-        "name_args-4": (4, bytes(8), "EFAULT"),
-        "name_args-11": (11, b"\xff", "EFAULT"),
-        "outputs-12": (12, b"\xff" * 8, ""),
-    },
+    ("size-0", 0, b"\x13", "EINVAL"),
+    ("size-1", 1, b"\x10", "E2BIG"),
+    ("size-2", 2, b"\x01", "E2BIG"),
+    ("size-3", 3, b"\x01", "E2BIG"),
+    ("name_args-4", 4, bytes(8), "EFAULT"),
+    ("name_args-11", 11, b"\xff", "EFAULT"),
+    ("outputs-12", 12, b"\xff" * 8, ""),
 )
 def test_bit_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -> None:
     """From 6.1 on size is at 0 and name_args at 4; what else is in user_reg is not looked at."""
@@ -119,24 +111,24 @@ def test_bit_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno:
     assert answer(ue.open_data(), raw) == errno
 
 
-@case("header.bit_status_minimum", spec=GET, doc=PACKED, profiles=BITS)
-@variants(
-    "present, errno",
-    {
-        "20": (20, ""),
-        "19": (19, "EFAULT"),
-        "12": (12, "EFAULT"),
-        "4": (4, "EFAULT"),
-        "3": (3, "EFAULT"),
-    },
+@case(
+    spec="user_reg_get",
+    doc="include/linux/user_events.h@v6.1: struct user_reg is packed, without holes",
+    profiles="6.1..6.3",
 )
+@variants((20, ""), (19, "EFAULT"), (12, "EFAULT"), (4, "EFAULT"), (3, "EFAULT"))
 def test_bit_status_minimum(ue: UserEvents, present: int, errno: str) -> None:
     """From 6.1 on the kernel reads 20 bytes, write_index included, and not one more."""
     raw = reg_of(ue, ue.name())
     assert answer(ue.open_data(), raw[:present]) == errno
 
 
-@case("header.bit_status_writes_at", spec=REG, doc=PACKED, isolation="global", profiles=BITS)
+@case(
+    spec="user_events_ioctl_reg",
+    doc="include/linux/user_events.h@v6.1: struct user_reg is packed, without holes",
+    profiles="6.1..6.3",
+    isolation="global",
+)
 def test_bit_status_writes_at(ue: UserEvents) -> None:
     """From 6.1 on status_bit is stored at 12, write_index at 16, and nothing elsewhere."""
     raw, after = register_third(ue)
@@ -148,10 +140,10 @@ def test_bit_status_writes_at(ue: UserEvents) -> None:
 
 
 @case(
-    "header.status_numbers",
-    spec="trace_events_user.c:user_events_ioctl",
-    doc=f"{HEADER}: two ioctls of type '*', 0 to register and 1 to delete, each with a pointer",
-    profiles=PAGES,
+    spec="user_events_ioctl",
+    doc="include/linux/user_events.h@v5.19 and @v6.1: two ioctls of type '*', 0 to register and "
+    "1 to delete, each with a pointer",
+    profiles="5.18..6.3",
 )
 def test_status_numbers(ue: UserEvents) -> None:
     """0xC0082A00 registers and 0x40082A01 deletes."""
@@ -167,19 +159,16 @@ def test_status_numbers(ue: UserEvents) -> None:
 
 
 @case(
-    "header.status_no_unregister",
-    spec="trace_events_user.c:user_events_ioctl",
-    doc=f"{HEADER}: there is no third ioctl: an event stays registered until the file is closed",
-    profiles=PAGES,
+    spec="user_events_ioctl",
+    doc="include/linux/user_events.h@v5.19 and @v6.1: there is no third ioctl: an event stays "
+    "registered until the file is closed",
+    profiles="5.18..6.3",
 )
 @variants(
-    "number, raw",
-    {
-        "with-structure": (IOCSUNREG, struct.pack("<IBBHQ", 16, 0, 0, 0, 0)),
-        "with-nothing": (IOCSUNREG, b""),
-        "of-32-bits": (0x40042A02, b""),
-        "sign-extended": (0xFFFF_FFFF_0000_0000 | IOCSUNREG, b""),
-    },
+    ("with-structure", IOCSUNREG, struct.pack("<IBBHQ", 16, 0, 0, 0, 0)),
+    ("with-nothing", IOCSUNREG, b""),
+    ("of-32-bits", 0x40042A02, b""),
+    ("sign-extended", 0xFFFF_FFFF_0000_0000 | IOCSUNREG, b""),
 )
 def test_status_no_unregister(ue: UserEvents, number: int, raw: bytes) -> None:
     """Nothing can be unregistered: ENOTTY, and the event stays in use."""
@@ -191,10 +180,9 @@ def test_status_no_unregister(ue: UserEvents, number: int, raw: bytes) -> None:
 
 
 @case(
-    "header.status_request_has_32_bits",
     spec="fs/ioctl.c:ioctl",
-    doc=f"{HEADER}: DIAG_IOCSREG is a number of 32 bits",
-    profiles=PAGES,
+    doc="include/linux/user_events.h@v5.19 and @v6.1: DIAG_IOCSREG is a number of 32 bits",
+    profiles="5.18..6.3",
     tier="full",
 )
 def test_status_request_has_32_bits(ue: UserEvents) -> None:
@@ -205,10 +193,9 @@ def test_status_request_has_32_bits(ue: UserEvents) -> None:
 
 
 @case(
-    "header.status_name_args",
-    spec=REG,
-    doc=f"{HEADER}: name_args is a 64-bit pointer",
-    profiles=PAGES,
+    spec="user_events_ioctl_reg",
+    doc="include/linux/user_events.h@v5.19 and @v6.1: name_args is a 64-bit pointer",
+    profiles="5.18..6.3",
 )
 def test_status_name_args(ue: UserEvents) -> None:
     """The 8 bytes of name_args point to name and arguments."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.tracing_setup import forget_errors, registered
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/histogram.rst@v6.12: Hist trigger 'handlers' and 'actions'"
-TRACE = "trace_events_hist.c:action_trace, trace_action_create"
-TRACK = "trace_events_hist.c:ontrack_action, track_data_print"
-PARSE = "trace_events_hist.c:action_parse, create_actions, hist_err"
-EVERY = "5.18.."
-FACILITIES = ("hist",)
+case = surface(
+    "hist",
+    spec="trace_events_hist.c",
+    doc="Documentation/trace/histogram.rst@v6.12: Hist trigger 'handlers' and 'actions'",
+    tier="full",
+    facilities="hist",
+)
+
 SYNTHETIC = "synthetic"
 
 
@@ -33,41 +35,31 @@ def unmade(ue: UserEvents) -> None:
 
 
 @case(
-    "hist.action_refused",
-    spec=PARSE,
-    doc=f"{DOC}; error_log says what is wrong, and where",
-    profiles=EVERY,
+    spec="action_parse, create_actions, hist_err",
+    doc="Documentation/trace/histogram.rst@v6.12: Hist trigger 'handlers' and 'actions'; "
+    "error_log says what is wrong, and where",
+    tier="quick",
     isolation="global",
-    facilities=FACILITIES,
 )
 @variants(
-    "text, said, near",
-    {
-        "no-event": (
-            "onmatch(user_events.nope).trace(nope,xx)",
-            "Invalid subsystem or event name",
-            "nope",
-        ),
-        "no-system": ("onmatch(nope).trace(nope,xx)", "Missing subsystem", "nope"),
-        "no-closing": ("onmatch(nope", "No closing paren found", "nope"),
-        "no-action": ("onmax($xx)", "No action found", "hist:"),
-        "short-name": ("onmax($xx).save(a)", "Invalid action param", "a"),
-        "not-a-variable": (
-            "onmax(xx).save(bb)",
-            "For onmax(x) or onchange(x), x must be a variable",
-            "xx",
-        ),
-        "no-variable": (
-            "onchange($yy).save(bb)",
-            "Couldn't find onmax or onchange variable",
-            "yy",
-        ),
-        "no-synthetic-event": (
-            "onmax($xx).trace(nope,$xx)",
-            "Couldn't find synthetic event",
-            "nope",
-        ),
-    },
+    (
+        "no-event",
+        "onmatch(user_events.nope).trace(nope,xx)",
+        "Invalid subsystem or event name",
+        "nope",
+    ),
+    ("no-system", "onmatch(nope).trace(nope,xx)", "Missing subsystem", "nope"),
+    ("no-closing", "onmatch(nope", "No closing paren found", "nope"),
+    ("no-action", "onmax($xx)", "No action found", "hist:"),
+    ("short-name", "onmax($xx).save(a)", "Invalid action param", "a"),
+    (
+        "not-a-variable",
+        "onmax(xx).save(bb)",
+        "For onmax(x) or onchange(x), x must be a variable",
+        "xx",
+    ),
+    ("no-variable", "onchange($yy).save(bb)", "Couldn't find onmax or onchange variable", "yy"),
+    ("no-synthetic-event", "onmax($xx).trace(nope,$xx)", "Couldn't find synthetic event", "nope"),
 )
 def test_action_refused(ue: UserEvents, text: str, said: str, near: str) -> None:
     """An action that cannot be is refused: EINVAL, and the log says why."""
@@ -85,45 +77,39 @@ def test_action_refused(ue: UserEvents, text: str, said: str, near: str) -> None
         assert event.word.value == 0
 
 
-@case(
-    "hist.action_does_not_fit",
-    spec="trace_events_hist.c:check_synth_field, save_track_data_vars",
-    doc=DOC,
-    profiles=EVERY,
-    isolation="global",
-    facilities=FACILITIES,
-    tier="full",
-)
+@case(spec="check_synth_field, save_track_data_vars", isolation="global")
 @variants(
-    "text, errno, said",
-    {
-        "type": (
-            "onmax($xx).trace({},$yy)",
-            "EINVAL",
-            "Param type doesn't match synthetic event field type",
-        ),
-        "too-many": (
-            "onmax($xx).trace({},$xx,$xx)",
-            "EINVAL",
-            "Param type doesn't match synthetic event field type",
-        ),
-        "too-few": (
-            "onmax($xx).trace({})",
-            "EINVAL",
-            "Param count doesn't match synthetic event field count",
-        ),
-        "save-on-match": (
-            "onmatch(user_events.{}).save(bb)",
-            "EINVAL",
-            "Handler doesn't support action",
-        ),
-        "save-twice": (
-            "onmax($xx).save(bb):onchange($xx).save(cc)",
-            "EEXIST",
-            "Can't have more than one save() action per hist",
-        ),
-        "save-unknown": ("onmax($xx).save(nope)", "EINVAL", "Couldn't create field variable"),
-    },
+    (
+        "type",
+        "onmax($xx).trace({},$yy)",
+        "EINVAL",
+        "Param type doesn't match synthetic event field type",
+    ),
+    (
+        "too-many",
+        "onmax($xx).trace({},$xx,$xx)",
+        "EINVAL",
+        "Param type doesn't match synthetic event field type",
+    ),
+    (
+        "too-few",
+        "onmax($xx).trace({})",
+        "EINVAL",
+        "Param count doesn't match synthetic event field count",
+    ),
+    (
+        "save-on-match",
+        "onmatch(user_events.{}).save(bb)",
+        "EINVAL",
+        "Handler doesn't support action",
+    ),
+    (
+        "save-twice",
+        "onmax($xx).save(bb):onchange($xx).save(cc)",
+        "EEXIST",
+        "Can't have more than one save() action per hist",
+    ),
+    ("save-unknown", "onmax($xx).save(nope)", "EINVAL", "Couldn't create field variable"),
 )
 def test_action_does_not_fit(ue: UserEvents, text: str, errno: str, said: str) -> None:
     """What an action is given has to fit what it is to make of it."""
@@ -141,14 +127,11 @@ def test_action_does_not_fit(ue: UserEvents, text: str, errno: str, said: str) -
 # Synthetic events
 
 
-@case("hist.onmatch", spec=TRACE, doc=DOC, profiles=EVERY, facilities=FACILITIES, tier="full")
+@case(spec="action_trace, trace_action_create")
 @variants(
-    "action, worth",
-    {
-        "trace": ("trace({},aa,$dd)", 7),
-        "by-its-name": ("{}(aa,$dd)", 7),
-        "of-the-other": ("trace({},aa,$x0)", 3),
-    },
+    ("trace", "trace({},aa,$dd)", 7),
+    ("by-its-name", "{}(aa,$dd)", 7),
+    ("of-the-other", "trace({},aa,$x0)", 3),
 )
 def test_onmatch(ue: UserEvents, action: str, worth: int) -> None:
     """Two user events with one key make a synthetic one, of what both were worth."""
@@ -175,12 +158,9 @@ def test_onmatch(ue: UserEvents, action: str, worth: int) -> None:
 
 
 @case(
-    "hist.synthetic_event_is_busy",
     spec="trace_events_synth.c:synth_event_release",
-    doc=f"{DOC}; a synthetic event is removed when nothing uses it",
-    profiles=EVERY,
-    facilities=FACILITIES,
-    tier="full",
+    doc="Documentation/trace/histogram.rst@v6.12: Hist trigger 'handlers' and 'actions'; a "
+    "synthetic event is removed when nothing uses it",
 )
 def test_synthetic_event_is_busy(ue: UserEvents) -> None:
     """A synthetic event stays while a histogram of a user event makes it, or anybody listens."""
@@ -201,23 +181,16 @@ def test_synthetic_event_is_busy(ue: UserEvents) -> None:
 
 
 @case(
-    "hist.synthetic_signs",
     spec="trace_events_synth.c:print_synth_event_num_val",
     doc="Documentation/trace/events.rst@v6.12: Synthetic events: fields of s8 to u64",
-    profiles=EVERY,
-    facilities=FACILITIES,
-    tier="full",
 )
 @variants(
-    "kind, payload, shown",
-    {
-        # Small numbers are shown without their sign.
-        "s8": ("s8", b"\xff", "255"),
-        "s16": ("s16", b"\xfe\xff", "65534"),
-        "s32": ("s32", b"\xfd\xff\xff\xff", "-3"),
-        "s64": ("s64", b"\xfc\xff\xff\xff\xff\xff\xff\xff", "-4"),
-        "u8": ("u8", b"\xff", "255"),
-    },
+    # Small numbers are shown without their sign.
+    ("s8", b"\xff", "255"),
+    ("s16", b"\xfe\xff", "65534"),
+    ("s32", b"\xfd\xff\xff\xff", "-3"),
+    ("s64", b"\xfc\xff\xff\xff\xff\xff\xff\xff", "-4"),
+    ("u8", b"\xff", "255"),
 )
 def test_synthetic_signs(ue: UserEvents, kind: str, payload: bytes, shown: str) -> None:
     """A field of a user event comes to a synthetic one as it is, and is shown by its size."""
@@ -234,14 +207,8 @@ def test_synthetic_signs(ue: UserEvents, kind: str, payload: bytes, shown: str) 
 # What is tracked
 
 
-@case("hist.tracked", spec=TRACK, doc=DOC, profiles=EVERY, facilities=FACILITIES, tier="full")
-@variants(
-    "handler, label, worth, with_it",
-    {
-        "onmax": ("onmax", "max", 9, 3),
-        "onchange": ("onchange", "changed", 4, 5),
-    },
-)
+@case(spec="ontrack_action, track_data_print")
+@variants(("onmax", "max", 9, 3), ("onchange", "changed", 4, 5))
 def test_tracked(ue: UserEvents, handler: str, label: str, worth: int, with_it: int) -> None:
     """With the largest value of a key, or the last other one, is kept what came with it."""
     data, directory = registered(ue, " u8 aa; u8 bb; u8 cc")
@@ -261,15 +228,8 @@ def test_tracked(ue: UserEvents, handler: str, label: str, worth: int, with_it: 
     assert directory.enabled == "0\n"
 
 
-@case(
-    "hist.tracked_nothing",
-    spec="trace_events_hist.c:check_track_val_max, check_track_val_changed",
-    doc=DOC,
-    profiles=EVERY,
-    facilities=FACILITIES,
-    tier="full",
-)
-@variants("handler, label", {"onmax": ("onmax", "max"), "onchange": ("onchange", "changed")})
+@case(spec="check_track_val_max, check_track_val_changed")
+@variants(("onmax", "max"), ("onchange", "changed"))
 def test_tracked_nothing(ue: UserEvents, handler: str, label: str) -> None:
     """A value that never was anything but 0 is neither the largest nor another one."""
     data, directory = registered(ue, " u8 aa; u8 bb; u8 cc")
@@ -283,13 +243,8 @@ def test_tracked_nothing(ue: UserEvents, handler: str, label: str) -> None:
     directory.trigger(f"!{text}")
 
 
-@case(
-    "hist.tracked_and_told", spec=TRACK, doc=DOC, profiles=EVERY, facilities=FACILITIES, tier="full"
-)
-@variants(
-    "handler, recorded",
-    {"onmax": ("onmax", [5, 9]), "onchange": ("onchange", [5, 9, 4, 0])},
-)
+@case(spec="ontrack_action, track_data_print")
+@variants(("onmax", [5, 9]), ("onchange", [5, 9, 4, 0]))
 def test_tracked_and_told(ue: UserEvents, handler: str, recorded: list[int]) -> None:
     """Each time that a value is the largest, or another one, a synthetic event is made of it."""
     data, directory = registered(ue, " u8 aa; u8 bb")

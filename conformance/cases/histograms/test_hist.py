@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.tracing_setup import registered
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/histogram.rst@v6.12: hist triggers"
-SHOW = "trace_events_hist.c:hist_trigger_show"
+case = surface(
+    "hist",
+    spec="trace_events_hist.c",
+    doc="Documentation/trace/histogram.rst@v6.12: hist triggers",
+    tier="full",
+    facilities="hist",
+)
+
 PRINT = "trace_events_hist.c:event_hist_trigger_print"
-MATCH = "trace_events_hist.c:hist_trigger_match"
-PARSE = "trace_events_hist.c:event_hist_trigger_parse"
-EVERY = "5.18.."
-HIST = ("hist",)
 
 
 def histogram(definition: str, lines: str, hits: int, entries: int, dropped: int = 0) -> str:
@@ -25,7 +27,7 @@ def histogram(definition: str, lines: str, hits: int, entries: int, dropped: int
     )
 
 
-@case("hist.counts", spec=SHOW, doc=DOC, profiles=EVERY, facilities=HIST, tier="full")
+@case(spec="hist_trigger_show")
 def test_counts(ue: UserEvents) -> None:
     """A histogram of an event that is not enabled counts what is written, least often first."""
     data = ue.open_data()
@@ -51,28 +53,19 @@ def test_counts(ue: UserEvents) -> None:
     assert directory.hist == ""
 
 
-@case(
-    "hist.field",
-    spec="trace_events_hist.c:hist_trigger_print_key",
-    doc=DOC,
-    profiles=EVERY,
-    facilities=HIST,
-)
+@case(spec="hist_trigger_print_key", tier="quick")
 @variants(
-    "field, key, payload, shown",
-    {
-        "u8": ("u8", "a", b"\xff", "a:        255"),
-        "u16-hex": ("u16", "a.hex", b"\x34\x12", "a: 1234"),
-        "u64": ("u64", "a", b"\0" * 7 + b"\x80", "a: 9223372036854775808"),
-        # What is signed is shown as if it were not.
-        "s8-negative": ("s8", "a", b"\xff", "a: 18446744073709551615"),
-        "s16-negative": ("s16", "a", b"\xfe\xff", "a: 18446744073709551614"),
-        "s32-hex": ("int", "a.hex", b"\xff\xff\xff\xff", "a: ffffffffffffffff"),
-        "u32-log2": ("u32", "a.log2", b"\x41\0\0\0", "a: ~ 2^7 "),
-        "u32-log2-exact": ("u32", "a.log2", b"\x40\0\0\0", "a: ~ 2^6 "),
-        "u8-buckets": ("u8", "a.buckets=10", b"\x41", "a: ~ 60-69"),
-        "u64-symbol": ("u64", "a.sym", b"\x41" + bytes(7), "a: [41] 0x41" + " " * 41),
-    },
+    ("u8", "u8", "a", b"\xff", "a:        255"),
+    ("u16-hex", "u16", "a.hex", b"\x34\x12", "a: 1234"),
+    ("u64", "u64", "a", b"\0" * 7 + b"\x80", "a: 9223372036854775808"),
+    # What is signed is shown as if it were not.
+    ("s8-negative", "s8", "a", b"\xff", "a: 18446744073709551615"),
+    ("s16-negative", "s16", "a", b"\xfe\xff", "a: 18446744073709551614"),
+    ("s32-hex", "int", "a.hex", b"\xff\xff\xff\xff", "a: ffffffffffffffff"),
+    ("u32-log2", "u32", "a.log2", b"\x41\0\0\0", "a: ~ 2^7 "),
+    ("u32-log2-exact", "u32", "a.log2", b"\x40\0\0\0", "a: ~ 2^6 "),
+    ("u8-buckets", "u8", "a.buckets=10", b"\x41", "a: ~ 60-69"),
+    ("u64-symbol", "u64", "a.sym", b"\x41" + bytes(7), "a: [41] 0x41" + " " * 41),
 )
 def test_field(ue: UserEvents, field: str, key: str, payload: bytes, shown: str) -> None:
     """A key is shown as a number without sign, or as its modifier says."""
@@ -88,22 +81,15 @@ def test_field(ue: UserEvents, field: str, key: str, payload: bytes, shown: str)
     directory.trigger(f"!hist:keys={key}")
 
 
-@case("hist.string", spec="trace_events_hist.c:add_to_key", doc=DOC, facilities=HIST, tier="full")
+@case(spec="add_to_key", profiles="6.4..")
 @variants(
-    "field, payloads, texts",
-    {
-        "char": ("char[8]", [b"hello\0\0\0", b"hi\0\0\0\0\0\0"], ["hello", "hi"]),
-        "data_loc": (
-            "__data_loc char[]",
-            [b"\x0c\0\6\0hello\0", b"\x0c\0\3\0hi\0"],
-            ["hello", "hi"],
-        ),
-        "rel_loc": ("__rel_loc char[]", [b"\0\0\6\0hello\0", b"\0\0\3\0hi\0"], ["hello", "hi"]),
-        # The key has eight bytes, of which the last is for a NUL.
-        "full": ("char[8]", [b"abcdefgh", b"hi\0\0\0\0\0\0"], ["abcdefg", "hi"]),
-        # The key has eight bytes here too.
-        "full-four": ("char[4]", [b"abcd", b"hi\0\0"], ["abcd", "hi"]),
-    },
+    ("char", "char[8]", [b"hello\0\0\0", b"hi\0\0\0\0\0\0"], ["hello", "hi"]),
+    ("data_loc", "__data_loc char[]", [b"\x0c\0\6\0hello\0", b"\x0c\0\3\0hi\0"], ["hello", "hi"]),
+    ("rel_loc", "__rel_loc char[]", [b"\0\0\6\0hello\0", b"\0\0\3\0hi\0"], ["hello", "hi"]),
+    # The key has eight bytes, of which the last is for a NUL.
+    ("full", "char[8]", [b"abcdefgh", b"hi\0\0\0\0\0\0"], ["abcdefg", "hi"]),
+    # The key has eight bytes here too.
+    ("full-four", "char[4]", [b"abcd", b"hi\0\0"], ["abcd", "hi"]),
 )
 def test_string(ue: UserEvents, field: str, payloads: list[bytes], texts: list[str]) -> None:
     """Strings are keys, sorted as text, and cut off where the key has no room for a NUL."""
@@ -117,49 +103,44 @@ def test_string(ue: UserEvents, field: str, payloads: list[bytes], texts: list[s
     directory.trigger("!hist:keys=s:sort=s")
 
 
-@case(
-    "hist.values",
-    spec="trace_events_hist.c:hist_trigger_elt_update",
-    doc=DOC,
-    profiles=EVERY,
-    facilities=HIST,
-    tier="full",
-)
+@case(spec="hist_trigger_elt_update")
 @variants(
-    "text, definition, lines",
-    {
-        "ascending": (
-            "hist:keys=a:vals=b:sort=b",
-            "hist:keys=a:vals=hitcount,b:sort=b:size=2048",
-            "{ a:          2 } hitcount:          1  b:          5\n"
-            "{ a:          1 } hitcount:          2  b:         30\n",
-        ),
-        "descending": (
-            "hist:keys=a:vals=hitcount,b:sort=b.descending",
-            "hist:keys=a:vals=hitcount,b:sort=b.descending:size=2048",
-            "{ a:          1 } hitcount:          2  b:         30\n"
-            "{ a:          2 } hitcount:          1  b:          5\n",
-        ),
-        "two-keys": (
-            "hist:keys=a,b:sort=a,b.descending:size=100",
-            "hist:keys=a,b:vals=hitcount:sort=a,b.descending:size=128",
-            "{ a:          1, b:         20 } hitcount:          1\n"
-            "{ a:          1, b:         10 } hitcount:          1\n"
-            "{ a:          2, b:          5 } hitcount:          1\n",
-        ),
-        "other-words": (
-            "hist:key=b:val=a:sort=b",
-            "hist:keys=b:vals=hitcount,a:sort=b:size=2048",
-            "{ b:          5 } hitcount:          1  a:          2\n"
-            "{ b:         10 } hitcount:          1  a:          1\n"
-            "{ b:         20 } hitcount:          1  a:          1\n",
-        ),
-        "condition": (
-            "hist:keys=b:sort=b if a == 1",
-            "hist:keys=b:vals=hitcount:sort=b:size=2048 if a == 1",
-            "{ b:         10 } hitcount:          1\n{ b:         20 } hitcount:          1\n",
-        ),
-    },
+    (
+        "ascending",
+        "hist:keys=a:vals=b:sort=b",
+        "hist:keys=a:vals=hitcount,b:sort=b:size=2048",
+        "{ a:          2 } hitcount:          1  b:          5\n"
+        "{ a:          1 } hitcount:          2  b:         30\n",
+    ),
+    (
+        "descending",
+        "hist:keys=a:vals=hitcount,b:sort=b.descending",
+        "hist:keys=a:vals=hitcount,b:sort=b.descending:size=2048",
+        "{ a:          1 } hitcount:          2  b:         30\n"
+        "{ a:          2 } hitcount:          1  b:          5\n",
+    ),
+    (
+        "two-keys",
+        "hist:keys=a,b:sort=a,b.descending:size=100",
+        "hist:keys=a,b:vals=hitcount:sort=a,b.descending:size=128",
+        "{ a:          1, b:         20 } hitcount:          1\n"
+        "{ a:          1, b:         10 } hitcount:          1\n"
+        "{ a:          2, b:          5 } hitcount:          1\n",
+    ),
+    (
+        "other-words",
+        "hist:key=b:val=a:sort=b",
+        "hist:keys=b:vals=hitcount,a:sort=b:size=2048",
+        "{ b:          5 } hitcount:          1  a:          2\n"
+        "{ b:         10 } hitcount:          1  a:          1\n"
+        "{ b:         20 } hitcount:          1  a:          1\n",
+    ),
+    (
+        "condition",
+        "hist:keys=b:sort=b if a == 1",
+        "hist:keys=b:vals=hitcount:sort=b:size=2048 if a == 1",
+        "{ b:         10 } hitcount:          1\n{ b:         20 } hitcount:          1\n",
+    ),
 )
 def test_values(ue: UserEvents, text: str, definition: str, lines: str) -> None:
     """Values are added up by key, and entries sorted by keys or values."""
@@ -174,14 +155,7 @@ def test_values(ue: UserEvents, text: str, definition: str, lines: str) -> None:
     assert directory.enabled == "0\n"
 
 
-@case(
-    "hist.paused",
-    spec="trace_events_hist.c:existing_hist_update_only",
-    doc=DOC,
-    profiles=EVERY,
-    facilities=HIST,
-    tier="full",
-)
+@case(spec="existing_hist_update_only")
 def test_paused(ue: UserEvents) -> None:
     """A histogram is paused, continued and cleared by its own text, and counts meanwhile or not."""
     data, directory = registered(ue, " u8 a")
@@ -202,7 +176,7 @@ def test_paused(ue: UserEvents) -> None:
     directory.trigger("!hist:keys=a")
 
 
-@case("hist.several", spec=MATCH, doc=DOC, profiles=EVERY, facilities=HIST, tier="full")
+@case(spec="hist_trigger_match")
 def test_several(ue: UserEvents) -> None:
     """Histograms of an event differ in keys, values, order or condition, not only in size."""
     data, directory = registered(ue, " u8 a; u8 b")
@@ -222,14 +196,7 @@ def test_several(ue: UserEvents) -> None:
     assert directory.enabled == "0\n"
 
 
-@case(
-    "hist.full",
-    spec="tracing_map.c:tracing_map_insert",
-    doc=DOC,
-    profiles=EVERY,
-    facilities=HIST,
-    tier="full",
-)
+@case(spec="tracing_map.c:tracing_map_insert")
 def test_full(ue: UserEvents) -> None:
     """What finds no room among 128 keys is dropped and counted as that; known keys still count."""
     data, directory = registered(ue, " u8 a")
@@ -243,25 +210,22 @@ def test_full(ue: UserEvents) -> None:
     directory.trigger("!hist:keys=a:sort=a:size=128")
 
 
-@case("hist.refused", spec=PARSE, doc=DOC, profiles=EVERY, facilities=HIST)
+@case(spec="event_hist_trigger_parse", tier="quick")
 @variants(
-    "text, errno",
-    {
-        "unknown-key": ("hist:keys=b", "EINVAL"),
-        "nothing": ("hist", "EINVAL"),
-        "no-keys": ("hist:vals=a", "EINVAL"),
-        "empty-keys": ("hist:keys=", "EINVAL"),
-        "unknown-value": ("hist:keys=a:vals=b", "EINVAL"),
-        "unknown-modifier": ("hist:keys=a.bogus", "EINVAL"),
-        "unknown-word": ("hist:keys=a:bogus", "EINVAL"),
-        "sort-other": ("hist:keys=a:sort=b", "EINVAL"),
-        "sort-direction": ("hist:keys=a:sort=a.bogus", "EINVAL"),
-        "too-small": ("hist:keys=a:size=64", "EINVAL"),
-        "too-large": ("hist:keys=a:size=131073", "EINVAL"),
-        "four-keys": ("hist:keys=a,a,a,a", "EINVAL"),
-        "condition": ("hist:keys=a if b == 1", "EINVAL"),
-        "condition-unclosed": ("hist:keys=a if (a == 1", "ENOENT"),
-    },
+    ("unknown-key", "hist:keys=b", "EINVAL"),
+    ("nothing", "hist", "EINVAL"),
+    ("no-keys", "hist:vals=a", "EINVAL"),
+    ("empty-keys", "hist:keys=", "EINVAL"),
+    ("unknown-value", "hist:keys=a:vals=b", "EINVAL"),
+    ("unknown-modifier", "hist:keys=a.bogus", "EINVAL"),
+    ("unknown-word", "hist:keys=a:bogus", "EINVAL"),
+    ("sort-other", "hist:keys=a:sort=b", "EINVAL"),
+    ("sort-direction", "hist:keys=a:sort=a.bogus", "EINVAL"),
+    ("too-small", "hist:keys=a:size=64", "EINVAL"),
+    ("too-large", "hist:keys=a:size=131073", "EINVAL"),
+    ("four-keys", "hist:keys=a,a,a,a", "EINVAL"),
+    ("condition", "hist:keys=a if b == 1", "EINVAL"),
+    ("condition-unclosed", "hist:keys=a if (a == 1", "ENOENT"),
 )
 def test_refused(ue: UserEvents, text: str, errno: str) -> None:
     """A histogram that cannot be is refused, and nobody is told of anything."""
@@ -274,7 +238,7 @@ def test_refused(ue: UserEvents, text: str, errno: str) -> None:
     assert directory.hist == ""
 
 
-@case("hist.without_fields", spec=PARSE, doc=DOC, profiles=EVERY, facilities=HIST)
+@case(spec="event_hist_trigger_parse", tier="quick")
 def test_without_fields(ue: UserEvents) -> None:
     """An event without fields has nothing to be counted by: EINVAL."""
     ue.open_data().register(ue.name())
@@ -283,15 +247,7 @@ def test_without_fields(ue: UserEvents) -> None:
     assert directory.enabled == "0\n"
 
 
-@case(
-    "hist.while_tracing_is_off",
-    spec="trace.c:trace_event_buffer_lock_reserve: temp_buffer",
-    doc=DOC,
-    profiles=EVERY,
-    isolation="global",
-    facilities=HIST,
-    tier="full",
-)
+@case(spec="trace.c:trace_event_buffer_lock_reserve: temp_buffer", isolation="global")
 def test_while_tracing_is_off(ue: UserEvents) -> None:
     """With tracing off a histogram goes on counting, of an enabled event too."""
     data, directory = registered(ue, " u8 a")
@@ -305,14 +261,7 @@ def test_while_tracing_is_off(ue: UserEvents) -> None:
     directory.trigger("!hist:keys=a")
 
 
-@case(
-    "hist.filter_apart",
-    spec="include/linux/trace_events.h:trace_trigger_soft_disabled",
-    doc=DOC,
-    profiles=EVERY,
-    facilities=HIST,
-    tier="full",
-)
+@case(spec="include/linux/trace_events.h:trace_trigger_soft_disabled")
 def test_filter_apart(ue: UserEvents) -> None:
     """What the filter of the event holds back is counted, as what is wrong is not."""
     data, directory = registered(ue, " u8 a; __rel_loc char[] s")

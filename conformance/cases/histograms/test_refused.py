@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.tracing_setup import forget_errors
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/histogram.rst@v6.12: Histogram variables"
-PARSE = "trace_events_hist.c:create_hist_data"
-VALUE = "trace_events_hist.c:parse_expr, hist_fn_call"
-EVERY = "5.18.."
-FACILITIES = ("hist",)
+case = surface(
+    "hist",
+    spec="trace_events_hist.c",
+    doc="Documentation/trace/histogram.rst@v6.12",
+    isolation="global",
+    facilities="hist",
+)
+
 NO_FIELD = "Couldn't find field"
 NO_VARIABLE = "Couldn't find variable"
 NO_STRING = "String type can not be an operand in expression"
@@ -18,64 +21,53 @@ NO_MODIFIER = "Invalid field modifier"
 
 
 @case(
-    "hist.variable_refused",
-    spec=f"{PARSE}, hist_err",
-    doc=f"{DOC}; error_log says what is wrong, and where",
-    profiles=EVERY,
-    isolation="global",
-    facilities=FACILITIES,
+    spec="create_hist_data, hist_err",
+    doc="Histogram variables; error_log says what is wrong, and where",
 )
 @variants(
-    "text, errno, told",
-    {
-        "unknown-field": ("keys=a:x=nope", "EINVAL", [(NO_FIELD, "nope")]),
-        # Told twice: a field of that name is looked for as well.
-        "unknown-variable": (
-            "keys=a:x=$nope",
-            "EINVAL",
-            [(NO_VARIABLE, "nope"), (NO_FIELD, "$nope")],
-        ),
-        "unknown-event": (
-            "keys=a:x=user_events.nope.$z",
-            "EINVAL",
-            [(NO_VARIABLE, "z"), (NO_FIELD, "$z")],
-        ),
-        "empty": ("keys=a:x=", "EINVAL", [("Empty assignment", "x=")]),
-        "malformed": ("keys=a:x=b,z", "EINVAL", [("Malformed assignment", "z")]),
-        "twice": ("keys=a:x=b:x=a", "EINVAL", [("Variable already defined", "x")]),
-        "zero": ("keys=a:x=b/0", "EDOM", [("Division by zero", "0")]),
-        "number": ("keys=a:x=5b", "EINVAL", [("Expecting numeric literal", "5b")]),
-        "logarithm": ("keys=a:x=b.log2", "EINVAL", [(NO_MODIFIER, "b.log2")]),
-        "percent": ("keys=a:x=b.percent", "EINVAL", [(NO_MODIFIER, "percent")]),
-        "as-a-key": ("keys=$x:x=-(b)", "EINVAL", [(NO_VARIABLE, "x"), (NO_FIELD, "$x")]),
-        "too-deep": (
-            "keys=a:x=b+1+2+3+4",
-            "EINVAL",
-            [("Too many subexpressions (3 max)", "b")],
-        ),
-        "minus-inside": (
-            "keys=a:x=-(b)*2",
-            "EINVAL",
-            [("Unary minus not supported in sub-expressions", "b)*2")],
-        ),
-        "minus-twice": ("keys=a:x=-(b-a)", "EINVAL", []),
-        "bare-minus": ("keys=a:x=-b", "EINVAL", []),
-        "half": ("keys=a:x=b+", "EINVAL", []),
-        "too-many": (
-            "keys=a" + "".join(f":x{number}=b" for number in range(17)),
-            "EINVAL",
-            [("Too many variables defined", "x16=b")],
-        ),
-        # Of several mistakes the first in the order of the kernel's looking is told.
-        "value-before-variable": ("keys=nope:z=nope2:vals=c", "EINVAL", [(NO_FIELD, "c")]),
-        "variable-before-key": ("keys=nope:z=c", "EINVAL", [(NO_FIELD, "c")]),
-        "key-before-sorting": ("keys=c:sort=d:z=b", "EINVAL", [(NO_FIELD, "c")]),
-        "sorting-before-condition": (
-            "keys=a:sort=x:x=b if (",
-            "EINVAL",
-            [("Sort field must be a key or a val", "x")],
-        ),
-    },
+    ("unknown-field", "keys=a:x=nope", "EINVAL", [(NO_FIELD, "nope")]),
+    # Told twice: a field of that name is looked for as well.
+    ("unknown-variable", "keys=a:x=$nope", "EINVAL", [(NO_VARIABLE, "nope"), (NO_FIELD, "$nope")]),
+    (
+        "unknown-event",
+        "keys=a:x=user_events.nope.$z",
+        "EINVAL",
+        [(NO_VARIABLE, "z"), (NO_FIELD, "$z")],
+    ),
+    ("empty", "keys=a:x=", "EINVAL", [("Empty assignment", "x=")]),
+    ("malformed", "keys=a:x=b,z", "EINVAL", [("Malformed assignment", "z")]),
+    ("twice", "keys=a:x=b:x=a", "EINVAL", [("Variable already defined", "x")]),
+    ("zero", "keys=a:x=b/0", "EDOM", [("Division by zero", "0")]),
+    ("number", "keys=a:x=5b", "EINVAL", [("Expecting numeric literal", "5b")]),
+    ("logarithm", "keys=a:x=b.log2", "EINVAL", [(NO_MODIFIER, "b.log2")]),
+    ("percent", "keys=a:x=b.percent", "EINVAL", [(NO_MODIFIER, "percent")]),
+    ("as-a-key", "keys=$x:x=-(b)", "EINVAL", [(NO_VARIABLE, "x"), (NO_FIELD, "$x")]),
+    ("too-deep", "keys=a:x=b+1+2+3+4", "EINVAL", [("Too many subexpressions (3 max)", "b")]),
+    (
+        "minus-inside",
+        "keys=a:x=-(b)*2",
+        "EINVAL",
+        [("Unary minus not supported in sub-expressions", "b)*2")],
+    ),
+    ("minus-twice", "keys=a:x=-(b-a)", "EINVAL", []),
+    ("bare-minus", "keys=a:x=-b", "EINVAL", []),
+    ("half", "keys=a:x=b+", "EINVAL", []),
+    (
+        "too-many",
+        "keys=a" + "".join(f":x{number}=b" for number in range(17)),
+        "EINVAL",
+        [("Too many variables defined", "x16=b")],
+    ),
+    # Of several mistakes the first in the order of the kernel's looking is told.
+    ("value-before-variable", "keys=nope:z=nope2:vals=c", "EINVAL", [(NO_FIELD, "c")]),
+    ("variable-before-key", "keys=nope:z=c", "EINVAL", [(NO_FIELD, "c")]),
+    ("key-before-sorting", "keys=c:sort=d:z=b", "EINVAL", [(NO_FIELD, "c")]),
+    (
+        "sorting-before-condition",
+        "keys=a:sort=x:x=b if (",
+        "EINVAL",
+        [("Sort field must be a key or a val", "x")],
+    ),
 )
 def test_variable_refused(
     ue: UserEvents, text: str, errno: str, told: list[tuple[str, str]]
@@ -95,38 +87,29 @@ def test_variable_refused(
         assert event.word.value == 0
 
 
-@case(
-    "hist.refused_and_told",
-    spec="trace_events_hist.c:hist_err",
-    doc="Documentation/trace/histogram.rst@v6.12: error_log has the error, and a caret below",
-    profiles=EVERY,
-    isolation="global",
-    facilities=FACILITIES,
-    tier="full",
-)
+@case(spec="hist_err", doc="error_log has the error, and a caret below", tier="full")
 @variants(
-    "texts, errno, said, column",
-    {
-        "exists": (("keys=a", "keys=a:size=4096"), "EEXIST", "Hist trigger already exists", 0),
-        "nothing-to-clear": (
-            ("keys=a:clear",),
-            "ENOENT",
-            "Can't clear or continue a nonexistent hist trigger",
-            0,
-        ),
-        # Pointed at is the first place where the text is found, be it in another word.
-        "pointed-elsewhere": (("keys=a:vals=s",), "EINVAL", NO_FIELD, 2),
-        "value-as-a-range": (("keys=a:vals=b.buckets=5",), "EINVAL", NO_MODIFIER, 17),
-        "no-range": (("keys=a.buckets=0",), "EINVAL", NO_MODIFIER, 20),
-        "sorted-by-three": (
-            ("keys=a,b:sort=a,b,hitcount",),
-            "EINVAL",
-            "Too many sort fields (Max = 2)",
-            14,
-        ),
-        "sorted-by-nothing": (("keys=a:sort=a,",), "EINVAL", "Empty sort field", 12),
-        "sorted-otherwise": (("keys=a:sort=a.upwards",), "EINVAL", "Invalid sort modifier", 19),
-    },
+    ("exists", ("keys=a", "keys=a:size=4096"), "EEXIST", "Hist trigger already exists", 0),
+    (
+        "nothing-to-clear",
+        ("keys=a:clear",),
+        "ENOENT",
+        "Can't clear or continue a nonexistent hist trigger",
+        0,
+    ),
+    # Pointed at is the first place where the text is found, be it in another word.
+    ("pointed-elsewhere", ("keys=a:vals=s",), "EINVAL", NO_FIELD, 2),
+    ("value-as-a-range", ("keys=a:vals=b.buckets=5",), "EINVAL", NO_MODIFIER, 17),
+    ("no-range", ("keys=a.buckets=0",), "EINVAL", NO_MODIFIER, 20),
+    (
+        "sorted-by-three",
+        ("keys=a,b:sort=a,b,hitcount",),
+        "EINVAL",
+        "Too many sort fields (Max = 2)",
+        14,
+    ),
+    ("sorted-by-nothing", ("keys=a:sort=a,",), "EINVAL", "Empty sort field", 12),
+    ("sorted-otherwise", ("keys=a:sort=a.upwards",), "EINVAL", "Invalid sort modifier", 19),
 )
 def test_refused_and_told(
     ue: UserEvents, texts: tuple[str, ...], errno: str, said: str, column: int
@@ -147,15 +130,8 @@ def test_refused_and_told(
         directory.trigger(f"!hist:{text}")
 
 
-@case(
-    "hist.variable_of_a_string",
-    spec=VALUE,
-    doc=DOC,
-    isolation="global",
-    facilities=FACILITIES,
-    tier="full",
-)
-@variants("text", {"left": "s+1", "right": "1-s", "negative": "-(s)"})
+@case(spec="parse_expr, hist_fn_call", doc="Histogram variables", profiles="6.4..", tier="full")
+@variants({"left": "s+1", "right": "1-s", "negative": "-(s)"})
 def test_variable_of_a_string(ue: UserEvents, text: str) -> None:
     """A string is no part of a sum, on whichever side it is."""
     ue.open_data().register(ue.name() + " u32 a; __rel_loc char[] s")

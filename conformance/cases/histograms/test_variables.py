@@ -5,31 +5,24 @@ from __future__ import annotations
 import os
 import struct
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import made
 from conformance.cases.support.tracing_setup import forget_errors, registered
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/histogram.rst@v6.12: Histogram variables"
-PARSE = "trace_events_hist.c:create_hist_data"
-VALUE = "trace_events_hist.c:parse_expr, hist_fn_call"
-READ = "trace_events_hist.c:resolve_var_refs"
-REFERRED = "trace_events_hist.c:check_var_refs"
-EVERY = "5.18.."
-FACILITIES = ("hist",)
+case = surface(
+    "hist",
+    spec="trace_events_hist.c",
+    doc="Documentation/trace/histogram.rst@v6.12",
+    tier="full",
+    facilities="hist",
+)
 
 
 # What they are worth
 
 
-@case(
-    "hist.variable",
-    spec=f"{READ}; {PARSE}",
-    doc=DOC,
-    profiles=EVERY,
-    facilities=FACILITIES,
-    tier="full",
-)
+@case(spec="resolve_var_refs; trace_events_hist.c:create_hist_data", doc="Histogram variables")
 def test_variable(ue: UserEvents) -> None:
     """What one event keeps for a key another reads: until there is anything it counts nothing."""
     data = ue.open_data()
@@ -52,35 +45,30 @@ def test_variable(ue: UserEvents) -> None:
     assert owner.trigger("!hist:keys=a:x=b").errno == ""
 
 
-@case(
-    "hist.variable_worth", spec=VALUE, doc=DOC, profiles=EVERY, facilities=FACILITIES, tier="full"
-)
+@case(spec="parse_expr, hist_fn_call", doc="Histogram variables")
 @variants(
-    "text, shown, worth",
-    {
-        "sum": ("b+c", "b+c", 13),
-        "constant": ("5", "5", 5),
-        "hexadecimal": ("0x10", "16", 16),
-        "product-first": ("b+c*2", "b+c*2", 16),
-        "from-the-left": ("b-c-1", "b-c-1", 6),
-        "below-zero": ("c-b", "c-b", 18446744073709551609),
-        "negative": ("-(c)", "-(c)", 18446744073709551613),
-        "negative-sum": ("-(b+c)", "-(b+c)", 18446744073709551603),
-        "signed": ("d", "d", 18446744073709551615),
-        "signed-sum": ("d+c", "d+c", 2),
-        "quotient": ("b/c", "b/c", 3),
-        # By nothing: no number is as large.
-        "by-zero": ("b/z", "b/z", 18446744073709551615),
-        # By a constant what leaves a remainder is rounded up, unless it is a power of two.
-        "by-three": ("b/3", "b/3", 4),
-        "by-three-exactly": ("b*3/3", "b*3/3", 10),
-        "by-four": ("b/4", "b/4", 2),
-        "by-much": ("b/1048577", "b/1048577", 0),
-        "folded": ("7-5-2", "0", 0),
-        "folded-quotient": ("10/3", "4", 4),
-        "folded-between": ("b+2*3", "b+6", 16),
-        "alias": ("b:y=$x", "b,y=b", 10),
-    },
+    ("sum", "b+c", "b+c", 13),
+    ("constant", "5", "5", 5),
+    ("hexadecimal", "0x10", "16", 16),
+    ("product-first", "b+c*2", "b+c*2", 16),
+    ("from-the-left", "b-c-1", "b-c-1", 6),
+    ("below-zero", "c-b", "c-b", 18446744073709551609),
+    ("negative", "-(c)", "-(c)", 18446744073709551613),
+    ("negative-sum", "-(b+c)", "-(b+c)", 18446744073709551603),
+    ("signed", "d", "d", 18446744073709551615),
+    ("signed-sum", "d+c", "d+c", 2),
+    ("quotient", "b/c", "b/c", 3),
+    # By nothing: no number is as large.
+    ("by-zero", "b/z", "b/z", 18446744073709551615),
+    # By a constant what leaves a remainder is rounded up, unless it is a power of two.
+    ("by-three", "b/3", "b/3", 4),
+    ("by-three-exactly", "b*3/3", "b*3/3", 10),
+    ("by-four", "b/4", "b/4", 2),
+    ("by-much", "b/1048577", "b/1048577", 0),
+    ("folded", "7-5-2", "0", 0),
+    ("folded-quotient", "10/3", "4", 4),
+    ("folded-between", "b+2*3", "b+6", 16),
+    ("alias", "b:y=$x", "b,y=b", 10),
 )
 def test_variable_worth(ue: UserEvents, text: str, shown: str, worth: int) -> None:
     """Variables are sums of fields and numbers, from the left, in 64 bits without sign."""
@@ -100,22 +88,14 @@ def test_variable_worth(ue: UserEvents, text: str, shown: str, worth: int) -> No
 
 
 @case(
-    "hist.variable_of_the_same",
-    spec="trace_events_hist.c:field_name_from_var; parse_expr cuts the text of the variable",
-    doc=DOC,
-    profiles=EVERY,
-    facilities=FACILITIES,
-    tier="full",
+    spec="field_name_from_var; parse_expr cuts the text of the variable", doc="Histogram variables"
 )
 @variants(
-    "text, shown",
-    {
-        # What is left of the text of a sum is its first field.
-        "of-a-sum": ("keys=a:x=b*2+1:y=$x", "keys=a:vals=hitcount:x=b*2+1,y=b:sort=hitcount"),
-        "as-a-key": ("keys=$x:x=b+1", "keys=b:vals=hitcount:x=b+1:sort=hitcount"),
-        "of-a-field": ("keys=$x:x=b:vals=$x", "keys=b:vals=hitcount,b:x=b:sort=hitcount"),
-        "later": ("keys=a:y=$x:x=b", "keys=a:vals=hitcount:y=b,x=b:sort=hitcount"),
-    },
+    # What is left of the text of a sum is its first field.
+    ("of-a-sum", "keys=a:x=b*2+1:y=$x", "keys=a:vals=hitcount:x=b*2+1,y=b:sort=hitcount"),
+    ("as-a-key", "keys=$x:x=b+1", "keys=b:vals=hitcount:x=b+1:sort=hitcount"),
+    ("of-a-field", "keys=$x:x=b:vals=$x", "keys=b:vals=hitcount,b:x=b:sort=hitcount"),
+    ("later", "keys=a:y=$x:x=b", "keys=a:vals=hitcount:y=b,x=b:sort=hitcount"),
 )
 def test_variable_of_the_same(ue: UserEvents, text: str, shown: str) -> None:
     """A variable of the same histogram stands for its field, a sum for its first field."""
@@ -128,12 +108,8 @@ def test_variable_of_the_same(ue: UserEvents, text: str, shown: str) -> None:
 
 
 @case(
-    "hist.variable_read_once",
-    spec="trace_events_hist.c:resolve_var_refs: tracing_map_read_var_once",
-    doc=f"{DOC}: a reference in an expression uses the value up",
-    profiles=EVERY,
-    facilities=FACILITIES,
-    tier="full",
+    spec="resolve_var_refs: tracing_map_read_var_once",
+    doc="Histogram variables: a reference in an expression uses the value up",
 )
 def test_variable_read_once(ue: UserEvents) -> None:
     """What is read in a sum is used up: the next event counts only behind another value."""
@@ -156,14 +132,7 @@ def test_variable_read_once(ue: UserEvents) -> None:
     owner.trigger("!hist:keys=a:x=b")
 
 
-@case(
-    "hist.sum_is_not_shown",
-    spec="trace_events_hist.c:hist_trigger_entry_print",
-    doc="Documentation/trace/histogram.rst@v6.12: values are shown beside the hitcount",
-    profiles=EVERY,
-    facilities=FACILITIES,
-    tier="full",
-)
+@case(spec="hist_trigger_entry_print", doc="values are shown beside the hitcount")
 def test_sum_is_not_shown(ue: UserEvents) -> None:
     """A value that is a sum of fields is accepted and in no entry, whatever it is worth."""
     data, directory = registered(ue, " u8 a; u8 b")
@@ -175,21 +144,11 @@ def test_sum_is_not_shown(ue: UserEvents) -> None:
     directory.trigger("!hist:keys=a:vals=b+1,b")
 
 
-@case(
-    "hist.value_modifier",
-    spec="trace_events_hist.c:hist_trigger_print_val",
-    doc="Documentation/trace/histogram.rst@v6.12: .hex, .percent, .graph",
-    profiles=EVERY,
-    facilities=FACILITIES,
-    tier="full",
-)
+@case(spec="hist_trigger_print_val", doc=".hex, .percent, .graph")
 @variants(
-    "modifier, one, two",
-    {
-        "hex": ("hex", "b:         1e", "b:          a"),
-        "percent": ("percent", "b (%):  75.00", "b (%):  25.00"),
-        "graph": ("graph", f"b: {'#' * 20}", f"b: {'#' * 6:<20}"),
-    },
+    ("hex", "b:         1e", "b:          a"),
+    ("percent", "b (%):  75.00", "b (%):  25.00"),
+    ("graph", f"b: {'#' * 20}", f"b: {'#' * 6:<20}"),
 )
 def test_value_modifier(ue: UserEvents, modifier: str, one: str, two: str) -> None:
     """A value is shown as a number of another base, as its part of all, or as a bar."""
@@ -206,13 +165,9 @@ def test_value_modifier(ue: UserEvents, modifier: str, one: str, two: str) -> No
 
 
 @case(
-    "hist.variable_not_unique",
-    spec="trace_events_hist.c:find_var_file",
-    doc=f"{DOC}: a variable of two events is named with its event",
-    profiles=EVERY,
+    spec="find_var_file",
+    doc="Histogram variables: a variable of two events is named with its event",
     isolation="global",
-    facilities=FACILITIES,
-    tier="full",
 )
 def test_variable_not_unique(ue: UserEvents) -> None:
     """A name that two events use is refused without the event in front, and that one is read."""
@@ -238,14 +193,7 @@ def test_variable_not_unique(ue: UserEvents) -> None:
     other.trigger("!hist:keys=a:x=b+100")
 
 
-@case(
-    "hist.variable_defined_twice",
-    spec="trace_events_hist.c:create_var_field",
-    doc=DOC,
-    profiles=EVERY,
-    facilities=FACILITIES,
-    tier="full",
-)
+@case(spec="create_var_field", doc="Histogram variables")
 def test_variable_defined_twice(ue: UserEvents) -> None:
     """An event has a variable of a name once, in whichever of its histograms."""
     ue.open_data().register(ue.name() + " u8 a; u8 b")
@@ -261,21 +209,14 @@ def test_variable_defined_twice(ue: UserEvents) -> None:
 
 
 @case(
-    "hist.variable_removed_by_another",
-    spec="trace_events_hist.c:hist_trigger_match",
-    doc=f"{DOC}; ! in front of the same text removes a histogram",
-    profiles=EVERY,
-    facilities=FACILITIES,
-    tier="full",
+    spec="hist_trigger_match",
+    doc="Histogram variables; ! in front of the same text removes a histogram",
 )
 @variants(
-    "first, second, stays",
-    {
-        "sums": ("x=b+1", "x=b*7", False),
-        "constants": ("x=5", "x=7", False),
-        "fields": ("x=b", "x=a", True),
-        "names": ("x=5", "y=5", True),
-    },
+    ("sums", "x=b+1", "x=b*7", False),
+    ("constants", "x=5", "x=7", False),
+    ("fields", "x=b", "x=a", True),
+    ("names", "x=5", "y=5", True),
 )
 def test_variable_removed_by_another(ue: UserEvents, first: str, second: str, stays: bool) -> None:
     """Removing a histogram looks at names of variables and fields, and not at what a sum is of."""
@@ -291,9 +232,7 @@ def test_variable_removed_by_another(ue: UserEvents, first: str, second: str, st
 # Who is kept by whom
 
 
-@case(
-    "hist.variable_busy", spec=REFERRED, doc=DOC, profiles=EVERY, facilities=FACILITIES, tier="full"
-)
+@case(spec="check_var_refs", doc="Histogram variables")
 def test_variable_busy(ue: UserEvents) -> None:
     """A histogram stays while another reads its variable: EBUSY, and > takes nothing away."""
     data = ue.open_data()
@@ -317,13 +256,9 @@ def test_variable_busy(ue: UserEvents) -> None:
 
 
 @case(
-    "hist.variable_keeps_the_event",
     spec="trace_events_user.c:user_event_last_ref",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it",
-    profiles=EVERY,
-    needs=("lasting_events",),
-    facilities=FACILITIES,
-    tier="full",
+    needs="lasting_events",
 )
 def test_variable_keeps_the_event(ue: UserEvents) -> None:
     """An event whose variable another reads goes only after that one's histogram, and its own."""
@@ -343,12 +278,8 @@ def test_variable_keeps_the_event(ue: UserEvents) -> None:
 
 
 @case(
-    "hist.variable_is_never_paused",
-    spec="trace_events_hist.c:create_var_field, existing_hist_update_only",
-    doc="Documentation/trace/histogram.rst@v6.12: pause, continue and clear of an existing one",
-    profiles=EVERY,
-    facilities=FACILITIES,
-    tier="full",
+    spec="create_var_field, existing_hist_update_only",
+    doc="pause, continue and clear of an existing one",
 )
 def test_variable_is_never_paused(ue: UserEvents) -> None:
     """A histogram with variables is not paused, continued or cleared: they are there already."""
@@ -373,13 +304,9 @@ def test_variable_is_never_paused(ue: UserEvents) -> None:
 
 
 @case(
-    "hist.variable_of_an_instance",
-    spec="trace_events_hist.c:save_hist_vars; trace.c:__remove_instance",
+    spec="save_hist_vars; trace.c:__remove_instance",
     doc="Documentation/trace/ftrace.rst@v6.12: Instances: removed with rmdir unless in use",
-    profiles=EVERY,
     isolation="global",
-    facilities=FACILITIES,
-    tier="full",
 )
 def test_variable_of_an_instance(ue: UserEvents) -> None:
     """A variable is its instance's: unknown to others, and it keeps the instance: EBUSY."""

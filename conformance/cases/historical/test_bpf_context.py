@@ -6,20 +6,21 @@ context, and what that leads to, for the case to look at.
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.bpf_recorder import KERNEL, Recorder
 from conformance.client.perf import listen
 from conformance.client.user_events import UserEvents
 
-BYTES = "5.18..6.0"
-# Programs are reached by way of perf.
-NEEDS = ("bpf_programs_run", "perf_sink")
-# The text of 5.18 before "Remove eBPF interfaces"; what is left of it is silent.
-RST = "Documentation/trace/user_events.rst@merge-window"
-EBPF = f"{RST}: Writing Data: programs are given a struct user_bpf_context"
-BPF = "trace_events_user.c:user_event_bpf"
-PERF = "trace_events_user.c:user_event_perf"
-CORE = "trace_events_user.c:user_events_write_core"
+case = surface(
+    "bpf_context",
+    spec="trace_events_user.c:user_event_bpf",
+    doc="Documentation/trace/user_events.rst@merge-window: Writing Data: programs are given a "
+    "struct user_bpf_context",
+    profiles="5.18..6.0",
+    needs="bpf_programs_run perf_sink",
+    facilities="bpf_tracing",
+)
+
 
 # user_bpf_context.data_type.
 IN_KERNEL = 0
@@ -31,23 +32,13 @@ PAYLOAD = b"\x11\x22\x33\x44\x55\x66\x77\x88"
 WRITTEN = INDEX + PAYLOAD
 
 
-@case(
-    "bpf_context.one_part",
-    spec=BPF,
-    doc=EBPF,
-    profiles=BYTES,
-    needs=NEEDS,
-    facilities=("bpf_tracing",),
-)
+@case
 @variants(
-    "parts, address",
-    {
-        "index_and_payload": ([WRITTEN], 0x2000_0001_0004),
-        "index.payload": ([INDEX, PAYLOAD], 0x2000_0001_0100),
-        "ind.ex.payload": ([b"\0\0\0", b"\0", PAYLOAD], 0x2000_0001_0200),
-        "nothing.index.payload": ([b"", INDEX, PAYLOAD], 0x2000_0001_0200),
-        "ind.ex_and_payload": ([b"\0", b"\0\0\0" + PAYLOAD], 0x2000_0001_0103),
-    },
+    ("index_and_payload", [WRITTEN], 0x2000_0001_0004),
+    ("index.payload", [INDEX, PAYLOAD], 0x2000_0001_0100),
+    ("ind.ex.payload", [b"\0\0\0", b"\0", PAYLOAD], 0x2000_0001_0200),
+    ("nothing.index.payload", [b"", INDEX, PAYLOAD], 0x2000_0001_0200),
+    ("ind.ex_and_payload", [b"\0", b"\0\0\0" + PAYLOAD], 0x2000_0001_0103),
 )
 def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
     """A payload that is in one part stays in the writer's memory: the program gets its address."""
@@ -66,14 +57,7 @@ def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
     assert seen.content[:8] == PAYLOAD
 
 
-@case(
-    "bpf_context.write",
-    spec=BPF,
-    doc=EBPF,
-    profiles=BYTES,
-    needs=NEEDS,
-    facilities=("bpf_tracing",),
-)
+@case
 def test_write(ue: UserEvents) -> None:
     """write(), pwrite() and pwritev() of one part are the same to the program."""
     data = ue.open_data()
@@ -87,15 +71,7 @@ def test_write(ue: UserEvents) -> None:
     assert seen.content[:8] == PAYLOAD
 
 
-@case(
-    "bpf_context.end_of_memory",
-    spec=BPF,
-    doc=EBPF,
-    profiles=BYTES,
-    needs=NEEDS,
-    tier="full",
-    facilities=("bpf_tracing",),
-)
+@case(tier="full")
 def test_end_of_memory(ue: UserEvents) -> None:
     """The program can read the payload to its last byte, behind which nothing is mapped."""
     data = ue.open_data()
@@ -110,16 +86,8 @@ def test_end_of_memory(ue: UserEvents) -> None:
     assert seen.content[:8] == PAYLOAD
 
 
-@case(
-    "bpf_context.longer_payload",
-    spec=BPF,
-    doc=EBPF,
-    profiles=BYTES,
-    needs=NEEDS,
-    tier="full",
-    facilities=("bpf_tracing",),
-)
-@variants("length", {"9": 9, "512": 512, "513": 513, "4096": 4096, "4097": 4097, "8176": 8176})
+@case(tier="full")
+@variants(9, 512, 513, 4096, 4097, 8176)
 def test_longer_payload(ue: UserEvents, length: int) -> None:
     """The length is that of the payload, however long, where nothing is copied."""
     data = ue.open_data()
@@ -133,24 +101,14 @@ def test_longer_payload(ue: UserEvents, length: int) -> None:
     assert seen.content[:length] == payload
 
 
-@case(
-    "bpf_context.several_parts",
-    spec=BPF,
-    doc=EBPF,
-    profiles=BYTES,
-    needs=NEEDS,
-    facilities=("bpf_tracing",),
-)
+@case
 @variants(
-    "parts",
-    {
-        "index.pay.load": [INDEX, PAYLOAD[:3], PAYLOAD[3:]],
-        "index_and_pay.load": [INDEX + PAYLOAD[:3], PAYLOAD[3:]],
-        "each_byte": [bytes([each]) for each in WRITTEN],
-        # A part behind the index counts, even one that holds nothing.
-        "index.nothing.payload": [INDEX, b"", PAYLOAD],
-        "index.payload.nothing": [INDEX, PAYLOAD, b""],
-    },
+    ("index.pay.load", [INDEX, PAYLOAD[:3], PAYLOAD[3:]]),
+    ("index_and_pay.load", [INDEX + PAYLOAD[:3], PAYLOAD[3:]]),
+    ("each_byte", [bytes([each]) for each in WRITTEN]),
+    # A part behind the index counts, even one that holds nothing.
+    ("index.nothing.payload", [INDEX, b"", PAYLOAD]),
+    ("index.payload.nothing", [INDEX, PAYLOAD, b""]),
 )
 def test_several_parts(ue: UserEvents, parts: list[bytes]) -> None:
     """A payload in several parts is copied: the program gets an address of the kernel."""
@@ -165,26 +123,20 @@ def test_several_parts(ue: UserEvents, parts: list[bytes]) -> None:
 
 
 @case(
-    "bpf_context.copy_length",
-    spec=f"{BPF}: MAX_BPF_COPY_SIZE, MAX_STACK_BPF_DATA",
-    doc=f"{RST}: Writing Data: nothing is said about a limit",
-    profiles=BYTES,
-    needs=NEEDS,
+    spec="MAX_BPF_COPY_SIZE, MAX_STACK_BPF_DATA",
+    doc="Documentation/trace/user_events.rst@merge-window: Writing Data: nothing is said about a "
+    "limit",
     tier="full",
-    facilities=("bpf_tracing",),
 )
 @variants(
-    "length, copied",
-    {
-        # One page at most; up to 512 bytes fit a buffer on the stack.
-        "4097": (4097, 4096),
-        "4096": (4096, 4096),
-        "4095": (4095, 4095),
-        "513": (513, 513),
-        "512": (512, 512),
-        "511": (511, 511),
-        "8176": (8176, 4096),
-    },
+    # One page at most; up to 512 bytes fit a buffer on the stack.
+    (4097, 4096),
+    (4096, 4096),
+    (4095, 4095),
+    (513, 513),
+    (512, 512),
+    (511, 511),
+    (8176, 4096),
 )
 def test_copy_length(ue: UserEvents, length: int, copied: int) -> None:
     """Of a payload in several parts a page is copied at most, and that is the length told."""
@@ -199,23 +151,13 @@ def test_copy_length(ue: UserEvents, length: int, copied: int) -> None:
     assert seen.content[:copied] == payload[:copied]
 
 
-@case(
-    "bpf_context.nothing",
-    spec=f"{PERF}; {CORE}",
-    doc=EBPF,
-    profiles=BYTES,
-    needs=NEEDS,
-    facilities=("bpf_tracing",),
-)
+@case(spec="trace_events_user.c:user_event_perf; trace_events_user.c:user_events_write_core")
 @variants(
-    "flag, parts, context",
-    {
-        "index": ("", [INDEX], (0, 0, KERNEL)),
-        "index.nothing": ("", [INDEX, b""], (1, 0, 0x2000_0001_0004)),
-        "index.nothing.nothing": ("", [INDEX, b"", b""], (0, 0, KERNEL)),
-        "iterator": (":BPF_ITER", [INDEX], (2, 0, KERNEL)),
-        "iterator.nothing": (":BPF_ITER", [INDEX, b""], (2, 0, KERNEL)),
-    },
+    ("index", "", [INDEX], (0, 0, KERNEL)),
+    ("index.nothing", "", [INDEX, b""], (1, 0, 0x2000_0001_0004)),
+    ("index.nothing.nothing", "", [INDEX, b"", b""], (0, 0, KERNEL)),
+    ("iterator", ":BPF_ITER", [INDEX], (2, 0, KERNEL)),
+    ("iterator.nothing", ":BPF_ITER", [INDEX, b""], (2, 0, KERNEL)),
 )
 def test_nothing(
     ue: UserEvents, flag: str, parts: list[bytes], context: tuple[int, int, int]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.abi.bpf import ProgramType
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.bpf_recorder import Recorder
 from conformance.client.bpf import Bpf
 from conformance.client.perf import listen
@@ -11,14 +11,16 @@ from conformance.client.user_events import UserEvents
 from conformance.ops import syscalls as op
 from conformance.ops.bpf_assembler import R0, R1, Size, exit_insn, ldx_mem
 
-BYTES = "5.18..6.0"
-# Programs are reached by way of perf.
-NEEDS = ("bpf_programs_run", "perf_sink")
-# The text of 5.18 before "Remove eBPF interfaces"; what is left of it is silent.
-RST = "Documentation/trace/user_events.rst@merge-window"
-EBPF = f"{RST}: Writing Data: programs are given a struct user_bpf_context"
-HEADER = "include/linux/user_events.h@merge-window: struct user_bpf_context"
-PERF = "trace_events_user.c:user_event_perf"
+case = surface(
+    "bpf_context",
+    spec="kernel/trace/bpf_trace.c",
+    doc="Documentation/trace/user_events.rst@merge-window: Writing Data: programs are given a "
+    "struct user_bpf_context",
+    profiles="5.18..6.0",
+    needs="bpf_programs_run perf_sink",
+    facilities="bpf_tracing",
+)
+
 # user_bpf_context.data_type.
 IN_USER = 1
 # Where write() has its data here, and writev() its parts, one behind the other.
@@ -28,14 +30,7 @@ PAYLOAD = b"\x11\x22\x33\x44\x55\x66\x77\x88"
 WRITTEN = INDEX + PAYLOAD
 
 
-@case(
-    "bpf_context.detached",
-    spec="kernel/events/core.c:perf_event_free_bpf_prog",
-    doc=EBPF,
-    profiles=BYTES,
-    needs=NEEDS,
-    facilities=("bpf_tracing",),
-)
+@case(spec="kernel/events/core.c:perf_event_free_bpf_prog")
 def test_detached(ue: UserEvents) -> None:
     """A program stays attached without its own descriptor, until that of perf is closed."""
     data = ue.open_data()
@@ -56,14 +51,7 @@ def test_detached(ue: UserEvents) -> None:
     assert recorder.take().runs == 0
 
 
-@case(
-    "bpf_context.two_programs",
-    spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog, trace_call_bpf",
-    doc=EBPF,
-    profiles=BYTES,
-    needs=NEEDS,
-    facilities=("bpf_tracing",),
-)
+@case(spec="perf_event_attach_bpf_prog, trace_call_bpf")
 def test_two_programs(ue: UserEvents) -> None:
     """Programs of several events of perf all run, one event has one, and none is there twice."""
     data = ue.open_data()
@@ -81,15 +69,7 @@ def test_two_programs(ue: UserEvents) -> None:
     assert (one.take().runs, two.take().runs) == (0, 1)
 
 
-@case(
-    "bpf_context.only_its_event",
-    spec=PERF,
-    doc=EBPF,
-    profiles=BYTES,
-    needs=NEEDS,
-    tier="full",
-    facilities=("bpf_tracing",),
-)
+@case(spec="trace_events_user.c:user_event_perf", tier="full")
 def test_only_its_event(ue: UserEvents) -> None:
     """A program runs on writes to the event it is attached to, not on those to another."""
     data = ue.open_data()
@@ -105,21 +85,14 @@ def test_only_its_event(ue: UserEvents) -> None:
 
 
 @case(
-    "bpf_context.direct_access",
-    spec="kernel/trace/bpf_trace.c:tp_prog_is_valid_access",
-    doc=HEADER,
-    profiles=BYTES,
-    needs=NEEDS,
-    facilities=("bpf_tracing",),
+    spec="tp_prog_is_valid_access",
+    doc="include/linux/user_events.h@merge-window: struct user_bpf_context",
 )
 @variants(
-    "size, offset, loaded",
-    {
-        "data_type": (Size.W, 0, "EACCES"),
-        "data_len": (Size.W, 4, "EACCES"),
-        "both": (Size.DW, 0, "EACCES"),
-        "pointer": (Size.DW, 8, ""),
-    },
+    ("data_type", Size.W, 0, "EACCES"),
+    ("data_len", Size.W, 4, "EACCES"),
+    ("both", Size.DW, 0, "EACCES"),
+    ("pointer", Size.DW, 8, ""),
 )
 def test_direct_access(ue: UserEvents, size: Size, offset: int, loaded: str) -> None:
     """A program may not load type and length: tracepoints keep the first eight bytes."""

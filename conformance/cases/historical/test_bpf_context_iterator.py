@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.bpf_recorder import KERNEL, Recorder
 from conformance.client.perf import listen
 from conformance.client.user_events import UserEvents
 
-BYTES = "5.18..6.0"
-# Programs are reached by way of perf.
-NEEDS = ("bpf_programs_run", "perf_sink")
-# The text of 5.18 before "Remove eBPF interfaces"; what is left of it is silent.
-RST = "Documentation/trace/user_events.rst@merge-window"
-ITERATOR = f"{RST}: Command Format: BPF_ITER gives programs the raw iovecs"
-BPF = "trace_events_user.c:user_event_bpf"
+case = surface(
+    "bpf_context",
+    spec="trace_events_user.c:user_event_bpf",
+    doc="Documentation/trace/user_events.rst@merge-window: Command Format: BPF_ITER gives "
+    "programs the raw iovecs",
+    profiles="5.18..6.0",
+    needs="bpf_programs_run perf_sink",
+    facilities="bpf_tracing",
+)
+
 # user_bpf_context.data_type.
 IN_IOVECS = 2
 # Where write() has its data here, and writev() its parts, one behind the other.
@@ -23,44 +26,38 @@ PAYLOAD = b"\x11\x22\x33\x44\x55\x66\x77\x88"
 WRITTEN = INDEX + PAYLOAD
 
 
-@case(
-    "bpf_context.iterator",
-    spec=BPF,
-    doc=ITERATOR,
-    profiles=BYTES,
-    needs=NEEDS,
-    facilities=("bpf_tracing",),
-)
+@case
 @variants(
-    "parts, offset, count, iovecs",
-    {
-        "index_and_pay.lo.ad": (
-            [INDEX + PAYLOAD[:2], PAYLOAD[2:4], PAYLOAD[4:]],
-            4,
-            3,
-            [(0x2000_0001_0000, 6), (0x2000_0001_0006, 2), (0x2000_0001_0008, 4)],
-        ),
-        "index_and_payload": ([WRITTEN], 4, 1, [(0x2000_0001_0000, 12)]),
-        "index.payload": ([INDEX, PAYLOAD], 0, 1, [(0x2000_0001_0004, 8)]),
-        "index.pay.load": (
-            [INDEX, PAYLOAD[:3], PAYLOAD[3:]],
-            0,
-            2,
-            [(0x2000_0001_0004, 3), (0x2000_0001_0007, 5)],
-        ),
-        "ind.ex_and_pay.load": (
-            [b"\0\0\0", b"\0" + PAYLOAD[:3], PAYLOAD[3:]],
-            1,
-            2,
-            [(0x2000_0001_0003, 4), (0x2000_0001_0007, 5)],
-        ),
-        "index.nothing.payload": (
-            [INDEX, b"", PAYLOAD],
-            0,
-            2,
-            [(0x2000_0001_0004, 0), (0x2000_0001_0004, 8)],
-        ),
-    },
+    (
+        "index_and_pay.lo.ad",
+        [INDEX + PAYLOAD[:2], PAYLOAD[2:4], PAYLOAD[4:]],
+        4,
+        3,
+        [(0x2000_0001_0000, 6), (0x2000_0001_0006, 2), (0x2000_0001_0008, 4)],
+    ),
+    ("index_and_payload", [WRITTEN], 4, 1, [(0x2000_0001_0000, 12)]),
+    ("index.payload", [INDEX, PAYLOAD], 0, 1, [(0x2000_0001_0004, 8)]),
+    (
+        "index.pay.load",
+        [INDEX, PAYLOAD[:3], PAYLOAD[3:]],
+        0,
+        2,
+        [(0x2000_0001_0004, 3), (0x2000_0001_0007, 5)],
+    ),
+    (
+        "ind.ex_and_pay.load",
+        [b"\0\0\0", b"\0" + PAYLOAD[:3], PAYLOAD[3:]],
+        1,
+        2,
+        [(0x2000_0001_0003, 4), (0x2000_0001_0007, 5)],
+    ),
+    (
+        "index.nothing.payload",
+        [INDEX, b"", PAYLOAD],
+        0,
+        2,
+        [(0x2000_0001_0004, 0), (0x2000_0001_0004, 8)],
+    ),
 )
 def test_iterator(
     ue: UserEvents, parts: list[bytes], offset: int, count: int, iovecs: list[tuple[int, int]]
@@ -78,14 +75,7 @@ def test_iterator(
     assert seen.iovecs == iovecs
 
 
-@case(
-    "bpf_context.iterator_of_write",
-    spec=BPF,
-    doc=ITERATOR,
-    profiles=BYTES,
-    needs=NEEDS,
-    facilities=("bpf_tracing",),
-)
+@case
 def test_iterator_of_write(ue: UserEvents) -> None:
     """write() has one iovec, of which the write index is the beginning."""
     data = ue.open_data()
@@ -99,15 +89,7 @@ def test_iterator_of_write(ue: UserEvents) -> None:
     assert seen.iovecs == [(DATA, 12)]
 
 
-@case(
-    "bpf_context.iterator_length",
-    spec=BPF,
-    doc=ITERATOR,
-    profiles=BYTES,
-    needs=NEEDS,
-    tier="full",
-    facilities=("bpf_tracing",),
-)
+@case(tier="full")
 def test_iterator_length(ue: UserEvents) -> None:
     """Nothing is copied for an iterator: its length is that of the payload, beyond a page too."""
     data = ue.open_data()
@@ -120,23 +102,12 @@ def test_iterator_length(ue: UserEvents) -> None:
     assert seen.iovecs == [(DATA + 4, 5000), (DATA + 5004, 100)]
 
 
-@case(
-    "bpf_context.flag_of_creation",
-    spec="trace_events_user.c:user_event_parse, user_event_parse_flags",
-    doc=ITERATOR,
-    profiles=BYTES,
-    needs=NEEDS,
-    tier="full",
-    facilities=("bpf_tracing",),
-)
+@case(spec="trace_events_user.c:user_event_parse, user_event_parse_flags", tier="full")
 @variants(
-    "created, registered, kind",
-    {
-        "without": ("", ":BPF_ITER", 1),
-        "with": (":BPF_ITER", "", 2),
-        "with_another": (":OTHER", ":BPF_ITER", 1),
-        "among_others": (":OTHER,BPF_ITER", ":OTHER", 2),
-    },
+    ("without", "", ":BPF_ITER", 1),
+    ("with", ":BPF_ITER", "", 2),
+    ("with_another", ":OTHER", ":BPF_ITER", 1),
+    ("among_others", ":OTHER,BPF_ITER", ":OTHER", 2),
 )
 def test_flag_of_creation(ue: UserEvents, created: str, registered: str, kind: int) -> None:
     """The flag counts where the event is made, here by dynamic_events, and nowhere else."""

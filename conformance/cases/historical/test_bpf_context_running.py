@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.bpf_recorder import KERNEL, Recorder
 from conformance.client.perf import Wish, listen
 from conformance.client.user_events import UserEvents
 
-BYTES = "5.18..6.0"
-# Programs are reached by way of perf.
-NEEDS = ("bpf_programs_run", "perf_sink")
-# The text of 5.18 before "Remove eBPF interfaces"; what is left of it is silent.
-RST = "Documentation/trace/user_events.rst@merge-window"
-EBPF = f"{RST}: Writing Data: programs are given a struct user_bpf_context"
-PERF = "trace_events_user.c:user_event_perf"
-CORE = "trace_events_user.c:user_events_write_core"
+case = surface(
+    "bpf_context",
+    spec="trace_events_user.c:user_event_perf",
+    doc="Documentation/trace/user_events.rst@merge-window: Writing Data: programs are given a "
+    "struct user_bpf_context",
+    profiles="5.18..6.0",
+    needs="bpf_programs_run perf_sink",
+    facilities="bpf_tracing",
+)
+
 
 # user_bpf_context.data_type.
 IN_KERNEL = 0
@@ -26,14 +28,7 @@ PAYLOAD = b"\x11\x22\x33\x44\x55\x66\x77\x88"
 WRITTEN = INDEX + PAYLOAD
 
 
-@case(
-    "bpf_context.not_validated",
-    spec=f"{PERF}, user_event_validate",
-    doc=EBPF,
-    profiles=BYTES,
-    needs=NEEDS,
-    facilities=("bpf_tracing",),
-)
+@case(spec="trace_events_user.c:user_event_perf, user_event_validate")
 def test_not_validated(ue: UserEvents) -> None:
     """Programs see what is refused behind them: EFAULT, but they have run."""
     data = ue.open_data()
@@ -49,15 +44,7 @@ def test_not_validated(ue: UserEvents) -> None:
     assert recorder.take().context == (IN_KERNEL, 4, KERNEL)
 
 
-@case(
-    "bpf_context.not_reached",
-    spec=CORE,
-    doc=EBPF,
-    profiles=BYTES,
-    needs=NEEDS,
-    tier="full",
-    facilities=("bpf_tracing",),
-)
+@case(spec="trace_events_user.c:user_events_write_core", tier="full")
 def test_not_reached(ue: UserEvents) -> None:
     """What is refused before any listener is asked is not given to programs."""
     data = ue.open_data()
@@ -73,15 +60,8 @@ def test_not_reached(ue: UserEvents) -> None:
     assert recorder.take().runs == 0
 
 
-@case(
-    "bpf_context.answer_ignored",
-    spec=PERF,
-    doc=EBPF,
-    profiles=BYTES,
-    needs=NEEDS,
-    facilities=("bpf_tracing",),
-)
-@variants("answer", {"0": 0, "1": 1})
+@case
+@variants(0, 1)
 def test_answer_ignored(ue: UserEvents, answer: int) -> None:
     """Whatever a program answers perf gets its sample, unlike from tracepoints of the kernel."""
     data = ue.open_data()
@@ -96,15 +76,8 @@ def test_answer_ignored(ue: UserEvents, answer: int) -> None:
     assert ring.records() == ["SAMPLE misc 1 size 24 raw 12: 41 00 00 00"]
 
 
-@case(
-    "bpf_context.beside_ftrace",
-    spec=f"{PERF}; {CORE}",
-    doc=EBPF,
-    profiles=BYTES,
-    needs=NEEDS,
-    facilities=("bpf_tracing",),
-)
-@variants("flag", {"with": ":BPF_ITER", "without": ""})
+@case(spec="trace_events_user.c:user_event_perf; trace_events_user.c:user_events_write_core")
+@variants({"with": ":BPF_ITER", "without": ""})
 def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
     """The program runs once for a write that ftrace and perf take too; the flag is not theirs."""
     data = ue.open_data()
@@ -124,15 +97,7 @@ def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
     assert ue.tracefs.records() == ["11 22 33 44 55 66 77 88"] * 2
 
 
-@case(
-    "bpf_context.event_not_counting",
-    spec=PERF,
-    doc=EBPF,
-    profiles=BYTES,
-    needs=NEEDS,
-    tier="full",
-    facilities=("bpf_tracing",),
-)
+@case(tier="full")
 def test_event_not_counting(ue: UserEvents) -> None:
     """The program runs although its event of perf is disabled."""
     data = ue.open_data()
@@ -145,15 +110,7 @@ def test_event_not_counting(ue: UserEvents) -> None:
     assert event.count == 0
 
 
-@case(
-    "bpf_context.other_process",
-    spec=PERF,
-    doc=EBPF,
-    profiles=BYTES,
-    needs=NEEDS,
-    tier="full",
-    facilities=("bpf_tracing",),
-)
+@case(tier="full")
 def test_other_process(ue: UserEvents) -> None:
     """The program runs for every writer, also where its event of perf counts another process."""
     data = ue.open_data()
@@ -171,16 +128,7 @@ def test_other_process(ue: UserEvents) -> None:
     assert event.count == 0
 
 
-@case(
-    "bpf_context.tracing_off",
-    spec=PERF,
-    doc=EBPF,
-    profiles=BYTES,
-    needs=NEEDS,
-    tier="full",
-    isolation="global",
-    facilities=("bpf_tracing",),
-)
+@case(tier="full", isolation="global")
 def test_tracing_off(ue: UserEvents) -> None:
     """tracing_on is a matter of ftrace: programs run without."""
     data = ue.open_data()

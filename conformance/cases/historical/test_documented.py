@@ -7,29 +7,26 @@ Events have the names of the examples where the text that shows them is compared
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.format_text import fields_of
 from conformance.cases.support.status_text import without_room
 from conformance.client.user_events import UserEvents
 
-ALWAYS = "5.18.."
-MESSAGE = "trace_events_user.c@v5.18, message of its first commit"
-RST = "Documentation/trace/user_events.rst@v5.18 and its proposal"
-CREATE = "trace_events_user.c:user_event_create"
-PARSE = "trace_events_user.c:user_event_parse"
-WRITE = "trace_events_user.c:user_events_write_core"
+case = surface(
+    "documented",
+    spec="trace_events_user.c",
+    doc="trace_events_user.c@v5.18, message of its first commit",
+)
 
 
 # Creating and showing
 
 
 @case(
-    "documented.created",
-    spec=CREATE,
-    doc=f"{MESSAGE}: `u:test` appended to dynamic_events is what it shows then",
-    needs=("lasting_events",),
+    spec="user_event_create",
+    doc="`u:test` appended to dynamic_events is what it shows then",
+    needs="lasting_events",
     isolation="global",
-    profiles=ALWAYS,
 )
 def test_created(ue: UserEvents) -> None:
     """The line that is appended to dynamic_events is the line that it shows."""
@@ -38,13 +35,11 @@ def test_created(ue: UserEvents) -> None:
 
 
 @case(
-    "documented.status",
-    spec="trace_events_user.c:user_seq_show",
-    doc=f"{MESSAGE}: status of `test` with a probe and without: its line and the three totals",
-    needs=("lasting_events",),
-    without=("two_status_pages",),
+    spec="user_seq_show",
+    doc="status of `test` with a probe and without: its line and the three totals",
+    needs="lasting_events",
+    without="two_status_pages",
     isolation="global",
-    profiles=ALWAYS,
 )
 def test_status(ue: UserEvents) -> None:
     """The status of one event, hooked and not, is the documents' text to the byte."""
@@ -67,12 +62,10 @@ def test_status(ue: UserEvents) -> None:
 
 
 @case(
-    "documented.char_array",
-    spec=f"{CREATE}, user_event_show",
-    doc=f"{MESSAGE}: an array of 20 characters called msg is shown as it was created",
-    needs=("lasting_events", "payload_size_checked"),
+    spec="user_event_create, user_event_show",
+    doc="an array of 20 characters called msg is shown as it was created",
+    needs="lasting_events payload_size_checked",
     isolation="global",
-    profiles=ALWAYS,
 )
 def test_char_array(ue: UserEvents) -> None:
     """The array of the example is shown as it was created, and takes 20 bytes."""
@@ -90,22 +83,18 @@ def test_char_array(ue: UserEvents) -> None:
 
 
 @case(
-    "documented.both_ways",
-    spec=f"{PARSE}; trace_events_user.c:user_event_create",
-    doc=f"{MESSAGE}: one format serves ioctl and dynamic_events; {RST}: only the prefix differs",
-    needs=("lasting_events",),
-    isolation="global",
+    spec="user_event_parse; trace_events_user.c:user_event_create",
+    doc="one format serves ioctl and dynamic_events; Documentation/trace/user_events.rst@v5.18 "
+    "and its proposal: only the prefix differs",
+    needs="lasting_events",
     tier="full",
-    profiles=ALWAYS,
+    isolation="global",
 )
 @variants(
-    "definition",
-    {
-        "struct": "test struct mytype myname 20",
-        "nothing": "test",
-        "count": "test u32 count",
-        "two": "test u32 src; u32 dst",
-    },
+    ("struct", "test struct mytype myname 20"),
+    ("nothing", "test"),
+    ("count", "test u32 count"),
+    ("two", "test u32 src; u32 dst"),
 )
 def test_both_ways(ue: UserEvents, definition: str) -> None:
     """What dynamic_events takes behind its prefix the ioctl takes, and makes the same event."""
@@ -121,10 +110,9 @@ def test_both_ways(ue: UserEvents, definition: str) -> None:
 
 
 @case(
-    "documented.basic_types",
-    spec="trace_events_user.c:user_field_size",
-    doc=f"{RST}: basic types are __data_loc, u32, u64, int, char and char[20]",
-    profiles=ALWAYS,
+    spec="user_field_size",
+    doc="Documentation/trace/user_events.rst@v5.18 and its proposal: basic types are __data_loc, "
+    "u32, u64, int, char and char[20]",
 )
 def test_basic_types(ue: UserEvents) -> None:
     """The basic types that are named can all be had, in one event."""
@@ -142,11 +130,10 @@ def test_basic_types(ue: UserEvents) -> None:
 
 
 @case(
-    "documented.struct",
-    spec="trace_events_user.c:user_event_parse_field",
-    doc=f"{RST}: a struct of 20 characters is a field with its tag, its name and the size 20",
-    profiles=ALWAYS,
-    needs=("payload_size_checked",),
+    spec="user_event_parse_field",
+    doc="Documentation/trace/user_events.rst@v5.18 and its proposal: a struct of 20 characters "
+    "is a field with its tag, its name and the size 20",
+    needs="payload_size_checked",
 )
 def test_struct(ue: UserEvents) -> None:
     """The struct of the example has 20 bytes, which tools can see in `format`."""
@@ -162,13 +149,12 @@ def test_struct(ue: UserEvents) -> None:
 
 
 @case(
-    "documented.bpf_iter",
-    spec=PARSE,
-    doc=f"{RST}: the proposal has a flag BPF_ITER, which no release has; a colon begins flags",
-    needs=("lasting_events",),
-    isolation="global",
+    spec="user_event_parse",
+    doc="Documentation/trace/user_events.rst@v5.18 and its proposal: the proposal has a flag "
+    "BPF_ITER, which no release has; a colon begins flags",
+    needs="lasting_events",
     tier="full",
-    profiles=ALWAYS,
+    isolation="global",
 )
 def test_bpf_iter(ue: UserEvents) -> None:
     """The flag BPF_ITER does nothing: it is ignored like any other, and since 6.5 refused."""
@@ -184,10 +170,8 @@ def test_bpf_iter(ue: UserEvents) -> None:
 
 
 @case(
-    "documented.rel_loc",
-    spec="trace_events_user.c:user_event_validate",
-    doc=f"{MESSAGE}: __rel_loc counts from its entry, so that common fields need no thought",
-    profiles=ALWAYS,
+    spec="user_event_validate",
+    doc="__rel_loc counts from its entry, so that common fields need no thought",
 )
 def test_rel_loc(ue: UserEvents) -> None:
     """Data right behind the entry are at 0 of a __rel_loc, and at 12 of a __data_loc."""
@@ -205,11 +189,9 @@ def test_rel_loc(ue: UserEvents) -> None:
 
 
 @case(
-    "documented.data_loc_not_updated",
-    spec="trace_events_user.c:user_event_ftrace: the payload is copied as it is",
-    doc=f"{MESSAGE}: offsets of data count in what is written, and are updated for the record",
+    spec="user_event_ftrace: the payload is copied as it is",
+    doc="offsets of data count in what is written, and are updated for the record",
     tier="full",
-    profiles=ALWAYS,
 )
 def test_data_loc_not_updated(ue: UserEvents) -> None:
     """The offset in a __data_loc is not updated: 8, in the record the entry, shows the entry."""
@@ -222,12 +204,10 @@ def test_data_loc_not_updated(ue: UserEvents) -> None:
 
 
 @case(
-    "documented.int_payload",
-    spec=WRITE,
-    doc=f"{RST}: an int for the event of index 1 are 8 bytes, index and value; the index is not "
-    "in the trace",
+    spec="user_events_write_core",
+    doc="Documentation/trace/user_events.rst@v5.18 and its proposal: an int for the event of "
+    "index 1 are 8 bytes, index and value; the index is not in the trace",
     tier="full",
-    profiles=ALWAYS,
 )
 def test_int_payload(ue: UserEvents) -> None:
     """For index 1 and an int 8 bytes are written, of which the last 4 are recorded."""
@@ -240,11 +220,10 @@ def test_int_payload(ue: UserEvents) -> None:
 
 
 @case(
-    "documented.three_ints",
-    spec="trace_events_user.c:user_events_write_iter",
-    doc=f"{RST}: a struct of three ints goes behind the index by writev; {MESSAGE}: write or "
+    spec="user_events_write_iter",
+    doc="Documentation/trace/user_events.rst@v5.18 and its proposal: a struct of three ints goes "
+    "behind the index by writev; trace_events_user.c@v5.18, message of its first commit: write or "
     "writev will do",
-    profiles=ALWAYS,
 )
 def test_three_ints(ue: UserEvents) -> None:
     """A struct of three ints is written by writev of two parts, and by write as well."""

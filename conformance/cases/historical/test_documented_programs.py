@@ -8,16 +8,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.cases.support.status_page import map_page
 from conformance.client.data_file import Registration
 from conformance.client.user_events import UserEvents
 
-ALWAYS = "5.18.."
-PAGES = "5.18..6.3"
-MESSAGE = "trace_events_user.c@v5.18, message of its first commit"
-RST = "Documentation/trace/user_events.rst@v5.18 and its proposal"
-WRITE = "trace_events_user.c:user_events_write_core"
+case = surface(
+    "documented",
+    spec="trace_events_user.c:user_events_write_core",
+    doc="Documentation/trace/user_events.rst@v5.18 and its proposal: its program writes the "
+    "status index where the write index belongs",
+    isolation="global",
+)
 
 
 def asked(ue: UserEvents, opened: int) -> Callable[[Registration], int]:
@@ -30,12 +32,8 @@ def asked(ue: UserEvents, opened: int) -> Callable[[Registration], int]:
 
 
 @case(
-    "documented.typical_use",
-    spec=WRITE,
-    doc=f"{MESSAGE}: map the page, register `test`, look at its byte, then writev index and "
-    "payload",
-    isolation="global",
-    profiles=ALWAYS,
+    doc="trace_events_user.c@v5.18, message of its first commit: map the page, register `test`, "
+    "look at its byte, then writev index and payload"
 )
 def test_typical_use(ue: UserEvents) -> None:
     """The typical program finds nobody, then somebody, and what it writes then is recorded."""
@@ -55,13 +53,7 @@ def test_typical_use(ue: UserEvents) -> None:
     assert ask(event) == 0
 
 
-@case(
-    "documented.sample_program",
-    spec=f"{WRITE}: user_event_find by index",
-    doc=f"{RST}: its program writes the status index where the write index belongs",
-    isolation="global",
-    profiles=PAGES,
-)
+@case(spec="user_event_find by index", profiles="5.18..6.3")
 def test_sample_program(ue: UserEvents) -> None:
     """The proposed sample program records nothing: it writes its status index, ENOENT."""
     ask = asked(ue, os.O_RDONLY)
@@ -79,13 +71,7 @@ def test_sample_program(ue: UserEvents) -> None:
 
 
 @case(
-    "documented.sample_program_of_two",
-    spec=f"{WRITE}: user_event_find by index",
-    doc=f"{RST}: its program writes the status index where the write index belongs",
-    isolation="global",
-    tier="full",
-    profiles=PAGES,
-    needs=("payload_size_checked",),
+    spec="user_event_find by index", profiles="5.18..6.3", needs="payload_size_checked", tier="full"
 )
 def test_sample_program_of_two(ue: UserEvents) -> None:
     """A status index in the place of a write index may be that of another event."""
@@ -103,11 +89,8 @@ def test_sample_program_of_two(ue: UserEvents) -> None:
 
 
 @case(
-    "documented.sample_program_mended",
-    spec=WRITE,
-    doc=f"{RST}: write_index stands first, then the payload; the program counts what it wrote",
-    isolation="global",
-    profiles=ALWAYS,
+    doc="Documentation/trace/user_events.rst@v5.18 and its proposal: write_index stands first, "
+    "then the payload; the program counts what it wrote"
 )
 def test_sample_program_mended(ue: UserEvents) -> None:
     """With the write index the sample program records its counter, while somebody listens."""

@@ -7,25 +7,24 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.format_text import fields_of
 from conformance.client.user_events import UserEvents
 
-ALWAYS = "5.18.."
-REVIEW = "trace_events_user.c@rfc-v1, the review of it"
-WRITE = "trace_events_user.c:user_events_write_core"
+case = surface(
+    "documented", spec="trace_events_user.c", doc="trace_events_user.c@rfc-v1, the review of it"
+)
+
 
 FOO = " u64 mydata; __data_loc char[] msg"
 TEXT = b"Hello world\0"
 
 
 @case(
-    "documented.listing",
     spec="trace_events.c:f_show; trace_events_user.c:user_event_parse_field",
-    doc=f"{REVIEW}: `foo` with a number of 64 bits and a text shows these offsets and sizes",
-    needs=("lasting_events",),
+    doc="`foo` with a number of 64 bits and a text shows these offsets and sizes",
+    needs="lasting_events",
     isolation="global",
-    profiles=ALWAYS,
 )
 def test_listing(ue: UserEvents) -> None:
     """The fields of `foo` lie where the example has them, if msg is said to be a location."""
@@ -38,22 +37,17 @@ def test_listing(ue: UserEvents) -> None:
 
 
 @case(
-    "documented.packet",
-    spec=f"{WRITE}; trace_events_user.c:user_event_validate",
-    doc=f"{REVIEW}: a packet is number, data, length and offset of the text, and the text; the "
-    "kernel checks and mends the offset",
-    profiles=ALWAYS,
+    spec="user_events_write_core; trace_events_user.c:user_event_validate",
+    doc="a packet is number, data, length and offset of the text, and the text; the kernel "
+    "checks and mends the offset",
 )
 @variants(
-    "location, taken",
-    {
-        # As released: first the offset, from the start of the record, then the length.
-        "as-released": ((20, 12), True),
-        # As in the example: the length, then an offset that is neither mended nor right.
-        "as-reviewed": ((12, 16), False),
-        # The same with the halves in their places: it would have to be mended.
-        "as-meant": ((16, 12), False),
-    },
+    # As released: first the offset, from the start of the record, then the length.
+    ("as-released", (20, 12), True),
+    # As in the example: the length, then an offset that is neither mended nor right.
+    ("as-reviewed", (12, 16), False),
+    # The same with the halves in their places: it would have to be mended.
+    ("as-meant", (16, 12), False),
 )
 def test_packet(ue: UserEvents, location: tuple[int, int], taken: bool) -> None:
     """The location of the example's text has the offset below, which the writer has to know."""
@@ -66,11 +60,9 @@ def test_packet(ue: UserEvents, location: tuple[int, int], taken: bool) -> None:
 
 
 @case(
-    "documented.packet_of_an_id",
-    spec=WRITE,
-    doc=f"{REVIEW}: the number in front is the ID that `format` shows, such as 1234",
+    spec="user_events_write_core",
+    doc="the number in front is the ID that `format` shows, such as 1234",
     tier="full",
-    profiles=ALWAYS,
 )
 def test_packet_of_an_id(ue: UserEvents) -> None:
     """The number in front of the data is the descriptor's own for the event, and no ID."""
@@ -83,10 +75,8 @@ def test_packet_of_an_id(ue: UserEvents) -> None:
 
 
 @case(
-    "documented.definitions_alone",
-    spec="trace_events_user.c:user_event_show",
-    doc=f"{REVIEW}: dynamic_events defines events; who uses them is not to be shown there",
-    profiles=ALWAYS,
+    spec="user_event_show",
+    doc="dynamic_events defines events; who uses them is not to be shown there",
 )
 def test_definitions_alone(ue: UserEvents) -> None:
     """dynamic_events shows an event as it was defined, whether anybody listens or not."""

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
-from conformance.cases.support.rfc_v1 import FILE, KERNEL_HALF, MESSAGE, PATCH, RFC, bound
+from conformance.cases.case import surface, variants
+from conformance.cases.support.rfc_v1 import KERNEL_HALF, bound
 from conformance.client.rfc_v1 import delete_at, register
 from conformance.client.user_events import UserEvents
 
-DELETE = f"{FILE}:delete_user_event"
-COPY = "mm/util.c:strndup_user"
-NAME = f"{MESSAGE}: delete ioctls are issued to user_events_data"
-USED = f"{PATCH}: an event is deleted if it is no longer being used"
-LIMIT = f"{PATCH}: a description has at most 512 bytes"
+case = surface(
+    "rfc",
+    spec="trace_events_user.c:delete_user_event",
+    doc="trace_events_user.c@rfc-v1, message of the patch: delete ioctls are issued to "
+    "user_events_data",
+    profiles="rfc-v1",
+)
 
 
-@case("rfc.delete", spec=DELETE, doc=NAME, profiles=RFC)
+@case
 def test_delete(ue: UserEvents) -> None:
     """An event that nobody has any more is deleted by its name, once."""
     bound(ue, ue.name() + ";u8\ta\t1\t0").close()
@@ -27,7 +29,7 @@ def test_delete(ue: UserEvents) -> None:
     assert data.delete(ue.name()).errno == "ENOENT"
 
 
-@case("rfc.delete_and_register", spec=DELETE, doc=NAME, profiles=RFC)
+@case
 def test_delete_and_register(ue: UserEvents) -> None:
     """Once it is deleted a name may have other fields."""
     bound(ue, ue.name() + ";u8\ta\t1\t0").close()
@@ -37,18 +39,15 @@ def test_delete_and_register(ue: UserEvents) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u16 b\n"
 
 
-@case("rfc.delete_unknown", spec=DELETE, doc=NAME, profiles=RFC)
+@case
 @variants(
-    "name",
-    {
-        "prefix": "ue:{}",
-        "fields": "{};u8\ta\t1\t0",
-        "semicolon": "{};",
-        "system": "user_events/{}",
-        "space": "{} ",
-        "never": "{}x",
-        "empty": "",
-    },
+    ("prefix", "ue:{}"),
+    ("fields", "{};u8\ta\t1\t0"),
+    ("semicolon", "{};"),
+    ("system", "user_events/{}"),
+    ("space", "{} "),
+    ("never", "{}x"),
+    ("empty", ""),
 )
 def test_delete_unknown(ue: UserEvents, name: str) -> None:
     """The argument is a name and nothing else, or there is no such event: ENOENT."""
@@ -57,8 +56,8 @@ def test_delete_unknown(ue: UserEvents, name: str) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
 
 
-@case("rfc.delete_odd_name", spec=DELETE, doc=NAME, profiles=RFC)
-@variants("name", {"space": "{} u32 a", "colon": "{}:b", "slash": "{}/b"})
+@case
+@variants({"space": "{} u32 a", "colon": "{}:b", "slash": "{}/b"})
 def test_delete_odd_name(ue: UserEvents, name: str) -> None:
     """An event of any name is deleted by it."""
     bound(ue, name.format(ue.name())).close()
@@ -66,7 +65,7 @@ def test_delete_odd_name(ue: UserEvents, name: str) -> None:
     assert ue.open_data().delete(name.format(ue.name())).value == 0
 
 
-@case("rfc.delete_bound", spec=DELETE, doc=USED, profiles=RFC)
+@case(doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used")
 def test_delete_bound(ue: UserEvents) -> None:
     """An event that any descriptor stands for, the caller's too, is in use: EBUSY."""
     data = bound(ue, ue.name())
@@ -78,7 +77,10 @@ def test_delete_bound(ue: UserEvents) -> None:
     assert ue.open_data().delete(ue.name()).value == 0
 
 
-@case("rfc.delete_bound_in_child", spec=f"{FILE}:user_events_release", doc=USED, profiles=RFC)
+@case(
+    spec="trace_events_user.c:user_events_release",
+    doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used",
+)
 def test_delete_bound_in_child(ue: UserEvents) -> None:
     """The last copy of a descriptor that is closed gives the event back."""
     data = bound(ue, ue.name())
@@ -91,7 +93,7 @@ def test_delete_bound_in_child(ue: UserEvents) -> None:
     assert ue.open_data().delete(ue.name()).value == 0
 
 
-@case("rfc.delete_listened_to", spec=DELETE, doc=USED, profiles=RFC)
+@case(doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used")
 def test_delete_listened_to(ue: UserEvents) -> None:
     """An event that ftrace listens to is in use, whoever else has it: EBUSY."""
     ue.tracefs.command(f"ue:{ue.name()}\n")
@@ -101,8 +103,11 @@ def test_delete_listened_to(ue: UserEvents) -> None:
     assert ue.open_data().delete(ue.name()).value == 0
 
 
-@case("rfc.delete_string", spec=COPY, doc=LIMIT, profiles=RFC)
-@variants("address", {"null": 0, "kernel-half": KERNEL_HALF, "unmapped": 0x1000_0000})
+@case(
+    spec="mm/util.c:strndup_user",
+    doc="trace_events_user.c@rfc-v1: a description has at most 512 bytes",
+)
+@variants({"null": 0, "kernel-half": KERNEL_HALF, "unmapped": 0x1000_0000})
 def test_delete_string(ue: UserEvents, address: int) -> None:
     """A name that cannot be read is EFAULT, one of 512 bytes is EINVAL."""
     data = bound(ue, ue.name())
@@ -111,7 +116,7 @@ def test_delete_string(ue: UserEvents, address: int) -> None:
     assert data.delete("x" * 511).errno == "ENOENT"
 
 
-@case("rfc.delete_by_anybody", spec=DELETE, doc=f"{PATCH}: says nothing of rights", profiles=RFC)
+@case(doc="trace_events_user.c@rfc-v1: says nothing of rights")
 def test_delete_by_anybody(ue: UserEvents) -> None:
     """Who has a descriptor, be it to read, deletes events of others without any capability."""
     ue.tracefs.command(f"ue:{ue.name()}\n")

@@ -5,23 +5,25 @@ from __future__ import annotations
 import mmap
 import os
 
-from conformance.cases.case import case
-from conformance.cases.support.rfc_v1 import FILE, MESSAGE, RFC, bound
+from conformance.cases.case import surface
+from conformance.cases.support.rfc_v1 import bound
 from conformance.client.data_file import DataFile
 from conformance.client.rfc_v1 import register
 from conformance.client.tracefs import DATA, MMAP
 from conformance.client.user_events import UserEvents
 
-TYPICAL = f"{MESSAGE}: the page is mapped, `test` registered, and written to if its byte says so"
-APART = f"{MESSAGE}: events are isolated from those of the kernel"
+case = surface(
+    "rfc",
+    spec="trace_events_user.c",
+    doc="trace_events_user.c@rfc-v1, message of the patch",
+    profiles="rfc-v1",
+    isolation="global",
+)
 
 
 @case(
-    "rfc.typical_use",
-    spec=f"{FILE}:user_events_mmap, user_events_ioctl, user_events_write",
-    doc=TYPICAL,
-    isolation="global",
-    profiles=RFC,
+    spec="user_events_mmap, user_events_ioctl, user_events_write",
+    doc="the page is mapped, `test` registered, and written to if its byte says so",
 )
 def test_typical_use(ue: UserEvents) -> None:
     """The program of the message writes while its byte is not zero, and is recorded."""
@@ -46,11 +48,8 @@ def test_typical_use(ue: UserEvents) -> None:
 
 
 @case(
-    "rfc.beside_kernel_event",
-    spec=f"{FILE}:register_user_event; trace_dynevent.c:dyn_event_release",
-    doc=APART,
-    isolation="global",
-    profiles=RFC,
+    spec="register_user_event; trace_dynevent.c:dyn_event_release",
+    doc="events are isolated from those of the kernel",
 )
 def test_beside_kernel_event(ue: UserEvents) -> None:
     """An event may be called like one of the kernel's, which nothing done to it touches."""

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
-from conformance.cases.support.rfc_v1 import FILE, MESSAGE, PATCH, RFC, bound
+from conformance.cases.case import surface, variants
+from conformance.cases.support.rfc_v1 import bound
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
 
-CREATE = f"{FILE}:user_event_create"
-SHOW = f"{FILE}:user_event_show"
-MATCH = f"{FILE}:user_event_match; trace_dynevent.c:dyn_event_release"
-FREE = f"{FILE}:user_event_free"
-COMMAND = f"{MESSAGE}: `ue:` and what the ioctl takes, appended to dynamic_events"
-STATUS = f"{MESSAGE}: an event that is hooked shows who hooked it"
-FIELDS = f"{MESSAGE}: shows type and name of the fields"
-DELETED = f"{MESSAGE}: dynamic_events deletes too"
+case = surface(
+    "rfc",
+    spec="trace_events_user.c",
+    doc="trace_events_user.c@rfc-v1, message of the patch: `ue:` and what the ioctl takes, "
+    "appended to dynamic_events",
+    profiles="rfc-v1",
+)
 
 
-@case("rfc.created", spec=f"{CREATE}; {SHOW}", doc=COMMAND, isolation="global", profiles=RFC)
+@case(spec="user_event_create; trace_events_user.c:user_event_show", isolation="global")
 def test_created(ue: UserEvents) -> None:
     """The example of the patch: `ue:test` makes an event, which shows as used by ftrace."""
     assert ue.tracefs.command("ue:test\n").value == 8
@@ -30,15 +29,22 @@ def test_created(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "ue:test\n"
 
 
-@case("rfc.created_with_field", spec=SHOW, doc=FIELDS, isolation="global", profiles=RFC)
+@case(
+    spec="user_event_show",
+    doc="trace_events_user.c@rfc-v1, message of the patch: shows type and name of the fields",
+    isolation="global",
+)
 def test_created_with_field(ue: UserEvents) -> None:
     """The example of the patch: an array of 20 bytes shows without size and offset."""
     assert ue.tracefs.command("ue:detailed;char[]\tmsg\t20\t0\n").value == 28
     assert ue.tracefs.definitions(whole=True) == "ue:detailed;char[] msg\n"
 
 
-@case("rfc.fields_backwards", spec=f"{SHOW}: the list has the last first", doc=FIELDS, profiles=RFC)
-@variants("by_command", {"dynamic_events": True, "ioctl": False})
+@case(
+    spec="user_event_show: the list has the last first",
+    doc="trace_events_user.c@rfc-v1, message of the patch: shows type and name of the fields",
+)
+@variants({"dynamic_events": True, "ioctl": False})
 def test_fields_backwards(ue: UserEvents, by_command: bool) -> None:
     """Of several fields the last one is shown first, however the event was made."""
     definition = f"{ue.name()};char[]\tmsg\t20\t0;unsigned int\tid\t4\t20;u8\tc\t1\t24"
@@ -49,7 +55,7 @@ def test_fields_backwards(ue: UserEvents, by_command: bool) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 c;unsigned int id;char[] msg\n"
 
 
-@case("rfc.both_ways", spec=f"{FILE}:find_user_event", doc=COMMAND, profiles=RFC)
+@case(spec="find_user_event")
 def test_both_ways(ue: UserEvents) -> None:
     """An event is the same by either way, and what comes second changes nothing."""
     ue.tracefs.command(f"ue:{ue.name()};u8\ta\t1\t0\n")
@@ -61,7 +67,7 @@ def test_both_ways(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["07"]
 
 
-@case("rfc.shown_in_order", spec="trace_dynevent.c:dyn_event_seq_show", doc=COMMAND, profiles=RFC)
+@case(spec="trace_dynevent.c:dyn_event_seq_show")
 def test_shown_in_order(ue: UserEvents) -> None:
     """Events are shown in the order in which they were made."""
     for stem in ("c", "a", "b"):
@@ -70,7 +76,7 @@ def test_shown_in_order(ue: UserEvents) -> None:
     assert ue.tracefs.definitions() == shown
 
 
-@case("rfc.several_lines", spec="trace.c:trace_parse_run_command", doc=COMMAND, profiles=RFC)
+@case(spec="trace.c:trace_parse_run_command")
 def test_several_lines(ue: UserEvents) -> None:
     """Lines are run up to the first that is none: EINVAL; what was made before it stays."""
     lines = f"ue:{ue.name('a')}\n\n# nothing\nue:{ue.name('b')};u8\nno\nue:{ue.name('c')}\n"
@@ -78,17 +84,14 @@ def test_several_lines(ue: UserEvents) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name('a')}\nue:{ue.name('b')}\n"
 
 
-@case("rfc.names_to_semicolon", spec=CREATE, doc=COMMAND, isolation="global", profiles=RFC)
+@case(spec="user_event_create", isolation="global")
 @variants(
-    "command, line",
-    {
-        "space": ("ue: e", "ue: e"),
-        "nothing": ("ue:", "ue:"),
-        "comment": ("ue:e # what for", "ue:e "),
-        "colon": ("ue:ue:e", "ue:ue:e"),
-        "system": ("ue:user_events/e", "ue:user_events/e"),
-        "release-fields": ("ue:e u32 a", "ue:e u32 a"),
-    },
+    ("space", "ue: e", "ue: e"),
+    ("nothing", "ue:", "ue:"),
+    ("comment", "ue:e # what for", "ue:e "),
+    ("colon", "ue:ue:e", "ue:ue:e"),
+    ("system", "ue:user_events/e", "ue:user_events/e"),
+    ("release-fields", "ue:e u32 a", "ue:e u32 a"),
 )
 def test_names_to_semicolon(ue: UserEvents, command: str, line: str) -> None:
     """What follows the prefix up to a semicolon is the name, be it spaces or nothing."""
@@ -96,7 +99,12 @@ def test_names_to_semicolon(ue: UserEvents, command: str, line: str) -> None:
     assert ue.tracefs.definitions(whole=True) == f"{line}\n"
 
 
-@case("rfc.used_by_not_parsed", spec=CREATE, doc=STATUS, isolation="global", profiles=RFC)
+@case(
+    spec="user_event_create",
+    doc="trace_events_user.c@rfc-v1, message of the patch: an event that is hooked shows who "
+    "hooked it",
+    isolation="global",
+)
 def test_used_by_not_parsed(ue: UserEvents) -> None:
     """A line that says who listens is no definition: given back it makes another event."""
     ue.tracefs.command("ue:test\n")
@@ -109,15 +117,13 @@ def test_used_by_not_parsed(ue: UserEvents) -> None:
     assert ue.open_data().delete("test (Used by ftrace)").value == 0
 
 
-@case(
-    "rfc.other_prefix",
-    spec=f"{CREATE}; trace_dynevent.c:create_dyn_event",
-    doc=COMMAND,
-    profiles=RFC,
-)
+@case(spec="user_event_create; trace_dynevent.c:create_dyn_event")
 @variants(
-    "prefix",
-    {"of-releases": "u:", "upper-case": "UE:", "space": " ue:", "none": "", "no-colon": "ue "},
+    ("of-releases", "u:"),
+    ("upper-case", "UE:"),
+    ("space", " ue:"),
+    ("none", ""),
+    ("no-colon", "ue "),
 )
 def test_other_prefix(ue: UserEvents, prefix: str) -> None:
     """A line with another prefix, as that of the releases, makes no event: EINVAL."""
@@ -125,7 +131,7 @@ def test_other_prefix(ue: UserEvents, prefix: str) -> None:
     assert ue.tracefs.definitions() == ""
 
 
-@case("rfc.unparsed_field", spec=f"{FILE}:user_event_parse_fields", doc=COMMAND, profiles=RFC)
+@case(spec="user_event_parse_fields")
 def test_unparsed_field(ue: UserEvents) -> None:
     """A field that cannot be parsed is not told here either."""
     command = f"ue:{ue.name()};u8\ta\t1\t0;u32 b;u8\tc\t1\t1\n"
@@ -136,16 +142,16 @@ def test_unparsed_field(ue: UserEvents) -> None:
 # Deleting
 
 
-@case("rfc.command_deletes", spec=MATCH, doc=DELETED, profiles=RFC)
+@case(
+    spec="user_event_match; trace_dynevent.c:dyn_event_release",
+    doc="trace_events_user.c@rfc-v1, message of the patch: dynamic_events deletes too",
+)
 @variants(
-    "command",
-    {
-        "name": "-:{}",
-        "system": "-:user_events/{}",
-        "bang": "!ue:{}",
-        "other-fields": "-:{} u64 x",
-        "bang-system": "!x:user_events/{} y",
-    },
+    ("name", "-:{}"),
+    ("system", "-:user_events/{}"),
+    ("bang", "!ue:{}"),
+    ("other-fields", "-:{} u64 x"),
+    ("bang-system", "!x:user_events/{} y"),
 )
 def test_command_deletes(ue: UserEvents, command: str) -> None:
     """Both generic forms delete by the name, with the system or not, whatever follows."""
@@ -154,17 +160,17 @@ def test_command_deletes(ue: UserEvents, command: str) -> None:
     assert ue.tracefs.definitions() == ""
 
 
-@case("rfc.command_refused", spec=MATCH, doc=DELETED, profiles=RFC)
+@case(
+    spec="user_event_match; trace_dynevent.c:dyn_event_release",
+    doc="trace_events_user.c@rfc-v1, message of the patch: dynamic_events deletes too",
+)
 @variants(
-    "command, errno",
-    {
-        "other-system": ("-:kprobes/{}", "ENOENT"),
-        "no-colon": ("-{}", "EINVAL"),
-        "name-and-field": ("-:{};u8", "ENOENT"),
-        "unknown": ("-:{}x", "ENOENT"),
-        "no-name": ("-:", "EINVAL"),
-        "bang-alone": ("!{}", "EINVAL"),
-    },
+    ("other-system", "-:kprobes/{}", "ENOENT"),
+    ("no-colon", "-{}", "EINVAL"),
+    ("name-and-field", "-:{};u8", "ENOENT"),
+    ("unknown", "-:{}x", "ENOENT"),
+    ("no-name", "-:", "EINVAL"),
+    ("bang-alone", "!{}", "EINVAL"),
 )
 def test_command_refused(ue: UserEvents, command: str, errno: str) -> None:
     """A command that names no event is ENOENT, one that is no command EINVAL."""
@@ -173,7 +179,10 @@ def test_command_refused(ue: UserEvents, command: str, errno: str) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
 
 
-@case("rfc.command_listened_to", spec=FREE, doc=DELETED, profiles=RFC)
+@case(
+    spec="user_event_free",
+    doc="trace_events_user.c@rfc-v1, message of the patch: dynamic_events deletes too",
+)
 def test_command_listened_to(ue: UserEvents) -> None:
     """An event that ftrace listens to is not deleted: EBUSY."""
     ue.tracefs.command(f"ue:{ue.name()}\n")
@@ -185,11 +194,9 @@ def test_command_listened_to(ue: UserEvents) -> None:
 
 
 @case(
-    "rfc.command_ignores_descriptors",
-    spec=f"{FREE}: refs are not looked at",
-    doc=f"{PATCH}: an event is deleted if it is no longer being used",
+    spec="user_event_free: refs are not looked at",
+    doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used",
     isolation="fatal",
-    profiles=RFC,
 )
 def test_command_ignores_descriptors(ue: UserEvents) -> None:
     """An event is deleted by dynamic_events, though a descriptor stands for it."""
@@ -201,13 +208,12 @@ def test_command_ignores_descriptors(ue: UserEvents) -> None:
 
 
 @case(
-    "rfc.truncation",
-    spec=f"{FILE}:user_event_is_busy; trace_dynevent.c:dyn_events_release_all",
-    doc=f"{DELETED}; silent of truncation",
+    spec="user_event_is_busy; trace_dynevent.c:dyn_events_release_all",
+    doc="trace_events_user.c@rfc-v1, message of the patch: dynamic_events deletes too; silent of "
+    "truncation",
     isolation="global",
-    profiles=RFC,
 )
-@variants("listening", {"descriptor": False, "ftrace": True})
+@variants({"descriptor": False, "ftrace": True})
 def test_truncation(ue: UserEvents, listening: bool) -> None:
     """Truncation deletes all events, or none while one has a descriptor or a listener: EBUSY."""
     ue.tracefs.command("ue:idle\nue:busy\n")

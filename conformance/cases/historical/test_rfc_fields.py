@@ -5,19 +5,17 @@ What cannot be parsed is never refused: it and all behind it are left out.
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.format_text import fields_of, print_fmt_of
-from conformance.cases.support.rfc_v1 import FILE, MESSAGE, PATCH, RFC
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
 
-FIELD = f"{FILE}:user_event_parse_field"
-FIELDS = f"{FILE}:user_event_parse_fields; trace_events.c:event_define_fields"
-COLUMNS = f"{MESSAGE}: a field is a type, a name, a size and an offset, with tabs between"
-OFFSET = f"{PATCH}: offsets count in what is written; the kernel adds the common fields"
-FUTURE = f"{PATCH}: columns behind the offset are for later"
-REFUSED = f"{PATCH}: too few columns, or a number that is none, is EINVAL"
-PRINT = f"{PATCH}: silent; a field of type print_fmt sets the event's print_fmt"
+case = surface(
+    "rfc",
+    spec="trace_events_user.c:user_event_parse_field",
+    doc="trace_events_user.c@rfc-v1: silent; a field of type print_fmt sets the event's print_fmt",
+    profiles="rfc-v1",
+)
 
 
 def shown(ue: UserEvents, fields: str) -> list[str]:
@@ -32,7 +30,10 @@ def ends_with(ue: UserEvents, fields: str) -> str:
     return print_fmt_of(ue.tracefs.format(ue.name()))
 
 
-@case("rfc.offset_moved", spec=FIELD, doc=OFFSET, profiles=RFC)
+@case(
+    doc="trace_events_user.c@rfc-v1: offsets count in what is written; the kernel adds the "
+    "common fields"
+)
 def test_offset_moved(ue: UserEvents) -> None:
     """The example of the patch: what lies at 0 and 20 of the payload is at 8 and 28."""
     assert shown(ue, "char[]\tmsg\t20\t0;unsigned int\tid\t4\t20;") == [
@@ -41,7 +42,10 @@ def test_offset_moved(ue: UserEvents) -> None:
     ]
 
 
-@case("rfc.offset_anywhere", spec=FIELD, doc=OFFSET, profiles=RFC)
+@case(
+    doc="trace_events_user.c@rfc-v1: offsets count in what is written; the kernel adds the "
+    "common fields"
+)
 def test_offset_anywhere(ue: UserEvents) -> None:
     """Fields lie where they are said to, in any order, with gaps, and over one another."""
     fields = "u8\tc\t1\t100;u32\ta\t4\t0;u16\tb\t2\t2"
@@ -52,35 +56,40 @@ def test_offset_anywhere(ue: UserEvents) -> None:
     ]
 
 
-@case("rfc.any_type", spec=FIELD, doc=COLUMNS, profiles=RFC)
+@case(
+    doc="trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
+    "an offset, with tabs between"
+)
 @variants(
-    "fields, line",
-    {
-        "unknown": ("bogus type\tq\t3\t0", "field:bogus type q; offset:8; size:3; signed:1;"),
-        "wrong-size": ("u64\tq\t1\t0", "field:u64 q; offset:8; size:1; signed:0;"),
-        "data_loc": (
-            "__data_loc char[]\tq\t4\t0",
-            "field:__data_loc char[] q; offset:8; size:4; signed:1;",
-        ),
-        "no-type": ("\tq\t4\t0", "field: q; offset:8; size:4; signed:1;"),
-        "no-name": ("u32\t\t4\t0", "field:u32 ; offset:8; size:4; signed:0;"),
-        "spaces": ("u32 \t q\t4\t0", "field:u32   q; offset:8; size:4; signed:0;"),
-    },
+    ("unknown", "bogus type\tq\t3\t0", "field:bogus type q; offset:8; size:3; signed:1;"),
+    ("wrong-size", "u64\tq\t1\t0", "field:u64 q; offset:8; size:1; signed:0;"),
+    (
+        "data_loc",
+        "__data_loc char[]\tq\t4\t0",
+        "field:__data_loc char[] q; offset:8; size:4; signed:1;",
+    ),
+    ("no-type", "\tq\t4\t0", "field: q; offset:8; size:4; signed:1;"),
+    ("no-name", "u32\t\t4\t0", "field:u32 ; offset:8; size:4; signed:0;"),
+    ("spaces", "u32 \t q\t4\t0", "field:u32   q; offset:8; size:4; signed:0;"),
 )
 def test_any_type(ue: UserEvents, fields: str, line: str) -> None:
     """Type and name are any text without tab and semicolon; the size is what is said."""
     assert shown(ue, fields) == [line]
 
 
-@case("rfc.signed_unless_u", spec=f"{FIELD}: type[0] != 'u'", doc=COLUMNS, profiles=RFC)
+@case(
+    spec="type[0] != 'u'",
+    doc="trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
+    "an offset, with tabs between",
+)
 def test_signed_unless_u(ue: UserEvents) -> None:
     """A field is signed unless its type begins with u."""
     fields = "int\ta\t4\t0;u8\tb\t1\t4;unsigned long\tc\t8\t8;user\td\t1\t16;U8\te\t1\t17"
     assert [line[-2] for line in shown(ue, fields)] == ["1", "0", "0", "0", "1"]
 
 
-@case("rfc.columns_for_later", spec=FIELD, doc=FUTURE, profiles=RFC)
-@variants("more", {"one": "\tmore", "two": "\tmore\tand more", "empty": "\t", "number": "\t0x"})
+@case(doc="trace_events_user.c@rfc-v1: columns behind the offset are for later")
+@variants({"one": "\tmore", "two": "\tmore\tand more", "empty": "\t", "number": "\t0x"})
 def test_columns_for_later(ue: UserEvents, more: str) -> None:
     """Columns behind the offset are ignored, be there what may."""
     assert shown(ue, f"u32\ta\t4\t0{more};u8\tb\t1\t4") == [
@@ -89,7 +98,10 @@ def test_columns_for_later(ue: UserEvents, more: str) -> None:
     ]
 
 
-@case("rfc.field_twice", spec=FIELD, doc=COLUMNS, profiles=RFC)
+@case(
+    doc="trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
+    "an offset, with tabs between"
+)
 def test_field_twice(ue: UserEvents) -> None:
     """Two fields of one name are two fields."""
     line = "field:u8 a; offset:8; size:1; signed:0;"
@@ -99,16 +111,16 @@ def test_field_twice(ue: UserEvents) -> None:
 # What cannot be parsed
 
 
-@case("rfc.too_few_columns", spec=FIELDS, doc=REFUSED, profiles=RFC)
+@case(
+    spec="trace_events_user.c:user_event_parse_fields; trace_events.c:event_define_fields",
+    doc="trace_events_user.c@rfc-v1: too few columns, or a number that is none, is EINVAL",
+)
 @variants(
-    "field",
-    {
-        "two": "u32\tb",
-        "one": "u32",
-        "spaces-for-tabs": "u32 b 4 4",
-        "empty": "",
-        "as-released": "u32 b",
-    },
+    ("two", "u32\tb"),
+    ("one", "u32"),
+    ("spaces-for-tabs", "u32 b 4 4"),
+    ("empty", ""),
+    ("as-released", "u32 b"),
 )
 def test_too_few_columns(ue: UserEvents, field: str) -> None:
     """A field of fewer than three columns is no error: it and all behind it are left out."""
@@ -117,18 +129,19 @@ def test_too_few_columns(ue: UserEvents, field: str) -> None:
     ]
 
 
-@case("rfc.no_number", spec=f"{FIELDS}; lib/kstrtox.c:kstrtouint", doc=REFUSED, profiles=RFC)
+@case(
+    spec="trace_events_user.c:user_event_parse_fields; trace_events.c:event_define_fields; "
+    "lib/kstrtox.c:kstrtouint",
+    doc="trace_events_user.c@rfc-v1: too few columns, or a number that is none, is EINVAL",
+)
 @variants(
-    "number",
-    {
-        "hexadecimal": "0x4",
-        "empty": "",
-        "space-before": " 4",
-        "space-behind": "4 ",
-        "negative": "-1",
-        "33-bits": "4294967296",
-        "word": "four",
-    },
+    ("hexadecimal", "0x4"),
+    ("empty", ""),
+    ("space-before", " 4"),
+    ("space-behind", "4 "),
+    ("negative", "-1"),
+    ("33-bits", "4294967296"),
+    ("word", "four"),
 )
 def test_no_number(ue: UserEvents, number: str) -> None:
     """A size or offset that is no number is no error: the field and all behind it are left out."""
@@ -141,33 +154,40 @@ def test_no_number(ue: UserEvents, number: str) -> None:
     ]
 
 
-@case("rfc.numbers", spec=f"{FIELD}; lib/kstrtox.c:kstrtouint", doc=OFFSET, profiles=RFC)
+@case(
+    spec="trace_events_user.c:user_event_parse_field; lib/kstrtox.c:kstrtouint",
+    doc="trace_events_user.c@rfc-v1: offsets count in what is written; the kernel adds the "
+    "common fields",
+)
 @variants(
-    "size, offset, line",
-    {
-        "plus": ("+4", "+8", "field:u32 a; offset:16; size:4; signed:0;"),
-        "zero": ("0", "0", "field:u32 a; offset:8; size:0; signed:0;"),
-        "leading-zero": ("010", "010", "field:u32 a; offset:18; size:10; signed:0;"),
-        "newline": ("4\n", "0\n", "field:u32 a; offset:8; size:4; signed:0;"),
-        "largest": ("4294967295", "0", "field:u32 a; offset:8; size:4294967295; signed:0;"),
-        "wrapping": ("4", "4294967295", "field:u32 a; offset:7; size:4; signed:0;"),
-        "to-zero": ("4", "4294967288", "field:u32 a; offset:0; size:4; signed:0;"),
-    },
+    ("plus", "+4", "+8", "field:u32 a; offset:16; size:4; signed:0;"),
+    ("zero", "0", "0", "field:u32 a; offset:8; size:0; signed:0;"),
+    ("leading-zero", "010", "010", "field:u32 a; offset:18; size:10; signed:0;"),
+    ("newline", "4\n", "0\n", "field:u32 a; offset:8; size:4; signed:0;"),
+    ("largest", "4294967295", "0", "field:u32 a; offset:8; size:4294967295; signed:0;"),
+    ("wrapping", "4", "4294967295", "field:u32 a; offset:7; size:4; signed:0;"),
+    ("to-zero", "4", "4294967288", "field:u32 a; offset:0; size:4; signed:0;"),
 )
 def test_numbers(ue: UserEvents, size: str, offset: str, line: str) -> None:
     """Numbers are decimal and have 32 bits, in which the sum of an offset wraps around."""
     assert shown(ue, f"u32\ta\t{size}\t{offset}") == [line]
 
 
-@case("rfc.offset_left_out", spec=FIELD, doc=f"{COLUMNS}; silent of leaving it out", profiles=RFC)
+@case(
+    doc="trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
+    "an offset, with tabs between; silent of leaving it out"
+)
 def test_offset_left_out(ue: UserEvents) -> None:
     """A field without an offset is taken, and shown like the others."""
     assert register(ue.open_data(), ue.name() + ";u32\ta\t4;u8\tb\t1\t4").errno == ""
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 b;u32 a\n"
 
 
-@case("rfc.without_fields", spec=FIELDS, doc=f"{MESSAGE}: fields are optional", profiles=RFC)
-@variants("rest", {"nothing": "", "semicolon": ";", "semicolons": ";;", "space": "; "})
+@case(
+    spec="trace_events_user.c:user_event_parse_fields; trace_events.c:event_define_fields",
+    doc="trace_events_user.c@rfc-v1, message of the patch: fields are optional",
+)
+@variants({"nothing": "", "semicolon": ";", "semicolons": ";;", "space": "; "})
 def test_without_fields(ue: UserEvents, rest: str) -> None:
     """A name alone, whatever is between semicolons behind it, is an event without fields."""
     assert register(ue.open_data(), ue.name() + rest).errno == ""
@@ -178,15 +198,8 @@ def test_without_fields(ue: UserEvents, rest: str) -> None:
 # print fmt
 
 
-@case("rfc.print_fmt", spec=FIELD, doc=PRINT, profiles=RFC)
-@variants(
-    "text",
-    {
-        "plain": '"a=%u", REC->a',
-        "empty": "",
-        "nonsense": "no quotes %s %n",
-    },
-)
+@case
+@variants(("plain", '"a=%u", REC->a'), ("empty", ""), ("nonsense", "no quotes %s %n"))
 def test_print_fmt(ue: UserEvents, text: str) -> None:
     """A field of type print_fmt is none: its name is the print fmt, to the letter."""
     fields = f"u32\ta\t4\t0;print_fmt\t{text}\t0;u8\tb\t1\t4"
@@ -198,21 +211,21 @@ def test_print_fmt(ue: UserEvents, text: str) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 b;u32 a\n"
 
 
-@case("rfc.print_fmt_twice", spec=FIELD, doc=PRINT, profiles=RFC)
+@case
 def test_print_fmt_twice(ue: UserEvents) -> None:
     """Of two the last one counts."""
     assert ends_with(ue, 'print_fmt\t"a"\t0;print_fmt\t"b"\t0\t0') == '"b"'
 
 
-@case("rfc.print_fmt_unparsed", spec=FIELDS, doc=PRINT, profiles=RFC)
-@variants("field", {"two-columns": 'print_fmt\t"h"', "no-number": 'print_fmt\t"h"\tx'})
+@case(spec="trace_events_user.c:user_event_parse_fields; trace_events.c:event_define_fields")
+@variants({"two-columns": 'print_fmt\t"h"', "no-number": 'print_fmt\t"h"\tx'})
 def test_print_fmt_unparsed(ue: UserEvents, field: str) -> None:
     """It needs a number behind it like any field, or all from there on is left out."""
     assert ends_with(ue, f"{field};u8\tb\t1\t4") == "(null)"
     assert fields_of(ue.tracefs.format(ue.name())) == []
 
 
-@case("rfc.no_print_fmt", spec="trace_events.c:f_show", doc=PRINT, profiles=RFC)
+@case(spec="trace_events.c:f_show")
 def test_no_print_fmt(ue: UserEvents) -> None:
     """An event that was given none has no print fmt, which shows as (null)."""
     register(ue.open_data(), ue.name() + ";u8\ta\t1\t0")

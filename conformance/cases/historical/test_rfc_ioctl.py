@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
-from conformance.cases.support.rfc_v1 import FILE, KERNEL_HALF, MESSAGE, PATCH, RFC, bound
+from conformance.cases.case import surface, variants
+from conformance.cases.support.rfc_v1 import KERNEL_HALF, bound
 from conformance.client.data_file import DataFile
 from conformance.client.rfc_v1 import local_offset, register
 from conformance.client.tracefs import MMAP, STATUS
 from conformance.client.user_events import UserEvents
 
-IOCTL = f"{FILE}:user_events_ioctl"
-LOC = f"{PATCH}: DIAG_IOCQLOCOFFSET returns the offset that data locations need"
+case = surface(
+    "rfc",
+    spec="trace_events_user.c:user_events_ioctl",
+    doc="trace_events_user.c@rfc-v1: DIAG_IOCQLOCOFFSET returns the offset that data locations "
+    "need",
+    profiles="rfc-v1",
+)
+
 
 # Numbers that the patch does not know.
 UNKNOWN = {
@@ -25,14 +31,14 @@ UNKNOWN = {
 }
 
 
-@case("rfc.local_offset", spec=IOCTL, doc=LOC, isolation="none", profiles=RFC)
-@variants("opened, argument", {"plain": (os.O_RDWR, 0), "wild": (os.O_RDONLY, KERNEL_HALF)})
+@case(isolation="none")
+@variants(("plain", os.O_RDWR, 0), ("wild", os.O_RDONLY, KERNEL_HALF))
 def test_local_offset(ue: UserEvents, opened: int, argument: int) -> None:
     """The common fields have 8 bytes, says the third ioctl, which has no argument."""
     assert local_offset(ue.open_data(opened), argument).value == 8
 
 
-@case("rfc.local_offset_of_event", spec=IOCTL, doc=LOC, profiles=RFC)
+@case
 def test_local_offset_of_event(ue: UserEvents) -> None:
     """It is the same on a descriptor that has an event, and what `format` begins with."""
     data = bound(ue, ue.name() + ";u8\ta\t1\t0")
@@ -40,8 +46,8 @@ def test_local_offset_of_event(ue: UserEvents) -> None:
     assert "\tfield:u8 a;\toffset:8;\tsize:1;\tsigned:0;\n" in ue.tracefs.format(ue.name())
 
 
-@case("rfc.unknown_ioctl", spec=IOCTL, doc=f"{PATCH}: three ioctls", profiles=RFC)
-@variants("number", UNKNOWN)
+@case(doc="trace_events_user.c@rfc-v1: three ioctls")
+@variants(UNKNOWN)
 def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
     """An ioctl that is none of the three is ENOTTY, whatever its argument points to."""
     text = ue.process.place(ue.name().encode() + b"\0")
@@ -50,10 +56,8 @@ def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
 
 
 @case(
-    "rfc.ioctl_of_mmap_file",
-    spec=f"{FILE}:user_events_mmap_fops",
-    doc=f"{MESSAGE}: ioctls are issued to user_events_data",
-    profiles=RFC,
+    spec="trace_events_user.c:user_events_mmap_fops",
+    doc="trace_events_user.c@rfc-v1, message of the patch: ioctls are issued to user_events_data",
 )
 def test_ioctl_of_mmap_file(ue: UserEvents) -> None:
     """The file that the page is mapped from takes none of the ioctls: ENOTTY."""
@@ -65,11 +69,10 @@ def test_ioctl_of_mmap_file(ue: UserEvents) -> None:
 
 
 @case(
-    "rfc.no_status_file",
-    spec=f"{FILE}:create_user_tracefs",
-    doc=f"{MESSAGE}: two files are added; the review asked for one that tells who listens",
+    spec="trace_events_user.c:create_user_tracefs",
+    doc="trace_events_user.c@rfc-v1, message of the patch: two files are added; the review asked "
+    "for one that tells who listens",
     isolation="none",
-    profiles=RFC,
 )
 def test_no_status_file(ue: UserEvents) -> None:
     """There is no user_events_status: it came with the answer to the review."""

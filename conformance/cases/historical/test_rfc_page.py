@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
-from conformance.cases.support.rfc_v1 import FILE, MESSAGE, PATCH, RFC, bound, page_of
+from conformance.cases.case import surface, variants
+from conformance.cases.support.rfc_v1 import bound, page_of
 from conformance.cases.support.status_page import (
     PROT_NONE,
     PROT_READ,
@@ -19,37 +19,34 @@ from conformance.client.rfc_v1 import register
 from conformance.client.tracefs import DATA, MMAP
 from conformance.client.user_events import UserEvents
 
-MAP = f"{FILE}:user_events_mmap"
-DO_MMAP = "mm/mmap.c:do_mmap"
-UPDATE = f"{FILE}:update_reg_page_for"
-SHOW = f"{FILE}:user_event_show"
-FILES = f"{PATCH}: both files have mode 0644"
-SIZE = f"{PATCH}: the length of a mapping is that of the page"
-MAPPING = f"{MESSAGE}: the file is mapped into programs, shared and to be read"
-BYTE = f"{MESSAGE}: the byte of an event that is hooked is not zero"
-BITS = f"{PATCH}: bit 0 is ftrace, bit 1 perf, bit 7 anybody else"
+case = surface(
+    "rfc",
+    spec="trace_events_user.c",
+    doc="trace_events_user.c@rfc-v1, message of the patch",
+    profiles="rfc-v1",
+)
 
 
 # The files
 
 
 @case(
-    "rfc.file_mode", spec=f"{FILE}:create_user_tracefs", doc=FILES, isolation="none", profiles=RFC
+    spec="create_user_tracefs",
+    doc="trace_events_user.c@rfc-v1: both files have mode 0644",
+    isolation="none",
 )
-@variants("path", {"user_events_data": DATA, "user_events_mmap": MMAP})
+@variants({"user_events_data": DATA, "user_events_mmap": MMAP})
 def test_file_mode(ue: UserEvents, path: str) -> None:
     """Both files may be read by everybody and written by their owner."""
     assert ue.tracefs.mode(path) == 0o644
 
 
 @case(
-    "rfc.not_read",
-    spec=f"{FILE}:user_events_data_fops, user_events_mmap_fops",
-    doc=f"{MESSAGE}: one file is mapped, the other takes ioctls and data",
+    spec="user_events_data_fops, user_events_mmap_fops",
+    doc="one file is mapped, the other takes ioctls and data",
     isolation="none",
-    profiles=RFC,
 )
-@variants("path", {"user_events_mmap": MMAP, "user_events_data": DATA})
+@variants({"user_events_mmap": MMAP, "user_events_data": DATA})
 def test_not_read(ue: UserEvents, path: str) -> None:
     """Neither file can be read, or has a position."""
     file = File(ue.process, path, os.O_RDWR)
@@ -58,11 +55,9 @@ def test_not_read(ue: UserEvents, path: str) -> None:
 
 
 @case(
-    "rfc.other_way_round",
-    spec=f"{FILE}:user_events_data_fops, user_events_mmap_fops",
-    doc=f"{MESSAGE}: one file is mapped, the other takes ioctls and data",
+    spec="user_events_data_fops, user_events_mmap_fops",
+    doc="one file is mapped, the other takes ioctls and data",
     isolation="none",
-    profiles=RFC,
 )
 def test_other_way_round(ue: UserEvents) -> None:
     """Data are not mapped, and the page is not written by write(2)."""
@@ -73,24 +68,22 @@ def test_other_way_round(ue: UserEvents) -> None:
 # Mapping
 
 
-@case("rfc.page_length", spec=MAP, doc=SIZE, isolation="none", profiles=RFC)
-@variants(
-    "length, errno",
-    {
-        "4096": (4096, ""),
-        "8192": (8192, "EINVAL"),
-        "1": (1, ""),
-        "4097": (4097, "EINVAL"),
-        "0": (0, "EINVAL"),
-    },
+@case(
+    spec="user_events_mmap",
+    doc="trace_events_user.c@rfc-v1: the length of a mapping is that of the page",
+    isolation="none",
 )
+@variants((4096, ""), (8192, "EINVAL"), (1, ""), (4097, "EINVAL"), (0, "EINVAL"))
 def test_page_length(ue: UserEvents, length: int, errno: str) -> None:
     """A mapping has the length of the page, rounded up to pages, or is EINVAL."""
     assert mapping_error(ue.process, file=MMAP, length=length) == errno
 
 
-@case("rfc.page_offset", spec=MAP, doc=SIZE, profiles=RFC)
-@variants("offset", {"4096": 4096, "1-mib": 1 << 20})
+@case(
+    spec="user_events_mmap",
+    doc="trace_events_user.c@rfc-v1: the length of a mapping is that of the page",
+)
+@variants({"4096": 4096, "1-mib": 1 << 20})
 def test_page_offset(ue: UserEvents, offset: int) -> None:
     """Any offset of whole pages shows the one page there is; others are EINVAL."""
     page = page_of(ue.process)
@@ -102,19 +95,20 @@ def test_page_offset(ue: UserEvents, offset: int) -> None:
     assert mapping_error(ue.process, file=MMAP, offset=offset + 1) == "EINVAL"
 
 
-@case("rfc.page_rights", spec=DO_MMAP, doc=MAPPING, isolation="none", profiles=RFC)
+@case(
+    spec="mm/mmap.c:do_mmap",
+    doc="the file is mapped into programs, shared and to be read",
+    isolation="none",
+)
 @variants(
-    "opened, protection, shared, errno",
-    {
-        "as-in-the-message": (os.O_RDWR, PROT_READ, True, ""),
-        "read-only": (os.O_RDONLY, PROT_READ, True, ""),
-        "read-only-written": (os.O_RDONLY, READ_WRITE, True, "EACCES"),
-        "read-only-private": (os.O_RDONLY, READ_WRITE, False, ""),
-        "write-only": (os.O_WRONLY, PROT_READ, True, "EACCES"),
-        "written": (os.O_RDWR, READ_WRITE, True, ""),
-        "write": (os.O_RDWR, PROT_WRITE, True, ""),
-        "none": (os.O_RDONLY, PROT_NONE, True, ""),
-    },
+    ("as-in-the-message", os.O_RDWR, PROT_READ, True, ""),
+    ("read-only", os.O_RDONLY, PROT_READ, True, ""),
+    ("read-only-written", os.O_RDONLY, READ_WRITE, True, "EACCES"),
+    ("read-only-private", os.O_RDONLY, READ_WRITE, False, ""),
+    ("write-only", os.O_WRONLY, PROT_READ, True, "EACCES"),
+    ("written", os.O_RDWR, READ_WRITE, True, ""),
+    ("write", os.O_RDWR, PROT_WRITE, True, ""),
+    ("none", os.O_RDONLY, PROT_NONE, True, ""),
 )
 def test_page_rights(
     ue: UserEvents, opened: int, protection: int, shared: bool, errno: str
@@ -126,7 +120,11 @@ def test_page_rights(
     assert found == errno
 
 
-@case("rfc.page_rights_before_length", spec=DO_MMAP, doc=SIZE, isolation="none", profiles=RFC)
+@case(
+    spec="mm/mmap.c:do_mmap",
+    doc="trace_events_user.c@rfc-v1: the length of a mapping is that of the page",
+    isolation="none",
+)
 def test_page_rights_before_length(ue: UserEvents) -> None:
     """Of a wrong length and a right that is not there the latter is told."""
     refused = mapping_error(ue.process, file=MMAP, length=8192, protection=READ_WRITE)
@@ -134,8 +132,8 @@ def test_page_rights_before_length(ue: UserEvents) -> None:
     assert mapping_error(ue.process, file=MMAP, length=8192, opened=os.O_RDWR) == "EINVAL"
 
 
-@case("rfc.page_unwritable", spec=MAP, doc=MAPPING, profiles=RFC)
-@variants("opened, raised", {"read-write": (os.O_RDWR, ""), "read-only": (os.O_RDONLY, "EACCES")})
+@case(spec="user_events_mmap", doc="the file is mapped into programs, shared and to be read")
+@variants(("read-write", os.O_RDWR, ""), ("read-only", os.O_RDONLY, "EACCES"))
 def test_page_unwritable(ue: UserEvents, opened: int, raised: str) -> None:
     """A mapping to be read takes no store, until it is made writable where it may be."""
     page = map_page(ue.process, file=MMAP, opened=opened)
@@ -147,9 +145,7 @@ def test_page_unwritable(ue: UserEvents, opened: int, raised: str) -> None:
     assert page.shows(place) == 1
 
 
-@case(
-    "rfc.page_outlives", spec=MAP, doc=f"{MESSAGE}: mapped at the start of a process", profiles=RFC
-)
+@case(spec="user_events_mmap", doc="mapped at the start of a process")
 def test_page_outlives(ue: UserEvents) -> None:
     """A mapping is there, and followed, when its descriptor is closed."""
     page = page_of(ue.process)
@@ -162,7 +158,11 @@ def test_page_outlives(ue: UserEvents) -> None:
 # The byte of an event
 
 
-@case("rfc.byte_follows", spec=UPDATE, doc=f"{BYTE}; {BITS}", profiles=RFC)
+@case(
+    spec="update_reg_page_for",
+    doc="the byte of an event that is hooked is not zero; trace_events_user.c@rfc-v1: bit 0 is "
+    "ftrace, bit 1 perf, bit 7 anybody else",
+)
 def test_byte_follows(ue: UserEvents) -> None:
     """The byte is 1 while ftrace listens and 0 afterwards, time and again."""
     page = page_of(ue.process)
@@ -175,10 +175,8 @@ def test_byte_follows(ue: UserEvents) -> None:
 
 
 @case(
-    "rfc.byte_at_first",
-    spec=f"{FILE}:trace_events_user_init: kmalloc",
-    doc=f"{BYTE}; silent of an event that never was",
-    profiles=RFC,
+    spec="trace_events_user_init: kmalloc",
+    doc="the byte of an event that is hooked is not zero; silent of an event that never was",
 )
 def test_byte_at_first(ue: UserEvents) -> None:
     """Nothing is promised of a new event's byte until somebody has begun and ended to listen."""
@@ -192,8 +190,8 @@ def test_byte_at_first(ue: UserEvents) -> None:
     assert page.load(place).data == b"\0"
 
 
-@case("rfc.byte_after_deletion", spec=f"{FILE}:destroy_user_event", doc=BYTE, profiles=RFC)
-@variants("by_command", {"ioctl": False, "dynamic_events": True})
+@case(spec="destroy_user_event", doc="the byte of an event that is hooked is not zero")
+@variants({"ioctl": False, "dynamic_events": True})
 def test_byte_after_deletion(ue: UserEvents, by_command: bool) -> None:
     """Deleting an event clears its byte, whatever it was: the next one begins with zero."""
     page = page_of(ue.process)
@@ -210,7 +208,11 @@ def test_byte_after_deletion(ue: UserEvents, by_command: bool) -> None:
     assert ue.tracefs.dynamic_events() == f"ue:{ue.name('next')}\n"
 
 
-@case("rfc.byte_of_each", spec=UPDATE, doc=BYTE, isolation="global", profiles=RFC)
+@case(
+    spec="update_reg_page_for",
+    doc="the byte of an event that is hooked is not zero",
+    isolation="global",
+)
 def test_byte_of_each(ue: UserEvents) -> None:
     """Each event has a byte of its own: those beside it do not change."""
     page = page_of(ue.process)
@@ -225,7 +227,7 @@ def test_byte_of_each(ue: UserEvents) -> None:
     assert page.load(1, 3).data == b"\x00\x00\x00"
 
 
-@case("rfc.byte_seen_by_all", spec=MAP, doc=MAPPING, profiles=RFC)
+@case(spec="user_events_mmap", doc="the file is mapped into programs, shared and to be read")
 def test_byte_seen_by_all(ue: UserEvents) -> None:
     """Every process sees the same page: a child its parent's mapping, a stranger its own."""
     page = page_of(ue.process)
@@ -239,11 +241,9 @@ def test_byte_seen_by_all(ue: UserEvents) -> None:
 
 
 @case(
-    "rfc.page_stored",
     spec="mm/memory.c:do_wp_page; trace_events_user.c:user_event_show",
-    doc=f"{MAPPING}; silent of mappings to be written",
+    doc="the file is mapped into programs, shared and to be read; silent of mappings to be written",
     isolation="global",
-    profiles=RFC,
 )
 def test_page_stored(ue: UserEvents) -> None:
     """Who maps the page to write may lie to everybody, until a listener comes or goes."""
@@ -259,18 +259,19 @@ def test_page_stored(ue: UserEvents) -> None:
     ue.tracefs.disable("e")
 
 
-@case("rfc.byte_as_text", spec=SHOW, doc=f"{BITS}; {MESSAGE}: who listens is shown", profiles=RFC)
+@case(
+    spec="user_event_show",
+    doc="trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 anybody else; "
+    "trace_events_user.c@rfc-v1, message of the patch: who listens is shown",
+)
 @variants(
-    "byte, text",
-    {
-        "ftrace": (0x01, " (Used by ftrace)"),
-        "all": (0x83, " (Used by ftrace perf other)"),
-        "perf": (0x02, " (Used by perf)"),
-        "both": (0x03, " (Used by ftrace perf)"),
-        "other": (0x80, " (Used by other)"),
-        "meaningless": (0x7C, " (Used by)"),
-        "nobody": (0x00, ""),
-    },
+    ("ftrace", 0x01, " (Used by ftrace)"),
+    ("all", 0x83, " (Used by ftrace perf other)"),
+    ("perf", 0x02, " (Used by perf)"),
+    ("both", 0x03, " (Used by ftrace perf)"),
+    ("other", 0x80, " (Used by other)"),
+    ("meaningless", 0x7C, " (Used by)"),
+    ("nobody", 0x00, ""),
 )
 def test_byte_as_text(ue: UserEvents, byte: int, text: str) -> None:
     """dynamic_events names the bits of the byte, whoever set them; the others name nobody."""
@@ -280,7 +281,7 @@ def test_byte_as_text(ue: UserEvents, byte: int, text: str) -> None:
     assert ue.tracefs.dynamic_events() == f"ue:{ue.name()};u8 a{text}\n"
 
 
-@case("rfc.page_private", spec="mm/memory.c:do_wp_page", doc=MAPPING, profiles=RFC)
+@case(spec="mm/memory.c:do_wp_page", doc="the file is mapped into programs, shared and to be read")
 def test_page_private(ue: UserEvents) -> None:
     """A store to a private mapping is nobody else's, and ends its following the page."""
     page = page_of(ue.process)

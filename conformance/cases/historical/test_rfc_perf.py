@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
-from conformance.cases.support.rfc_v1 import FILE, MESSAGE, PATCH, RFC, bound, listened, page_of
+from conformance.cases.case import surface, variants
+from conformance.cases.support.rfc_v1 import FILE, bound, listened, page_of
 from conformance.client.perf import COUNTING, Wish, listen
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
 
-PERF = f"{FILE}:user_event_perf"
+case = surface(
+    "rfc",
+    spec="trace_events_user.c",
+    doc="trace_events_user.c@rfc-v1, message of the patch",
+    profiles="rfc-v1",
+    facilities="perf",
+)
+
 REG = f"{FILE}:user_event_reg"
-GETS = f"{MESSAGE}: data get into perf"
-BITS = f"{PATCH}: bit 0 is ftrace, bit 1 perf, bit 7 anybody else"
-SHOWN = f"{MESSAGE}: an event that is hooked shows by whom"
-USED = f"{PATCH}: an event is deleted if it is no longer being used"
 STOPPED = Wish(disabled=True)
 A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"
 
@@ -22,13 +25,10 @@ A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"
 
 
 @case(
-    "rfc.perf_byte",
-    spec=f"{FILE}:update_reg_page_for",
-    doc=BITS,
-    profiles=RFC,
-    facilities=("perf",),
+    spec="update_reg_page_for",
+    doc="trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 anybody else",
 )
-@variants("wish", {"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
+@variants({"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
 def test_perf_byte(ue: UserEvents, wish: Wish) -> None:
     """The byte is 2 while an event of perf is open, counting or not, and 3 with ftrace."""
     page = page_of(ue.process)
@@ -45,11 +45,8 @@ def test_perf_byte(ue: UserEvents, wish: Wish) -> None:
 
 
 @case(
-    "rfc.perf_last",
     spec="trace_event_perf.c:perf_trace_event_unreg",
-    doc=BITS,
-    profiles=RFC,
-    facilities=("perf",),
+    doc="trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 anybody else",
 )
 def test_perf_last(ue: UserEvents) -> None:
     """The byte is 2 until the last event of perf is closed, whoever has it."""
@@ -63,9 +60,7 @@ def test_perf_last(ue: UserEvents) -> None:
     assert page.shows(place) == 0
 
 
-@case(
-    "rfc.perf_shown", spec=f"{FILE}:user_event_show", doc=SHOWN, profiles=RFC, facilities=("perf",)
-)
+@case(spec="user_event_show", doc="an event that is hooked shows by whom")
 def test_perf_shown(ue: UserEvents) -> None:
     """dynamic_events names perf, behind ftrace, while they listen."""
     bound(ue, ue.name() + ";u32\ta\t4\t0")
@@ -80,13 +75,10 @@ def test_perf_shown(ue: UserEvents) -> None:
 
 
 @case(
-    "rfc.perf_deletion",
-    spec=f"{FILE}:delete_user_event; trace_events.c:probe_remove_event_call",
-    doc=USED,
-    profiles=RFC,
-    facilities=("perf",),
+    spec="delete_user_event; trace_events.c:probe_remove_event_call",
+    doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used",
 )
-@variants("by_command", {"ioctl": False, "dynamic_events": True})
+@variants({"ioctl": False, "dynamic_events": True})
 def test_perf_deletion(ue: UserEvents, by_command: bool) -> None:
     """An event that perf listens to is deleted by neither interface: EBUSY, until it is closed."""
     ue.tracefs.command(f"ue:{ue.name()}\n")
@@ -106,18 +98,16 @@ def test_perf_deletion(ue: UserEvents, by_command: bool) -> None:
 # Samples
 
 
-@case("rfc.perf_sample", spec=PERF, doc=GETS, profiles=RFC, facilities=("perf",))
+@case(spec="user_event_perf", doc="data get into perf")
 @variants(
-    "payload, sample",
-    {
-        "number": (b"\x2a\0\0\0", "size 24 raw 12: 2a 00 00 00"),
-        "shorter": (b"\x2a", "size 24 raw 12: 2a 00 00 00"),
-        "longer": (b"\x2a\0\0\0more", "size 32 raw 20: 2a 00 00 00 6d 6f 72 65 00 00 00 00"),
-        "like-an-index": (
-            b"\xff\xff\xff\xff\x01",
-            "size 32 raw 20: ff ff ff ff 01 00 00 00 00 00 00 00",
-        ),
-    },
+    ("number", b"\x2a\0\0\0", "size 24 raw 12: 2a 00 00 00"),
+    ("shorter", b"\x2a", "size 24 raw 12: 2a 00 00 00"),
+    ("longer", b"\x2a\0\0\0more", "size 32 raw 20: 2a 00 00 00 6d 6f 72 65 00 00 00 00"),
+    (
+        "like-an-index",
+        b"\xff\xff\xff\xff\x01",
+        "size 32 raw 20: ff ff ff ff 01 00 00 00 00 00 00 00",
+    ),
 )
 def test_perf_sample(ue: UserEvents, payload: bytes, sample: str) -> None:
     """A raw record is 8 common bytes and all that was written, filled up to a multiple of 8."""
@@ -129,13 +119,7 @@ def test_perf_sample(ue: UserEvents, payload: bytes, sample: str) -> None:
     assert event.count == 1
 
 
-@case(
-    "rfc.perf_segments",
-    spec="fs/read_write.c:do_loop_readv_writev",
-    doc=GETS,
-    profiles=RFC,
-    facilities=("perf",),
-)
+@case(spec="fs/read_write.c:do_loop_readv_writev", doc="data get into perf")
 def test_perf_segments(ue: UserEvents) -> None:
     """Every segment of writev(2) is a sample of its own."""
     data = bound(ue, ue.name() + ";u32\ta\t4\t0;u32\tb\t4\t4")
@@ -150,13 +134,7 @@ def test_perf_segments(ue: UserEvents) -> None:
     assert event.count == 3
 
 
-@case(
-    "rfc.perf_and_ftrace",
-    spec=f"{FILE}:user_events_write",
-    doc=GETS,
-    profiles=RFC,
-    facilities=("perf",),
-)
+@case(spec="user_events_write", doc="data get into perf")
 def test_perf_and_ftrace(ue: UserEvents) -> None:
     """ftrace and perf get the same data; who begins or ends to listen changes nothing for both."""
     data = bound(ue, ue.name())
@@ -171,14 +149,8 @@ def test_perf_and_ftrace(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["61", "32"]
 
 
-@case(
-    "rfc.perf_longer",
-    spec="trace_event_perf.c:perf_trace_buf_alloc",
-    doc=GETS,
-    profiles=RFC,
-    facilities=("perf",),
-)
-@variants("length, records", {"4065": (4065, 0), "8184": (8184, 0), "4000": (4000, 1)})
+@case(spec="trace_event_perf.c:perf_trace_buf_alloc", doc="data get into perf")
+@variants((4065, 0), (8184, 0), (4000, 1))
 def test_perf_longer(ue: UserEvents, length: int, records: int) -> None:
     """perf counts data that are too long for the buffer of ftrace."""
     data = listened(ue)
@@ -189,13 +161,10 @@ def test_perf_longer(ue: UserEvents, length: int, records: int) -> None:
 
 
 @case(
-    "rfc.perf_disabled",
-    spec=f"{PERF}: hlist_empty",
-    doc=f"{GETS}; silent of events of perf that are disabled",
-    profiles=RFC,
-    facilities=("perf",),
+    spec="user_event_perf: hlist_empty",
+    doc="data get into perf; silent of events of perf that are disabled",
 )
-@variants("address", {"null": 0, "unmapped": 0x1000_0000})
+@variants({"null": 0, "unmapped": 0x1000_0000})
 def test_perf_disabled(ue: UserEvents, address: int) -> None:
     """While perf is disabled nothing is counted, and data are not read: it goes on unharmed."""
     data = bound(ue, ue.name())
@@ -211,14 +180,11 @@ def test_perf_disabled(ue: UserEvents, address: int) -> None:
 
 
 @case(
-    "rfc.perf_unreadable",
-    spec=f"{PERF}: no perf_swevent_put_recursion_context()",
-    doc=f"{GETS}; silent of what cannot be read",
+    spec="user_event_perf: no perf_swevent_put_recursion_context()",
+    doc="data get into perf; silent of what cannot be read",
     isolation="fatal",
-    profiles=RFC,
-    facilities=("perf",),
 )
-@variants("readable", {"nothing": 0, "half": 4})
+@variants({"nothing": 0, "half": 4})
 def test_perf_unreadable(ue: UserEvents, readable: int) -> None:
     """After data that cannot be read perf gets no write on that processor, to any user event."""
     ue.process.pin(0)

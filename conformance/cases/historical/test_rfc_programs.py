@@ -7,9 +7,9 @@ that leads to, for the case to look at.
 from __future__ import annotations
 
 from conformance.abi.bpf import ProgramType
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.bpf_recorder import Recorder
-from conformance.cases.support.rfc_v1 import FILE, MESSAGE, PATCH, RFC, bound, page_of
+from conformance.cases.support.rfc_v1 import bound, page_of
 from conformance.client.bpf import Bpf
 from conformance.client.data_file import DataFile
 from conformance.client.perf import PerfEvent, Wish, listen
@@ -17,9 +17,14 @@ from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import R0, R1, Size, exit_insn, ldx_mem
 
-PERF = f"{FILE}:user_event_perf"
-CONTEXT = f"{PATCH}: struct user_bpf_context is an int and a pointer of user space"
-GETS = f"{MESSAGE}: data get into eBPF"
+case = surface(
+    "rfc",
+    spec="trace_events_user.c:user_event_perf",
+    doc="trace_events_user.c@rfc-v1: struct user_bpf_context is an int and a pointer of user space",
+    profiles="rfc-v1",
+    facilities="bpf_tracing",
+)
+
 FOLLOWING = Wish()
 STOPPED = Wish(disabled=True)
 A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"
@@ -44,20 +49,14 @@ def recorded(
 
 
 @case(
-    "rfc.program_context",
-    spec=PERF,
-    doc=f"{GETS}; {CONTEXT}",
-    profiles=RFC,
-    facilities=("bpf_tracing",),
+    doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF; "
+    "trace_events_user.c@rfc-v1: struct user_bpf_context is an int and a pointer of user space"
 )
 @variants(
-    "payload, length",
-    {
-        "8": (b"12345678", b"\x08\0\0\0"),
-        "1": (b"1", b"\x01\0\0\0"),
-        "2": (b"12", b"\x02\0\0\0"),
-        "5000": (b"x" * 5000, b"\x88\x13\0\0"),
-    },
+    ("8", b"12345678", b"\x08\0\0\0"),
+    ("1", b"1", b"\x01\0\0\0"),
+    ("2", b"12", b"\x02\0\0\0"),
+    ("5000", b"x" * 5000, b"\x88\x13\0\0"),
 )
 def test_program_context(ue: UserEvents, payload: bytes, length: bytes) -> None:
     """A program gets the length of what is written, and where it is in the program that writes."""
@@ -69,11 +68,8 @@ def test_program_context(ue: UserEvents, payload: bytes, length: bytes) -> None:
 
 
 @case(
-    "rfc.program_segments",
     spec="fs/read_write.c:do_loop_readv_writev",
-    doc=GETS,
-    profiles=RFC,
-    facilities=("bpf_tracing",),
+    doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF",
 )
 def test_program_segments(ue: UserEvents) -> None:
     """A program runs for each segment of writev(2), with its length and its address."""
@@ -84,7 +80,7 @@ def test_program_segments(ue: UserEvents) -> None:
     assert seen.content[:5] == b"three"
 
 
-@case("rfc.program_of_writer", spec=PERF, doc=CONTEXT, profiles=RFC, facilities=("bpf_tracing",))
+@case
 def test_program_of_writer(ue: UserEvents) -> None:
     """A program runs for every process that writes, whoever perf follows, and reads its memory."""
     _, event, recorder = recorded(ue)
@@ -96,19 +92,10 @@ def test_program_of_writer(ue: UserEvents) -> None:
     assert event.count == 0
 
 
-@case(
-    "rfc.program_longest",
-    spec="fs/read_write.c:vfs_write",
-    doc=CONTEXT,
-    profiles=RFC,
-    facilities=("bpf_tracing",),
-)
+@case(spec="fs/read_write.c:vfs_write")
 @variants(
-    "count, value, length",
-    {
-        "2-gib": (1 << 31, 0x7FFF_F000, b"\0\xf0\xff\x7f"),
-        "1-gib": (1 << 30, 0x4000_0000, b"\0\0\0\x40"),
-    },
+    ("2-gib", 1 << 31, 0x7FFF_F000, b"\0\xf0\xff\x7f"),
+    ("1-gib", 1 << 30, 0x4000_0000, b"\0\0\0\x40"),
 )
 def test_program_longest(ue: UserEvents, count: int, value: int, length: bytes) -> None:
     """The length fits an int: no call writes as much as would not."""
@@ -118,21 +105,12 @@ def test_program_longest(ue: UserEvents, count: int, value: int, length: bytes) 
     assert (seen.runs, seen.raw) == (1, length + b"\0\0\0\0" + AT_DATA)
 
 
-@case(
-    "rfc.program_loads",
-    spec="trace_events.c:trace_event_get_offsets",
-    doc=CONTEXT,
-    profiles=RFC,
-    facilities=("bpf_tracing",),
-)
+@case(spec="trace_events.c:trace_event_get_offsets")
 @variants(
-    "field, offset, errno",
-    {
-        "pointer": ("u64\ta\t8\t0", 8, ""),
-        "pointer-of-short": ("u32\ta\t4\t0", 8, "EACCES"),
-        "pointer-of-offset": ("u8\ta\t1\t7", 8, ""),
-        "behind-the-context": ("u8\ta\t1\t55", 56, ""),
-    },
+    ("pointer", "u64\ta\t8\t0", 8, ""),
+    ("pointer-of-short", "u32\ta\t4\t0", 8, "EACCES"),
+    ("pointer-of-offset", "u8\ta\t1\t7", 8, ""),
+    ("behind-the-context", "u8\ta\t1\t55", 56, ""),
 )
 def test_program_loads(ue: UserEvents, field: str, offset: int, errno: str) -> None:
     """How far a program may load is what an event says of its fields, not how long a context is."""
@@ -144,14 +122,7 @@ def test_program_loads(ue: UserEvents, field: str, offset: int, errno: str) -> N
     assert listen(ue.process, ue.name()).set_program(program.slot).errno == errno
 
 
-@case(
-    "rfc.program_loads_length",
-    spec="kernel/trace/bpf_trace.c:tp_prog_is_valid_access",
-    doc=CONTEXT,
-    isolation="none",
-    profiles=RFC,
-    facilities=("bpf_tracing",),
-)
+@case(spec="kernel/trace/bpf_trace.c:tp_prog_is_valid_access", isolation="none")
 def test_program_loads_length(ue: UserEvents) -> None:
     """A program may not load the length: of tracepoints the first eight bytes are the kernel's."""
     instructions = [ldx_mem(Size.W, R0, R1, 0), exit_insn()]
@@ -162,16 +133,10 @@ def test_program_loads_length(ue: UserEvents) -> None:
 
 
 @case(
-    "rfc.program_unread",
-    spec=PERF,
-    doc=f"{GETS}; silent of what cannot be read",
-    profiles=RFC,
-    facilities=("bpf_tracing",),
+    doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF; silent of what "
+    "cannot be read"
 )
-@variants(
-    "address, pointer",
-    {"unmapped": (0x1000_0000, b"\0\0\0\x10\0\0\0\0"), "null": (0, b"\0\0\0\0\0\0\0\0")},
-)
+@variants(("unmapped", 0x1000_0000, b"\0\0\0\x10\0\0\0\0"), ("null", 0, b"\0\0\0\0\0\0\0\0"))
 def test_program_unread(ue: UserEvents, address: int, pointer: bytes) -> None:
     """A program runs with data that nobody has read yet, and fails to read what cannot be."""
     data, event, recorder = recorded(ue, STOPPED)
@@ -183,12 +148,9 @@ def test_program_unread(ue: UserEvents, address: int, pointer: bytes) -> None:
 
 
 @case(
-    "rfc.program_before_copy",
-    spec=PERF,
-    doc=f"{GETS}; silent of what cannot be read",
+    doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF; silent of what "
+    "cannot be read",
     isolation="fatal",
-    profiles=RFC,
-    facilities=("bpf_tracing",),
 )
 def test_program_before_copy(ue: UserEvents) -> None:
     """A program runs before perf copies: where that fails, and when perf is stuck for it."""
@@ -204,13 +166,10 @@ def test_program_before_copy(ue: UserEvents) -> None:
 
 
 @case(
-    "rfc.program_answer",
-    spec=f"{PERF}; kernel/trace/bpf_trace.c:trace_call_bpf",
-    doc=GETS,
-    profiles=RFC,
-    facilities=("bpf_tracing",),
+    spec="trace_events_user.c:user_event_perf; kernel/trace/bpf_trace.c:trace_call_bpf",
+    doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF",
 )
-@variants("answer", {"0": 0, "1": 1})
+@variants(0, 1)
 def test_program_answer(ue: UserEvents, answer: int) -> None:
     """Whatever a program answers, perf and ftrace get the data."""
     data, event, recorder = recorded(ue, room=1, answer=answer)
@@ -223,13 +182,7 @@ def test_program_answer(ue: UserEvents, answer: int) -> None:
     assert ue.tracefs.records() == ["61"]
 
 
-@case(
-    "rfc.program_and_perf",
-    spec=PERF,
-    doc=f"{GETS}, as to perf",
-    profiles=RFC,
-    facilities=("bpf_tracing",),
-)
+@case(doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF, as to perf")
 def test_program_and_perf(ue: UserEvents) -> None:
     """A program runs as long as its event of perf is open, and the byte says perf and no more."""
     page = page_of(ue.process)

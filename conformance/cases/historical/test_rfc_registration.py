@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
-from conformance.cases.support.rfc_v1 import FILE, KERNEL_HALF, MESSAGE, PATCH, RFC, bound, page_of
+from conformance.cases.case import surface, variants
+from conformance.cases.support.rfc_v1 import KERNEL_HALF, bound, page_of
 from conformance.client.rfc_v1 import register, register_at
 from conformance.client.user_events import UserEvents
 
-IOCTL = f"{FILE}:user_events_ioctl"
-CREATE = f"{FILE}:register_user_event"
-COPY = "mm/util.c:strndup_user"
-INDEX = f"{MESSAGE}: the ioctl returns the number of the byte that shows the status"
-ZERO = f"{PATCH}: byte 0 is kept for failures"
-NAME = f"{PATCH}: a command is the name, then fields, each behind a semicolon"
-ONE = f"{PATCH}: a file that is associated with an event cannot be with another"
-LIMIT = f"{PATCH}: a description has at most 512 bytes"
+case = surface(
+    "rfc", spec="trace_events_user.c", doc="trace_events_user.c@rfc-v1", profiles="rfc-v1"
+)
 
 
 # The place that is returned
 
 
-@case("rfc.index_counts", spec=CREATE, doc=f"{INDEX}; {ZERO}", isolation="global", profiles=RFC)
+@case(
+    spec="register_user_event",
+    doc="trace_events_user.c@rfc-v1, message of the patch: the ioctl returns the number of the "
+    "byte that shows the status; trace_events_user.c@rfc-v1: byte 0 is kept for failures",
+    isolation="global",
+)
 def test_index_counts(ue: UserEvents) -> None:
     """Events get the bytes from 1 on, whichever way they are made."""
     assert register(ue.open_data(), "one").value == 1
@@ -32,13 +32,12 @@ def test_index_counts(ue: UserEvents) -> None:
 
 
 @case(
-    "rfc.index_reused",
-    spec=f"{CREATE}: find_first_zero_bit",
-    doc=f"{INDEX}; silent about deletion",
+    spec="register_user_event: find_first_zero_bit",
+    doc="trace_events_user.c@rfc-v1, message of the patch: the ioctl returns the number of the "
+    "byte that shows the status; silent about deletion",
     isolation="global",
-    profiles=RFC,
 )
-@variants("by_command", {"ioctl": False, "dynamic_events": True})
+@variants({"ioctl": False, "dynamic_events": True})
 def test_index_reused(ue: UserEvents, by_command: bool) -> None:
     """A new event gets the lowest byte that is free, be it one that another had."""
     ue.tracefs.command("ue:one\nue:two\nue:three\n")
@@ -51,11 +50,10 @@ def test_index_reused(ue: UserEvents, by_command: bool) -> None:
 
 
 @case(
-    "rfc.index_is_no_id",
-    spec=IOCTL,
-    doc=f"{MESSAGE}: a byte of the page; the review asked whether it is the event's ID",
+    spec="user_events_ioctl",
+    doc="trace_events_user.c@rfc-v1, message of the patch: a byte of the page; the review asked "
+    "whether it is the event's ID",
     isolation="global",
-    profiles=RFC,
 )
 def test_index_is_no_id(ue: UserEvents) -> None:
     """What a registration returns is not the number by which tools know the event."""
@@ -63,15 +61,16 @@ def test_index_is_no_id(ue: UserEvents) -> None:
     assert ue.tracefs.read(ue.tracefs.event_path(ue.name(), "id")).text != "1\n"
 
 
-@case("rfc.existing_name", spec=f"{FILE}:find_user_event", doc=INDEX, profiles=RFC)
+@case(
+    spec="find_user_event",
+    doc="trace_events_user.c@rfc-v1, message of the patch: the ioctl returns the number of the "
+    "byte that shows the status",
+)
 @variants(
-    "again",
-    {
-        "other-fields": "{};u32\tb\t4\t0",
-        "no-fields": "{}",
-        "wrong-fields": "{};u32",
-        "same": "{};u8\ta\t1\t0",
-    },
+    ("other-fields", "{};u32\tb\t4\t0"),
+    ("no-fields", "{}"),
+    ("wrong-fields", "{};u32"),
+    ("same", "{};u8\ta\t1\t0"),
 )
 def test_existing_name(ue: UserEvents, again: str) -> None:
     """A name that exists is found whatever fields are given, and keeps its own."""
@@ -83,8 +82,10 @@ def test_existing_name(ue: UserEvents, again: str) -> None:
 # One event for a descriptor
 
 
-@case("rfc.one_event", spec=IOCTL, doc=ONE, profiles=RFC)
-@variants("again", {"other": "{}x", "same": "{}", "wrong": "{}x;u32", "empty": ""})
+@case(
+    spec="user_events_ioctl", doc="a file that is associated with an event cannot be with another"
+)
+@variants({"other": "{}x", "same": "{}", "wrong": "{}x;u32", "empty": ""})
 def test_one_event(ue: UserEvents, again: str) -> None:
     """A descriptor that has an event gets no second one: EMFILE, for the same name as well."""
     data = bound(ue, ue.name())
@@ -92,7 +93,9 @@ def test_one_event(ue: UserEvents, again: str) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()}\n"
 
 
-@case("rfc.one_event_per_open", spec=IOCTL, doc=ONE, profiles=RFC)
+@case(
+    spec="user_events_ioctl", doc="a file that is associated with an event cannot be with another"
+)
 def test_one_event_per_open(ue: UserEvents) -> None:
     """Copies of a descriptor have its event; another opening of the file has none."""
     data = bound(ue, ue.name())
@@ -102,7 +105,9 @@ def test_one_event_per_open(ue: UserEvents) -> None:
     assert register(child.open_data(), ue.name("more")).errno == ""
 
 
-@case("rfc.binding_follows_copies", spec=IOCTL, doc=ONE, profiles=RFC)
+@case(
+    spec="user_events_ioctl", doc="a file that is associated with an event cannot be with another"
+)
 def test_binding_follows_copies(ue: UserEvents) -> None:
     """What one copy of a descriptor registers all of them have."""
     data = ue.open_data()
@@ -113,14 +118,15 @@ def test_binding_follows_copies(ue: UserEvents) -> None:
     assert register(data, ue.name()).errno == "EMFILE"
 
 
-@case("rfc.string_before_binding", spec=f"{IOCTL}; {COPY}", doc=f"{ONE}; {LIMIT}", profiles=RFC)
+@case(
+    spec="user_events_ioctl; mm/util.c:strndup_user",
+    doc="a file that is associated with an event cannot be with another; "
+    "trace_events_user.c@rfc-v1: a description has at most 512 bytes",
+)
 @variants(
-    "address, text, errno",
-    {
-        "null": (0, "", "EFAULT"),
-        "kernel-half": (KERNEL_HALF, "", "EFAULT"),
-        "too-long": (None, "x" * 512, "EINVAL"),
-    },
+    ("null", 0, "", "EFAULT"),
+    ("kernel-half", KERNEL_HALF, "", "EFAULT"),
+    ("too-long", None, "x" * 512, "EINVAL"),
 )
 def test_string_before_binding(ue: UserEvents, address: int | None, text: str, errno: str) -> None:
     """The string is looked at before the descriptor: its error wins over EMFILE."""
@@ -129,7 +135,7 @@ def test_string_before_binding(ue: UserEvents, address: int | None, text: str, e
     assert register_at(data, place).errno == errno
 
 
-@case("rfc.refused_leaves_free", spec=IOCTL, doc=f"{PATCH}: says nothing of errors", profiles=RFC)
+@case(spec="user_events_ioctl", doc="says nothing of errors")
 def test_refused_leaves_free(ue: UserEvents) -> None:
     """A registration that failed leaves the descriptor without an event."""
     data = ue.open_data()
@@ -143,8 +149,8 @@ def test_refused_leaves_free(ue: UserEvents) -> None:
 # The string
 
 
-@case("rfc.string_length", spec=COPY, doc=LIMIT, isolation="global", profiles=RFC)
-@variants("length, errno", {"511": (511, ""), "512": (512, "EINVAL"), "4096": (4096, "EINVAL")})
+@case(spec="mm/util.c:strndup_user", doc="a description has at most 512 bytes", isolation="global")
+@variants((511, ""), (512, "EINVAL"), (4096, "EINVAL"))
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     """A description has up to 511 bytes and a NUL; a longer one is EINVAL."""
     text = "e;u8\ta\t1\t0\t" + "x" * (length - 11)
@@ -152,14 +158,14 @@ def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     assert ue.tracefs.definitions(whole=True) == ("" if errno else "ue:e;u8 a\n")
 
 
-@case("rfc.string_unreadable", spec=COPY, doc=f"{PATCH}: says nothing of errors", profiles=RFC)
-@variants("address", {"null": 0, "kernel-half": KERNEL_HALF, "unmapped": 0x1000_0000})
+@case(spec="mm/util.c:strndup_user", doc="says nothing of errors")
+@variants({"null": 0, "kernel-half": KERNEL_HALF, "unmapped": 0x1000_0000})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
     """A string that cannot be read is EFAULT."""
     assert register_at(ue.open_data(), address).errno == "EFAULT"
 
 
-@case("rfc.string_cut_off", spec=COPY, doc=f"{PATCH}: says nothing of errors", profiles=RFC)
+@case(spec="mm/util.c:strndup_user", doc="says nothing of errors")
 def test_string_cut_off(ue: UserEvents) -> None:
     """A string may end with the memory it lies in, but not behind it."""
     data = ue.open_data()
@@ -168,17 +174,16 @@ def test_string_cut_off(ue: UserEvents) -> None:
     assert register_at(data, whole).errno == ""
 
 
-@case("rfc.name_to_semicolon", spec=f"{FILE}:user_event_parse_cmd", doc=NAME, profiles=RFC)
+@case(
+    spec="user_event_parse_cmd", doc="a command is the name, then fields, each behind a semicolon"
+)
 @variants(
-    "text, name",
-    {
-        "space": ("{} b", "{} b"),
-        "release-fields": ("{} u32 a; u32 b", "{} u32 a"),
-        "flags": ("{}:BPF_ITER", "{}:BPF_ITER"),
-        "tab": ("{}\tb;u8\ta\t1\t0", "{}\tb"),
-        "space-at-the-end": ("{} ;u8\ta\t1\t0", "{} "),
-        "percent": ("{}%s%n", "{}%s%n"),
-    },
+    ("space", "{} b", "{} b"),
+    ("release-fields", "{} u32 a; u32 b", "{} u32 a"),
+    ("flags", "{}:BPF_ITER", "{}:BPF_ITER"),
+    ("tab", "{}\tb;u8\ta\t1\t0", "{}\tb"),
+    ("space-at-the-end", "{} ;u8\ta\t1\t0", "{} "),
+    ("percent", "{}%s%n", "{}%s%n"),
 )
 def test_name_to_semicolon(ue: UserEvents, text: str, name: str) -> None:
     """All that stands before the first semicolon is the name, spaces and colons too."""
@@ -186,8 +191,12 @@ def test_name_to_semicolon(ue: UserEvents, text: str, name: str) -> None:
     assert ue.tracefs.enabled(name.format(ue.name())).text == "0\n"
 
 
-@case("rfc.name_without_directory", spec=CREATE, doc=NAME, isolation="global", profiles=RFC)
-@variants("name", {"slash": "a/b", "empty": "", "dot": ".", "dots": "..", "long": "x" * 256})
+@case(
+    spec="register_user_event",
+    doc="a command is the name, then fields, each behind a semicolon",
+    isolation="global",
+)
+@variants({"slash": "a/b", "empty": "", "dot": ".", "dots": "..", "long": "x" * 256})
 def test_name_without_directory(ue: UserEvents, name: str) -> None:
     """A name that no directory can have is taken; without one the fields are not read."""
     assert register(ue.open_data(), f"{name};u8\ta\t1\t0").value == 1
@@ -195,7 +204,7 @@ def test_name_without_directory(ue: UserEvents, name: str) -> None:
     assert ue.tracefs.definitions(whole=True) == f"ue:{name}\n"
 
 
-@case("rfc.name_longest", spec=CREATE, doc=LIMIT, isolation="global", profiles=RFC)
+@case(spec="register_user_event", doc="a description has at most 512 bytes", isolation="global")
 def test_name_longest(ue: UserEvents) -> None:
     """A name of 255 bytes, the most a directory's may have, is like any other."""
     name = "x" * 255
@@ -207,8 +216,11 @@ def test_name_longest(ue: UserEvents) -> None:
 # Who may, and with what
 
 
-@case("rfc.any_open_mode", spec=IOCTL, doc=f"{MESSAGE}: the file is opened O_RDWR", profiles=RFC)
-@variants("opened", {"read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
+@case(
+    spec="user_events_ioctl",
+    doc="trace_events_user.c@rfc-v1, message of the patch: the file is opened O_RDWR",
+)
+@variants({"read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_any_open_mode(ue: UserEvents, opened: int) -> None:
     """A descriptor registers and deletes however the file was opened."""
     assert register(ue.open_data(opened), ue.name()).errno == ""
@@ -217,10 +229,8 @@ def test_any_open_mode(ue: UserEvents, opened: int) -> None:
 
 
 @case(
-    "rfc.ordinary_user",
     spec="trace_events.c:event_create_dir; trace_events_user.c:user_events_ioctl",
-    doc=f"{PATCH}: says nothing of permission",
-    profiles=RFC,
+    doc="says nothing of permission",
 )
 def test_ordinary_user(ue: UserEvents) -> None:
     """Who has a descriptor makes events without any capability, though none that is seen."""
@@ -236,12 +246,10 @@ def test_ordinary_user(ue: UserEvents) -> None:
 
 
 @case(
-    "rfc.no_index_left",
-    spec=f"{CREATE}: find_first_zero_bit",
-    doc=f"{PATCH}: a page of events, the first byte of it kept",
-    isolation="global",
+    spec="register_user_event: find_first_zero_bit",
+    doc="a page of events, the first byte of it kept",
     tier="full",
-    profiles=RFC,
+    isolation="global",
 )
 def test_no_index_left(ue: UserEvents) -> None:
     """There are 4095 bytes to be had; then a new event is EMFILE, and its fields unread."""

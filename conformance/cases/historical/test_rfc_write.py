@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
-from conformance.cases.support.rfc_v1 import FILE, KERNEL_HALF, MESSAGE, PATCH, RFC, bound, listened
+from conformance.cases.case import surface, variants
+from conformance.cases.support.rfc_v1 import KERNEL_HALF, bound, listened
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
 
-WRITE = f"{FILE}:user_events_write"
-FTRACE = f"{FILE}:user_event_ftrace"
-VFS = "fs/read_write.c:vfs_write"
-LOOP = "fs/read_write.c:do_loop_readv_writev"
-RING = "ring_buffer.c:rb_reserve_next_event"
-PAYLOAD = f"{MESSAGE}: the payload is written to the descriptor that registered"
-SILENT = f"{PATCH}: says nothing of errors"
-NOT_HEARD = f"{MESSAGE}: a program writes if the byte is not zero"
-WHERE = f"{PATCH}: offsets in __data_loc values must be aware of the common fields"
+case = surface(
+    "rfc",
+    spec="trace_events_user.c",
+    doc="trace_events_user.c@rfc-v1, message of the patch: the payload is written to the "
+    "descriptor that registered",
+    profiles="rfc-v1",
+)
 
 
-@case("rfc.write_all", spec=FTRACE, doc=PAYLOAD, profiles=RFC)
+@case(spec="user_event_ftrace")
 @variants(
-    "payload, dump",
-    {
-        "number": (b"\x2a\0\0\0", "2a 00 00 00"),
-        "shorter": (b"\x2a", "2a"),
-        "longer": (b"\x2a\0\0\0more", "2a 00 00 00 6d 6f 72 65"),
-        "like-an-index": (b"\xff\xff\xff\xff\x01", "ff ff ff ff 01"),
-    },
+    ("number", b"\x2a\0\0\0", "2a 00 00 00"),
+    ("shorter", b"\x2a", "2a"),
+    ("longer", b"\x2a\0\0\0more", "2a 00 00 00 6d 6f 72 65"),
+    ("like-an-index", b"\xff\xff\xff\xff\x01", "ff ff ff ff 01"),
 )
 def test_write_all(ue: UserEvents, payload: bytes, dump: str) -> None:
     """All that is written is recorded, whatever its length and the event's fields."""
@@ -37,7 +32,7 @@ def test_write_all(ue: UserEvents, payload: bytes, dump: str) -> None:
     assert ue.tracefs.records() == [dump]
 
 
-@case("rfc.write_no_fields", spec=FTRACE, doc=PAYLOAD, profiles=RFC)
+@case(spec="user_event_ftrace")
 def test_write_no_fields(ue: UserEvents) -> None:
     """An event without fields takes any payload; records stand in the order of writing."""
     data = listened(ue)
@@ -46,7 +41,11 @@ def test_write_no_fields(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["61 62", "63"]
 
 
-@case("rfc.write_not_located", spec=FTRACE, doc=WHERE, profiles=RFC)
+@case(
+    spec="user_event_ftrace",
+    doc="trace_events_user.c@rfc-v1: offsets in __data_loc values must be aware of the common "
+    "fields",
+)
 def test_write_not_located(ue: UserEvents) -> None:
     """A location is recorded as it was written, neither moved nor checked."""
     data = listened(ue, ";__data_loc char[]\tm\t4\t0")
@@ -61,7 +60,7 @@ def test_write_not_located(ue: UserEvents) -> None:
     ]
 
 
-@case("rfc.write_dump", spec=f"{FILE}:user_event_print_trace", doc=f"{PATCH}: hex", profiles=RFC)
+@case(spec="user_event_print_trace", doc="trace_events_user.c@rfc-v1: hex")
 def test_write_dump(ue: UserEvents) -> None:
     """A record is shown as bytes, with a print fmt or without."""
     data = listened(ue, ';u32\ta\t4\t0;print_fmt\t"a=%u", REC->a\t0')
@@ -73,7 +72,7 @@ def test_write_dump(ue: UserEvents) -> None:
 # Who writes what
 
 
-@case("rfc.write_of_descriptor", spec=WRITE, doc=PAYLOAD, profiles=RFC)
+@case(spec="user_events_write")
 def test_write_of_descriptor(ue: UserEvents) -> None:
     """What is written goes to the event of the descriptor, of which there may be many."""
     first = listened(ue)
@@ -87,14 +86,18 @@ def test_write_of_descriptor(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["61", "62", "63", "64"]
 
 
-@case("rfc.write_unbound", spec=WRITE, doc=SILENT, isolation="none", profiles=RFC)
+@case(
+    spec="user_events_write",
+    doc="trace_events_user.c@rfc-v1: says nothing of errors",
+    isolation="none",
+)
 def test_write_unbound(ue: UserEvents) -> None:
     """A descriptor that has no event takes no data: ENOENT."""
     assert ue.open_data().write(b"x").errno == "ENOENT"
     assert ue.open_data().writev([b"x", b"y"]).errno == "ENOENT"
 
 
-@case("rfc.write_write_only", spec=VFS, doc=PAYLOAD, profiles=RFC)
+@case(spec="fs/read_write.c:vfs_write")
 def test_write_write_only(ue: UserEvents) -> None:
     """A descriptor to write suffices, one to read does not: EBADF."""
     reader, writer = ue.open_data(os.O_RDONLY), ue.open_data(os.O_WRONLY)
@@ -104,7 +107,7 @@ def test_write_write_only(ue: UserEvents) -> None:
     assert writer.write(b"x").value == 1
 
 
-@case("rfc.write_nothing", spec=WRITE, doc=SILENT, profiles=RFC)
+@case(spec="user_events_write", doc="trace_events_user.c@rfc-v1: says nothing of errors")
 def test_write_nothing(ue: UserEvents) -> None:
     """No data at all is EFAULT, whether anybody listens or not."""
     data = bound(ue, ue.name())
@@ -115,8 +118,8 @@ def test_write_nothing(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case("rfc.write_position", spec=WRITE, doc=SILENT, profiles=RFC)
-@variants("offset, errno", {"5": (5, "EFAULT"), "0": (0, ""), "negative": (-1, "EINVAL")})
+@case(spec="user_events_write", doc="trace_events_user.c@rfc-v1: says nothing of errors")
+@variants(("5", 5, "EFAULT"), ("0", 0, ""), ("negative", -1, "EINVAL"))
 def test_write_position(ue: UserEvents, offset: int, errno: str) -> None:
     """A position other than the start is EFAULT, for one buffer and for several."""
     data = listened(ue)
@@ -125,19 +128,20 @@ def test_write_position(ue: UserEvents, offset: int, errno: str) -> None:
     assert ue.tracefs.records() == ([] if errno else ["61", "62", "63"])
 
 
-@case("rfc.write_order", spec=f"{VFS}; {WRITE}", doc=SILENT, isolation="none", profiles=RFC)
+@case(
+    spec="fs/read_write.c:vfs_write; trace_events_user.c:user_events_write",
+    doc="trace_events_user.c@rfc-v1: says nothing of errors",
+    isolation="none",
+)
 @variants(
-    "opened, address, count, offset, errno",
-    {
-        # Nothing, and no event to give it to.
-        "empty-unbound": (os.O_RDWR, 0, 0, 0, "EFAULT"),
-        "position-unbound": (os.O_RDWR, 0, 1, 1, "EFAULT"),
-        "kernel-half-unbound": (os.O_RDWR, KERNEL_HALF, 1, 0, "EFAULT"),
-        "null-unbound": (os.O_RDWR, 0, 1, 0, "ENOENT"),
-        "empty-read-only": (os.O_RDONLY, 0, 0, 0, "EBADF"),
-        "kernel-half-read-only": (os.O_RDONLY, KERNEL_HALF, 1, 0, "EBADF"),
-        "negative-read-only": (os.O_RDONLY, 0, 0, -1, "EINVAL"),
-    },
+    # Nothing, and no event to give it to.
+    ("empty-unbound", os.O_RDWR, 0, 0, 0, "EFAULT"),
+    ("position-unbound", os.O_RDWR, 0, 1, 1, "EFAULT"),
+    ("kernel-half-unbound", os.O_RDWR, KERNEL_HALF, 1, 0, "EFAULT"),
+    ("null-unbound", os.O_RDWR, 0, 1, 0, "ENOENT"),
+    ("empty-read-only", os.O_RDONLY, 0, 0, 0, "EBADF"),
+    ("kernel-half-read-only", os.O_RDONLY, KERNEL_HALF, 1, 0, "EBADF"),
+    ("negative-read-only", os.O_RDONLY, 0, 0, -1, "EINVAL"),
 )
 def test_write_order(
     ue: UserEvents, opened: int, address: int, count: int, offset: int, errno: str
@@ -150,7 +154,9 @@ def test_write_order(
 # Several segments
 
 
-@case("rfc.writev_records", spec=LOOP, doc=f"{PATCH}: has no write_iter", profiles=RFC)
+@case(
+    spec="fs/read_write.c:do_loop_readv_writev", doc="trace_events_user.c@rfc-v1: has no write_iter"
+)
 def test_writev_records(ue: UserEvents) -> None:
     """Every segment of writev(2) is a record of its own, and the lengths are added up."""
     data = listened(ue, ";u32\ta\t4\t0;u32\tb\t4\t4")
@@ -158,16 +164,16 @@ def test_writev_records(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["6f 6e 65", "66 6f 75 72 66 6f 75 72", "78"]
 
 
-@case("rfc.writev_empty", spec=f"{LOOP}; lib/iov_iter.c:iov_iter_advance", doc=SILENT, profiles=RFC)
+@case(
+    spec="fs/read_write.c:do_loop_readv_writev; lib/iov_iter.c:iov_iter_advance",
+    doc="trace_events_user.c@rfc-v1: says nothing of errors",
+)
 @variants(
-    "parts, errno, value, records",
-    {
-        "first": ([b"", b"a"], "EFAULT", -1, []),
-        "middle": ([b"a", b"", b"b"], "", 2, ["61", "62"]),
-        "last": ([b"a", b""], "", 1, ["61"]),
-        "all": ([b"", b""], "", 0, []),
-        "none": ([], "", 0, []),
-    },
+    ("first", [b"", b"a"], "EFAULT", -1, []),
+    ("middle", [b"a", b"", b"b"], "", 2, ["61", "62"]),
+    ("last", [b"a", b""], "", 1, ["61"]),
+    ("all", [b"", b""], "", 0, []),
+    ("none", [], "", 0, []),
 )
 def test_writev_empty(
     ue: UserEvents, parts: list[bytes], errno: str, value: int, records: list[str]
@@ -178,11 +184,12 @@ def test_writev_empty(
     assert ue.tracefs.records() == records
 
 
-@case("rfc.writev_unbound", spec=LOOP, doc=SILENT, isolation="none", profiles=RFC)
-@variants(
-    "parts, errno",
-    {"none": ([], ""), "empty": ([b"", b""], ""), "first-empty": ([b"", b"a"], "EFAULT")},
+@case(
+    spec="fs/read_write.c:do_loop_readv_writev",
+    doc="trace_events_user.c@rfc-v1: says nothing of errors",
+    isolation="none",
 )
+@variants(("none", [], ""), ("empty", [b"", b""], ""), ("first-empty", [b"", b"a"], "EFAULT"))
 def test_writev_unbound(ue: UserEvents, parts: list[bytes], errno: str) -> None:
     """Segments without any data succeed even without an event; an empty one in front does not."""
     assert ue.open_data().writev(parts).errno == errno
@@ -191,7 +198,11 @@ def test_writev_unbound(ue: UserEvents, parts: list[bytes], errno: str) -> None:
 # Who listens
 
 
-@case("rfc.write_unheard", spec=WRITE, doc=NOT_HEARD, profiles=RFC)
+@case(
+    spec="user_events_write",
+    doc="trace_events_user.c@rfc-v1, message of the patch: a program writes if the byte is not "
+    "zero",
+)
 def test_write_unheard(ue: UserEvents) -> None:
     """A write that nobody listens to returns its length, before and after somebody did."""
     data = bound(ue, ue.name())
@@ -204,23 +215,18 @@ def test_write_unheard(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["64"]
 
 
-@case("rfc.write_unheard_unread", spec=f"{WRITE}; {VFS}", doc=NOT_HEARD, profiles=RFC)
-@variants(
-    "address, errno",
-    {"null": (0, ""), "unmapped": (0x1000_0000, ""), "kernel-half": (KERNEL_HALF, "EFAULT")},
+@case(
+    spec="user_events_write; fs/read_write.c:vfs_write",
+    doc="trace_events_user.c@rfc-v1, message of the patch: a program writes if the byte is not "
+    "zero",
 )
+@variants(("null", 0, ""), ("unmapped", 0x1000_0000, ""), ("kernel-half", KERNEL_HALF, "EFAULT"))
 def test_write_unheard_unread(ue: UserEvents, address: int, errno: str) -> None:
     """Data that nobody listens to are not read, but must be where a process may have some."""
     assert bound(ue, ue.name()).write_at(address, 8).errno == errno
 
 
-@case(
-    "rfc.write_untraced",
-    spec="trace_events.c:trace_event_buffer_reserve",
-    doc=PAYLOAD,
-    isolation="global",
-    profiles=RFC,
-)
+@case(spec="trace_events.c:trace_event_buffer_reserve", isolation="global")
 def test_write_untraced(ue: UserEvents) -> None:
     """While tracing is off a write returns its length and leaves nothing, read or not."""
     data = listened(ue)
@@ -234,13 +240,12 @@ def test_write_untraced(ue: UserEvents) -> None:
 
 
 @case(
-    "rfc.write_unreadable",
-    spec=f"{FTRACE}: no commit",
-    doc=f"{PAYLOAD}; silent of what cannot be read",
+    spec="user_event_ftrace: no commit",
+    doc="trace_events_user.c@rfc-v1, message of the patch: the payload is written to the "
+    "descriptor that registered; silent of what cannot be read",
     isolation="fatal",
-    profiles=RFC,
 )
-@variants("address", {"null": 0, "unmapped": 0x1000_0000})
+@variants({"null": 0, "unmapped": 0x1000_0000})
 def test_write_unreadable(ue: UserEvents, address: int) -> None:
     """A payload that cannot be read counts as written, and hides all records behind it."""
     ue.process.pin(0)
@@ -252,8 +257,8 @@ def test_write_unreadable(ue: UserEvents, address: int) -> None:
     assert ue.tracefs.records() == ["61"]
 
 
-@case("rfc.write_longest", spec=RING, doc=f"{PATCH}: names no limit", profiles=RFC)
-@variants("length, records", {"4056": (4056, 3), "4065": (4065, 2), "100000": (100000, 2)})
+@case(spec="ring_buffer.c:rb_reserve_next_event", doc="trace_events_user.c@rfc-v1: names no limit")
+@variants((4056, 3), (4065, 2), (100000, 2))
 def test_write_longest(ue: UserEvents, length: int, records: int) -> None:
     """A payload that is longer than a page of the ring buffer is lost, and not told."""
     data = listened(ue)
@@ -264,11 +269,9 @@ def test_write_longest(ue: UserEvents, length: int, records: int) -> None:
 
 
 @case(
-    "rfc.write_longest_kept",
-    spec=RING,
-    doc=f"{PATCH}: names no limit",
-    needs=("long_records_kept",),
-    profiles=RFC,
+    spec="ring_buffer.c:rb_reserve_next_event",
+    doc="trace_events_user.c@rfc-v1: names no limit",
+    needs="long_records_kept",
 )
 def test_write_longest_kept(ue: UserEvents) -> None:
     """The longest payload that is recorded has 4064 bytes."""

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import made
 from conformance.client.user_events import UserEvents
 
-PROFILES = "5.18.."
-DOC = "Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own"
+case = surface(
+    "instance",
+    spec="trace_events.c",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    tier="full",
+    isolation="global",
+)
 
 
 @case(
-    "instance.directory_of_an_event",
-    spec="trace_events.c:__trace_add_event_dirs, __add_event_to_tracers",
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="__trace_add_event_dirs, __add_event_to_tracers",
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
 )
 def test_directory_of_an_event(ue: UserEvents) -> None:
     """Events from before and after its making have directories in an instance, with one format."""
@@ -34,14 +35,9 @@ def test_directory_of_an_event(ue: UserEvents) -> None:
 
 
 @case(
-    "instance.directory_goes",
-    spec="trace_events.c:remove_event_from_tracers",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event that is gone is gone "
-    "for every tool",
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="remove_event_from_tracers",
+    doc="Deleting: an event that is gone is gone for every tool",
+    needs="lasting_events",
 )
 def test_directory_goes(ue: UserEvents) -> None:
     """The deletion of an event takes its directory out of every instance."""
@@ -54,15 +50,8 @@ def test_directory_goes(ue: UserEvents) -> None:
     instance.remove()
 
 
-@case(
-    "instance.no_directory_makes_an_event",
-    spec="fs/namei.c:vfs_mkdir, vfs_rmdir",
-    doc="Documentation/trace/user_events.rst@v6.12: events are registered through a file",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
-@variants("where", {"top": "top", "instance": "instance"})
+@case(spec="fs/namei.c:vfs_mkdir, vfs_rmdir", doc="events are registered through a file")
+@variants("top", "instance")
 def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
     """A directory below events/ neither makes an event nor, removed, deletes one: EPERM."""
     instance = made(ue)
@@ -75,20 +64,13 @@ def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
 
 
 @case(
-    "instance.files_of_the_system",
     spec="trace_events_user.c:create_user_tracefs; trace_dynevent.c:init_dynamic_event",
-    doc="Documentation/trace/user_events.rst@v6.12: the files of user events are at the top",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    doc="the files of user events are at the top",
 )
 @variants(
-    "file",
-    {
-        "data": "user_events_data",
-        "status": "user_events_status",
-        "dynamic_events": "dynamic_events",
-    },
+    ("data", "user_events_data"),
+    ("status", "user_events_status"),
+    ("dynamic_events", "dynamic_events"),
 )
 def test_files_of_the_system(ue: UserEvents, file: str) -> None:
     """An instance has no files to register events with: these are at the top only."""
@@ -98,13 +80,9 @@ def test_files_of_the_system(ue: UserEvents, file: str) -> None:
 
 
 @case(
-    "instance.dynamic_events_not_its_own",
     spec="trace_dynevent.c:init_dynamic_event",
     doc="trace_dynevent.c@v6.12: dynamic events are those of the system",
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    needs="lasting_events",
 )
 def test_dynamic_events_not_its_own(ue: UserEvents) -> None:
     """An event made through dynamic_events is in every instance at once."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import listening, made
 from conformance.cases.support.trace_text import shown
 from conformance.cases.support.tracing_setup import forget_errors
 from conformance.client.user_events import UserEvents
 
-EVERY = "5.18.."
-DOC = "Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own"
-FILTER = "trace_events_filter.c:apply_event_filter; trace_events.c:trace_create_new_event"
-
-
-@case(
-    "instance.filter_refused", spec=FILTER, doc=DOC, profiles=EVERY, isolation="global", tier="full"
+case = surface(
+    "instance",
+    spec="trace_events_filter.c:apply_event_filter; trace_events.c:trace_create_new_event",
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
+    tier="full",
+    isolation="global",
 )
+
+
+@case
 def test_filter_refused(ue: UserEvents) -> None:
     """A filter that is wrong is told in the files of its instance, and nowhere else."""
     instance = made(ue)
@@ -32,8 +34,8 @@ def test_filter_refused(ue: UserEvents) -> None:
     instance.remove()
 
 
-@case("instance.filter", spec=FILTER, doc=DOC, profiles=EVERY, isolation="global", tier="full")
-@variants("where", {"instance": "instance", "top": "top"})
+@case
+@variants("instance", "top")
 def test_filter(ue: UserEvents, where: str) -> None:
     """A filter holds back records of its own instance, and those of the top or of it alone."""
     instance = made(ue)
@@ -51,14 +53,7 @@ def test_filter(ue: UserEvents, where: str) -> None:
     instance.remove()
 
 
-@case(
-    "instance.filter_of_a_system",
-    spec="trace_events_filter.c:apply_subsystem_event_filter",
-    doc=DOC,
-    profiles=EVERY,
-    isolation="global",
-    tier="full",
-)
+@case(spec="trace_events_filter.c:apply_subsystem_event_filter")
 def test_filter_of_a_system(ue: UserEvents) -> None:
     """The filter of all user events in an instance is set on those of that instance."""
     instance = made(ue)
@@ -73,13 +68,9 @@ def test_filter_of_a_system(ue: UserEvents) -> None:
 
 
 @case(
-    "instance.filter_makes_it_look",
     spec="trace.c:trace_event_buffer_lock_reserve: trace_buffered_event",
     doc="Documentation/trace/user_events.rst@v6.12: Writing Data: dynamic fields are checked",
-    profiles=EVERY,
-    needs=("dynamic_fields_validated",),
-    isolation="global",
-    tier="full",
+    needs="dynamic_fields_validated",
 )
 def test_filter_makes_it_look(ue: UserEvents) -> None:
     """A filter in an instance that records nothing makes wrong payloads fail: EFAULT."""

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.cases.support.instances import made
 from conformance.client.user_events import UserEvents
 
-EVERY = "5.18.."
-DOC = "Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own"
-TRIGGERS = f"{DOC}, with what is set on them"
-TRIGGER = "trace_events_trigger.c:event_trigger_regex_write; trace_events.c:find_event_file"
-
-
-@case(
-    "instance.hooks_of_nothing",
-    spec=TRIGGER,
-    doc=TRIGGERS,
-    profiles=EVERY,
+case = surface(
+    "instance",
+    spec="fs/namei.c",
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own, "
+    "with what is set on them",
     isolation="global",
 )
+
+
+@case(spec="trace_events_trigger.c:event_trigger_regex_write; trace_events.c:find_event_file")
 def test_hooks_of_nothing(ue: UserEvents) -> None:
     """An instance takes no filter and no trigger of an event, or for one, that is not there."""
     instance = made(ue)
@@ -35,14 +32,7 @@ def test_hooks_of_nothing(ue: UserEvents) -> None:
     assert directory.trigger("traceon").errno == "ENOENT"
 
 
-@case(
-    "instance.hooks_of_an_ordinary_user",
-    spec="fs/namei.c:may_lookup; fs/tracefs/inode.c: the root directory has mode 0700",
-    doc=TRIGGERS,
-    profiles=EVERY,
-    isolation="global",
-    tier="full",
-)
+@case(spec="may_lookup; fs/tracefs/inode.c: the root directory has mode 0700", tier="full")
 def test_hooks_of_an_ordinary_user(ue: UserEvents) -> None:
     """Who has no rights sets nothing in an instance, be it right or wrong: EACCES."""
     instance = made(ue)
@@ -57,11 +47,8 @@ def test_hooks_of_an_ordinary_user(ue: UserEvents) -> None:
 
 
 @case(
-    "instance.filter_goes_with_it",
     spec="trace_events.c:__trace_remove_event_dirs, __add_event_to_tracers",
-    doc=DOC,
-    profiles=EVERY,
-    isolation="global",
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
     tier="full",
 )
 def test_filter_goes_with_it(ue: UserEvents) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import made
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 
-PROFILES = "5.18.."
-DOC = "Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own"
-STATUS_DOC = "Documentation/trace/user_events.rst@v6.12: Status: who uses an event is shown"
-REG = "trace_events_user.c:user_event_reg"
+case = surface(
+    "instance",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
+    tier="full",
+    isolation="global",
+)
+
 FIELDS = " u16 a"
 
 
@@ -19,13 +23,7 @@ def one(ue: UserEvents, name: str = "e") -> str:
     return ue.line("a=0x1 (1)", name=name, dump="01 00")
 
 
-@case(
-    "instance.has_its_own_switch",
-    spec=f"{REG}; trace_events.c:event_enable_write",
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
-)
+@case(spec="user_event_reg; trace_events.c:event_enable_write", tier="quick")
 def test_has_its_own_switch(ue: UserEvents) -> None:
     """Enabling an event in an instance tells its program, and enables it nowhere else."""
     instance = made(ue)
@@ -45,17 +43,10 @@ def test_has_its_own_switch(ue: UserEvents) -> None:
 
 
 @case(
-    "instance.two_listeners",
-    spec="trace_events_user.c:update_enable_bit_for",
-    doc=STATUS_DOC,
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="update_enable_bit_for",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: who uses an event is shown",
 )
-@variants(
-    "ended_first",
-    {"instance": "instance", "top": "top"},
-)
+@variants("instance", "top")
 def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     """An event enabled at the top and in an instance is told and shown once, until both end."""
     instance = made(ue)
@@ -83,14 +74,7 @@ def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     instance.remove()
 
 
-@case(
-    "instance.records",
-    spec="trace_events_user.c:user_event_ftrace",
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case(spec="user_event_ftrace")
 def test_records(ue: UserEvents) -> None:
     """One write is recorded once in each instance that listens, and in no other."""
     first, second = made(ue, "i"), made(ue, "j")
@@ -113,13 +97,11 @@ def test_records(ue: UserEvents) -> None:
 
 
 @case(
-    "instance.multi_format",
-    spec="trace_events_user.c:user_event_set_tp_name; trace_events.c:__add_event_to_tracers",
+    spec="user_event_set_tp_name; trace_events.c:__add_event_to_tracers",
     doc="Documentation/trace/user_events.rst@v6.12: formats of one name are apart in "
     "user_events_multi",
-    needs=("multi_format",),
-    isolation="global",
-    tier="full",
+    profiles="6.4..",
+    needs="multi_format",
 )
 def test_multi_format(ue: UserEvents) -> None:
     """Each format of a name is enabled by itself in an instance, and recorded by its own name."""

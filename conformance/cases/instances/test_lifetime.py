@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import made
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 
-PROFILES = "5.18.."
-REG = "trace_events_user.c:user_event_reg"
-REMOVE = "trace.c:__remove_instance; trace_events.c:event_trace_del_tracer"
+case = surface(
+    "instance",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting",
+    needs="auto_delete",
+    isolation="global",
+)
+
 FIELDS = " u16 a"
 
 
 @case(
-    "instance.keeps_an_event",
-    spec=f"{REG}; trace_events_user.c:user_event_free",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event in use is not deleted",
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
+    spec="user_event_reg; trace_events_user.c:user_event_free",
+    doc="an event in use is not deleted",
+    needs="lasting_events",
 )
 @variants(
-    "way, listeners",
-    {
-        "ioctl": ("ioctl", 1),
-        "ioctl.two": ("ioctl", 2),
-        "dynamic_events": ("dynamic_events", 1),
-        "truncation": ("truncation", 1),
-    },
+    ("ioctl", "ioctl", 1),
+    ("ioctl.two", "ioctl", 2),
+    ("dynamic_events", "dynamic_events", 1),
+    ("truncation", "truncation", 1),
 )
 def test_keeps_an_event(ue: UserEvents, way: str, listeners: int) -> None:
     """An event that only an instance listens to cannot be deleted: EBUSY, until the last ends."""
@@ -58,11 +57,10 @@ def test_keeps_an_event(ue: UserEvents, way: str, listeners: int) -> None:
 
 
 @case(
-    "instance.removal_takes_the_last_reference",
-    spec=f"{REMOVE}; trace_events_user.c:user_event_put",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
-    needs=("auto_delete",),
-    isolation="global",
+    spec="trace.c:__remove_instance; trace_events.c:event_trace_del_tracer; "
+    "trace_events_user.c:user_event_put",
+    doc="events go with their last reference",
+    profiles="6.4..",
     tier="full",
 )
 def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
@@ -79,14 +77,12 @@ def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
 
 
 @case(
-    "instance.last_of_two",
-    spec=f"{REG}; trace_events_user.c:user_event_put",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
-    needs=("auto_delete",),
-    isolation="global",
+    spec="user_event_reg; trace_events_user.c:user_event_put",
+    doc="events go with their last reference",
+    profiles="6.4..",
     tier="full",
 )
-@variants("last", {"instance": "instance", "top": "top"})
+@variants("instance", "top")
 def test_last_of_two(ue: UserEvents, last: str) -> None:
     """An event without a program stays, with its fields, until the last instance lets it go."""
     instance = made(ue)

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import listening, made
 from conformance.client.user_events import UserEvents
 
-PROFILES = "5.18.."
-DOC = "Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own"
-REMOVE = "trace.c:__remove_instance; trace_events.c:event_trace_del_tracer"
+case = surface(
+    "instance",
+    spec="trace.c:__remove_instance; trace_events.c:event_trace_del_tracer",
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances",
+    tier="full",
+    isolation="global",
+)
+
 FIELDS = " u16 a"
 
 
 @case(
-    "instance.removal_ends_listening",
-    spec=REMOVE,
-    doc=f"{DOC}; removing the directory removes the instance and all it has",
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    doc="events of an instance are its own; removing the directory removes the instance and all "
+    "it has",
+    needs="lasting_events",
 )
 def test_removal_ends_listening(ue: UserEvents) -> None:
     """Removing an instance tells the program that it listens no more, and lets the event go."""
@@ -39,14 +40,7 @@ def test_removal_ends_listening(ue: UserEvents) -> None:
     assert ue.open_data().delete(ue.name(), eventually=True).value == 0
 
 
-@case(
-    "instance.removal_leaves_the_others",
-    spec=REMOVE,
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case(doc="events of an instance are its own")
 def test_removal_leaves_the_others(ue: UserEvents) -> None:
     """Removing one of two instances that listen changes nothing for the other."""
     gone, stays = made(ue, "i"), made(ue, "j")
@@ -68,22 +62,15 @@ def test_removal_leaves_the_others(ue: UserEvents) -> None:
 
 
 @case(
-    "instance.busy",
     spec="trace.c:tracing_open_file_tr, __remove_instance",
-    doc=f"{DOC}; an instance in use cannot be removed",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    doc="events of an instance are its own; an instance in use cannot be removed",
 )
 @variants(
-    "file",
-    {
-        "enable": "events/user_events/{}/enable",
-        "group": "events/user_events/enable",
-        "trace_pipe": "trace_pipe",
-        "tracing_on": "tracing_on",
-        "set_event": "set_event",
-    },
+    ("enable", "events/user_events/{}/enable"),
+    ("group", "events/user_events/enable"),
+    ("trace_pipe", "trace_pipe"),
+    ("tracing_on", "tracing_on"),
+    ("set_event", "set_event"),
 )
 def test_busy(ue: UserEvents, file: str) -> None:
     """An instance of which a file is open cannot be removed, and goes on listening: EBUSY."""
@@ -100,12 +87,8 @@ def test_busy(ue: UserEvents, file: str) -> None:
 
 
 @case(
-    "instance.refused",
     spec="fs/namei.c:vfs_mkdir, vfs_rmdir; fs/tracefs/inode.c:tracefs_syscall_mkdir",
-    doc=f"{DOC}; instances are made and removed as directories",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    doc="events of an instance are its own; instances are made and removed as directories",
 )
 def test_refused(ue: UserEvents) -> None:
     """An instance is made once and removed once: EEXIST, ENOENT."""
@@ -118,12 +101,8 @@ def test_refused(ue: UserEvents) -> None:
 
 
 @case(
-    "instance.ordinary_user",
     spec="fs/namei.c:may_create; fs/tracefs/inode.c: the root directory has mode 0700",
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    doc="events of an instance are its own",
 )
 def test_ordinary_user(ue: UserEvents) -> None:
     """A user without rights makes no instance, removes none and enables nothing in one: EACCES."""
@@ -139,9 +118,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
     instance.remove()
 
 
-@case(
-    "instance.made_again", spec=REMOVE, doc=DOC, profiles=PROFILES, isolation="global", tier="full"
-)
+@case(doc="events of an instance are its own")
 def test_made_again(ue: UserEvents) -> None:
     """An instance made again under its name listens to nothing and has no records."""
     instance = made(ue)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import listening, made
 from conformance.cases.support.trace_text import shown
 from conformance.client.user_events import UserEvents
 
-EVERY = "5.18.."
-DOC = "Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own"
-TRIGGERS = f"{DOC}, with what is set on them"
-DELETING = "Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it"
-TRIGGER = "trace_events_trigger.c:event_trigger_regex_write; trace_events.c:find_event_file"
-REMOVE = "trace.c:__remove_instance; trace_events_trigger.c:clear_event_triggers"
-
-
-@case(
-    "instance.trigger_tells",
-    spec=TRIGGER,
-    doc=TRIGGERS,
-    profiles=EVERY,
-    isolation="global",
+case = surface(
+    "instance",
+    spec="trace_events_trigger.c",
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own, "
+    "with what is set on them",
     tier="full",
+    isolation="global",
 )
+
+
+@case(spec="event_trigger_regex_write; trace_events.c:find_event_file")
 def test_trigger_tells(ue: UserEvents) -> None:
     """A trigger in an instance tells the program, and one at the top is another one."""
     instance = made(ue)
@@ -45,18 +40,14 @@ def test_trigger_tells(ue: UserEvents) -> None:
 
 
 @case(
-    "instance.trigger_keeps_an_event",
-    spec=f"{REMOVE}; trace_events_user.c:user_event_last_ref",
-    doc=DELETING,
-    profiles=EVERY,
-    needs=("lasting_events",),
-    isolation="global",
-    facilities=("hist",),
-    tier="full",
+    spec="trace.c:__remove_instance; trace_events_trigger.c:clear_event_triggers; "
+    "trace_events_user.c:user_event_last_ref",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it",
+    needs="lasting_events",
+    facilities="hist",
 )
 @variants(
-    "text",
-    {"hist": "hist:keys=a", "traceon": "traceon", "conditional": "stacktrace:2 if a == 1"},
+    ("hist", "hist:keys=a"), ("traceon", "traceon"), ("conditional", "stacktrace:2 if a == 1")
 )
 def test_trigger_keeps_an_event(ue: UserEvents, text: str) -> None:
     """An event with a trigger in an instance is busy, until that is removed with its triggers."""
@@ -72,12 +63,11 @@ def test_trigger_keeps_an_event(ue: UserEvents, text: str) -> None:
 
 
 @case(
-    "instance.trigger_is_the_last_reference",
-    spec=f"{REMOVE}; trace_events_user.c:user_event_put",
+    spec="trace.c:__remove_instance; trace_events_trigger.c:clear_event_triggers; "
+    "trace_events_user.c:user_event_put",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
-    needs=("auto_delete",),
-    isolation="global",
-    tier="full",
+    profiles="6.4..",
+    needs="auto_delete",
 )
 def test_trigger_is_the_last_reference(ue: UserEvents) -> None:
     """An event that only a trigger in an instance refers to goes with the instance."""
@@ -90,21 +80,11 @@ def test_trigger_is_the_last_reference(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    "instance.traceoff",
-    spec="trace_events_trigger.c:traceoff_trigger",
-    doc=TRIGGERS,
-    profiles=EVERY,
-    isolation="global",
-    tier="full",
-)
+@case(spec="traceoff_trigger")
 @variants(
-    "text, before, kept, after",
-    {
-        "traceoff": ("traceoff if a == 2", "1\n", [1, 2], "0\n"),
-        "traceon": ("traceon if a == 2", "0\n", [3], "1\n"),
-        "another": ("stacktrace if a == 2", "1\n", [1, 2, 3], "1\n"),
-    },
+    ("traceoff", "traceoff if a == 2", "1\n", [1, 2], "0\n"),
+    ("traceon", "traceon if a == 2", "0\n", [3], "1\n"),
+    ("another", "stacktrace if a == 2", "1\n", [1, 2, 3], "1\n"),
 )
 def test_traceoff(ue: UserEvents, text: str, before: str, kept: list[int], after: str) -> None:
     """A trigger in an instance stops and starts that instance, and the top records all."""
@@ -121,13 +101,7 @@ def test_traceoff(ue: UserEvents, text: str, before: str, kept: list[int], after
     instance.remove()
 
 
-@case(
-    "instance.stacktrace",
-    spec="trace_events_trigger.c:stacktrace_trigger",
-    doc=TRIGGERS,
-    isolation="global",
-    tier="full",
-)
+@case(spec="stacktrace_trigger", profiles="6.4..")
 def test_stacktrace(ue: UserEvents) -> None:
     """The stack is recorded in the instance whose trigger asks for it."""
     instance = made(ue)
@@ -142,15 +116,7 @@ def test_stacktrace(ue: UserEvents) -> None:
     instance.remove()
 
 
-@case(
-    "instance.snapshot",
-    spec="trace_events_trigger.c:snapshot_trigger; trace.c:tracing_snapshot_instance",
-    doc=TRIGGERS,
-    profiles=EVERY,
-    isolation="global",
-    facilities=("snapshot",),
-    tier="full",
-)
+@case(spec="snapshot_trigger; trace.c:tracing_snapshot_instance", facilities="snapshot")
 def test_snapshot(ue: UserEvents) -> None:
     """A snapshot in an instance is of its buffer, and the instance is removed with it."""
     instance = made(ue)
@@ -165,13 +131,9 @@ def test_snapshot(ue: UserEvents) -> None:
 
 
 @case(
-    "instance.hist",
     spec="trace_events_hist.c:event_hist_trigger",
     doc="Documentation/trace/histogram.rst@v6.12: hist triggers; of instances it says nothing",
-    profiles=EVERY,
-    isolation="global",
-    facilities=("hist",),
-    tier="full",
+    facilities="hist",
 )
 def test_hist(ue: UserEvents) -> None:
     """Histograms of an event at the top and in an instance count, stop and go apart."""
@@ -198,14 +160,7 @@ def test_hist(ue: UserEvents) -> None:
 # memory that may be free by then: guests that had one are not used again.
 
 
-@case(
-    "instance.enable_event",
-    spec="trace_events_trigger.c:event_enable_trigger_parse: find_event_file",
-    doc=TRIGGERS,
-    profiles=EVERY,
-    isolation="fatal",
-    tier="full",
-)
+@case(spec="event_enable_trigger_parse: find_event_file", isolation="fatal")
 def test_enable_event(ue: UserEvents) -> None:
     """In an instance one user event has another recorded there, and not at the top."""
     instance = made(ue)

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.doomed_event import passing_event
 from conformance.cases.support.registration import lasting
 from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Deleting"
-GOES = f"{DOC}: without the persist flag an event goes with its last reference"
-PUT = "trace_events_user.c:user_event_put, delayed_destroy_user_event"
+case = surface(
+    "lifetime",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting",
+    profiles="6.4..",
+    needs="auto_delete",
+    tier="full",
+)
 
 
 @case(
-    "lifetime.descriptor_and_word",
-    spec=PUT,
-    doc=GOES,
-    needs=("auto_delete",),
-    tier="full",
+    spec="user_event_put, delayed_destroy_user_event",
+    doc="without the persist flag an event goes with its last reference",
 )
-@variants("first", {"close_last": "unregister", "unregister_last": "close"})
+@variants({"close_last": "unregister", "unregister_last": "close"})
 def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
     """An event lives while its descriptor or its enable word does, and goes with both."""
     passing = passing_event(ue)
@@ -42,11 +44,8 @@ def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
 
 
 @case(
-    "lifetime.second_word",
-    spec=PUT,
-    doc=GOES,
-    needs=("auto_delete",),
-    tier="full",
+    spec="user_event_put, delayed_destroy_user_event",
+    doc="without the persist flag an event goes with its last reference",
 )
 def test_second_word(ue: UserEvents) -> None:
     """Each registered bit holds the event: it goes when the last one is unregistered."""
@@ -63,11 +62,9 @@ def test_second_word(ue: UserEvents) -> None:
 
 
 @case(
-    "lifetime.duplicate_descriptor",
-    spec="trace_events_user.c:user_events_release",
-    doc=GOES,
-    needs=("auto_delete", "ebadf_when_disabled"),
-    tier="full",
+    spec="user_events_release",
+    doc="without the persist flag an event goes with its last reference",
+    needs="auto_delete ebadf_when_disabled",
 )
 def test_duplicate_descriptor(ue: UserEvents) -> None:
     """A duplicate of the descriptor holds the event as the original did."""
@@ -85,11 +82,8 @@ def test_duplicate_descriptor(ue: UserEvents) -> None:
 
 
 @case(
-    "lifetime.second_descriptor",
-    spec="trace_events_user.c:user_events_ref_add, user_events_release",
-    doc=GOES,
-    needs=("auto_delete",),
-    tier="full",
+    spec="user_events_ref_add, user_events_release",
+    doc="without the persist flag an event goes with its last reference",
 )
 def test_second_descriptor(ue: UserEvents) -> None:
     """Every descriptor that registered the event holds it."""
@@ -107,11 +101,7 @@ def test_second_descriptor(ue: UserEvents) -> None:
 
 
 @case(
-    "lifetime.registered_twice",
-    spec="trace_events_user.c:user_events_ref_add",
-    doc=GOES,
-    needs=("auto_delete",),
-    tier="full",
+    spec="user_events_ref_add", doc="without the persist flag an event goes with its last reference"
 )
 def test_registered_twice(ue: UserEvents) -> None:
     """A descriptor that registered the event twice holds it once: one close is enough."""
@@ -126,12 +116,9 @@ def test_registered_twice(ue: UserEvents) -> None:
 
 
 @case(
-    "lifetime.refused_word",
-    spec="trace_events_user.c:user_events_ioctl_reg, user_event_enabler_create",
+    spec="user_events_ioctl_reg, user_event_enabler_create",
     doc="Documentation/trace/user_events.rst@v6.12: Registering: enable_addr must be writable; "
     "says nothing of what a failure leaves behind",
-    needs=("auto_delete",),
-    tier="full",
 )
 def test_refused_word(ue: UserEvents) -> None:
     """An event whose enable word was refused with ENOMEM lives as long as the descriptor."""
@@ -144,13 +131,7 @@ def test_refused_word(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    "lifetime.disabled_in_use",
-    spec="trace_events_user.c:user_event_reg",
-    doc=f"{DOC}: references are those of user and kernel space",
-    needs=("auto_delete",),
-    tier="full",
-)
+@case(spec="user_event_reg", doc="references are those of user and kernel space")
 def test_disabled_in_use(ue: UserEvents) -> None:
     """Disabling an event that a program still has registered does not remove it."""
     passing = passing_event(ue)
@@ -162,13 +143,10 @@ def test_disabled_in_use(ue: UserEvents) -> None:
 
 
 @case(
-    "lifetime.registered_again_in_time",
-    spec="trace_events_user.c:delayed_destroy_user_event (refcount_dec_and_test)",
-    doc=f"{DOC}: the event goes when there are no references left",
-    needs=("auto_delete",),
-    tier="full",
+    spec="delayed_destroy_user_event (refcount_dec_and_test)",
+    doc="the event goes when there are no references left",
 )
-@variants("again", {"other_process": True, "same_process": False})
+@variants({"other_process": True, "same_process": False})
 def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
     """A name registered again while its event is going away is there, and stays."""
     passing = passing_event(ue)
@@ -184,11 +162,9 @@ def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
 
 
 @case(
-    "lifetime.name_free_again",
-    spec="trace_events_user.c:destroy_user_event",
-    doc=GOES,
-    needs=("arguments_matched", "auto_delete"),
-    tier="full",
+    spec="destroy_user_event",
+    doc="without the persist flag an event goes with its last reference",
+    needs="arguments_matched auto_delete",
 )
 def test_name_free_again(ue: UserEvents) -> None:
     """A name can have other fields only after its event has gone."""
@@ -203,12 +179,9 @@ def test_name_free_again(ue: UserEvents) -> None:
 
 
 @case(
-    "lifetime.directory",
-    spec="trace_events_user.c:user_event_set_call_visible; trace_events.c:trace_remove_event_call",
+    spec="user_event_set_call_visible; trace_events.c:trace_remove_event_call",
     doc="Documentation/trace/user_events.rst@v6.12: Registering: the event appears below "
     "events/user_events like any other",
-    needs=("auto_delete",),
-    tier="full",
 )
 def test_directory(ue: UserEvents) -> None:
     """The directory of an event is there from its registration until it has gone."""
@@ -220,13 +193,7 @@ def test_directory(ue: UserEvents) -> None:
     assert ue.tracefs.read(path, eventually=True).errno == "ENOENT"
 
 
-@case(
-    "lifetime.delete_never_succeeds",
-    spec="trace_events_user.c:user_event_last_ref",
-    doc=f"{DOC}: events without the persist flag go by themselves",
-    needs=("auto_delete",),
-    tier="full",
-)
+@case(spec="user_event_last_ref", doc="events without the persist flag go by themselves")
 def test_delete_never_succeeds(ue: UserEvents) -> None:
     """An event that goes by itself cannot be deleted: EBUSY while it lives, then ENOENT."""
     data, other = ue.open_data(), ue.open_data()
@@ -239,13 +206,11 @@ def test_delete_never_succeeds(ue: UserEvents) -> None:
 
 
 @case(
-    "lifetime.reference_after_unregister",
-    spec="trace_events_user.c:user_event_enabler_destroy, delayed_user_event_enabler_put",
-    doc=f"{DOC}: deletion succeeds once there are no references left",
-    needs=("persist",),
-    tier="full",
+    spec="user_event_enabler_destroy, delayed_user_event_enabler_put",
+    doc="deletion succeeds once there are no references left",
+    needs="persist",
 )
-@variants("way", {"unregister": "unregister", "exit": "exit"})
+@variants("unregister", "exit")
 def test_reference_after_unregister(ue: UserEvents, way: str) -> None:
     """Soon after an enable word is let go nothing keeps the event from being deleted."""
     ue.tracefs.command("u:" + ue.name() + "\n")
@@ -263,11 +228,11 @@ def test_reference_after_unregister(ue: UserEvents, way: str) -> None:
 
 
 @case(
-    "lifetime.reference_after_close",
-    spec="trace_events_user.c:user_events_release",
-    doc=f"{DOC}: deletion succeeds once there are no references left",
-    needs=("lasting_events",),
+    spec="user_events_release",
+    doc="deletion succeeds once there are no references left",
     profiles="5.18..",
+    needs="lasting_events",
+    tier="quick",
 )
 def test_reference_after_close(ue: UserEvents) -> None:
     """A closed descriptor keeps nothing: the event can be deleted at once."""
@@ -282,13 +247,12 @@ def test_reference_after_close(ue: UserEvents) -> None:
 
 
 @case(
-    "lifetime.lasts",
-    spec="trace_events_user.c:user_events_release",
+    spec="user_events_release",
     doc="Documentation/trace/user_events.rst@v6.1: Deleting: an event is deleted on request; "
     "nothing is said of any other end",
     profiles="5.18..6.4",
-    without=("auto_delete",),
-    tier="full",
+    needs="",
+    without="auto_delete",
 )
 def test_lasts(ue: UserEvents) -> None:
     """Before 6.5 an event outlives its program, and the next one finds it as it was."""
@@ -302,13 +266,7 @@ def test_lasts(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
 
 
-@case(
-    "lifetime.many_references",
-    spec="trace_events_user.c:user_event_last_ref",
-    doc=f"{DOC}: not while anybody refers to it",
-    profiles="6.4..",
-    tier="full",
-)
+@case(spec="user_event_last_ref", doc="not while anybody refers to it", needs="")
 def test_many_references(ue: UserEvents) -> None:
     """However many words follow an event, it is not deleted: EBUSY for 1 to 257 of them."""
     data = ue.open_data()
@@ -319,13 +277,7 @@ def test_many_references(ue: UserEvents) -> None:
         assert data.delete(ue.name()).errno == "EBUSY"
 
 
-@case(
-    "lifetime.many_events",
-    spec="trace_events_user.c:user_events_release",
-    doc=f"{DOC}: not while anybody refers to it",
-    needs=("lasting_events",),
-    tier="full",
-)
+@case(spec="user_events_release", doc="not while anybody refers to it", needs="lasting_events")
 def test_many_events(ue: UserEvents) -> None:
     """A descriptor that is closed lets go of each of its 257 events."""
     data = ue.open_data()
@@ -341,12 +293,11 @@ def test_many_events(ue: UserEvents) -> None:
 
 
 @case(
-    "lifetime.lasts_while_traced",
-    spec="trace_events_user.c:user_event_reg",
+    spec="user_event_reg",
     doc="Documentation/trace/user_events.rst@v6.1: Deleting: nothing may refer to the event",
     profiles="5.18..6.4",
-    without=("auto_delete",),
-    tier="full",
+    needs="",
+    without="auto_delete",
 )
 def test_lasts_while_traced(ue: UserEvents) -> None:
     """An enabled event whose program is gone still records what the next one writes."""

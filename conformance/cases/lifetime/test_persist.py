@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.doomed_event import passing_event
 from conformance.client.tracefs import MULTI_SYSTEM
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Registering"
-FLAG = f"{DOC}: an event with USER_EVENT_REG_PERSIST does not go with its last reference"
-PERMISSION = f"{DOC}: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM"
-DELETING = (
-    "Documentation/trace/user_events.rst@v6.12: Deleting: the event exists until DIAG_IOCSDEL; "
-    "register and delete of one that persists require CAP_PERFMON"
+case = surface(
+    "persist",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    profiles="6.4..",
+    needs="persist",
+    tier="full",
 )
+
 
 # enum user_reg_flag of the uapi header.
 PERSIST = 1
@@ -21,11 +23,11 @@ MULTI_FORMAT = 2
 
 
 @case(
-    "persist.accepted",
-    spec="trace_events_user.c:user_reg_get, user_event_parse",
-    doc=f"{DOC}: a flag that is not supported is refused with -EINVAL",
+    spec="user_reg_get, user_event_parse",
+    doc="Registering: a flag that is not supported is refused with -EINVAL",
     # Otherwise no flag is known, or a known one is not refused.
-    needs=("auto_delete", "text_flags_refused"),
+    needs="auto_delete text_flags_refused",
+    tier="quick",
     switch="persist",
 )
 def test_accepted(ue: UserEvents) -> None:
@@ -35,12 +37,12 @@ def test_accepted(ue: UserEvents) -> None:
 
 
 @case(
-    "persist.stays",
-    spec="trace_events_user.c:user_event_parse (refcount_set)",
-    doc=FLAG,
-    needs=("persist", "auto_delete"),
+    spec="user_event_parse (refcount_set)",
+    doc="Registering: an event with USER_EVENT_REG_PERSIST does not go with its last reference",
+    needs="persist auto_delete",
+    tier="quick",
 )
-@variants("way", {"unregister_and_close": "unregister", "exit": "exit"})
+@variants({"unregister_and_close": "unregister", "exit": "exit"})
 def test_stays(ue: UserEvents, way: str) -> None:
     """A persistent event stays when nobody holds it any more."""
     passing = passing_event(ue)
@@ -58,13 +60,11 @@ def test_stays(ue: UserEvents, way: str) -> None:
 
 
 @case(
-    "persist.taken_up_again",
-    spec="trace_events_user.c:find_user_event",
-    doc=FLAG,
-    needs=("persist", "arguments_matched"),
-    tier="full",
+    spec="find_user_event",
+    doc="Registering: an event with USER_EVENT_REG_PERSIST does not go with its last reference",
+    needs="persist arguments_matched",
 )
-@variants("flags", {"with_flag": 1, "without_flag": 0})
+@variants({"with_flag": 1, "without_flag": 0})
 def test_taken_up_again(ue: UserEvents, flags: int) -> None:
     """A later program that registers the event finds it, with its tracer and its fields."""
     ue.open_data().register(ue.name() + " u32 a", flags=PERSIST)
@@ -78,10 +78,10 @@ def test_taken_up_again(ue: UserEvents, flags: int) -> None:
 
 
 @case(
-    "persist.deleted",
-    spec="trace_events_user.c:delete_user_event, user_event_last_ref",
-    doc=DELETING,
-    needs=("persist",),
+    spec="delete_user_event, user_event_last_ref",
+    doc="Deleting: the event exists until DIAG_IOCSDEL; register and delete of one that persists "
+    "require CAP_PERFMON",
+    tier="quick",
 )
 def test_deleted(ue: UserEvents) -> None:
     """A persistent event that nobody holds can be deleted, once."""
@@ -96,11 +96,10 @@ def test_deleted(ue: UserEvents) -> None:
 
 
 @case(
-    "persist.deleted_and_made_again",
-    spec="trace_events_user.c:destroy_user_event",
-    doc=DELETING,
-    needs=("persist", "auto_delete"),
-    tier="full",
+    spec="destroy_user_event",
+    doc="Deleting: the event exists until DIAG_IOCSDEL; register and delete of one that persists "
+    "require CAP_PERFMON",
+    needs="persist auto_delete",
 )
 def test_deleted_and_made_again(ue: UserEvents) -> None:
     """After the deletion the name can be registered with other fields, and not persist."""
@@ -117,10 +116,10 @@ def test_deleted_and_made_again(ue: UserEvents) -> None:
 
 
 @case(
-    "persist.deleted_by_command",
-    spec="trace_events_user.c:user_event_free",
-    doc=DELETING,
-    needs=("persist",),
+    spec="user_event_free",
+    doc="Deleting: the event exists until DIAG_IOCSDEL; register and delete of one that persists "
+    "require CAP_PERFMON",
+    tier="quick",
 )
 def test_deleted_by_command(ue: UserEvents) -> None:
     """A persistent event of a program can be deleted through dynamic_events."""
@@ -134,11 +133,9 @@ def test_deleted_by_command(ue: UserEvents) -> None:
 
 
 @case(
-    "persist.tracer_blocks_deletion",
-    spec="trace_events_user.c:user_event_last_ref",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: no references may be left, neither "
-    "of user nor of kernel space",
-    needs=("persist",),
+    spec="user_event_last_ref",
+    doc="Deleting: no references may be left, neither of user nor of kernel space",
+    tier="quick",
 )
 def test_tracer_blocks_deletion(ue: UserEvents) -> None:
     """A persistent event that is enabled cannot be deleted; disabling does not remove it."""
@@ -152,10 +149,10 @@ def test_tracer_blocks_deletion(ue: UserEvents) -> None:
 
 
 @case(
-    "persist.flag_on_existing",
-    spec="trace_events_user.c:find_user_event (reg_flags are those of the creation)",
-    doc=FLAG,
-    needs=("persist", "auto_delete"),
+    spec="find_user_event (reg_flags are those of the creation)",
+    doc="Registering: an event with USER_EVENT_REG_PERSIST does not go with its last reference",
+    needs="persist auto_delete",
+    tier="quick",
 )
 def test_flag_on_existing(ue: UserEvents) -> None:
     """The flag does not make an existing event persist, although it is accepted."""
@@ -167,11 +164,9 @@ def test_flag_on_existing(ue: UserEvents) -> None:
 
 
 @case(
-    "persist.without_flag_on_existing",
-    spec="trace_events_user.c:find_user_event (reg_flags are those of the creation)",
-    doc=FLAG,
-    needs=("persist", "auto_delete"),
-    tier="full",
+    spec="find_user_event (reg_flags are those of the creation)",
+    doc="Registering: an event with USER_EVENT_REG_PERSIST does not go with its last reference",
+    needs="persist auto_delete",
 )
 def test_without_flag_on_existing(ue: UserEvents) -> None:
     """Registering a persistent event without the flag does not end its persistence."""
@@ -184,11 +179,8 @@ def test_without_flag_on_existing(ue: UserEvents) -> None:
 
 
 @case(
-    "persist.not_permitted",
-    spec="trace_events_user.c:user_event_capable",
-    doc=PERMISSION,
-    needs=("persist",),
-    tier="full",
+    spec="user_event_capable",
+    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
 )
 def test_not_permitted(ue: UserEvents) -> None:
     """A process without CAP_PERFMON cannot use the flag, and leaves no event."""
@@ -201,23 +193,18 @@ def test_not_permitted(ue: UserEvents) -> None:
 
 
 @case(
-    "persist.order_of_checks",
-    spec="trace_events_user.c:user_events_ioctl_reg, user_event_parse",
-    doc=PERMISSION,
-    needs=("persist", "text_flags_refused"),
-    tier="full",
+    spec="user_events_ioctl_reg, user_event_parse",
+    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
+    needs="persist text_flags_refused",
 )
 @variants(
-    "definition, errno",
-    {
-        # Before the permission: the string, and text flags in it.
-        "too_long": ("{}" + "x" * 505, "EINVAL"),
-        "text_flags": ("{}:flag u32 a", "EINVAL"),
-        # Behind it: fields that differ or are wrong, and success.
-        "existing_other_fields": ("{} u64 b", "EPERM"),
-        "existing_equal": ("{} u32 a", "EPERM"),
-        "bad_field": ("{}new long a", "EPERM"),
-    },
+    # Before the permission: the string, and text flags in it.
+    ("too_long", "{}" + "x" * 505, "EINVAL"),
+    ("text_flags", "{}:flag u32 a", "EINVAL"),
+    # Behind it: fields that differ or are wrong, and success.
+    ("existing_other_fields", "{} u64 b", "EPERM"),
+    ("existing_equal", "{} u32 a", "EPERM"),
+    ("bad_field", "{}new long a", "EPERM"),
 )
 def test_order_of_checks(ue: UserEvents, definition: str, errno: str) -> None:
     """The permission is checked behind the string and its flags, and before the fields."""
@@ -228,19 +215,13 @@ def test_order_of_checks(ue: UserEvents, definition: str, errno: str) -> None:
 
 
 @case(
-    "persist.order_of_checks_pointers",
-    spec="trace_events_user.c:user_events_ioctl_reg",
-    doc=PERMISSION,
-    needs=("persist",),
-    tier="full",
+    spec="user_events_ioctl_reg",
+    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
 )
 @variants(
-    "name_args, bit, errno",
-    {
-        "null_string": (0, 1, "EFAULT"),
-        "word_in_use": (None, 0, "EADDRINUSE"),
-        "neither": (None, 1, "EPERM"),
-    },
+    ("null_string", 0, 1, "EFAULT"),
+    ("word_in_use", None, 0, "EADDRINUSE"),
+    ("neither", None, 1, "EPERM"),
 )
 def test_order_of_checks_pointers(
     ue: UserEvents, name_args: int | None, bit: int, errno: str
@@ -254,15 +235,11 @@ def test_order_of_checks_pointers(
 
 
 @case(
-    "persist.permission_for_flags",
-    spec="trace_events_user.c:user_event_parse",
-    doc=PERMISSION,
-    needs=("multi_format", "persist"),
-    tier="full",
+    spec="user_event_parse",
+    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
+    needs="multi_format persist",
 )
-@variants(
-    "flags, errno", {"persist": (1, "EPERM"), "persist_multi": (3, "EPERM"), "multi": (2, "")}
-)
+@variants(("persist", 1, "EPERM"), ("persist_multi", 3, "EPERM"), ("multi", 2, ""))
 def test_permission_for_flags(ue: UserEvents, flags: int, errno: str) -> None:
     """Only the flag to persist needs a permission, alone or with others."""
     data = ue.open_data()
@@ -271,11 +248,8 @@ def test_permission_for_flags(ue: UserEvents, flags: int, errno: str) -> None:
 
 
 @case(
-    "persist.ordinary_user_takes_part",
-    spec="trace_events_user.c:user_event_parse, find_user_event",
-    doc=PERMISSION,
-    needs=("persist",),
-    tier="full",
+    spec="user_event_parse, find_user_event",
+    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
 )
 def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     """Without the flag anybody may register an event that persists."""
@@ -290,11 +264,9 @@ def test_ordinary_user_takes_part(ue: UserEvents) -> None:
 
 
 @case(
-    "persist.delete_not_permitted",
-    spec="trace_events_user.c:delete_user_event",
-    doc=DELETING,
-    needs=("persist",),
-    tier="full",
+    spec="delete_user_event",
+    doc="Deleting: the event exists until DIAG_IOCSDEL; register and delete of one that persists "
+    "require CAP_PERFMON",
 )
 def test_delete_not_permitted(ue: UserEvents) -> None:
     """A process without CAP_PERFMON cannot delete a persistent event: EPERM."""
@@ -307,11 +279,9 @@ def test_delete_not_permitted(ue: UserEvents) -> None:
 
 
 @case(
-    "persist.delete_busy_before_permission",
-    spec="trace_events_user.c:delete_user_event",
-    doc=DELETING,
-    needs=("persist",),
-    tier="full",
+    spec="delete_user_event",
+    doc="Deleting: the event exists until DIAG_IOCSDEL; register and delete of one that persists "
+    "require CAP_PERFMON",
 )
 def test_delete_busy_before_permission(ue: UserEvents) -> None:
     """Of an event in use a process without CAP_PERFMON hears EBUSY first."""
@@ -325,11 +295,9 @@ def test_delete_busy_before_permission(ue: UserEvents) -> None:
 
 
 @case(
-    "persist.multi_format",
-    spec="trace_events_user.c:user_event_set_tp_name, user_event_last_ref",
-    doc=f"{DOC}: both flags may be used",
-    needs=("multi_format", "arguments_matched", "auto_delete", "persist"),
-    tier="full",
+    spec="user_event_set_tp_name, user_event_last_ref",
+    doc="Registering: both flags may be used",
+    needs="multi_format arguments_matched auto_delete persist",
 )
 def test_multi_format(ue: UserEvents) -> None:
     """With both flags every format persists, under its own tracepoint."""
@@ -348,11 +316,9 @@ def test_multi_format(ue: UserEvents) -> None:
 
 
 @case(
-    "persist.one_format_of_several",
-    spec="trace_events_user.c:user_event_last_ref",
-    doc=f"{DOC}: each pair of name and format is a tracepoint of its own",
-    needs=("multi_format", "arguments_matched", "auto_delete", "persist"),
-    tier="full",
+    spec="user_event_last_ref",
+    doc="Registering: each pair of name and format is a tracepoint of its own",
+    needs="multi_format arguments_matched auto_delete persist",
 )
 def test_one_format_of_several(ue: UserEvents) -> None:
     """Of the formats of one name only those made with the flag persist."""
@@ -364,11 +330,10 @@ def test_one_format_of_several(ue: UserEvents) -> None:
 
 
 @case(
-    "persist.multi_format_deleted",
-    spec="trace_events_user.c:delete_user_event",
-    doc=f"{DELETING}; all formats of the name are deleted",
-    needs=("multi_format", "arguments_matched", "persist"),
-    tier="full",
+    spec="delete_user_event",
+    doc="Deleting: the event exists until DIAG_IOCSDEL; register and delete of one that persists "
+    "require CAP_PERFMON; all formats of the name are deleted",
+    needs="multi_format arguments_matched persist",
 )
 def test_multi_format_deleted(ue: UserEvents) -> None:
     """One deletion removes all persistent formats of a name."""

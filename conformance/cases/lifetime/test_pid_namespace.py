@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.doomed_event import passing_event
 from conformance.client.credentials import Rights
 from conformance.client.perf import RAW, TID, Wish, listen
@@ -13,8 +13,13 @@ from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import CLONE_NEWPID
 from conformance.ops.syscalls import WriteFile
 
-RST = "Documentation/trace/user_events.rst@v6.12"
-NOTHING = f"{RST}: Registering: nothing is said of namespaces of process ids"
+case = surface(
+    "pid_namespace",
+    spec="kernel/events/core.c:perf_event_pid_type",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    tier="full",
+)
+
 ONLY, BUT = "set_event_pid", "set_event_notrace_pid"
 
 
@@ -26,10 +31,9 @@ def namespace(ue: UserEvents) -> tuple[Task, Task]:
 
 
 @case(
-    "pid_namespace.registers",
     spec="trace_events_user.c:current_user_event_group: there is one for all",
-    doc=NOTHING,
-    tier="full",
+    doc="Registering: nothing is said of namespaces of process ids",
+    profiles="6.4..",
 )
 def test_registers(ue: UserEvents) -> None:
     """What a task in a namespace of process ids registers is everybody's, and its word follows."""
@@ -46,14 +50,11 @@ def test_registers(ue: UserEvents) -> None:
 
 
 @case(
-    "pid_namespace.lists_of_processes",
     spec="trace_events.c:trace_event_ignore_this_pid: current->pid, of the first namespace",
     doc="Documentation/trace/ftrace.rst@v6.12: set_event_pid: says nothing of namespaces",
-    profiles="5.18..",
     isolation="global",
-    tier="full",
 )
-@variants("file, recorded", {"only": (ONLY, False), "but": (BUT, True)})
+@variants(("only", ONLY, False), ("but", BUT, True))
 def test_lists_of_processes(ue: UserEvents, file: str, recorded: bool) -> None:
     """Process 1 of a namespace that writes 1 to a list names the system's, not itself."""
     _, first = namespace(ue)
@@ -69,15 +70,10 @@ def test_lists_of_processes(ue: UserEvents, file: str, recorded: bool) -> None:
 
 
 @case(
-    "pid_namespace.filtered",
     spec="kernel/trace/trace.c:tracing_gen_ctx_irq_test; trace_event_setup: current->pid",
     doc="Documentation/trace/events.rst@v6.12: common_pid: says nothing of namespaces",
-    profiles="5.18..",
-    tier="full",
 )
-@variants(
-    "text, recorded", {"same": ("common_pid == 1", False), "greater": ("common_pid > 1", True)}
-)
+@variants(("same", "common_pid == 1", False), ("greater", "common_pid > 1", True))
 def test_filtered(ue: UserEvents, text: str, recorded: bool) -> None:
     """The record of process 1 of a namespace has the id that it has in the first of all."""
     _, first = namespace(ue)
@@ -91,13 +87,10 @@ def test_filtered(ue: UserEvents, text: str, recorded: bool) -> None:
 
 
 @case(
-    "pid_namespace.perf_sample",
-    spec="kernel/events/core.c:perf_event_pid_type: the namespace in which it was opened",
+    spec="the namespace in which it was opened",
     doc="include/uapi/linux/perf_event.h@v6.12: PERF_SAMPLE_TID: pid and tid",
-    profiles="5.18..",
-    needs=("perf_sink",),
-    facilities=("perf",),
-    tier="full",
+    needs="perf_sink",
+    facilities="perf",
 )
 def test_perf_sample(ue: UserEvents) -> None:
     """A sample has the id of the namespace perf was opened in, its record that of the system."""
@@ -111,13 +104,12 @@ def test_perf_sample(ue: UserEvents) -> None:
 
 
 @case(
-    "pid_namespace.process_1_ends",
     spec="kernel/pid_namespace.c:zap_pid_ns_processes; trace_events_user.c:user_event_mm_remove",
-    doc=f"{RST}: Deleting: an event goes with its last reference",
-    needs=("auto_delete",),
-    tier="full",
+    doc="Deleting: an event goes with its last reference",
+    profiles="6.4..",
+    needs="auto_delete",
 )
-@variants("killed", {"killed": True, "exits": False})
+@variants({"killed": True, "exits": False})
 def test_process_1_ends(ue: UserEvents, killed: bool) -> None:
     """With process 1 of a namespace all its processes end, and their events go with them."""
     outside, first = namespace(ue)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.doomed_event import passing_event
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Deleting"
-GOES = f"{DOC}: without the persist flag an event goes with its last reference"
+case = surface(
+    "lifetime",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    profiles="6.4..",
+    needs="auto_delete",
+    tier="full",
+)
 
 
 @case(
-    "lifetime.exit",
-    spec="trace_events_user.c:user_event_mm_remove",
-    doc=GOES,
-    needs=("auto_delete",),
+    spec="user_event_mm_remove",
+    doc="Deleting: without the persist flag an event goes with its last reference",
+    tier="quick",
 )
-@variants("closed", {"descriptor_open": False, "descriptor_closed": True})
+@variants({"descriptor_open": False, "descriptor_closed": True})
 def test_exit(ue: UserEvents, closed: bool) -> None:
     """A process that exits takes its descriptors and enable words with it."""
     data = ue.open_data()
@@ -29,11 +34,7 @@ def test_exit(ue: UserEvents, closed: bool) -> None:
 
 
 @case(
-    "lifetime.unmapped_word",
-    spec="trace_events_user.c:user_event_enabler",
-    doc=f"{DOC}: a registration ends by unregistering, execve or exit",
-    needs=("auto_delete",),
-    tier="full",
+    spec="user_event_enabler", doc="Deleting: a registration ends by unregistering, execve or exit"
 )
 def test_unmapped_word(ue: UserEvents) -> None:
     """Unmapping the enable word does not end its registration."""
@@ -50,10 +51,9 @@ def test_unmapped_word(ue: UserEvents) -> None:
 
 
 @case(
-    "lifetime.tracer",
-    spec="trace_events_user.c:user_event_reg",
-    doc=f"{DOC}: references are those of user and kernel space",
-    needs=("auto_delete",),
+    spec="user_event_reg",
+    doc="Deleting: references are those of user and kernel space",
+    tier="quick",
 )
 def test_tracer(ue: UserEvents) -> None:
     """An enabled event whose programs are gone stays until it is disabled."""
@@ -69,12 +69,8 @@ def test_tracer(ue: UserEvents) -> None:
 
 
 @case(
-    "lifetime.tracer_meets_next_program",
-    spec="trace_events_user.c:user_event_enabler_create",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows whether something is "
-    "attached to the event",
-    needs=("auto_delete",),
-    tier="full",
+    spec="user_event_enabler_create",
+    doc="Status: the bit shows whether something is attached to the event",
 )
 def test_tracer_meets_next_program(ue: UserEvents) -> None:
     """Who registers an enabled event that was left behind finds the bit set at once."""
@@ -89,12 +85,9 @@ def test_tracer_meets_next_program(ue: UserEvents) -> None:
 
 
 @case(
-    "lifetime.left_behind_keeps_fields",
-    spec="trace_events_user.c:find_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: a name has one format unless "
-    "it was registered for several",
-    needs=("auto_delete", "arguments_matched"),
-    tier="full",
+    spec="find_user_event",
+    doc="Registering: a name has one format unless it was registered for several",
+    needs="auto_delete arguments_matched",
 )
 def test_left_behind_keeps_fields(ue: UserEvents) -> None:
     """While a tracer holds an event nobody can register its name with other fields."""
@@ -108,13 +101,8 @@ def test_left_behind_keeps_fields(ue: UserEvents) -> None:
     assert data.register(ue.name() + " u64 a").errno == ""
 
 
-@case(
-    "lifetime.child",
-    spec="trace_events_user.c:user_event_mm_dup",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: fork keeps what is registered",
-    needs=("auto_delete",),
-)
-@variants("holds", {"descriptor_and_word": "both", "word": "word", "descriptor": "descriptor"})
+@case(spec="user_event_mm_dup", doc="Unregistering: fork keeps what is registered", tier="quick")
+@variants({"descriptor_and_word": "both", "word": "word", "descriptor": "descriptor"})
 def test_child(ue: UserEvents, holds: str) -> None:
     """A forked child holds its parent's events by its copies, until it exits."""
     passing = passing_event(ue)
@@ -133,12 +121,8 @@ def test_child(ue: UserEvents, holds: str) -> None:
 
 
 @case(
-    "lifetime.child_lets_go",
-    spec="trace_events_user.c:user_events_ioctl_unreg",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: after fork each process "
-    "unregisters for itself",
-    needs=("auto_delete",),
-    tier="full",
+    spec="user_events_ioctl_unreg",
+    doc="Unregistering: after fork each process unregisters for itself",
 )
 def test_child_lets_go(ue: UserEvents) -> None:
     """What a child unregisters and closes its parent still holds, each part by itself."""
@@ -156,13 +140,7 @@ def test_child_lets_go(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    "lifetime.child_before_registration",
-    spec="trace_events_user.c:user_event_mm_dup",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: fork keeps what is registered",
-    needs=("auto_delete",),
-    tier="full",
-)
+@case(spec="user_event_mm_dup", doc="Unregistering: fork keeps what is registered")
 def test_child_before_registration(ue: UserEvents) -> None:
     """A child forked before the registration holds nothing of it."""
     child = ue.fork(ue.process)
@@ -174,11 +152,9 @@ def test_child_before_registration(ue: UserEvents) -> None:
 
 
 @case(
-    "lifetime.child_gets_the_descriptor_alone",
-    spec="trace_events_user.c:user_event_mm_dup",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: fork keeps what is registered",
-    needs=("auto_delete", "ebadf_when_disabled"),
-    tier="full",
+    spec="user_event_mm_dup",
+    doc="Unregistering: fork keeps what is registered",
+    needs="auto_delete ebadf_when_disabled",
 )
 def test_child_gets_the_descriptor_alone(ue: UserEvents) -> None:
     """A child's copy of a descriptor holds what the parent registers on it later."""
@@ -195,12 +171,8 @@ def test_child_gets_the_descriptor_alone(ue: UserEvents) -> None:
 
 
 @case(
-    "lifetime.word_left_alone",
-    spec="trace_events_user.c:user_event_mm_remove",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: says nothing of the bit of "
-    "a process that exits",
-    needs=("auto_delete",),
-    tier="full",
+    spec="user_event_mm_remove",
+    doc="Unregistering: says nothing of the bit of a process that exits",
 )
 def test_word_left_alone(ue: UserEvents) -> None:
     """A process that exits leaves its bit as it is in memory that others share."""

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.doomed_event import passing_event
 from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
 
-REMOVE = "trace_events_user.c:user_event_mm_remove"
-DOC = "Documentation/trace/user_events.rst@v6.12: Unregistering: a registration ends at exit"
+case = surface(
+    "tasks",
+    spec="trace_events_user.c:user_event_mm_remove",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: a registration ends at exit",
+    profiles="6.4..",
+    needs="auto_delete",
+    tier="full",
+)
 
 
-@case("tasks.killed", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
-@variants("closed", {"descriptor_open": False, "descriptor_closed": True})
+@case
+@variants({"descriptor_open": False, "descriptor_closed": True})
 def test_killed(ue: UserEvents, closed: bool) -> None:
     """SIGKILL takes descriptors and words of a process as its exit does."""
     task = first_task(ue)
@@ -25,8 +31,8 @@ def test_killed(ue: UserEvents, closed: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.exit_of_all_threads", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
-@variants("end", {"exit_by_leader": "leader", "exit_by_thread": "thread", "killed": "kill"})
+@case
+@variants({"exit_by_leader": "leader", "exit_by_thread": "thread", "killed": "kill"})
 def test_exit_of_all_threads(ue: UserEvents, end: str) -> None:
     """exit_group by any thread, and SIGKILL, end what all threads have registered."""
     leader = first_task(ue)
@@ -42,7 +48,7 @@ def test_exit_of_all_threads(ue: UserEvents, end: str) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.killed_while_enabled", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
+@case
 def test_killed_while_enabled(ue: UserEvents) -> None:
     """An event that is listened to outlives its killed program, and goes when nobody listens."""
     passing = passing_event(ue)
@@ -56,7 +62,7 @@ def test_killed_while_enabled(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.killed_beside_its_child", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
+@case
 def test_killed_beside_its_child(ue: UserEvents) -> None:
     """A parent that is killed leaves its forked child all that the child has copies of."""
     passing = passing_event(ue)
@@ -72,8 +78,8 @@ def test_killed_beside_its_child(ue: UserEvents) -> None:
     assert copy.wait() == 0x200
 
 
-@case("tasks.ended_with_a_word_missing", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
-@variants("killed", {"exit": False, "killed": True})
+@case
+@variants({"exit": False, "killed": True})
 def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
     """A process ends as any other after a change that found its word unmapped."""
     task = first_task(ue)
@@ -90,14 +96,8 @@ def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    "tasks.ended_before_the_fix_up",
-    spec="trace_events_user.c:user_event_mm_fault_in: no task is left",
-    doc=DOC,
-    needs=("auto_delete",),
-    tier="full",
-)
-@variants("end", {"exit": "exit", "killed": "kill", "exec": "exec"})
+@case(spec="trace_events_user.c:user_event_mm_fault_in: no task is left")
+@variants({"exit": "exit", "killed": "kill", "exec": "exec"})
 def test_ended_before_the_fix_up(ue: UserEvents, end: str) -> None:
     """A process may be gone while the kernel still has to fault its word in, in both copies."""
     parent = first_task(ue)
@@ -112,11 +112,9 @@ def test_ended_before_the_fix_up(ue: UserEvents, end: str) -> None:
 
 
 @case(
-    "tasks.killed_releases_the_name",
     spec="trace_events_user.c:delayed_destroy_user_event",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event goes with its last user",
-    needs=("auto_delete", "arguments_matched"),
-    tier="full",
+    needs="auto_delete arguments_matched",
 )
 def test_killed_releases_the_name(ue: UserEvents) -> None:
     """The name of a killed program's event can be registered with other fields thereafter."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.doomed_event import passing_event
 from conformance.client.data_file import DataFile
 from conformance.client.process import Process
@@ -13,12 +13,14 @@ from conformance.ops import syscalls as op
 from conformance.ops import tasks
 from conformance.ops.syscalls import Observation
 
-REFERENCE = "trace_events_user.c:user_events_ref_add: kept in the open file"
-RELEASE = "trace_events_user.c:user_events_release"
-DOC = (
-    "Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the file "
-    "descriptor used"
+case = surface(
+    "tasks",
+    spec="trace_events_user.c:user_events_ref_add: kept in the open file",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the "
+    "file descriptor used",
+    tier="full",
 )
+
 NEAR, FAR = 40, 41
 
 
@@ -42,7 +44,7 @@ def receive(receiver: Process) -> DataFile:
     return DataFile(receiver, slot)
 
 
-@case("tasks.passed_index", spec=REFERENCE, doc=DOC, profiles="5.18..")
+@case(tier="quick")
 def test_passed_index(ue: UserEvents) -> None:
     """Who receives a descriptor writes with the indices its sender was given."""
     sender, receiver = connected(ue)
@@ -57,7 +59,7 @@ def test_passed_index(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x3 (3)", dump="03 00 00 00")]
 
 
-@case("tasks.passed_registers", spec=REFERENCE, doc=DOC, profiles="5.18..", tier="full")
+@case
 def test_passed_registers(ue: UserEvents) -> None:
     """Who receives a descriptor goes on where its sender stopped, and either sees both."""
     sender, receiver = connected(ue)
@@ -71,12 +73,7 @@ def test_passed_registers(ue: UserEvents) -> None:
     assert data.register(ue.name("c")).index == 2
 
 
-@case(
-    "tasks.passed_words_stay",
-    spec="trace_events_user.c:user_events_ioctl_unreg",
-    doc=DOC,
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_events_ioctl_unreg", profiles="6.4..")
 def test_passed_words_stay(ue: UserEvents) -> None:
     """A descriptor brings no registration with it: the sender's word is the sender's."""
     sender, receiver = connected(ue)
@@ -91,8 +88,8 @@ def test_passed_words_stay(ue: UserEvents) -> None:
     assert copy.value == 0
 
 
-@case("tasks.passed_holds", spec=RELEASE, doc=DOC, needs=("auto_delete",), tier="full")
-@variants("closed", {"sender_gone": False, "sender_closed": True})
+@case(spec="trace_events_user.c:user_events_release", profiles="6.4..", needs="auto_delete")
+@variants({"sender_gone": False, "sender_closed": True})
 def test_passed_holds(ue: UserEvents, closed: bool) -> None:
     """A received descriptor holds the events of its sender, until it is closed."""
     passing = passing_event(ue)
@@ -112,7 +109,7 @@ def test_passed_holds(ue: UserEvents, closed: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.passed_in_flight", spec=RELEASE, doc=DOC, needs=("auto_delete",), tier="full")
+@case(spec="trace_events_user.c:user_events_release", profiles="6.4..", needs="auto_delete")
 def test_passed_in_flight(ue: UserEvents) -> None:
     """A descriptor that nobody has received yet holds its events."""
     passing = passing_event(ue)
@@ -126,7 +123,7 @@ def test_passed_in_flight(ue: UserEvents) -> None:
     assert receive(receiver).register(ue.name("b")).index == 1
 
 
-@case("tasks.passed_to_nobody", spec=RELEASE, doc=DOC, needs=("auto_delete",), tier="full")
+@case(spec="trace_events_user.c:user_events_release", profiles="6.4..", needs="auto_delete")
 def test_passed_to_nobody(ue: UserEvents) -> None:
     """A descriptor goes, with its events, when the socket goes in which it waits."""
     passing = passing_event(ue)
@@ -142,7 +139,7 @@ def test_passed_to_nobody(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.passed_to_the_unprivileged", spec=REFERENCE, doc=DOC, profiles="5.18..", tier="full")
+@case
 def test_passed_to_the_unprivileged(ue: UserEvents) -> None:
     """Who may not open the data file registers and writes through a received descriptor."""
     sender, receiver = connected(ue)
@@ -159,8 +156,8 @@ def test_passed_to_the_unprivileged(ue: UserEvents) -> None:
 # No room
 
 
-@case("tasks.no_descriptor_left", spec="fs/file.c:alloc_fd", doc=DOC, profiles="5.18..")
-@variants("path", {"data": DATA, "missing": "/sys/kernel/tracing/none"})
+@case(spec="fs/file.c:alloc_fd", tier="quick")
+@variants({"data": DATA, "missing": "/sys/kernel/tracing/none"})
 def test_no_descriptor_left(ue: UserEvents, path: str) -> None:
     """Opening without room for a descriptor is EMFILE, before the path is looked at."""
     task = first_task(ue)
@@ -173,13 +170,7 @@ def test_no_descriptor_left(ue: UserEvents, path: str) -> None:
     assert task.open_data().register(ue.name()).errno == ""
 
 
-@case(
-    "tasks.no_room_needed",
-    spec="trace_events_user.c:user_events_ioctl_reg",
-    doc=DOC,
-    needs=("empty_payload",),
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_events_ioctl_reg", profiles="6.4..", needs="empty_payload")
 def test_no_room_needed(ue: UserEvents) -> None:
     """Registering needs no room for descriptors: it takes none."""
     task = first_task(ue)

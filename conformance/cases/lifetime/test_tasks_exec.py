@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.doomed_event import passing_event
 from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
 from conformance.ops.tasks import CLONE_FILES, CLONE_VM
 
-EXECVE = "include/linux/user_events.h:user_events_execve"
-REMOVE = "trace_events_user.c:user_event_mm_remove"
-DOC = "Documentation/trace/user_events.rst@v6.12: Unregistering: execve() ends registrations"
-INDEX = (
-    "Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the file "
-    "descriptor used"
+case = surface(
+    "tasks",
+    spec="include/linux/user_events.h:user_events_execve",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: execve() ends registrations",
+    profiles="6.4..",
+    tier="full",
 )
 
 
-@case("tasks.exec_unregisters", spec=EXECVE, doc=DOC)
+@case(tier="quick")
 def test_exec_unregisters(ue: UserEvents) -> None:
     """A new program has nothing registered, and may register what the old one had."""
     task = first_task(ue)
@@ -32,7 +32,7 @@ def test_exec_unregisters(ue: UserEvents) -> None:
     assert new.word.value == 8
 
 
-@case("tasks.exec_memory_left_alone", spec=EXECVE, doc=DOC, needs=("empty_payload",), tier="full")
+@case(needs="empty_payload")
 def test_exec_memory_left_alone(ue: UserEvents) -> None:
     """A new program's memory at the old one's address is not written to."""
     task = first_task(ue)
@@ -46,8 +46,8 @@ def test_exec_memory_left_alone(ue: UserEvents) -> None:
     assert data.write_event(0).value == 4
 
 
-@case("tasks.exec_releases", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
-@variants("kept", {"closed": False, "kept": True})
+@case(spec="trace_events_user.c:user_event_mm_remove", needs="auto_delete")
+@variants({"closed": False, "kept": True})
 def test_exec_releases(ue: UserEvents, kept: bool) -> None:
     """An event goes with execve of its program unless a descriptor stays open over it."""
     passing = passing_event(ue)
@@ -64,8 +64,12 @@ def test_exec_releases(ue: UserEvents, kept: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.exec_keeps_the_index", spec=EXECVE, doc=INDEX, profiles="5.18..", tier="full")
-@variants("made", {"task": "task", "vfork": "vfork", "thread": "thread"})
+@case(
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the "
+    "file descriptor used",
+    profiles="5.18..",
+)
+@variants("task", "vfork", "thread")
 def test_exec_keeps_the_index(ue: UserEvents, made: str) -> None:
     """A new program writes with the indices of a descriptor it was left, and gets the next."""
     task = first_task(ue)
@@ -84,14 +88,11 @@ def test_exec_keeps_the_index(ue: UserEvents, made: str) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x7 (7)", dump="07 00 00 00")]
 
 
-@case("tasks.exec_refused", spec="fs/exec.c:bprm_execve", doc=DOC, tier="full")
+@case(spec="fs/exec.c:bprm_execve")
 @variants(
-    "path, error",
-    {
-        "missing": ("/nonexistent", "ENOENT"),
-        "directory": ("/proc", "EACCES"),
-        "not_executable": ("/sys/kernel/tracing/user_events_status", "EACCES"),
-    },
+    ("missing", "/nonexistent", "ENOENT"),
+    ("directory", "/proc", "EACCES"),
+    ("not_executable", "/sys/kernel/tracing/user_events_status", "EACCES"),
 )
 def test_exec_refused(ue: UserEvents, path: str, error: str) -> None:
     """An execve that fails ends no registration and closes nothing."""
@@ -105,14 +106,8 @@ def test_exec_refused(ue: UserEvents, path: str, error: str) -> None:
     assert data.unregister(word, bit=1).value == 0
 
 
-@case(
-    "tasks.exec_ends_threads",
-    spec="fs/exec.c:begin_new_exec",
-    doc=DOC,
-    needs=("auto_delete",),
-    tier="full",
-)
-@variants("by_thread", {"by_leader": False, "by_thread": True})
+@case(spec="fs/exec.c:begin_new_exec", needs="auto_delete")
+@variants({"by_leader": False, "by_thread": True})
 def test_exec_ends_threads(ue: UserEvents, by_thread: bool) -> None:
     """execve of one thread ends what all threads of its process have registered."""
     passing = passing_event(ue)
@@ -125,7 +120,7 @@ def test_exec_ends_threads(ue: UserEvents, by_thread: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.exec_beside_shared_memory", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
+@case(spec="trace_events_user.c:user_event_mm_remove", needs="auto_delete")
 def test_exec_beside_shared_memory(ue: UserEvents) -> None:
     """execve leaves the list to a process that shares the memory, and its bits are updated."""
     passing = passing_event(ue)
@@ -142,7 +137,7 @@ def test_exec_beside_shared_memory(ue: UserEvents) -> None:
     assert other.open_data().unregister(word.address, bit=2).value == 0
 
 
-@case("tasks.exec_of_a_forked_child", spec=EXECVE, doc=DOC, needs=("auto_delete",), tier="full")
+@case(needs="auto_delete")
 def test_exec_of_a_forked_child(ue: UserEvents) -> None:
     """execve of a forked child ends its copies; its parent's registration goes on."""
     task = first_task(ue)
@@ -156,7 +151,11 @@ def test_exec_of_a_forked_child(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.exec_leaves_the_bit", spec=REMOVE, doc=f"{DOC}; says nothing of the bit", tier="full")
+@case(
+    spec="trace_events_user.c:user_event_mm_remove",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: execve() ends registrations; "
+    "says nothing of the bit",
+)
 def test_exec_leaves_the_bit(ue: UserEvents) -> None:
     """execve leaves the bit as it is in memory that others share."""
     parent = first_task(ue)
@@ -172,13 +171,12 @@ def test_exec_leaves_the_bit(ue: UserEvents) -> None:
 
 
 @case(
-    "tasks.exec_beside_shared_descriptors",
     spec="fs/exec.c:begin_new_exec",
-    doc=INDEX,
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the "
+    "file descriptor used",
     profiles="5.18..",
-    tier="full",
 )
-@variants("flags", {"memory": CLONE_VM | CLONE_FILES, "descriptors_alone": CLONE_FILES})
+@variants({"memory": CLONE_VM | CLONE_FILES, "descriptors_alone": CLONE_FILES})
 def test_exec_beside_shared_descriptors(ue: UserEvents, flags: int) -> None:
     """execve closes descriptors in a copy of the table: who shared it has them still."""
     task = first_task(ue)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.doomed_event import passing_event
 from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
 from conformance.ops.tasks import CLONE_FILES, CLONE_VM, THREAD
 
-FORK = "include/linux/user_events.h:user_events_fork"
-REMOVE = "trace_events_user.c:user_event_mm_remove"
-LIST = "trace_events_user.c:current_user_event_mm"
-UNREGISTERING = "Documentation/trace/user_events.rst@v6.12: Unregistering"
-REGISTERING = "Documentation/trace/user_events.rst@v6.12: Registering"
-PROCESS = f"{REGISTERING}: speaks of the process whose bit is updated, not of its threads"
+case = surface(
+    "tasks",
+    spec="include/linux/user_events.h:user_events_fork",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: speaks of the process whose bit "
+    "is updated, not of its threads",
+    profiles="6.4..",
+    tier="full",
+)
 
 
 # A thread made before anything was registered
 
 
-@case("tasks.older_thread_has_its_own", spec=FORK, doc=PROCESS, tier="full")
+@case
 def test_older_thread_has_its_own(ue: UserEvents) -> None:
     """A thread older than the first registration may register the same address and bit."""
     leader = first_task(ue)
@@ -35,12 +37,11 @@ def test_older_thread_has_its_own(ue: UserEvents) -> None:
 
 
 @case(
-    "tasks.older_thread_unregisters",
     spec="trace_events_user.c:user_events_ioctl_unreg",
-    doc=f"{UNREGISTERING}: says nothing of which thread has to do it",
-    tier="full",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: says nothing of which thread "
+    "has to do it",
 )
-@variants("by_thread", {"of_leader": True, "of_thread": False})
+@variants({"of_leader": True, "of_thread": False})
 def test_older_thread_unregisters(ue: UserEvents, by_thread: bool) -> None:
     """What leader or older thread has registered the other one cannot unregister."""
     leader = first_task(ue)
@@ -55,12 +56,7 @@ def test_older_thread_unregisters(ue: UserEvents, by_thread: bool) -> None:
     assert word.value == 0
 
 
-@case(
-    "tasks.older_thread_follows",
-    spec="trace_events_user.c:user_event_mm_get_all",
-    doc=PROCESS,
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_event_mm_get_all")
 def test_older_thread_follows(ue: UserEvents) -> None:
     """One event followed by two lists of one process has both words updated."""
     leader = first_task(ue)
@@ -73,7 +69,7 @@ def test_older_thread_follows(ue: UserEvents) -> None:
     assert (one.value, two.value) == (0, 0)
 
 
-@case("tasks.older_thread_ends", spec=REMOVE, doc=PROCESS, needs=("auto_delete",), tier="full")
+@case(spec="trace_events_user.c:user_event_mm_remove", needs="auto_delete")
 def test_older_thread_ends(ue: UserEvents) -> None:
     """What an older thread registered ends with it: its bit stays as it is, the event goes."""
     passing = passing_event(ue)
@@ -93,7 +89,7 @@ def test_older_thread_ends(ue: UserEvents) -> None:
     assert kept.value == 1
 
 
-@case("tasks.older_leader_ends", spec=REMOVE, doc=PROCESS, tier="full")
+@case(spec="trace_events_user.c:user_event_mm_remove")
 def test_older_leader_ends(ue: UserEvents) -> None:
     """A leader that ends takes what it registered, though its older thread lives on."""
     leader = first_task(ue)
@@ -107,8 +103,8 @@ def test_older_leader_ends(ue: UserEvents) -> None:
     assert kept.value == 2
 
 
-@case("tasks.refused_registration_begins_a_list", spec=LIST, doc=PROCESS, tier="full")
-@variants("definition, error", {"name": ("x" * 512, "EINVAL"), "field": ("x long a", "EINVAL")})
+@case(spec="trace_events_user.c:current_user_event_mm")
+@variants(("name", "x" * 512, "EINVAL"), ("field", "x long a", "EINVAL"))
 def test_refused_registration_begins_a_list(ue: UserEvents, definition: str, error: str) -> None:
     """A registration that is refused after its address was looked at shares what follows it."""
     leader = first_task(ue)
@@ -120,8 +116,8 @@ def test_refused_registration_begins_a_list(ue: UserEvents, definition: str, err
     assert again.errno == "EADDRINUSE"
 
 
-@case("tasks.emptied_list_is_shared", spec=FORK, doc=PROCESS, tier="full")
-@variants("forked", {"task": False, "child": True})
+@case
+@variants({"task": False, "child": True})
 def test_emptied_list_is_shared(ue: UserEvents, forked: bool) -> None:
     """Who has registered once shares with its threads, nothing left or not; so does its child."""
     task = first_task(ue)
@@ -136,11 +132,8 @@ def test_emptied_list_is_shared(ue: UserEvents, forked: bool) -> None:
     assert task.load_number(word.address, 4) == 4
 
 
-@case("tasks.early_refusal_begins_no_list", spec=LIST, doc=PROCESS, tier="full")
-@variants(
-    "size, flags, bit",
-    {"bit": (4, 0, 32), "enable-size": (3, 0, 0), "flags": (4, 0x8000, 0)},
-)
+@case(spec="trace_events_user.c:current_user_event_mm")
+@variants(("bit", 4, 0, 32), ("enable-size", 3, 0, 0), ("flags", 4, 0x8000, 0))
 def test_early_refusal_begins_no_list(ue: UserEvents, size: int, flags: int, bit: int) -> None:
     """A registration refused for its structure leaves older threads on their own."""
     leader = first_task(ue)
@@ -156,10 +149,9 @@ def test_early_refusal_begins_no_list(ue: UserEvents, size: int, flags: int, bit
 # A thread made afterwards
 
 
-@case("tasks.later_thread_shares", spec=FORK, doc=PROCESS)
+@case(tier="quick")
 @variants(
-    "flags",
-    {"thread": THREAD, "memory": CLONE_VM, "memory_and_descriptors": CLONE_VM | CLONE_FILES},
+    ("thread", THREAD), ("memory", CLONE_VM), ("memory_and_descriptors", CLONE_VM | CLONE_FILES)
 )
 def test_later_thread_shares(ue: UserEvents, flags: int) -> None:
     """A task that shares memory with one that has registered finds address and bit in use."""
@@ -175,8 +167,8 @@ def test_later_thread_shares(ue: UserEvents, flags: int) -> None:
     assert word.value == 0
 
 
-@case("tasks.later_thread_registers", spec=FORK, doc=PROCESS, tier="full")
-@variants("flags", {"thread": THREAD, "memory": CLONE_VM})
+@case
+@variants({"thread": THREAD, "memory": CLONE_VM})
 def test_later_thread_registers(ue: UserEvents, flags: int) -> None:
     """What a later task registers outlives it, as long as those live it shares memory with."""
     leader = first_task(ue)
@@ -191,8 +183,8 @@ def test_later_thread_registers(ue: UserEvents, flags: int) -> None:
     assert leader.open_data().unregister(word.address, bit=4).value == 0
 
 
-@case("tasks.leader_ends_before_threads", spec=REMOVE, doc=PROCESS, tier="full")
-@variants("flags", {"thread": THREAD, "memory": CLONE_VM})
+@case(spec="trace_events_user.c:user_event_mm_remove")
+@variants({"thread": THREAD, "memory": CLONE_VM})
 def test_leader_ends_before_threads(ue: UserEvents, flags: int) -> None:
     """Registrations outlive the leader that made them while a later task shares its memory."""
     leader = first_task(ue)
@@ -205,7 +197,7 @@ def test_leader_ends_before_threads(ue: UserEvents, flags: int) -> None:
     assert later.load_number(word.address, 4) == 0
 
 
-@case("tasks.last_thread_ends", spec=REMOVE, doc=PROCESS, needs=("auto_delete",), tier="full")
+@case(spec="trace_events_user.c:user_event_mm_remove", needs="auto_delete")
 def test_last_thread_ends(ue: UserEvents) -> None:
     """The event goes with the last of the tasks that share its registration, not before."""
     passing = passing_event(ue)
@@ -220,7 +212,7 @@ def test_last_thread_ends(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.sharer_alone", spec=FORK, doc=PROCESS, needs=("auto_delete",), tier="full")
+@case(needs="auto_delete")
 def test_sharer_alone(ue: UserEvents) -> None:
     """A process that shares memory with one that has nothing registered has a list of its own."""
     passing = passing_event(ue)
@@ -238,11 +230,10 @@ def test_sharer_alone(ue: UserEvents) -> None:
 
 
 @case(
-    "tasks.thread_closes",
     spec="trace_events_user.c:user_events_release",
-    doc=f"{REGISTERING}: write_index is unique to the file descriptor used",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the "
+    "file descriptor used",
     profiles="5.18..",
-    tier="full",
 )
 def test_thread_closes(ue: UserEvents) -> None:
     """A thread closes the descriptor of its process; a task that shares memory alone its own."""
@@ -259,11 +250,10 @@ def test_thread_closes(ue: UserEvents) -> None:
 
 
 @case(
-    "tasks.thread_uses_the_index",
     spec="trace_events_user.c:user_events_ref_add",
-    doc=f"{REGISTERING}: write_index is unique to the file descriptor used",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the "
+    "file descriptor used",
     profiles="5.18..",
-    tier="full",
 )
 def test_thread_uses_the_index(ue: UserEvents) -> None:
     """A thread, older or later, writes with the index that the leader was given."""
@@ -282,7 +272,7 @@ def test_thread_uses_the_index(ue: UserEvents) -> None:
     ]
 
 
-@case("tasks.descriptors_shared_alone", spec=FORK, doc=PROCESS, tier="full")
+@case
 def test_descriptors_shared_alone(ue: UserEvents) -> None:
     """Tasks that share descriptors and no memory have lists of their own, copied in time."""
     task = first_task(ue)
@@ -303,12 +293,7 @@ def test_descriptors_shared_alone(ue: UserEvents) -> None:
 # fork of a thread
 
 
-@case(
-    "tasks.fork_of_an_older_thread",
-    spec="trace_events_user.c:user_event_mm_dup",
-    doc=PROCESS,
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_event_mm_dup")
 def test_fork_of_an_older_thread(ue: UserEvents) -> None:
     """A child gets what the forking thread has registered, and not what its leader has."""
     leader = first_task(ue)
@@ -321,12 +306,7 @@ def test_fork_of_an_older_thread(ue: UserEvents) -> None:
     assert data.of(child).unregister(its.address, bit=1).value == 0
 
 
-@case(
-    "tasks.fork_of_a_later_thread",
-    spec="trace_events_user.c:user_event_mm_dup",
-    doc=PROCESS,
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_event_mm_dup")
 def test_fork_of_a_later_thread(ue: UserEvents) -> None:
     """A child of a later thread has a copy of what the leader has registered."""
     leader = first_task(ue)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.doomed_event import passing_event
 from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
 
-FORK = "include/linux/user_events.h:user_events_fork"
-REMOVE = "trace_events_user.c:user_event_mm_remove"
-DOC = "Documentation/trace/user_events.rst@v6.12: Unregistering: fork() keeps what is registered"
+case = surface(
+    "tasks",
+    spec="trace_events_user.c:user_event_mm_remove",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: fork() keeps what is registered",
+    profiles="6.4..",
+    tier="full",
+)
+
 EXEC = "Documentation/trace/user_events.rst@v6.12: Unregistering: execve() ends registrations"
 
 
-@case("tasks.vfork_follows", spec=FORK, doc=DOC, tier="full")
-@variants("executes", {"exec": True, "exit": False})
+@case(spec="include/linux/user_events.h:user_events_fork")
+@variants({"exec": True, "exit": False})
 def test_vfork_follows(ue: UserEvents, executes: bool) -> None:
     """The parent's word is followed during vfork, and after its child is gone."""
     parent = first_task(ue)
@@ -31,8 +36,8 @@ def test_vfork_follows(ue: UserEvents, executes: bool) -> None:
     assert parent.open_data().unregister(word, bit=3).value == 0
 
 
-@case("tasks.vfork_child_registers", spec=FORK, doc=DOC, tier="full")
-@variants("executes", {"exec": True, "exit": False})
+@case(spec="include/linux/user_events.h:user_events_fork")
+@variants({"exec": True, "exit": False})
 def test_vfork_child_registers(ue: UserEvents, executes: bool) -> None:
     """What a child of vfork registers stays with a parent that had registered before."""
     parent = first_task(ue)
@@ -49,8 +54,8 @@ def test_vfork_child_registers(ue: UserEvents, executes: bool) -> None:
     assert again.errno == "EADDRINUSE"
 
 
-@case("tasks.vfork_child_registers_alone", spec=REMOVE, doc=DOC, tier="full")
-@variants("executes", {"exec": True, "exit": False})
+@case
+@variants({"exec": True, "exit": False})
 def test_vfork_child_registers_alone(ue: UserEvents, executes: bool) -> None:
     """What a child of vfork registers goes with it when the parent had registered nothing."""
     parent = first_task(ue)
@@ -65,7 +70,7 @@ def test_vfork_child_registers_alone(ue: UserEvents, executes: bool) -> None:
     assert parent.open_data().unregister(word.address, bit=2).errno == "ENOENT"
 
 
-@case("tasks.vfork_child_leaves_its_bit", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
+@case(needs="auto_delete")
 def test_vfork_child_leaves_its_bit(ue: UserEvents) -> None:
     """The bit that a child of vfork saw set stays set in its parent's memory for good."""
     parent = first_task(ue)
@@ -80,10 +85,9 @@ def test_vfork_child_leaves_its_bit(ue: UserEvents) -> None:
 
 
 @case(
-    "tasks.vfork_child_unregisters",
     spec="trace_events_user.c:user_events_ioctl_unreg",
-    doc=f"{DOC}, so that parent and child unregister for themselves",
-    tier="full",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: fork() keeps what is "
+    "registered, so that parent and child unregister for themselves",
 )
 def test_vfork_child_unregisters(ue: UserEvents) -> None:
     """What a child of vfork unregisters its parent has lost, unlike after fork."""
@@ -98,7 +102,7 @@ def test_vfork_child_unregisters(ue: UserEvents) -> None:
     assert data.unregister(word, bit=5).errno == "ENOENT"
 
 
-@case("tasks.vfork_child_killed", spec=REMOVE, doc=DOC, tier="full")
+@case
 def test_vfork_child_killed(ue: UserEvents) -> None:
     """A child of vfork that is killed takes nothing from its parent."""
     parent = first_task(ue)
@@ -111,12 +115,10 @@ def test_vfork_child_killed(ue: UserEvents) -> None:
 
 
 @case(
-    "tasks.vfork_child_closes",
     spec="trace_events_user.c:user_events_release",
     doc="Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the "
     "file descriptor used",
     profiles="5.18..",
-    tier="full",
 )
 def test_vfork_child_closes(ue: UserEvents) -> None:
     """A child of vfork has descriptors of its own, and the open files of its parent."""
@@ -130,7 +132,7 @@ def test_vfork_child_closes(ue: UserEvents) -> None:
     assert data.register(ue.name("c")).index == 2
 
 
-@case("tasks.vfork_parent_killed", spec=REMOVE, doc=DOC, needs=("auto_delete",), tier="full")
+@case(needs="auto_delete")
 def test_vfork_parent_killed(ue: UserEvents) -> None:
     """A parent that is killed while it waits leaves list and memory to its child."""
     passing = passing_event(ue)
@@ -149,7 +151,7 @@ def test_vfork_parent_killed(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case("tasks.vfork_of_a_child", spec=FORK, doc=DOC, tier="full")
+@case(spec="include/linux/user_events.h:user_events_fork")
 def test_vfork_of_a_child(ue: UserEvents) -> None:
     """Children of vfork of a child of vfork share the one list of their grandparent."""
     parent = first_task(ue)

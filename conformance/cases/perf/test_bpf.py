@@ -5,7 +5,7 @@ What the first proposals defined for them was taken out before 5.18.
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.kprobes import (
     KPROBE,
     SOCKET_FILTER,
@@ -19,27 +19,26 @@ from conformance.client.bpf import Bpf
 from conformance.client.perf import listen
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12"
-SET_BPF = "kernel/events/core.c:__perf_event_set_bpf_prog"
-PERF = ("perf_sink",)
-# Where programs are run, test_bpf_context says what they get.
-RUN = ("bpf_programs_run",)
-PROFILES = "5.18.."
+case = surface(
+    "perf",
+    spec="kernel/events/core.c",
+    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program",
+    tier="full",
+    facilities="bpf_tracing",
+)
+
 A = b"\x41\0\0\0"
 A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
 
 
 @case(
-    "perf.bpf_never_runs",
     spec="trace_events_user.c:user_event_perf, which calls no program",
-    doc=f"{RST}: silent about BPF; linux/user_events.h@v5.18 has nothing about it any more",
-    profiles=PROFILES,
-    needs=PERF,
-    without=RUN,
-    facilities=("bpf_tracing",),
-    tier="full",
+    doc="Documentation/trace/user_events.rst@v6.12: silent about BPF; linux/user_events.h@v5.18 "
+    "has nothing about it any more",
+    needs="perf_sink",
+    without="bpf_programs_run",
 )
-@variants("answer", {"0": 0, "1": 1})
+@variants(0, 1)
 def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
     """A program is tied to a user event, never runs, and what it would answer changes nothing."""
     data = ue.open_data()
@@ -57,14 +56,10 @@ def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
 
 
 @case(
-    "perf.bpf_wrong_program",
-    spec=SET_BPF,
+    spec="__perf_event_set_bpf_prog",
     doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes a program for events",
-    profiles=PROFILES,
-    facilities=("bpf_tracing",),
-    tier="full",
 )
-@variants("kind", {"kprobe": KPROBE, "socket_filter": SOCKET_FILTER})
+@variants({"kprobe": KPROBE, "socket_filter": SOCKET_FILTER})
 def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
     """A program for kprobes or for sockets is EINVAL to a user event, which is a tracepoint."""
     ue.open_data().register(ue.name() + " u32 a")
@@ -75,14 +70,9 @@ def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
 
 
 @case(
-    "perf.bpf_twice",
     spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog",
-    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program",
-    profiles=PROFILES,
-    needs=PERF,
-    without=RUN,
-    facilities=("bpf_tracing",),
-    tier="full",
+    needs="perf_sink",
+    without="bpf_programs_run",
 )
 def test_bpf_twice(ue: UserEvents) -> None:
     """A user event takes a program once, and an event of perf one: a second one is EEXIST."""
@@ -104,13 +94,9 @@ def test_bpf_twice(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.bpf_and_status",
     spec="trace_events_user.c:user_seq_show",
-    doc=f"{RST}: Status: `Used by` names the kinds of listeners",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("bpf_tracing",),
-    tier="full",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: `Used by` names the kinds of listeners",
+    needs="perf_sink",
 )
 def test_bpf_and_status(ue: UserEvents) -> None:
     """A program adds nothing to what the status says: perf listens, and nobody after its close."""
@@ -124,12 +110,10 @@ def test_bpf_and_status(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.bpf_without_sink",
-    spec=f"{SET_BPF}; trace_events_user.c:user_event_reg, which leaves perf's requests alone",
-    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program",
-    profiles=PROFILES,
-    without=PERF,
-    facilities=("bpf_tracing",),
+    spec="__perf_event_set_bpf_prog; trace_events_user.c:user_event_reg, which leaves perf's "
+    "requests alone",
+    without="perf_sink",
+    tier="quick",
 )
 def test_bpf_without_sink(ue: UserEvents) -> None:
     """Where user events know nothing of perf it takes programs, counts nothing and runs none."""

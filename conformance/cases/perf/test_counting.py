@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.perf import COUNTING, Wish, listen
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12"
-PERF_DOC = "include/uapi/linux/perf_event.h@v6.12"
-WRITING = f"{RST}: Writing Data: what is written gets to whatever tool is attached"
-SINK = "trace_events_user.c:user_event_perf"
-PERF = ("perf_sink",)
-PROFILES = "5.18.."
+case = surface(
+    "perf",
+    spec="kernel/events/core.c",
+    doc="include/uapi/linux/perf_event.h@v6.12",
+    needs="perf_sink",
+    tier="full",
+    facilities="perf",
+)
+
 A = b"\x41\0\0\0"
 A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
 B_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 42 00 00 00"
 
 
-@case(
-    "perf.enabled_later",
-    spec="kernel/events/core.c:_perf_event_enable",
-    doc=f"{PERF_DOC}: disabled, PERF_EVENT_IOC_ENABLE and _DISABLE",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-)
+@case(spec="_perf_event_enable", doc="disabled, PERF_EVENT_IOC_ENABLE and _DISABLE", tier="quick")
 def test_enabled_later(ue: UserEvents) -> None:
     """An event of perf counts from enable to disable; before and behind, writes succeed unseen."""
     data = ue.open_data()
@@ -42,13 +38,7 @@ def test_enabled_later(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.count",
-    spec="kernel/events/core.c:perf_read_one",
-    doc=f"{PERF_DOC}: read(2) gives the number in 8 bytes; PERF_EVENT_IOC_RESET makes it 0",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-    tier="full",
+    spec="perf_read_one", doc="read(2) gives the number in 8 bytes; PERF_EVENT_IOC_RESET makes it 0"
 )
 def test_count(ue: UserEvents) -> None:
     """read(2) gives how many records there were in 8 bytes, ENOSPC for fewer; RESET makes it 0."""
@@ -66,30 +56,15 @@ def test_count(ue: UserEvents) -> None:
     assert event.count == 1
 
 
-@case(
-    "perf.unknown_ioctl",
-    spec="kernel/events/core.c:_perf_ioctl",
-    doc=f"{PERF_DOC}: the numbers of perf's ioctl",
-    profiles=PROFILES,
-    facilities=("perf",),
-    tier="full",
-)
-@variants("number", {"register": 0xC0082A00, "delete": 0x40082A01})
+@case(spec="_perf_ioctl", doc="the numbers of perf's ioctl", needs="")
+@variants({"register": 0xC0082A00, "delete": 0x40082A01})
 def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
     """The requests of user_events are ENOTTY to an event of perf."""
     ue.open_data().register(ue.name())
     assert listen(ue.process, ue.name()).ioctl(number).errno == "ENOTTY"
 
 
-@case(
-    "perf.exclude_kernel",
-    spec="kernel/events/core.c:perf_tp_event_match",
-    doc=f"{PERF_DOC}: exclude_kernel: nothing that happens in the kernel",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-    tier="full",
-)
+@case(spec="perf_tp_event_match", doc="exclude_kernel: nothing that happens in the kernel")
 def test_exclude_kernel(ue: UserEvents) -> None:
     """A write is of the kernel: an event without the kernel listens and counts none."""
     data = ue.open_data()
@@ -100,12 +75,11 @@ def test_exclude_kernel(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.other_process",
-    spec=SINK,
-    doc=WRITING,
-    profiles=PROFILES,
-    needs=(*PERF, "dynamic_fields_validated"),
-    facilities=("perf",),
+    spec="trace_events_user.c:user_event_perf",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: what is written gets to "
+    "whatever tool is attached",
+    needs="perf_sink dynamic_fields_validated",
+    tier="quick",
 )
 def test_other_process(ue: UserEvents) -> None:
     """perf follows the process it was asked for: records of others are neither seen nor checked."""
@@ -124,16 +98,8 @@ def test_other_process(ue: UserEvents) -> None:
     assert event.count == 1
 
 
-@case(
-    "perf.inherit",
-    spec="kernel/events/core.c:inherit_event",
-    doc=f"{PERF_DOC}: inherit: children that are forked later are counted too",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-    tier="full",
-)
-@variants("inherit, count", {"yes": (True, 3), "no": (False, 1)})
+@case(spec="inherit_event", doc="inherit: children that are forked later are counted too")
+@variants(("yes", True, 3), ("no", False, 1))
 def test_inherit(ue: UserEvents, inherit: bool, count: int) -> None:
     """Children count for their parent's event if it is inherited, also once they are gone."""
     data = ue.open_data()
@@ -151,16 +117,8 @@ def test_inherit(ue: UserEvents, inherit: bool, count: int) -> None:
     assert event.count == count
 
 
-@case(
-    "perf.processor",
-    spec="kernel/events/core.c:find_get_context",
-    doc=f"{PERF_DOC}: an event follows a process, or a processor",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-    tier="full",
-)
-@variants("pid, count", {"all": (-1, 2), "one": (0, 1)})
+@case(spec="find_get_context", doc="an event follows a process, or a processor")
+@variants(("all", -1, 2), ("one", 0, 1))
 def test_processor(ue: UserEvents, pid: int, count: int) -> None:
     """An event of a processor follows all who write there, or the one it was asked for."""
     other = ue.new_process()

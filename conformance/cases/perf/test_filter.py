@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.perf import PERIOD, Wish, listen
 from conformance.client.user_events import UserEvents
 
-PERF = ("perf_sink",)
-PROFILES = "5.18.."
+case = surface(
+    "perf",
+    spec="trace_events_filter.c:ftrace_profile_set_filter",
+    doc="Documentation/trace/events.rst@v6.12: Event filtering",
+    needs="perf_sink",
+    facilities="perf",
+)
+
 A = b"\x41\0\0\0"
 
 
-@case(
-    "perf.filter",
-    spec="trace_events_filter.c:ftrace_profile_set_filter",
-    doc="Documentation/trace/events.rst@v6.12: Event filtering: field, operator, value",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-)
+@case(doc="field, operator, value")
 @variants(
-    "text, count",
-    {
-        "equal": ("a == 66", 1),
-        "unequal": ("a != 66", 2),
-        "greater": ("a > 65", 2),
-        # As the field is signed.
-        "negative": ("b < 0", 1),
-        "none": ("a == 0", 0),
-    },
+    ("equal", "a == 66", 1),
+    ("unequal", "a != 66", 2),
+    ("greater", "a > 65", 2),
+    # As the field is signed.
+    ("negative", "b < 0", 1),
+    ("none", "a == 0", 0),
 )
 def test_filter(ue: UserEvents, text: str, count: int) -> None:
     """With a filter of numbers only records that pass it are sampled and counted."""
@@ -43,21 +39,11 @@ def test_filter(ue: UserEvents, text: str, count: int) -> None:
     assert event.count == count
 
 
-@case(
-    "perf.filter_string",
-    spec="trace_events_filter.c:parse_pred",
-    doc="Documentation/trace/events.rst@v6.12: Event filtering: strings with ==, != and ~",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-)
+@case(spec="trace_events_filter.c:parse_pred", doc="strings with ==, != and ~")
 @variants(
-    "fields, payloads",
-    {
-        "char": (" char[4] s", [b"hi\0\0", b"ho\0\0"]),
-        "rel_loc": (" __rel_loc char[] s", [b"\0\0\3\0hi\0", b"\0\0\3\0ho\0"]),
-        "data_loc": (" __data_loc char[] s", [b"\x0c\0\3\0hi\0", b"\x0c\0\3\0ho\0"]),
-    },
+    ("char", " char[4] s", [b"hi\0\0", b"ho\0\0"]),
+    ("rel_loc", " __rel_loc char[] s", [b"\0\0\3\0hi\0", b"\0\0\3\0ho\0"]),
+    ("data_loc", " __data_loc char[] s", [b"\x0c\0\3\0hi\0", b"\x0c\0\3\0ho\0"]),
 )
 def test_filter_string(ue: UserEvents, fields: str, payloads: list[bytes]) -> None:
     """Strings can be filtered since 6.4; before, no field was a string to a filter: EINVAL."""
@@ -71,15 +57,7 @@ def test_filter_string(ue: UserEvents, fields: str, payloads: list[bytes]) -> No
     assert event.count == ue.dated("remote_enable", since=1, before=2)
 
 
-@case(
-    "perf.filter_refused",
-    spec="trace_events_filter.c:ftrace_profile_set_filter",
-    doc="Documentation/trace/events.rst@v6.12: Event filtering",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-    tier="full",
-)
+@case(tier="full")
 def test_filter_refused(ue: UserEvents) -> None:
     """A filter on a field that is not there is EINVAL, one out of reach EFAULT, a second EEXIST."""
     data = ue.open_data()

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.cases.support.status_page import map_page
 from conformance.cases.support.writing import RECORD
 from conformance.client.data_file import DataFile, Registration
 from conformance.client.user_events import UserEvents
 
-LATER = "trace_events_user.c:user_event_reg calls update_enable_bit_for (update_reg_page_for)"
-WRITE = "trace_events_user.c:user_events_write_core: any enabled key of the tracepoint"
-DOC = "Documentation/trace/user_events.rst@v6.12: Status: other is who is neither ftrace nor perf"
-SILENT = "Documentation/trace/user_events.rst@v6.12: silent about listeners of others in a write"
-EVERY = "5.18.."
-PROBE = "uevt_probe"
+case = surface(
+    "other",
+    spec="trace_events_user.c:user_event_reg calls update_enable_bit_for (update_reg_page_for)",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: other is who is neither ftrace nor "
+    "perf",
+    isolation="global",
+    module="uevt_probe",
+)
 
 
 def registered(ue: UserEvents) -> tuple[DataFile, Registration]:
@@ -36,7 +38,7 @@ def told(ue: UserEvents, event: Registration) -> Callable[[], int]:
     return lambda: page.shows(event.place)
 
 
-@case("other.unnoticed", spec=LATER, doc=DOC, profiles=EVERY, isolation="global", module=PROBE)
+@case
 def test_unnoticed(ue: UserEvents) -> None:
     """A foreign probe is not noticed when it is attached."""
     _, event = registered(ue)
@@ -46,7 +48,7 @@ def test_unnoticed(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case("other.beside_ftrace", spec=LATER, doc=DOC, profiles=EVERY, isolation="global", module=PROBE)
+@case
 def test_beside_ftrace(ue: UserEvents) -> None:
     """With ftrace a foreign probe is seen: both are shown, bit 7 beside bit 0."""
     _, event = registered(ue)
@@ -57,7 +59,7 @@ def test_beside_ftrace(ue: UserEvents) -> None:
     assert state() == (0x81 if ue.profile.generation == "byte-status" else 1)
 
 
-@case("other.alone", spec=LATER, doc=DOC, profiles=EVERY, isolation="global", module=PROBE)
+@case
 def test_alone(ue: UserEvents) -> None:
     """When ftrace goes the foreign probe stays, and the program is told that somebody listens."""
     _, event = registered(ue)
@@ -69,15 +71,7 @@ def test_alone(ue: UserEvents) -> None:
     assert state() == (0x80 if ue.profile.generation == "byte-status" else 1)
 
 
-@case(
-    "other.behind_ftrace",
-    spec=LATER,
-    doc=DOC,
-    profiles=EVERY,
-    isolation="global",
-    module=PROBE,
-    tier="full",
-)
+@case(tier="full")
 def test_behind_ftrace(ue: UserEvents) -> None:
     """A foreign probe that comes to an enabled event is seen at the next change, not before."""
     _, event = registered(ue)
@@ -90,7 +84,7 @@ def test_behind_ftrace(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "other")
 
 
-@case("other.gone", spec=LATER, doc=DOC, profiles=EVERY, isolation="global", module=PROBE)
+@case
 def test_gone(ue: UserEvents) -> None:
     """That a foreign probe went away is not noticed either, until ftrace comes and goes."""
     _, event = registered(ue)
@@ -107,14 +101,7 @@ def test_gone(ue: UserEvents) -> None:
     assert state() == 0
 
 
-@case(
-    "other.set_at_registration",
-    spec="trace_events_user.c:user_event_enabler_create",
-    doc=DOC,
-    isolation="global",
-    module=PROBE,
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_event_enabler_create", profiles="6.4..", tier="full")
 def test_set_at_registration(ue: UserEvents) -> None:
     """A word registered while a foreign probe is known has its bit set at once."""
     data, _ = registered(ue)
@@ -126,7 +113,8 @@ def test_set_at_registration(ue: UserEvents) -> None:
 
 
 @case(
-    "other.write_succeeds", spec=WRITE, doc=SILENT, profiles=EVERY, isolation="global", module=PROBE
+    spec="trace_events_user.c:user_events_write_core: any enabled key of the tracepoint",
+    doc="Documentation/trace/user_events.rst@v6.12: silent about listeners of others in a write",
 )
 def test_write_succeeds(ue: UserEvents) -> None:
     """A write finds a foreign probe at once: it succeeds, and nothing is recorded."""
@@ -140,7 +128,10 @@ def test_write_succeeds(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case("other.write_reads", spec=WRITE, doc=SILENT, profiles=EVERY, isolation="global", module=PROBE)
+@case(
+    spec="trace_events_user.c:user_events_write_core: any enabled key of the tracepoint",
+    doc="Documentation/trace/user_events.rst@v6.12: silent about listeners of others in a write",
+)
 def test_write_reads(ue: UserEvents) -> None:
     """With a foreign probe alone a payload must be there to be read, and as long as fields are."""
     data, _ = registered(ue)
@@ -153,12 +144,9 @@ def test_write_reads(ue: UserEvents) -> None:
 
 
 @case(
-    "other.write_without_payload",
-    spec=f"{WRITE}; copy_nofault is ftrace's",
-    doc=SILENT,
-    profiles=EVERY,
-    isolation="global",
-    module=PROBE,
+    spec="trace_events_user.c:user_events_write_core: any enabled key of the tracepoint; "
+    "copy_nofault is ftrace's",
+    doc="Documentation/trace/user_events.rst@v6.12: silent about listeners of others in a write",
     tier="full",
 )
 def test_write_without_payload(ue: UserEvents) -> None:
@@ -170,13 +158,9 @@ def test_write_without_payload(ue: UserEvents) -> None:
 
 
 @case(
-    "other.holds_nothing",
     spec="trace_events_user.c:user_event_last_ref",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: what is not referenced goes",
-    profiles=EVERY,
-    needs=("lasting_events",),
-    isolation="global",
-    module=PROBE,
+    needs="lasting_events",
     tier="full",
 )
 def test_holds_nothing(ue: UserEvents) -> None:

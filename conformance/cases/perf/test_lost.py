@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import mmap
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.perf import listen
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12"
-PERF_DOC = "include/uapi/linux/perf_event.h@v6.12"
-WRITING = f"{RST}: Writing Data: what is written gets to whatever tool is attached"
-OUTPUT = "kernel/events/ring_buffer.c:__perf_output_begin"
-PERF = ("perf_sink",)
-PROFILES = "5.18.."
+case = surface(
+    "perf",
+    spec="kernel/events/ring_buffer.c",
+    doc="include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page",
+    needs="perf_sink",
+    tier="full",
+    facilities="perf",
+)
+
 A = b"\x41\0\0\0"
 A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
 B_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 42 00 00 00"
 
 
-@case(
-    "perf.lost",
-    spec=OUTPUT,
-    doc=f"{PERF_DOC}:PERF_RECORD_LOST",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-    tier="full",
-)
+@case(spec="__perf_output_begin", doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_LOST")
 def test_lost(ue: UserEvents) -> None:
     """What finds no room in the ring is lost; the next that does says before it how many were."""
     data = ue.open_data()
@@ -50,15 +45,11 @@ def test_lost(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.lost_exactly_full",
-    spec="kernel/events/ring_buffer.c:ring_buffer_has_space",
-    doc=WRITING,
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-    tier="full",
+    spec="ring_buffer_has_space",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: what is written gets to "
+    "whatever tool is attached",
 )
-@variants("length, head", {"4068": (4068, 4088), "4076": (4076, 0)})
+@variants((4068, 4088), (4076, 0))
 def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:
     """A ring is never filled to its last byte: a sample as long as it is lost."""
     data = ue.open_data()
@@ -68,15 +59,7 @@ def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:
     assert ring.lines()[0] == f"head {head} tail 0"
 
 
-@case(
-    "perf.wraps",
-    spec=OUTPUT,
-    doc=f"{PERF_DOC}:perf_event_mmap_page",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-    tier="full",
-)
+@case(spec="__perf_output_begin")
 def test_wraps(ue: UserEvents) -> None:
     """A ring that is read goes on at its beginning, in the middle of a sample; heads only grow."""
     data = ue.open_data()
@@ -93,13 +76,8 @@ def test_wraps(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.overwrites",
-    spec="kernel/events/ring_buffer.c:ring_buffer_init",
-    doc=f"{PERF_DOC}: a ring mapped without PROT_WRITE is overwritten",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-    tier="full",
+    spec="ring_buffer_init",
+    doc="include/uapi/linux/perf_event.h@v6.12: a ring mapped without PROT_WRITE is overwritten",
 )
 def test_overwrites(ue: UserEvents) -> None:
     """A ring that is mapped to be read only is overwritten, and nothing is ever lost."""
@@ -116,14 +94,7 @@ def test_overwrites(ue: UserEvents) -> None:
     assert ue.process.load(ring.address + PAGE + 1976, 12).data == written
 
 
-@case(
-    "perf.no_records_page",
-    spec="kernel/events/ring_buffer.c:rb_alloc",
-    doc=f"{PERF_DOC}:perf_event_mmap_page",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-)
+@case(spec="rb_alloc", tier="quick")
 def test_no_records_page(ue: UserEvents) -> None:
     """A ring of its first page alone takes no samples, and the event counts all the same."""
     data = ue.open_data()
@@ -135,15 +106,7 @@ def test_no_records_page(ue: UserEvents) -> None:
     assert event.count == 1
 
 
-@case(
-    "perf.mapped_later",
-    spec="kernel/events/core.c:perf_output_begin",
-    doc=f"{PERF_DOC}:perf_event_mmap_page",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-    tier="full",
-)
+@case(spec="kernel/events/core.c:perf_output_begin")
 def test_mapped_later(ue: UserEvents) -> None:
     """What was written before the ring was mapped is counted, and not found in it."""
     data = ue.open_data()

@@ -4,35 +4,32 @@ from __future__ import annotations
 
 import mmap
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.status_text import used_by
 from conformance.client.addresses import ATTR
 from conformance.client.perf import COUNTING, Wish, id_path, listen, open_raw, open_stored, store_id
 from conformance.client.user_events import UserEvents
 
-PERF_DOC = "include/uapi/linux/perf_event.h@v6.12"
-PERF = ("perf_sink",)
-PROFILES = "5.18.."
+case = surface(
+    "perf",
+    spec="kernel/events/core.c",
+    doc="include/uapi/linux/perf_event.h@v6.12",
+    tier="full",
+    facilities="perf",
+)
 
 
 @case(
-    "perf.unprivileged",
-    spec="kernel/events/core.c:perf_allow_kernel",
-    doc=f"{PERF_DOC}: exclude_kernel; Documentation/admin-guide/sysctl/kernel.rst: "
-    "kernel.perf_event_paranoid is 2, which forbids what tells about the kernel",
-    profiles=PROFILES,
-    facilities=("perf",),
-    tier="full",
+    spec="perf_allow_kernel",
+    doc="exclude_kernel; Documentation/admin-guide/sysctl/kernel.rst: kernel.perf_event_paranoid "
+    "is 2, which forbids what tells about the kernel",
 )
 @variants(
-    "wish, errno, listens",
-    {
-        # perf_trace_event_perm
-        "raw": (Wish(exclude_kernel=True), "EPERM", ""),
-        "kernel": (Wish(), "EACCES", ""),
-        "counting": (Wish(period=0, sample_type=0, exclude_kernel=True), "", "perf"),
-        "counting_kernel": (COUNTING, "EACCES", ""),
-    },
+    # perf_trace_event_perm
+    ("raw", Wish(exclude_kernel=True), "EPERM", ""),
+    ("kernel", Wish(), "EACCES", ""),
+    ("counting", Wish(period=0, sample_type=0, exclude_kernel=True), "", "perf"),
+    ("counting_kernel", COUNTING, "EACCES", ""),
 )
 def test_unprivileged(ue: UserEvents, wish: Wish, errno: str, listens: str) -> None:
     """Without capabilities raw records are EPERM, the kernel is EACCES, and counting is fine."""
@@ -46,13 +43,9 @@ def test_unprivileged(ue: UserEvents, wish: Wish, errno: str, listens: str) -> N
 
 
 @case(
-    "perf.unprivileged_processor",
-    spec="kernel/events/core.c:find_get_context: perf_allow_cpu",
+    spec="find_get_context: perf_allow_cpu",
     doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: perf_event_paranoid: from 1 on no "
     "events of processors",
-    profiles=PROFILES,
-    facilities=("perf",),
-    tier="full",
 )
 def test_unprivileged_processor(ue: UserEvents) -> None:
     """Without capabilities nobody listens to all processes of a processor: EACCES."""
@@ -66,13 +59,9 @@ def test_unprivileged_processor(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.deleted_id",
     spec="trace_event_perf.c:perf_trace_init",
-    doc=f"{PERF_DOC}: config of a tracepoint is the number of its event",
-    profiles=PROFILES,
-    needs=("lasting_events",),
-    facilities=("perf",),
-    tier="full",
+    doc="config of a tracepoint is the number of its event",
+    needs="lasting_events",
 )
 def test_deleted_id(ue: UserEvents) -> None:
     """The id of an event that was deleted is EINVAL, for whoever may open no event as well."""
@@ -88,14 +77,10 @@ def test_deleted_id(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.wrong_config",
     spec="trace_event_perf.c:perf_trace_init",
-    doc=f"{PERF_DOC}: config of a tracepoint is the number of its event",
-    profiles=PROFILES,
-    facilities=("perf",),
-    tier="full",
+    doc="config of a tracepoint is the number of its event",
 )
-@variants("config", {"17-bits": 0x10000, "33-bits": 0x1_0000_FFFF, "all-bits": (1 << 64) - 1})
+@variants({"17-bits": 0x10000, "33-bits": 0x1_0000_FFFF, "all-bits": (1 << 64) - 1})
 def test_wrong_config(ue: UserEvents, config: int) -> None:
     """A number that no event can have is EINVAL, and EACCES for whoever may not look at all."""
     assert open_raw(ue.process, 2, config).errno == "EINVAL"
@@ -104,14 +89,10 @@ def test_wrong_config(ue: UserEvents, config: int) -> None:
 
 
 @case(
-    "perf.nobody_nowhere",
-    spec="kernel/events/core.c:perf_event_alloc",
-    doc=f"{PERF_DOC}: an event follows a process, or a processor, or a process on a processor",
-    profiles=PROFILES,
-    facilities=("perf",),
-    tier="full",
+    spec="perf_event_alloc",
+    doc="an event follows a process, or a processor, or a process on a processor",
 )
-@variants("pid, cpu", {"everywhere": (-1, -1), "absent": (-1, 8192), "mine": (0, 8192)})
+@variants(("everywhere", -1, -1), ("absent", -1, 8192), ("mine", 0, 8192))
 def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
     """Everybody everywhere, or a processor that no machine has, is EINVAL; nobody listens then."""
     ue.open_data().register(ue.name())
@@ -120,14 +101,11 @@ def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
 
 
 @case(
-    "perf.reserved_bit",
-    spec="kernel/events/core.c:perf_copy_attr",
-    doc=f"{PERF_DOC}:perf_event_attr: the flags end with reserved bits, sample_type with its MAX",
-    profiles=PROFILES,
-    facilities=("perf",),
-    tier="full",
+    spec="perf_copy_attr",
+    doc="include/uapi/linux/perf_event.h@v6.12:perf_event_attr: the flags end with reserved "
+    "bits, sample_type with its MAX",
 )
-@variants("offset", {"flags": 47, "sample_type": 31})
+@variants({"flags": 47, "sample_type": 31})
 def test_reserved_bit(ue: UserEvents, offset: int) -> None:
     """Bit 63 of flags or sample_type is EINVAL, for whoever may not look at all too."""
     ue.open_data().register(ue.name())
@@ -145,24 +123,10 @@ def test_reserved_bit(ue: UserEvents, offset: int) -> None:
 
 
 @case(
-    "perf.ring_size",
-    spec="kernel/events/core.c:perf_mmap, kernel/events/ring_buffer.c:rb_alloc",
-    doc=f"{PERF_DOC}:perf_event_mmap_page: one page and 2^n behind it",
-    profiles=PROFILES,
-    facilities=("perf",),
-    tier="full",
+    spec="perf_mmap, kernel/events/ring_buffer.c:rb_alloc",
+    doc="include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page: one page and 2^n behind it",
 )
-@variants(
-    "pages, errno",
-    {
-        "2": (2, ""),
-        "1": (1, ""),
-        "3": (3, ""),
-        "4": (4, "EINVAL"),
-        "5": (5, ""),
-        "6": (6, "EINVAL"),
-    },
-)
+@variants((2, ""), (1, ""), (3, ""), (4, "EINVAL"), (5, ""), (6, "EINVAL"))
 def test_ring_size(ue: UserEvents, pages: int, errno: str) -> None:
     """A ring has 1 page that describes it, and 0, 1, 2, 4 behind it; other sizes are EINVAL."""
     ue.open_data().register(ue.name())
@@ -170,22 +134,12 @@ def test_ring_size(ue: UserEvents, pages: int, errno: str) -> None:
     assert event.map(pages).mapped.errno == errno
 
 
-@case(
-    "perf.ring_refused",
-    spec="kernel/events/core.c:perf_mmap",
-    doc=f"{PERF_DOC}: silent about mappings that are private or lie elsewhere",
-    profiles=PROFILES,
-    facilities=("perf",),
-    tier="full",
-)
+@case(spec="perf_mmap", doc="silent about mappings that are private or lie elsewhere")
 @variants(
-    "wish, shared, offset",
-    {
-        "private": (Wish(), False, 0),
-        "offset": (Wish(), True, 4096),
-        # The children of a process would all write to one ring.
-        "inherit": (Wish(inherit=True), True, 0),
-    },
+    ("private", Wish(), False, 0),
+    ("offset", Wish(), True, 4096),
+    # The children of a process would all write to one ring.
+    ("inherit", Wish(inherit=True), True, 0),
 )
 def test_ring_refused(ue: UserEvents, wish: Wish, shared: bool, offset: int) -> None:
     """A ring that is private, does not begin at 0, or belongs to heirs as well is EINVAL."""
@@ -194,15 +148,7 @@ def test_ring_refused(ue: UserEvents, wish: Wish, shared: bool, offset: int) -> 
     assert event.map(shared=shared, offset=offset).mapped.errno == "EINVAL"
 
 
-@case(
-    "perf.ring_twice",
-    spec="kernel/events/core.c:perf_mmap",
-    doc=f"{PERF_DOC}: silent about a ring that is mapped twice",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-    tier="full",
-)
+@case(spec="perf_mmap", doc="silent about a ring that is mapped twice", needs="perf_sink")
 def test_ring_twice(ue: UserEvents) -> None:
     """A second mapping of the same size shows the same ring; one of another size is EINVAL."""
     data = ue.open_data()
@@ -222,13 +168,9 @@ def test_ring_twice(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.ring_page",
-    spec="kernel/events/core.c:perf_event_init_userpage",
-    doc=f"{PERF_DOC}:perf_event_mmap_page: data_head, data_tail, data_offset and data_size from "
-    "byte 1024 on",
-    profiles=PROFILES,
-    facilities=("perf",),
-    tier="full",
+    spec="perf_event_init_userpage",
+    doc="include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page: data_head, data_tail, "
+    "data_offset and data_size from byte 1024 on",
 )
 def test_ring_page(ue: UserEvents) -> None:
     """The first page says where records lie, from which byte on and how many bytes."""

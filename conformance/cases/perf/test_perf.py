@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.status_page import map_page
 from conformance.cases.support.status_text import used_by, whole_status
 from conformance.client.perf import COUNTING, Wish, listen
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12"
-TOOLS = f"{RST}: an event is enabled while any tool such as perf or ftrace is attached to it"
-STATUS_TEXT = f"{RST}: Status: `Used by` names the kinds of listeners"
-DELETION = f"{RST}: Deleting: only when nobody uses the event any more"
-REG = "trace_events_user.c:user_event_reg"
-UPDATE = "trace_events_user.c:update_enable_bit_for"
-PERF = ("perf_sink",)
-PROFILES = "5.18.."
+case = surface(
+    "perf",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: an event is enabled while any tool such as "
+    "perf or ftrace is attached to it",
+    tier="full",
+    facilities="perf",
+)
+
 # perf_event_attr of a tool that starts its events later.
 STOPPED = Wish(disabled=True)
 
 
-@case("perf.enable_word", spec=UPDATE, doc=TOOLS, profiles="6.4..", facilities=("perf",))
-@variants("wish", {"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
+@case(spec="update_enable_bit_for", profiles="6.4..", tier="quick")
+@variants({"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
 def test_enable_word(ue: UserEvents, wish: Wish) -> None:
     """The bit is set from perf_event_open to close, whether perf counts already or not."""
     registered = ue.open_data().register(ue.name() + " u32 a", bit=3)
@@ -37,13 +38,12 @@ def test_enable_word(ue: UserEvents, wish: Wish) -> None:
 
 
 @case(
-    "perf.status_page",
-    spec="trace_events_user.c:update_reg_page_for",
+    spec="update_reg_page_for",
     doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: EVENT_STATUS_PERF is bit 1",
     profiles="5.18..6.3",
-    facilities=("perf",),
+    tier="quick",
 )
-@variants("wish", {"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
+@variants({"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
 def test_status_page(ue: UserEvents, wish: Wish) -> None:
     """perf is 2 in a status byte and ftrace beside it 3; later a bit says that anybody is there."""
     page = map_page(ue.process)
@@ -63,13 +63,9 @@ def test_status_page(ue: UserEvents, wish: Wish) -> None:
 
 
 @case(
-    "perf.status_text",
-    spec="trace_events_user.c:user_seq_show",
-    doc=STATUS_TEXT,
-    profiles=PROFILES,
+    spec="user_seq_show",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: `Used by` names the kinds of listeners",
     isolation="global",
-    facilities=("perf",),
-    tier="full",
 )
 def test_status_text(ue: UserEvents) -> None:
     """user_events_status names perf behind ftrace, while each listens, and counts one event."""
@@ -90,14 +86,7 @@ def test_status_text(ue: UserEvents) -> None:
     assert whole_status(ue) == ue.status_line(1, ue.name()) + "\nActive: 1\nBusy: 0\n"
 
 
-@case(
-    "perf.two_listeners",
-    spec="trace_event_perf.c:perf_trace_event_reg",
-    doc=TOOLS,
-    profiles=PROFILES,
-    facilities=("perf",),
-    tier="full",
-)
+@case(spec="trace_event_perf.c:perf_trace_event_reg")
 def test_two_listeners(ue: UserEvents) -> None:
     """perf listens until the last of its events is closed, whoever has it."""
     ue.open_data().register(ue.name())
@@ -112,15 +101,7 @@ def test_two_listeners(ue: UserEvents) -> None:
     assert used_by(ue) == ""
 
 
-@case(
-    "perf.exit",
-    spec="kernel/events/core.c:perf_release",
-    doc=TOOLS,
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-    tier="full",
-)
+@case(spec="kernel/events/core.c:perf_release", needs="perf_sink")
 def test_exit(ue: UserEvents) -> None:
     """A tool that exits listens no more: its descriptors are closed and its rings go."""
     ue.open_data().register(ue.name())
@@ -131,15 +112,7 @@ def test_exit(ue: UserEvents) -> None:
     assert used_by(ue) == ""
 
 
-@case(
-    "perf.ring_outlives_descriptor",
-    spec="kernel/events/core.c:perf_mmap",
-    doc=TOOLS,
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-    tier="full",
-)
+@case(spec="kernel/events/core.c:perf_mmap", needs="perf_sink")
 def test_ring_outlives_descriptor(ue: UserEvents) -> None:
     """A mapped ring keeps perf listening, and filling it, when its descriptor is closed."""
     data = ue.open_data()
@@ -154,15 +127,7 @@ def test_ring_outlives_descriptor(ue: UserEvents) -> None:
     assert used_by(ue) == ""
 
 
-@case(
-    "perf.forked_descriptor",
-    spec="kernel/events/core.c:perf_release",
-    doc=TOOLS,
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-    tier="full",
-)
+@case(spec="kernel/events/core.c:perf_release", needs="perf_sink")
 def test_forked_descriptor(ue: UserEvents) -> None:
     """A child has the descriptor and not the ring; perf listens until both are done with it."""
     ue.open_data().register(ue.name())
@@ -179,13 +144,10 @@ def test_forked_descriptor(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.keeps_from_deletion",
-    spec="trace_events_user.c:user_event_free, destroy_user_event",
-    doc=DELETION,
-    profiles=PROFILES,
-    needs=(*PERF, "lasting_events"),
-    facilities=("perf",),
-    tier="full",
+    spec="user_event_free, destroy_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: only when nobody uses the event "
+    "any more",
+    needs="perf_sink lasting_events",
 )
 def test_keeps_from_deletion(ue: UserEvents) -> None:
     """An event that perf listens to cannot be deleted by either interface, and keeps its fields."""
@@ -201,13 +163,11 @@ def test_keeps_from_deletion(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.keeps_alive",
-    spec="trace_events_user.c:user_event_put",
-    doc=f"{RST}: silent about events whose programs have gone while a tool listens",
-    needs=(*PERF, "auto_delete"),
+    spec="user_event_put",
+    doc="Documentation/trace/user_events.rst@v6.12: silent about events whose programs have gone "
+    "while a tool listens",
     profiles="6.5..",
-    facilities=("perf",),
-    tier="full",
+    needs="perf_sink auto_delete",
 )
 def test_keeps_alive(ue: UserEvents) -> None:
     """An event whose programs have gone stays while perf listens, and goes with it."""
@@ -221,12 +181,10 @@ def test_keeps_alive(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.registered_later",
-    spec="trace_events_user.c:user_event_enabler_create",
-    doc=TOOLS,
-    needs=(*PERF, "lasting_events"),
+    spec="user_event_enabler_create",
     profiles="6.4..",
-    facilities=("perf",),
+    needs="perf_sink lasting_events",
+    tier="quick",
 )
 def test_registered_later(ue: UserEvents) -> None:
     """A program that registers an event which perf listens to finds its bit set."""
@@ -239,12 +197,12 @@ def test_registered_later(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.multi_format",
-    spec=REG,
-    doc=f"{RST}: each format of a multi-format event is an event of its own",
-    needs=(*PERF, "multi_format", "persist", "arguments_matched", "ebadf_when_disabled"),
+    spec="user_event_reg",
+    doc="Documentation/trace/user_events.rst@v6.12: each format of a multi-format event is an "
+    "event of its own",
     profiles="6.9..",
-    facilities=("perf",),
+    needs="perf_sink multi_format persist arguments_matched ebadf_when_disabled",
+    tier="quick",
 )
 def test_multi_format(ue: UserEvents) -> None:
     """perf listens to one format of a name, and the other is not enabled by it."""

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.perf import IP, PERIOD, RAW, TID, Wish, listen
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12"
-PERF_DOC = "include/uapi/linux/perf_event.h@v6.12"
-SAMPLE = f"{PERF_DOC}:PERF_RECORD_SAMPLE: size and bytes of the raw record, padded to 8 with them"
-WRITING = f"{RST}: Writing Data: what is written gets to whatever tool is attached"
-SINK = "trace_events_user.c:user_event_perf"
-CORE = "trace_events_user.c:user_events_write_core"
-PERF = ("perf_sink",)
-PROFILES = "5.18.."
+case = surface(
+    "perf",
+    spec="kernel/events/core.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: what is written gets to "
+    "whatever tool is attached",
+    needs="perf_sink",
+    facilities="perf",
+)
+
 A = b"\x41\0\0\0"
 A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
 B_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 42 00 00 00"
 
 
-@case(
-    "perf.record",
-    spec=SINK,
-    doc=WRITING,
-    profiles=PROFILES,
-    switch="perf_sink",
-    facilities=("perf",),
-)
+@case(spec="trace_events_user.c:user_event_perf", needs="", switch="perf_sink")
 def test_record(ue: UserEvents) -> None:
     """What is written while perf alone listens is counted and sampled, the index left out."""
     data = ue.open_data()
@@ -41,45 +35,37 @@ def test_record(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.raw",
-    spec="kernel/events/core.c:perf_output_sample",
-    doc=SAMPLE,
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
+    spec="perf_output_sample",
+    doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw "
+    "record, padded to 8 with them",
 )
 @variants(
-    "fields, payload, returned, sample",
-    {
-        "u64": (" u64 a", b"12345678", 12, "size 32 raw 20: 31 32 33 34 35 36 37 38 00 00 00 00"),
-        "u8": (" u8 a", b"1", 5, "size 24 raw 12: 31 00 00 00"),
-        "u16": (" u16 a", b"12", 6, "size 24 raw 12: 31 32 00 00"),
-        "char5": (
-            " char[5] a",
-            b"abcd\0",
-            9,
-            "size 32 raw 20: 61 62 63 64 00 00 00 00 00 00 00 00",
-        ),
-        "u32.u64": (
-            " u32 a; u64 b",
-            b"123412345678",
-            16,
-            "size 32 raw 20: 31 32 33 34 31 32 33 34 35 36 37 38",
-        ),
-        "longer": (" u32 a", b"1234xyz", 11, "size 32 raw 20: 31 32 33 34 78 79 7a 00 00 00 00 00"),
-        "rel_loc": (
-            " __rel_loc char[] s; u16 a",
-            b"\x02\0\x03\x0012hi\0",
-            13,
-            "size 32 raw 20: 02 00 03 00 31 32 68 69 00 00 00 00",
-        ),
-        "data_loc": (
-            " __data_loc char[] s",
-            b"\x0c\0\x03\0hi\0",
-            11,
-            "size 32 raw 20: 0c 00 03 00 68 69 00 00 00 00 00 00",
-        ),
-    },
+    ("u64", " u64 a", b"12345678", 12, "size 32 raw 20: 31 32 33 34 35 36 37 38 00 00 00 00"),
+    ("u8", " u8 a", b"1", 5, "size 24 raw 12: 31 00 00 00"),
+    ("u16", " u16 a", b"12", 6, "size 24 raw 12: 31 32 00 00"),
+    ("char5", " char[5] a", b"abcd\0", 9, "size 32 raw 20: 61 62 63 64 00 00 00 00 00 00 00 00"),
+    (
+        "u32.u64",
+        " u32 a; u64 b",
+        b"123412345678",
+        16,
+        "size 32 raw 20: 31 32 33 34 31 32 33 34 35 36 37 38",
+    ),
+    ("longer", " u32 a", b"1234xyz", 11, "size 32 raw 20: 31 32 33 34 78 79 7a 00 00 00 00 00"),
+    (
+        "rel_loc",
+        " __rel_loc char[] s; u16 a",
+        b"\x02\0\x03\x0012hi\0",
+        13,
+        "size 32 raw 20: 02 00 03 00 31 32 68 69 00 00 00 00",
+    ),
+    (
+        "data_loc",
+        " __data_loc char[] s",
+        b"\x0c\0\x03\0hi\0",
+        11,
+        "size 32 raw 20: 0c 00 03 00 68 69 00 00 00 00 00 00",
+    ),
 )
 def test_raw(ue: UserEvents, fields: str, payload: bytes, returned: int, sample: str) -> None:
     """A raw record is 8 common bytes and the payload as written, filled up to a multiple of 8."""
@@ -91,7 +77,9 @@ def test_raw(ue: UserEvents, fields: str, payload: bytes, returned: int, sample:
 
 
 @case(
-    "perf.raw_no_fields", spec=SINK, doc=SAMPLE, profiles=PROFILES, needs=PERF, facilities=("perf",)
+    spec="trace_events_user.c:user_event_perf",
+    doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw "
+    "record, padded to 8 with them",
 )
 def test_raw_no_fields(ue: UserEvents) -> None:
     """A record without payload is common bytes and padding; before 6.5 it was a failed copy."""
@@ -103,15 +91,7 @@ def test_raw_no_fields(ue: UserEvents) -> None:
     assert ring.records() == ue.dated("empty_payload", since=sample, before=[])
 
 
-@case(
-    "perf.raw_in_pieces",
-    spec=CORE,
-    doc=WRITING,
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_events_write_core", tier="full")
 def test_raw_in_pieces(ue: UserEvents) -> None:
     """The pieces of a writev are one record, wherever the index ends."""
     data = ue.open_data()
@@ -123,27 +103,22 @@ def test_raw_in_pieces(ue: UserEvents) -> None:
 
 
 @case(
-    "perf.sample_type",
-    spec="kernel/events/core.c:perf_prepare_sample",
-    doc=SAMPLE,
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
+    spec="perf_prepare_sample",
+    doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw "
+    "record, padded to 8 with them",
     tier="full",
 )
 @variants(
-    "sample_type, sample",
-    {
-        "tid": (TID | RAW, "size 32 one thread raw 12: 41 00 00 00"),
-        "period": (PERIOD, "size 16 period 1"),
-        "nothing": (0, "size 8"),
-        "ip": (IP, "size 16 in the kernel"),
-        "all": (TID | PERIOD | RAW, "size 40 one thread period 1 raw 12: 41 00 00 00"),
-        "all_and_ip": (
-            IP | TID | PERIOD | RAW,
-            "size 48 in the kernel one thread period 1 raw 12: 41 00 00 00",
-        ),
-    },
+    ("tid", TID | RAW, "size 32 one thread raw 12: 41 00 00 00"),
+    ("period", PERIOD, "size 16 period 1"),
+    ("nothing", 0, "size 8"),
+    ("ip", IP, "size 16 in the kernel"),
+    ("all", TID | PERIOD | RAW, "size 40 one thread period 1 raw 12: 41 00 00 00"),
+    (
+        "all_and_ip",
+        IP | TID | PERIOD | RAW,
+        "size 48 in the kernel one thread period 1 raw 12: 41 00 00 00",
+    ),
 )
 def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
     """A sample has what was asked for, and its common_pid is that of the thread that wrote."""
@@ -155,17 +130,11 @@ def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
 
 
 @case(
-    "perf.period",
-    spec="kernel/events/core.c:perf_swevent_event",
-    doc=f"{PERF_DOC}:perf_event_attr: sample_period is how many events there are to a sample",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
+    spec="perf_swevent_event",
+    doc="include/uapi/linux/perf_event.h@v6.12:perf_event_attr: sample_period is how many events "
+    "there are to a sample",
 )
-@variants(
-    "period, sample_type, samples",
-    {"3": (3, RAW, 2), "0": (0, RAW, 0), "8": (8, RAW, 0), "shown.3": (3, PERIOD, 7)},
-)
+@variants(("3", 3, RAW, 2), ("0", 0, RAW, 0), ("8", 8, RAW, 0), ("shown.3", 3, PERIOD, 7))
 def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> None:
     """Of 7 records every third is sampled, all if samples show their period; all are counted."""
     data = ue.open_data()
@@ -183,14 +152,7 @@ def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> 
     assert event.count == 7
 
 
-@case(
-    "perf.two_events",
-    spec="kernel/events/core.c:perf_tp_event",
-    doc=WRITING,
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-)
+@case(spec="perf_tp_event")
 def test_two_events(ue: UserEvents) -> None:
     """Two events of perf get the same record into rings of their own, ftrace beside them."""
     data = ue.open_data()
@@ -202,22 +164,11 @@ def test_two_events(ue: UserEvents) -> None:
     first.disable()
     assert data.write_event(0, b"\x42\0\0\0").value == 8
     assert [ring.records() for ring in rings] == [[A_SAMPLE], [A_SAMPLE, B_SAMPLE]]
-    lines = [
-        ue.line("a=0x41 (65)", dump="41 00 00 00"),
-        ue.line("a=0x42 (66)", dump="42 00 00 00"),
-    ]
+    lines = [ue.line("a=0x41 (65)", dump="41 00 00 00"), ue.line("a=0x42 (66)", dump="42 00 00 00")]
     assert ue.tracefs.records() == lines
 
 
-@case(
-    "perf.events_apart",
-    spec="kernel/events/core.c:perf_tp_event",
-    doc=WRITING,
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-    tier="full",
-)
+@case(spec="perf_tp_event", tier="full")
 def test_events_apart(ue: UserEvents) -> None:
     """An event of perf gets the records of its own user event and of no other."""
     data = ue.open_data()

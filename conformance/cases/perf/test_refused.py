@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.perf import listen
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12"
-SINK = "trace_events_user.c:user_event_perf"
-CORE = "trace_events_user.c:user_events_write_core"
-PERF = ("perf_sink",)
-PROFILES = "5.18.."
+case = surface(
+    "perf",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    needs="perf_sink long_records_kept",
+    facilities="perf",
+)
+
 A = b"\x41\0\0\0"
 
 
 @case(
-    "perf.invalid",
-    spec="trace_events_user.c:user_event_validate",
-    doc=f"{RST}: silent about what is checked",
-    profiles=PROFILES,
-    needs=(*PERF, "dynamic_fields_validated"),
-    facilities=("perf",),
+    spec="user_event_validate",
+    doc="silent about what is checked",
+    needs="perf_sink dynamic_fields_validated",
 )
 @variants(
-    "fields, payload",
-    {
-        "rel_loc.end": (" __rel_loc char[] s", b"\0\0\1\0"),
-        "rel_loc.nul": (" __rel_loc char[] s", b"\0\0\2\0hi"),
-        "data_loc.end": (" __data_loc u8[] s", b"\x0c\0\1\0"),
-    },
+    ("rel_loc.end", " __rel_loc char[] s", b"\0\0\1\0"),
+    ("rel_loc.nul", " __rel_loc char[] s", b"\0\0\2\0hi"),
+    ("data_loc.end", " __data_loc u8[] s", b"\x0c\0\1\0"),
 )
 def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
     """Dynamic data out of bounds or without NUL are EFAULT to perf alone, and not counted."""
@@ -46,15 +43,12 @@ def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
 
 
 @case(
-    "perf.unreadable",
-    spec=f"{CORE}: fault_in_iov_iter_readable",
-    doc=f"{RST}: silent about payloads that cannot be read",
-    profiles=PROFILES,
-    needs=(*PERF, "unreadable_payload_refused"),
-    facilities=("perf",),
+    spec="user_events_write_core: fault_in_iov_iter_readable",
+    doc="silent about payloads that cannot be read",
+    needs="perf_sink unreadable_payload_refused",
     tier="full",
 )
-@variants("readable", {"none": 0, "half": 2})
+@variants({"none": 0, "half": 2})
 def test_unreadable(ue: UserEvents, readable: int) -> None:
     """A payload that cannot be read is EFAULT when perf alone listens, counting or not."""
     data = ue.open_data()
@@ -69,12 +63,9 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
 
 
 @case(
-    "perf.short",
-    spec=CORE,
-    doc=f"{RST}: Writing Data: the payload holds the fields of the event",
-    profiles=PROFILES,
-    needs=(*PERF, "payload_size_checked"),
-    facilities=("perf",),
+    spec="user_events_write_core",
+    doc="Writing Data: the payload holds the fields of the event",
+    needs="perf_sink payload_size_checked",
 )
 def test_short(ue: UserEvents) -> None:
     """A payload shorter than the fields is EINVAL and gets to perf as little as to others."""
@@ -85,18 +76,8 @@ def test_short(ue: UserEvents) -> None:
     assert event.count == 0
 
 
-@case(
-    "perf.longest",
-    spec="trace_event_perf.c:perf_trace_buf_alloc",
-    doc=f"{RST}: silent about the longest payload",
-    profiles=PROFILES,
-    needs=(*PERF, "long_records_kept"),
-    facilities=("perf",),
-)
-@variants(
-    "length, traced, size",
-    {"8184": (8184, 0, 8208), "4065": (4065, 0, 4088), "4064": (4064, 1, 4088)},
-)
+@case(spec="trace_event_perf.c:perf_trace_buf_alloc", doc="silent about the longest payload")
+@variants((8184, 0, 8208), (4065, 0, 4088), (4064, 1, 4088))
 def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
     """perf takes 8184 bytes of payload, where ftrace drops what is beyond 4064; both are silent."""
     data = ue.open_data()
@@ -112,17 +93,8 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
     assert event.count == 1
 
 
-@case(
-    "perf.dropped_by_ftrace",
-    spec=SINK,
-    doc=f"{RST}: silent about two listeners",
-    profiles=PROFILES,
-    needs=(*PERF, "long_records_kept"),
-    isolation="global",
-    facilities=("perf",),
-    tier="full",
-)
-@variants("tracing, length", {"too_long": (1, 4065), "tracing_off": (0, 13)})
+@case(spec="user_event_perf", doc="silent about two listeners", tier="full", isolation="global")
+@variants(("too_long", 1, 4065), ("tracing_off", 0, 13))
 def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
     """What ftrace drops unseen perf still checks: the write fails although ftrace was content."""
     data = ue.open_data()
@@ -137,14 +109,7 @@ def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
     ue.tracefs.write("/sys/kernel/tracing/tracing_on", "1\n")
 
 
-@case(
-    "perf.dropped_by_perf",
-    spec=SINK,
-    doc=f"{RST}: silent about two listeners",
-    profiles=PROFILES,
-    needs=PERF,
-    facilities=("perf",),
-)
+@case(spec="user_event_perf", doc="silent about two listeners", needs="perf_sink")
 def test_dropped_by_perf(ue: UserEvents) -> None:
     """A record that perf has no room for, or that its filter holds back, still gets to ftrace."""
     data = ue.open_data()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import PERSIST
 from conformance.cases.support.tracefs_permissions import USER, opening
 from conformance.client.credentials import Rights
@@ -13,13 +13,15 @@ from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, MAXIMUM, STATUS
 from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import Capability
 
-RST = "Documentation/trace/user_events.rst@v6.12"
-PERMISSION = f"{RST}: Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM"
-DELETING = f"{RST}: Deleting: deleting an event that persists requires CAP_PERFMON"
-CAPABLE = "trace_events_user.c:user_event_capable"
-FREE = "trace_events_user.c:user_event_free, user_event_capable"
-MODES = "fs/namei.c:generic_permission"
-NOTHING = f"{RST}: Overview: nothing is said of the rights that the files take"
+case = surface(
+    "rights",
+    spec="trace_events_user.c:user_event_capable",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: USER_EVENT_REG_PERSIST requires "
+    "CAP_PERFMON, otherwise -EPERM",
+    profiles="6.4..",
+    needs="persist",
+)
+
 
 # Of all 41 two are enough.
 ENOUGH = ("perfmon", "sys_admin")
@@ -67,8 +69,8 @@ NOT_ENOUGH = [
 EACH = {name: (name, "") for name in ENOUGH} | {name: (name, "EPERM") for name in NOT_ENOUGH}
 
 
-@case("rights.persist_needs", spec=CAPABLE, doc=PERMISSION, needs=("persist",))
-@variants("capability, errno", EACH)
+@case
+@variants(EACH)
 def test_persist_needs(ue: UserEvents, capability: str, errno: str) -> None:
     """CAP_PERFMON or CAP_SYS_ADMIN alone lets an event persist, and no other capability does."""
     data = ue.open_data()
@@ -76,15 +78,12 @@ def test_persist_needs(ue: UserEvents, capability: str, errno: str) -> None:
     assert data.register(ue.name(), flags=PERSIST).errno == errno
 
 
-@case("rights.root_needs", spec=CAPABLE, doc=PERMISSION, needs=("persist",), tier="full")
+@case(tier="full")
 @variants(
-    "dropped, errno",
-    {
-        "both": (("PERFMON", "SYS_ADMIN"), "EPERM"),
-        "perfmon": (("PERFMON",), ""),
-        "sys_admin": (("SYS_ADMIN",), ""),
-        "all-others": (tuple(each.upper() for each in NOT_ENOUGH), ""),
-    },
+    ("both", ("PERFMON", "SYS_ADMIN"), "EPERM"),
+    ("perfmon", ("PERFMON",), ""),
+    ("sys_admin", ("SYS_ADMIN",), ""),
+    ("all-others", tuple(each.upper() for each in NOT_ENOUGH), ""),
 )
 def test_root_needs(ue: UserEvents, dropped: tuple[str, ...], errno: str) -> None:
     """To be root is not enough without both capabilities, and with one of them it is."""
@@ -93,7 +92,7 @@ def test_root_needs(ue: UserEvents, dropped: tuple[str, ...], errno: str) -> Non
     assert data.register(ue.name(), flags=PERSIST).errno == errno
 
 
-@case("rights.effective_counts", spec=CAPABLE, doc=PERMISSION, needs=("persist",))
+@case
 def test_effective_counts(ue: UserEvents) -> None:
     """A capability that is permitted and not effective does not count: EPERM, until it is."""
     data = ue.open_data()
@@ -103,13 +102,7 @@ def test_effective_counts(ue: UserEvents) -> None:
     assert data.register(ue.name(), flags=PERSIST).errno == ""
 
 
-@case(
-    "rights.dropped_afterwards",
-    spec=CAPABLE,
-    doc=PERMISSION,
-    needs=("persist", "auto_delete", "empty_payload"),
-    tier="full",
-)
+@case(needs="persist auto_delete empty_payload", tier="full")
 def test_dropped_afterwards(ue: UserEvents) -> None:
     """What persists does so although its maker gave up the right, who writes it as before."""
     data = ue.open_data()
@@ -122,18 +115,20 @@ def test_dropped_afterwards(ue: UserEvents) -> None:
     assert ue.tracefs.status() == f"{ue.name()}\n"
 
 
-@case("rights.delete_needs", spec=FREE, doc=DELETING, needs=("persist",))
-@variants(
-    "capability, errno",
-    {
-        "nothing": ((), "EPERM"),
-        "perfmon": (("PERFMON",), ""),
-        "sys_admin": (("SYS_ADMIN",), ""),
-        "bpf": (("BPF",), "EPERM"),
-        "dac_override": (("DAC_OVERRIDE", "FOWNER"), "EPERM"),
-    },
+@case(
+    spec="trace_events_user.c:user_event_free, user_event_capable",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: deleting an event that persists "
+    "requires CAP_PERFMON",
 )
-@variants("way", {"ioctl": "ioctl", "command": "command"})
+@variants(
+    ("nothing", (), "EPERM"),
+    ("perfmon", ("PERFMON",), ""),
+    ("sys_admin", ("SYS_ADMIN",), ""),
+    ("bpf", ("BPF",), "EPERM"),
+    ("dac_override", ("DAC_OVERRIDE", "FOWNER"), "EPERM"),
+    names="capability errno",
+)
+@variants("ioctl", "command", names="way")
 def test_delete_needs(ue: UserEvents, way: str, capability: tuple[str, ...], errno: str) -> None:
     """Deleting what persists needs one of the two capabilities, whichever way it is done."""
     ue.tracefs.command(f"u:{ue.name()}\n")
@@ -148,13 +143,12 @@ def test_delete_needs(ue: UserEvents, way: str, capability: tuple[str, ...], err
 
 
 @case(
-    "rights.truncation_needs",
     spec="trace_dynevent.c:dyn_events_release_all; trace_events_user.c:user_event_free",
-    doc=DELETING,
-    needs=("persist",),
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: deleting an event that persists "
+    "requires CAP_PERFMON",
     isolation="global",
 )
-@variants("capability, errno", {"nothing": ((), "EPERM"), "perfmon": (("PERFMON",), "")})
+@variants(("nothing", (), "EPERM"), ("perfmon", ("PERFMON",), ""))
 def test_truncation_needs(ue: UserEvents, capability: tuple[str, ...], errno: str) -> None:
     """Who truncates dynamic_events needs what who deletes its events one by one needs."""
     ue.tracefs.command("u:one\n")
@@ -165,7 +159,7 @@ def test_truncation_needs(ue: UserEvents, capability: tuple[str, ...], errno: st
         ue.tracefs.command("-:one\n")
 
 
-@case("rights.writer_counts", spec=CAPABLE, doc=PERMISSION, needs=("persist",), tier="full")
+@case(tier="full")
 def test_writer_counts(ue: UserEvents) -> None:
     """Who writes dynamic_events is asked, not who opened it: EPERM in a child without rights."""
     name = ue.name()
@@ -177,8 +171,8 @@ def test_writer_counts(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{name}p\n"
 
 
-@case("rights.opener_does_not_count", spec=CAPABLE, doc=PERMISSION, needs=("persist",))
-@variants("way", {"dynamic_events": "command", "data": "ioctl"})
+@case
+@variants({"dynamic_events": "command", "data": "ioctl"})
 def test_opener_does_not_count(ue: UserEvents, way: str) -> None:
     """A descriptor that was opened without rights serves somebody who has them."""
     Rights(ue.process).make_effective()
@@ -191,13 +185,7 @@ def test_opener_does_not_count(ue: UserEvents, way: str) -> None:
     assert ue.tracefs.status() == f"{ue.name()}\n"
 
 
-@case(
-    "rights.taking_part_needs_nothing",
-    spec=CAPABLE,
-    doc=PERMISSION,
-    profiles="5.18..",
-    needs=("events_made_as_root",),
-)
+@case(profiles="5.18..", needs="events_made_as_root")
 def test_taking_part_needs_nothing(ue: UserEvents) -> None:
     """Root without any capability registers and writes events that do not persist."""
     Rights(ue.process).keep_only()
@@ -209,23 +197,21 @@ def test_taking_part_needs_nothing(ue: UserEvents) -> None:
 
 
 @case(
-    "rights.override_of_modes",
-    spec=MODES,
-    doc=NOTHING,
+    spec="fs/namei.c:generic_permission",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: nothing is said of the rights that "
+    "the files take",
     profiles="5.18..",
+    needs="",
     isolation="none",
 )
 @variants(
-    "uid, capabilities, path, answers",
-    {
-        # For O_RDONLY and O_RDWR.
-        "reader": (1000, ("DAC_READ_SEARCH",), DATA, ("", "EACCES")),
-        "writer": (1000, ("DAC_OVERRIDE",), DATA, ("", "")),
-        "owner-of-all": (1000, ("FOWNER", "CHOWN", "SYS_ADMIN"), DATA, ("EACCES", "EACCES")),
-        "reader-of-dynamic_events": (1000, ("DAC_READ_SEARCH",), DYNAMIC_EVENTS, ("", "EACCES")),
-        "writer-of-dynamic_events": (1000, ("DAC_OVERRIDE",), DYNAMIC_EVENTS, ("", "")),
-        "root-without": (0, (), DATA, ("", "")),
-    },
+    # For O_RDONLY and O_RDWR.
+    ("reader", 1000, ("DAC_READ_SEARCH",), DATA, ("", "EACCES")),
+    ("writer", 1000, ("DAC_OVERRIDE",), DATA, ("", "")),
+    ("owner-of-all", 1000, ("FOWNER", "CHOWN", "SYS_ADMIN"), DATA, ("EACCES", "EACCES")),
+    ("reader-of-dynamic_events", 1000, ("DAC_READ_SEARCH",), DYNAMIC_EVENTS, ("", "EACCES")),
+    ("writer-of-dynamic_events", 1000, ("DAC_OVERRIDE",), DYNAMIC_EVENTS, ("", "")),
+    ("root-without", 0, (), DATA, ("", "")),
 )
 def test_override_of_modes(
     ue: UserEvents, uid: int, capabilities: tuple[str, ...], path: str, answers: tuple[str, str]
@@ -240,8 +226,15 @@ def test_override_of_modes(
     assert opening(ue.process, path, os.O_RDWR).errno == answers[1]
 
 
-@case("rights.status_is_not_writable", spec=MODES, doc=NOTHING, profiles="5.18..", isolation="none")
-@variants("capabilities, errno", {"without": ((), "EACCES"), "override": (("DAC_OVERRIDE",), "")})
+@case(
+    spec="fs/namei.c:generic_permission",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: nothing is said of the rights that "
+    "the files take",
+    profiles="5.18..",
+    needs="",
+    isolation="none",
+)
+@variants(("without", (), "EACCES"), ("override", ("DAC_OVERRIDE",), ""))
 def test_status_is_not_writable(ue: UserEvents, capabilities: tuple[str, ...], errno: str) -> None:
     """Since 6.4 even root opens the status for writing only by CAP_DAC_OVERRIDE."""
     Rights(ue.process).keep_only(*[Capability[name] for name in capabilities])
@@ -251,9 +244,10 @@ def test_status_is_not_writable(ue: UserEvents, capabilities: tuple[str, ...], e
 
 
 @case(
-    "rights.sysctl_asks_for_root",
     spec="fs/proc/proc_sysctl.c:test_perm",
-    doc=NOTHING,
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: nothing is said of the rights that "
+    "the files take",
+    needs="",
     isolation="global",
 )
 def test_sysctl_asks_for_root(ue: UserEvents) -> None:
@@ -268,9 +262,10 @@ def test_sysctl_asks_for_root(ue: UserEvents) -> None:
 
 
 @case(
-    "rights.sysctl_keeps_its_mode",
     spec="fs/proc/proc_sysctl.c:proc_sys_setattr",
-    doc=NOTHING,
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: nothing is said of the rights that "
+    "the files take",
+    needs="",
     isolation="none",
 )
 def test_sysctl_keeps_its_mode(ue: UserEvents) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.credentials import Rights
 from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import Capability
 
-RST = "Documentation/trace/user_events.rst@v6.12"
-CALLS = f"{RST}: Overview: programs use ioctl() and write() or writev(); of filters it says nothing"
-WRITING = f"{RST}: Writing Data: write() or writev() of the data file"
-FILTER = "kernel/seccomp.c:__seccomp_filter"
+case = surface(
+    "rights",
+    spec="kernel/seccomp.c:__seccomp_filter",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: programs use ioctl() and write() "
+    "or writev(); of filters it says nothing",
+    tier="full",
+)
 
 
-@case("rights.filter_of_ioctl", spec=FILTER, doc=CALLS, profiles="5.18..", tier="full")
-@variants("errno", {"eperm": "EPERM", "enosys": "ENOSYS", "eacces": "EACCES"})
+@case
+@variants({"eperm": "EPERM", "enosys": "ENOSYS", "eacces": "EACCES"})
 def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
     """A filter that refuses ioctl stops registrations; what is registered is written on."""
     data = ue.open_data()
@@ -29,10 +32,10 @@ def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
 
 
 @case(
-    "rights.filtered_program_learns",
     spec="trace_events_user.c:user_event_enabler_write",
-    doc=f"{CALLS}; Enablement: the kernel updates the bit",
-    tier="full",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: programs use ioctl() and write() "
+    "or writev(); of filters it says nothing; Enablement: the kernel updates the bit",
+    profiles="6.4..",
 )
 def test_filtered_program_learns(ue: UserEvents) -> None:
     """The kernel tells a program that may call next to nothing when somebody listens."""
@@ -45,7 +48,10 @@ def test_filtered_program_learns(ue: UserEvents) -> None:
     assert event.word.value == 0
 
 
-@case("rights.filter_of_writev", spec=FILTER, doc=WRITING, profiles="5.18..", tier="full")
+@case(
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: write() or writev() of the "
+    "data file"
+)
 def test_filter_of_writev(ue: UserEvents) -> None:
     """Where writev is refused write suffices: it says the same in one piece."""
     data = ue.open_data()
@@ -59,7 +65,7 @@ def test_filter_of_writev(ue: UserEvents) -> None:
     ue.tracefs.disable(ue.name())
 
 
-@case("rights.filter_before_everything", spec=FILTER, doc=CALLS, profiles="5.18..", tier="full")
+@case
 def test_filter_before_everything(ue: UserEvents) -> None:
     """What the filter says comes before any mistake: no argument is looked at."""
     data = ue.open_data()
@@ -71,7 +77,7 @@ def test_filter_before_everything(ue: UserEvents) -> None:
     assert closed.writev_at([(0, 1 << 63)]).errno == "ENOLINK"
 
 
-@case("rights.filter_in_children", spec=FILTER, doc=CALLS, profiles="5.18..", tier="full")
+@case
 def test_filter_in_children(ue: UserEvents) -> None:
     """A child inherits the filter, and no other process has it."""
     data = ue.open_data()
@@ -82,10 +88,12 @@ def test_filter_in_children(ue: UserEvents) -> None:
 
 
 @case(
-    "rights.no_new_privileges",
     spec="kernel/seccomp.c:seccomp_prepare_filter",
-    doc=f"{CALLS}; nor of no_new_privs",
-    needs=("persist",),
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: programs use ioctl() and write() "
+    "or writev(); of filters it says nothing; nor of no_new_privs",
+    profiles="6.4..",
+    needs="persist",
+    tier="quick",
 )
 def test_no_new_privileges(ue: UserEvents) -> None:
     """That a program gives up new privileges changes nothing, but that it may have a filter."""

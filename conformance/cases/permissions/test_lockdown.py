@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.lockdown import LOCKDOWN, administrator, lock_down
 from conformance.cases.support.tracefs_permissions import USER, close_again, opened_up, opening
 from conformance.client.credentials import Rights
@@ -13,20 +13,19 @@ from conformance.client.perf import REGS, Wish, listen, open_raw
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, STATUS, TRACE, TRACING_ON
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12"
-LOCKED = f"{RST}: nothing is said of lockdown"
+case = surface(
+    "rights",
+    spec="kernel/events/core.c:perf_event_open: LOCKDOWN_PERF",
+    doc="Documentation/trace/user_events.rst@v6.12: nothing is said of lockdown",
+    tier="full",
+    isolation="fatal",
+)
+
 LEVELS = {"confidentiality": ("confidentiality", "EPERM"), "integrity": ("integrity", "")}
 
 
-@case(
-    "rights.lockdown_hides_traces",
-    spec="trace.c:tracing_check_open_get_tr; trace_dynevent.c:dyn_event_open",
-    doc=LOCKED,
-    profiles="5.18..",
-    isolation="fatal",
-    tier="full",
-)
-@variants("level, errno", LEVELS)
+@case(spec="trace.c:tracing_check_open_get_tr; trace_dynevent.c:dyn_event_open")
+@variants(LEVELS)
 def test_lockdown_hides_traces(ue: UserEvents, level: str, errno: str) -> None:
     """Lockdown for confidentiality refuses what shows traces or makes events by command: EPERM."""
     data = ue.open_data()
@@ -40,14 +39,7 @@ def test_lockdown_hides_traces(ue: UserEvents, level: str, errno: str) -> None:
     assert opening(ue.process, TRACE, os.O_RDONLY).errno == errno
 
 
-@case(
-    "rights.lockdown_leaves_programs_alone",
-    spec="trace_events_user.c:user_data_fops, user_status_fops",
-    doc=LOCKED,
-    profiles="5.18..",
-    isolation="fatal",
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_data_fops, user_status_fops")
 def test_lockdown_leaves_programs_alone(ue: UserEvents) -> None:
     """Programs notice nothing: they open, register, write, and who listens goes on listening."""
     data = ue.open_data()
@@ -63,12 +55,9 @@ def test_lockdown_leaves_programs_alone(ue: UserEvents) -> None:
 
 
 @case(
-    "rights.lockdown_lets_events_persist",
     spec="trace_events_user.c:user_event_parse, delete_user_event",
-    doc=LOCKED,
-    needs=("persist",),
-    isolation="fatal",
-    tier="full",
+    profiles="6.4..",
+    needs="persist",
 )
 def test_lockdown_lets_events_persist(ue: UserEvents) -> None:
     """Events that persist are made and deleted through the data file, locked down or not."""
@@ -82,14 +71,7 @@ def test_lockdown_lets_events_persist(ue: UserEvents) -> None:
     assert ue.tracefs.write(DYNAMIC_EVENTS, f"u:{ue.name()}\n").errno == "EPERM"
 
 
-@case(
-    "rights.lockdown_is_not_lifted",
-    spec="security/lockdown/lockdown.c:lock_kernel_down",
-    doc=LOCKED,
-    profiles="5.18..",
-    isolation="fatal",
-    tier="full",
-)
+@case(spec="security/lockdown/lockdown.c:lock_kernel_down")
 def test_lockdown_is_not_lifted(ue: UserEvents) -> None:
     """A level is raised and never lowered: EPERM."""
     root = administrator(ue.process)
@@ -101,14 +83,7 @@ def test_lockdown_is_not_lifted(ue: UserEvents) -> None:
     assert opening(ue.process, TRACE, os.O_RDONLY).errno == "EPERM"
 
 
-@case(
-    "rights.denied_before_lockdown",
-    spec="fs/namei.c:do_open; trace_dynevent.c:dyn_event_open",
-    doc=LOCKED,
-    profiles="5.18..",
-    isolation="fatal",
-    tier="full",
-)
+@case(spec="fs/namei.c:do_open; trace_dynevent.c:dyn_event_open")
 def test_denied_before_lockdown(ue: UserEvents) -> None:
     """The mode comes before lockdown: EACCES for who may not open, EPERM for who may."""
     administrator = opened_up(ue)
@@ -123,15 +98,12 @@ def test_denied_before_lockdown(ue: UserEvents) -> None:
 
 
 @case(
-    "rights.lockdown_shows_formats",
     spec="trace_events.c:trace_format_open, ftrace_event_id_fops, tracing_open_file_tr",
-    doc=f"{LOCKED}, nor does trace_events.c know whether formats are to be hidden",
-    profiles="5.18..",
-    isolation="fatal",
-    facilities=("hist", "snapshot"),
-    tier="full",
+    doc="Documentation/trace/user_events.rst@v6.12: nothing is said of lockdown, nor does "
+    "trace_events.c know whether formats are to be hidden",
+    facilities="hist snapshot",
 )
-@variants("level, errno", LEVELS)
+@variants(LEVELS)
 def test_lockdown_shows_formats(ue: UserEvents, level: str, errno: str) -> None:
     """What an event is made of and its number are read on; who looks at its records is not."""
     ue.open_data().register(f"{ue.name()} u8 a")
@@ -146,15 +118,7 @@ def test_lockdown_shows_formats(ue: UserEvents, level: str, errno: str) -> None:
     assert ue.tracefs.write(ue.tracefs.path("set_event"), f"{ue.name()}\n").errno == errno
 
 
-@case(
-    "rights.lockdown_shows_new_events",
-    spec="fs/tracefs/event_inode.c:eventfs_create_dir",
-    doc=LOCKED,
-    profiles="5.18..",
-    needs=("directories_of_any_name",),
-    isolation="fatal",
-    tier="full",
-)
+@case(spec="fs/tracefs/event_inode.c:eventfs_create_dir", needs="directories_of_any_name")
 def test_lockdown_shows_new_events(ue: UserEvents) -> None:
     """An event made later has its directory, the files of which are as closed as others."""
     lock_down(ue.new_process(), "confidentiality")
@@ -168,13 +132,9 @@ def test_lockdown_shows_new_events(ue: UserEvents) -> None:
 
 
 @case(
-    "rights.lockdown_hides_new_events",
     spec="fs/tracefs/inode.c:tracefs_create_dir; trace_events.c:event_create_dir",
-    doc=LOCKED,
     profiles="5.18..6.5",
-    without=("directories_of_any_name",),
-    isolation="fatal",
-    tier="full",
+    without="directories_of_any_name",
 )
 def test_lockdown_hides_new_events(ue: UserEvents) -> None:
     """An event made later has no directory, and its program is told nothing of that."""
@@ -189,14 +149,7 @@ def test_lockdown_hides_new_events(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True).count("\n") == 2
 
 
-@case(
-    "rights.lockdown_leaves_descriptors",
-    spec="trace.c:tracing_open_file_tr; trace_events.c:event_enable_write",
-    doc=LOCKED,
-    profiles="5.18..",
-    isolation="fatal",
-    tier="full",
-)
+@case(spec="trace.c:tracing_open_file_tr; trace_events.c:event_enable_write")
 def test_lockdown_leaves_descriptors(ue: UserEvents) -> None:
     """Who had `enable` open before still listens and stops, and nobody else does."""
     event = ue.open_data().register(ue.name())
@@ -212,14 +165,7 @@ def test_lockdown_leaves_descriptors(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(
-    "rights.lockdown_and_instances",
-    spec="fs/tracefs/inode.c:tracefs_create_dir; trace.c:trace_array_create_dir, instance_rmdir",
-    doc=LOCKED,
-    profiles="5.18..",
-    isolation="fatal",
-    tier="full",
-)
+@case(spec="fs/tracefs/inode.c:tracefs_create_dir; trace.c:trace_array_create_dir, instance_rmdir")
 def test_lockdown_and_instances(ue: UserEvents) -> None:
     """No instance is made any more, and one that listens is stopped by removing it alone."""
     instance, other = ue.instance("i"), ue.instance("j")
@@ -237,17 +183,8 @@ def test_lockdown_and_instances(ue: UserEvents) -> None:
         assert event.word.value == 0
 
 
-@case(
-    "rights.lockdown_leaves_perf",
-    spec="kernel/events/core.c:perf_event_open: LOCKDOWN_PERF",
-    doc=LOCKED,
-    profiles="5.18..",
-    needs=("perf_sink",),
-    isolation="fatal",
-    facilities=("perf",),
-    tier="full",
-)
-@variants("level, errno", LEVELS)
+@case(needs="perf_sink", facilities="perf")
+@variants(LEVELS)
 def test_lockdown_leaves_perf(ue: UserEvents, level: str, errno: str) -> None:
     """perf listens to events and samples what is written; only the kernel's registers it hides."""
     data = ue.open_data()
@@ -268,15 +205,7 @@ def test_lockdown_leaves_perf(ue: UserEvents, level: str, errno: str) -> None:
     assert listen(ue.process, ue.name(), Wish(sample_type=REGS)).errno == "EINVAL"
 
 
-@case(
-    "rights.lockdown_before_the_event",
-    spec="kernel/events/core.c:perf_event_open: LOCKDOWN_PERF",
-    doc=LOCKED,
-    profiles="5.18..",
-    isolation="fatal",
-    facilities=("perf",),
-    tier="full",
-)
+@case(facilities="perf")
 def test_lockdown_before_the_event(ue: UserEvents) -> None:
     """Registers of the kernel are refused before anybody looks which event is meant."""
     lock_down(ue.new_process(), "confidentiality")

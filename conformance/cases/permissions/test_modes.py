@@ -4,44 +4,35 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.tracefs_permissions import USER, close_again, opened_up, opening
 from conformance.client.credentials import Rights
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, MAXIMUM, ROOT, STATUS
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12"
-FILES = f"{RST}: Overview: programs use user_events_data and user_events_status in tracefs"
-NOTHING = f"{FILES}; nothing is said of the rights that takes"
-CREATE = "trace_events_user.c:create_user_tracefs"
-ROOT_MODE = "fs/tracefs/inode.c:tracefs_apply_options"
-OPEN = "fs/namei.c:generic_permission"
-
-
-@case("rights.owners", spec=CREATE, doc=NOTHING, profiles="5.18..", isolation="none")
-@variants(
-    "path, mode",
-    {
-        "data": (DATA, 0o640),
-        "dynamic_events": (DYNAMIC_EVENTS, 0o640),
-        "root": (ROOT, 0o700),
-    },
+case = surface(
+    "rights",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: programs use user_events_data and "
+    "user_events_status in tracefs; nothing is said of the rights that takes",
+    isolation="global",
 )
+
+
+@case(spec="create_user_tracefs", isolation="none")
+@variants(("data", DATA, 0o640), ("dynamic_events", DYNAMIC_EVENTS, 0o640), ("root", ROOT, 0o700))
 def test_owners(ue: UserEvents, path: str, mode: int) -> None:
     """What a program needs belongs to root, and the way to it is root's alone."""
     root = Rights(ue.process)
     assert (root.mode(path), root.owner(path)) == (mode, "0:0")
 
 
-@case("rights.no_way_in", spec=ROOT_MODE, doc=NOTHING, profiles="5.18..", isolation="global")
+@case(spec="fs/tracefs/inode.c:tracefs_apply_options")
 @variants(
-    "path, flags",
-    {
-        "data": (DATA, os.O_RDWR),
-        "data-read-only": (DATA, os.O_RDONLY),
-        "dynamic_events": (DYNAMIC_EVENTS, os.O_RDONLY),
-        "not-there": (f"{ROOT}/user_events_nothing", os.O_RDONLY),
-    },
+    ("data", DATA, os.O_RDWR),
+    ("data-read-only", DATA, os.O_RDONLY),
+    ("dynamic_events", DYNAMIC_EVENTS, os.O_RDONLY),
+    ("not-there", f"{ROOT}/user_events_nothing", os.O_RDONLY),
 )
 def test_no_way_in(ue: UserEvents, path: str, flags: int) -> None:
     """The mode of a file is of no use to a user who is not let into tracefs: EACCES."""
@@ -53,25 +44,20 @@ def test_no_way_in(ue: UserEvents, path: str, flags: int) -> None:
     close_again(administrator, DYNAMIC_EVENTS)
 
 
-@case(
-    "rights.open_modes", spec=OPEN, doc=NOTHING, profiles="5.18..", isolation="global", tier="full"
-)
+@case(spec="fs/namei.c:generic_permission", tier="full")
 @variants(
-    "mode, owner, groups, answers",
-    {
-        # For O_RDONLY, O_WRONLY and O_RDWR.
-        "everybody": (0o666, (0, 0), (), ("", "", "")),
-        "as-it-is": (0o640, (0, 0), (), ("EACCES", "EACCES", "EACCES")),
-        "readers": (0o644, (0, 0), (), ("", "EACCES", "EACCES")),
-        "writers": (0o642, (0, 0), (), ("EACCES", "", "EACCES")),
-        "group": (0o660, (0, 1000), (), ("", "", "")),
-        "group-reads": (0o640, (0, 1000), (), ("", "EACCES", "EACCES")),
-        "second-group": (0o660, (0, 77), (77,), ("", "", "")),
-        "other-group": (0o660, (0, 77), (78,), ("EACCES", "EACCES", "EACCES")),
-        "group-before-others": (0o606, (0, 1000), (), ("EACCES", "EACCES", "EACCES")),
-        "owner": (0o600, (1000, 0), (), ("", "", "")),
-        "owner-before-group": (0o066, (1000, 1000), (), ("EACCES", "EACCES", "EACCES")),
-    },
+    # For O_RDONLY, O_WRONLY and O_RDWR.
+    ("everybody", 0o666, (0, 0), (), ("", "", "")),
+    ("as-it-is", 0o640, (0, 0), (), ("EACCES", "EACCES", "EACCES")),
+    ("readers", 0o644, (0, 0), (), ("", "EACCES", "EACCES")),
+    ("writers", 0o642, (0, 0), (), ("EACCES", "", "EACCES")),
+    ("group", 0o660, (0, 1000), (), ("", "", "")),
+    ("group-reads", 0o640, (0, 1000), (), ("", "EACCES", "EACCES")),
+    ("second-group", 0o660, (0, 77), (77,), ("", "", "")),
+    ("other-group", 0o660, (0, 77), (78,), ("EACCES", "EACCES", "EACCES")),
+    ("group-before-others", 0o606, (0, 1000), (), ("EACCES", "EACCES", "EACCES")),
+    ("owner", 0o600, (1000, 0), (), ("", "", "")),
+    ("owner-before-group", 0o066, (1000, 1000), (), ("EACCES", "EACCES", "EACCES")),
 )
 def test_open_modes(
     ue: UserEvents,
@@ -91,12 +77,11 @@ def test_open_modes(
 
 
 @case(
-    "rights.ordinary_user_takes_part",
-    spec="trace_events_user.c:user_event_set_call_visible",
-    doc=f"{NOTHING}; Registering: only an event that persists needs CAP_PERFMON",
-    profiles="5.18..",
-    needs=("events_made_as_root", "payload_size_checked"),
-    isolation="global",
+    spec="user_event_set_call_visible",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: programs use user_events_data and "
+    "user_events_status in tracefs; nothing is said of the rights that takes; Registering: only "
+    "an event that persists needs CAP_PERFMON",
+    needs="events_made_as_root payload_size_checked",
 )
 def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     """With the data file alone a user without rights makes an event, and writes it."""
@@ -114,12 +99,12 @@ def test_ordinary_user_takes_part(ue: UserEvents) -> None:
 
 
 @case(
-    "rights.ordinary_user_removes",
-    spec="trace_events_user.c:user_event_set_call_visible, destroy_user_event",
-    doc=f"{NOTHING}; Deleting: an event goes with its last reference",
+    spec="user_event_set_call_visible, destroy_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: programs use user_events_data and "
+    "user_events_status in tracefs; nothing is said of the rights that takes; Deleting: an event "
+    "goes with its last reference",
     profiles="6.5..",
-    needs=("auto_delete",),
-    isolation="global",
+    needs="auto_delete",
     tier="full",
 )
 def test_ordinary_user_removes(ue: UserEvents) -> None:
@@ -135,14 +120,12 @@ def test_ordinary_user_removes(ue: UserEvents) -> None:
 
 
 @case(
-    "rights.ordinary_user_deletes",
-    spec="trace_events_user.c:user_event_set_call_visible, delete_user_event",
+    spec="user_event_set_call_visible, delete_user_event",
     doc="Documentation/trace/user_events.rst@v6.1: Deleting: DIAG_IOCSDEL; nothing is said of "
     "the rights that takes",
     profiles="5.18..6.4",
-    without=("auto_delete", "persist"),
-    needs=("events_made_as_root",),
-    isolation="global",
+    needs="events_made_as_root",
+    without="auto_delete persist",
     tier="full",
 )
 def test_ordinary_user_deletes(ue: UserEvents) -> None:
@@ -157,11 +140,9 @@ def test_ordinary_user_deletes(ue: UserEvents) -> None:
 
 
 @case(
-    "rights.reading_is_enough_to_register",
-    spec="trace_events_user.c:user_events_ioctl",
-    doc=f"{RST}: Registering: an ioctl of the data file; nothing is said of how it is opened",
-    profiles="5.18..",
-    isolation="global",
+    spec="user_events_ioctl",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: an ioctl of the data file; "
+    "nothing is said of how it is opened",
 )
 def test_reading_is_enough_to_register(ue: UserEvents) -> None:
     """A user who may only read the data file registers and deletes, and cannot write: EBADF."""
@@ -175,13 +156,12 @@ def test_reading_is_enough_to_register(ue: UserEvents) -> None:
 
 
 @case(
-    "rights.status_for_users",
-    spec=CREATE,
-    doc=f"{RST}: Viewing Status: administrators read the file",
-    needs=("remote_enable",),
-    isolation="global",
+    spec="create_user_tracefs",
+    doc="Documentation/trace/user_events.rst@v6.12: Viewing Status: administrators read the file",
+    profiles="6.4..",
+    needs="remote_enable",
 )
-@variants("mode, errno", {"as-it-is": (0o440, "EACCES"), "readable": (0o444, "")})
+@variants(("as-it-is", 0o440, "EACCES"), ("readable", 0o444, ""))
 def test_status_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     """Nobody needs the status file to take part; reading it is a matter of its mode."""
     administrator = opened_up(ue)
@@ -193,13 +173,7 @@ def test_status_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     close_again(administrator, STATUS)
 
 
-@case(
-    "rights.nobody_but_the_owner",
-    spec="fs/attr.c:setattr_prepare",
-    doc=NOTHING,
-    profiles="5.18..",
-    isolation="global",
-)
+@case(spec="fs/attr.c:setattr_prepare")
 def test_nobody_but_the_owner(ue: UserEvents) -> None:
     """A user who may use the data file may not let others do so: EPERM; its owner may."""
     administrator = opened_up(ue)
@@ -215,14 +189,7 @@ def test_nobody_but_the_owner(ue: UserEvents) -> None:
     close_again(administrator)
 
 
-@case(
-    "rights.modes_outlive_events",
-    spec=CREATE,
-    doc=NOTHING,
-    needs=("persist",),
-    isolation="global",
-    tier="full",
-)
+@case(spec="create_user_tracefs", profiles="6.4..", needs="persist", tier="full")
 def test_modes_outlive_events(ue: UserEvents) -> None:
     """Modes are of the file: they stay while events come and go, for descriptors too."""
     administrator = opened_up(ue)
@@ -236,11 +203,11 @@ def test_modes_outlive_events(ue: UserEvents) -> None:
 
 
 @case(
-    "rights.dynamic_events_for_users",
     spec="trace_dynevent.c:dyn_event_open; trace_events_user.c:user_event_parse",
-    doc=f"{RST}: Registering: what persists requires CAP_PERFMON, else EPERM",
-    needs=("persist", "null_arguments_matched"),
-    isolation="global",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: what persists requires "
+    "CAP_PERFMON, else EPERM",
+    profiles="6.4..",
+    needs="persist null_arguments_matched",
 )
 def test_dynamic_events_for_users(ue: UserEvents) -> None:
     """A user who may write dynamic_events makes and deletes nothing there: EPERM."""
@@ -258,9 +225,12 @@ def test_dynamic_events_for_users(ue: UserEvents) -> None:
 
 
 @case(
-    "rights.sysctl",
-    spec="trace_events_user.c:user_event_sysctls; fs/proc/proc_sysctl.c:test_perm",
-    doc=f"{NOTHING}; kernel/sysctl.rst has no word of it",
+    spec="user_event_sysctls; fs/proc/proc_sysctl.c:test_perm",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: programs use user_events_data and "
+    "user_events_status in tracefs; nothing is said of the rights that takes; kernel/sysctl.rst "
+    "has no word of it",
+    profiles="6.4..",
+    isolation="events",
 )
 def test_sysctl(ue: UserEvents) -> None:
     """Everybody reads the limit of events, and only root sets it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import PERSIST
 from conformance.cases.support.tracefs_permissions import USER, close_again, opening
 from conformance.client.credentials import Rights
@@ -12,11 +12,14 @@ from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, ROOT, STATUS, TRACI
 from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import CLONE_NEWNS, CLONE_NEWUSER, Capability
 
-RST = "Documentation/trace/user_events.rst@v6.12"
-FILES = f"{RST}: Overview: the files are in tracefs; nothing is said of where that is mounted"
-APART = f"{RST}: nothing is said of namespaces"
-GROUP = "trace_events_user.c:current_user_event_group"
-OPEN = "fs/namei.c:do_open; fs/namespace.c:mnt_want_write"
+case = surface(
+    "rights",
+    spec="trace_events_user.c:current_user_event_group",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: the files are in tracefs; nothing "
+    "is said of where that is mounted",
+    tier="full",
+)
+
 # A place for a file system of the program's own: there in every guest.
 RUN = "/run"
 
@@ -29,7 +32,7 @@ def own_mounts(ue: UserEvents) -> Rights:
     return root
 
 
-@case("rights.data_file_alone", spec=GROUP, doc=FILES, profiles="5.18..")
+@case(tier="quick")
 def test_data_file_alone(ue: UserEvents) -> None:
     """Where the data file alone is visible, somewhere else, a program takes part as ever."""
     root = own_mounts(ue)
@@ -46,15 +49,8 @@ def test_data_file_alone(ue: UserEvents) -> None:
     ue.tracefs.disable(ue.name())
 
 
-@case(
-    "rights.data_file_for_users",
-    spec="fs/namei.c:may_lookup, generic_permission",
-    doc=FILES,
-    profiles="5.18..",
-    isolation="global",
-    tier="full",
-)
-@variants("mode, errno", {"everybody": (0o666, ""), "as-it-is": (0o640, "EACCES")})
+@case(spec="fs/namei.c:may_lookup, generic_permission", isolation="global")
+@variants(("everybody", 0o666, ""), ("as-it-is", 0o640, "EACCES"))
 def test_data_file_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     """A user who is shown the file alone needs its mode, and no way through tracefs."""
     administrator = Rights(ue.new_process())
@@ -68,7 +64,7 @@ def test_data_file_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     close_again(administrator)
 
 
-@case("rights.unmounted", spec=GROUP, doc=FILES, profiles="5.18..", tier="full")
+@case
 def test_unmounted(ue: UserEvents) -> None:
     """A descriptor serves although its tracefs is not mounted any more."""
     root = own_mounts(ue)
@@ -79,19 +75,16 @@ def test_unmounted(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case("rights.read_only_mount", spec=OPEN, doc=FILES, profiles="5.18..")
+@case(spec="fs/namei.c:do_open; fs/namespace.c:mnt_want_write", tier="quick")
 @variants(
-    "path, flags, errno",
-    {
-        "data": (DATA, os.O_RDWR, "EROFS"),
-        "data-to-write": (DATA, os.O_WRONLY, "EROFS"),
-        "data-to-read": (DATA, os.O_RDONLY, ""),
-        "status": (STATUS, os.O_RDONLY, ""),
-        "status-to-write": (STATUS, os.O_RDWR, "EROFS"),
-        "dynamic_events": (DYNAMIC_EVENTS, os.O_WRONLY, "EROFS"),
-        "dynamic_events-cut-off": (DYNAMIC_EVENTS, os.O_RDONLY | os.O_TRUNC, "EROFS"),
-        "dynamic_events-to-read": (DYNAMIC_EVENTS, os.O_RDONLY, ""),
-    },
+    ("data", DATA, os.O_RDWR, "EROFS"),
+    ("data-to-write", DATA, os.O_WRONLY, "EROFS"),
+    ("data-to-read", DATA, os.O_RDONLY, ""),
+    ("status", STATUS, os.O_RDONLY, ""),
+    ("status-to-write", STATUS, os.O_RDWR, "EROFS"),
+    ("dynamic_events", DYNAMIC_EVENTS, os.O_WRONLY, "EROFS"),
+    ("dynamic_events-cut-off", DYNAMIC_EVENTS, os.O_RDONLY | os.O_TRUNC, "EROFS"),
+    ("dynamic_events-to-read", DYNAMIC_EVENTS, os.O_RDONLY, ""),
 )
 def test_read_only_mount(ue: UserEvents, path: str, flags: int, errno: str) -> None:
     """Through a read-only mount nothing is opened for writing: EROFS."""
@@ -101,10 +94,10 @@ def test_read_only_mount(ue: UserEvents, path: str, flags: int, errno: str) -> N
 
 
 @case(
-    "rights.read_only_registers",
     spec="trace_events_user.c:user_events_ioctl",
-    doc=f"{FILES}; nor of how the data file is opened",
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: the files are in tracefs; nothing "
+    "is said of where that is mounted; nor of how the data file is opened",
+    tier="quick",
 )
 def test_read_only_registers(ue: UserEvents) -> None:
     """A read-only mount does not keep a program from making events: ioctl wants no writing."""
@@ -118,7 +111,7 @@ def test_read_only_registers(ue: UserEvents) -> None:
     assert root.chmod(DATA, 0o666).errno == "EROFS"
 
 
-@case("rights.read_only_elsewhere", spec=OPEN, doc=FILES, profiles="5.18..", tier="full")
+@case(spec="fs/namei.c:do_open; fs/namespace.c:mnt_want_write")
 def test_read_only_elsewhere(ue: UserEvents) -> None:
     """One mount is read-only and another is not: what is opened decides, not the file."""
     root = own_mounts(ue)
@@ -129,14 +122,7 @@ def test_read_only_elsewhere(ue: UserEvents) -> None:
     assert ue.open_data().register(ue.name()).errno == ""
 
 
-@case(
-    "rights.denied_before_read_only",
-    spec=OPEN,
-    doc=FILES,
-    profiles="5.18..",
-    isolation="none",
-    tier="full",
-)
+@case(spec="fs/namei.c:do_open; fs/namespace.c:mnt_want_write", isolation="none")
 def test_denied_before_read_only(ue: UserEvents) -> None:
     """A user who may not write anyway is told that: EACCES, not EROFS."""
     user = own_mounts(ue)
@@ -145,8 +131,8 @@ def test_denied_before_read_only(ue: UserEvents) -> None:
     assert opening(ue.process, DATA).errno == "EACCES"
 
 
-@case("rights.mounted_twice", spec=GROUP, doc=FILES, profiles="5.18..", tier="full")
-@variants("place", {"elsewhere": "/run/tracing", "debugfs": "/sys/kernel/debug/tracing"})
+@case
+@variants({"elsewhere": "/run/tracing", "debugfs": "/sys/kernel/debug/tracing"})
 def test_mounted_twice(ue: UserEvents, place: str) -> None:
     """However often tracefs is mounted, there is one set of events in all of them."""
     root = own_mounts(ue)
@@ -160,14 +146,7 @@ def test_mounted_twice(ue: UserEvents, place: str) -> None:
     assert ue.tracefs.dynamic_events() == both
 
 
-@case(
-    "rights.mounted_twice_mode",
-    spec=OPEN,
-    doc=FILES,
-    profiles="5.18..",
-    isolation="global",
-    tier="full",
-)
+@case(spec="fs/namei.c:do_open; fs/namespace.c:mnt_want_write", isolation="global")
 def test_mounted_twice_mode(ue: UserEvents) -> None:
     """A mode that is changed in one mount is changed in the other."""
     root = own_mounts(ue)
@@ -179,7 +158,7 @@ def test_mounted_twice_mode(ue: UserEvents) -> None:
     assert root.mode("/run/tracing/user_events_data") == 0o640
 
 
-@case("rights.other_root", spec=GROUP, doc=FILES, profiles="5.18..", tier="full")
+@case
 def test_other_root(ue: UserEvents) -> None:
     """A program whose root is tracefs itself takes part as ever."""
     root = Rights(ue.process)
@@ -191,14 +170,10 @@ def test_other_root(ue: UserEvents) -> None:
 
 
 @case(
-    "rights.user_namespace",
-    spec=GROUP,
-    doc=APART,
-    profiles="5.18..",
-    needs=("events_made_as_root",),
-    tier="full",
+    doc="Documentation/trace/user_events.rst@v6.12: nothing is said of namespaces",
+    needs="events_made_as_root",
 )
-@variants("mounts", {"users": 0, "users-and-mounts": CLONE_NEWNS})
+@variants({"users": 0, "users-and-mounts": CLONE_NEWNS})
 def test_user_namespace(ue: UserEvents, mounts: int) -> None:
     """A user namespace has no events of its own: what is registered there everybody sees."""
     apart = Rights(ue.process)
@@ -215,14 +190,15 @@ def test_user_namespace(ue: UserEvents, mounts: int) -> None:
 
 
 @case(
-    "rights.user_namespace_is_not_capable",
     spec="trace_events_user.c:user_event_capable; include/linux/capability.h:perfmon_capable",
-    doc=f"{RST}: Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
-    needs=("persist",),
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: USER_EVENT_REG_PERSIST requires "
+    "CAP_PERFMON, otherwise -EPERM",
+    profiles="6.4..",
+    needs="persist",
+    tier="quick",
 )
 @variants(
-    "before",
-    {"root": (), "perfmon": ("PERFMON",), "sys_admin": ("SYS_ADMIN",), "ordinary": ("NONE",)},
+    ("root", ()), ("perfmon", ("PERFMON",)), ("sys_admin", ("SYS_ADMIN",)), ("ordinary", ("NONE",))
 )
 def test_user_namespace_is_not_capable(ue: UserEvents, before: tuple[str, ...]) -> None:
     """All capabilities of a user namespace are worth nothing to an event that persists: EPERM."""
@@ -240,10 +216,12 @@ def test_user_namespace_is_not_capable(ue: UserEvents, before: tuple[str, ...]) 
 
 
 @case(
-    "rights.user_namespace_commands",
     spec="trace_events_user.c:user_event_capable",
-    doc=f"{APART}; Registering: an event that persists requires CAP_PERFMON",
-    needs=("persist", "null_arguments_matched"),
+    doc="Documentation/trace/user_events.rst@v6.12: nothing is said of namespaces; Registering: "
+    "an event that persists requires CAP_PERFMON",
+    profiles="6.4..",
+    needs="persist null_arguments_matched",
+    tier="quick",
 )
 def test_user_namespace_commands(ue: UserEvents) -> None:
     """Root in a user namespace opens dynamic_events, which is its own, and may do nothing."""
@@ -256,12 +234,9 @@ def test_user_namespace_commands(ue: UserEvents) -> None:
 
 
 @case(
-    "rights.user_namespace_mounts",
     spec="fs/super.c:mount_capable",
-    doc=APART,
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: nothing is said of namespaces",
     isolation="none",
-    tier="full",
 )
 def test_user_namespace_mounts(ue: UserEvents) -> None:
     """A user namespace mounts no tracefs, not even in mounts of its own: EPERM."""
@@ -272,21 +247,15 @@ def test_user_namespace_mounts(ue: UserEvents) -> None:
 
 
 @case(
-    "rights.mount_options",
     spec="fs/tracefs/inode.c:tracefs_apply_options",
     doc="Documentation/trace/ftrace.rst@v6.12: the file system: mounted by whoever wants it; of "
     "options it says nothing",
-    profiles="5.18..",
     isolation="global",
-    tier="full",
 )
 @variants(
-    "options, way_in, reading, writing",
-    {
-        "group": ("gid=1000,mode=750", 0o750, "", "EACCES"),
-        "group-alone": ("gid=1000", 0o700, "EACCES", "EACCES"),
-        "mode-alone": ("mode=755", 0o755, "EACCES", "EACCES"),
-    },
+    ("group", "gid=1000,mode=750", 0o750, "", "EACCES"),
+    ("group-alone", "gid=1000", 0o700, "EACCES", "EACCES"),
+    ("mode-alone", "mode=755", 0o755, "EACCES", "EACCES"),
 )
 def test_mount_options(
     ue: UserEvents, options: str, way_in: int, reading: str, writing: str
@@ -305,13 +274,10 @@ def test_mount_options(
 
 
 @case(
-    "rights.mount_options_of_another",
     spec="fs/tracefs/inode.c:tracefs_get_tree, tracefs_reconfigure",
     doc="Documentation/trace/ftrace.rst@v6.12: the file system: mounted by whoever wants it; of "
     "options it says nothing",
-    profiles="5.18..",
     isolation="global",
-    tier="full",
 )
 def test_mount_options_of_another(ue: UserEvents) -> None:
     """Who mounts tracefs once more with options changes it where it is mounted already."""

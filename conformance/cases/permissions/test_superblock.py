@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.tracefs_permissions import USER, close_again, opened_up, opening
 from conformance.client.credentials import Rights
 from conformance.client.files import File
@@ -13,10 +13,14 @@ from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, ROOT, STATUS, TRACI
 from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import CLONE_NEWNS, CLONE_NEWUSER, Capability
 
-RST = "Documentation/trace/user_events.rst@v6.12"
-FILES = f"{RST}: Overview: the files are in tracefs; of a tracefs that is read-only it says nothing"
-REMOUNT = "fs/super.c:reconfigure_super; fs/namespace.c:sb_prepare_remount_readonly"
-PERMISSION = "fs/namei.c:sb_permission, do_open"
+case = surface(
+    "rights",
+    spec="fs/super.c:reconfigure_super; fs/namespace.c:sb_prepare_remount_readonly",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: the files are in tracefs; of a "
+    "tracefs that is read-only it says nothing",
+    tier="full",
+    isolation="global",
+)
 
 
 def administrator(ue: UserEvents) -> Rights:
@@ -33,14 +37,7 @@ def read_only(ue: UserEvents) -> Rights:
     return root
 
 
-@case(
-    "rights.superblock_needs_sys_admin",
-    spec="fs/namespace.c:may_mount, do_remount",
-    doc=FILES,
-    profiles="5.18..",
-    isolation="none",
-    tier="full",
-)
+@case(spec="fs/namespace.c:may_mount, do_remount", isolation="none")
 def test_superblock_needs_sys_admin(ue: UserEvents) -> None:
     """Only CAP_SYS_ADMIN of the whole system makes tracefs read-only, not a namespace's: EPERM."""
     apart = Rights(ue.process)
@@ -52,22 +49,12 @@ def test_superblock_needs_sys_admin(ue: UserEvents) -> None:
     assert ue.tracefs.write(TRACING_ON, "1\n").value == 2
 
 
-@case(
-    "rights.superblock_busy",
-    spec=REMOUNT,
-    doc=FILES,
-    profiles="5.18..",
-    isolation="global",
-    tier="full",
-)
+@case
 @variants(
-    "path, flags",
-    {
-        "data": (DATA, os.O_RDWR),
-        "data-to-write": (DATA, os.O_WRONLY),
-        "dynamic_events": (DYNAMIC_EVENTS, os.O_WRONLY),
-        "tracing_on": (TRACING_ON, os.O_RDWR),
-    },
+    ("data", DATA, os.O_RDWR),
+    ("data-to-write", DATA, os.O_WRONLY),
+    ("dynamic_events", DYNAMIC_EVENTS, os.O_WRONLY),
+    ("tracing_on", TRACING_ON, os.O_RDWR),
 )
 def test_superblock_busy(ue: UserEvents, path: str, flags: int) -> None:
     """While a program has a file open for writing tracefs stays writable: EBUSY."""
@@ -82,14 +69,7 @@ def test_superblock_busy(ue: UserEvents, path: str, flags: int) -> None:
     assert opening(ue.process, path, flags).errno == ""
 
 
-@case(
-    "rights.superblock_of_a_listener",
-    spec=REMOUNT,
-    doc=FILES,
-    profiles="5.18..",
-    isolation="global",
-    tier="full",
-)
+@case
 def test_superblock_of_a_listener(ue: UserEvents) -> None:
     """A tool with the `enable` of an event open for writing keeps tracefs writable: EBUSY."""
     ue.open_data(os.O_RDONLY).register(ue.name())
@@ -106,14 +86,7 @@ def test_superblock_of_a_listener(ue: UserEvents) -> None:
     ue.tracefs.disable(ue.name())
 
 
-@case(
-    "rights.superblock_registers",
-    spec="trace_events_user.c:user_events_ioctl",
-    doc=FILES,
-    profiles="5.18..",
-    isolation="global",
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_events_ioctl")
 def test_superblock_registers(ue: UserEvents) -> None:
     """Who has the data file open for reading goes on making events, which nobody writes."""
     data = ue.open_data(os.O_RDONLY)
@@ -132,13 +105,8 @@ def test_superblock_registers(ue: UserEvents) -> None:
 
 
 @case(
-    "rights.superblock_deletes",
     spec="trace_events_user.c:user_events_ioctl_del; fs/tracefs/inode.c:tracefs_remove",
-    doc=FILES,
-    needs=("lasting_events", "auto_delete"),
-    profiles="5.18..",
-    isolation="global",
-    tier="full",
+    needs="lasting_events auto_delete",
 )
 def test_superblock_deletes(ue: UserEvents) -> None:
     """Events and their directories go on demand and by themselves, read-only or not."""
@@ -154,16 +122,7 @@ def test_superblock_deletes(ue: UserEvents) -> None:
     root.remount(ROOT)
 
 
-@case(
-    "rights.superblock_and_perf",
-    spec="trace_events_user.c:user_event_perf",
-    doc=FILES,
-    profiles="5.18..",
-    needs=("perf_sink",),
-    isolation="global",
-    facilities=("perf",),
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_event_perf", needs="perf_sink", facilities="perf")
 def test_superblock_and_perf(ue: UserEvents) -> None:
     """perf needs nothing of tracefs but a number: it listens, and programs are told."""
     event = ue.open_data(os.O_RDONLY).register(ue.name())
@@ -178,14 +137,7 @@ def test_superblock_and_perf(ue: UserEvents) -> None:
     root.remount(ROOT)
 
 
-@case(
-    "rights.superblock_opened_after",
-    spec=PERMISSION,
-    doc=FILES,
-    profiles="5.18..",
-    isolation="global",
-    tier="full",
-)
+@case(spec="fs/namei.c:sb_permission, do_open")
 def test_superblock_opened_after(ue: UserEvents) -> None:
     """Nothing is opened for writing any more, wherever it is mounted, and all is for reading."""
     program = Rights(ue.process)
@@ -204,14 +156,7 @@ def test_superblock_opened_after(ue: UserEvents) -> None:
     assert opening(ue.process, "/run/data", os.O_RDWR).errno == ""
 
 
-@case(
-    "rights.superblock_before_the_mode",
-    spec=PERMISSION,
-    doc=FILES,
-    profiles="5.18..",
-    isolation="global",
-    tier="full",
-)
+@case(spec="fs/namei.c:sb_permission, do_open")
 def test_superblock_before_the_mode(ue: UserEvents) -> None:
     """A user who may not write anyway is told EROFS, not EACCES as through a read-only mount."""
     opener = opened_up(ue, data=0o640)
@@ -227,14 +172,7 @@ def test_superblock_before_the_mode(ue: UserEvents) -> None:
     close_again(opener)
 
 
-@case(
-    "rights.superblock_and_instances",
-    spec="fs/namei.c:filename_create, do_rmdir",
-    doc=FILES,
-    profiles="5.18..",
-    isolation="global",
-    tier="full",
-)
+@case(spec="fs/namei.c:filename_create, do_rmdir")
 def test_superblock_and_instances(ue: UserEvents) -> None:
     """Instances are neither made nor removed, and one that is there already is told first."""
     instance, other = ue.instance("i"), ue.instance("j")

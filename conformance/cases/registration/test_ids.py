@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.tracefs import MAXIMUM
 from conformance.client.user_events import UserEvents
+
+case = surface(
+    "registration",
+    spec="trace_output.c",
+    doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12",
+    profiles="6.4..",
+    needs="persist lasting_events auto_delete",
+    tier="full",
+    isolation="fatal",
+)
 
 # Lines of dynamic_events in one write(2).
 _BATCH = 300
@@ -13,12 +23,8 @@ _REFUSED = 1000
 
 
 @case(
-    "registration.no_id_left",
-    spec="trace_output.c:register_trace_event; trace_events_user.c:user_event_trace_register",
-    doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max, no other limit",
-    needs=("persist", "lasting_events", "auto_delete"),
-    isolation="fatal",
-    tier="full",
+    spec="register_trace_event; trace_events_user.c:user_event_trace_register",
+    doc="user_events_max, no other limit",
 )
 def test_no_id_left(ue: UserEvents) -> None:
     """Events share 65535 numbers: without one left a new one is ENODEV, and does not count."""

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import refused
 from conformance.client.tracefs import MAXIMUM
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12: Registering"
-INDEX = f"{RST}: write_index is unique to the file descriptor used"
-LIMIT = "Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not described"
-REG = "trace_events_user.c:user_events_ioctl_reg"
-PARSE = "trace_events_user.c:user_event_parse"
+case = surface(
+    "registration",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the "
+    "file descriptor used",
+    tier="full",
+)
 
 
 # Success: the write index and the bit
 
 
-@case(
-    "registration.index_counts",
-    spec="trace_events_user.c:user_events_ref_add",
-    doc=INDEX,
-    tier="full",
-    profiles="5.18..",
-)
+@case(spec="user_events_ref_add")
 def test_index_counts(ue: UserEvents) -> None:
     """A descriptor numbers its events from 0 in the order of their first registration."""
     data = ue.open_data()
@@ -36,12 +32,7 @@ def test_index_counts(ue: UserEvents) -> None:
     assert data.register(ue.name("c")).index == 0
 
 
-@case(
-    "registration.index_is_kept",
-    spec="trace_events_user.c:user_events_ref_add",
-    doc=INDEX,
-    tier="full",
-)
+@case(spec="user_events_ref_add", profiles="6.4..")
 def test_index_is_kept(ue: UserEvents) -> None:
     """An unregistered event keeps its number: the next event gets the next one."""
     data = ue.open_data()
@@ -50,14 +41,8 @@ def test_index_is_kept(ue: UserEvents) -> None:
     assert data.register(ue.name("a")).index == 0
 
 
-@case(
-    "registration.index_not_burnt",
-    spec=REG,
-    doc=INDEX,
-    tier="full",
-    profiles="5.18..",
-)
-@variants("definition", {"bad-field": "x long a", "too-long": "x" * 512})
+@case(spec="user_events_ioctl_reg")
+@variants({"bad-field": "x long a", "too-long": "x" * 512})
 def test_index_not_burnt(ue: UserEvents, definition: str) -> None:
     """A registration that is refused takes no number."""
     data = ue.open_data()
@@ -66,13 +51,7 @@ def test_index_not_burnt(ue: UserEvents, definition: str) -> None:
     assert data.register(ue.name("b")).index == 1
 
 
-@case(
-    "registration.index_per_descriptor",
-    spec="trace_events_user.c:user_events_open",
-    doc=INDEX,
-    tier="full",
-    profiles="5.18..",
-)
+@case(spec="user_events_open")
 def test_index_per_descriptor(ue: UserEvents) -> None:
     """Every open file numbers for itself; the same event has a number in each."""
     first, second = ue.open_data(), ue.open_data()
@@ -82,13 +61,7 @@ def test_index_per_descriptor(ue: UserEvents) -> None:
     assert second.register(ue.name("a")).index == 1
 
 
-@case(
-    "registration.index_after_dup",
-    spec="trace_events_user.c:user_events_ref_add",
-    doc=INDEX,
-    tier="full",
-    profiles="5.18..",
-)
+@case(spec="user_events_ref_add")
 def test_index_after_dup(ue: UserEvents) -> None:
     """A duplicate of a descriptor goes on numbering where the original is."""
     data = ue.open_data()
@@ -100,13 +73,7 @@ def test_index_after_dup(ue: UserEvents) -> None:
     assert copy.register(ue.name("a")).index == 0
 
 
-@case(
-    "registration.index_after_fork",
-    spec="trace_events_user.c:user_events_ref_add",
-    doc=INDEX,
-    tier="full",
-    profiles="5.18..",
-)
+@case(spec="user_events_ref_add")
 def test_index_after_fork(ue: UserEvents) -> None:
     """Parent and child number together on a descriptor they share."""
     data = ue.open_data()
@@ -117,13 +84,7 @@ def test_index_after_fork(ue: UserEvents) -> None:
     assert data.register(ue.name("b")).index == 1
 
 
-@case(
-    "registration.index_after_close",
-    spec="trace_events_user.c:user_events_release",
-    doc=INDEX,
-    tier="full",
-    profiles="5.18..",
-)
+@case(spec="user_events_release")
 def test_index_after_close(ue: UserEvents) -> None:
     """A file that is opened again numbers from 0."""
     data = ue.open_data()
@@ -134,12 +95,11 @@ def test_index_after_close(ue: UserEvents) -> None:
 
 
 @case(
-    "registration.any_open_mode",
-    spec="trace_events_user.c:user_data_fops",
-    doc=RST,
-    profiles="5.18..",
+    spec="user_data_fops",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering",
+    tier="quick",
 )
-@variants("flags", {"read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
+@variants({"read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_any_open_mode(ue: UserEvents, flags: int) -> None:
     """Registering asks nothing of the mode the file was opened in."""
     seen = ue.open_data(flags).register(ue.name())
@@ -147,10 +107,9 @@ def test_any_open_mode(ue: UserEvents, flags: int) -> None:
 
 
 @case(
-    "registration.closed_descriptor",
     spec="fs/ioctl.c:ioctl",
-    doc=RST,
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering",
+    tier="quick",
 )
 def test_closed_descriptor(ue: UserEvents) -> None:
     """A closed descriptor registers nothing: EBADF."""
@@ -160,10 +119,10 @@ def test_closed_descriptor(ue: UserEvents) -> None:
 
 
 @case(
-    "registration.bit_tells_the_state",
-    spec="trace_events_user.c:user_event_enabler_create",
-    doc=f"{RST}: the bit reflects whether a tool has enabled the event",
-    tier="full",
+    spec="user_event_enabler_create",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: the bit reflects whether a tool "
+    "has enabled the event",
+    profiles="6.4..",
 )
 def test_bit_tells_the_state(ue: UserEvents) -> None:
     """Success sets the bit of an enabled event at once, clears it of one that is not."""
@@ -180,11 +139,10 @@ def test_bit_tells_the_state(ue: UserEvents) -> None:
 
 
 @case(
-    "registration.maximum",
-    spec=PARSE,
-    doc=LIMIT,
+    spec="user_event_parse",
+    doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not described",
+    profiles="6.4..",
     isolation="global",
-    tier="full",
 )
 def test_maximum(ue: UserEvents) -> None:
     """With kernel.user_events_max events a new one is EMFILE; existing ones still register."""
@@ -200,11 +158,10 @@ def test_maximum(ue: UserEvents) -> None:
 
 
 @case(
-    "registration.maximum_lowered",
-    spec=PARSE,
-    doc=LIMIT,
+    spec="user_event_parse",
+    doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not described",
+    profiles="6.4..",
     isolation="global",
-    tier="full",
 )
 def test_maximum_lowered(ue: UserEvents) -> None:
     """A maximum below what exists removes nothing, and refuses every new event."""
@@ -216,7 +173,12 @@ def test_maximum_lowered(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, "32768\n")
 
 
-@case("registration.maximum_default", spec="trace_events_user.c:max_user_events", doc=LIMIT)
+@case(
+    spec="max_user_events",
+    doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not described",
+    profiles="6.4..",
+    tier="quick",
+)
 def test_maximum_default(ue: UserEvents) -> None:
     """Unless told otherwise the system holds 32768 events."""
     assert ue.tracefs.read(MAXIMUM).text == "32768\n"

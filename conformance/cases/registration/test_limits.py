@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, refused
 from conformance.cases.support.tracefs_permissions import USER
 from conformance.client.credentials import Rights
@@ -10,37 +10,38 @@ from conformance.client.data_file import Word
 from conformance.client.tracefs import MAXIMUM, MULTI_SYSTEM
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: nothing is said of a limit of events"
-SYSCTL = "kernel/sysctl.c:proc_douintvec, proc_get_long"
-CREATE = "trace_events_user.c:user_event_parse (current_user_events)"
-DESTROY = "trace_events_user.c:destroy_user_event (current_user_events)"
+case = surface(
+    "limits",
+    spec="trace_events_user.c:user_event_parse (current_user_events)",
+    doc="Documentation/trace/user_events.rst@v6.12: nothing is said of a limit of events",
+    profiles="6.4..",
+    isolation="global",
+)
+
 DEFAULT = "32768\n"
 
 
-@case("limits.accepted", spec=SYSCTL, doc=DOC, isolation="global")
+@case(spec="kernel/sysctl.c:proc_douintvec, proc_get_long")
 @variants(
-    "text, errno, shown",
-    {
-        "none": ("0\n", "", "0\n"),
-        "negative": ("-1\n", "EINVAL", DEFAULT),
-        "negative-zero": ("-0\n", "EINVAL", DEFAULT),
-        "most": ("4294967295\n", "", "4294967295\n"),
-        "too-much": ("4294967296\n", "EINVAL", DEFAULT),
-        "no-newline": ("5", "", "5\n"),
-        "hexadecimal": ("0x10\n", "", "16\n"),
-        "octal": ("010\n", "", "8\n"),
-        "no-octal": ("08\n", "EINVAL", DEFAULT),
-        "prefix-alone": ("0x\n", "EINVAL", DEFAULT),
-        "spaces": (" \t\n 7 \n", "", "7\n"),
-        "garbage": ("7events\n", "EINVAL", DEFAULT),
-        "comma": ("7,8\n", "EINVAL", DEFAULT),
-        "plus": ("+7\n", "EINVAL", DEFAULT),
-        "word": ("unlimited\n", "EINVAL", DEFAULT),
-        "space-alone": (" \n", "EINVAL", DEFAULT),
-        "longest": ("00000000000000000007\n", "", "7\n"),
-        "too-long": ("000000000000000000007\n", "EINVAL", DEFAULT),
-        "nul": ("7\0", "EINVAL", DEFAULT),
-    },
+    ("none", "0\n", "", "0\n"),
+    ("negative", "-1\n", "EINVAL", DEFAULT),
+    ("negative-zero", "-0\n", "EINVAL", DEFAULT),
+    ("most", "4294967295\n", "", "4294967295\n"),
+    ("too-much", "4294967296\n", "EINVAL", DEFAULT),
+    ("no-newline", "5", "", "5\n"),
+    ("hexadecimal", "0x10\n", "", "16\n"),
+    ("octal", "010\n", "", "8\n"),
+    ("no-octal", "08\n", "EINVAL", DEFAULT),
+    ("prefix-alone", "0x\n", "EINVAL", DEFAULT),
+    ("spaces", " \t\n 7 \n", "", "7\n"),
+    ("garbage", "7events\n", "EINVAL", DEFAULT),
+    ("comma", "7,8\n", "EINVAL", DEFAULT),
+    ("plus", "+7\n", "EINVAL", DEFAULT),
+    ("word", "unlimited\n", "EINVAL", DEFAULT),
+    ("space-alone", " \n", "EINVAL", DEFAULT),
+    ("longest", "00000000000000000007\n", "", "7\n"),
+    ("too-long", "000000000000000000007\n", "EINVAL", DEFAULT),
+    ("nul", "7\0", "EINVAL", DEFAULT),
 )
 def test_accepted(ue: UserEvents, text: str, errno: str, shown: str) -> None:
     """The limit is an unsigned number of 32 bits, written as any sysctl; all else is EINVAL."""
@@ -49,7 +50,7 @@ def test_accepted(ue: UserEvents, text: str, errno: str, shown: str) -> None:
     ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
-@case("limits.shared", spec=CREATE, doc=DOC, isolation="global")
+@case
 def test_shared(ue: UserEvents) -> None:
     """One limit is for all users: the events of one leave no room for another's."""
     mine = ue.open_data()
@@ -64,11 +65,8 @@ def test_shared(ue: UserEvents) -> None:
 
 
 @case(
-    "limits.room_again",
-    spec=DESTROY,
-    doc=DOC,
-    needs=("auto_delete",),
-    isolation="global",
+    spec="trace_events_user.c:destroy_user_event (current_user_events)",
+    needs="auto_delete",
     tier="full",
 )
 def test_room_again(ue: UserEvents) -> None:
@@ -84,8 +82,8 @@ def test_room_again(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
-@case("limits.room_by_deletion", spec=DESTROY, doc=DOC, needs=("persist",), isolation="global")
-@variants("way", {"ioctl": "ioctl", "command": "command"})
+@case(spec="trace_events_user.c:destroy_user_event (current_user_events)", needs="persist")
+@variants("ioctl", "command")
 def test_room_by_deletion(ue: UserEvents, way: str) -> None:
     """An event that is deleted leaves room for another at once."""
     ue.tracefs.command(f"u:{ue.name('old')}\n")
@@ -101,11 +99,8 @@ def test_room_by_deletion(ue: UserEvents, way: str) -> None:
 
 
 @case(
-    "limits.room_of_formats",
-    spec=DESTROY,
-    doc=DOC,
-    needs=("multi_format", "persist", "auto_delete"),
-    isolation="global",
+    spec="trace_events_user.c:destroy_user_event (current_user_events)",
+    needs="multi_format persist auto_delete",
     tier="full",
 )
 def test_room_of_formats(ue: UserEvents) -> None:
@@ -124,8 +119,8 @@ def test_room_of_formats(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
-@case("limits.below", spec=CREATE, doc=DOC, isolation="global", tier="full")
-@variants("limit", {"none": "0\n", "fewer": "1\n"})
+@case(tier="full")
+@variants({"none": "0\n", "fewer": "1\n"})
 def test_below(ue: UserEvents, limit: str) -> None:
     """A limit below what there is takes nothing away: events stay, are found, and are written."""
     data = ue.open_data()
@@ -141,7 +136,7 @@ def test_below(ue: UserEvents, limit: str) -> None:
     ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
-@case("limits.many", spec=CREATE, doc=DOC, isolation="global", tier="full")
+@case(tier="full")
 def test_many(ue: UserEvents) -> None:
     """All events count: 257 of them leave no room below a limit of 257."""
     data = ue.open_data()
@@ -156,7 +151,7 @@ def test_many(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
-@case("limits.refused_word_counts", spec=CREATE, doc=DOC, isolation="global")
+@case
 def test_refused_word_counts(ue: UserEvents) -> None:
     """A registration that fails for its word has made an event, which counts."""
     ue.tracefs.write(MAXIMUM, "1\n")
@@ -167,7 +162,7 @@ def test_refused_word_counts(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
-@case("limits.refused_event_does_not_count", spec=CREATE, doc=DOC, isolation="global")
+@case
 def test_refused_event_does_not_count(ue: UserEvents) -> None:
     """What was refused took no room and no write index."""
     ue.tracefs.write(MAXIMUM, "1\n")
@@ -180,14 +175,7 @@ def test_refused_event_does_not_count(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
-@case(
-    "limits.formats_count",
-    spec=CREATE,
-    doc=DOC,
-    needs=("multi_format", "persist", "arguments_matched"),
-    isolation="global",
-    tier="full",
-)
+@case(needs="multi_format persist arguments_matched", tier="full")
 def test_formats_count(ue: UserEvents) -> None:
     """Each format of a name is an event to the limit, and a refused one takes a number."""
     ue.tracefs.write(MAXIMUM, "2\n")
@@ -205,13 +193,7 @@ def test_formats_count(ue: UserEvents) -> None:
     assert ue.tracefs.read(path).text == "0\n"
 
 
-@case(
-    "limits.commands_too",
-    spec=CREATE,
-    doc=DOC,
-    needs=("persist", "null_arguments_matched"),
-    isolation="global",
-)
+@case(needs="persist null_arguments_matched")
 def test_commands_too(ue: UserEvents) -> None:
     """The limit is asked for events of dynamic_events too, line by line."""
     ue.tracefs.write(MAXIMUM, "1\n")
@@ -223,7 +205,7 @@ def test_commands_too(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
-@case("limits.nobody_elses", spec=CREATE, doc=DOC, facilities=("kprobes",), isolation="global")
+@case(facilities="kprobes")
 def test_nobody_elses(ue: UserEvents) -> None:
     """The limit is for user events: a kprobe is made when there is room for none."""
     ue.tracefs.write(MAXIMUM, "0\n")

@@ -9,17 +9,21 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.data_file import Word
 from conformance.client.tracefs import MULTI_SYSTEM
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Registering"
-FORMATS = f"{DOC}: each pair of name and format is a tracepoint of its own"
-NAMES = f"{DOC}: the tracepoint is called name.unique_id, and the id is hexadecimal"
-TP_NAME = "trace_events_user.c:user_event_set_tp_name"
-FIND = "trace_events_user.c:find_user_event"
-NEEDS = ("multi_format", "persist", "arguments_matched")
+case = surface(
+    "multi_format",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: each pair of name and format is "
+    "a tracepoint of its own",
+    profiles="6.4..",
+    needs="multi_format persist arguments_matched",
+    tier="full",
+)
+
 
 # enum user_reg_flag of the uapi header.
 MULTI = 2
@@ -35,16 +39,18 @@ def _ids(ue: UserEvents) -> list[int]:
     return sorted(int(name.rpartition(".")[2], 16) for name in _tracepoints(ue))
 
 
-@case("multi_format.name", spec=TP_NAME, doc=NAMES, needs=NEEDS)
+@case(
+    spec="user_event_set_tp_name",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: the tracepoint is called "
+    "name.unique_id, and the id is hexadecimal",
+    tier="quick",
+)
 @variants(
-    "definition, stem",
-    {
-        "plain": ("{}", "{}"),
-        "with_fields": ("{} u32 a; char[20] b", "{}"),
-        "dot_in_name": ("{}.a u32 a", "{}.a"),
-        "id_like_name": ("{}.1f", "{}.1f"),
-        "long": (f"{{}}{'n' * 490}", f"{{}}{'n' * 490}"),
-    },
+    ("plain", "{}", "{}"),
+    ("with_fields", "{} u32 a; char[20] b", "{}"),
+    ("dot_in_name", "{}.a u32 a", "{}.a"),
+    ("id_like_name", "{}.1f", "{}.1f"),
+    ("long", f"{{}}{'n' * 490}", f"{{}}{'n' * 490}"),
 )
 def test_name(ue: UserEvents, definition: str, stem: str) -> None:
     """The tracepoint has the name that was registered, a dot, and a hexadecimal id."""
@@ -56,7 +62,9 @@ def test_name(ue: UserEvents, definition: str, stem: str) -> None:
 
 
 @case(
-    "multi_format.system", spec=TP_NAME, doc=f"{DOC}: the system is user_events_multi", needs=NEEDS
+    spec="user_event_set_tp_name",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: the system is user_events_multi",
+    tier="quick",
 )
 def test_system(ue: UserEvents) -> None:
     """The tracepoint is below events/user_events_multi, and not below events/user_events."""
@@ -69,19 +77,16 @@ def test_system(ue: UserEvents) -> None:
     assert shown.startswith("name: " + tracepoint + "\n")
 
 
-@case("multi_format.two_formats", spec=FIND, doc=FORMATS, needs=NEEDS)
+@case(spec="find_user_event", tier="quick")
 @variants(
-    "first, second",
-    {
-        "types": (" u32 a", " u64 a"),
-        "names": (" u32 a", " u32 b"),
-        "order": (" u32 a; u64 b", " u64 b; u32 a"),
-        "one_more": (" u32 a", " u32 a; u32 b"),
-        "none": ("", " u32 a"),
-        "struct_size": (" struct s a 4", " struct s a 8"),
-        "same_layout": (" int a", " s32 a"),
-        "array_spelling": (" char[16] a", " char[0x10] a"),
-    },
+    ("types", " u32 a", " u64 a"),
+    ("names", " u32 a", " u32 b"),
+    ("order", " u32 a; u64 b", " u64 b; u32 a"),
+    ("one_more", " u32 a", " u32 a; u32 b"),
+    ("none", "", " u32 a"),
+    ("struct_size", " struct s a 4", " struct s a 8"),
+    ("same_layout", " int a", " s32 a"),
+    ("array_spelling", " char[16] a", " char[0x10] a"),
 )
 def test_two_formats(ue: UserEvents, first: str, second: str) -> None:
     """Other fields under the same name are another event, with the next id."""
@@ -92,7 +97,7 @@ def test_two_formats(ue: UserEvents, first: str, second: str) -> None:
     assert newer - older == 1
 
 
-@case("multi_format.many", spec=FIND, doc=FORMATS, needs=NEEDS, tier="full")
+@case(spec="find_user_event")
 def test_many(ue: UserEvents) -> None:
     """257 formats of a name are as many events, each with a number of its own, and found again."""
     data = ue.open_data()
@@ -109,19 +114,14 @@ def test_many(ue: UserEvents) -> None:
 
 
 @case(
-    "multi_format.shared",
-    spec=FIND,
-    doc=f"{DOC}: the same name and format share one",
-    needs=NEEDS,
-    tier="full",
+    spec="find_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: the same name and format share "
+    "one",
 )
 @variants(
-    "first, second",
-    {
-        "same_text": (" u32 a; u64 b", " u32 a; u64 b"),
-        "semicolon": (" u32 a", " u32 a;"),
-        "no_fields": ("", " "),
-    },
+    ("same_text", " u32 a; u64 b", " u32 a; u64 b"),
+    ("semicolon", " u32 a", " u32 a;"),
+    ("no_fields", "", " "),
 )
 def test_shared(ue: UserEvents, first: str, second: str) -> None:
     """Equal fields under the same name are the same event, for every descriptor."""
@@ -132,7 +132,7 @@ def test_shared(ue: UserEvents, first: str, second: str) -> None:
     assert len(_tracepoints(ue)) == 1
 
 
-@case("multi_format.shared_unspaced", spec=FIND, doc=FORMATS, needs=NEEDS)
+@case(spec="find_user_event", tier="quick")
 def test_shared_unspaced(ue: UserEvents) -> None:
     """A space behind the semicolon makes no other format; before 6.10 it did."""
     data = ue.open_data()
@@ -142,11 +142,9 @@ def test_shared_unspaced(ue: UserEvents) -> None:
 
 
 @case(
-    "multi_format.shared_struct",
-    spec="trace_events_user.c:user_field_set_string",
-    doc=f"{DOC}: the same name and format share one",
-    needs=NEEDS,
-    tier="full",
+    spec="user_field_set_string",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: the same name and format share "
+    "one",
 )
 def test_shared_struct(ue: UserEvents) -> None:
     """A format with a structure is found again, by the size of the structure as well."""
@@ -156,14 +154,7 @@ def test_shared_struct(ue: UserEvents) -> None:
     assert data.register(ue.name() + " struct s a 20; u8 b", flags=MULTI).index == 0
 
 
-@case(
-    "multi_format.same_bucket",
-    spec="trace_events_user.c:find_user_event: strcmp behind the hash",
-    doc=FORMATS,
-    needs=NEEDS,
-    isolation="global",
-    tier="full",
-)
+@case(spec="find_user_event: strcmp behind the hash", isolation="global")
 def test_same_bucket(ue: UserEvents) -> None:
     """Names that share a bucket of the hash table have formats of their own, equal or not."""
     data = ue.open_data()
@@ -173,16 +164,8 @@ def test_same_bucket(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:test u32 a\nu:testqw u32 a\n"
 
 
-@case(
-    "multi_format.found_among_several",
-    spec=FIND,
-    doc=FORMATS,
-    needs=NEEDS,
-    tier="full",
-)
-@variants(
-    "again, index", {"oldest": (" u32 a", 0), "middle": (" u64 a", 1), "newest": (" u8 a", 2)}
-)
+@case(spec="find_user_event")
+@variants(("oldest", " u32 a", 0), ("middle", " u64 a", 1), ("newest", " u8 a", 2))
 def test_found_among_several(ue: UserEvents, again: str, index: int) -> None:
     """A format is found again whichever of the formats it is."""
     data = ue.open_data()
@@ -192,13 +175,10 @@ def test_found_among_several(ue: UserEvents, again: str, index: int) -> None:
 
 
 @case(
-    "multi_format.beside_single",
-    spec=FIND,
-    doc=f"{DOC}: the systems keep both apart",
-    needs=NEEDS,
-    tier="full",
+    spec="find_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: the systems keep both apart",
 )
-@variants("first, second", {"single_first": (0, 2), "multi_first": (2, 0)})
+@variants(("single_first", 0, 2), ("multi_first", 2, 0))
 def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
     """An event of one format and one of several are two events, even with equal fields."""
     data = ue.open_data()
@@ -209,13 +189,7 @@ def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
     assert ue.tracefs.dynamic_events() == ("u:" + ue.name() + " u32 a\n") * 2
 
 
-@case(
-    "multi_format.single_stays_single",
-    spec=FIND,
-    doc=FORMATS,
-    needs=NEEDS,
-    tier="full",
-)
+@case(spec="find_user_event")
 def test_single_stays_single(ue: UserEvents) -> None:
     """Several formats of a name do not let the single one of that name have others."""
     data = ue.open_data()
@@ -226,10 +200,10 @@ def test_single_stays_single(ue: UserEvents) -> None:
 
 
 @case(
-    "multi_format.name_of_a_tracepoint",
-    spec=FIND,
-    doc=f"{DOC}: single-format names do not conflict",
-    needs=NEEDS,
+    spec="find_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: single-format names do not "
+    "conflict",
+    tier="quick",
 )
 def test_name_of_a_tracepoint(ue: UserEvents) -> None:
     """The full name of a tracepoint is a free name for an event of one format."""
@@ -241,21 +215,19 @@ def test_name_of_a_tracepoint(ue: UserEvents) -> None:
 
 
 @case(
-    "multi_format.ids_of_failures",
-    spec=TP_NAME,
-    doc=f"{NAMES}; says nothing of gaps",
-    needs=(*NEEDS, "text_flags_refused"),
+    spec="user_event_set_tp_name",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: the tracepoint is called "
+    "name.unique_id, and the id is hexadecimal; says nothing of gaps",
+    needs="multi_format persist arguments_matched text_flags_refused",
+    tier="quick",
 )
 @variants(
-    "between, errno, distance",
-    {
-        # The name with its id is made before the fields are parsed.
-        "bad_field": ("{} long x", "EINVAL", 2),
-        "bad_field_other_name": ("{}x u32", "EINVAL", 2),
-        "text_flags": ("{}:flag u32 x", "EINVAL", 1),
-        "existing": ("{} u32 a", "", 1),
-        "too_long": ("{}" + "x" * 512, "EINVAL", 1),
-    },
+    # The name with its id is made before the fields are parsed.
+    ("bad_field", "{} long x", "EINVAL", 2),
+    ("bad_field_other_name", "{}x u32", "EINVAL", 2),
+    ("text_flags", "{}:flag u32 x", "EINVAL", 1),
+    ("existing", "{} u32 a", "", 1),
+    ("too_long", "{}" + "x" * 512, "EINVAL", 1),
 )
 def test_ids_of_failures(ue: UserEvents, between: str, errno: str, distance: int) -> None:
     """A new format that cannot be parsed uses up an id; what creates nothing does not."""
@@ -268,11 +240,9 @@ def test_ids_of_failures(ue: UserEvents, between: str, errno: str, distance: int
 
 
 @case(
-    "multi_format.ids_of_all_names",
-    spec=TP_NAME,
-    doc=f"{NAMES}; the id is unique",
-    needs=NEEDS,
-    tier="full",
+    spec="user_event_set_tp_name",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: the tracepoint is called "
+    "name.unique_id, and the id is hexadecimal; the id is unique",
 )
 def test_ids_of_all_names(ue: UserEvents) -> None:
     """All names draw their ids from one counter; events of one format draw none."""
@@ -286,11 +256,10 @@ def test_ids_of_all_names(ue: UserEvents) -> None:
 
 
 @case(
-    "multi_format.id_not_reused",
-    spec=TP_NAME,
-    doc=f"{NAMES}; the id is unique",
-    needs=(*NEEDS, "auto_delete"),
-    tier="full",
+    spec="user_event_set_tp_name",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: the tracepoint is called "
+    "name.unique_id, and the id is hexadecimal; the id is unique",
+    needs="multi_format persist arguments_matched auto_delete",
 )
 def test_id_not_reused(ue: UserEvents) -> None:
     """The same name and fields get a new id after the event had gone."""
@@ -305,9 +274,7 @@ def test_id_not_reused(ue: UserEvents) -> None:
     assert second - first == 1
 
 
-@case(
-    "multi_format.status_order", spec="trace_events_user.c:user_seq_show", doc=FORMATS, needs=NEEDS
-)
+@case(spec="user_seq_show", tier="quick")
 def test_status_order(ue: UserEvents) -> None:
     """Status lists the formats of a name newest first, the single one among them."""
     data = ue.open_data()
@@ -319,7 +286,7 @@ def test_status_order(ue: UserEvents) -> None:
     assert int(newest.rpartition(".")[2], 16) - int(oldest.rpartition(".")[2], 16) == 1
 
 
-@case("multi_format.shown", spec="trace_events_user.c:user_event_show", doc=FORMATS, needs=NEEDS)
+@case(spec="user_event_show", tier="quick")
 def test_shown(ue: UserEvents) -> None:
     """dynamic_events shows every format in order of creation, by its name without id."""
     data = ue.open_data()
@@ -329,13 +296,7 @@ def test_shown(ue: UserEvents) -> None:
     assert shown == "u:NAME u64 b\nu:NAME\nu:NAME struct s x 5\n"
 
 
-@case(
-    "multi_format.enabled_one_by_one",
-    spec="trace_events_user.c:user_event_reg",
-    doc=FORMATS,
-    needs=NEEDS,
-    tier="full",
-)
+@case(spec="user_event_reg")
 def test_enabled_one_by_one(ue: UserEvents) -> None:
     """Each format has a bit, a status and an `enable` of its own."""
     data = ue.open_data()
@@ -349,13 +310,7 @@ def test_enabled_one_by_one(ue: UserEvents) -> None:
     assert (first.word.value, second.word.value) == (0, 0)
 
 
-@case(
-    "multi_format.records",
-    spec="trace_output.c:print_event_fields",
-    doc=FORMATS,
-    needs=NEEDS,
-    isolation="global",
-)
+@case(spec="trace_output.c:print_event_fields", tier="quick", isolation="global")
 def test_records(ue: UserEvents) -> None:
     """What is written to a format is recorded under its tracepoint, with its fields."""
     data = ue.open_data()
@@ -373,11 +328,9 @@ def test_records(ue: UserEvents) -> None:
 
 
 @case(
-    "multi_format.goes_alone",
-    spec="trace_events_user.c:user_event_put",
+    spec="user_event_put",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
-    needs=(*NEEDS, "auto_delete"),
-    tier="full",
+    needs="multi_format persist arguments_matched auto_delete",
 )
 def test_goes_alone(ue: UserEvents) -> None:
     """A format goes with its own last reference; the others of the name stay."""
@@ -390,11 +343,9 @@ def test_goes_alone(ue: UserEvents) -> None:
 
 
 @case(
-    "multi_format.goes_with_its_tracer",
-    spec="trace_events_user.c:user_event_reg, user_event_put",
+    spec="user_event_reg, user_event_put",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
-    needs=(*NEEDS, "auto_delete"),
-    tier="full",
+    needs="multi_format persist arguments_matched auto_delete",
 )
 def test_goes_with_its_tracer(ue: UserEvents) -> None:
     """A format that only its tracer still holds goes when it is disabled."""

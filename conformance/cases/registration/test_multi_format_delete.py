@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
 
-DELETING = (
-    "Documentation/trace/user_events.rst@v6.12: Deleting: all formats of the name are to be "
-    "deleted; dynamic_events deletes one specific format"
+case = surface(
+    "multi_format",
+    spec="trace_events_user.c:delete_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: all formats of the name are to be "
+    "deleted; dynamic_events deletes one specific format",
+    profiles="6.4..",
+    needs="multi_format persist arguments_matched",
+    tier="full",
 )
-NEEDS = ("multi_format", "persist", "arguments_matched")
+
 
 # enum user_reg_flag of the uapi header.
 PERSIST = 1
@@ -36,17 +41,8 @@ def _tracepoints(ue: UserEvents) -> list[str]:
     return [line.partition(" ")[0] for line in ue.tracefs.status().splitlines()]
 
 
-@case(
-    "multi_format.delete_all",
-    spec="trace_events_user.c:delete_user_event",
-    doc=DELETING,
-    needs=NEEDS,
-    tier="full",
-)
-@variants(
-    "single",
-    {"formats_alone": False, "single_too": True},
-)
+@case
+@variants(("formats_alone", False), ("single_too", True))
 def test_delete_all(ue: UserEvents, single: bool) -> None:
     """DIAG_IOCSDEL deletes all formats of a name, and the event of one format as well."""
     _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI)
@@ -58,13 +54,7 @@ def test_delete_all(ue: UserEvents, single: bool) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(
-    "multi_format.delete_many",
-    spec="trace_events_user.c:delete_user_event",
-    doc=DELETING,
-    needs=NEEDS,
-    tier="full",
-)
+@case
 def test_delete_many(ue: UserEvents) -> None:
     """One call deletes all of 65 formats of a name."""
     _left_behind(ue, (f" u8 f{number}" for number in range(65)), PERSIST | MULTI)
@@ -75,12 +65,10 @@ def test_delete_many(ue: UserEvents) -> None:
 
 
 @case(
-    "multi_format.truncate_busy",
     spec="trace_events_user.c:user_event_is_busy",
-    doc=f"{DELETING}; says nothing of truncation",
-    needs=NEEDS,
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: all formats of the name are to be "
+    "deleted; dynamic_events deletes one specific format; says nothing of truncation",
     isolation="global",
-    tier="full",
 )
 def test_truncate_busy(ue: UserEvents) -> None:
     """While a format is in use, opening dynamic_events for truncation is EBUSY, deletes none."""
@@ -90,13 +78,7 @@ def test_truncate_busy(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:{0} u32 a\nu:{0} u64 a\n".format(ue.name())
 
 
-@case(
-    "multi_format.delete_by_full_name",
-    spec="trace_events_user.c:delete_user_event",
-    doc=DELETING,
-    needs=NEEDS,
-    tier="full",
-)
+@case
 def test_delete_by_full_name(ue: UserEvents) -> None:
     """DIAG_IOCSDEL takes the registered name: that of a tracepoint is ENOENT."""
     _left_behind(ue, (" u32 a",), PERSIST | MULTI)
@@ -106,20 +88,11 @@ def test_delete_by_full_name(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
 
 
-@case(
-    "multi_format.delete_stops_at_busy",
-    spec="trace_events_user.c:delete_user_event",
-    doc=DELETING,
-    needs=NEEDS,
-    tier="full",
-)
+@case
 @variants(
-    "held, left",
-    {
-        "newest": (" u8 a", "u:NAME u32 a\nu:NAME u64 a\nu:NAME u8 a\n"),
-        "middle": (" u64 a", "u:NAME u32 a\nu:NAME u64 a\n"),
-        "oldest": (" u32 a", "u:NAME u32 a\n"),
-    },
+    ("newest", " u8 a", "u:NAME u32 a\nu:NAME u64 a\nu:NAME u8 a\n"),
+    ("middle", " u64 a", "u:NAME u32 a\nu:NAME u64 a\n"),
+    ("oldest", " u32 a", "u:NAME u32 a\n"),
 )
 def test_delete_stops_at_busy(ue: UserEvents, held: str, left: str) -> None:
     """Formats are deleted newest first, up to the first in use: EBUSY, the rest stays."""
@@ -130,13 +103,7 @@ def test_delete_stops_at_busy(ue: UserEvents, held: str, left: str) -> None:
     assert ue.tracefs.dynamic_events().replace(ue.name(), "NAME") == left
 
 
-@case(
-    "multi_format.delete_not_permitted",
-    spec="trace_events_user.c:delete_user_event",
-    doc=DELETING,
-    needs=NEEDS,
-    tier="full",
-)
+@case
 def test_delete_not_permitted(ue: UserEvents) -> None:
     """Without CAP_PERFMON the deletion of formats that persist fails with EPERM."""
     _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI)
@@ -147,21 +114,15 @@ def test_delete_not_permitted(ue: UserEvents) -> None:
 
 
 @case(
-    "multi_format.command_deletes_one",
     spec="trace_events_user.c:user_event_match",
-    doc=DELETING,
-    needs=(*NEEDS, "null_arguments_matched"),
-    tier="full",
+    needs="multi_format persist arguments_matched null_arguments_matched",
 )
 @variants(
-    "command, left",
-    {
-        "by_fields": ("-:{} u64 a\n", "u:NAME u32 a\nu:NAME\n"),
-        "by_fields_and_system": ("-:user_events_multi/{} u32 a\n", "u:NAME u64 a\nu:NAME\n"),
-        "by_fields_and_other_system": ("-:user_events/{} u32 a\n", "u:NAME u64 a\nu:NAME\n"),
-        "by_no_fields": ("-:{}\n", "u:NAME u32 a\nu:NAME u64 a\n"),
-        "by_bang": ("!u:{} u64 a\n", "u:NAME u32 a\nu:NAME\n"),
-    },
+    ("by_fields", "-:{} u64 a\n", "u:NAME u32 a\nu:NAME\n"),
+    ("by_fields_and_system", "-:user_events_multi/{} u32 a\n", "u:NAME u64 a\nu:NAME\n"),
+    ("by_fields_and_other_system", "-:user_events/{} u32 a\n", "u:NAME u64 a\nu:NAME\n"),
+    ("by_no_fields", "-:{}\n", "u:NAME u32 a\nu:NAME u64 a\n"),
+    ("by_bang", "!u:{} u64 a\n", "u:NAME u32 a\nu:NAME\n"),
 )
 def test_command_deletes_one(ue: UserEvents, command: str, left: str) -> None:
     """A deletion in dynamic_events takes the one format with exactly its fields."""
@@ -170,16 +131,11 @@ def test_command_deletes_one(ue: UserEvents, command: str, left: str) -> None:
     assert ue.tracefs.dynamic_events().replace(ue.name(), "NAME") == left
 
 
-@case(
-    "multi_format.command_deletes_both_kinds",
-    spec="trace_events_user.c:user_event_match",
-    doc=DELETING,
-    needs=NEEDS,
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_event_match")
 @variants(
-    "target",
-    {"no_system": "{}", "single_system": "user_events/{}", "multi_system": "user_events_multi/{}"},
+    ("no_system", "{}"),
+    ("single_system", "user_events/{}"),
+    ("multi_system", "user_events_multi/{}"),
 )
 def test_command_deletes_both_kinds(ue: UserEvents, target: str) -> None:
     """A deletion in dynamic_events takes events of both kinds, by either system or none."""
@@ -189,14 +145,8 @@ def test_command_deletes_both_kinds(ue: UserEvents, target: str) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u64 a\n"
 
 
-@case(
-    "multi_format.command_stops_at_busy",
-    spec="trace_dynevent.c:dyn_event_release",
-    doc=DELETING,
-    needs=NEEDS,
-    tier="full",
-)
-@variants("held, left", {"older": (MULTI, 2), "newer": (0, 1)})
+@case(spec="trace_dynevent.c:dyn_event_release")
+@variants(("older", MULTI, 2), ("newer", 0, 1))
 def test_command_stops_at_busy(ue: UserEvents, held: int, left: int) -> None:
     """A deletion of both kinds takes the older first, up to the one in use: EBUSY."""
     _left_behind(ue, (" u32 a",), PERSIST | MULTI)
@@ -206,12 +156,7 @@ def test_command_stops_at_busy(ue: UserEvents, held: int, left: int) -> None:
     assert ue.tracefs.dynamic_events() == ("u:" + ue.name() + " u32 a\n") * left
 
 
-@case(
-    "multi_format.command_makes_single",
-    spec="trace_events_user.c:user_event_create",
-    doc=DELETING,
-    needs=NEEDS,
-)
+@case(spec="trace_events_user.c:user_event_create", tier="quick")
 def test_command_makes_single(ue: UserEvents) -> None:
     """A command beside formats of its name makes an event of one format."""
     ue.open_data().register(ue.name() + " u32 a", flags=MULTI)

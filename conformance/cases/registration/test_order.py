@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.abi.uapi import DIAG_IOCSREG
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import (
     KERNEL_HALF,
     PERSIST,
@@ -18,25 +18,24 @@ from conformance.cases.support.registration import (
 from conformance.client.tracefs import MAXIMUM
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12: Registering"
-ORDER = f"{RST}: nothing is said about which of two mistakes is told"
-GET = "trace_events_user.c:user_reg_get"
-REG = "trace_events_user.c:user_events_ioctl_reg"
-PARSE = "trace_events_user.c:user_event_parse"
+case = surface(
+    "registration",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: nothing is said about which of "
+    "two mistakes is told",
+    profiles="6.4..",
+)
 
 
-@case("registration.order_size", spec=GET, doc=ORDER)
+@case(spec="user_reg_get")
 @variants(
-    "size, present, members, errno",
-    {
-        "too-big-before-unreadable": (4097, 4, {}, "E2BIG"),
-        "too-small-before-unreadable": (27, 4, {}, "EINVAL"),
-        "too-big-before-flags": (4097, 28, {"flags": UNKNOWN_FLAG}, "E2BIG"),
-        "too-small-before-address": (27, 28, {"enable_addr": KERNEL_HALF}, "EINVAL"),
-        "unreadable-before-flags": (28, 27, {"flags": UNKNOWN_FLAG}, "EFAULT"),
-        "unreadable-before-word-size": (28, 24, {"enable_size": 3}, "EFAULT"),
-        "unreadable-before-bit": (28, 27, {"enable_bit": 32}, "EFAULT"),
-    },
+    ("too-big-before-unreadable", 4097, 4, {}, "E2BIG"),
+    ("too-small-before-unreadable", 27, 4, {}, "EINVAL"),
+    ("too-big-before-flags", 4097, 28, {"flags": UNKNOWN_FLAG}, "E2BIG"),
+    ("too-small-before-address", 27, 28, {"enable_addr": KERNEL_HALF}, "EINVAL"),
+    ("unreadable-before-flags", 28, 27, {"flags": UNKNOWN_FLAG}, "EFAULT"),
+    ("unreadable-before-word-size", 28, 24, {"enable_size": 3}, "EFAULT"),
+    ("unreadable-before-bit", 28, 27, {"enable_bit": 32}, "EFAULT"),
 )
 def test_order_size(
     ue: UserEvents, size: int, present: int, members: Mapping[str, int], errno: str
@@ -47,19 +46,12 @@ def test_order_size(
     assert data.ioctl(DIAG_IOCSREG, ue.process.place(raw[:present])).errno == errno
 
 
-@case(
-    "registration.order_tail",
-    spec=GET,
-    doc=ORDER,
-)
+@case(spec="user_reg_get")
 @variants(
-    "members",
-    {
-        "flags": {"flags": UNKNOWN_FLAG},
-        "word-size": {"enable_size": 3},
-        "address": {"enable_addr": KERNEL_HALF},
-        "string": {"name_args": 0},
-    },
+    ("flags", {"flags": UNKNOWN_FLAG}),
+    ("word-size", {"enable_size": 3}),
+    ("address", {"enable_addr": KERNEL_HALF}),
+    ("string", {"name_args": 0}),
 )
 def test_order_tail(ue: UserEvents, members: Mapping[str, Any]) -> None:
     """Bytes that must be zero come before anything the members say: E2BIG."""
@@ -67,40 +59,34 @@ def test_order_tail(ue: UserEvents, members: Mapping[str, Any]) -> None:
     assert refused(seen) == "E2BIG"
 
 
-@case("registration.order_members", spec=GET, doc=ORDER)
+@case(spec="user_reg_get")
 @variants(
-    "members, errno",
-    {
-        "flags-before-address": ({"flags": UNKNOWN_FLAG, "enable_addr": KERNEL_HALF}, "EINVAL"),
-        "size-before-address": ({"enable_size": 2, "enable_addr": KERNEL_HALF}, "EINVAL"),
-        "alignment-before-address": ({"enable_addr": KERNEL_HALF + 2}, "EINVAL"),
-        "bit-before-address": ({"bit": 32, "enable_addr": KERNEL_HALF}, "EINVAL"),
-        "flags-before-string": ({"flags": UNKNOWN_FLAG, "name_args": 0}, "EINVAL"),
-        "bit-before-string": ({"bit": 32, "name_args": 0}, "EINVAL"),
-        "bit-before-unwritable": ({"bit": 32, "enable_addr": 0}, "EINVAL"),
-    },
+    ("flags-before-address", {"flags": UNKNOWN_FLAG, "enable_addr": KERNEL_HALF}, "EINVAL"),
+    ("size-before-address", {"enable_size": 2, "enable_addr": KERNEL_HALF}, "EINVAL"),
+    ("alignment-before-address", {"enable_addr": KERNEL_HALF + 2}, "EINVAL"),
+    ("bit-before-address", {"bit": 32, "enable_addr": KERNEL_HALF}, "EINVAL"),
+    ("flags-before-string", {"flags": UNKNOWN_FLAG, "name_args": 0}, "EINVAL"),
+    ("bit-before-string", {"bit": 32, "name_args": 0}, "EINVAL"),
+    ("bit-before-unwritable", {"bit": 32, "enable_addr": 0}, "EINVAL"),
 )
 def test_order_members(ue: UserEvents, members: Mapping[str, Any], errno: str) -> None:
     """Flags, size, alignment and bit are judged before the address, the string, the word."""
     assert refused(ue.open_data().register(ue.name(), **members)) == errno
 
 
-@case("registration.order_address_before_string", spec=GET, doc=ORDER)
+@case(spec="user_reg_get")
 def test_order_address_before_string(ue: UserEvents) -> None:
     """An address that can never be the user's comes before a string that is too long."""
     seen = ue.open_data().register("x" * 512, enable_addr=KERNEL_HALF)
     assert refused(seen) == "EFAULT"
 
 
-@case("registration.order_members_before_taken", spec=REG, doc=ORDER)
+@case(spec="user_events_ioctl_reg")
 @variants(
-    "offset, bit, members",
-    {
-        "flags": (0, 0, {"flags": UNKNOWN_FLAG}),
-        "size": (0, 0, {"enable_size": 2}),
-        "alignment": (4, 0, {"enable_size": 8}),
-        "bit": (0, 40, {"bit": 40, "enable_size": 4}),
-    },
+    ("flags", 0, 0, {"flags": UNKNOWN_FLAG}),
+    ("size", 0, 0, {"enable_size": 2}),
+    ("alignment", 4, 0, {"enable_size": 8}),
+    ("bit", 0, 40, {"bit": 40, "enable_size": 4}),
 )
 def test_order_members_before_taken(
     ue: UserEvents, offset: int, bit: int, members: Mapping[str, Any]
@@ -113,15 +99,12 @@ def test_order_members_before_taken(
     assert refused(data.register(ue.name(), word=word, **{"bit": bit, **members})) == "EINVAL"
 
 
-@case("registration.order_taken_first", spec=REG, doc=ORDER)
+@case(spec="user_events_ioctl_reg")
 @variants(
-    "definition, members",
-    {
-        "string-unreadable": ("f", {"name_args": 0}),
-        "string-too-long": ("f" * 512, {}),
-        "text-flags": ("f:x", {}),
-        "bad-field": ("f long a", {}),
-    },
+    ("string-unreadable", "f", {"name_args": 0}),
+    ("string-too-long", "f" * 512, {}),
+    ("text-flags", "f:x", {}),
+    ("bad-field", "f long a", {}),
 )
 def test_order_taken_first(ue: UserEvents, definition: str, members: Mapping[str, Any]) -> None:
     """A word that is taken comes before everything about the string: EADDRINUSE."""
@@ -131,7 +114,7 @@ def test_order_taken_first(ue: UserEvents, definition: str, members: Mapping[str
     assert refused(again) == "EADDRINUSE"
 
 
-@case("registration.order_taken_before_permission", spec=REG, doc=ORDER, needs=("persist",))
+@case(spec="user_events_ioctl_reg", needs="persist")
 def test_order_taken_before_permission(ue: UserEvents) -> None:
     """A word that is taken comes before a flag that is not permitted: EADDRINUSE."""
     data = ordinary(ue)
@@ -139,13 +122,7 @@ def test_order_taken_before_permission(ue: UserEvents) -> None:
     assert refused(data.register(ue.name("f"), word=word, flags=PERSIST)) == "EADDRINUSE"
 
 
-@case(
-    "registration.order_taken_before_maximum",
-    spec=REG,
-    doc=ORDER,
-    isolation="global",
-    tier="full",
-)
+@case(spec="user_events_ioctl_reg", tier="full", isolation="global")
 def test_order_taken_before_maximum(ue: UserEvents) -> None:
     """A word that is taken comes before the limit of events: EADDRINUSE."""
     data = ue.open_data()
@@ -156,23 +133,14 @@ def test_order_taken_before_maximum(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, "32768\n")
 
 
-@case(
-    "registration.order_permission",
-    spec=PARSE,
-    doc=ORDER,
-    needs=("persist", "text_flags_refused"),
-    tier="full",
-)
+@case(spec="user_event_parse", needs="persist text_flags_refused", tier="full")
 @variants(
-    "definition, members, errno",
-    {
-        "string-unreadable-first": ("f", {"name_args": 0}, "EFAULT"),
-        "string-too-long-first": ("f" * 512, {}, "EINVAL"),
-        "text-flags-first": ("f:x", {}, "EINVAL"),
-        "before-other-fields": ("e u32 a", {}, "EPERM"),
-        "before-bad-field": ("f long a", {}, "EPERM"),
-        "before-unwritable": ("f", {"enable_addr": 0}, "EPERM"),
-    },
+    ("string-unreadable-first", "f", {"name_args": 0}, "EFAULT"),
+    ("string-too-long-first", "f" * 512, {}, "EINVAL"),
+    ("text-flags-first", "f:x", {}, "EINVAL"),
+    ("before-other-fields", "e u32 a", {}, "EPERM"),
+    ("before-bad-field", "f long a", {}, "EPERM"),
+    ("before-unwritable", "f", {"enable_addr": 0}, "EPERM"),
 )
 def test_order_permission(
     ue: UserEvents, definition: str, members: Mapping[str, Any], errno: str
@@ -185,14 +153,7 @@ def test_order_permission(
     assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')} u8 z\n"
 
 
-@case(
-    "registration.order_permission_at_the_maximum",
-    spec=PARSE,
-    doc=ORDER,
-    needs=("persist",),
-    isolation="global",
-    tier="full",
-)
+@case(spec="user_event_parse", needs="persist", tier="full", isolation="global")
 def test_order_permission_at_the_maximum(ue: UserEvents) -> None:
     """Permission is judged before the limit of events: EPERM."""
     data = ordinary(ue)
@@ -201,23 +162,14 @@ def test_order_permission_at_the_maximum(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, "32768\n")
 
 
-@case(
-    "registration.order_fields",
-    spec=PARSE,
-    doc=ORDER,
-    needs=("arguments_matched", "text_flags_refused"),
-    tier="full",
-)
+@case(spec="user_event_parse", needs="arguments_matched text_flags_refused", tier="full")
 @variants(
-    "definition, members, errno",
-    {
-        "compared-before-parsed": ("e long a", {}, "EADDRINUSE"),
-        "compared-before-word": ("e u32 a", {"enable_addr": 0}, "EADDRINUSE"),
-        "parsed-before-word": ("f long a", {"enable_addr": 0}, "EINVAL"),
-        "text-flags-before-compared": ("e:x u32 a", {}, "EINVAL"),
-        "text-flags-before-word": ("f:x", {"enable_addr": 0}, "EINVAL"),
-        "word-last": ("e u8 z", {"enable_addr": 0}, "ENOMEM"),
-    },
+    ("compared-before-parsed", "e long a", {}, "EADDRINUSE"),
+    ("compared-before-word", "e u32 a", {"enable_addr": 0}, "EADDRINUSE"),
+    ("parsed-before-word", "f long a", {"enable_addr": 0}, "EINVAL"),
+    ("text-flags-before-compared", "e:x u32 a", {}, "EINVAL"),
+    ("text-flags-before-word", "f:x", {"enable_addr": 0}, "EINVAL"),
+    ("word-last", "e u8 z", {"enable_addr": 0}, "ENOMEM"),
 )
 def test_order_fields(
     ue: UserEvents, definition: str, members: Mapping[str, Any], errno: str
@@ -229,21 +181,12 @@ def test_order_fields(
     assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')} u8 z\n"
 
 
-@case(
-    "registration.order_at_the_maximum",
-    spec=PARSE,
-    doc=ORDER,
-    isolation="global",
-    tier="full",
-)
+@case(spec="user_event_parse", tier="full", isolation="global")
 @variants(
-    "definition, members, errno",
-    {
-        "bad-field-first": ("f long a", {}, "EINVAL"),
-        "bad-address-last": ("f u32 a", {"enable_addr": 0}, "EMFILE"),
-        "other-fields-first": ("e u32 a", {}, "EADDRINUSE"),
-        "existing-needs-no-room": ("e u8 z", {}, ""),
-    },
+    ("bad-field-first", "f long a", {}, "EINVAL"),
+    ("bad-address-last", "f u32 a", {"enable_addr": 0}, "EMFILE"),
+    ("other-fields-first", "e u32 a", {}, "EADDRINUSE"),
+    ("existing-needs-no-room", "e u8 z", {}, ""),
 )
 def test_order_at_the_maximum(
     ue: UserEvents, definition: str, members: Mapping[str, Any], errno: str

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from conformance.abi.uapi import DIAG_IOCSREG, USER_REG
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.error_pairs import pairs
 from conformance.cases.support.registration import KERNEL_HALF, PERSIST, UNKNOWN_FLAG
 from conformance.client.addresses import PAGE
 from conformance.client.tracefs import MAXIMUM
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12: Registering"
-ORDERED = f"{RST}: nothing is said about which of two mistakes is told"
-SPEC = "trace_events_user.c:user_reg_get, user_events_ioctl_reg, user_event_parse"
-SWITCHES = ("persist", "text_flags_refused", "arguments_matched")
+case = surface(
+    "registration",
+    spec="trace_events_user.c:user_reg_get, user_events_ioctl_reg, user_event_parse",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: nothing is said about which of "
+    "two mistakes is told",
+    profiles="6.4..",
+    needs="persist text_flags_refused arguments_matched",
+)
+
 
 # In the order in which the kernel looks.
 ORDER = (
@@ -115,8 +120,8 @@ def made(ue: UserEvents, *mistakes: str) -> str:
     return taken + (f"u:{ue.name('e')} u8 z\n" if "other-fields" in mistakes else "")
 
 
-@case("registration.pairs", spec=SPEC, doc=ORDERED, needs=SWITCHES)
-@variants("first, second, errno", pairs(ORDER, APART, without="maximum"))
+@case
+@variants(pairs(ORDER, APART, without="maximum"))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """Of two mistakes the one that comes first in the order is told, and no event is made."""
     assert register(ue, first, second) == errno
@@ -124,15 +129,8 @@ def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     assert shown == made(ue, first, second)
 
 
-@case(
-    "registration.pairs_at_the_maximum",
-    spec=SPEC,
-    doc=ORDERED,
-    needs=SWITCHES,
-    isolation="global",
-    tier="full",
-)
-@variants("first, second, errno", pairs(ORDER, APART, among="maximum"))
+@case(tier="full", isolation="global")
+@variants(pairs(ORDER, APART, among="maximum"))
 def test_pairs_at_the_maximum(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """The limit of events is asked when everything but the word was found to be right."""
     # There is room for what the other mistake needs to be one.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 
 from conformance.abi.uapi import DIAG_IOCSREG
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import (
     KERNEL_HALF,
     PERSIST,
@@ -17,40 +17,31 @@ from conformance.cases.support.registration import (
 )
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12: Registering"
-SIZE = f"{RST}: size is that of struct user_reg"
-FLAGS = f"{RST}: flags that are not supported give EINVAL"
-NAME = f"{RST}: name_args points to the name and arguments of the event"
-GET = "trace_events_user.c:user_reg_get"
-PARSE = "trace_events_user.c:user_event_parse"
+case = surface(
+    "registration",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering",
+)
 
 
 # Sizes and the structure itself
 
 
-@case(
-    "registration.size",
-    spec=GET,
-    doc=SIZE,
-    tier="full",
-)
+@case(spec="user_reg_get", doc="size is that of struct user_reg", profiles="6.4..", tier="full")
 @variants(
-    "size, tail, errno",
-    {
-        "0": (0, b"", "EINVAL"),
-        "4": (4, b"", "EINVAL"),
-        "27": (27, b"", "EINVAL"),
-        "28": (28, b"", ""),
-        "28-not-looking-behind": (28, b"\x01", ""),
-        "29-zero": (29, b"\0", ""),
-        "29-nonzero": (29, b"\x01", "E2BIG"),
-        "36-nonzero-at-the-end": (36, bytes(7) + b"\x80", "E2BIG"),
-        "4096-zero": (4096, bytes(4068), ""),
-        "4096-nonzero-at-the-end": (4096, bytes(4067) + b"\x01", "E2BIG"),
-        "4096-not-looking-behind": (4096, bytes(4068) + b"\x01", ""),
-        "4097-zero": (4097, bytes(4069), "E2BIG"),
-        "huge": (0xFFFF_FFFF, b"", "E2BIG"),
-    },
+    ("0", 0, b"", "EINVAL"),
+    ("4", 4, b"", "EINVAL"),
+    ("27", 27, b"", "EINVAL"),
+    ("28", 28, b"", ""),
+    ("28-not-looking-behind", 28, b"\x01", ""),
+    ("29-zero", 29, b"\0", ""),
+    ("29-nonzero", 29, b"\x01", "E2BIG"),
+    ("36-nonzero-at-the-end", 36, bytes(7) + b"\x80", "E2BIG"),
+    ("4096-zero", 4096, bytes(4068), ""),
+    ("4096-nonzero-at-the-end", 4096, bytes(4067) + b"\x01", "E2BIG"),
+    ("4096-not-looking-behind", 4096, bytes(4068) + b"\x01", ""),
+    ("4097-zero", 4097, bytes(4069), "E2BIG"),
+    ("huge", 0xFFFF_FFFF, b"", "E2BIG"),
 )
 def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     """A structure has 28 bytes or more up to a page, and zeros in what is unknown."""
@@ -58,20 +49,15 @@ def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
 
-@case(
-    "registration.struct_unreadable",
-    spec=GET,
-    doc=SIZE,
-    profiles="5.18..",
-)
-@variants("address", {"null": 0, "kernel-half": KERNEL_HALF, "last-word": 0xFFFF_FFFF_FFFF_FFFC})
+@case(spec="user_reg_get", doc="size is that of struct user_reg")
+@variants({"null": 0, "kernel-half": KERNEL_HALF, "last-word": 0xFFFF_FFFF_FFFF_FFFC})
 def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     """A structure that cannot be read is EFAULT."""
     assert ue.open_data().ioctl(DIAG_IOCSREG, address).errno == "EFAULT"
 
 
-@case("registration.struct_protected", spec=GET, doc=SIZE)
-@variants("protection, errno", {"none": (PROT_NONE, "EFAULT"), "read": (mmap.PROT_READ, "")})
+@case(spec="user_reg_get", doc="size is that of struct user_reg", profiles="6.4..")
+@variants(("none", PROT_NONE, "EFAULT"), ("read", mmap.PROT_READ, ""))
 def test_struct_protected(ue: UserEvents, protection: int, errno: str) -> None:
     """A structure must be readable; one that is only readable gets no index, but success."""
     data = ue.open_data()
@@ -85,8 +71,10 @@ def test_struct_protected(ue: UserEvents, protection: int, errno: str) -> None:
     assert word.value == (0xFFFF_FFFF if errno else 0xFFFF_FFFE)
 
 
-@case("registration.tail_unreadable", spec="lib/usercopy.c:check_zeroed_user", doc=SIZE)
-@variants("tail, errno", {"zero": (bytes(8), "EFAULT"), "nonzero": (b"\x01" * 8, "E2BIG")})
+@case(
+    spec="lib/usercopy.c:check_zeroed_user", doc="size is that of struct user_reg", profiles="6.4.."
+)
+@variants(("zero", bytes(8), "EFAULT"), ("nonzero", b"\x01" * 8, "E2BIG"))
 def test_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None:
     """An unreadable byte behind the structure is EFAULT, unless one before is not zero."""
     data = ue.open_data()
@@ -94,8 +82,8 @@ def test_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None:
     assert data.ioctl(DIAG_IOCSREG, ue.process.place(raw + tail)).errno == errno
 
 
-@case("registration.unknown_flags", spec=GET, doc=FLAGS)
-@variants("flags", {"4": 0x4, "5": 0x5, "8": 0x8, "4000": 0x4000, "8000": 0x8000})
+@case(spec="user_reg_get", doc="flags that are not supported give EINVAL", profiles="6.4..")
+@variants({"4": 0x4, "5": 0x5, "8": 0x8, "4000": 0x4000, "8000": 0x8000})
 def test_unknown_flags(ue: UserEvents, flags: int) -> None:
     """A flag the kernel does not know is EINVAL, beside a known one too."""
     assert refused(ue.open_data().register(ue.name(), flags=flags)) == "EINVAL"
@@ -105,32 +93,19 @@ def test_unknown_flags(ue: UserEvents, flags: int) -> None:
 # The name and arguments
 
 
-@case(
-    "registration.string_unreadable",
-    spec="mm/util.c:strndup_user",
-    doc=NAME,
-    profiles="5.18..",
-)
-@variants("address", {"null": 0, "first-page": 0x100, "kernel-half": KERNEL_HALF})
+@case(spec="mm/util.c:strndup_user", doc="name_args points to the name and arguments of the event")
+@variants({"null": 0, "first-page": 0x100, "kernel-half": KERNEL_HALF})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
     """A string that cannot be read is EFAULT."""
     assert refused(ue.open_data().register("", name_args=address)) == "EFAULT"
 
 
-@case(
-    "registration.string_cut_off",
-    spec="mm/util.c:strndup_user",
-    doc=NAME,
-    profiles="5.18..",
-)
+@case(spec="mm/util.c:strndup_user", doc="name_args points to the name and arguments of the event")
 @variants(
-    "length, end, errno",
-    {
-        "terminated": (20, b"\0", ""),
-        "20": (20, b"", "EFAULT"),
-        "511": (511, b"", "EFAULT"),
-        "512": (512, b"", "EINVAL"),
-    },
+    ("terminated", 20, b"\0", ""),
+    ("20", 20, b"", "EFAULT"),
+    ("511", 511, b"", "EFAULT"),
+    ("512", 512, b"", "EINVAL"),
 )
 def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> None:
     """A string that runs into unmapped memory is EFAULT, past 512 bytes it is too long."""
@@ -138,13 +113,8 @@ def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> 
     assert ue.open_data().register("", name_args=text).errno == errno
 
 
-@case(
-    "registration.string_length",
-    spec="mm/util.c:strndup_user",
-    doc=NAME,
-    profiles="5.18..",
-)
-@variants("length, errno", {"511": (511, ""), "512": (512, "EINVAL"), "5000": (5000, "EINVAL")})
+@case(spec="mm/util.c:strndup_user", doc="name_args points to the name and arguments of the event")
+@variants((511, ""), (512, "EINVAL"), (5000, "EINVAL"))
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     """A string has at most 511 characters."""
     name = ue.name()
@@ -154,12 +124,10 @@ def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
 
 
 @case(
-    "registration.text_flags",
-    spec=PARSE,
-    doc=f"{RST}: the command format has flags behind a colon, none of them supported yet",
-    profiles="5.18..",
+    spec="user_event_parse",
+    doc="the command format has flags behind a colon, none of them supported yet",
 )
-@variants("rest", {"unknown": ":FLAG", "two": ":a,b u32 x", "empty": ":", "persist": ":1"})
+@variants({"unknown": ":FLAG", "two": ":a,b u32 x", "empty": ":", "persist": ":1"})
 def test_text_flags(ue: UserEvents, rest: str) -> None:
     """A colon in the name part is EINVAL whatever follows it, or before 6.5 cut off with it."""
     seen = ue.open_data().register(ue.name() + rest)
@@ -169,12 +137,7 @@ def test_text_flags(ue: UserEvents, rest: str) -> None:
     assert ue.tracefs.status() == made
 
 
-@case(
-    "registration.colon_in_arguments",
-    spec="trace_events_user.c:user_event_parse_cmd",
-    doc=NAME,
-    profiles="5.18..",
-)
+@case(spec="user_event_parse_cmd", doc="name_args points to the name and arguments of the event")
 def test_colon_in_arguments(ue: UserEvents) -> None:
     """A colon behind the first space belongs to the fields."""
     assert ue.open_data().register(f"{ue.name()} u32 a:b").errno == ""
@@ -182,12 +145,12 @@ def test_colon_in_arguments(ue: UserEvents) -> None:
 
 
 @case(
-    "registration.persist_forbidden",
-    spec="trace_events_user.c:user_event_capable",
-    doc=f"{RST}: USER_EVENT_REG_PERSIST requires CAP_PERFMON, else EPERM",
-    needs=("persist",),
+    spec="user_event_capable",
+    doc="USER_EVENT_REG_PERSIST requires CAP_PERFMON, else EPERM",
+    profiles="6.4..",
+    needs="persist",
 )
-@variants("flags, errno", {"plain": (0, ""), "persist": (1, "EPERM")})
+@variants(("plain", 0, ""), ("persist", 1, "EPERM"))
 def test_persist_forbidden(ue: UserEvents, flags: int, errno: str) -> None:
     """Only a process with CAP_PERFMON may ask for an event that persists."""
     assert ordinary(ue).register(ue.name(), flags=flags).errno == errno
@@ -195,10 +158,10 @@ def test_persist_forbidden(ue: UserEvents, flags: int, errno: str) -> None:
 
 
 @case(
-    "registration.persist_of_existing_forbidden",
-    spec=PARSE,
-    doc=f"{RST}: USER_EVENT_REG_PERSIST requires CAP_PERFMON, else EPERM",
-    needs=("persist",),
+    spec="user_event_parse",
+    doc="USER_EVENT_REG_PERSIST requires CAP_PERFMON, else EPERM",
+    profiles="6.4..",
+    needs="persist",
     tier="full",
 )
 def test_persist_of_existing_forbidden(ue: UserEvents) -> None:
@@ -210,22 +173,17 @@ def test_persist_of_existing_forbidden(ue: UserEvents) -> None:
 
 
 @case(
-    "registration.other_fields",
-    spec="trace_events_user.c:find_user_event",
-    doc=f"{RST}: a changed format under the same name blocks, unless it may have several",
+    spec="find_user_event",
+    doc="a changed format under the same name blocks, unless it may have several",
     tier="full",
-    profiles="5.18..",
 )
 @variants(
-    "fields",
-    {
-        "none": "",
-        "fewer": " u32 a",
-        "more": " u32 a; u64 b; u8 c",
-        "reordered": " u64 b; u32 a",
-        "renamed": " u32 a; u64 c",
-        "retyped": " u32 a; s64 b",
-    },
+    ("none", ""),
+    ("fewer", " u32 a"),
+    ("more", " u32 a; u64 b; u8 c"),
+    ("reordered", " u64 b; u32 a"),
+    ("renamed", " u32 a; u64 c"),
+    ("retyped", " u32 a; s64 b"),
 )
 def test_other_fields(ue: UserEvents, fields: str) -> None:
     """An existing name with other fields is EADDRINUSE since 6.5, and the event stays as it is."""
@@ -238,10 +196,10 @@ def test_other_fields(ue: UserEvents, fields: str) -> None:
 
 
 @case(
-    "registration.existing_keeps_flags",
-    spec=PARSE,
-    doc=f"{RST}: an event registered as persisting does not go with its last reference",
-    needs=("persist", "auto_delete"),
+    spec="user_event_parse",
+    doc="an event registered as persisting does not go with its last reference",
+    profiles="6.4..",
+    needs="persist auto_delete",
     tier="full",
 )
 def test_existing_keeps_flags(ue: UserEvents) -> None:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import mmap
 import struct
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import UNTOUCHED
 from conformance.cases.support.status_page_registration import IOCSREG, UNANSWERED, over, reg_of
 from conformance.client.addresses import PAGE
 from conformance.client.user_events import UserEvents
 
-PAGES = "5.18..6.3"
-BYTES = "5.18..6.0"
-BITS = "6.1..6.3"
-RST = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering"
-SIZE = f"{RST}: size is that of user_reg, for compatibility forward and backward"
-OUTPUTS = f"{RST}: upon success the status index, since 6.1 status bit, and write index are set"
-GET = "trace_events_user.c:user_reg_get"
-COPY = "include/linux/uaccess.h:copy_struct_from_user"
-REG = "trace_events_user.c:user_events_ioctl_reg"
+case = surface(
+    "registration",
+    spec="trace_events_user.c:user_events_ioctl_reg: put_user",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering: size is that of "
+    "user_reg, for compatibility forward and backward",
+    profiles="5.18..6.3",
+)
+
 
 # An address whose lower 3 bytes are all of it.
 LOW = 0x10_0000
@@ -30,26 +29,23 @@ PLACE = {"byte-status": 16, "bit-status": 12}
 # The size of the structure
 
 
-@case("registration.byte_status_size", spec=GET, doc=SIZE, profiles=BYTES)
+@case(spec="trace_events_user.c:user_reg_get", profiles="5.18..6.0")
 @variants(
-    "size, errno",
-    {
-        "24": (24, ""),
-        "0": (0, "EFAULT"),
-        "4": (4, "EFAULT"),
-        "7": (7, "EFAULT"),
-        "8": (8, "EFAULT"),
-        "11": (11, "EFAULT"),
-        # Half of a pointer to 0x200000002000.
-        "12": (12, "EFAULT"),
-        "13": (13, "EFAULT"),
-        # All of it that is not zero.
-        "14": (14, ""),
-        "16": (16, ""),
-        "20": (20, ""),
-        "23": (23, ""),
-        "25": (25, ""),
-    },
+    (24, ""),
+    (0, "EFAULT"),
+    (4, "EFAULT"),
+    (7, "EFAULT"),
+    (8, "EFAULT"),
+    (11, "EFAULT"),
+    # Half of a pointer to 0x200000002000.
+    (12, "EFAULT"),
+    (13, "EFAULT"),
+    # All of it that is not zero.
+    (14, ""),
+    (16, ""),
+    (20, ""),
+    (23, ""),
+    (25, ""),
 )
 def test_byte_status_size(ue: UserEvents, size: int, errno: str) -> None:
     """Until 6.0 no size is too small: what it leaves out of name_args reads as zero."""
@@ -58,18 +54,9 @@ def test_byte_status_size(ue: UserEvents, size: int, errno: str) -> None:
 
 
 @case(
-    "registration.byte_status_cut_pointer", spec=COPY, doc=SIZE, isolation="global", profiles=BYTES
+    spec="include/linux/uaccess.h:copy_struct_from_user", profiles="5.18..6.0", isolation="global"
 )
-@variants(
-    "size, errno",
-    {
-        "12": (12, ""),
-        "11": (11, ""),
-        "10": (10, "EFAULT"),
-        "13": (13, "EFAULT"),
-        "16": (16, "EFAULT"),
-    },
-)
+@variants((12, ""), (11, ""), (10, "EFAULT"), (13, "EFAULT"), (16, "EFAULT"))
 def test_byte_status_cut_pointer(ue: UserEvents, size: int, errno: str) -> None:
     """Until 6.0 a size may cut a pointer; the answers are stored behind what it covers."""
     ue.process.map_again(LOW)
@@ -82,20 +69,17 @@ def test_byte_status_cut_pointer(ue: UserEvents, size: int, errno: str) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == ("" if errno else "u:low\n")
 
 
-@case("registration.bit_status_size", spec=GET, doc=SIZE, profiles=BITS)
+@case(spec="trace_events_user.c:user_reg_get", profiles="6.1..6.3")
 @variants(
-    "size, errno",
-    {
-        "19": (19, "EINVAL"),
-        "20": (20, ""),
-        "0": (0, "EINVAL"),
-        "4": (4, "EINVAL"),
-        "12": (12, "EINVAL"),
-        "16": (16, "EINVAL"),
-        "21": (21, ""),
-        # That of the structure before.
-        "24": (24, ""),
-    },
+    (19, "EINVAL"),
+    (20, ""),
+    (0, "EINVAL"),
+    (4, "EINVAL"),
+    (12, "EINVAL"),
+    (16, "EINVAL"),
+    (21, ""),
+    # That of the structure before.
+    (24, ""),
 )
 def test_bit_status_size(ue: UserEvents, size: int, errno: str) -> None:
     """From 6.1 on a structure of less than 20 bytes is EINVAL."""
@@ -103,22 +87,19 @@ def test_bit_status_size(ue: UserEvents, size: int, errno: str) -> None:
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
 
-@case("registration.status_long_size", spec=COPY, doc=SIZE, profiles=PAGES)
+@case(spec="include/linux/uaccess.h:copy_struct_from_user")
 @variants(
-    "size, nonzero, errno",
-    {
-        "nonzero-first": (32, 24, "E2BIG"),
-        "nonzero-last": (32, 31, "E2BIG"),
-        "nonzero-behind": (32, 32, ""),
-        "one-more-zero": (25, 25, ""),
-        "one-more-nonzero": (25, 24, "E2BIG"),
-        "page-zero": (4096, 4096, ""),
-        "page-nonzero-last": (4096, 4095, "E2BIG"),
-        "more-than-a-page": (4097, 4097, "E2BIG"),
-        "two-pages": (8192, 8192, "E2BIG"),
-        "huge": (0xFFFF_FFFF, 4097, "E2BIG"),
-        "negative": (0x8000_0000, 4097, "E2BIG"),
-    },
+    ("nonzero-first", 32, 24, "E2BIG"),
+    ("nonzero-last", 32, 31, "E2BIG"),
+    ("nonzero-behind", 32, 32, ""),
+    ("one-more-zero", 25, 25, ""),
+    ("one-more-nonzero", 25, 24, "E2BIG"),
+    ("page-zero", 4096, 4096, ""),
+    ("page-nonzero-last", 4096, 4095, "E2BIG"),
+    ("more-than-a-page", 4097, 4097, "E2BIG"),
+    ("two-pages", 8192, 8192, "E2BIG"),
+    ("huge", 0xFFFF_FFFF, 4097, "E2BIG"),
+    ("negative", 0x8000_0000, 4097, "E2BIG"),
 )
 def test_status_long_size(ue: UserEvents, size: int, nonzero: int, errno: str) -> None:
     """A longer structure holds zeros up to its size, which is a page at most: E2BIG."""
@@ -128,20 +109,11 @@ def test_status_long_size(ue: UserEvents, size: int, nonzero: int, errno: str) -
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
 
-@case(
-    "registration.status_tail_unreadable",
-    spec="lib/usercopy.c:check_zeroed_user",
-    doc=SIZE,
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="lib/usercopy.c:check_zeroed_user", tier="full")
 @variants(
-    "tail, errno",
-    {
-        "zero-before-the-fault": (bytes(8), "EFAULT"),
-        "nonzero-before-the-fault": (bytes(7) + b"\1", "E2BIG"),
-        "nothing-before-the-fault": (b"", "EFAULT"),
-    },
+    ("zero-before-the-fault", bytes(8), "EFAULT"),
+    ("nonzero-before-the-fault", bytes(7) + b"\1", "E2BIG"),
+    ("nothing-before-the-fault", b"", "EFAULT"),
 )
 def test_status_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None:
     """A tail that cannot be read to its end is EFAULT, unless a byte before that is not zero."""
@@ -152,7 +124,10 @@ def test_status_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None
 # Outputs that cannot be stored
 
 
-@case("registration.status_read_only", spec=f"{REG}: put_user", doc=OUTPUTS, profiles=PAGES)
+@case(
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering: upon success the "
+    "status index, since 6.1 status bit, and write index are set"
+)
 def test_status_read_only(ue: UserEvents) -> None:
     """A structure that cannot be written registers all the same; its answers are lost."""
     data = ue.open_data()
@@ -167,21 +142,12 @@ def test_status_read_only(ue: UserEvents) -> None:
 
 
 @case(
-    "registration.status_beyond_the_end",
-    spec=f"{REG}: put_user",
-    doc=OUTPUTS,
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering: upon success the "
+    "status index, since 6.1 status bit, and write index are set",
+    profiles="5.18..6.0",
     isolation="global",
-    profiles=BYTES,
 )
-@variants(
-    "present, answers",
-    {
-        "20": (20, b"\1\0\0\0"),
-        "22": (22, b"\1\0\0\0\xee\xee"),
-        "16": (16, b""),
-        "18": (18, b"\xee\xee"),
-    },
-)
+@variants((20, b"\1\0\0\0"), (22, b"\1\0\0\0\xee\xee"), (16, b""), (18, b"\xee\xee"))
 def test_status_beyond_the_end(ue: UserEvents, present: int, answers: bytes) -> None:
     """Until 6.0 an answer that lies beyond the end of memory is lost, the other one is not."""
     raw = over(reg_of(ue, "e"), 0, bytes([present]))[:present]
@@ -193,23 +159,18 @@ def test_status_beyond_the_end(ue: UserEvents, present: int, answers: bytes) -> 
 
 
 @case(
-    "registration.status_half_read_only",
-    spec=f"{REG}: put_user",
-    doc=OUTPUTS,
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering: upon success the "
+    "status index, since 6.1 status bit, and write index are set",
     isolation="global",
-    profiles=PAGES,
 )
 @variants(
-    "border, second, place, index",
-    {
-        "between-second": (4, True, b"\2\0\0\0", UNANSWERED),
-        "between-first": (4, False, UNANSWERED, b"\0\0\0\0"),
-        # A number that lies across the border is stored as a whole or not at all.
-        "in-the-place-second": (2, True, UNANSWERED, UNANSWERED),
-        "in-the-place-first": (2, False, UNANSWERED, b"\0\0\0\0"),
-        "in-the-index-second": (6, True, b"\2\0\0\0", UNANSWERED),
-        "in-the-index-first": (6, False, UNANSWERED, UNANSWERED),
-    },
+    ("between-second", 4, True, b"\2\0\0\0", UNANSWERED),
+    ("between-first", 4, False, UNANSWERED, b"\0\0\0\0"),
+    # A number that lies across the border is stored as a whole or not at all.
+    ("in-the-place-second", 2, True, UNANSWERED, UNANSWERED),
+    ("in-the-place-first", 2, False, UNANSWERED, b"\0\0\0\0"),
+    ("in-the-index-second", 6, True, b"\2\0\0\0", UNANSWERED),
+    ("in-the-index-first", 6, False, UNANSWERED, UNANSWERED),
 )
 def test_status_half_read_only(
     ue: UserEvents, border: int, second: bool, place: bytes, index: bytes

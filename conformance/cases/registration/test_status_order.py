@@ -5,27 +5,26 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import refused
 from conformance.cases.support.status_page_registration import answer, over, reg_of
 from conformance.client.user_events import UserEvents
 
-PAGES = "5.18..6.3"
-RST = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering"
-ORDER = f"{RST}: nothing is said about which of two mistakes is told"
-GET = "trace_events_user.c:user_reg_get"
-REG = "trace_events_user.c:user_events_ioctl_reg"
+case = surface(
+    "registration",
+    spec="trace_events_user.c:user_events_ioctl_reg",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering: nothing is said about "
+    "which of two mistakes is told",
+    profiles="5.18..6.3",
+)
 
 
-@case("registration.status_order_size", spec=GET, doc=ORDER, profiles=PAGES)
+@case(spec="trace_events_user.c:user_reg_get")
 @variants(
-    "size, present, errno",
-    {
-        "too-big-before-unreadable": (4097, 4, {"byte-status": "E2BIG", "bit-status": "E2BIG"}),
-        "too-small-before-unreadable": (19, 4, {"byte-status": "EFAULT", "bit-status": "EINVAL"}),
-        "none-before-unreadable": (0, 4, {"byte-status": "EFAULT", "bit-status": "EINVAL"}),
-        "unreadable-size": (4097, 3, {"byte-status": "EFAULT", "bit-status": "EFAULT"}),
-    },
+    ("too-big-before-unreadable", 4097, 4, {"byte-status": "E2BIG", "bit-status": "E2BIG"}),
+    ("too-small-before-unreadable", 19, 4, {"byte-status": "EFAULT", "bit-status": "EINVAL"}),
+    ("none-before-unreadable", 0, 4, {"byte-status": "EFAULT", "bit-status": "EINVAL"}),
+    ("unreadable-size", 4097, 3, {"byte-status": "EFAULT", "bit-status": "EFAULT"}),
 )
 def test_status_order_size(
     ue: UserEvents, size: int, present: int, errno: Mapping[str, str]
@@ -35,13 +34,10 @@ def test_status_order_size(
     assert answer(ue.open_data(), raw[:present]) == errno[ue.profile.generation]
 
 
-@case("registration.status_order_string", spec=REG, doc=ORDER, profiles=PAGES)
+@case
 @variants(
-    "size, errno",
-    {
-        "too-big": (4097, {"byte-status": "E2BIG", "bit-status": "E2BIG"}),
-        "too-small": (19, {"byte-status": "EFAULT", "bit-status": "EINVAL"}),
-    },
+    ("too-big", 4097, {"byte-status": "E2BIG", "bit-status": "E2BIG"}),
+    ("too-small", 19, {"byte-status": "EFAULT", "bit-status": "EINVAL"}),
 )
 def test_status_order_string(ue: UserEvents, size: int, errno: Mapping[str, str]) -> None:
     """The size comes before a string that cannot be read."""
@@ -49,14 +45,11 @@ def test_status_order_string(ue: UserEvents, size: int, errno: Mapping[str, str]
     assert refused(seen) == errno[ue.profile.generation]
 
 
-@case("registration.status_order_name", spec=REG, doc=ORDER, profiles=PAGES)
+@case
 @variants(
-    "definition, errno",
-    {
-        "string-too-long": ("e u32 a;" + " " * 600, "EINVAL"),
-        "existing-before-bad-field": ("e long a", ""),
-        "bad-field": ("f long a", "EINVAL"),
-    },
+    ("string-too-long", "e u32 a;" + " " * 600, "EINVAL"),
+    ("existing-before-bad-field", "e long a", ""),
+    ("bad-field", "f long a", "EINVAL"),
 )
 def test_status_order_name(ue: UserEvents, definition: str, errno: str) -> None:
     """A string has to be short before its name is looked for, and that is before its fields."""

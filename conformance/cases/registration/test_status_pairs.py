@@ -5,14 +5,18 @@ from __future__ import annotations
 import struct
 
 from conformance.abi.uapi import DIAG_IOCSREG
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.error_pairs import pairs
 from conformance.cases.support.status_page_registration import over, reg_of
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering"
-ORDERED = f"{RST}: nothing is said about which of two mistakes is told"
-SPEC = "trace_events_user.c:user_reg_get, user_events_ioctl_reg, user_event_parse"
+case = surface(
+    "registration",
+    spec="trace_events_user.c:user_reg_get, user_events_ioctl_reg, user_event_parse",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering: nothing is said about "
+    "which of two mistakes is told",
+)
+
 
 # In the order in which the kernel looks.
 ORDER = (
@@ -55,16 +59,16 @@ def register(ue: UserEvents, *mistakes: str) -> str:
     return ue.open_data().ioctl(DIAG_IOCSREG, place).errno
 
 
-@case("registration.status_pairs", spec=SPEC, doc=ORDERED, profiles="6.1..6.3")
-@variants("first, second, errno", pairs(ORDER, APART))
+@case(profiles="6.1..6.3")
+@variants(pairs(ORDER, APART))
 def test_status_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """Of two mistakes the one that comes first in the order is told, and no event is made."""
     assert register(ue, first, second) == errno
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case("registration.byte_status_pairs", spec=SPEC, doc=ORDERED, profiles="5.18..6.0")
-@variants("first, second, errno", pairs(ORDER, APART, without="too-small"))
+@case(profiles="5.18..6.0")
+@variants(pairs(ORDER, APART, without="too-small"))
 def test_byte_status_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """Of two mistakes the one that comes first is told, where no structure is too small."""
     assert register(ue, first, second) == errno

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import mmap
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import PROT_NONE, refused
 from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12: Registering"
-WORD = f"{RST}: enable_addr is naturally aligned and writable, enable_size is 4 or 8"
-TAKEN = f"{RST}: nothing is said about a word used twice"
-GET = "trace_events_user.c:user_reg_get"
-REG = "trace_events_user.c:user_events_ioctl_reg"
+case = surface(
+    "registration",
+    spec="trace_events_user.c:user_events_ioctl_reg",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: enable_addr is naturally "
+    "aligned and writable, enable_size is 4 or 8",
+    profiles="6.4..",
+)
 
 
-@case("registration.enable_size", spec=GET, doc=WORD)
+@case(spec="trace_events_user.c:user_reg_get")
 @variants(
-    "size, errno",
-    {str(n): (n, "" if n in (4, 8) else "EINVAL") for n in (0, 1, 2, 3, 4, 5, 8, 12, 16, 132)},
+    {str(n): (n, "" if n in (4, 8) else "EINVAL") for n in (0, 1, 2, 3, 4, 5, 8, 12, 16, 132)}
 )
 def test_enable_size(ue: UserEvents, size: int, errno: str) -> None:
     """A word has 4 or 8 bytes, not any other number."""
@@ -29,18 +30,15 @@ def test_enable_size(ue: UserEvents, size: int, errno: str) -> None:
     assert ue.open_data().register(ue.name(), word=word, enable_size=size).errno == errno
 
 
-@case("registration.misaligned", spec=GET, doc=WORD)
+@case(spec="trace_events_user.c:user_reg_get")
 @variants(
-    "size, offset, errno",
-    {
-        "u32-2": (4, 2, "EINVAL"),
-        "u64-4": (8, 4, "EINVAL"),
-        "u32-1": (4, 1, "EINVAL"),
-        "u32-3": (4, 3, "EINVAL"),
-        "u32-4": (4, 4, ""),
-        "u64-1": (8, 1, "EINVAL"),
-        "u64-8": (8, 8, ""),
-    },
+    ("u32-2", 4, 2, "EINVAL"),
+    ("u64-4", 8, 4, "EINVAL"),
+    ("u32-1", 4, 1, "EINVAL"),
+    ("u32-3", 4, 3, "EINVAL"),
+    ("u32-4", 4, 4, ""),
+    ("u64-1", 8, 1, "EINVAL"),
+    ("u64-8", 8, 8, ""),
     quick=2,
 )
 def test_misaligned(ue: UserEvents, size: int, offset: int, errno: str) -> None:
@@ -49,17 +47,14 @@ def test_misaligned(ue: UserEvents, size: int, offset: int, errno: str) -> None:
     assert ue.open_data().register(ue.name(), word=word).errno == errno
 
 
-@case("registration.bit_range", spec=GET, doc=WORD)
+@case(spec="trace_events_user.c:user_reg_get")
 @variants(
-    "size, bit, errno",
-    {
-        "u32-32": (4, 32, "EINVAL"),
-        "u64-63": (8, 63, ""),
-        "u64-64": (8, 64, "EINVAL"),
-        "u32-31": (4, 31, ""),
-        "u32-255": (4, 255, "EINVAL"),
-        "u64-255": (8, 255, "EINVAL"),
-    },
+    ("u32-32", 4, 32, "EINVAL"),
+    ("u64-63", 8, 63, ""),
+    ("u64-64", 8, 64, "EINVAL"),
+    ("u32-31", 4, 31, ""),
+    ("u32-255", 4, 255, "EINVAL"),
+    ("u64-255", 8, 255, "EINVAL"),
     quick=3,
 )
 def test_bit_range(ue: UserEvents, size: int, bit: int, errno: str) -> None:
@@ -68,14 +63,11 @@ def test_bit_range(ue: UserEvents, size: int, bit: int, errno: str) -> None:
     assert ue.open_data().register(ue.name(), word=word, bit=bit).errno == errno
 
 
-@case("registration.kernel_address", spec=GET, doc=WORD)
+@case(spec="trace_events_user.c:user_reg_get")
 @variants(
-    "address",
-    {
-        "first": 0x8000_0000_0000_0000,
-        "direct-map": 0xFFFF_8880_0000_0000,
-        "last": 0xFFFF_FFFF_FFFF_FFFC,
-    },
+    ("first", 0x8000_0000_0000_0000),
+    ("direct-map", 0xFFFF_8880_0000_0000),
+    ("last", 0xFFFF_FFFF_FFFF_FFFC),
 )
 def test_kernel_address(ue: UserEvents, address: int) -> None:
     """A word in the kernel's half of the addresses is EFAULT and creates nothing."""
@@ -84,11 +76,11 @@ def test_kernel_address(ue: UserEvents, address: int) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case("registration.word_taken", spec=REG, doc=TAKEN)
-@variants(
-    "definition, size",
-    {"same-event": ("e", 4), "other-event": ("f", 4), "other-size": ("e", 8)},
+@case(
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: nothing is said about a word "
+    "used twice"
 )
+@variants(("same-event", "e", 4), ("other-event", "f", 4), ("other-size", "e", 8))
 def test_word_taken(ue: UserEvents, definition: str, size: int) -> None:
     """One address and bit of a process serve one registration: the next is EADDRINUSE."""
     data = ue.open_data()
@@ -100,9 +92,9 @@ def test_word_taken(ue: UserEvents, definition: str, size: int) -> None:
 
 
 @case(
-    "registration.words_far_apart",
     spec="trace_events_user.c:user_event_enabler_exists; user_events_ioctl_unreg",
-    doc=TAKEN,
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: nothing is said about a word "
+    "used twice",
 )
 def test_words_far_apart(ue: UserEvents) -> None:
     """Addresses are told apart by all their bits: words 4 GiB apart are two."""
@@ -119,19 +111,17 @@ def test_words_far_apart(ue: UserEvents) -> None:
     assert data.unregister(words[0], bit=3).errno == ""
 
 
-@case("registration.word_taken_by_descriptor", spec=REG, doc=TAKEN)
+@case(
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: nothing is said about a word "
+    "used twice"
+)
 def test_word_taken_by_descriptor(ue: UserEvents) -> None:
     """Who registered the word does not matter: another descriptor gets EADDRINUSE as well."""
     word = ue.open_data().register(ue.name()).word
     assert refused(ue.open_data().register(ue.name("f"), word=word)) == "EADDRINUSE"
 
 
-@case(
-    "registration.word_taken_after_fork",
-    spec="trace_events_user.c:user_event_mm_dup",
-    doc=WORD,
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_event_mm_dup", tier="full")
 def test_word_taken_after_fork(ue: UserEvents) -> None:
     """A forked child follows the word too: EADDRINUSE there, until it unregisters."""
     data = ue.open_data()
@@ -144,13 +134,7 @@ def test_word_taken_after_fork(ue: UserEvents) -> None:
     assert copy.register(ue.name("f"), word=there).errno == ""
 
 
-@case(
-    "registration.word_free_again",
-    spec=REG,
-    doc=WORD,
-    tier="full",
-    profiles="5.18..",
-)
+@case(profiles="5.18..", tier="full")
 def test_word_free_again(ue: UserEvents) -> None:
     """Other bits, other addresses, other processes and unregistered words are free."""
     data = ue.open_data()
@@ -165,11 +149,8 @@ def test_word_free_again(ue: UserEvents) -> None:
     assert data.register(ue.name("f"), word=word).errno == ""
 
 
-@case("registration.word_unwritable", spec=REG, doc=WORD)
-@variants(
-    "protection",
-    {"read-only": mmap.PROT_READ, "no-access": PROT_NONE, "unmapped": None},
-)
+@case
+@variants(("read-only", mmap.PROT_READ), ("no-access", PROT_NONE), ("unmapped", None))
 def test_word_unwritable(ue: UserEvents, protection: int | None) -> None:
     """A word that cannot be written is ENOMEM."""
     address = ue.process.map()
@@ -180,20 +161,15 @@ def test_word_unwritable(ue: UserEvents, protection: int | None) -> None:
     assert refused(ue.open_data().register(ue.name(), enable_addr=address)) == "ENOMEM"
 
 
-@case("registration.word_null", spec=REG, doc=WORD)
-@variants("size", {"u32": 4, "u64": 8})
+@case
+@variants({"u32": 4, "u64": 8})
 def test_word_null(ue: UserEvents, size: int) -> None:
     """There is no registering without a word: address zero is ENOMEM."""
     seen = ue.open_data().register(ue.name(), enable_addr=0, enable_size=size)
     assert refused(seen) == "ENOMEM"
 
 
-@case(
-    "registration.word_unwritable_leaves_event",
-    spec=REG,
-    doc=WORD,
-    tier="full",
-)
+@case(tier="full")
 def test_word_unwritable_leaves_event(ue: UserEvents) -> None:
     """After ENOMEM the event exists and holds its write index, which a retry reports."""
     data = ue.open_data()
@@ -208,10 +184,9 @@ def test_word_unwritable_leaves_event(ue: UserEvents) -> None:
 
 
 @case(
-    "registration.word_unwritable_event_goes",
-    spec=REG,
-    doc=f"{RST}: an event goes with its last reference",
-    needs=("auto_delete",),
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: an event goes with its last "
+    "reference",
+    needs="auto_delete",
     tier="full",
 )
 def test_word_unwritable_event_goes(ue: UserEvents) -> None:
@@ -223,12 +198,7 @@ def test_word_unwritable_event_goes(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    "registration.word_unwritable_is_not_followed",
-    spec=REG,
-    doc=WORD,
-    tier="full",
-)
+@case(tier="full")
 def test_word_unwritable_is_not_followed(ue: UserEvents) -> None:
     """After ENOMEM the address is not registered: ENOENT, and free for the next one."""
     data = ue.open_data()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.cases.support.status_page import map_page
 from conformance.client.races import race, track
@@ -10,25 +10,24 @@ from conformance.client.user_events import UserEvents
 from conformance.ops.race import Add
 from conformance.ops.tasks import THREAD
 
-STATUS = "Documentation/trace/user_events.rst@v6.12: Status"
-BIT_ALONE = f"{STATUS}: the bit that was asked for is set or cleared, and nothing is said of others"
-WRITE = "trace_events_user.c:user_event_enabler_write"
+case = surface(
+    "smp",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    profiles="6.4..",
+    tier="full",
+    facilities="smp",
+)
 
 
 @case(
-    "smp.neighbours",
-    spec=f"{WRITE}: set_bit, clear_bit",
-    doc=BIT_ALONE,
-    tier="full",
-    facilities=("smp",),
+    spec="user_event_enabler_write: set_bit, clear_bit",
+    doc="Status: the bit that was asked for is set or cleared, and nothing is said of others",
 )
 @variants(
-    "size, bit, behind, amount, left",
-    {
-        "low": (4, 0, 0, 2, 20_000_001),
-        "high": (4, 31, 0, 1, 0x80989680),
-        "of-64": (8, 63, 4, 1, 0x8098968000000000),
-    },
+    ("low", 4, 0, 0, 2, 20_000_001),
+    ("high", 4, 31, 0, 1, 0x80989680),
+    ("of-64", 8, 63, 4, 1, 0x8098968000000000),
 )
 def test_neighbours(
     ue: UserEvents, size: int, bit: int, behind: int, amount: int, left: int
@@ -44,11 +43,8 @@ def test_neighbours(
 
 
 @case(
-    "smp.two_bits_of_a_word",
-    spec=f"{WRITE}: set_bit, clear_bit",
-    doc=BIT_ALONE,
-    tier="full",
-    facilities=("smp",),
+    spec="user_event_enabler_write: set_bit, clear_bit",
+    doc="Status: the bit that was asked for is set or cleared, and nothing is said of others",
 )
 def test_two_bits_of_a_word(ue: UserEvents) -> None:
     """Two events with bits of one word are enabled and disabled at once: neither loses its bit."""
@@ -68,14 +64,11 @@ def test_two_bits_of_a_word(ue: UserEvents) -> None:
 
 
 @case(
-    "smp.two_places_of_a_page",
-    spec="trace_events_user.c:update_reg_page_for: under event_mutex",
+    spec="update_reg_page_for: under event_mutex",
     doc="Documentation/trace/user_events.rst@v6.1: Status: each event has its own place",
     profiles="5.18..6.3",
-    tier="full",
-    facilities=("smp",),
 )
-@variants("flags", {"threads": THREAD, "processes": 0})
+@variants({"threads": THREAD, "processes": 0})
 def test_two_places_of_a_page(ue: UserEvents, flags: int) -> None:
     """Two events with neighbouring places are enabled and disabled at once: each shows its own."""
     both = Racers(ue, flags)
@@ -93,13 +86,10 @@ def test_two_places_of_a_page(ue: UserEvents, flags: int) -> None:
 
 
 @case(
-    "smp.registrations_come_and_go",
-    spec="trace_events_user.c:user_event_enabler_create; user_events_ioctl_unreg",
-    doc=f"{STATUS}: the bit shows whether anything listens, from registering to unregistering",
-    tier="full",
-    facilities=("smp",),
+    spec="user_event_enabler_create; user_events_ioctl_unreg",
+    doc="Status: the bit shows whether anything listens, from registering to unregistering",
 )
-@variants("listening, left", {"on": (True, 32), "off": (False, 0)})
+@variants(("on", True, 32), ("off", False, 0))
 def test_registrations_come_and_go(ue: UserEvents, listening: bool, left: int) -> None:
     """A word that is registered over and over amid switching is right once all is quiet."""
     both = Racers(ue)
@@ -122,13 +112,10 @@ def test_registrations_come_and_go(ue: UserEvents, listening: bool, left: int) -
 
 
 @case(
-    "smp.registered_while_enabled",
-    spec="trace_events_user.c:user_event_enabler_create: written and listed under event_mutex",
-    doc=f"{STATUS}: the bit is set as soon as anything listens",
-    tier="full",
-    facilities=("smp",),
+    spec="user_event_enabler_create: written and listed under event_mutex",
+    doc="Status: the bit is set as soon as anything listens",
 )
-@variants("flags", {"threads": THREAD, "processes": 0})
+@variants({"threads": THREAD, "processes": 0})
 def test_registered_while_enabled(ue: UserEvents, flags: int) -> None:
     """Whoever enables an event while its words are registered, each of them is set."""
     both = Racers(ue, flags)
@@ -143,13 +130,9 @@ def test_registered_while_enabled(ue: UserEvents, flags: int) -> None:
 
 
 @case(
-    "smp.unregistered_while_enabled",
-    spec="trace_events_user.c:user_events_ioctl_unreg: user_event_mm_clear_bit",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: the bit is cleared",
-    tier="full",
-    facilities=("smp",),
+    spec="user_events_ioctl_unreg: user_event_mm_clear_bit", doc="Unregistering: the bit is cleared"
 )
-@variants("again", {"1": 1, "2": 2, "3": 3, "4": 4})
+@variants(1, 2, 3, 4)
 def test_unregistered_while_enabled(ue: UserEvents, again: int) -> None:
     """A bit is clear once it is unregistered, whoever enables the event at that moment."""
     both = Racers(ue)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.client.addresses import PAGE
 from conformance.client.data_file import Word
@@ -12,16 +12,19 @@ from conformance.ops.mapping import Discard, Mremap
 from conformance.ops.syscalls import Exit, Mprotect, Munmap
 from conformance.ops.tasks import CLONE_VM, THREAD, ExitTask
 
-STATUS = "Documentation/trace/user_events.rst@v6.12: Status"
-FORK = f"{STATUS}: fork() retains registered events: each process has its own word"
-DUP = "trace_events_user.c:user_event_mm_dup"
-REMOVE = "trace_events_user.c:user_event_mm_remove"
-FIX_UP = "trace_events_user.c:user_event_enabler_fault_fixup"
-LATER = f"{STATUS}: nothing is said of a page that is not there: it is updated later"
+case = surface(
+    "smp",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: fork() retains registered events: "
+    "each process has its own word",
+    profiles="6.4..",
+    tier="full",
+    facilities="smp",
+)
 
 
-@case("smp.forks_while_switched", spec=DUP, doc=FORK, tier="full", facilities=("smp",))
-@variants("listening, seen", {"on": (True, 8), "off": (False, 0)})
+@case(spec="user_event_mm_dup")
+@variants(("on", True, 8), ("off", False, 0))
 def test_forks_while_switched(ue: UserEvents, listening: bool, seen: int) -> None:
     """The word of each child that is made amid switching follows from the next change on."""
     both = Racers(ue, 0)
@@ -39,11 +42,8 @@ def test_forks_while_switched(ue: UserEvents, listening: bool, seen: int) -> Non
     assert {each.wait() for each in (word, *copies)} == {seen}
 
 
-@case("smp.ends_while_switched", spec=REMOVE, doc=FORK, tier="full", facilities=("smp",))
-@variants(
-    "flags, alone",
-    {"thread": (THREAD, True), "memory": (CLONE_VM, True), "process": (0, False)},
-)
+@case(spec="user_event_mm_remove")
+@variants(("thread", THREAD, True), ("memory", CLONE_VM, True), ("process", 0, False))
 def test_ends_while_switched(ue: UserEvents, flags: int, alone: bool) -> None:
     """A task that ends amid switching takes nothing along from those who go on."""
     both = Racers(ue, flags, registered=True)
@@ -59,8 +59,12 @@ def test_ends_while_switched(ue: UserEvents, flags: int, alone: bool) -> None:
     assert kept.wait() == 0
 
 
-@case("smp.two_faults_on_a_page", spec=FIX_UP, doc=LATER, tier="full", facilities=("smp",))
-@variants("apart", {"one-word": 0, "two-words": 8, "two-pages": PAGE})
+@case(
+    spec="user_event_enabler_fault_fixup",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: nothing is said of a page that is "
+    "not there: it is updated later",
+)
+@variants({"one-word": 0, "two-words": 8, "two-pages": PAGE})
 def test_two_faults_on_a_page(ue: UserEvents, apart: int) -> None:
     """Two events are enabled at once while the pages of their words are away: both bits come."""
     both = Racers(ue)
@@ -79,14 +83,8 @@ def test_two_faults_on_a_page(ue: UserEvents, apart: int) -> None:
     assert second.wait() & 0x200 == 0x200
 
 
-@case(
-    "smp.fork_while_a_fault_waits",
-    spec=f"{DUP}; {FIX_UP}",
-    doc=FORK,
-    tier="full",
-    facilities=("smp",),
-)
-@variants("discarded", {"away": True, "there": False})
+@case(spec="user_event_mm_dup; trace_events_user.c:user_event_enabler_fault_fixup")
+@variants({"away": True, "there": False})
 def test_fork_while_a_fault_waits(ue: UserEvents, discarded: bool) -> None:
     """A child made while the parent's page is awaited follows from the next change on."""
     both = Racers(ue, 0)
@@ -108,9 +106,13 @@ def test_fork_while_a_fault_waits(ue: UserEvents, discarded: bool) -> None:
     assert copy.wait() == 16
 
 
-@case("smp.page_goes_while_switched", spec=FIX_UP, doc=LATER, tier="full", facilities=("smp",))
+@case(
+    spec="user_event_enabler_fault_fixup",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: nothing is said of a page that is "
+    "not there: it is updated later",
+)
 @variants(
-    "way", {"discarded": "discard", "unmapped": "unmap", "protected": "protect", "moved": "move"}
+    ("discarded", "discard"), ("unmapped", "unmap"), ("protected", "protect"), ("moved", "move")
 )
 def test_page_goes_while_switched(ue: UserEvents, way: str) -> None:
     """A page that goes while its word is written does no harm, and is written once it is back."""

@@ -6,7 +6,7 @@ a filter holds it through an RCU grace period: what is called meanwhile finds bo
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.client.addresses import PAGE
 from conformance.client.data_file import DataFile, Word
@@ -19,12 +19,15 @@ from conformance.ops.race import Track
 from conformance.ops.syscalls import Operation
 from conformance.ops.tasks import THREAD
 
-DOC = "Documentation/trace/user_events.rst@v6.12"
-FORK = f"{DOC}: Status: fork() retains registered events: each process has its own word"
-UNREGISTERED = f"{DOC}: Unregistering: ends updates of the bit"
-FIX_UP = "trace_events_user.c:user_event_enabler_fault_fixup"
-DUP = "trace_events_user.c:user_event_enabler_dup"
-UNREG = "trace_events_user.c:user_events_ioctl_unreg"
+case = surface(
+    "smp",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    profiles="6.4..",
+    tier="full",
+    facilities="smp",
+)
+
 HELD = [{"6": 1}] * 3
 
 
@@ -48,7 +51,8 @@ def _awaited(ue: UserEvents, data: DataFile, task: Task, stem: str = "e") -> Wor
 
 
 @case(
-    "smp.fork_behind_a_fault", spec=f"{DUP}; {FIX_UP}", doc=FORK, tier="full", facilities=("smp",)
+    spec="user_event_enabler_dup; trace_events_user.c:user_event_enabler_fault_fixup",
+    doc="Status: fork() retains registered events: each process has its own word",
 )
 def test_fork_behind_a_fault(ue: UserEvents) -> None:
     """A child made while the parent's word waits for its page is told of each later change."""
@@ -69,14 +73,12 @@ def test_fork_behind_a_fault(ue: UserEvents) -> None:
 
 
 @case(
-    "smp.unregistered_behind_a_fault",
-    spec=f"{UNREG}: ENABLE_VAL_FREEING_BIT; {FIX_UP}",
-    doc=UNREGISTERED,
-    needs=("auto_delete",),
-    tier="full",
-    facilities=("smp",),
+    spec="user_events_ioctl_unreg: ENABLE_VAL_FREEING_BIT; "
+    "trace_events_user.c:user_event_enabler_fault_fixup",
+    doc="Unregistering: ends updates of the bit",
+    needs="auto_delete",
 )
-@variants("flags", {"threads": THREAD, "processes": 0})
+@variants({"threads": THREAD, "processes": 0})
 def test_unregistered_behind_a_fault(ue: UserEvents, flags: int) -> None:
     """A word that is unregistered while it waits for its page stays clear, and keeps nothing."""
     both = Racers(ue, flags)
@@ -99,14 +101,11 @@ def test_unregistered_behind_a_fault(ue: UserEvents, flags: int) -> None:
 
 
 @case(
-    "smp.registered_behind_the_last",
-    spec="trace_events_user.c:delayed_destroy_user_event: looks again whether it was the last",
-    doc=f"{DOC}: Registering: the event goes with its last reference, and not before",
-    needs=("auto_delete",),
-    tier="full",
-    facilities=("smp",),
+    spec="delayed_destroy_user_event: looks again whether it was the last",
+    doc="Registering: the event goes with its last reference, and not before",
+    needs="auto_delete",
 )
-@variants("flags", {"threads": THREAD, "processes": 0})
+@variants({"threads": THREAD, "processes": 0})
 def test_registered_behind_the_last(ue: UserEvents, flags: int) -> None:
     """Who registers an event right behind its last reference has it, though it was to go."""
     both = Racers(ue, flags)

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.client.data_file import DataFile
 from conformance.client.tracefs import DYNAMIC_EVENTS
 from conformance.client.user_events import UserEvents
 from conformance.ops.tasks import CLONE_VM, THREAD
 
-REGISTERING = "Documentation/trace/user_events.rst@v6.12: Registering"
-MUTEX = "trace_events_user.c:user_events_ioctl: reg_mutex"
+case = surface(
+    "smp",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    tier="full",
+    facilities="smp",
+)
+
 NAMES = ("a", "b", "c")
 MORE_NAMES = (*NAMES, "d", "e")
 MULTI_FORMAT = 2
 
 
 @case(
-    "smp.same_definition",
-    spec=f"{MUTEX}; find_user_event",
-    doc=f"{REGISTERING}: programs that register one name share its event",
-    profiles="5.18..",
-    tier="full",
-    facilities=("smp",),
+    spec="user_events_ioctl: reg_mutex; find_user_event",
+    doc="Registering: programs that register one name share its event",
 )
-@variants("flags", {"threads": THREAD, "memory": CLONE_VM, "processes": 0})
+@variants({"threads": THREAD, "memory": CLONE_VM, "processes": 0})
 def test_same_definition(ue: UserEvents, flags: int) -> None:
     """Who registers the same at the same moment as another shares one event with it."""
     both = Racers(ue, flags)
@@ -40,15 +42,12 @@ def test_same_definition(ue: UserEvents, flags: int) -> None:
 
 
 @case(
-    "smp.different_definitions",
-    spec=f"{MUTEX}; user_event_match",
-    doc=f"{REGISTERING}: a name has one set of fields, else EADDRINUSE",
+    spec="user_events_ioctl: reg_mutex; user_event_match",
+    doc="Registering: a name has one set of fields, else EADDRINUSE",
     profiles="6.5..",
-    needs=("arguments_matched",),
-    tier="full",
-    facilities=("smp",),
+    needs="arguments_matched",
 )
-@variants("flags", {"threads": THREAD, "processes": 0})
+@variants({"threads": THREAD, "processes": 0})
 def test_different_definitions(ue: UserEvents, flags: int) -> None:
     """Of two that define one name differently at the same moment one is told EADDRINUSE."""
     both = Racers(ue, flags)
@@ -66,13 +65,10 @@ def test_different_definitions(ue: UserEvents, flags: int) -> None:
 
 
 @case(
-    "smp.different_formats",
-    spec=f"{MUTEX}; user_event_set_tp_name",
-    doc=f"{REGISTERING}: USER_EVENT_REG_MULTI_FORMAT: one name may have several formats",
+    spec="user_events_ioctl: reg_mutex; user_event_set_tp_name",
+    doc="Registering: USER_EVENT_REG_MULTI_FORMAT: one name may have several formats",
     profiles="6.9..",
-    needs=("multi_format",),
-    tier="full",
-    facilities=("smp",),
+    needs="multi_format",
 )
 def test_different_formats(ue: UserEvents) -> None:
     """Two formats of one name that are registered at the same moment become two events."""
@@ -90,13 +86,11 @@ def test_different_formats(ue: UserEvents) -> None:
 
 
 @case(
-    "smp.one_word_and_bit",
-    spec=f"{MUTEX}; current_user_event_enabler_exists",
-    doc=f"{REGISTERING}: EADDRINUSE for an address and bit that are in use",
-    tier="full",
-    facilities=("smp",),
+    spec="user_events_ioctl: reg_mutex; current_user_event_enabler_exists",
+    doc="Registering: EADDRINUSE for an address and bit that are in use",
+    profiles="6.4..",
 )
-@variants("flags", {"threads": THREAD, "memory": CLONE_VM})
+@variants({"threads": THREAD, "memory": CLONE_VM})
 def test_one_word_and_bit(ue: UserEvents, flags: int) -> None:
     """Of two tasks with one list that want the same bit at the same moment one gets it."""
     both = Racers(ue, flags, registered=True)
@@ -110,11 +104,9 @@ def test_one_word_and_bit(ue: UserEvents, flags: int) -> None:
 
 
 @case(
-    "smp.indices_of_one_file",
-    spec=f"{MUTEX}; user_events_ref_add",
-    doc=f"{REGISTERING}: write_index is unique to the file descriptor used",
-    tier="full",
-    facilities=("smp",),
+    spec="user_events_ioctl: reg_mutex; user_events_ref_add",
+    doc="Registering: write_index is unique to the file descriptor used",
+    profiles="6.4..",
 )
 def test_indices_of_one_file(ue: UserEvents) -> None:
     """Threads that register through one descriptor at the same moment get an index each."""
@@ -129,13 +121,9 @@ def test_indices_of_one_file(ue: UserEvents) -> None:
 
 
 @case(
-    "smp.deleted_while_registered",
-    spec="trace_events_user.c:user_events_ioctl_del: reg_mutex; delete_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: EBUSY while there are references",
-    profiles="5.18..",
-    needs=("lasting_events",),
-    tier="full",
-    facilities=("smp",),
+    spec="user_events_ioctl_del: reg_mutex; delete_user_event",
+    doc="Deleting: EBUSY while there are references",
+    needs="lasting_events",
 )
 def test_deleted_while_registered(ue: UserEvents) -> None:
     """Whoever deletes an event that another registers at that moment, the other has it."""
@@ -156,12 +144,8 @@ def test_deleted_while_registered(ue: UserEvents) -> None:
 
 
 @case(
-    "smp.defined_while_registered",
-    spec="trace_events_user.c:user_event_create: reg_mutex",
-    doc=f"{REGISTERING}: who registers a name that was defined by command shares its event",
-    profiles="5.18..",
-    tier="full",
-    facilities=("smp",),
+    spec="user_event_create: reg_mutex",
+    doc="Registering: who registers a name that was defined by command shares its event",
 )
 def test_defined_while_registered(ue: UserEvents) -> None:
     """What one task defines by command and another registers at that moment is one event."""
@@ -180,13 +164,9 @@ def test_defined_while_registered(ue: UserEvents) -> None:
 
 
 @case(
-    "smp.removed_while_registered",
-    spec="trace_events_user.c:user_event_parse: find_user_event under event_mutex; user_event_free",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: EBUSY while there are references",
-    profiles="5.18..",
-    needs=("lasting_events",),
-    tier="full",
-    facilities=("smp",),
+    spec="user_event_parse: find_user_event under event_mutex; user_event_free",
+    doc="Deleting: EBUSY while there are references",
+    needs="lasting_events",
 )
 def test_removed_while_registered(ue: UserEvents) -> None:
     """Whoever removes an event by command that another registers at that moment, it is there."""
@@ -206,13 +186,9 @@ def test_removed_while_registered(ue: UserEvents) -> None:
 
 
 @case(
-    "smp.deleted_while_opened",
-    spec="trace_events_user.c:delete_user_event; trace.c:tracing_open_file_tr",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an open file is no reference",
-    profiles="5.18..",
-    needs=("lasting_events",),
-    tier="full",
-    facilities=("smp",),
+    spec="delete_user_event; trace.c:tracing_open_file_tr",
+    doc="Deleting: an open file is no reference",
+    needs="lasting_events",
 )
 def test_deleted_while_opened(ue: UserEvents) -> None:
     """An event is deleted while its file is opened: whoever has it open can do nothing with it."""
@@ -233,14 +209,12 @@ def test_deleted_while_opened(ue: UserEvents) -> None:
 
 
 @case(
-    "smp.closed_while_registered",
-    spec="trace_events_user.c:user_events_release; delayed_destroy_user_event",
-    doc=f"{REGISTERING}: the event goes with its last reference, and not before",
-    needs=("auto_delete",),
-    tier="full",
-    facilities=("smp",),
+    spec="user_events_release; delayed_destroy_user_event",
+    doc="Registering: the event goes with its last reference, and not before",
+    profiles="6.4..",
+    needs="auto_delete",
 )
-@variants("flags", {"threads": THREAD, "processes": 0})
+@variants({"threads": THREAD, "processes": 0})
 def test_closed_while_registered(ue: UserEvents, flags: int) -> None:
     """Who registers an event while its last descriptor is closed has it, or a new one."""
     both = Racers(ue, flags)

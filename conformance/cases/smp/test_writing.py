@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.client.races import race, track
 from conformance.client.user_events import UserEvents
 from conformance.ops.syscalls import View
 from conformance.ops.tasks import THREAD
 
-WRITING = "Documentation/trace/user_events.rst@v6.12: Writing Data"
-CORE = "trace_events_user.c:user_events_write_core"
+case = surface(
+    "smp",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data",
+    tier="full",
+    facilities="smp",
+)
+
 ONE = struct.pack("<I", 1)
 TWO = struct.pack("<I", 2)
 
 
-@case(
-    "smp.no_record_is_lost",
-    spec="trace_events_user.c:user_event_ftrace",
-    doc=f"{WRITING}: what is written is recorded",
-    profiles="5.18..",
-    tier="full",
-    isolation="global",
-    facilities=("smp",),
-)
-@variants("flags", {"threads": THREAD, "processes": 0})
+@case(spec="user_event_ftrace", doc="what is written is recorded", isolation="global")
+@variants({"threads": THREAD, "processes": 0})
 def test_no_record_is_lost(ue: UserEvents, flags: int) -> None:
     """Of what two processors write at once each has recorded all that is its own."""
     both = Racers(ue, flags)
@@ -54,14 +52,9 @@ def _entries(ue: UserEvents, cpu: int) -> str:
 
 
 @case(
-    "smp.written_while_switched",
-    spec=CORE,
-    doc=f"{WRITING}: EBADF while nobody listens (since 6.5), and no other error",
-    profiles="5.18..",
-    tier="full",
-    facilities=("smp",),
+    spec="user_events_write_core", doc="EBADF while nobody listens (since 6.5), and no other error"
 )
-@variants("flags", {"threads": THREAD, "processes": 0})
+@variants({"threads": THREAD, "processes": 0})
 def test_written_while_switched(ue: UserEvents, flags: int) -> None:
     """While an event is switched a write is recorded whole, or it is not: there is no third way."""
     both = Racers(ue, flags)
@@ -81,12 +74,8 @@ def test_written_while_switched(ue: UserEvents, flags: int) -> None:
 
 
 @case(
-    "smp.written_while_registered",
-    spec="trace_events_user.c:user_events_ref_add: the old array is freed after a grace period",
-    doc=f"{WRITING}: by the index that the registration gave",
-    profiles="5.18..",
-    tier="full",
-    facilities=("smp",),
+    spec="user_events_ref_add: the old array is freed after a grace period",
+    doc="by the index that the registration gave",
 )
 def test_written_while_registered(ue: UserEvents) -> None:
     """An index is as good as ever while the descriptor gets more events."""
@@ -105,12 +94,7 @@ def test_written_while_registered(ue: UserEvents) -> None:
 
 
 @case(
-    "smp.written_while_closed",
-    spec=f"{CORE}; user_events_release",
-    doc=f"{WRITING}: through a descriptor, while it is open",
-    profiles="5.18..",
-    tier="full",
-    facilities=("smp",),
+    spec="user_events_write_core; user_events_release", doc="through a descriptor, while it is open"
 )
 def test_written_while_closed(ue: UserEvents) -> None:
     """A thread that writes through a descriptor that another closes is told so: EBADF."""

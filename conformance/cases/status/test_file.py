@@ -5,23 +5,22 @@ from __future__ import annotations
 import mmap
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.status_text import without_room
 from conformance.client.addresses import READ_WRITE
 from conformance.client.files import File
 from conformance.client.tracefs import STATUS
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Status"
-
-
-@case(
-    "status.file_mode",
-    spec="trace_events_user.c:create_user_tracefs",
-    doc=f"{DOC}: administrators read the file",
+case = surface(
+    "status",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Status",
     isolation="none",
-    profiles="5.18..",
 )
+
+
+@case(spec="create_user_tracefs", doc="administrators read the file")
 def test_file_mode(ue: UserEvents) -> None:
     """The file can be read by owner and group, and written by the owner where it is mapped."""
     # A shared mapping wanted a descriptor for writing.
@@ -30,11 +29,7 @@ def test_file_mode(ue: UserEvents) -> None:
 
 
 @case(
-    "status.ordinary_user",
-    spec="fs/tracefs/inode.c: the root directory has mode 0700",
-    doc=f"{DOC}: administrators read the file",
-    isolation="none",
-    profiles="5.18..",
+    spec="fs/tracefs/inode.c: the root directory has mode 0700", doc="administrators read the file"
 )
 def test_ordinary_user(ue: UserEvents) -> None:
     """A user without capabilities cannot open the file: EACCES."""
@@ -43,76 +38,48 @@ def test_ordinary_user(ue: UserEvents) -> None:
 
 
 @case(
-    "status.mmap",
-    spec="trace_events_user.c:user_status_fops",
-    doc=f"{DOC}: events are followed through enable_addr; there is no page to map",
-    isolation="none",
+    spec="user_status_fops",
+    doc="events are followed through enable_addr; there is no page to map",
+    profiles="6.4..",
 )
 @variants(
-    "opened, protection, flags",
-    {
-        "shared": (os.O_RDONLY, mmap.PROT_READ, mmap.MAP_SHARED),
-        "private": (os.O_RDONLY, mmap.PROT_READ, mmap.MAP_PRIVATE),
-        # As programs written for the status page of 5.18 to 6.3 do.
-        "old_program": (os.O_RDWR, mmap.PROT_READ, mmap.MAP_SHARED),
-        "writable": (os.O_RDWR, READ_WRITE, mmap.MAP_SHARED),
-    },
+    ("shared", os.O_RDONLY, mmap.PROT_READ, mmap.MAP_SHARED),
+    ("private", os.O_RDONLY, mmap.PROT_READ, mmap.MAP_PRIVATE),
+    # As programs written for the status page of 5.18 to 6.3 do.
+    ("old_program", os.O_RDWR, mmap.PROT_READ, mmap.MAP_SHARED),
+    ("writable", os.O_RDWR, READ_WRITE, mmap.MAP_SHARED),
 )
 def test_mmap(ue: UserEvents, opened: int, protection: int, flags: int) -> None:
     """The file cannot be mapped: ENODEV."""
     assert File(ue.process, STATUS, opened).map(protection, flags).errno == "ENODEV"
 
 
-@case(
-    "status.write",
-    spec="trace_events_user.c:user_status_fops; fs/read_write.c:vfs_write",
-    doc=f"{DOC}: the file is there to be read",
-    isolation="none",
-    profiles="5.18..",
-)
+@case(spec="user_status_fops; fs/read_write.c:vfs_write", doc="the file is there to be read")
 @variants(
-    "opened, errno",
-    {
-        "write_only": (os.O_WRONLY, "EINVAL"),
-        "read_write": (os.O_RDWR, "EINVAL"),
-        "read_only": (os.O_RDONLY, "EBADF"),
-    },
+    ("write_only", os.O_WRONLY, "EINVAL"),
+    ("read_write", os.O_RDWR, "EINVAL"),
+    ("read_only", os.O_RDONLY, "EBADF"),
 )
 def test_write(ue: UserEvents, opened: int, errno: str) -> None:
     """Writing fails with EINVAL, and with EBADF where the descriptor is for reading."""
     assert File(ue.process, STATUS, opened).write(b"1\n").errno == errno
 
 
-@case(
-    "status.read_write_only",
-    spec="fs/read_write.c:vfs_read",
-    doc=f"{DOC}: the file is there to be read",
-    isolation="none",
-    profiles="5.18..",
-)
+@case(spec="fs/read_write.c:vfs_read", doc="the file is there to be read")
 def test_read_write_only(ue: UserEvents) -> None:
     """A descriptor for writing cannot be read: EBADF."""
     assert File(ue.process, STATUS, os.O_WRONLY).read().errno == "EBADF"
 
 
-@case(
-    "status.lseek",
-    spec="trace_events_user.c:user_status_fops; fs/seq_file.c:seq_lseek",
-    doc=f"{DOC}: the file is text",
-    isolation="none",
-    profiles="5.18..",
-)
+@case(spec="user_status_fops; fs/seq_file.c:seq_lseek", doc="the file is text")
 @variants(
-    "offset, whence, value, errno",
-    {
-        "start": (0, os.SEEK_SET, 0, ""),
-        "ahead": (3, os.SEEK_SET, 3, ""),
-        "beyond_the_end": (1 << 20, os.SEEK_SET, 1 << 20, ""),
-        "here": (0, os.SEEK_CUR, 0, ""),
-        "from_here": (2, os.SEEK_CUR, 2, ""),
-        "before_the_start": (-1, os.SEEK_SET, -1, "EINVAL"),
-        "end": (0, os.SEEK_END, -1, "EINVAL"),
-    },
+    ("start", 0, os.SEEK_SET, 0, ""),
+    ("ahead", 3, os.SEEK_SET, 3, ""),
+    ("beyond_the_end", 1 << 20, os.SEEK_SET, 1 << 20, ""),
+    ("here", 0, os.SEEK_CUR, 0, ""),
+    ("from_here", 2, os.SEEK_CUR, 2, ""),
+    ("before_the_start", -1, os.SEEK_SET, -1, "EINVAL"),
+    ("end", 0, os.SEEK_END, -1, "EINVAL"),
 )
 def test_lseek(ue: UserEvents, offset: int, whence: int, value: int, errno: str) -> None:
     """Seeking works from the start and from the position, but not from the end."""
@@ -120,13 +87,7 @@ def test_lseek(ue: UserEvents, offset: int, whence: int, value: int, errno: str)
     assert (seen.value, seen.errno) == (value, errno)
 
 
-@case(
-    "status.read_in_pieces",
-    spec="fs/seq_file.c:seq_read_iter",
-    doc=f"{DOC}: the file is text",
-    isolation="global",
-    profiles="5.18..",
-)
+@case(spec="fs/seq_file.c:seq_read_iter", doc="the file is text", isolation="global")
 def test_read_in_pieces(ue: UserEvents) -> None:
     """Several short reads give the text of one moment, and then the end of the file."""
     data, status = ue.open_data(), File(ue.process, STATUS)
@@ -141,19 +102,14 @@ def test_read_in_pieces(ue: UserEvents) -> None:
 
 
 @case(
-    "status.read_again",
     spec="fs/seq_file.c:seq_lseek, seq_read_iter",
-    doc=f"{DOC}: the status is updated in real time",
-    isolation="global",
+    doc="the status is updated in real time",
     tier="full",
-    profiles="5.18..",
+    isolation="global",
 )
 @variants(
-    "offset, text, older",
-    {
-        "start": (0, b"test # Used by ftrace\n", b"1:test # Used by ftrace\n"),
-        "middle": (4, b" # Used by ", b"st # Used by "),
-    },
+    ("start", 0, b"test # Used by ftrace\n", b"1:test # Used by ftrace\n"),
+    ("middle", 4, b" # Used by ", b"st # Used by "),
 )
 def test_read_again(ue: UserEvents, offset: int, text: bytes, older: bytes) -> None:
     """After going back, a descriptor that was read to its end shows the present state."""

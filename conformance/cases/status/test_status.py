@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.status_text import whole_status
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Status"
-SHOW = "trace_events_user.c:user_seq_show"
-
-
-@case(
-    "status.nothing_registered",
-    spec=SHOW,
-    doc=f"{DOC}: the names come first, then a blank line and the two counts",
+case = surface(
+    "status",
+    spec="trace_events_user.c:user_seq_show",
+    doc="Documentation/trace/user_events.rst@v6.12: Status",
+    tier="full",
     isolation="global",
-    profiles="5.18..",
 )
+
+
+@case(doc="the names come first, then a blank line and the two counts", tier="quick")
 def test_nothing_registered(ue: UserEvents) -> None:
     """Without any event the text is a blank line and totals of zero."""
     assert whole_status(ue) == "\nActive: 0\nBusy: 0\n"
 
 
 @case(
-    "status.documented_example",
-    spec=SHOW,
-    doc=f"{DOC}: `test` alone shows its name and Active: 1, Busy: 0; once ftrace uses it the "
-    "line ends in `# Used by ftrace` and Busy is 1",
-    isolation="global",
-    tier="full",
-    profiles="5.18..",
+    doc="`test` alone shows its name and Active: 1, Busy: 0; once ftrace uses it the line ends "
+    "in `# Used by ftrace` and Busy is 1"
 )
 def test_documented_example(ue: UserEvents) -> None:
     """The text is the one of the documentation, idle, in use and idle again."""
@@ -42,22 +36,13 @@ def test_documented_example(ue: UserEvents) -> None:
     assert whole_status(ue) == idle + "\nActive: 1\nBusy: 0\n"
 
 
-@case(
-    "status.totals",
-    spec=SHOW,
-    doc=f"{DOC}: Active counts the events, Busy those somebody uses",
-    isolation="global",
-    profiles="5.18..",
-)
+@case(doc="Active counts the events, Busy those somebody uses", tier="quick")
 @variants(
-    "registered, enabled, totals",
-    {
-        "one_idle": (("b",), (), "Active: 1\nBusy: 0"),
-        "two_idle": (("b", "c"), (), "Active: 2\nBusy: 0"),
-        "one_of_three": (("b", "c", "d"), ("c",), "Active: 3\nBusy: 1"),
-        "all_of_three": (("b", "c", "d"), ("b", "c", "d"), "Active: 3\nBusy: 3"),
-        "tens": ("abcdefghijkl", "ab", "Active: 12\nBusy: 2"),
-    },
+    ("one_idle", ("b",), (), "Active: 1\nBusy: 0"),
+    ("two_idle", ("b", "c"), (), "Active: 2\nBusy: 0"),
+    ("one_of_three", ("b", "c", "d"), ("c",), "Active: 3\nBusy: 1"),
+    ("all_of_three", ("b", "c", "d"), ("b", "c", "d"), "Active: 3\nBusy: 3"),
+    ("tens", "abcdefghijkl", "ab", "Active: 12\nBusy: 2"),
 )
 def test_totals(
     ue: UserEvents, registered: tuple[str, ...], enabled: tuple[str, ...], totals: str
@@ -76,12 +61,8 @@ def test_totals(
 
 
 @case(
-    "status.counted_once",
     spec="trace_events_user.c:find_user_event",
-    doc=f"{DOC}: the counts are of events, not of the programs that registered them",
-    isolation="global",
-    tier="full",
-    profiles="5.18..",
+    doc="the counts are of events, not of the programs that registered them",
 )
 def test_counted_once(ue: UserEvents) -> None:
     """An event that two processes registered on three descriptors is one line and one."""
@@ -92,15 +73,7 @@ def test_counted_once(ue: UserEvents) -> None:
     assert whole_status(ue) == ue.status_line(1, "shared") + "\nActive: 1\nBusy: 0\n"
 
 
-@case(
-    "status.persistent_counted",
-    spec=SHOW,
-    doc=f"{DOC}: all registered events are shown",
-    needs=("lasting_events",),
-    isolation="global",
-    tier="full",
-    profiles="5.18..",
-)
+@case(doc="all registered events are shown", needs="lasting_events")
 def test_persistent_counted(ue: UserEvents) -> None:
     """An event nobody has registered any more is listed and counted while it exists."""
     ue.tracefs.command("u:kept u32 a\n")
@@ -113,64 +86,53 @@ def test_persistent_counted(ue: UserEvents) -> None:
 
 
 @case(
-    "status.hash_order",
-    spec=f"{SHOW} (hash_for_each), user_event_key; include/linux/jhash.h:jhash",
-    doc=f"{DOC}: says nothing about the order of the lines",
-    isolation="global",
-    tier="full",
-    profiles="5.18..",
+    spec="trace_events_user.c:user_seq_show (hash_for_each), user_event_key; "
+    "include/linux/jhash.h:jhash",
+    doc="says nothing about the order of the lines",
 )
 @variants(
-    "names, shown, of_16_buckets",
-    {
-        "short": (
-            ("test", "test2", "a", "__test_event"),
-            "__test_event\na\ntest2\ntest\n",
-            "",
+    ("short", ("test", "test2", "a", "__test_event"), "__test_event\na\ntest2\ntest\n", ""),
+    (
+        "short_reversed",
+        ("__test_event", "a", "test2", "test"),
+        "__test_event\na\ntest2\ntest\n",
+        "",
+    ),
+    # Around the 12 bytes that jhash() takes at a time.
+    (
+        "lengths",
+        (
+            "ab",
+            "abcd",
+            "abcdefghijkl",
+            "abcdefghijklm",
+            "abcdefghijklmnopqrstuvwx",
+            "abcdefghijklmnopqrstuvwxy",
+            "abcdefghijklmnopqrstuvwxyz0123456789",
         ),
-        "short_reversed": (
-            ("__test_event", "a", "test2", "test"),
-            "__test_event\na\ntest2\ntest\n",
-            "",
-        ),
-        # Around the 12 bytes that jhash() takes at a time.
-        "lengths": (
-            (
-                "ab",
-                "abcd",
-                "abcdefghijkl",
-                "abcdefghijklm",
-                "abcdefghijklmnopqrstuvwx",
-                "abcdefghijklmnopqrstuvwxy",
-                "abcdefghijklmnopqrstuvwxyz0123456789",
-            ),
-            "abcdefghijklmnopqrstuvwx\n"
-            "abcdefghijklmnopqrstuvwxy\n"
-            "abcdefghijklmnopqrstuvwxyz0123456789\n"
-            "ab\n"
-            "abcd\n"
-            "abcdefghijkl\n"
-            "abcdefghijklm\n",
-            "abcdefghijklmnopqrstuvwxy\n"
-            "abcdefghijklmnopqrstuvwx\n"
-            "abcdefghijklmnopqrstuvwxyz0123456789\n"
-            "abcd\n"
-            "ab\n"
-            "abcdefghijkl\n"
-            "abcdefghijklm\n",
-        ),
-        "same_bucket": (
-            ("test", "testnl", "testqw", "testyv"),
-            "testyv\ntestqw\ntestnl\ntest\n",
-            "",
-        ),
-        "same_bucket_other_lengths": (
-            ("abcdefghijklm", "abcdefghijk"),
-            "abcdefghijk\nabcdefghijklm\n",
-            "",
-        ),
-        "not_ascii": (("abc", "é", "ab"), "é\nab\nabc\n", ""),
-    },
+        "abcdefghijklmnopqrstuvwx\n"
+        "abcdefghijklmnopqrstuvwxy\n"
+        "abcdefghijklmnopqrstuvwxyz0123456789\n"
+        "ab\n"
+        "abcd\n"
+        "abcdefghijkl\n"
+        "abcdefghijklm\n",
+        "abcdefghijklmnopqrstuvwxy\n"
+        "abcdefghijklmnopqrstuvwx\n"
+        "abcdefghijklmnopqrstuvwxyz0123456789\n"
+        "abcd\n"
+        "ab\n"
+        "abcdefghijkl\n"
+        "abcdefghijklm\n",
+    ),
+    ("same_bucket", ("test", "testnl", "testqw", "testyv"), "testyv\ntestqw\ntestnl\ntest\n", ""),
+    (
+        "same_bucket_other_lengths",
+        ("abcdefghijklm", "abcdefghijk"),
+        "abcdefghijk\nabcdefghijklm\n",
+        "",
+    ),
+    ("not_ascii", ("abc", "é", "ab"), "é\nab\nabc\n", ""),
 )
 def test_hash_order(ue: UserEvents, names: tuple[str, ...], shown: str, of_16_buckets: str) -> None:
     """Lines come by the bucket of the name's hash, and newest first within a bucket."""
@@ -186,11 +148,9 @@ def test_hash_order(ue: UserEvents, names: tuple[str, ...], shown: str, of_16_bu
 
 
 @case(
-    "status.used_by_ftrace",
-    spec=f"{SHOW}, update_enable_bit_for",
-    doc=f"{DOC}: `# Used by ftrace` follows the name while ftrace records the event",
-    tier="full",
-    profiles="5.18..",
+    spec="trace_events_user.c:user_seq_show, update_enable_bit_for",
+    doc="`# Used by ftrace` follows the name while ftrace records the event",
+    isolation="events",
 )
 def test_used_by_ftrace(ue: UserEvents) -> None:
     """Only the line of the event that ftrace listens to says so."""
@@ -206,11 +166,9 @@ def test_used_by_ftrace(ue: UserEvents) -> None:
 
 
 @case(
-    "status.enabled_twice",
     spec="trace_events.c:__ftrace_event_enable_disable; trace_events_user.c:user_event_reg",
-    doc=f"{DOC}: a tool that attaches shows, one that detaches is gone",
-    tier="full",
-    profiles="5.18..",
+    doc="a tool that attaches shows, one that detaches is gone",
+    isolation="events",
 )
 def test_enabled_twice(ue: UserEvents) -> None:
     """Enabling an enabled event adds nothing: one disabling ends the use."""
@@ -222,23 +180,15 @@ def test_enabled_twice(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(
-    "status.shows_the_name_alone",
-    spec=SHOW,
-    doc=f"{DOC}: a line is the name of the event and a comment",
-    profiles="5.18..",
-)
+@case(doc="a line is the name of the event and a comment", tier="quick", isolation="events")
 @variants(
-    "rest, shown",
-    {
-        "fields": (" u32 a; char[20] b", ""),
-        "struct": (" struct s a 20", ""),
-        "semicolon_in_name": (";x u32 a", ";x"),
-        "hash_in_name": ("#x", "#x"),
-        "percent_in_name": ("%d%s", "%d%s"),
-        "tab_in_name": ("\tx", "\tx"),
-        "not_ascii": ("\u00fc\u2211", "\u00fc\u2211"),
-    },
+    ("fields", " u32 a; char[20] b", ""),
+    ("struct", " struct s a 20", ""),
+    ("semicolon_in_name", ";x u32 a", ";x"),
+    ("hash_in_name", "#x", "#x"),
+    ("percent_in_name", "%d%s", "%d%s"),
+    ("tab_in_name", "\tx", "\tx"),
+    ("not_ascii", "\u00fc\u2211", "\u00fc\u2211"),
 )
 def test_shows_the_name_alone(ue: UserEvents, rest: str, shown: str) -> None:
     """A line holds the bytes of the name, whatever they are, and no fields."""

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.cases.support.status_page import map_page
 from conformance.client.user_events import UserEvents
 from conformance.ops import syscalls as op
 
-PAGES = "5.18..6.3"
-RST = "Documentation/trace/user_events.rst@v5.19 and @v6.1"
-LIMIT = f"{RST}: Status: the text ends in Max, 4096 until 6.0 and 32768 since 6.1"
-PARSE = "trace_events_user.c:user_event_parse"
+case = surface(
+    "status_page",
+    spec="trace_events_user.c:user_event_parse",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1",
+    profiles="5.18..6.3",
+    tier="full",
+    isolation="global",
+)
+
 
 # Lines of dynamic_events in one write(2), and ioctls in one batch.
 _BATCH = 500
@@ -42,12 +47,8 @@ def delete(ue: UserEvents, numbers: Iterable[int]) -> None:
 
 
 @case(
-    "status_page.no_index_left",
-    spec=f"{PARSE}: find_first_zero_bit",
-    doc=LIMIT,
-    isolation="global",
-    profiles=PAGES,
-    tier="full",
+    spec="find_first_zero_bit",
+    doc="Status: the text ends in Max, 4096 until 6.0 and 32768 since 6.1",
 )
 def test_no_index_left(ue: UserEvents) -> None:
     """All numbers below Max can be had; then a new event is EMFILE before its fields are read."""

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import UNTOUCHED
 from conformance.cases.support.status_page import map_page
 from conformance.client.user_events import UserEvents
 
-PAGES = "5.18..6.3"
-RST = "Documentation/trace/user_events.rst@v5.19 and @v6.1"
-INDEX = f"{RST}: Registering: status_index, since 6.1 status_bit, is the event's in the status"
-ZERO = f"{RST}: Status: 0 is never returned"
-PARSE = "trace_events_user.c:user_event_parse"
-DESTROY = "trace_events_user.c:destroy_user_event"
+case = surface(
+    "status_page",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering: status_index, since "
+    "6.1 status_bit, is the event's in the status",
+    profiles="5.18..6.3",
+    isolation="global",
+)
 
 
-@case("status_page.index_counts", spec=PARSE, doc=ZERO, isolation="global", profiles=PAGES)
+@case(
+    spec="user_event_parse",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: 0 is never returned",
+)
 def test_index_counts(ue: UserEvents) -> None:
     """Events get the numbers from 1 on, in the order of their creation."""
     data = ue.open_data()
@@ -25,7 +30,7 @@ def test_index_counts(ue: UserEvents) -> None:
     assert places == [1, 2, 3, 4, 5]
 
 
-@case("status_page.index_of_an_event", spec=PARSE, doc=INDEX, isolation="global", profiles=PAGES)
+@case(spec="user_event_parse")
 def test_index_of_an_event(ue: UserEvents) -> None:
     """An event has one number, whoever registers it, and write indexes of every descriptor."""
     first, second = ue.open_data(), ue.open_data()
@@ -37,14 +42,7 @@ def test_index_of_an_event(ue: UserEvents) -> None:
     assert [each.index for each in seen] == [2, 0, 0]
 
 
-@case(
-    "status_page.index_in_a_child",
-    spec=PARSE,
-    doc=INDEX,
-    isolation="global",
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="user_event_parse", tier="full")
 def test_index_in_a_child(ue: UserEvents) -> None:
     """A forked child gets the numbers its parent gets, on a shared descriptor and its own."""
     data = ue.open_data()
@@ -56,24 +54,15 @@ def test_index_in_a_child(ue: UserEvents) -> None:
     assert child.open_data().register("c").place == 3
 
 
-@case(
-    "status_page.index_of_an_existing_name",
-    spec="trace_events_user.c:find_user_event",
-    doc=INDEX,
-    isolation="global",
-    profiles=PAGES,
-)
+@case(spec="find_user_event")
 @variants(
-    "fields",
-    {
-        "same": " u32 a",
-        "none": "",
-        "other": " u64 b; u8 c",
-        "flags": ":FLAG u32 a",
-        # Nobody parses them.
-        "bad-type": " long a",
-        "no-name": " u32",
-    },
+    ("same", " u32 a"),
+    ("none", ""),
+    ("other", " u64 b; u8 c"),
+    ("flags", ":FLAG u32 a"),
+    # Nobody parses them.
+    ("bad-type", " long a"),
+    ("no-name", " u32"),
 )
 def test_index_of_an_existing_name(ue: UserEvents, fields: str) -> None:
     """A name that exists wins: its number, whatever the fields, and no number is used up."""
@@ -87,11 +76,9 @@ def test_index_of_an_existing_name(ue: UserEvents, fields: str) -> None:
 
 
 @case(
-    "status_page.index_by_dynamic_events",
-    spec="trace_events_user.c:user_event_create",
-    doc=f"{RST}: Overview: dynamic_events creates the same events by the same commands",
-    isolation="global",
-    profiles=PAGES,
+    spec="user_event_create",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Overview: dynamic_events creates "
+    "the same events by the same commands",
 )
 def test_index_by_dynamic_events(ue: UserEvents) -> None:
     """An event that dynamic_events creates takes a number as well, and shows in the page."""
@@ -105,23 +92,14 @@ def test_index_by_dynamic_events(ue: UserEvents) -> None:
     ue.tracefs.disable("a")
 
 
-@case(
-    "status_page.index_not_burnt",
-    spec=PARSE,
-    doc=INDEX,
-    isolation="global",
-    profiles=PAGES,
-)
+@case(spec="user_event_parse")
 @variants(
-    "definition, errno",
-    {
-        "bad-type": ("x long a", "EINVAL"),
-        "bad-array": ("x char[0] a", "EINVAL"),
-        "no-name": ("x u32", "EINVAL"),
-        "second-field": ("x u32 a; u32", "EINVAL"),
-        "struct-of-minus-one": ("x struct s a 4294967295", "EPERM"),
-        "too-long": ("x" * 512, "EINVAL"),
-    },
+    ("bad-type", "x long a", "EINVAL"),
+    ("bad-array", "x char[0] a", "EINVAL"),
+    ("no-name", "x u32", "EINVAL"),
+    ("second-field", "x u32 a; u32", "EINVAL"),
+    ("struct-of-minus-one", "x struct s a 4294967295", "EPERM"),
+    ("too-long", "x" * 512, "EINVAL"),
 )
 def test_index_not_burnt(ue: UserEvents, definition: str, errno: str) -> None:
     """A registration that is refused takes no number and reports none."""
@@ -132,14 +110,7 @@ def test_index_not_burnt(ue: UserEvents, definition: str, errno: str) -> None:
     assert data.register("b").place == 2
 
 
-@case(
-    "status_page.index_not_burnt_by_lines",
-    spec="trace_events_user.c:user_event_create",
-    doc=INDEX,
-    isolation="global",
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="user_event_create", tier="full")
 def test_index_not_burnt_by_lines(ue: UserEvents) -> None:
     """A line of dynamic_events that is refused takes no number; those before it have theirs."""
     assert ue.tracefs.command("u:a\nu:b\nu:c long x\nu:d\n").errno == "EINVAL"
@@ -149,13 +120,7 @@ def test_index_not_burnt_by_lines(ue: UserEvents) -> None:
 # Numbers that are free again
 
 
-@case(
-    "status_page.index_after_close",
-    spec="trace_events_user.c:user_events_release",
-    doc=INDEX,
-    isolation="global",
-    profiles=PAGES,
-)
+@case(spec="user_events_release")
 def test_index_after_close(ue: UserEvents) -> None:
     """An event keeps its number while it exists, registered or not."""
     holder = ue.new_process()
@@ -168,8 +133,8 @@ def test_index_after_close(ue: UserEvents) -> None:
     assert [data.register(name).place for name in ("c", "b", "a")] == [3, 2, 1]
 
 
-@case("status_page.index_free_again", spec=DESTROY, doc=INDEX, isolation="global", profiles=PAGES)
-@variants("by", {"ioctl": True, "dynamic-events": False})
+@case(spec="destroy_user_event")
+@variants({"ioctl": True, "dynamic-events": False})
 def test_index_free_again(ue: UserEvents, by: bool) -> None:
     """The number of an event that was deleted is given to the next new one."""
     ue.tracefs.command("u:a\nu:b\nu:c\n")
@@ -180,14 +145,9 @@ def test_index_free_again(ue: UserEvents, by: bool) -> None:
     assert data.register("y").place == 4
 
 
-@case("status_page.index_lowest_first", spec=PARSE, doc=INDEX, isolation="global", profiles=PAGES)
+@case(spec="user_event_parse")
 @variants(
-    "deleted",
-    {
-        "descending": ("i", "g", "b"),
-        "ascending": ("b", "g", "i"),
-        "mixed": ("g", "i", "b"),
-    },
+    ("descending", ("i", "g", "b")), ("ascending", ("b", "g", "i")), ("mixed", ("g", "i", "b"))
 )
 def test_index_lowest_first(ue: UserEvents, deleted: tuple[str, ...]) -> None:
     """Of several free numbers the lowest is given first, whenever they became free."""
@@ -199,14 +159,7 @@ def test_index_lowest_first(ue: UserEvents, deleted: tuple[str, ...]) -> None:
     assert places == [2, 7, 9, 11]
 
 
-@case(
-    "status_page.index_after_everything",
-    spec="trace_dynevent.c:dyn_events_release_all",
-    doc=INDEX,
-    isolation="global",
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="trace_dynevent.c:dyn_events_release_all", tier="full")
 def test_index_after_everything(ue: UserEvents) -> None:
     """When all events were deleted at once, numbers begin with 1 again."""
     ue.tracefs.command("u:a\nu:b\nu:c\n")
@@ -215,14 +168,7 @@ def test_index_after_everything(ue: UserEvents) -> None:
     assert (data.register("z").place, data.register("a").place) == (1, 2)
 
 
-@case(
-    "status_page.index_kept_while_busy",
-    spec="trace_events_user.c:delete_user_event",
-    doc=INDEX,
-    isolation="global",
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="delete_user_event", tier="full")
 def test_index_kept_while_busy(ue: UserEvents) -> None:
     """A deletion that is refused with EBUSY frees no number."""
     data = ue.open_data()

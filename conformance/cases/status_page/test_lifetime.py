@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.status_page import map_page
 from conformance.client.user_events import UserEvents
 
-PAGES = "5.18..6.3"
-RST = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Status"
-REAL_TIME = f"{RST}: the status changes in real time when tools attach and detach"
-DELETING = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Deleting"
-UPDATE = "trace_events_user.c:update_reg_page_for"
+case = surface(
+    "status_page",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: the status changes in real "
+    "time when tools attach and detach",
+    profiles="5.18..6.3",
+)
 
 
 # When an event is listened to before anybody looks
 
 
-@case("status_page.enabled_before_mapped", spec=UPDATE, doc=REAL_TIME, profiles=PAGES)
+@case(spec="update_reg_page_for")
 def test_enabled_before_mapped(ue: UserEvents) -> None:
     """A page that is mapped later shows at once what is listened to."""
     place = ue.open_data().register(ue.name()).place
@@ -24,13 +26,8 @@ def test_enabled_before_mapped(ue: UserEvents) -> None:
     assert map_page(ue.process).shows(place) == 1
 
 
-@case(
-    "status_page.enabled_before_registered",
-    spec="trace_events_user.c:user_event_parse",
-    doc=REAL_TIME,
-    profiles=PAGES,
-)
-@variants("by", {"program": True, "dynamic-events": False})
+@case(spec="user_event_parse")
+@variants({"program": True, "dynamic-events": False})
 def test_enabled_before_registered(ue: UserEvents, by: bool) -> None:
     """Who registers an event that is listened to already finds its place set."""
     page = map_page(ue.process)
@@ -45,13 +42,7 @@ def test_enabled_before_registered(ue: UserEvents, by: bool) -> None:
     assert page.shows(data.register(ue.name()).place) == 0
 
 
-@case(
-    "status_page.registered_again",
-    spec="trace_events_user.c:user_event_parse",
-    doc=REAL_TIME,
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="user_event_parse", tier="full")
 def test_registered_again(ue: UserEvents) -> None:
     """Registering an event again, while it is listened to, changes nothing in the page."""
     page = map_page(ue.process)
@@ -66,13 +57,8 @@ def test_registered_again(ue: UserEvents) -> None:
 # Lifetime of an event
 
 
-@case(
-    "status_page.registrant_gone",
-    spec="trace_events_user.c:user_events_release",
-    doc=REAL_TIME,
-    profiles=PAGES,
-)
-@variants("exits", {"closes": False, "exits": True})
+@case(spec="user_events_release")
+@variants({"closes": False, "exits": True})
 def test_registrant_gone(ue: UserEvents, exits: bool) -> None:
     """An event is still shown as listened to when nobody has it registered any more."""
     page = map_page(ue.process)
@@ -87,12 +73,11 @@ def test_registrant_gone(ue: UserEvents, exits: bool) -> None:
 
 
 @case(
-    "status_page.enabled_cannot_go",
-    spec="trace_events_user.c:delete_user_event, user_event_free",
-    doc=f"{DELETING}: succeeds only when nothing refers to the event, be it user or kernel",
-    profiles=PAGES,
+    spec="delete_user_event, user_event_free",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Deleting: succeeds only when "
+    "nothing refers to the event, be it user or kernel",
 )
-@variants("by", {"ioctl": True, "dynamic-events": False})
+@variants({"ioctl": True, "dynamic-events": False})
 def test_enabled_cannot_go(ue: UserEvents, by: bool) -> None:
     """An event that is listened to cannot be deleted, and its place stays set."""
     page = map_page(ue.process)
@@ -109,10 +94,9 @@ def test_enabled_cannot_go(ue: UserEvents, by: bool) -> None:
 
 
 @case(
-    "status_page.old_place_of_another",
-    spec="trace_events_user.c:user_event_parse",
-    doc=f"{RST}: silent about programs that keep the place of an event that was deleted",
-    profiles=PAGES,
+    spec="user_event_parse",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: silent about programs that "
+    "keep the place of an event that was deleted",
 )
 def test_old_place_of_another(ue: UserEvents) -> None:
     """A place outlives its event: who still looks there sees who listens to the next one."""
@@ -129,10 +113,9 @@ def test_old_place_of_another(ue: UserEvents) -> None:
 
 
 @case(
-    "status_page.same_name_again",
-    spec="trace_events_user.c:destroy_user_event",
-    doc=f"{RST}: silent about what an event that was deleted leaves behind",
-    profiles=PAGES,
+    spec="destroy_user_event",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: silent about what an event "
+    "that was deleted leaves behind",
     tier="full",
 )
 def test_same_name_again(ue: UserEvents) -> None:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.cases.support.status_page import READ_WRITE, length_of, map_page, writable
 from conformance.cases.support.status_page_registration import IOCSREG, reg_of
 from conformance.client.user_events import UserEvents
 
-PAGES = "5.18..6.3"
-DOC = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Status"
-SILENT = f"{DOC}: nothing is said about private mappings"
-BUFFER = f"{DOC}: nothing is said about the page as a buffer"
-REG = "trace_events_user.c:user_events_ioctl_reg"
+case = surface(
+    "status_page",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status",
+    profiles="5.18..6.3",
+    tier="full",
+)
 
 
 # Private mappings
 
 
-@case("status_page.private_is_a_copy", spec="mm/memory.c:wp_page_copy", doc=SILENT, profiles=PAGES)
+@case(spec="mm/memory.c:wp_page_copy", doc="nothing is said about private mappings", tier="quick")
 def test_private_is_a_copy(ue: UserEvents) -> None:
     """A store to a private mapping copies the page: from then on nothing changes there."""
     page = map_page(ue.process)
@@ -32,13 +34,7 @@ def test_private_is_a_copy(ue: UserEvents) -> None:
     assert (page.load(4000).data, private.load(4000).data) == (b"\0", b"\xff")
 
 
-@case(
-    "status_page.private_is_unseen",
-    spec="trace_events_user.c:user_seq_show; mm/memory.c:wp_page_copy",
-    doc=SILENT,
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="user_seq_show; mm/memory.c:wp_page_copy", doc="nothing is said about private mappings")
 def test_private_is_unseen(ue: UserEvents) -> None:
     """What is stored to a private mapping neither the kernel nor anybody else believes."""
     page = map_page(ue.process)
@@ -50,13 +46,7 @@ def test_private_is_unseen(ue: UserEvents) -> None:
     assert ue.tracefs.status() == f"{place}:{ue.name()}\n"
 
 
-@case(
-    "status_page.private_in_a_child",
-    spec="mm/memory.c:wp_page_copy",
-    doc=SILENT,
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="mm/memory.c:wp_page_copy", doc="nothing is said about private mappings")
 def test_private_in_a_child(ue: UserEvents) -> None:
     """A child's store to a private mapping is the child's alone; its parent sees changes."""
     private = map_page(ue.process, protection=READ_WRITE, shared=False)
@@ -68,13 +58,7 @@ def test_private_in_a_child(ue: UserEvents) -> None:
     assert (private.load(4000).data, child.load(4000).data) == (b"\0", b"\xff")
 
 
-@case(
-    "status_page.private_copy_exits",
-    spec="arch/x86/mm/pat/memtype.c:untrack_pfn",
-    doc=SILENT,
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="arch/x86/mm/pat/memtype.c:untrack_pfn", doc="nothing is said about private mappings")
 def test_private_copy_exits(ue: UserEvents) -> None:
     """A process that exits with a changed private mapping leaves the page as it is."""
     page = map_page(ue.process)
@@ -91,13 +75,7 @@ def test_private_copy_exits(ue: UserEvents) -> None:
 # The page as memory like any other
 
 
-@case(
-    "status_page.payload_in_the_page",
-    spec="trace_events_user.c:user_events_write_core",
-    doc=BUFFER,
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="user_events_write_core", doc="nothing is said about the page as a buffer")
 def test_payload_in_the_page(ue: UserEvents) -> None:
     """Index and payload of a write may lie in the page: zeros, where no event is."""
     page = map_page(ue.process)
@@ -108,14 +86,7 @@ def test_payload_in_the_page(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["00 00 00 00"]
 
 
-@case(
-    "status_page.structure_in_the_page",
-    spec="trace_events_user.c:user_reg_get",
-    doc=BUFFER,
-    isolation="global",
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="user_reg_get", doc="nothing is said about the page as a buffer", isolation="global")
 def test_structure_in_the_page(ue: UserEvents) -> None:
     """A structure may lie in the status page itself, which holds zeros: no size, no string."""
     page = map_page(ue.process)
@@ -124,12 +95,9 @@ def test_structure_in_the_page(ue: UserEvents) -> None:
 
 
 @case(
-    "status_page.string_in_the_page",
     spec="mm/util.c:strndup_user",
-    doc=BUFFER,
+    doc="nothing is said about the page as a buffer",
     isolation="global",
-    profiles=PAGES,
-    tier="full",
 )
 def test_string_in_the_page(ue: UserEvents) -> None:
     """A string may lie in the status page itself: there are empty ones."""
@@ -140,12 +108,9 @@ def test_string_in_the_page(ue: UserEvents) -> None:
 
 
 @case(
-    "status_page.answers_in_the_page",
-    spec=f"{REG}: put_user",
-    doc=BUFFER,
+    spec="user_events_ioctl_reg: put_user",
+    doc="nothing is said about the page as a buffer",
     isolation="global",
-    profiles=PAGES,
-    tier="full",
 )
 def test_answers_in_the_page(ue: UserEvents) -> None:
     """A structure that a program stores to the page is read there, and answered there."""

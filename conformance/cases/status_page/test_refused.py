@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.status_page import (
     PROT_NONE,
     PROT_READ,
@@ -18,41 +18,35 @@ from conformance.cases.support.status_page import (
 from conformance.client.tracefs import DATA
 from conformance.client.user_events import UserEvents
 
-PAGES = "5.18..6.3"
-DOC = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Status"
-SIZE = f"{DOC}: the size of user_events_status is a page, or a multiple of it"
-MAPPING = f"{DOC}: programs map user_events_status to see who listens"
-SILENT = f"{DOC}: nothing is said about the rights of a mapping"
-MMAP = "trace_events_user.c:user_status_mmap"
-DO_MMAP = "mm/mmap.c:do_mmap"
+case = surface(
+    "status_page",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status",
+    profiles="5.18..6.3",
+    isolation="none",
+)
 
 
 @case(
-    "status_page.offset_misaligned",
     spec="arch/x86/kernel/sys_x86_64.c:mmap",
-    doc=SIZE,
-    isolation="none",
-    profiles=PAGES,
+    doc="the size of user_events_status is a page, or a multiple of it",
     tier="full",
 )
-@variants("offset", {"1": 1, "8": 8, "2048": 2048, "4097": 4097})
+@variants(1, 8, 2048, 4097)
 def test_offset_misaligned(ue: UserEvents, offset: int) -> None:
     """An offset that is not of whole pages is EINVAL."""
     found = mapping_error(ue.process, length=length_of(ue.process), offset=offset)
     assert found == "EINVAL"
 
 
-@case("status_page.refused", spec=DO_MMAP, doc=SILENT, isolation="none", profiles=PAGES)
+@case(spec="mm/mmap.c:do_mmap", doc="nothing is said about the rights of a mapping")
 @variants(
-    "opened, protection, shared",
-    {
-        "write-through-read-only": (os.O_RDONLY, READ_WRITE, True),
-        "only-write-through-read-only": (os.O_RDONLY, PROT_WRITE, True),
-        "write-only": (os.O_WRONLY, PROT_READ, True),
-        "write-only-private": (os.O_WRONLY, PROT_READ, False),
-        "write-only-to-write": (os.O_WRONLY, PROT_WRITE, True),
-        "write-only-for-nothing": (os.O_WRONLY, PROT_NONE, True),
-    },
+    ("write-through-read-only", os.O_RDONLY, READ_WRITE, True),
+    ("only-write-through-read-only", os.O_RDONLY, PROT_WRITE, True),
+    ("write-only", os.O_WRONLY, PROT_READ, True),
+    ("write-only-private", os.O_WRONLY, PROT_READ, False),
+    ("write-only-to-write", os.O_WRONLY, PROT_WRITE, True),
+    ("write-only-for-nothing", os.O_WRONLY, PROT_NONE, True),
 )
 def test_refused(ue: UserEvents, opened: int, protection: int, shared: bool) -> None:
     """Stores need a descriptor for writing, and every mapping one for reading: EACCES."""
@@ -70,27 +64,23 @@ def test_refused(ue: UserEvents, opened: int, protection: int, shared: bool) -> 
 
 
 @case(
-    "status_page.not_of_the_data_file",
-    spec="trace_events_user.c:user_data_fops",
-    doc=f"{MAPPING}; user_events_data is for registering and writing",
-    isolation="none",
+    spec="user_data_fops",
+    doc="programs map user_events_status to see who listens; user_events_data is for registering "
+    "and writing",
     profiles="5.18..",
     tier="full",
 )
 @variants(
-    "opened, members, errno",
-    {
-        "read": (os.O_RDWR, {}, "ENODEV"),
-        "read-only": (os.O_RDONLY, {}, "ENODEV"),
-        "write": (os.O_RDWR, {"protection": READ_WRITE}, "ENODEV"),
-        "private": (os.O_RDONLY, {"protection": READ_WRITE, "shared": False}, "ENODEV"),
-        "any-length": (os.O_RDWR, {"length": 12288}, "ENODEV"),
-        "any-offset": (os.O_RDWR, {"offset": 4096}, "ENODEV"),
-        "refused-first": (os.O_RDONLY, {"protection": READ_WRITE}, "EACCES"),
-        "write-only-first": (os.O_WRONLY, {"protection": PROT_WRITE}, "EACCES"),
-        "misaligned-first": (os.O_RDWR, {"offset": 1}, "EINVAL"),
-        "empty-first": (os.O_RDWR, {"length": 0}, "EINVAL"),
-    },
+    ("read", os.O_RDWR, {}, "ENODEV"),
+    ("read-only", os.O_RDONLY, {}, "ENODEV"),
+    ("write", os.O_RDWR, {"protection": READ_WRITE}, "ENODEV"),
+    ("private", os.O_RDONLY, {"protection": READ_WRITE, "shared": False}, "ENODEV"),
+    ("any-length", os.O_RDWR, {"length": 12288}, "ENODEV"),
+    ("any-offset", os.O_RDWR, {"offset": 4096}, "ENODEV"),
+    ("refused-first", os.O_RDONLY, {"protection": READ_WRITE}, "EACCES"),
+    ("write-only-first", os.O_WRONLY, {"protection": PROT_WRITE}, "EACCES"),
+    ("misaligned-first", os.O_RDWR, {"offset": 1}, "EINVAL"),
+    ("empty-first", os.O_RDWR, {"length": 0}, "EINVAL"),
 )
 def test_not_of_the_data_file(
     ue: UserEvents, opened: int, members: dict[str, Any], errno: str
@@ -103,31 +93,17 @@ def test_not_of_the_data_file(
 
 
 @case(
-    "status_page.order_of_mistakes",
-    spec=f"{DO_MMAP}, mmap_region",
-    doc=SILENT,
-    isolation="none",
-    profiles=PAGES,
+    spec="mm/mmap.c:do_mmap, mmap_region",
+    doc="nothing is said about the rights of a mapping",
     tier="full",
 )
 @variants(
-    "opened, members, errno",
-    {
-        "write-only-before-length": (os.O_WRONLY, {"length": 12288}, "EACCES"),
-        "rights-before-length": (
-            os.O_RDONLY,
-            {"length": 12288, "protection": READ_WRITE},
-            "EACCES",
-        ),
-        "misaligned-before-write-only": (os.O_WRONLY, {"offset": 8}, "EINVAL"),
-        "misaligned-before-rights": (
-            os.O_RDONLY,
-            {"offset": 8, "protection": READ_WRITE},
-            "EINVAL",
-        ),
-        "empty-before-write-only": (os.O_WRONLY, {"length": 0}, "EINVAL"),
-        "empty-before-rights": (os.O_RDONLY, {"length": 0, "protection": READ_WRITE}, "EINVAL"),
-    },
+    ("write-only-before-length", os.O_WRONLY, {"length": 12288}, "EACCES"),
+    ("rights-before-length", os.O_RDONLY, {"length": 12288, "protection": READ_WRITE}, "EACCES"),
+    ("misaligned-before-write-only", os.O_WRONLY, {"offset": 8}, "EINVAL"),
+    ("misaligned-before-rights", os.O_RDONLY, {"offset": 8, "protection": READ_WRITE}, "EINVAL"),
+    ("empty-before-write-only", os.O_WRONLY, {"length": 0}, "EINVAL"),
+    ("empty-before-rights", os.O_RDONLY, {"length": 0, "protection": READ_WRITE}, "EINVAL"),
 )
 def test_order_of_mistakes(
     ue: UserEvents, opened: int, members: dict[str, Any], errno: str
@@ -136,7 +112,7 @@ def test_order_of_mistakes(
     assert mapping_error(ue.process, opened=opened, **members) == errno
 
 
-@case("status_page.refused_leaves_nothing", spec=MMAP, doc=SIZE, isolation="none", profiles=PAGES)
+@case(spec="user_status_mmap", doc="the size of user_events_status is a page, or a multiple of it")
 def test_refused_leaves_nothing(ue: UserEvents) -> None:
     """Behind a mapping that was refused for its length there is no memory."""
     page = map_page(ue.process)

@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.status_page import READ_WRITE, length_of, map_page
 from conformance.client.user_events import UserEvents
 from conformance.ops import syscalls as op
 
-PAGES = "5.18..6.3"
-DOC = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Status"
-REAL_TIME = f"{DOC}: the status is updated in real time, for every program that mapped it"
-MAPPING = f"{DOC}: programs map user_events_status to see who listens"
-SILENT = f"{DOC}: nothing is said about private mappings"
-MMAP = "trace_events_user.c:user_status_mmap"
-UPDATE = "trace_events_user.c:update_reg_page_for"
+case = surface(
+    "status_page",
+    spec="trace_events_user.c:user_status_mmap",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status",
+    profiles="5.18..6.3",
+    tier="full",
+)
 
 
 # Mappings of one process
 
 
-@case("status_page.mapped_twice", spec=MMAP, doc=REAL_TIME, profiles=PAGES)
+@case(doc="the status is updated in real time, for every program that mapped it", tier="quick")
 def test_mapped_twice(ue: UserEvents) -> None:
     """Two mappings of one process, through two descriptors, show the same."""
     first, second = map_page(ue.process), map_page(ue.process, opened=os.O_RDWR)
@@ -32,7 +32,11 @@ def test_mapped_twice(ue: UserEvents) -> None:
     assert (first.shows(place), second.shows(place)) == (1, 1)
 
 
-@case("status_page.without_descriptor", spec="mm/mmap.c:mmap_region", doc=MAPPING, profiles=PAGES)
+@case(
+    spec="mm/mmap.c:mmap_region",
+    doc="programs map user_events_status to see who listens",
+    tier="quick",
+)
 def test_without_descriptor(ue: UserEvents) -> None:
     """A mapping outlives the descriptor it was made with."""
     page = map_page(ue.process)
@@ -44,7 +48,7 @@ def test_without_descriptor(ue: UserEvents) -> None:
     assert page.shows(place) == 0
 
 
-@case("status_page.without_data_file", spec=MMAP, doc=MAPPING, profiles=PAGES, tier="full")
+@case(doc="programs map user_events_status to see who listens")
 def test_without_data_file(ue: UserEvents) -> None:
     """The page goes on telling when the descriptor that registered the event is closed."""
     page = map_page(ue.process)
@@ -55,8 +59,12 @@ def test_without_data_file(ue: UserEvents) -> None:
     assert page.shows(place) == 1
 
 
-@case("status_page.unmapped", spec="mm/mmap.c:__vm_munmap", doc=MAPPING, profiles=PAGES)
-@variants("length", {"page": 4096, "byte": 1})
+@case(
+    spec="mm/mmap.c:__vm_munmap",
+    doc="programs map user_events_status to see who listens",
+    tier="quick",
+)
+@variants({"page": 4096, "byte": 1})
 def test_unmapped(ue: UserEvents, length: int) -> None:
     """Of what was unmapped nothing is left, and another mapping knows nothing of it."""
     gone, kept = map_page(ue.process), map_page(ue.process)
@@ -67,7 +75,7 @@ def test_unmapped(ue: UserEvents, length: int) -> None:
     assert kept.shows(place) == 1
 
 
-@case("status_page.mapped_again", spec=MMAP, doc=MAPPING, profiles=PAGES, tier="full")
+@case(doc="programs map user_events_status to see who listens")
 def test_mapped_again(ue: UserEvents) -> None:
     """A page that is unmapped and mapped again shows what happened meanwhile."""
     page = map_page(ue.process)
@@ -77,7 +85,7 @@ def test_mapped_again(ue: UserEvents) -> None:
     assert map_page(ue.process).shows(place) == 1
 
 
-@case("status_page.many_mappings", spec=MMAP, doc=MAPPING, profiles=PAGES, tier="full")
+@case(doc="programs map user_events_status to see who listens")
 def test_many_mappings(ue: UserEvents) -> None:
     """Thirty mappings of one process all show the same."""
     pages = [map_page(ue.process) for _ in range(30)]
@@ -87,11 +95,8 @@ def test_many_mappings(ue: UserEvents) -> None:
 
 
 @case(
-    "status_page.mapped_after_reading",
     spec="trace_events_user.c:user_status_group",
-    doc=f"{DOC}: the file is text to administrators and memory to programs",
-    profiles=PAGES,
-    tier="full",
+    doc="the file is text to administrators and memory to programs",
 )
 def test_mapped_after_reading(ue: UserEvents) -> None:
     """A descriptor that was read as text can be mapped, and read on."""
@@ -109,7 +114,11 @@ def test_mapped_after_reading(ue: UserEvents) -> None:
 # Several processes
 
 
-@case("status_page.two_processes", spec=UPDATE, doc=REAL_TIME, profiles=PAGES)
+@case(
+    spec="trace_events_user.c:update_reg_page_for",
+    doc="the status is updated in real time, for every program that mapped it",
+    tier="quick",
+)
 def test_two_processes(ue: UserEvents) -> None:
     """A process that registers nothing sees what another's event is used for."""
     watcher = map_page(ue.new_process())
@@ -121,8 +130,12 @@ def test_two_processes(ue: UserEvents) -> None:
     assert (page.shows(place), watcher.shows(place)) == (0, 0)
 
 
-@case("status_page.after_fork", spec="mm/memory.c:copy_page_range", doc=REAL_TIME, profiles=PAGES)
-@variants("shared", {"shared": True, "private": False})
+@case(
+    spec="mm/memory.c:copy_page_range",
+    doc="the status is updated in real time, for every program that mapped it",
+    tier="quick",
+)
+@variants({"shared": True, "private": False})
 def test_after_fork(ue: UserEvents, shared: bool) -> None:
     """A forked child has the mapping, and sees with its parent what changes from then on."""
     page = map_page(ue.process, shared=shared)
@@ -135,7 +148,10 @@ def test_after_fork(ue: UserEvents, shared: bool) -> None:
     assert (page.shows(place), child.shows(place)) == (0, 0)
 
 
-@case("status_page.child_registers", spec=UPDATE, doc=REAL_TIME, profiles=PAGES, tier="full")
+@case(
+    spec="trace_events_user.c:update_reg_page_for",
+    doc="the status is updated in real time, for every program that mapped it",
+)
 def test_child_registers(ue: UserEvents) -> None:
     """What a child registers on a descriptor of its own shows in its parent's mapping."""
     page = map_page(ue.process)
@@ -145,13 +161,7 @@ def test_child_registers(ue: UserEvents) -> None:
     assert (page.shows(place), page.of(child).shows(place)) == (1, 1)
 
 
-@case(
-    "status_page.child_maps",
-    spec=MMAP,
-    doc=MAPPING,
-    profiles=PAGES,
-    tier="full",
-)
+@case(doc="programs map user_events_status to see who listens")
 def test_child_maps(ue: UserEvents) -> None:
     """A child can map the page through the descriptor it has from its parent."""
     page = map_page(ue.process)
@@ -164,13 +174,7 @@ def test_child_maps(ue: UserEvents) -> None:
     assert page.load(0, 1).errno == "EFAULT"
 
 
-@case(
-    "status_page.child_unmaps",
-    spec="mm/mmap.c:__vm_munmap",
-    doc=SILENT,
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="mm/mmap.c:__vm_munmap", doc="nothing is said about private mappings")
 def test_child_unmaps(ue: UserEvents) -> None:
     """A child that unmaps the page takes nothing from its parent."""
     page = map_page(ue.process)
@@ -182,13 +186,7 @@ def test_child_unmaps(ue: UserEvents) -> None:
     assert page.shows(place) == 1
 
 
-@case(
-    "status_page.parent_exits",
-    spec="kernel/exit.c:exit_mm",
-    doc=SILENT,
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="kernel/exit.c:exit_mm", doc="nothing is said about private mappings")
 def test_parent_exits(ue: UserEvents) -> None:
     """A child goes on seeing changes when the process that mapped and registered is gone."""
     page = map_page(ue.process)
@@ -199,7 +197,11 @@ def test_parent_exits(ue: UserEvents) -> None:
     assert child.shows(place) == 1
 
 
-@case("status_page.holder_exits", spec="kernel/exit.c:exit_mm", doc=REAL_TIME, profiles=PAGES)
+@case(
+    spec="kernel/exit.c:exit_mm",
+    doc="the status is updated in real time, for every program that mapped it",
+    tier="quick",
+)
 def test_holder_exits(ue: UserEvents) -> None:
     """The page outlives who mapped it and registered: its event stays used until it is not."""
     page = map_page(ue.process)
@@ -213,7 +215,7 @@ def test_holder_exits(ue: UserEvents) -> None:
     assert page.shows(place) == 0
 
 
-@case("status_page.last_mapping_gone", spec=MMAP, doc=REAL_TIME, profiles=PAGES, tier="full")
+@case(doc="the status is updated in real time, for every program that mapped it")
 def test_last_mapping_gone(ue: UserEvents) -> None:
     """The page keeps its content while nobody maps it."""
     place = ue.open_data().register(ue.name()).place

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.status_page import (
     PROT_EXEC,
     PROT_NONE,
@@ -18,31 +18,27 @@ from conformance.cases.support.status_page import (
 )
 from conformance.client.user_events import UserEvents
 
-PAGES = "5.18..6.3"
-DOC = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Status"
-SIZE = f"{DOC}: the size of user_events_status is a page, or a multiple of it"
-MAPPING = f"{DOC}: programs map user_events_status to see who listens"
-SILENT = f"{DOC}: nothing is said about the rights of a mapping"
-MMAP = "trace_events_user.c:user_status_mmap"
-DO_MMAP = "mm/mmap.c:do_mmap"
+case = surface(
+    "status_page",
+    spec="trace_events_user.c:user_status_mmap",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status",
+    profiles="5.18..6.3",
+)
 
 
 # Length and offset
 
 
-@case("status_page.length", spec=MMAP, doc=SIZE, isolation="none", profiles=PAGES)
+@case(doc="the size of user_events_status is a page, or a multiple of it", isolation="none")
 @variants(
-    "length, one, two",
-    {
-        "4096": (4096, "", "EINVAL"),
-        "8192": (8192, "EINVAL", ""),
-        "1": (1, "", "EINVAL"),
-        "4095": (4095, "", "EINVAL"),
-        "4097": (4097, "EINVAL", ""),
-        "12288": (12288, "EINVAL", "EINVAL"),
-        "1-mib": (1 << 20, "EINVAL", "EINVAL"),
-        "0": (0, "EINVAL", "EINVAL"),
-    },
+    ("4096", 4096, "", "EINVAL"),
+    ("8192", 8192, "EINVAL", ""),
+    ("1", 1, "", "EINVAL"),
+    ("4095", 4095, "", "EINVAL"),
+    ("4097", 4097, "EINVAL", ""),
+    ("12288", 12288, "EINVAL", "EINVAL"),
+    ("1-mib", 1 << 20, "EINVAL", "EINVAL"),
+    ("0", 0, "EINVAL", "EINVAL"),
 )
 def test_length(ue: UserEvents, length: int, one: str, two: str) -> None:
     """A mapping has the length of the status page, rounded up to pages, or is EINVAL."""
@@ -50,8 +46,8 @@ def test_length(ue: UserEvents, length: int, one: str, two: str) -> None:
     assert found == ue.dated("two_status_pages", since=two, before=one)
 
 
-@case("status_page.offset_ignored", spec=MMAP, doc=SIZE, profiles=PAGES, tier="full")
-@variants("offset", {"4096": 4096, "1-mib": 1 << 20, "1-tib": 1 << 40})
+@case(doc="the size of user_events_status is a page, or a multiple of it", tier="full")
+@variants({"4096": 4096, "1-mib": 1 << 20, "1-tib": 1 << 40})
 def test_offset_ignored(ue: UserEvents, offset: int) -> None:
     """Any offset of whole pages shows the same page, the first."""
     page = map_page(ue.process)
@@ -68,23 +64,24 @@ def test_offset_ignored(ue: UserEvents, offset: int) -> None:
 # Protections
 
 
-@case("status_page.granted", spec=DO_MMAP, doc=MAPPING, isolation="none", profiles=PAGES)
+@case(
+    spec="mm/mmap.c:do_mmap",
+    doc="programs map user_events_status to see who listens",
+    isolation="none",
+)
 @variants(
-    "opened, protection, shared",
-    {
-        "read-only": (os.O_RDONLY, PROT_READ, True),
-        "none": (os.O_RDONLY, PROT_NONE, True),
-        "execute": (os.O_RDONLY, PROT_EXEC, True),
-        "read-execute": (os.O_RDONLY, PROT_READ | PROT_EXEC, True),
-        "private-read": (os.O_RDONLY, PROT_READ, False),
-        "private-write": (os.O_RDONLY, READ_WRITE, False),
-        "private-none": (os.O_RDONLY, PROT_NONE, False),
-        # As the samples and selftests of these kernels open it.
-        "read-write-descriptor": (os.O_RDWR, PROT_READ, True),
-        "writable": (os.O_RDWR, READ_WRITE, True),
-        "write": (os.O_RDWR, PROT_WRITE, True),
-        "everything": (os.O_RDWR, READ_WRITE | PROT_EXEC, True),
-    },
+    ("read-only", os.O_RDONLY, PROT_READ, True),
+    ("none", os.O_RDONLY, PROT_NONE, True),
+    ("execute", os.O_RDONLY, PROT_EXEC, True),
+    ("read-execute", os.O_RDONLY, PROT_READ | PROT_EXEC, True),
+    ("private-read", os.O_RDONLY, PROT_READ, False),
+    ("private-write", os.O_RDONLY, READ_WRITE, False),
+    ("private-none", os.O_RDONLY, PROT_NONE, False),
+    # As the samples and selftests of these kernels open it.
+    ("read-write-descriptor", os.O_RDWR, PROT_READ, True),
+    ("writable", os.O_RDWR, READ_WRITE, True),
+    ("write", os.O_RDWR, PROT_WRITE, True),
+    ("everything", os.O_RDWR, READ_WRITE | PROT_EXEC, True),
 )
 def test_granted(ue: UserEvents, opened: int, protection: int, shared: bool) -> None:
     """A mapping with rights that the descriptor has is granted."""
@@ -98,16 +95,11 @@ def test_granted(ue: UserEvents, opened: int, protection: int, shared: bool) -> 
     assert found == ""
 
 
-@case(
-    "status_page.raised_rights", spec="mm/mprotect.c:do_mprotect_pkey", doc=SILENT, profiles=PAGES
-)
+@case(spec="mm/mprotect.c:do_mprotect_pkey", doc="nothing is said about the rights of a mapping")
 @variants(
-    "opened, shared, errno",
-    {
-        "read-only": (os.O_RDONLY, True, "EACCES"),
-        "private": (os.O_RDONLY, False, ""),
-        "read-write": (os.O_RDWR, True, ""),
-    },
+    ("read-only", os.O_RDONLY, True, "EACCES"),
+    ("private", os.O_RDONLY, False, ""),
+    ("read-write", os.O_RDWR, True, ""),
 )
 def test_raised_rights(ue: UserEvents, opened: int, shared: bool, errno: str) -> None:
     """A mapping can be made writable later only where it could have been from the start."""
@@ -117,9 +109,7 @@ def test_raised_rights(ue: UserEvents, opened: int, shared: bool, errno: str) ->
     assert page.load(0, 1).data == b"\0"
 
 
-@case(
-    "status_page.rights_taken", spec="mm/mprotect.c:change_protection", doc=SILENT, profiles=PAGES
-)
+@case(spec="mm/mprotect.c:change_protection", doc="nothing is said about the rights of a mapping")
 def test_rights_taken(ue: UserEvents) -> None:
     """A page that was made unreadable shows what happened meanwhile once it is readable."""
     page = map_page(ue.process)
@@ -132,20 +122,15 @@ def test_rights_taken(ue: UserEvents) -> None:
 
 
 @case(
-    "status_page.mapped_without_rights",
-    spec=f"{MMAP}: vm_get_page_prot(VM_READ)",
-    doc=SILENT,
-    profiles=PAGES,
+    spec="vm_get_page_prot(VM_READ)",
+    doc="nothing is said about the rights of a mapping",
     tier="full",
 )
 @variants(
-    "opened, protection, shared",
-    {
-        "none": (os.O_RDONLY, PROT_NONE, True),
-        "none-private": (os.O_RDONLY, PROT_NONE, False),
-        "execute": (os.O_RDONLY, PROT_EXEC, True),
-        "write": (os.O_RDWR, PROT_WRITE, True),
-    },
+    ("none", os.O_RDONLY, PROT_NONE, True),
+    ("none-private", os.O_RDONLY, PROT_NONE, False),
+    ("execute", os.O_RDONLY, PROT_EXEC, True),
+    ("write", os.O_RDWR, PROT_WRITE, True),
 )
 def test_mapped_without_rights(ue: UserEvents, opened: int, protection: int, shared: bool) -> None:
     """A mapping can be read whatever was asked for: its page table says so from the start."""
@@ -156,14 +141,11 @@ def test_mapped_without_rights(ue: UserEvents, opened: int, protection: int, sha
     assert page.shows(place) == 1
 
 
-@case("status_page.unwritable", spec=MMAP, doc=MAPPING, isolation="none", profiles=PAGES)
+@case(doc="programs map user_events_status to see who listens", isolation="none")
 @variants(
-    "opened, shared",
-    {
-        "read-only": (os.O_RDONLY, True),
-        "private": (os.O_RDONLY, False),
-        "read-write": (os.O_RDWR, True),
-    },
+    ("read-only", os.O_RDONLY, True),
+    ("private", os.O_RDONLY, False),
+    ("read-write", os.O_RDWR, True),
 )
 def test_unwritable(ue: UserEvents, opened: int, shared: bool) -> None:
     """A mapping that was asked for to read takes no store."""
@@ -173,11 +155,7 @@ def test_unwritable(ue: UserEvents, opened: int, shared: bool) -> None:
 
 
 @case(
-    "status_page.mapped_by_anybody",
-    spec=DO_MMAP,
-    doc=MAPPING,
-    profiles=PAGES,
-    tier="full",
+    spec="mm/mmap.c:do_mmap", doc="programs map user_events_status to see who listens", tier="full"
 )
 def test_mapped_by_anybody(ue: UserEvents) -> None:
     """Who has a descriptor may map it, without any capability, and read and register."""

@@ -9,25 +9,22 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.status_page import READ_WRITE, map_page, writable
 from conformance.client.user_events import UserEvents
 
-PAGES = "5.18..6.3"
-BYTES = "5.18..6.0"
-BITS = "6.1..6.3"
-DOC = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Status"
-UNDOCUMENTED = f"{DOC}: that the page can be written is measured; nothing is said about it"
-TEXT = f"{DOC}: user_events_status shows who uses an event"
-SHARED = "mm/memory.c:wp_pfn_shared, wp_page_reuse"
-UPDATE = "trace_events_user.c:update_reg_page_for"
-SHOW = "trace_events_user.c:user_seq_show"
-
-
-@case(
-    "status_page.store_is_shared", spec=SHARED, doc=UNDOCUMENTED, isolation="global", profiles=PAGES
+case = surface(
+    "status_page",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: that the page can be "
+    "written is measured; nothing is said about it",
+    profiles="5.18..6.3",
+    isolation="global",
 )
-@variants("asked", {"mapped-writable": True, "made-writable": False})
+
+
+@case(spec="mm/memory.c:wp_pfn_shared, wp_page_reuse")
+@variants({"mapped-writable": True, "made-writable": False})
 def test_store_is_shared(ue: UserEvents, asked: bool) -> None:
     """A store through a descriptor for writing is seen in every mapping of every process."""
     page = map_page(ue.process, opened=os.O_RDWR, protection=READ_WRITE if asked else 1)
@@ -40,14 +37,7 @@ def test_store_is_shared(ue: UserEvents, asked: bool) -> None:
     assert [reader.load(4000, 2).data for reader in readers] == [b"\0\0"] * 2
 
 
-@case(
-    "status_page.store_of_a_child",
-    spec=SHARED,
-    doc=UNDOCUMENTED,
-    isolation="global",
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="mm/memory.c:wp_pfn_shared, wp_page_reuse", tier="full")
 def test_store_of_a_child(ue: UserEvents) -> None:
     """A forked child may store too, and what it stored outlives it."""
     page = writable(ue.process)
@@ -58,14 +48,7 @@ def test_store_of_a_child(ue: UserEvents) -> None:
     page.store(4000, b"\0")
 
 
-@case(
-    "status_page.store_outlives_everybody",
-    spec=SHARED,
-    doc=UNDOCUMENTED,
-    isolation="global",
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="mm/memory.c:wp_pfn_shared, wp_page_reuse", tier="full")
 def test_store_outlives_everybody(ue: UserEvents) -> None:
     """What was stored is there for who maps the page later, when the writer is gone."""
     writer = ue.new_process()
@@ -79,28 +62,26 @@ def test_store_outlives_everybody(ue: UserEvents) -> None:
 # What the kernel makes of it
 
 
-@case(
-    "status_page.own_place_only", spec=UPDATE, doc=UNDOCUMENTED, isolation="global", profiles=PAGES
-)
+@case(spec="update_reg_page_for")
 @variants(
-    "stored, enabled, disabled",
-    {
-        "ones": (
-            b"\xff\xff\xff",
-            {"byte-status": b"\xff\x01\xff", "bit-status": b"\xff\xff\xff"},
-            {"byte-status": b"\xff\x00\xff", "bit-status": b"\xfd\xff\xff"},
-        ),
-        "zeros": (
-            b"\0\0\0",
-            {"byte-status": b"\0\x01\0", "bit-status": b"\x02\0\0"},
-            {"byte-status": b"\0\0\0", "bit-status": b"\0\0\0"},
-        ),
-        "pattern": (
-            b"\xa5\xa5\xa5",
-            {"byte-status": b"\xa5\x01\xa5", "bit-status": b"\xa7\xa5\xa5"},
-            {"byte-status": b"\xa5\x00\xa5", "bit-status": b"\xa5\xa5\xa5"},
-        ),
-    },
+    (
+        "ones",
+        b"\xff\xff\xff",
+        {"byte-status": b"\xff\x01\xff", "bit-status": b"\xff\xff\xff"},
+        {"byte-status": b"\xff\x00\xff", "bit-status": b"\xfd\xff\xff"},
+    ),
+    (
+        "zeros",
+        b"\0\0\0",
+        {"byte-status": b"\0\x01\0", "bit-status": b"\x02\0\0"},
+        {"byte-status": b"\0\0\0", "bit-status": b"\0\0\0"},
+    ),
+    (
+        "pattern",
+        b"\xa5\xa5\xa5",
+        {"byte-status": b"\xa5\x01\xa5", "bit-status": b"\xa7\xa5\xa5"},
+        {"byte-status": b"\xa5\x00\xa5", "bit-status": b"\xa5\xa5\xa5"},
+    ),
 )
 def test_own_place_only(
     ue: UserEvents, stored: bytes, enabled: Mapping[str, bytes], disabled: Mapping[str, bytes]
@@ -116,13 +97,7 @@ def test_own_place_only(
     page.store(0, bytes(3))
 
 
-@case(
-    "status_page.updated_on_change",
-    spec="trace_events_user.c:user_event_reg",
-    doc=UNDOCUMENTED,
-    isolation="global",
-    profiles=PAGES,
-)
+@case(spec="user_event_reg")
 def test_updated_on_change(ue: UserEvents) -> None:
     """A place that was overwritten stays wrong until somebody comes or goes."""
     page = writable(ue.process)
@@ -139,13 +114,7 @@ def test_updated_on_change(ue: UserEvents) -> None:
     ue.tracefs.disable(ue.name())
 
 
-@case(
-    "status_page.recorded_all_the_same",
-    spec="trace_events_user.c:user_events_write_core",
-    doc=UNDOCUMENTED,
-    isolation="global",
-    profiles=PAGES,
-)
+@case(spec="user_events_write_core")
 def test_recorded_all_the_same(ue: UserEvents) -> None:
     """What is written is recorded while ftrace listens, though the page was made to deny it."""
     page = writable(ue.process)
@@ -158,14 +127,7 @@ def test_recorded_all_the_same(ue: UserEvents) -> None:
     ue.tracefs.disable(ue.name())
 
 
-@case(
-    "status_page.nothing_recorded_all_the_same",
-    spec="trace_events_user.c:user_events_write_core",
-    doc=UNDOCUMENTED,
-    isolation="global",
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="user_events_write_core", tier="full")
 def test_nothing_recorded_all_the_same(ue: UserEvents) -> None:
     """A page that was made to say so makes nobody listen."""
     page = writable(ue.process)
@@ -180,14 +142,7 @@ def test_nothing_recorded_all_the_same(ue: UserEvents) -> None:
     page.store(0, bytes(2))
 
 
-@case(
-    "status_page.deleted_all_the_same",
-    spec="trace_events_user.c:destroy_user_event",
-    doc=UNDOCUMENTED,
-    isolation="global",
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="destroy_user_event", tier="full")
 def test_deleted_all_the_same(ue: UserEvents) -> None:
     """An event that only the page calls used can be deleted, and that clears its place."""
     page = writable(ue.process)
@@ -201,14 +156,7 @@ def test_deleted_all_the_same(ue: UserEvents) -> None:
     page.store(0, bytes(3))
 
 
-@case(
-    "status_page.new_event_in_old_dirt",
-    spec="trace_events_user.c:user_event_parse",
-    doc=UNDOCUMENTED,
-    isolation="global",
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="user_event_parse", tier="full")
 def test_new_event_in_old_dirt(ue: UserEvents) -> None:
     """Registering does not clear a place: a new event shows what was stored there before."""
     page = writable(ue.process)
@@ -221,19 +169,21 @@ def test_new_event_in_old_dirt(ue: UserEvents) -> None:
 # The text of user_events_status
 
 
-@case("status_page.text_believes", spec=SHOW, doc=TEXT, isolation="global", profiles=BYTES)
+@case(
+    spec="user_seq_show",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: user_events_status shows "
+    "who uses an event",
+    profiles="5.18..6.0",
+)
 @variants(
-    "stored, used, busy",
-    {
-        "other": (b"\x80", " # Used by other", 1),
-        "ftrace": (b"\x01", " # Used by ftrace", 1),
-        "perf": (b"\x02", " # Used by perf", 1),
-        "all": (b"\x83", " # Used by ftrace perf other", 1),
-        # No name for such bits, but a use all the same.
-        "unknown": (b"\x04", " # Used by", 1),
-        "every-bit": (b"\xff", " # Used by ftrace perf other", 1),
-        "zero": (b"\x00", "", 0),
-    },
+    ("other", b"\x80", " # Used by other", 1),
+    ("ftrace", b"\x01", " # Used by ftrace", 1),
+    ("perf", b"\x02", " # Used by perf", 1),
+    ("all", b"\x83", " # Used by ftrace perf other", 1),
+    # No name for such bits, but a use all the same.
+    ("unknown", b"\x04", " # Used by", 1),
+    ("every-bit", b"\xff", " # Used by ftrace perf other", 1),
+    ("zero", b"\x00", "", 0),
 )
 def test_text_believes(ue: UserEvents, stored: bytes, used: str, busy: int) -> None:
     """Until 6.0 the text tells what the byte of an event says, whoever stored it there."""
@@ -247,7 +197,11 @@ def test_text_believes(ue: UserEvents, stored: bytes, used: str, busy: int) -> N
 
 
 @case(
-    "status_page.text_denies", spec=SHOW, doc=TEXT, isolation="global", profiles=BYTES, tier="full"
+    spec="user_seq_show",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: user_events_status shows "
+    "who uses an event",
+    profiles="5.18..6.0",
+    tier="full",
 )
 def test_text_denies(ue: UserEvents) -> None:
     """Until 6.0 an event whose byte was cleared is not used, though ftrace records it."""
@@ -260,14 +214,16 @@ def test_text_denies(ue: UserEvents) -> None:
     ue.tracefs.disable("seen")
 
 
-@case("status_page.text_knows_better", spec=SHOW, doc=TEXT, isolation="global", profiles=BITS)
+@case(
+    spec="user_seq_show",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: user_events_status shows "
+    "who uses an event",
+    profiles="6.1..6.3",
+)
 @variants(
-    "stored, on, line",
-    {
-        "set": (b"\xff\xff", False, "1:seen\n"),
-        "cleared": (b"\0\0", True, "1:seen # Used by ftrace\n"),
-        "untouched": (b"\x02\0", True, "1:seen # Used by ftrace\n"),
-    },
+    ("set", b"\xff\xff", False, "1:seen\n"),
+    ("cleared", b"\0\0", True, "1:seen # Used by ftrace\n"),
+    ("untouched", b"\x02\0", True, "1:seen # Used by ftrace\n"),
 )
 def test_text_knows_better(ue: UserEvents, stored: bytes, on: bool, line: str) -> None:
     """Since 6.1 the text tells what the kernel knows, whatever was stored to the page."""
@@ -282,14 +238,7 @@ def test_text_knows_better(ue: UserEvents, stored: bytes, on: bool, line: str) -
     page.store(0, bytes(2))
 
 
-@case(
-    "status_page.dynamic_events_say_nothing",
-    spec="trace_events_user.c:user_event_show",
-    doc=UNDOCUMENTED,
-    isolation="global",
-    profiles=PAGES,
-    tier="full",
-)
+@case(spec="user_event_show", tier="full")
 def test_dynamic_events_say_nothing(ue: UserEvents) -> None:
     """dynamic_events shows no status, neither a real one nor one that was stored."""
     page = writable(ue.process)

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-PAGES = "5.18..6.3"
-RST = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Status"
-LINES = f"{RST}: a line is Byte:Name and a comment; Active, Busy and Max follow"
-SILENT = f"{RST}: nothing is said about the order of the lines"
-SHOW = "trace_events_user.c:user_seq_show"
+case = surface(
+    "status_page",
+    spec="trace_events_user.c:user_seq_show; user_event_parse_flags, as it was first",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status",
+    profiles="5.18..6.3",
+    tier="full",
+    isolation="global",
+)
 
 
-@case("status_page.text_index", spec=SHOW, doc=LINES, isolation="global", profiles=PAGES)
+@case(
+    spec="trace_events_user.c:user_seq_show",
+    doc="a line is Byte:Name and a comment; Active, Busy and Max follow",
+    tier="quick",
+)
 @variants(
-    "count, line",
-    {
-        "one-digit": (9, "9:last"),
-        "two-digits": (10, "10:last"),
-        "three-digits": (123, "123:last"),
-    },
+    ("one-digit", 9, "9:last"), ("two-digits", 10, "10:last"), ("three-digits", 123, "123:last")
 )
 def test_text_index(ue: UserEvents, count: int, line: str) -> None:
     """A line begins with the decimal number of the event, without any padding."""
@@ -31,7 +33,11 @@ def test_text_index(ue: UserEvents, count: int, line: str) -> None:
     assert [each for each in lines if each.endswith("last")] == [line]
 
 
-@case("status_page.text_max", spec=SHOW, doc=LINES, isolation="global", profiles=PAGES)
+@case(
+    spec="trace_events_user.c:user_seq_show",
+    doc="a line is Byte:Name and a comment; Active, Busy and Max follow",
+    tier="quick",
+)
 def test_text_max(ue: UserEvents) -> None:
     """Max is one more than the largest number, however many events there are."""
     one = {"byte-status": 4096, "bit-status": 32768}[ue.profile.generation]
@@ -44,12 +50,8 @@ def test_text_max(ue: UserEvents) -> None:
 
 
 @case(
-    "status_page.text_reused_index",
-    spec=SHOW,
-    doc=LINES,
-    isolation="global",
-    profiles=PAGES,
-    tier="full",
+    spec="trace_events_user.c:user_seq_show",
+    doc="a line is Byte:Name and a comment; Active, Busy and Max follow",
 )
 def test_text_reused_index(ue: UserEvents) -> None:
     """A number that was free again stands before the name of its new event."""
@@ -60,40 +62,40 @@ def test_text_reused_index(ue: UserEvents) -> None:
 
 
 @case(
-    "status_page.text_order",
-    spec=f"{SHOW} (hash_for_each), user_event_key; include/linux/jhash.h:jhash",
-    doc=SILENT,
-    isolation="global",
-    profiles=PAGES,
+    spec="trace_events_user.c:user_seq_show (hash_for_each), user_event_key; "
+    "include/linux/jhash.h:jhash",
+    doc="nothing is said about the order of the lines",
+    tier="quick",
 )
 @variants(
-    "names, shown",
-    {
-        # One bucket of 16, four of 256: 98, 104, 108, 109.
-        "one-of-16": (
-            "bjlr",
-            {"byte-status": "4:r\n3:l\n2:j\n1:b\n", "bit-status": "1:b\n2:j\n3:l\n4:r\n"},
-        ),
-        "one-of-16-reversed": (
-            "rljb",
-            {"byte-status": "4:b\n3:j\n2:l\n1:r\n", "bit-status": "4:b\n3:j\n2:l\n1:r\n"},
-        ),
-        # Buckets 0, 3, 7 and 15 of 16; 4, 7, 61, 116, 241, 245 and 254 of 256.
-        "several": (
-            "efayucn",
-            {
-                "byte-status": "5:u\n2:f\n7:n\n3:a\n6:c\n4:y\n1:e\n",
-                "bit-status": "2:f\n5:u\n7:n\n3:a\n6:c\n4:y\n1:e\n",
-            },
-        ),
-        "one-of-256": (
-            ("test", "testnl", "testqw", "testyv"),
-            {
-                "byte-status": "4:testyv\n3:testqw\n2:testnl\n1:test\n",
-                "bit-status": "4:testyv\n3:testqw\n2:testnl\n1:test\n",
-            },
-        ),
-    },
+    # One bucket of 16, four of 256: 98, 104, 108, 109.
+    (
+        "one-of-16",
+        "bjlr",
+        {"byte-status": "4:r\n3:l\n2:j\n1:b\n", "bit-status": "1:b\n2:j\n3:l\n4:r\n"},
+    ),
+    (
+        "one-of-16-reversed",
+        "rljb",
+        {"byte-status": "4:b\n3:j\n2:l\n1:r\n", "bit-status": "4:b\n3:j\n2:l\n1:r\n"},
+    ),
+    # Buckets 0, 3, 7 and 15 of 16; 4, 7, 61, 116, 241, 245 and 254 of 256.
+    (
+        "several",
+        "efayucn",
+        {
+            "byte-status": "5:u\n2:f\n7:n\n3:a\n6:c\n4:y\n1:e\n",
+            "bit-status": "2:f\n5:u\n7:n\n3:a\n6:c\n4:y\n1:e\n",
+        },
+    ),
+    (
+        "one-of-256",
+        ("test", "testnl", "testqw", "testyv"),
+        {
+            "byte-status": "4:testyv\n3:testqw\n2:testnl\n1:test\n",
+            "bit-status": "4:testyv\n3:testqw\n2:testnl\n1:test\n",
+        },
+    ),
 )
 def test_text_order(ue: UserEvents, names: Sequence[str], shown: Mapping[str, str]) -> None:
     """Lines come by hash bucket, of which there are 16 and since 6.1 256, and newest first."""
@@ -103,12 +105,8 @@ def test_text_order(ue: UserEvents, names: Sequence[str], shown: Mapping[str, st
 
 
 @case(
-    "status_page.text_order_of_a_new_one",
-    spec=f"{SHOW} (hash_for_each), hash_add",
-    doc=SILENT,
-    isolation="global",
-    profiles=PAGES,
-    tier="full",
+    spec="trace_events_user.c:user_seq_show (hash_for_each), hash_add",
+    doc="nothing is said about the order of the lines",
 )
 def test_text_order_of_a_new_one(ue: UserEvents) -> None:
     """An event that was deleted and created again is the newest of its bucket."""
@@ -119,26 +117,16 @@ def test_text_order_of_a_new_one(ue: UserEvents) -> None:
     assert text.partition("\nActive")[0] == shown[ue.profile.generation]
 
 
-@case(
-    "status_page.text_flag",
-    spec=f"{SHOW}; user_event_parse_flags, as it was first",
-    doc=f"{RST}: nothing is said about flags",
-    isolation="global",
-    profiles="5.18..6.0",
-    tier="full",
-)
+@case(doc="nothing is said about flags", profiles="5.18..6.0")
 @variants(
-    "flags, shown",
-    {
-        "alone": (":BPF_ITER", "# FLAG:BPF_ITER"),
-        "among_others": (":ONE,BPF_ITER,TWO", "# FLAG:BPF_ITER"),
-        "twice": (":BPF_ITER,BPF_ITER u32 a", "# FLAG:BPF_ITER"),
-        "other": (":BPF", ""),
-        "longer": (":BPF_ITERS", ""),
-        "small": (":bpf_iter", ""),
-        "empty": (":", ""),
-        "behind_a_colon": ("::BPF_ITER", ""),
-    },
+    ("alone", ":BPF_ITER", "# FLAG:BPF_ITER"),
+    ("among_others", ":ONE,BPF_ITER,TWO", "# FLAG:BPF_ITER"),
+    ("twice", ":BPF_ITER,BPF_ITER u32 a", "# FLAG:BPF_ITER"),
+    ("other", ":BPF", ""),
+    ("longer", ":BPF_ITERS", ""),
+    ("small", ":bpf_iter", ""),
+    ("empty", ":", ""),
+    ("behind_a_colon", "::BPF_ITER", ""),
 )
 def test_text_flag(ue: UserEvents, flags: str, shown: str) -> None:
     """No flag is shown; at first the one flag there was, behind who uses the event."""
@@ -155,14 +143,7 @@ def test_text_flag(ue: UserEvents, flags: str, shown: str) -> None:
     assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"
 
 
-@case(
-    "status_page.text_flag_of_dynamic_events",
-    spec=f"{SHOW}; user_event_parse_flags, as it was first",
-    doc=f"{RST}: nothing is said about flags",
-    isolation="global",
-    profiles="5.18..6.0",
-    tier="full",
-)
+@case(doc="nothing is said about flags", profiles="5.18..6.0")
 def test_text_flag_of_dynamic_events(ue: UserEvents) -> None:
     """dynamic_events takes the flag like the ioctl does, and does not show it."""
     assert ue.tracefs.command("u:e:BPF_ITER u32 a; u64 b\nu:g:ONE u32 a\n").value == 40
@@ -176,14 +157,7 @@ def test_text_flag_of_dynamic_events(ue: UserEvents) -> None:
     ue.tracefs.disable("g")
 
 
-@case(
-    "status_page.text_flag_kept",
-    spec=f"{SHOW}; user_event_parse_flags, as it was first",
-    doc=f"{RST}: nothing is said about flags",
-    isolation="global",
-    profiles="5.18..6.0",
-    tier="full",
-)
+@case(doc="nothing is said about flags", profiles="5.18..6.0")
 def test_text_flag_kept(ue: UserEvents) -> None:
     """An event keeps its flag when it is registered without, until it is deleted."""
     data = ue.open_data()

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.status_page import length_of, map_page
 from conformance.client.user_events import UserEvents
 
-PAGES = "5.18..6.3"
-RST = "Documentation/trace/user_events.rst@v5.19 and @v6.1: Status"
-PLACE = (
-    f"{RST}: byte status_index until 6.0; since 6.1 bit status_bit % 8 of byte status_bit / 8, "
-    "or the same bit of a little-endian long"
+case = surface(
+    "status_page",
+    spec="trace_events_user.c:user_event_register_set, user_event_register_clear",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: byte status_index until "
+    "6.0; since 6.1 bit status_bit % 8 of byte status_bit / 8, or the same bit of a little-endian "
+    "long",
+    profiles="5.18..6.3",
+    isolation="global",
 )
-REAL_TIME = f"{RST}: the status changes in real time when tools attach and detach"
-ZERO = f"{RST}: 0 is never returned, and is left to programs for events they have not got"
-UPDATE = "trace_events_user.c:update_reg_page_for"
-REGISTER_SET = "trace_events_user.c:user_event_register_set, user_event_register_clear"
 
 
 def stem(number: int) -> str:
@@ -31,11 +30,9 @@ def create(ue: UserEvents, count: int) -> None:
 
 
 @case(
-    "status_page.empty",
     spec="trace_events_user.c:user_event_group_create",
-    doc=ZERO,
-    isolation="global",
-    profiles=PAGES,
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: 0 is never returned, and "
+    "is left to programs for events they have not got",
 )
 def test_empty(ue: UserEvents) -> None:
     """Where no event is the whole page is zero."""
@@ -45,21 +42,18 @@ def test_empty(ue: UserEvents) -> None:
     )
 
 
-@case("status_page.place", spec=REGISTER_SET, doc=PLACE, isolation="global", profiles=PAGES)
+@case
 @variants(
-    "place, offset, content",
-    {
-        "1": (1, {"byte-status": 1, "bit-status": 0}, {"byte-status": 1, "bit-status": 0x02}),
-        "2": (2, {"byte-status": 2, "bit-status": 0}, {"byte-status": 1, "bit-status": 0x04}),
-        # The example of the documentation.
-        "3": (3, {"byte-status": 3, "bit-status": 0}, {"byte-status": 1, "bit-status": 0x08}),
-        "7": (7, {"byte-status": 7, "bit-status": 0}, {"byte-status": 1, "bit-status": 0x80}),
-        "8": (8, {"byte-status": 8, "bit-status": 1}, {"byte-status": 1, "bit-status": 0x01}),
-        "15": (15, {"byte-status": 15, "bit-status": 1}, {"byte-status": 1, "bit-status": 0x80}),
-        "16": (16, {"byte-status": 16, "bit-status": 2}, {"byte-status": 1, "bit-status": 0x01}),
-        "33": (33, {"byte-status": 33, "bit-status": 4}, {"byte-status": 1, "bit-status": 0x02}),
-        "65": (65, {"byte-status": 65, "bit-status": 8}, {"byte-status": 1, "bit-status": 0x02}),
-    },
+    (1, {"byte-status": 1, "bit-status": 0}, {"byte-status": 1, "bit-status": 0x02}),
+    (2, {"byte-status": 2, "bit-status": 0}, {"byte-status": 1, "bit-status": 0x04}),
+    # The example of the documentation.
+    (3, {"byte-status": 3, "bit-status": 0}, {"byte-status": 1, "bit-status": 0x08}),
+    (7, {"byte-status": 7, "bit-status": 0}, {"byte-status": 1, "bit-status": 0x80}),
+    (8, {"byte-status": 8, "bit-status": 1}, {"byte-status": 1, "bit-status": 0x01}),
+    (15, {"byte-status": 15, "bit-status": 1}, {"byte-status": 1, "bit-status": 0x80}),
+    (16, {"byte-status": 16, "bit-status": 2}, {"byte-status": 1, "bit-status": 0x01}),
+    (33, {"byte-status": 33, "bit-status": 4}, {"byte-status": 1, "bit-status": 0x02}),
+    (65, {"byte-status": 65, "bit-status": 8}, {"byte-status": 1, "bit-status": 0x02}),
 )
 def test_place(
     ue: UserEvents, place: int, offset: Mapping[str, int], content: Mapping[str, int]
@@ -75,15 +69,8 @@ def test_place(
     assert page.load(0, 256).data == bytes(256)
 
 
-@case(
-    "status_page.documented_check",
-    spec=REGISTER_SET,
-    doc=PLACE,
-    isolation="global",
-    profiles="6.1..6.3",
-    tier="full",
-)
-@variants("place, long", {"3": (3, 0), "63": (63, 0), "64": (64, 8), "70": (70, 8)})
+@case(profiles="6.1..6.3", tier="full")
+@variants((3, 0), (63, 0), (64, 8), (70, 8))
 def test_documented_check(ue: UserEvents, place: int, long: int) -> None:
     """The check by longs that the documentation gives finds what the one by bytes finds."""
     page = map_page(ue.process)
@@ -96,7 +83,12 @@ def test_documented_check(ue: UserEvents, place: int, long: int) -> None:
         assert page.shows(place) == on
 
 
-@case("status_page.follows", spec=UPDATE, doc=REAL_TIME, profiles=PAGES)
+@case(
+    spec="trace_events_user.c:update_reg_page_for",
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: the status changes in real "
+    "time when tools attach and detach",
+    isolation="events",
+)
 def test_follows(ue: UserEvents) -> None:
     """The place of an event follows every change, at once."""
     page = map_page(ue.process)
@@ -108,7 +100,7 @@ def test_follows(ue: UserEvents) -> None:
     assert shown == [0, 1, 0, 1, 0, 1, 0]
 
 
-@case("status_page.neighbours", spec=REGISTER_SET, doc=PLACE, isolation="global", profiles=PAGES)
+@case
 def test_neighbours(ue: UserEvents) -> None:
     """Coming and going of one listener leaves the places of all other events alone."""
     page = map_page(ue.process)
@@ -131,14 +123,7 @@ def test_neighbours(ue: UserEvents) -> None:
     ue.tracefs.disable(stem(9))
 
 
-@case(
-    "status_page.all_of_a_byte",
-    spec=REGISTER_SET,
-    doc=PLACE,
-    isolation="global",
-    profiles=PAGES,
-    tier="full",
-)
+@case(tier="full")
 def test_all_of_a_byte(ue: UserEvents) -> None:
     """Eight events that share a byte of the page since 6.1 come and go one by one."""
     page = map_page(ue.process)
@@ -157,11 +142,9 @@ def test_all_of_a_byte(ue: UserEvents) -> None:
 
 
 @case(
-    "status_page.zero_stays",
     spec="trace_events_user.c:user_event_group_create",
-    doc=ZERO,
-    isolation="global",
-    profiles=PAGES,
+    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: 0 is never returned, and "
+    "is left to programs for events they have not got",
 )
 def test_zero_stays(ue: UserEvents) -> None:
     """Place 0 belongs to no event and shows 0 while all events are listened to."""

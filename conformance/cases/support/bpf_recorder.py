@@ -63,10 +63,7 @@ def recorder(slot: int, *, room: int, parts: int, answer: int, typed: bool) -> l
     iovecs, of which there are none where contexts are not ``typed``.  It may not load the
     first eight bytes of its context: probe_read may.
     """
-    looking = [
-        ldx_mem(Size.W, R1, R7, CONTEXT),
-        jmp_imm(Jump.JEQ, R1, _DATA_ITER, "iterator"),
-    ]
+    looking = [ldx_mem(Size.W, R1, R7, CONTEXT), jmp_imm(Jump.JEQ, R1, _DATA_ITER, "iterator")]
     return [
         mov64_reg(R6, R1),
         st_mem(Size.W, R10, -4, 0),

@@ -6,12 +6,16 @@ which the first eight are the common fields.  The cases see what lies behind the
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-DUMPED = "5.18..6.3"
-PRINT = "trace_events_user.c:user_event_print_trace"
-DOC = "Documentation/trace/user_events.rst@v6.1: silent; events are viewed with ftrace"
+case = surface(
+    "trace",
+    spec="trace_events_user.c:user_event_print_trace",
+    doc="Documentation/trace/user_events.rst@v6.1: silent; events are viewed with ftrace",
+    profiles="5.18..6.3",
+    tier="full",
+)
 
 
 def recorded(ue: UserEvents, fields: str, *payloads: bytes) -> list[str]:
@@ -24,30 +28,28 @@ def recorded(ue: UserEvents, fields: str, *payloads: bytes) -> list[str]:
     return ue.tracefs.records()
 
 
-@case("trace.dump_of_fields", spec=PRINT, doc=DOC, profiles=DUMPED)
+@case(tier="quick")
 @variants(
-    "fields, payload, dump",
-    {
-        "numbers": (
-            "u8 a; u16 b; u32 c; u64 d",
-            b"\x01\x03\x02\x07\x06\x05\x04\x0f\x0e\x0d\x0c\x0b\x0a\x09\x08",
-            "01 03 02 07 06 05 04 0f 0e 0d 0c 0b 0a 09 08",
-        ),
-        "negative": ("s16 a; s32 b", b"\xff\xff\xfe\xff\xff\xff", "ff ff fe ff ff ff"),
-        "text": ("char[6] a", b"ab\0%s\n", "61 62 00 25 73 0a"),
-        "struct": ("struct s a 5", b"\0\1\2\3\4", "00 01 02 03 04"),
-        "data_loc": ("__data_loc char[] a", b"\x0c\0\3\0hi\0", "0c 00 03 00 68 69 00"),
-        "rel_loc": ("__rel_loc u8[] a", b"\0\0\2\0\xfe\xff", "00 00 02 00 fe ff"),
-        "odd_offsets": ("u8 a; u32 b; u8 c", b"\1\5\4\3\2\6", "01 05 04 03 02 06"),
-        "behind_the_last": ("u8 a", b"\1more", "01 6d 6f 72 65"),
-    },
+    (
+        "numbers",
+        "u8 a; u16 b; u32 c; u64 d",
+        b"\x01\x03\x02\x07\x06\x05\x04\x0f\x0e\x0d\x0c\x0b\x0a\x09\x08",
+        "01 03 02 07 06 05 04 0f 0e 0d 0c 0b 0a 09 08",
+    ),
+    ("negative", "s16 a; s32 b", b"\xff\xff\xfe\xff\xff\xff", "ff ff fe ff ff ff"),
+    ("text", "char[6] a", b"ab\0%s\n", "61 62 00 25 73 0a"),
+    ("struct", "struct s a 5", b"\0\1\2\3\4", "00 01 02 03 04"),
+    ("data_loc", "__data_loc char[] a", b"\x0c\0\3\0hi\0", "0c 00 03 00 68 69 00"),
+    ("rel_loc", "__rel_loc u8[] a", b"\0\0\2\0\xfe\xff", "00 00 02 00 fe ff"),
+    ("odd_offsets", "u8 a; u32 b; u8 c", b"\1\5\4\3\2\6", "01 05 04 03 02 06"),
+    ("behind_the_last", "u8 a", b"\1more", "01 6d 6f 72 65"),
 )
 def test_dump_of_fields(ue: UserEvents, fields: str, payload: bytes, dump: str) -> None:
     """Fields of any type are shown as the bytes that were written, back to back."""
     assert recorded(ue, fields, payload) == [dump]
 
 
-@case("trace.dump_of_all_bytes", spec="trace_seq.c:trace_seq_hex_dump", doc=DOC, profiles=DUMPED)
+@case(spec="trace_seq.c:trace_seq_hex_dump", tier="quick")
 def test_dump_of_all_bytes(ue: UserEvents) -> None:
     """Every byte is two hexadecimal digits, in the order of the record, over many lines."""
     (seen,) = recorded(ue, "u8 a", bytes(range(256)))
@@ -56,13 +58,7 @@ def test_dump_of_all_bytes(ue: UserEvents) -> None:
     assert seen == " ".join(f"{byte:02x}" for byte in range(256))
 
 
-@case(
-    "trace.dump_of_every_length",
-    spec=PRINT,
-    doc=DOC,
-    profiles=DUMPED,
-    tier="full",
-)
+@case
 def test_dump_of_every_length(ue: UserEvents) -> None:
     """A record is shown to its last byte, be its length a multiple of four or not."""
     text = b"abcdefghijklmnopqrstuvwxy"
@@ -75,21 +71,12 @@ def test_dump_of_every_length(ue: UserEvents) -> None:
     assert [len(line.split()) for line in seen] == list(range(1, 26))
 
 
-@case(
-    "trace.dump_left_out",
-    spec="trace_seq.c:trace_seq_hex_dump",
-    doc=DOC,
-    profiles=DUMPED,
-    tier="full",
-)
+@case(spec="trace_seq.c:trace_seq_hex_dump")
 @variants(
-    "length, shown",
-    {
-        # 52 lines of 76 characters are shown, 54 are more than the page they are made in.
-        "824": (824, 824),
-        "856": (856, 0),
-        "3000": (3000, 0),
-    },
+    # 52 lines of 76 characters are shown, 54 are more than the page they are made in.
+    (824, 824),
+    (856, 0),
+    (3000, 0),
 )
 def test_dump_left_out(ue: UserEvents, length: int, shown: int) -> None:
     """A dump that does not fit in a page is left out whole; the line of its record stays."""
@@ -97,13 +84,7 @@ def test_dump_left_out(ue: UserEvents, length: int, shown: int) -> None:
     assert seen == ["61", " ".join(["78"] * shown), "62"]
 
 
-@case(
-    "trace.dump_names_nothing",
-    spec=PRINT,
-    doc=DOC,
-    profiles=DUMPED,
-    tier="full",
-)
+@case
 def test_dump_names_nothing(ue: UserEvents) -> None:
     """Neither the event nor its fields are named: equal bytes of two events look alike."""
     data = ue.open_data()
@@ -117,7 +98,7 @@ def test_dump_names_nothing(ue: UserEvents) -> None:
     assert ue.tracefs.records(ue.name("a")) == ["73 61 6d 65", "73 61 6d 65"]
 
 
-@case("trace.dump_of_several_writers", spec=PRINT, doc=DOC, profiles=DUMPED, tier="full")
+@case
 def test_dump_of_several_writers(ue: UserEvents) -> None:
     """Dumps of different lengths, events and processes stand in the order of writing."""
     data = ue.open_data()
@@ -140,7 +121,7 @@ def test_dump_of_several_writers(ue: UserEvents) -> None:
     ]
 
 
-@case("trace.dump_of_text_like_a_dump", spec=PRINT, doc=DOC, profiles=DUMPED, tier="full")
+@case
 def test_dump_of_text_like_a_dump(ue: UserEvents) -> None:
     """Text in a record makes no line of its own, be it like those of a trace."""
     first = b"\n00000000: 41 42 43 44\n"
@@ -151,12 +132,7 @@ def test_dump_of_text_like_a_dump(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    "trace.dump_without_payload",
-    spec="trace_events_user.c:user_event_ftrace: copy_nofault of no byte",
-    doc=DOC,
-    profiles=DUMPED,
-)
+@case(spec="trace_events_user.c:user_event_ftrace: copy_nofault of no byte", tier="quick")
 def test_dump_without_payload(ue: UserEvents) -> None:
     """An event without fields leaves a record only with bytes behind its index."""
     data = ue.open_data()
@@ -169,13 +145,7 @@ def test_dump_without_payload(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ue.dated("empty_payload", since=["", "a0", ""], before=["a0"])
 
 
-@case(
-    "trace.dump_of_a_refused_payload",
-    spec="trace_events_user.c:user_event_ftrace: discard",
-    doc=DOC,
-    profiles=DUMPED,
-    tier="full",
-)
+@case(spec="trace_events_user.c:user_event_ftrace: discard")
 def test_dump_of_a_refused_payload(ue: UserEvents) -> None:
     """A payload that was refused for its contents is not dumped, nor is its place."""
     errno = ue.dated("dynamic_fields_validated", since="EFAULT", before="")

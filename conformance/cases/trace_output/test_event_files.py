@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.files import File
 from conformance.client.user_events import UserEvents
 
-PROFILES = "5.18.."
-DOC = "Documentation/trace/events.rst@v6.12: each event has a directory of files"
-DELETING = "Documentation/trace/user_events.rst@v6.12: Deleting"
-ENABLE = "trace_events.c:event_enable_read, event_enable_write"
+case = surface(
+    "event_files",
+    spec="trace_events.c:event_enable_read, event_enable_write",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting",
+    tier="full",
+)
 
 
 @case(
-    "event_files.id",
     spec="trace_output.c:register_trace_event",
-    doc=DOC,
-    profiles=PROFILES,
-    tier="full",
+    doc="Documentation/trace/events.rst@v6.12: each event has a directory of files",
 )
 def test_id(ue: UserEvents) -> None:
     """Each event has a number of its own, in decimal, which stays while it lives."""
@@ -36,7 +35,7 @@ def test_id(ue: UserEvents) -> None:
     assert [old == new for old, new in zip(numbers, again, strict=True)] == [True, True, True]
 
 
-@case("event_files.enable", spec=ENABLE, doc=DOC, profiles=PROFILES, tier="full")
+@case(doc="Documentation/trace/events.rst@v6.12: each event has a directory of files")
 def test_enable(ue: UserEvents) -> None:
     """One descriptor of `enable` may write and read many times, at its position or not."""
     event = ue.open_data().register(ue.name())
@@ -55,13 +54,13 @@ def test_enable(ue: UserEvents) -> None:
 
 
 @case(
-    "event_files.descriptor_is_no_reference",
-    spec=f"trace.c:tracing_open_file_tr; {ENABLE}; trace_events_user.c:user_event_free",
-    doc=f"{DELETING}: what is in use are registrations and listeners",
-    needs=("lasting_events",),
-    profiles=PROFILES,
+    spec="trace.c:tracing_open_file_tr; trace_events.c:event_enable_read, event_enable_write; "
+    "trace_events_user.c:user_event_free",
+    doc="what is in use are registrations and listeners",
+    needs="lasting_events",
+    tier="quick",
 )
-@variants("way", {"ioctl": "ioctl", "dynamic_events": "dynamic_events"})
+@variants("ioctl", "dynamic_events")
 def test_descriptor_is_no_reference(ue: UserEvents, way: str) -> None:
     """An open `enable` does not keep an event: it is deleted, and the descriptor ENODEV."""
     ue.tracefs.command(f"u:{ue.name()}\n")
@@ -77,14 +76,12 @@ def test_descriptor_is_no_reference(ue: UserEvents, way: str) -> None:
 
 
 @case(
-    "event_files.nothing_left_to_read",
     spec="trace_events.c:f_start, event_filter_read; trace_events_trigger.c:trigger_start",
-    doc=f"{DELETING}: what is in use are registrations and listeners",
-    needs=("lasting_events",),
+    doc="what is in use are registrations and listeners",
     profiles="6.12..",
-    tier="full",
+    needs="lasting_events",
 )
-@variants("file", {"format": "format", "filter": "filter", "trigger": "trigger"})
+@variants("format", "filter", "trigger")
 def test_nothing_left_to_read(ue: UserEvents, file: str) -> None:
     """An open `format`, `filter` or `trigger` keeps no event either, and shows none: ENODEV."""
     ue.tracefs.command(f"u:{ue.name()} u32 a\n")
@@ -95,14 +92,7 @@ def test_nothing_left_to_read(ue: UserEvents, file: str) -> None:
     assert opened.read().errno == "ENODEV"
 
 
-@case(
-    "event_files.not_the_next_of_its_name",
-    spec=ENABLE,
-    doc=f"{DELETING}: an event that is made anew is another one",
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    tier="full",
-)
+@case(doc="an event that is made anew is another one", needs="lasting_events")
 def test_not_the_next_of_its_name(ue: UserEvents) -> None:
     """A descriptor of an event that was deleted does not enable one made anew by its name."""
     ue.tracefs.command(f"u:{ue.name()}\n")
@@ -115,11 +105,11 @@ def test_not_the_next_of_its_name(ue: UserEvents) -> None:
 
 
 @case(
-    "event_files.outlives_the_event",
-    spec=f"{ENABLE}; trace_events_user.c:delayed_destroy_user_event",
-    doc=f"{DELETING}: events go with their last reference",
-    needs=("auto_delete",),
-    tier="full",
+    spec="trace_events.c:event_enable_read, event_enable_write; "
+    "trace_events_user.c:delayed_destroy_user_event",
+    doc="events go with their last reference",
+    profiles="6.4..",
+    needs="auto_delete",
 )
 def test_outlives_the_event(ue: UserEvents) -> None:
     """An open `enable` does not keep an event from going with its last reference, either."""

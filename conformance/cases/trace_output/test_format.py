@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.format_text import fields_of, print_fmt_of
 from conformance.client.user_events import UserEvents
 from conformance.ops.syscalls import View
 
-DOC = "Documentation/trace/user_events.rst@v6.12"
-LIKE_OTHERS = f"{DOC}: Registering: events show up under tracefs like any other event"
-EVENTS = "Documentation/trace/events.rst@v6.12: Event formats: field type, name, offset, size"
-SHOW = "trace_events.c:f_show"
-PRINT = "trace_events_user.c:user_event_set_print_fmt"
+case = surface(
+    "format",
+    spec="trace_events.c:f_show",
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: events show up under tracefs "
+    "like any other event",
+    tier="full",
+)
+
 COMMON = (
     "format:\n"
     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
@@ -22,13 +25,7 @@ COMMON = (
 )
 
 
-@case(
-    "format.whole",
-    spec=SHOW,
-    doc=EVENTS,
-    tier="full",
-    profiles="5.18..",
-)
+@case(doc="Documentation/trace/events.rst@v6.12: Event formats: field type, name, offset, size")
 def test_whole(ue: UserEvents) -> None:
     """The file is name, id, common fields, own fields and print fmt, down to the tabs."""
     ue.open_data().register(f"{ue.name()} u32 count; __rel_loc u8 more; struct s pair 16")
@@ -46,12 +43,10 @@ def test_whole(ue: UserEvents) -> None:
 
 
 @case(
-    "format.no_fields",
-    spec=SHOW,
-    doc=EVENTS,
-    profiles="5.18..",
+    doc="Documentation/trace/events.rst@v6.12: Event formats: field type, name, offset, size",
+    tier="quick",
 )
-@variants("arguments", {"none": "", "space": " ", "semicolons": " ;;"})
+@variants({"none": "", "space": " ", "semicolons": " ;;"})
 def test_no_fields(ue: UserEvents, arguments: str) -> None:
     """Without fields two blank lines and an empty print fmt are left."""
     ue.open_data().register(ue.name() + arguments)
@@ -61,22 +56,17 @@ def test_no_fields(ue: UserEvents, arguments: str) -> None:
 
 
 @case(
-    "format.print_fmt_of_several",
-    spec=PRINT,
-    doc=EVENTS,
-    tier="full",
-    profiles="5.18..",
+    spec="trace_events_user.c:user_event_set_print_fmt",
+    doc="Documentation/trace/events.rst@v6.12: Event formats: field type, name, offset, size",
 )
 @variants(
-    "fields, print_fmt",
-    {
-        "numbers": ("u32 a;s64 b;u8 c", '"a=%u b=%lld c=%u", REC->a, REC->b, REC->c'),
-        "strings": (
-            "__data_loc char[] a;char[4] b;__rel_loc char[] c",
-            '"a=%s b=%s c=%s", __get_str(a), REC->b, __get_rel_str(c)',
-        ),
-        "twice": ("u32 a;u64 a", '"a=%u a=%llu", REC->a, REC->a'),
-    },
+    ("numbers", "u32 a;s64 b;u8 c", '"a=%u b=%lld c=%u", REC->a, REC->b, REC->c'),
+    (
+        "strings",
+        "__data_loc char[] a;char[4] b;__rel_loc char[] c",
+        '"a=%s b=%s c=%s", __get_str(a), REC->b, __get_rel_str(c)',
+    ),
+    ("twice", "u32 a;u64 a", '"a=%u a=%llu", REC->a, REC->a'),
 )
 def test_print_fmt_of_several(ue: UserEvents, fields: str, print_fmt: str) -> None:
     """The print fmt names all fields in order, separated by spaces, then their arguments."""
@@ -86,13 +76,7 @@ def test_print_fmt_of_several(ue: UserEvents, fields: str, print_fmt: str) -> No
     assert print_fmt_of(text) == ue.dated("print_fmt_generated", since=print_fmt, before='""')
 
 
-@case(
-    "format.event_names",
-    spec=SHOW,
-    doc=LIKE_OTHERS,
-    tier="full",
-    profiles="5.18..",
-)
+@case
 def test_event_names(ue: UserEvents) -> None:
     """The first line names the event as it was registered."""
     data = ue.open_data()
@@ -102,12 +86,7 @@ def test_event_names(ue: UserEvents) -> None:
         assert ue.tracefs.format(name).startswith(f"name: {name}\nID: N\nformat:\n")
 
 
-@case(
-    "format.longest_text",
-    spec=PRINT,
-    doc=LIKE_OTHERS,
-    profiles="5.18..",
-)
+@case(spec="trace_events_user.c:user_event_set_print_fmt", tier="quick")
 def test_longest_text(ue: UserEvents) -> None:
     """An event of as many fields as fit in a definition shows all of them."""
     text = ue.name() + " " + ";".join(f"u8 {chr(97 + number % 26)}" for number in range(100))
@@ -119,23 +98,17 @@ def test_longest_text(ue: UserEvents) -> None:
 
 
 @case(
-    "format.of_dynamic_events",
     spec="trace_events_user.c:user_event_create",
-    doc=f"{DOC}: Overview: dynamic_events takes the same format as the ioctl",
-    needs=("lasting_events",),
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
+    "format as the ioctl",
+    needs="lasting_events",
+    tier="quick",
 )
 @variants(
-    "fields, line",
-    {
-        "scalar": ("u32 a", "field:u32 a; offset:8; size:4; signed:0;"),
-        "array": ("char[20] a", "field:char a[]; offset:8; size:20; signed:1;"),
-        "location": (
-            "__data_loc char[] a",
-            "field:__data_loc char[] a; offset:8; size:4; signed:1;",
-        ),
-        "struct": ("struct s a 20", "field:struct s a; offset:8; size:20; signed:1;"),
-    },
+    ("scalar", "u32 a", "field:u32 a; offset:8; size:4; signed:0;"),
+    ("array", "char[20] a", "field:char a[]; offset:8; size:20; signed:1;"),
+    ("location", "__data_loc char[] a", "field:__data_loc char[] a; offset:8; size:4; signed:1;"),
+    ("struct", "struct s a 20", "field:struct s a; offset:8; size:20; signed:1;"),
 )
 def test_of_dynamic_events(ue: UserEvents, fields: str, line: str) -> None:
     """An event created through dynamic_events has the format the ioctl would give it."""
@@ -147,13 +120,7 @@ def test_of_dynamic_events(ue: UserEvents, fields: str, line: str) -> None:
     assert print_fmt_of(through_file) == print_fmt_of(through_ioctl)
 
 
-@case(
-    "format.stays",
-    spec="trace_events_user.c:user_event_parse",
-    doc=LIKE_OTHERS,
-    tier="full",
-    profiles="5.18..",
-)
+@case(spec="trace_events_user.c:user_event_parse")
 def test_stays(ue: UserEvents) -> None:
     """Neither other fields nor another spacing in a later registration change the format."""
     data = ue.open_data()
@@ -165,12 +132,7 @@ def test_stays(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    "format.of_an_enabled_event",
-    spec=SHOW,
-    doc=LIKE_OTHERS,
-    profiles="5.18..",
-)
+@case(tier="quick")
 def test_of_an_enabled_event(ue: UserEvents) -> None:
     """Enabling an event and writing to it leave its format as it was."""
     data = ue.open_data()
@@ -184,11 +146,11 @@ def test_of_an_enabled_event(ue: UserEvents) -> None:
 
 
 @case(
-    "format.gone_with_the_event",
     spec="trace_events_user.c:destroy_user_event",
-    doc=f"{DOC}: Deleting: an event goes with its last reference",
-    needs=("auto_delete",),
-    tier="full",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event goes with its last "
+    "reference",
+    profiles="6.4..",
+    needs="auto_delete",
 )
 def test_gone_with_the_event(ue: UserEvents) -> None:
     """With the event its format goes, and a new event of that name has one of its own."""
@@ -202,13 +164,7 @@ def test_gone_with_the_event(ue: UserEvents) -> None:
     assert fields_of(ue.tracefs.format(ue.name())) == ["field:s64 b; offset:8; size:8; signed:1;"]
 
 
-@case(
-    "format.modes",
-    spec="trace_events.c:event_callback",
-    doc=LIKE_OTHERS,
-    tier="full",
-    profiles="5.18..",
-)
+@case(spec="trace_events.c:event_callback")
 def test_modes(ue: UserEvents) -> None:
     """The files of a user event have the modes of any event's."""
     ue.open_data().register(ue.name())

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.format_text import fields_of, print_fmt_of
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12"
-FIELD = f"{DOC}: Field Format: clearly sized types, and structures that tools may look into"
-EVENTS = "Documentation/trace/events.rst@v6.12: Event formats: field type, name, offset, size"
-SHOW = "trace_events.c:f_show"
-ADD_FIELD = "trace_events_user.c:user_event_add_field"
-PRINT = "trace_events_user.c:user_event_set_print_fmt"
+case = surface(
+    "format",
+    spec="trace_events_user.c:user_event_add_field",
+    doc="Documentation/trace/user_events.rst@v6.12: Field Format: clearly sized types, and "
+    "structures that tools may look into",
+)
 
 
 # Field, its line in `format`, print fmt; arrays without what stands between their brackets.
@@ -111,13 +111,8 @@ TYPES = {
 OLDER = {"char[5]x a": "field:char a[5]x; offset:8; size:5; signed:1;"}
 
 
-@case(
-    "format.types",
-    spec=ADD_FIELD,
-    doc=FIELD,
-    profiles="5.18..",
-)
-@variants("rows", TYPES)
+@case
+@variants(TYPES)
 def test_types(ue: UserEvents, rows: tuple[tuple[str, str, str], ...]) -> None:
     """A field has size, sign and printing of its type, and lies behind the common fields."""
     # What stands between the brackets of an array is left to format.array_length.
@@ -131,12 +126,7 @@ def test_types(ue: UserEvents, rows: tuple[tuple[str, str, str], ...]) -> None:
         assert print_fmt_of(text) == ue.dated("print_fmt_generated", since=print_fmt, before='""')
 
 
-@case(
-    "format.every_type_in_one",
-    spec=ADD_FIELD,
-    doc=FIELD,
-    profiles="5.18..",
-)
+@case
 def test_every_type_in_one(ue: UserEvents) -> None:
     """Fields keep the order of their definition and lie back to back, without alignment."""
     fields = (
@@ -176,11 +166,9 @@ FIELD_NAMES = {
 
 
 @case(
-    "format.field_names",
-    spec=PRINT,
-    doc=EVENTS,
+    spec="trace_events_user.c:user_event_set_print_fmt",
+    doc="Documentation/trace/events.rst@v6.12: Event formats: field type, name, offset, size",
     tier="full",
-    profiles="5.18..",
 )
 def test_field_names(ue: UserEvents) -> None:
     """Names of fields are shown as they were given, quoted nowhere."""
@@ -194,10 +182,8 @@ def test_field_names(ue: UserEvents) -> None:
 
 
 @case(
-    "format.huge_structures",
-    spec=ADD_FIELD,
-    doc=f"{FIELD}; no limit is named",
-    profiles="5.18..",
+    doc="Documentation/trace/user_events.rst@v6.12: Field Format: clearly sized types, and "
+    "structures that tools may look into; no limit is named"
 )
 def test_huge_structures(ue: UserEvents) -> None:
     """Offsets are counted with 32 bits: they pass 2^31, and wrap around at 2^32."""
@@ -213,19 +199,14 @@ def test_huge_structures(ue: UserEvents) -> None:
 
 
 @case(
-    "format.location_keeps_its_brackets",
-    spec=SHOW,
-    doc="trace_events.c:f_show@v6.12: the comment there: array types are rearranged, "
-    "dynamic arrays are not",
-    profiles="5.18..",
+    spec="trace_events.c:f_show",
+    doc="trace_events.c:f_show@v6.12: the comment there: array types are rearranged, dynamic "
+    "arrays are not",
 )
 @variants(
-    "field, line",
-    {
-        "empty": ("__data_loc char[] a", "field:__data_loc char[] a; offset:8; size:4; signed:1;"),
-        "length": ("__data_loc u8[7] a", "field:__data_loc u8[7] a; offset:8; size:4; signed:1;"),
-        "open": ("__data_loc char[ a", "field:__data_loc char[ a; offset:8; size:4; signed:1;"),
-    },
+    ("empty", "__data_loc char[] a", "field:__data_loc char[] a; offset:8; size:4; signed:1;"),
+    ("length", "__data_loc u8[7] a", "field:__data_loc u8[7] a; offset:8; size:4; signed:1;"),
+    ("open", "__data_loc char[ a", "field:__data_loc char[ a; offset:8; size:4; signed:1;"),
 )
 def test_location_keeps_its_brackets(ue: UserEvents, field: str, line: str) -> None:
     """The brackets of a __data_loc type stay where they were written."""
@@ -237,10 +218,8 @@ ARRAYS = ("char[1] a", "char[20] a", "char[0x14] a", "char[1024] a", "unsigned c
 
 
 @case(
-    "format.array_length",
     spec="trace_events_user.c:user_event_add_field leaves ftrace_event_field.len unset",
     doc="trace_events.c:f_show@v6.12: the comment there: TYPE[LEN] is shown as TYPE VAR[LEN]",
-    profiles="5.18..",
 )
 def test_array_length(ue: UserEvents) -> None:
     """An array shows its length behind its name."""

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import made
 from conformance.client.perf import listen
 from conformance.client.tracefs import Instance
 from conformance.client.user_events import UserEvents
 from conformance.ops.syscalls import View
 
-PROFILES = "5.18.."
-DOC = "Documentation/trace/ftrace.rst@v6.12: overwrite: the oldest events are lost, or the newest"
-MOVE = "ring_buffer.c:rb_move_tail"
+case = surface(
+    "trace_full",
+    spec="ring_buffer.c",
+    doc="Documentation/trace/ftrace.rst@v6.12: overwrite: the oldest events are lost, or the "
+    "newest",
+    tier="full",
+    isolation="global",
+)
+
 # Two records with so much payload fill a page, and a buffer has two pages at least.
 SIZE = 2000
 
@@ -39,16 +45,9 @@ def counted(instance: Instance) -> str:
     return instance.read(instance.path("per_cpu/cpu0/stats"), View.COUNTS).text
 
 
-@case(
-    "trace_full.overwritten", spec=MOVE, doc=DOC, profiles=PROFILES, isolation="global", tier="full"
-)
+@case(spec="rb_move_tail")
 @variants(
-    "written, kept, overrun",
-    {
-        "one_more": (5, (3, 4, 5), 2),
-        "full": (4, (1, 2, 3, 4), 0),
-        "many_more": (11, (9, 10, 11), 8),
-    },
+    ("one_more", 5, (3, 4, 5), 2), ("full", 4, (1, 2, 3, 4), 0), ("many_more", 11, (9, 10, 11), 8)
 )
 def test_overwritten(ue: UserEvents, written: int, kept: tuple[int, ...], overrun: int) -> None:
     """In a full buffer the oldest page makes room, and all writes return what they wrote."""
@@ -67,7 +66,7 @@ def test_overwritten(ue: UserEvents, written: int, kept: tuple[int, ...], overru
     instance.remove()
 
 
-@case("trace_full.dropped", spec=MOVE, doc=DOC, profiles=PROFILES, isolation="global", tier="full")
+@case(spec="rb_move_tail")
 def test_dropped(ue: UserEvents) -> None:
     """Where nothing is overwritten the newest are lost, and their writes return the same."""
     ue.process.pin(0)
@@ -89,13 +88,9 @@ def test_dropped(ue: UserEvents) -> None:
 
 
 @case(
-    "trace_full.not_validated",
-    spec=f"{MOVE}; trace_events_user.c:user_event_ftrace",
+    spec="rb_move_tail; trace_events_user.c:user_event_ftrace",
     doc="Documentation/trace/user_events.rst@v6.12: Writing Data: silent about full buffers",
-    needs=("dynamic_fields_validated",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    needs="dynamic_fields_validated",
 )
 def test_not_validated(ue: UserEvents) -> None:
     """Where a buffer has no room nobody looks at the payload: an invalid one is taken."""
@@ -115,14 +110,10 @@ def test_not_validated(ue: UserEvents) -> None:
 
 
 @case(
-    "trace_full.others_have_room",
-    spec=f"{MOVE}; trace_events_user.c:user_events_write_core",
+    spec="rb_move_tail; trace_events_user.c:user_events_write_core",
     doc="Documentation/trace/user_events.rst@v6.12: Writing Data: silent about several listeners",
-    needs=("perf_sink",),
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("perf",),
-    tier="full",
+    needs="perf_sink",
+    facilities="perf",
 )
 def test_others_have_room(ue: UserEvents) -> None:
     """A full buffer is no matter to another instance, or to perf: they have every record."""
@@ -143,17 +134,10 @@ def test_others_have_room(ue: UserEvents) -> None:
 
 
 @case(
-    "trace_full.size",
     spec="trace.c:tracing_entries_write; ring_buffer.c:ring_buffer_resize",
     doc="Documentation/trace/ftrace.rst@v6.12: buffer_size_kb: the size of each processor's buffer",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
 )
-@variants(
-    "kilobytes, kept",
-    {"least": ("1", (5, 6, 7, 8)), "three_pages": ("9", (3, 4, 5, 6, 7, 8))},
-)
+@variants(("least", "1", (5, 6, 7, 8)), ("three_pages", "9", (3, 4, 5, 6, 7, 8)))
 def test_size(ue: UserEvents, kilobytes: str, kept: tuple[int, ...]) -> None:
     """A buffer keeps as many pages as were asked for, and never less than two."""
     ue.process.pin(0)

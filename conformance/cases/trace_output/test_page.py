@@ -5,16 +5,18 @@ The text of a page is that of program/page.py: `length` is of common fields, pay
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.data_file import DataFile
 from conformance.client.pipes import Pipe, RawPipe
 from conformance.client.user_events import UserEvents
 
-PROFILES = "5.18.."
-DOC = "Documentation/trace/ftrace.rst@v6.12: trace_pipe_raw: the pages of the ring buffer"
-RECORD = "trace_events_user.c:user_event_ftrace"
-LENGTH = "ring_buffer.c:rb_calculate_event_length, rb_update_event"
-PAGE = "ring_buffer.c:ring_buffer_read_page"
+case = surface(
+    "trace_page",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/ftrace.rst@v6.12: trace_pipe_raw: the pages of the ring buffer",
+    tier="full",
+    isolation="global",
+)
 
 
 def listening(ue: UserEvents, fields: str = " u32 a") -> DataFile:
@@ -26,7 +28,7 @@ def listening(ue: UserEvents, fields: str = " u32 a") -> DataFile:
     return data
 
 
-@case("trace_page.record", spec=RECORD, doc=DOC, profiles=PROFILES, isolation="global")
+@case(spec="user_event_ftrace", tier="quick")
 def test_record(ue: UserEvents) -> None:
     """A record is the type of its event, no flags, the writer, and what was written from byte 8."""
     data = listening(ue)
@@ -39,26 +41,16 @@ def test_record(ue: UserEvents) -> None:
     )
 
 
-@case(
-    "trace_page.length",
-    spec=LENGTH,
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case(spec="ring_buffer.c:rb_calculate_event_length, rb_update_event")
 @variants(
-    "size, head",
-    {
-        "1": (1, "commit 16\ntype_len 3 length 12 "),
-        "5": (5, "commit 20\ntype_len 4 length 16 "),
-        "8": (8, "commit 20\ntype_len 4 length 16 "),
-        "104": (104, "commit 116\ntype_len 28 length 112 "),
-        "105": (105, "commit 124\ntype_len 0 length 116 "),
-        "108": (108, "commit 124\ntype_len 0 length 116 "),
-        "1000": (1000, "commit 1016\ntype_len 0 length 1008 "),
-        "1501": (1501, "commit 1520\ntype_len 0 length 1512 "),
-    },
+    (1, "commit 16\ntype_len 3 length 12 "),
+    (5, "commit 20\ntype_len 4 length 16 "),
+    (8, "commit 20\ntype_len 4 length 16 "),
+    (104, "commit 116\ntype_len 28 length 112 "),
+    (105, "commit 124\ntype_len 0 length 116 "),
+    (108, "commit 124\ntype_len 0 length 116 "),
+    (1000, "commit 1016\ntype_len 0 length 1008 "),
+    (1501, "commit 1520\ntype_len 0 length 1512 "),
 )
 def test_length(ue: UserEvents, size: int, head: str) -> None:
     """All bytes that were written are there, those behind the last field too, padded to words."""
@@ -71,13 +63,8 @@ def test_length(ue: UserEvents, size: int, head: str) -> None:
 
 
 @case(
-    "trace_page.without_payload",
-    spec=f"{RECORD}; {LENGTH}",
-    doc=DOC,
-    needs=("empty_payload",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="user_event_ftrace; ring_buffer.c:rb_calculate_event_length, rb_update_event",
+    needs="empty_payload",
 )
 def test_without_payload(ue: UserEvents) -> None:
     """A record of an event without fields has nothing but the common ones, and a word to spare."""
@@ -88,14 +75,7 @@ def test_without_payload(ue: UserEvents) -> None:
     assert shown == "commit 16\ntype_len 3 length 12 type own flags 0 pid own: \nrest zero\n"
 
 
-@case(
-    "trace_page.several",
-    spec=f"{RECORD}; {PAGE}",
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case(spec="user_event_ftrace; ring_buffer.c:ring_buffer_read_page")
 def test_several(ue: UserEvents) -> None:
     """Records of two events and two processes stand back to back, each with its own numbers."""
     data = listening(ue)
@@ -118,7 +98,7 @@ def test_several(ue: UserEvents) -> None:
     )
 
 
-@case("trace_page.consumed", spec=PAGE, doc=DOC, profiles=PROFILES, isolation="global", tier="full")
+@case(spec="ring_buffer.c:ring_buffer_read_page")
 def test_consumed(ue: UserEvents) -> None:
     """A page is read once: the next has later records only, and nothing of the earlier ones."""
     data = listening(ue)
@@ -135,14 +115,7 @@ def test_consumed(ue: UserEvents) -> None:
     )
 
 
-@case(
-    "trace_page.after_trace_pipe",
-    spec=f"{PAGE}; trace.c:tracing_read_pipe",
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case(spec="ring_buffer.c:ring_buffer_read_page; trace.c:tracing_read_pipe")
 def test_after_trace_pipe(ue: UserEvents) -> None:
     """What was read as text is not on the page: a record is given to one reader."""
     data = listening(ue)
@@ -156,13 +129,8 @@ def test_after_trace_pipe(ue: UserEvents) -> None:
 
 
 @case(
-    "trace_page.refused",
-    spec=f"{RECORD}: discard; ring_buffer.c:ring_buffer_discard_commit",
-    doc=DOC,
-    needs=("dynamic_fields_validated",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="user_event_ftrace: discard; ring_buffer.c:ring_buffer_discard_commit",
+    needs="dynamic_fields_validated",
 )
 def test_refused(ue: UserEvents) -> None:
     """Of a payload that was refused no byte is left in the buffer."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import listening, made
 from conformance.client.pipes import Pipe
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 from conformance.ops.syscalls import View
 
-PROFILES = "5.18.."
+case = surface(
+    "trace_pipe",
+    spec="trace.c:tracing_read_pipe",
+    doc="Documentation/trace/ftrace.rst@v6.12: trace_pipe: reading consumes",
+    tier="full",
+    isolation="global",
+)
+
 FIELDS = " u16 a"
-DOC = "Documentation/trace/ftrace.rst@v6.12: trace_pipe: reading consumes"
-READ = "trace.c:tracing_read_pipe"
-STATS = "trace.c:tracing_stats_read"
 
 
 def line(ue: UserEvents, number: int) -> str:
@@ -26,7 +30,7 @@ def counted(files: Tracefs, cpu: int = 0) -> str:
     return files.read(files.path(f"per_cpu/cpu{cpu}/stats"), View.COUNTS).text
 
 
-@case("trace_pipe.consumes", spec=READ, doc=DOC, profiles=PROFILES, isolation="global")
+@case(tier="quick")
 def test_consumes(ue: UserEvents) -> None:
     """Records are read in their order and are gone: EAGAIN where a reader would wait for more."""
     data = listening(ue, FIELDS)
@@ -42,14 +46,7 @@ def test_consumes(ue: UserEvents) -> None:
     assert pipe.read().text == line(ue, 3)
 
 
-@case(
-    "trace_pipe.one_reader_of_two",
-    spec=READ,
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case
 def test_one_reader_of_two(ue: UserEvents) -> None:
     """What is consumed in one instance stays in another, and is never there twice."""
     instance = made(ue)
@@ -66,12 +63,9 @@ def test_one_reader_of_two(ue: UserEvents) -> None:
 
 
 @case(
-    "trace_pipe.of_a_processor",
-    spec=f"{READ}; trace.c:trace_find_next_entry_inc",
-    doc=f"{DOC}; per_cpu has one for each processor",
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="trace.c:tracing_read_pipe; trace.c:trace_find_next_entry_inc",
+    doc="Documentation/trace/ftrace.rst@v6.12: trace_pipe: reading consumes; per_cpu has one for "
+    "each processor",
 )
 def test_of_a_processor(ue: UserEvents) -> None:
     """The pipe of the processor on which it was written gives a record, and takes it from all."""
@@ -86,15 +80,8 @@ def test_of_a_processor(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    "trace_pipe.of_what_was",
-    spec="trace_events_user.c:user_event_reg",
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
-@variants("ended", {"event": "event", "tracing": "tracing"})
+@case(spec="trace_events_user.c:user_event_reg")
+@variants("event", "tracing")
 def test_of_what_was(ue: UserEvents, ended: str) -> None:
     """Records of an event that was disabled, or of a buffer turned off, are still to be read."""
     data = listening(ue, FIELDS)
@@ -110,7 +97,7 @@ def test_of_what_was(ue: UserEvents, ended: str) -> None:
     ue.tracefs.write(ue.tracefs.path("tracing_on"), "1")
 
 
-@case("trace_pipe.counts", spec=STATS, doc=DOC, profiles=PROFILES, isolation="global", tier="full")
+@case(spec="trace.c:tracing_stats_read")
 def test_counts(ue: UserEvents) -> None:
     """A record counts as an entry until it is read, and as read from then on."""
     ue.process.pin(0)
@@ -132,21 +119,15 @@ def test_counts(ue: UserEvents) -> None:
 
 
 @case(
-    "trace_pipe.not_counted",
     spec="trace_events_user.c:user_event_ftrace: discard",
-    doc=f"{DOC}; silent about what was refused",
-    needs=("dynamic_fields_validated",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    doc="Documentation/trace/ftrace.rst@v6.12: trace_pipe: reading consumes; silent about what "
+    "was refused",
+    needs="dynamic_fields_validated",
 )
 @variants(
-    "tracing, payload, errno",
-    {
-        "refused": ("1", b"\0\0\2\0hi", "EFAULT"),
-        "too_long": ("1", b"\0\0\0\0" + bytes(4061), ""),
-        "turned_off": ("0", b"\0\0\0\0", ""),
-    },
+    ("refused", "1", b"\0\0\2\0hi", "EFAULT"),
+    ("too_long", "1", b"\0\0\0\0" + bytes(4061), ""),
+    ("turned_off", "0", b"\0\0\0\0", ""),
 )
 def test_not_counted(ue: UserEvents, tracing: str, payload: bytes, errno: str) -> None:
     """What is refused, too long, or written to a buffer turned off, is neither entry nor drop."""
@@ -161,13 +142,7 @@ def test_not_counted(ue: UserEvents, tracing: str, payload: bytes, errno: str) -
     instance.remove()
 
 
-@case(
-    "trace_pipe.ordinary_user",
-    spec="fs/tracefs/inode.c: the root directory has mode 0700",
-    doc=DOC,
-    profiles=PROFILES,
-    tier="full",
-)
+@case(spec="fs/tracefs/inode.c: the root directory has mode 0700", isolation="events")
 def test_ordinary_user(ue: UserEvents) -> None:
     """A user without rights reads no records: EACCES."""
     ue.process.setuid()

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import made
 from conformance.cases.support.tracing_setup import registered
 from conformance.client.perf import listen
 from conformance.client.tracefs import TRACING_ON, Tracefs
 from conformance.client.user_events import UserEvents
 
-EVERY = "5.18.."
-DOC = (
-    "Documentation/trace/ftrace.rst@v6.12: tracing_cpumask: only the processors in it are traced;"
-    " of what a writer is told it says nothing"
-)
-WRITE = "trace.c:tracing_cpumask_write, tracing_set_cpumask"
-RESERVE = "ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor"
-
-
-@case(
-    "trace.processors_refused",
-    spec=WRITE,
-    doc=f"{DOC}: a mask in hexadecimal digits",
-    profiles=EVERY,
-    isolation="global",
+case = surface(
+    "trace",
+    spec="ring_buffer.c:ring_buffer_lock_reserve",
+    doc="Documentation/trace/ftrace.rst@v6.12: tracing_cpumask: only the processors in it are "
+    "traced; of what a writer is told it says nothing",
     tier="full",
+    isolation="global",
 )
-@variants("where", {"top": "top", "instance": "instance"})
+
+
+@case(spec="trace.c:tracing_cpumask_write, tracing_set_cpumask", doc="a mask in hexadecimal digits")
+@variants("top", "instance")
 def test_processors_refused(ue: UserEvents, where: str) -> None:
     """What is no mask is refused and changes nothing; one of too many processors is EOVERFLOW."""
     instance = made(ue)
@@ -42,9 +36,9 @@ def test_processors_refused(ue: UserEvents, where: str) -> None:
     instance.remove()
 
 
-@case("trace.no_processor", spec=RESERVE, doc=DOC, profiles=EVERY, isolation="global", tier="full")
+@case(spec="record_disabled of the processor")
 # An empty line is an empty mask.
-@variants("mask, length", {"zero": ("0", 2), "empty": ("", 1)})
+@variants(("zero", "0", 2), ("empty", "", 1))
 def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
     """Where no processor is traced what is written is counted and not kept, and nobody is told."""
     data = ue.open_data()
@@ -62,15 +56,8 @@ def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
     assert ue.tracefs.records() == [ue.line("a=(2)", dump="02")]
 
 
-@case(
-    "trace.no_processor_of_one",
-    spec=RESERVE,
-    doc=DOC,
-    profiles=EVERY,
-    isolation="global",
-    tier="full",
-)
-@variants("where", {"instance": "instance", "top": "top"})
+@case(spec="record_disabled of the processor")
+@variants("instance", "top")
 def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
     """The mask of an instance is its own: where another has the processor it is recorded."""
     instance = made(ue)
@@ -91,18 +78,11 @@ def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
 
 
 @case(
-    "trace.no_processor_looks_at_nothing",
-    spec=f"{RESERVE}; trace_events_user.c:user_event_ftrace",
+    spec="record_disabled of the processor; trace_events_user.c:user_event_ftrace",
     doc="Documentation/trace/user_events.rst@v6.12: Writing Data: dynamic fields are checked",
-    profiles=EVERY,
-    needs=("dynamic_fields_validated",),
-    isolation="global",
-    tier="full",
+    needs="dynamic_fields_validated",
 )
-@variants(
-    "hook, errno",
-    {"nothing": ("", ""), "filter": ("filter", "EFAULT"), "trigger": ("trigger", "EFAULT")},
-)
+@variants(("nothing", "", ""), ("filter", "filter", "EFAULT"), ("trigger", "trigger", "EFAULT"))
 def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) -> None:
     """A wrong payload is not noticed there, but with a filter or trigger that has to see it."""
     data, directory = registered(ue, " __rel_loc char[] s; u8 a")
@@ -120,14 +100,9 @@ def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) ->
 
 
 @case(
-    "trace.no_processor_beside_others",
-    spec=f"{RESERVE}; trace.c:trace_event_buffer_lock_reserve: temp_buffer",
-    doc=DOC,
-    profiles=EVERY,
-    needs=("perf_sink",),
-    isolation="global",
-    facilities=("hist", "perf"),
-    tier="full",
+    spec="record_disabled of the processor; trace.c:trace_event_buffer_lock_reserve: temp_buffer",
+    needs="perf_sink",
+    facilities="hist perf",
 )
 def test_no_processor_beside_others(ue: UserEvents) -> None:
     """perf and histograms count what is written on a processor that is not traced."""

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.data_file import DataFile
 from conformance.client.user_events import UserEvents
 
-PROFILES = "5.18.."
-DOC = "Documentation/trace/user_events.rst@v6.12: Deleting: silent about what was recorded"
-REMOVE = "trace_events.c:probe_remove_event_call"
-PRINT = "trace.c:print_trace_fmt: Unknown type"
-RESET = "trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus"
+case = surface(
+    "trace",
+    spec="trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: silent about what was recorded",
+    needs="lasting_events",
+    tier="full",
+    isolation="global",
+)
 
 
 def recorded(ue: UserEvents, name: str, payload: bytes) -> DataFile:
@@ -38,15 +41,7 @@ def known(ue: UserEvents) -> None:
     assert ue.tracefs.command(f"-:{ue.name('never')}\n").errno == "ENOENT"
 
 
-@case(
-    "trace.removed_by_ioctl",
-    spec=f"{REMOVE}; {PRINT}",
-    doc=DOC,
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case(spec="trace_events.c:probe_remove_event_call; trace.c:print_trace_fmt: Unknown type")
 def test_removed_by_ioctl(ue: UserEvents) -> None:
     """A record outlives its event, with the number of a type that nobody knows."""
     data = recorded(ue, ue.name(), b"\1\0")
@@ -58,12 +53,9 @@ def test_removed_by_ioctl(ue: UserEvents) -> None:
 
 
 @case(
-    "trace.removed_by_itself",
-    spec=f"trace_events_user.c:delayed_destroy_user_event; {PRINT}",
-    doc=DOC,
-    needs=("auto_delete",),
-    isolation="global",
-    tier="full",
+    spec="trace_events_user.c:delayed_destroy_user_event; trace.c:print_trace_fmt: Unknown type",
+    profiles="6.4..",
+    needs="auto_delete",
 )
 def test_removed_by_itself(ue: UserEvents) -> None:
     """A record of an event that went with its last reference has an unknown type as well."""
@@ -77,15 +69,7 @@ def test_removed_by_itself(ue: UserEvents) -> None:
     assert ue.tracefs.bodies(eventually=True) == ["Unknown type N"]
 
 
-@case(
-    "trace.removed_by_command",
-    spec=RESET,
-    doc=DOC,
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case
 def test_removed_by_command(ue: UserEvents) -> None:
     """Deletion through dynamic_events empties the buffer, of other events' records too."""
     data = ue.open_data()
@@ -101,15 +85,7 @@ def test_removed_by_command(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == [ue.line("a=0x3 (3)", name="other", dump="03 00")]
 
 
-@case(
-    "trace.removed_never_enabled",
-    spec=RESET,
-    doc=DOC,
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case
 def test_removed_never_enabled(ue: UserEvents) -> None:
     """Deleting an event that was never enabled leaves what others recorded."""
     known(ue)
@@ -122,16 +98,8 @@ def test_removed_never_enabled(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == [ue.line("a=0x2 (2)", name="other", dump="02 00")]
 
 
-@case(
-    "trace.removed_then_command",
-    spec=RESET,
-    doc=DOC,
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
-@variants("command", {"unknown": "-:{}\n", "other_system": "-:sched/{}\n"})
+@case
+@variants({"unknown": "-:{}\n", "other_system": "-:sched/{}\n"})
 def test_removed_then_command(ue: UserEvents, command: str) -> None:
     """After a removal by ioctl any command to delete empties the buffer, be it in vain."""
     known(ue)
@@ -146,13 +114,8 @@ def test_removed_then_command(ue: UserEvents, command: str) -> None:
 
 
 @case(
-    "trace.removed_in_instances",
-    spec=f"{REMOVE}: EVENT_FILE_FL_WAS_ENABLED; {RESET}",
-    doc=DOC,
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="trace_events.c:probe_remove_event_call: EVENT_FILE_FL_WAS_ENABLED; "
+    "trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus"
 )
 def test_removed_in_instances(ue: UserEvents) -> None:
     """Emptied are the buffers of instances in which the event was ever enabled, and no others."""
@@ -175,22 +138,11 @@ def test_removed_in_instances(ue: UserEvents) -> None:
     never.remove()
 
 
-@case(
-    "trace.removed_and_made_anew",
-    spec="trace_output.c:register_trace_event",
-    doc=DOC,
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case(spec="trace_output.c:register_trace_event")
 @variants(
-    "stem, fields, values",
-    {
-        "same": ("e", "u16 a", ("a=0x201 (513)",)),
-        "other_fields": ("e", "u8 x; u8 y", ("x=(1)", "y=(2)")),
-        "other_name": ("f", "u8 x; u8 y", ("x=(1)", "y=(2)")),
-    },
+    ("same", "e", "u16 a", ("a=0x201 (513)",)),
+    ("other_fields", "e", "u8 x; u8 y", ("x=(1)", "y=(2)")),
+    ("other_name", "f", "u8 x; u8 y", ("x=(1)", "y=(2)")),
 )
 def test_removed_and_made_anew(
     ue: UserEvents, stem: str, fields: str, values: tuple[str, ...]
@@ -205,15 +157,7 @@ def test_removed_and_made_anew(
     ue.tracefs.command(f"-:{ue.name(stem)} {fields}\n")
 
 
-@case(
-    "trace.removed_by_truncation",
-    spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus",
-    doc=DOC,
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case(spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
 def test_removed_by_truncation(ue: UserEvents) -> None:
     """Opening dynamic_events for truncation empties the buffer of what went with it."""
     known(ue)
@@ -225,15 +169,7 @@ def test_removed_by_truncation(ue: UserEvents) -> None:
     ue.tracefs.command("-:new\n")
 
 
-@case(
-    "trace.removed_then_truncation",
-    spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus",
-    doc=DOC,
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case(spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
 def test_removed_then_truncation(ue: UserEvents) -> None:
     """After a removal by ioctl truncation empties the buffer, be it in vain: EBUSY."""
     known(ue)
@@ -246,13 +182,8 @@ def test_removed_then_truncation(ue: UserEvents) -> None:
 
 
 @case(
-    "trace.removed_after_trigger",
-    spec=f"{REMOVE}: EVENT_FILE_FL_WAS_ENABLED; {RESET}",
-    doc=DOC,
-    needs=("lasting_events",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
+    spec="trace_events.c:probe_remove_event_call: EVENT_FILE_FL_WAS_ENABLED; "
+    "trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus"
 )
 def test_removed_after_trigger(ue: UserEvents) -> None:
     """An event that a trigger was first to listen to empties the buffer when it is deleted."""

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.trace_text import shown
 from conformance.cases.support.tracing_setup import registered
 from conformance.client.tracefs import TRACING_ON
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/events.rst@v6.12: Event triggers"
-REGISTER = "trace_events_trigger.c:register_trigger"
-EVERY = "5.18.."
-
-
-@case(
-    "trigger.traceoff",
-    spec="trace_events_trigger.c:traceoff_trigger",
-    doc=DOC,
-    profiles=EVERY,
-    isolation="global",
+case = surface(
+    "trigger",
+    spec="trace_events_trigger.c",
+    doc="Documentation/trace/events.rst@v6.12: Event triggers",
     tier="full",
+    isolation="global",
 )
+
+
+@case(spec="traceoff_trigger")
 @variants(
-    "text, kept",
-    {
-        "conditional": ("traceoff if a == 2", [1, 2]),
-        "always": ("traceoff", [1]),
-        "never": ("traceoff if a == 4", [1, 2, 3]),
-        "no-more": ("traceoff:0", [1, 2, 3]),
-    },
+    ("conditional", "traceoff if a == 2", [1, 2]),
+    ("always", "traceoff", [1]),
+    ("never", "traceoff if a == 4", [1, 2, 3]),
+    ("no-more", "traceoff:0", [1, 2, 3]),
 )
 def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
     """The record that stops the recording is the last one; the others are counted all the same."""
@@ -42,22 +36,13 @@ def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
     ue.tracefs.write(TRACING_ON, "1\n")
 
 
-@case(
-    "trigger.traceon",
-    spec="trace_events_trigger.c:traceon_trigger",
-    doc=DOC,
-    profiles=EVERY,
-    isolation="global",
-)
+@case(spec="traceon_trigger", tier="quick")
 @variants(
-    "text, kept",
-    {
-        # Before room is asked for.
-        "always": ("traceon", [1, 2, 3]),
-        # With room taken where nobody looks.
-        "conditional": ("traceon if a == 2", [3]),
-        "no-more": ("traceon:0", []),
-    },
+    # Before room is asked for.
+    ("always", "traceon", [1, 2, 3]),
+    # With room taken where nobody looks.
+    ("conditional", "traceon if a == 2", [3]),
+    ("no-more", "traceon:0", []),
 )
 def test_traceon(ue: UserEvents, text: str, kept: list[int]) -> None:
     """The record that starts the recording is the first one, or with a condition the next is."""
@@ -72,14 +57,7 @@ def test_traceon(ue: UserEvents, text: str, kept: list[int]) -> None:
     assert ue.tracefs.records() == shown(ue, *kept)
 
 
-@case(
-    "trigger.traceon_with_filter",
-    spec="trace.c:trace_event_buffer_lock_reserve",
-    doc=DOC,
-    profiles=EVERY,
-    isolation="global",
-    tier="full",
-)
+@case(spec="trace.c:trace_event_buffer_lock_reserve")
 def test_traceon_with_filter(ue: UserEvents) -> None:
     """With a filter records wait until triggers have acted: the one that starts it is recorded."""
     data, directory = registered(ue, " u8 a")
@@ -94,14 +72,7 @@ def test_traceon_with_filter(ue: UserEvents) -> None:
     ue.tracefs.write(TRACING_ON, "1\n")
 
 
-@case(
-    "trigger.counts",
-    spec="trace_events_trigger.c:event_trigger_count",
-    doc=f"{DOC}: :count says how often a trigger acts",
-    profiles=EVERY,
-    isolation="global",
-    tier="full",
-)
+@case(spec="event_trigger_count", doc=":count says how often a trigger acts")
 def test_counts(ue: UserEvents) -> None:
     """A count goes down when the trigger changes something, and at 0 it acts no more."""
     data, directory = registered(ue, " u8 a")
@@ -121,19 +92,16 @@ def test_counts(ue: UserEvents) -> None:
 
 
 @case(
-    "trigger.checked",
     spec="include/linux/trace_events.h:trace_trigger_soft_disabled",
     doc="Documentation/trace/user_events.rst@v6.12: Writing Data: dynamic fields are checked",
-    profiles=EVERY,
-    needs=("dynamic_fields_validated",),
+    needs="dynamic_fields_validated",
+    tier="quick",
+    isolation="events",
 )
 @variants(
-    "text, errno",
-    {
-        "looks-at-it": ("traceon if common_pid == 1", "EFAULT"),
-        "does-not": ("traceon", ""),
-        "comes-behind": ("stacktrace", "EFAULT"),
-    },
+    ("looks-at-it", "traceon if common_pid == 1", "EFAULT"),
+    ("does-not", "traceon", ""),
+    ("comes-behind", "stacktrace", "EFAULT"),
 )
 def test_checked(ue: UserEvents, text: str, errno: str) -> None:
     """With a trigger alone a payload is checked if the trigger looks at records or comes behind."""
@@ -144,14 +112,7 @@ def test_checked(ue: UserEvents, text: str, errno: str) -> None:
     directory.trigger(f"!{text}")
 
 
-@case(
-    "trigger.without_fields",
-    spec=REGISTER,
-    doc=DOC,
-    profiles=EVERY,
-    isolation="global",
-    tier="full",
-)
+@case(spec="register_trigger")
 def test_without_fields(ue: UserEvents) -> None:
     """An event without fields can have triggers, and conditions on who writes it."""
     data, directory = registered(ue, "")
@@ -167,14 +128,11 @@ def test_without_fields(ue: UserEvents) -> None:
     ue.tracefs.write(TRACING_ON, "1\n")
 
 
-@case("trigger.stacktrace", spec="trace_events_trigger.c:stacktrace_trigger", doc=DOC, tier="full")
+@case(spec="stacktrace_trigger", profiles="6.4..", isolation="events")
 @variants(
-    "enabled, text, kept",
-    {
-        "behind-the-record": (True, "stacktrace if a == 2", ["1", "2", "<stack trace>", "3"]),
-        "without-record": (False, "stacktrace if a == 2", ["<stack trace>"]),
-        "counted": (True, "stacktrace:1", ["1", "<stack trace>", "2", "3"]),
-    },
+    ("behind-the-record", True, "stacktrace if a == 2", ["1", "2", "<stack trace>", "3"]),
+    ("without-record", False, "stacktrace if a == 2", ["<stack trace>"]),
+    ("counted", True, "stacktrace:1", ["1", "<stack trace>", "2", "3"]),
 )
 def test_stacktrace(ue: UserEvents, enabled: bool, text: str, kept: list[str]) -> None:
     """The stack of the kernel is recorded behind the record, and where that is not recorded too."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/events.rst@v6.12: Event triggers"
-REGISTER = "trace_events_trigger.c:register_trigger"
-PARSE = "trace_events_trigger.c:event_trigger_parse"
-EVERY = "5.18.."
+case = surface(
+    "trigger",
+    spec="trace_events_trigger.c",
+    doc="Documentation/trace/events.rst@v6.12: Event triggers",
+    tier="full",
+)
+
 TRIGGERS = (
     "# Available triggers:\n"
     "# traceon traceoff snapshot stacktrace enable_event disable_event"
@@ -19,12 +22,7 @@ TRIGGERS = (
 
 
 @case(
-    "trigger.available",
-    spec="trace_events_trigger.c:trigger_show",
-    doc=f"{DOC}: an empty trigger file lists what there is",
-    profiles=EVERY,
-    facilities=("hist", "snapshot"),
-    tier="full",
+    spec="trigger_show", doc="an empty trigger file lists what there is", facilities="hist snapshot"
 )
 def test_available(ue: UserEvents) -> None:
     """Without any the file shows which triggers there are, be the event enabled or not."""
@@ -39,28 +37,25 @@ def test_available(ue: UserEvents) -> None:
     assert directory.available == TRIGGERS
 
 
-@case("trigger.refused", spec=PARSE, doc=f"{DOC}: command[:count] [if filter]", profiles=EVERY)
+@case(spec="event_trigger_parse", doc="command[:count] [if filter]", tier="quick")
 @variants(
-    "text, errno",
-    {
-        "unknown": ("bogus", "EINVAL"),
-        "upper-case": ("TRACEON", "EINVAL"),
-        "count-no-number": ("traceon:5x", "EINVAL"),
-        "count-word": ("traceon:many", "EINVAL"),
-        "count-negative": ("traceon:-1", "EINVAL"),
-        "if-nothing": ("traceon if", "EINVAL"),
-        "not-if": ("traceon when a == 1", "EINVAL"),
-        "no-field": ("traceon if b == 1", "EINVAL"),
-        "no-field-counted": ("traceoff:3 if b == 1", "EINVAL"),
-        "unclosed": ("traceon if (a == 1", "ENOENT"),
-        "unopened": ("traceon if a == 1)", "EPERM"),
-        "unquoted": ('traceon if a == "1', "ESRCH"),
-        "enable-nothing": ("enable_event", "EINVAL"),
-        "enable-system": ("enable_event:task", "EINVAL"),
-        "enable-unknown": ("enable_event:user_events:no_such_event", "EINVAL"),
-        "disable-count": ("disable_event:task:task_newtask:x", "EINVAL"),
-        "enable-filter": ("enable_event:task:task_newtask if b == 1", "EINVAL"),
-    },
+    ("unknown", "bogus", "EINVAL"),
+    ("upper-case", "TRACEON", "EINVAL"),
+    ("count-no-number", "traceon:5x", "EINVAL"),
+    ("count-word", "traceon:many", "EINVAL"),
+    ("count-negative", "traceon:-1", "EINVAL"),
+    ("if-nothing", "traceon if", "EINVAL"),
+    ("not-if", "traceon when a == 1", "EINVAL"),
+    ("no-field", "traceon if b == 1", "EINVAL"),
+    ("no-field-counted", "traceoff:3 if b == 1", "EINVAL"),
+    ("unclosed", "traceon if (a == 1", "ENOENT"),
+    ("unopened", "traceon if a == 1)", "EPERM"),
+    ("unquoted", 'traceon if a == "1', "ESRCH"),
+    ("enable-nothing", "enable_event", "EINVAL"),
+    ("enable-system", "enable_event:task", "EINVAL"),
+    ("enable-unknown", "enable_event:user_events:no_such_event", "EINVAL"),
+    ("disable-count", "disable_event:task:task_newtask:x", "EINVAL"),
+    ("enable-filter", "enable_event:task:task_newtask if b == 1", "EINVAL"),
 )
 def test_refused(ue: UserEvents, text: str, errno: str) -> None:
     """A trigger that cannot be is refused, and nobody is told of anything."""
@@ -73,28 +68,20 @@ def test_refused(ue: UserEvents, text: str, errno: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(
-    "trigger.twice",
-    spec=REGISTER,
-    doc=f"{DOC}: one trigger of a kind at a time",
-    profiles=EVERY,
-    tier="full",
-)
+@case(spec="register_trigger", doc="one trigger of a kind at a time")
 @variants(
-    "first, second, errno",
-    {
-        "same": ("traceon", "traceon", "EEXIST"),
-        # Both are of one type.
-        "opposite": ("traceon", "traceoff", "EEXIST"),
-        "counted": ("stacktrace", "stacktrace:5", "EEXIST"),
-        "conditional": ("traceoff if a == 1", "traceoff if a == 2", "EEXIST"),
-        "other": ("traceon", "stacktrace", ""),
-        "kernel-event": (
-            "enable_event:task:task_newtask",
-            "disable_event:task:task_newtask if a == 1",
-            "EEXIST",
-        ),
-    },
+    ("same", "traceon", "traceon", "EEXIST"),
+    # Both are of one type.
+    ("opposite", "traceon", "traceoff", "EEXIST"),
+    ("counted", "stacktrace", "stacktrace:5", "EEXIST"),
+    ("conditional", "traceoff if a == 1", "traceoff if a == 2", "EEXIST"),
+    ("other", "traceon", "stacktrace", ""),
+    (
+        "kernel-event",
+        "enable_event:task:task_newtask",
+        "disable_event:task:task_newtask if a == 1",
+        "EEXIST",
+    ),
 )
 def test_twice(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """An event has one trigger of a type, and traceon and traceoff are of one type."""
@@ -108,13 +95,7 @@ def test_twice(ue: UserEvents, first: str, second: str, errno: str) -> None:
     assert directory.enabled == "0\n"
 
 
-@case(
-    "trigger.removed_by_another_name",
-    spec="trace_events_trigger.c:try_unregister_trigger",
-    doc=f"{DOC}: ! in front removes a trigger",
-    profiles=EVERY,
-    tier="full",
-)
+@case(spec="try_unregister_trigger", doc="! in front removes a trigger")
 def test_removed_by_another_name(ue: UserEvents) -> None:
     """Removing goes by type, whatever count and filter say; removing what is not there succeeds."""
     ue.open_data().register(ue.name() + " u8 a")
@@ -127,14 +108,7 @@ def test_removed_by_another_name(ue: UserEvents) -> None:
     assert directory.enabled == "0\n"
 
 
-@case(
-    "trigger.truncated",
-    spec="trace_events_trigger.c:event_trigger_regex_open",
-    doc=f"{DOC}: > and >> are told to be the same",
-    profiles=EVERY,
-    facilities=("hist",),
-    tier="full",
-)
+@case(spec="event_trigger_regex_open", doc="> and >> are told to be the same", facilities="hist")
 def test_truncated(ue: UserEvents) -> None:
     """Opening the file for truncation takes histograms away and leaves other triggers."""
     ue.open_data().register(ue.name() + " u8 a")
@@ -148,14 +122,11 @@ def test_truncated(ue: UserEvents) -> None:
 
 
 @case(
-    "trigger.two_targets",
-    spec="trace_events_trigger.c:event_enable_register_trigger, event_enable_unregister_trigger",
-    doc=f"{DOC}: one trigger of a kind for each event that it enables or disables",
-    profiles=EVERY,
+    spec="event_enable_register_trigger, event_enable_unregister_trigger",
+    doc="one trigger of a kind for each event that it enables or disables",
     isolation="global",
-    tier="full",
 )
-@variants("removed, kept", {"older": (0, 1), "newer": (1, 0)})
+@variants(("older", 0, 1), ("newer", 1, 0))
 def test_two_targets(ue: UserEvents, removed: int, kept: int) -> None:
     """An event has a trigger for each event it enables, and each is removed by itself."""
     ue.open_data().register(ue.name() + " u8 a")

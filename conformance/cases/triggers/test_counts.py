@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.trace_text import shown
 from conformance.cases.support.tracing_setup import registered
 from conformance.client.tracefs import TRACING_ON
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/events.rst@v6.12: Event triggers: command[:count] [if filter]"
-EVERY = "5.18.."
+case = surface(
+    "trigger",
+    spec="trace_events_trigger.c",
+    doc="Documentation/trace/events.rst@v6.12: Event triggers",
+    tier="full",
+)
+
 TARGET = "signal:signal_generate"
 
 
-@case(
-    "trigger.count_bases",
-    spec="trace_events_trigger.c:event_trigger_parse_num: kstrtoul with base 0",
-    doc=DOC,
-    profiles=EVERY,
-    tier="full",
-)
+@case(spec="event_trigger_parse_num: kstrtoul with base 0", doc="command[:count] [if filter]")
 @variants(
-    "text, errno, told",
-    {
-        "hexadecimal": ("traceon:0x10", "", "traceon:count=16\n"),
-        "octal": ("traceoff:010", "", "traceoff:count=8\n"),
-        "no-octal": ("traceoff:08", "EINVAL", ""),
-        "none": ("stacktrace:0", "", "stacktrace:count=0\n"),
-        "condition": ("stacktrace:0x2 if a == 1", "", "stacktrace:count=2 if a == 1\n"),
-        "target": (f"enable_event:{TARGET}:0x3", "", f"enable_event:{TARGET}:count=3\n"),
-    },
+    ("hexadecimal", "traceon:0x10", "", "traceon:count=16\n"),
+    ("octal", "traceoff:010", "", "traceoff:count=8\n"),
+    ("no-octal", "traceoff:08", "EINVAL", ""),
+    ("none", "stacktrace:0", "", "stacktrace:count=0\n"),
+    ("condition", "stacktrace:0x2 if a == 1", "", "stacktrace:count=2 if a == 1\n"),
+    ("target", f"enable_event:{TARGET}:0x3", "", f"enable_event:{TARGET}:count=3\n"),
 )
 def test_count_bases(ue: UserEvents, text: str, errno: str, told: str) -> None:
     """A count may be decimal, hexadecimal behind 0x, and octal behind 0, and is told in decimal."""
@@ -42,14 +38,11 @@ def test_count_bases(ue: UserEvents, text: str, errno: str, told: str) -> None:
 
 
 @case(
-    "trigger.nothing_to_count",
-    spec="trace_events_trigger.c:traceon_count_func, traceoff_count_func",
-    doc=f"{DOC}; of a trigger that has nothing to do it says nothing",
-    profiles=EVERY,
+    spec="traceon_count_func, traceoff_count_func",
+    doc="command[:count] [if filter]; of a trigger that has nothing to do it says nothing",
     isolation="global",
-    tier="full",
 )
-@variants("kind, wanted", {"traceon": ("traceon", "1\n"), "traceoff": ("traceoff", "0\n")})
+@variants(("traceon", "1\n"), ("traceoff", "0\n"))
 def test_nothing_to_count(ue: UserEvents, kind: str, wanted: str) -> None:
     """Where recording is as the trigger wants it the event is not counted, and still can act."""
     data, directory = registered(ue, " u8 a")
@@ -70,17 +63,11 @@ def test_nothing_to_count(ue: UserEvents, kind: str, wanted: str) -> None:
 
 
 @case(
-    "trigger.no_target_to_count",
-    spec="trace_events_trigger.c:event_enable_count_func",
-    doc=f"{DOC}; of a trigger that has nothing to do it says nothing",
-    profiles=EVERY,
+    spec="event_enable_count_func",
+    doc="command[:count] [if filter]; of a trigger that has nothing to do it says nothing",
     isolation="global",
-    tier="full",
 )
-@variants(
-    "kind, wanted, other",
-    {"enable": ("enable_event", "1*\n", "0*\n"), "disable": ("disable_event", "0*\n", "1*\n")},
-)
+@variants(("enable", "enable_event", "1*\n", "0*\n"), ("disable", "disable_event", "0*\n", "1*\n"))
 def test_no_target_to_count(ue: UserEvents, kind: str, wanted: str, other: str) -> None:
     """Where the target is as the trigger wants it the event is not counted, and still can act."""
     data, directory = registered(ue, " u8 a")
@@ -107,22 +94,16 @@ def test_no_target_to_count(ue: UserEvents, kind: str, wanted: str, other: str) 
 
 
 @case(
-    "trigger.condition_gone",
-    spec="trace_events_trigger.c:update_cond_flag",
-    doc=f"{DOC}; of the order of trigger and record it says nothing",
-    profiles=EVERY,
+    spec="update_cond_flag",
+    doc="command[:count] [if filter]; of the order of trigger and record it says nothing",
     isolation="global",
-    facilities=("hist",),
-    tier="full",
+    facilities="hist",
 )
 @variants(
-    "text",
-    {
-        "condition": "stacktrace if a == 9",
-        "behind": "stacktrace:0",
-        "target": f"enable_event:{TARGET} if a == 9",
-        "hist": "hist:keys=a",
-    },
+    ("condition", "stacktrace if a == 9"),
+    ("behind", "stacktrace:0"),
+    ("target", f"enable_event:{TARGET} if a == 9"),
+    ("hist", "hist:keys=a"),
 )
 def test_condition_gone(ue: UserEvents, text: str) -> None:
     """While another trigger looks at records traceon comes too late for its own, and then not."""
@@ -142,11 +123,8 @@ def test_condition_gone(ue: UserEvents, text: str) -> None:
 
 
 @case(
-    "trigger.length",
-    spec="trace_events_trigger.c:event_trigger_regex_write: cnt >= PAGE_SIZE",
-    doc=f"{DOC}; no limit is told",
-    profiles=EVERY,
-    tier="full",
+    spec="event_trigger_regex_write: cnt >= PAGE_SIZE",
+    doc="command[:count] [if filter]; no limit is told",
 )
 def test_length(ue: UserEvents) -> None:
     """Up to 4095 bytes are a trigger; a longer write is EINVAL and changes nothing."""

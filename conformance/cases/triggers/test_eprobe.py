@@ -2,52 +2,35 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.eprobes import add, disable, enable, remove
 from conformance.cases.support.instances import made
 from conformance.cases.support.tracing_setup import registered
 from conformance.client.tracefs import KPROBES, MULTI_SYSTEM, TRACING_ON
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/eprobetrace.rst@v6.12"
-FETCH = "trace_eprobe.c:get_event_field"
-ENABLE = "trace_eprobe.c:enable_eprobe"
-CREATE = "trace_eprobe.c:__trace_eprobe_create"
-DELETING = (
-    "Documentation/trace/user_events.rst@v6.12: Deleting: only without references, be they of"
-    " user space or of the kernel"
-)
-INSTANCES = "Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own"
-EVERY = "5.18.."
-EPROBES = ("eprobes",)
-
-
-@case(
-    "eprobe.records",
-    spec=FETCH,
-    doc=f"{DOC}: fields of the event, fetched as numbers",
-    profiles=EVERY,
-    facilities=EPROBES,
+case = surface(
+    "eprobe",
+    spec="trace_eprobe.c",
+    doc="Documentation/trace/eprobetrace.rst@v6.12",
     tier="full",
+    facilities="eprobes",
 )
+
+CREATE = "trace_eprobe.c:__trace_eprobe_create"
+
+
+@case(spec="get_event_field", doc="fields of the event, fetched as numbers")
 @variants(
-    "fields, arguments, payload, shown",
-    {
-        "plain": (
-            " u32 a; s16 b",
-            "a=$a b=$b",
-            b"\x41\0\0\0\xff\xff",
-            " a=0x41 b=0xffffffffffffffff",
-        ),
-        "typed": (" u32 a; s16 b", "a=$a:u32 b=$b:s16", b"\x41\0\0\0\xff\xff", " a=65 b=-1"),
-        "renamed": (" u32 a; u8 b", "other=$b:u8", b"\x41\0\0\0\x07", " other=7"),
-        "narrow": (" u32 a", "a=$a:u8", b"\x41\1\0\0", " a=65"),
-        "signed": (" s16 a; s8 b", "a=$a:s32 b=$b:x8", b"\xff\xff\xfe", " a=-1 b=0xfe"),
-        "unsigned": (" u16 a", "a=$a:s16", b"\xff\xff", " a=-1"),
-        "wide": (" u64 a", "a=$a:u64", bytes(7) + b"\x40", " a=4611686018427387904"),
-        "no-arguments": (" u32 a", "", b"\x41\0\0\0", ""),
-        "two-of-a-name": (" u8 a; u8 a", "a=$a:u8", b"\1\2", " a=2"),
-    },
+    ("plain", " u32 a; s16 b", "a=$a b=$b", b"\x41\0\0\0\xff\xff", " a=0x41 b=0xffffffffffffffff"),
+    ("typed", " u32 a; s16 b", "a=$a:u32 b=$b:s16", b"\x41\0\0\0\xff\xff", " a=65 b=-1"),
+    ("renamed", " u32 a; u8 b", "other=$b:u8", b"\x41\0\0\0\x07", " other=7"),
+    ("narrow", " u32 a", "a=$a:u8", b"\x41\1\0\0", " a=65"),
+    ("signed", " s16 a; s8 b", "a=$a:s32 b=$b:x8", b"\xff\xff\xfe", " a=-1 b=0xfe"),
+    ("unsigned", " u16 a", "a=$a:s16", b"\xff\xff", " a=-1"),
+    ("wide", " u64 a", "a=$a:u64", bytes(7) + b"\x40", " a=4611686018427387904"),
+    ("no-arguments", " u32 a", "", b"\x41\0\0\0", ""),
+    ("two-of-a-name", " u8 a; u8 a", "a=$a:u8", b"\1\2", " a=2"),
 )
 def test_records(ue: UserEvents, fields: str, arguments: str, payload: bytes, shown: str) -> None:
     """What is written to an event is recorded by a probe on it, which the program is told of."""
@@ -69,12 +52,9 @@ def test_records(ue: UserEvents, fields: str, arguments: str, payload: bytes, sh
 
 
 @case(
-    "eprobe.signed_byte",
-    spec=f"{FETCH}: *(char *)addr",
-    doc=f"{DOC}: fields of the event, fetched as numbers",
+    spec="get_event_field: *(char *)addr",
+    doc="fields of the event, fetched as numbers",
     profiles="6.2..",
-    facilities=EPROBES,
-    tier="full",
 )
 def test_signed_byte(ue: UserEvents) -> None:
     """A byte with a sign is fetched without: char has none since the kernel is compiled so."""
@@ -90,19 +70,14 @@ def test_signed_byte(ue: UserEvents) -> None:
     remove(ue)
 
 
-@case(
-    "eprobe.strings", spec=FETCH, doc=f"{DOC}: string fetches text", facilities=EPROBES, tier="full"
-)
+@case(spec="get_event_field", doc="string fetches text", profiles="6.4..")
 @variants(
-    "fields, payload, shown",
-    {
-        "char": (" char[8] s", b"hello\0\0\0", "hello"),
-        "data_loc": (" __data_loc char[] s", b"\x0c\0\6\0hello\0", "hello"),
-        # Where a __rel_loc string lies is counted from behind the field; a probe counts from
-        # the field, and reads what is four bytes before.
-        "rel_loc": (" __rel_loc char[] s", b"\4\0\6\0XY\0\0hello\0", "XY"),
-        "rel_loc-at-once": (" __rel_loc char[] s", b"\0\0\6\0hello\0", ""),
-    },
+    ("char", " char[8] s", b"hello\0\0\0", "hello"),
+    ("data_loc", " __data_loc char[] s", b"\x0c\0\6\0hello\0", "hello"),
+    # Where a __rel_loc string lies is counted from behind the field; a probe counts from
+    # the field, and reads what is four bytes before.
+    ("rel_loc", " __rel_loc char[] s", b"\4\0\6\0XY\0\0hello\0", "XY"),
+    ("rel_loc-at-once", " __rel_loc char[] s", b"\0\0\6\0hello\0", ""),
 )
 def test_strings(ue: UserEvents, fields: str, payload: bytes, shown: str) -> None:
     """A probe fetches the text of arrays and __data_loc fields, not that of __rel_loc fields."""
@@ -116,20 +91,11 @@ def test_strings(ue: UserEvents, fields: str, payload: bytes, shown: str) -> Non
     remove(ue)
 
 
-@case(
-    "eprobe.beside_the_event",
-    spec="trace_eprobe.c:__eprobe_trace_func",
-    doc=f"{DOC}: the event itself goes on",
-    facilities=EPROBES,
-    tier="full",
-)
+@case(spec="__eprobe_trace_func", doc="the event itself goes on", profiles="6.4..")
 @variants(
-    "filtered, order",
-    {
-        "behind": (False, ["e", "p"]),
-        # What is filtered waits, and is recorded last.
-        "in-front": (True, ["p", "e"]),
-    },
+    ("behind", False, ["e", "p"]),
+    # What is filtered waits, and is recorded last.
+    ("in-front", True, ["p", "e"]),
 )
 def test_beside_the_event(ue: UserEvents, filtered: bool, order: list[str]) -> None:
     """An event that is enabled is recorded beside its probe, behind it if it has a filter."""
@@ -143,22 +109,12 @@ def test_beside_the_event(ue: UserEvents, filtered: bool, order: list[str]) -> N
     data.write_event(0, b"\1")
     disable(ue)
     assert directory.enabled == "1\n"
-    lines = {
-        "e": f"{ue.name()}: a=(1)",
-        "p": f"{ue.name('p')}: (user_events.{ue.name()}) a=1",
-    }
+    lines = {"e": f"{ue.name()}: a=(1)", "p": f"{ue.name('p')}: (user_events.{ue.name()}) a=1"}
     assert ue.tracefs.records() == [lines[each] for each in order]
     remove(ue)
 
 
-@case(
-    "eprobe.condition",
-    spec="trace_eprobe.c:trace_eprobe_parse_filter",
-    doc=f"{DOC}: if FILTER",
-    profiles="6.1..",
-    facilities=EPROBES,
-    tier="full",
-)
+@case(spec="trace_eprobe_parse_filter", doc="if FILTER", profiles="6.1..")
 def test_condition(ue: UserEvents) -> None:
     """A probe with a condition records what passes it; one on a field that is not there fails."""
     data = ue.open_data()
@@ -175,12 +131,10 @@ def test_condition(ue: UserEvents) -> None:
 
 
 @case(
-    "eprobe.hidden",
     spec="trace_events_trigger.c:check_user_trigger",
-    doc=f"{DOC}: a probe is an event of its own",
-    profiles=EVERY,
-    needs=("lasting_events",),
-    facilities=EPROBES,
+    doc="a probe is an event of its own",
+    needs="lasting_events",
+    tier="quick",
 )
 def test_hidden(ue: UserEvents) -> None:
     """A probe that is enabled is a trigger that trigger does not show, and keeps the event busy."""
@@ -200,15 +154,14 @@ def test_hidden(ue: UserEvents) -> None:
 
 
 @case(
-    "eprobe.holds_the_event",
     spec="trace_events_user.c:destroy_user_event; trace_dynevent.c:trace_event_dyn_busy",
-    doc=DELETING,
-    profiles=EVERY,
-    needs=("lasting_events",),
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: only without references, be they "
+    "of user space or of the kernel",
+    needs="lasting_events",
+    tier="quick",
     isolation="fatal",
-    facilities=EPROBES,
 )
-@variants("by", {"ioctl": "ioctl", "dynamic_events": "dynamic_events"})
+@variants("ioctl", "dynamic_events")
 def test_holds_the_event(ue: UserEvents, by: str) -> None:
     """An event with a probe on it, be it enabled or not, cannot be deleted: EBUSY."""
     ue.tracefs.command(f"u:{ue.name()} u8 a\n")
@@ -221,12 +174,10 @@ def test_holds_the_event(ue: UserEvents, by: str) -> None:
 
 
 @case(
-    "eprobe.definition",
-    spec="trace_eprobe.c:eprobe_dyn_event_show",
-    doc=f"{DOC}: dynamic_events lists probes as they were written",
-    profiles=EVERY,
+    spec="eprobe_dyn_event_show",
+    doc="dynamic_events lists probes as they were written",
+    tier="quick",
     isolation="global",
-    facilities=EPROBES,
 )
 def test_definition(ue: UserEvents) -> None:
     """Event and probe are listed in dynamic_events, each in its own words."""
@@ -242,20 +193,13 @@ def test_definition(ue: UserEvents) -> None:
 
 
 @case(
-    "eprobe.refused",
-    spec="trace_probe.c:traceprobe_parse_event_name: is_good_name",
-    doc=f"{DOC}: SYSTEM.EVENT",
-    profiles=EVERY,
-    facilities=EPROBES,
+    spec="trace_probe.c:traceprobe_parse_event_name: is_good_name", doc="SYSTEM.EVENT", tier="quick"
 )
 @variants(
-    "name, errno",
-    {
-        "dash": ("a-b", "EINVAL"),
-        "not-there": ("", "ENODEV"),
-        "dot": ("a.b", "EINVAL"),
-        "utf-8": ("ä", "EINVAL"),
-    },
+    ("dash", "a-b", "EINVAL"),
+    ("not-there", "", "ENODEV"),
+    ("dot", "a.b", "EINVAL"),
+    ("utf-8", "ä", "EINVAL"),
 )
 def test_refused(ue: UserEvents, name: str, errno: str) -> None:
     """Events with other than letters, digits and underscores in their names can have no probe."""
@@ -264,12 +208,10 @@ def test_refused(ue: UserEvents, name: str, errno: str) -> None:
 
 
 @case(
-    "eprobe.not_on_one_format",
     spec="trace_probe.c:traceprobe_parse_event_name: is_good_name",
-    doc=f"{DOC}: SYSTEM.EVENT",
-    needs=("multi_format", "persist", "arguments_matched"),
-    facilities=EPROBES,
-    tier="full",
+    doc="SYSTEM.EVENT",
+    profiles="6.4..",
+    needs="multi_format persist arguments_matched",
 )
 def test_not_on_one_format(ue: UserEvents) -> None:
     """Formats of a name have a dot in their own, and can have no probe."""
@@ -279,13 +221,7 @@ def test_not_on_one_format(ue: UserEvents) -> None:
     assert add(ue, system=MULTI_SYSTEM).errno == "ENODEV"
 
 
-@case(
-    "eprobe.unknown_field",
-    spec="trace_probe.c:parse_probe_vars",
-    doc=f"{DOC}: $FIELD",
-    profiles="6.12..",
-    facilities=EPROBES,
-)
+@case(spec="trace_probe.c:parse_probe_vars", doc="$FIELD", profiles="6.12..", tier="quick")
 def test_unknown_field(ue: UserEvents) -> None:
     """A probe on a field that the event has not is refused, and leaves the event as it was."""
     ue.open_data().register(ue.name() + " u8 a")
@@ -295,29 +231,23 @@ def test_unknown_field(ue: UserEvents) -> None:
 
 
 @case(
-    "eprobe.removed_by_its_event",
-    spec="trace_eprobe.c:eprobe_dyn_event_match",
-    doc=f"{DOC}: -:[GRP/]ENAME; says nothing of what may follow",
+    spec="eprobe_dyn_event_match",
+    doc="-:[GRP/]ENAME; says nothing of what may follow",
     profiles="6.2..",
     isolation="global",
-    facilities=EPROBES,
-    tier="full",
 )
 @variants(
-    "text, errno",
-    {
-        "slash": ("user_events/{}", ""),
-        "dot": ("user_events.{}", ""),
-        "argument": ("user_events/{} a=$a", ""),
-        "all-arguments": ("user_events.{} a=$a b=$b", ""),
-        "other-event": ("user_events/{}x", "ENOENT"),
-        "part-of-system": ("user_event/{}", "ENOENT"),
-        "longer-system": ("user_eventsx/{}", "ENOENT"),
-        "no-event": ("user_events/", "ENOENT"),
-        "no-separator": ("user_events", "ENOENT"),
-        "other-argument": ("user_events/{} b=$b", "ENOENT"),
-        "more-arguments": ("user_events/{} a=$a b=$b c=$c", "ENOENT"),
-    },
+    ("slash", "user_events/{}", ""),
+    ("dot", "user_events.{}", ""),
+    ("argument", "user_events/{} a=$a", ""),
+    ("all-arguments", "user_events.{} a=$a b=$b", ""),
+    ("other-event", "user_events/{}x", "ENOENT"),
+    ("part-of-system", "user_event/{}", "ENOENT"),
+    ("longer-system", "user_eventsx/{}", "ENOENT"),
+    ("no-event", "user_events/", "ENOENT"),
+    ("no-separator", "user_events", "ENOENT"),
+    ("other-argument", "user_events/{} b=$b", "ENOENT"),
+    ("more-arguments", "user_events/{} a=$a b=$b c=$c", "ENOENT"),
 )
 def test_removed_by_its_event(ue: UserEvents, text: str, errno: str) -> None:
     """Who removes a probe may say what it is on, and its arguments from the first one on."""
@@ -332,13 +262,10 @@ def test_removed_by_its_event(ue: UserEvents, text: str, errno: str) -> None:
 
 
 @case(
-    "eprobe.in_an_instance",
-    spec=f"{ENABLE}: find_event_file",
-    doc=INSTANCES,
+    spec="enable_eprobe: find_event_file",
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
     profiles="6.12..",
     isolation="global",
-    facilities=EPROBES,
-    tier="full",
 )
 def test_in_an_instance(ue: UserEvents) -> None:
     """A probe enabled in an instance listens there, records there, and leaves the top alone."""
@@ -363,13 +290,11 @@ def test_in_an_instance(ue: UserEvents) -> None:
 
 
 @case(
-    "eprobe.two_instances",
-    spec="trace_eprobe.c:enable_trace_eprobe",
-    doc=INSTANCES,
-    needs=("remote_enable",),
+    spec="enable_trace_eprobe",
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
+    profiles="6.4..",
+    needs="remote_enable",
     isolation="fatal",
-    facilities=EPROBES,
-    tier="full",
 )
 def test_two_instances(ue: UserEvents) -> None:
     """A probe that is enabled in two instances records in both."""
@@ -386,13 +311,11 @@ def test_two_instances(ue: UserEvents) -> None:
 
 
 @case(
-    "eprobe.off_in_two_instances",
-    spec="trace_eprobe.c:disable_trace_eprobe",
-    doc=INSTANCES,
-    needs=("remote_enable",),
+    spec="disable_trace_eprobe",
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
+    profiles="6.4..",
+    needs="remote_enable",
     isolation="fatal",
-    facilities=EPROBES,
-    tier="full",
 )
 def test_off_in_two_instances(ue: UserEvents) -> None:
     """A probe that was enabled in two instances, and in neither any more, listens no longer."""
@@ -409,12 +332,10 @@ def test_off_in_two_instances(ue: UserEvents) -> None:
 
 
 @case(
-    "eprobe.looks_no_more",
-    spec="trace_eprobe.c:disable_eprobe: update_cond_flag",
+    spec="disable_eprobe: update_cond_flag",
     doc="Documentation/trace/events.rst@v6.12: Event triggers: silent about record and trigger",
+    profiles="6.4..",
     isolation="global",
-    facilities=EPROBES,
-    tier="full",
 )
 def test_looks_no_more(ue: UserEvents) -> None:
     """While a probe looks at records traceon comes too late for its own, and without it not."""
@@ -434,17 +355,12 @@ def test_looks_no_more(ue: UserEvents) -> None:
     remove(ue)
 
 
-@case(
-    "eprobe.other_system",
-    spec="trace_eprobe.c:find_and_get_event",
-    doc=f"{DOC}: SYSTEM.EVENT",
-    profiles=EVERY,
-    facilities=EPROBES,
-    tier="full",
-)
+@case(spec="find_and_get_event", doc="SYSTEM.EVENT")
 @variants(
-    "system",
-    {"shorter": "user_event", "longer": "user_events_", "multi": MULTI_SYSTEM, "other": "sched"},
+    ("shorter", "user_event"),
+    ("longer", "user_events_"),
+    ("multi", MULTI_SYSTEM),
+    ("other", "sched"),
 )
 def test_other_system(ue: UserEvents, system: str) -> None:
     """A probe names the system of its event in full, else there is no such event: ENODEV."""

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.tracing_setup import registered
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/histogram.rst@v6.12: enable_hist and disable_hist triggers"
-DELETING = "Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it"
-HIST = "trace_events_hist.c:hist_enable_trigger"
-PARSE = "trace_events_trigger.c:event_enable_trigger_parse, event_enable_register_trigger"
-EVERY = "5.18.."
-FACILITIES = ("hist",)
+case = surface(
+    "trigger",
+    spec="trace_events_hist.c",
+    doc="Documentation/trace/histogram.rst@v6.12: enable_hist and disable_hist triggers",
+    tier="full",
+    isolation="fatal",
+    facilities="hist",
+)
+
 
 # On 7.3 a trigger that is removed gives its reference to the event it aimed at back later, to
 # memory that may be free by then: guests that had one are not used again.
 
 
-@case(
-    "trigger.hist_switch_refused",
-    spec=PARSE,
-    doc=DOC,
-    profiles=EVERY,
-    isolation="fatal",
-    facilities=FACILITIES,
-    tier="full",
-)
+@case(spec="trace_events_trigger.c:event_enable_trigger_parse, event_enable_register_trigger")
 def test_hist_switch_refused(ue: UserEvents) -> None:
     """What aims at nothing, counts or filters wrongly, or is there already, switches nothing."""
     data = ue.open_data()
@@ -51,15 +46,7 @@ def test_hist_switch_refused(ue: UserEvents) -> None:
     assert directory.enabled == "0\n"
 
 
-@case(
-    "trigger.enable_hist",
-    spec=HIST,
-    doc=DOC,
-    profiles=EVERY,
-    isolation="fatal",
-    facilities=FACILITIES,
-    tier="full",
-)
+@case(spec="hist_enable_trigger")
 def test_enable_hist(ue: UserEvents) -> None:
     """One user event has all histograms of another go on, which stay so without the trigger."""
     data = ue.open_data()
@@ -85,15 +72,7 @@ def test_enable_hist(ue: UserEvents) -> None:
     target.trigger("!hist:keys=b:vals=b")
 
 
-@case(
-    "trigger.disable_hist",
-    spec=f"{HIST}; trace_events_trigger.c:event_trigger_count",
-    doc=DOC,
-    profiles=EVERY,
-    isolation="fatal",
-    facilities=FACILITIES,
-    tier="full",
-)
+@case(spec="hist_enable_trigger; trace_events_trigger.c:event_trigger_count")
 def test_disable_hist(ue: UserEvents) -> None:
     """A condition and a count say when a histogram is paused, and how often."""
     data = ue.open_data()
@@ -121,13 +100,9 @@ def test_disable_hist(ue: UserEvents) -> None:
 
 
 @case(
-    "trigger.hist_switch_counts",
     spec="trace_events_trigger.c:event_trigger_count",
-    doc=f"{DOC}; a count says how often",
-    profiles=EVERY,
-    isolation="fatal",
-    facilities=FACILITIES,
-    tier="full",
+    doc="Documentation/trace/histogram.rst@v6.12: enable_hist and disable_hist triggers; a count "
+    "says how often",
 )
 def test_hist_switch_counts(ue: UserEvents) -> None:
     """The count goes down with every event, be there a histogram to be switched or none."""
@@ -149,21 +124,9 @@ def test_hist_switch_counts(ue: UserEvents) -> None:
     assert target.enabled == "0\n"
 
 
-@case(
-    "trigger.hist_switch_of_itself",
-    spec=f"{HIST}; trace_events_trigger.c:event_triggers_call",
-    doc=DOC,
-    profiles=EVERY,
-    isolation="fatal",
-    facilities=FACILITIES,
-    tier="full",
-)
+@case(spec="hist_enable_trigger; trace_events_trigger.c:event_triggers_call")
 @variants(
-    "kind, before, hits, after",
-    {
-        "disable": ("disable_hist", "", 0, "paused"),
-        "enable": ("enable_hist", ":pause", 2, "active"),
-    },
+    ("disable", "disable_hist", "", 0, "paused"), ("enable", "enable_hist", ":pause", 2, "active")
 )
 def test_hist_switch_of_itself(
     ue: UserEvents, kind: str, before: str, hits: int, after: str
@@ -183,13 +146,9 @@ def test_hist_switch_of_itself(
 
 
 @case(
-    "trigger.hist_switch_truncated",
-    spec="trace_events_hist.c:hist_enable_unreg_all",
-    doc=f"{DOC}; > and >> are told to be the same",
-    profiles=EVERY,
-    isolation="fatal",
-    facilities=FACILITIES,
-    tier="full",
+    spec="hist_enable_unreg_all",
+    doc="Documentation/trace/histogram.rst@v6.12: enable_hist and disable_hist triggers; > and "
+    ">> are told to be the same",
 )
 def test_hist_switch_truncated(ue: UserEvents) -> None:
     """Opening the file for truncation takes these triggers away, and enable_event stays."""
@@ -209,14 +168,9 @@ def test_hist_switch_truncated(ue: UserEvents) -> None:
 
 
 @case(
-    "trigger.hist_target_is_busy",
     spec="trace_events_trigger.c:event_enable_trigger_parse: trace_event_try_get_ref",
-    doc=DELETING,
-    profiles=EVERY,
-    needs=("lasting_events",),
-    isolation="fatal",
-    facilities=FACILITIES,
-    tier="full",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it",
+    needs="lasting_events",
 )
 def test_hist_target_is_busy(ue: UserEvents) -> None:
     """An event whose histograms another may switch is busy, and its program told, till the end."""

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.trace_text import shown
 from conformance.cases.support.tracing_setup import registered
 from conformance.client.perf import listen
 from conformance.client.tracefs import MULTI_SYSTEM, SNAPSHOT
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/events.rst@v6.12: Event triggers"
-DELETING = "Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it"
-GOING = "Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference"
-ENABLE = "trace_events_trigger.c:event_enable_trigger"
+case = surface(
+    "trigger",
+    spec="trace_events_trigger.c",
+    doc="Documentation/trace/events.rst@v6.12: Event triggers",
+    tier="full",
+)
+
 SOFT = "trace_events.c:__ftrace_event_enable_disable"
-EVERY = "5.18.."
 
 
 @case(
-    "trigger.keeps_the_event",
     spec="trace_events_user.c:user_event_last_ref",
-    doc=DELETING,
-    profiles=EVERY,
-    needs=("lasting_events",),
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it",
+    needs="lasting_events",
+    tier="quick",
 )
 @variants(
-    "first, second",
-    {
-        "traceon": ("traceon", "stacktrace"),
-        "conditional": ("stacktrace if a == 1", "traceon:1"),
-    },
+    ("traceon", "traceon", "stacktrace"), ("conditional", "stacktrace if a == 1", "traceon:1")
 )
 def test_keeps_the_event(ue: UserEvents, first: str, second: str) -> None:
     """An event with a trigger is busy, until the last of them is removed."""
@@ -48,11 +45,10 @@ def test_keeps_the_event(ue: UserEvents, first: str, second: str) -> None:
 
 
 @case(
-    "trigger.outlives_the_process",
     spec="trace_events_user.c:user_event_put",
-    doc=GOING,
-    needs=("auto_delete",),
-    tier="full",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
+    profiles="6.4..",
+    needs="auto_delete",
 )
 def test_outlives_the_process(ue: UserEvents) -> None:
     """A trigger keeps an event that nobody writes any more, and lets it go when it is removed."""
@@ -72,11 +68,10 @@ def test_outlives_the_process(ue: UserEvents) -> None:
 
 
 @case(
-    "trigger.of_one_format",
     spec="trace_events_user.c:user_event_reg",
     doc="Documentation/trace/user_events.rst@v6.12: Registering: each format is an event",
-    needs=("multi_format", "persist", "arguments_matched"),
-    tier="full",
+    profiles="6.4..",
+    needs="multi_format persist arguments_matched",
 )
 def test_of_one_format(ue: UserEvents) -> None:
     """Of an event with several formats a trigger and a filter are on the one they were set on."""
@@ -105,13 +100,10 @@ def test_of_one_format(ue: UserEvents) -> None:
 
 
 @case(
-    "trigger.beside_perf",
     spec="trace_events_user.c:update_enable_bit_for",
     doc="Documentation/trace/user_events.rst@v6.12: Status: ftrace and perf are told apart",
-    profiles=EVERY,
-    needs=("perf_sink",),
-    facilities=("perf",),
-    tier="full",
+    needs="perf_sink",
+    facilities="perf",
 )
 def test_beside_perf(ue: UserEvents) -> None:
     """A trigger is ftrace's, beside perf: the program is told until both have gone."""
@@ -137,22 +129,12 @@ def test_beside_perf(ue: UserEvents) -> None:
 # Triggers that enable and disable
 
 
-@case(
-    "trigger.enable_kernel_event",
-    spec=ENABLE,
-    doc=DOC,
-    profiles=EVERY,
-    isolation="global",
-    tier="full",
-)
+@case(spec="event_enable_trigger", isolation="global")
 @variants(
-    "text, before, after, left",
-    {
-        "always": ("enable_event:signal:signal_generate", "0*\n", "1*\n", "1\n"),
-        "not-yet": ("enable_event:signal:signal_generate if a == 2", "0*\n", "0*\n", "0\n"),
-        "no-more": ("enable_event:signal:signal_generate:0", "0*\n", "0*\n", "0\n"),
-        "disable": ("disable_event:signal:signal_generate", "0*\n", "0*\n", "0\n"),
-    },
+    ("always", "enable_event:signal:signal_generate", "0*\n", "1*\n", "1\n"),
+    ("not-yet", "enable_event:signal:signal_generate if a == 2", "0*\n", "0*\n", "0\n"),
+    ("no-more", "enable_event:signal:signal_generate:0", "0*\n", "0*\n", "0\n"),
+    ("disable", "disable_event:signal:signal_generate", "0*\n", "0*\n", "0\n"),
 )
 def test_enable_kernel_event(ue: UserEvents, text: str, before: str, after: str, left: str) -> None:
     """A user event enables an event of the kernel's own, which stays so without the trigger."""
@@ -171,14 +153,7 @@ def test_enable_kernel_event(ue: UserEvents, text: str, before: str, after: str,
 # memory that may be free by then: guests that had one are not used again.
 
 
-@case(
-    "trigger.enable_event",
-    spec=ENABLE,
-    doc=DOC,
-    profiles=EVERY,
-    isolation="fatal",
-    tier="full",
-)
+@case(spec="event_enable_trigger", isolation="fatal")
 def test_enable_event(ue: UserEvents) -> None:
     """One user event has another recorded, whose program is told while the trigger is there."""
     data = ue.open_data()
@@ -209,13 +184,7 @@ def test_enable_event(ue: UserEvents) -> None:
         assert other.word.value == 0
 
 
-@case(
-    "trigger.disable_event",
-    spec=ENABLE,
-    doc=DOC,
-    profiles=EVERY,
-    isolation="fatal",
-)
+@case(spec="event_enable_trigger", tier="quick", isolation="fatal")
 def test_disable_event(ue: UserEvents) -> None:
     """One user event stops another from being recorded: it is counted, and not gone."""
     data = ue.open_data()
@@ -241,11 +210,10 @@ def test_disable_event(ue: UserEvents) -> None:
 
 
 @case(
-    "trigger.target_is_busy",
-    spec="trace_events_trigger.c:event_enable_trigger_parse",
-    doc=DELETING,
-    profiles=EVERY,
-    needs=("lasting_events",),
+    spec="event_enable_trigger_parse",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it",
+    needs="lasting_events",
+    tier="quick",
     isolation="fatal",
 )
 def test_target_is_busy(ue: UserEvents) -> None:
@@ -266,23 +234,17 @@ def test_target_is_busy(ue: UserEvents) -> None:
 
 
 @case(
-    "trigger.snapshot",
-    spec="trace_events_trigger.c:snapshot_trigger; trace.c:update_max_tr",
-    doc=f"{DOC}: snapshot: the trace buffer when the event occurs is kept",
-    profiles=EVERY,
+    spec="snapshot_trigger; trace.c:update_max_tr",
+    doc="snapshot: the trace buffer when the event occurs is kept",
     isolation="global",
-    facilities=("snapshot",),
-    tier="full",
+    facilities="snapshot",
 )
 @variants(
-    "text, kept, then, afterwards",
-    {
-        # What was there before, without the record that took it.
-        "always": ("snapshot:1", [1], [2, 3, 4], [2, 3, 4]),
-        # A record that is looked at has its place in what was the buffer then.
-        "conditional": ("snapshot if a == 3", [1, 2, 3], [4], [4]),
-        "no-more": ("snapshot:0", [], [1, 2, 3, 4], [1, 2, 3, 4]),
-    },
+    # What was there before, without the record that took it.
+    ("always", "snapshot:1", [1], [2, 3, 4], [2, 3, 4]),
+    # A record that is looked at has its place in what was the buffer then.
+    ("conditional", "snapshot if a == 3", [1, 2, 3], [4], [4]),
+    ("no-more", "snapshot:0", [], [1, 2, 3, 4], [1, 2, 3, 4]),
 )
 def test_snapshot(
     ue: UserEvents, text: str, kept: list[int], then: list[int], afterwards: list[int]
@@ -303,13 +265,10 @@ def test_snapshot(
 
 
 @case(
-    "trigger.snapshot_again",
     spec="trace.c:update_max_tr",
-    doc=f"{DOC}: snapshot: the trace buffer when the event occurs is kept",
-    profiles=EVERY,
+    doc="snapshot: the trace buffer when the event occurs is kept",
     isolation="global",
-    facilities=("snapshot",),
-    tier="full",
+    facilities="snapshot",
 )
 def test_snapshot_again(ue: UserEvents) -> None:
     """The second snapshot brings back into the trace what the first one had taken out."""
@@ -325,15 +284,7 @@ def test_snapshot_again(ue: UserEvents) -> None:
     ue.tracefs.write(SNAPSHOT, "0\n")
 
 
-@case(
-    "trigger.snapshot_not_enabled",
-    spec="trace_events_trigger.c:register_snapshot_trigger",
-    doc=f"{DOC}: snapshot",
-    profiles=EVERY,
-    isolation="global",
-    facilities=("snapshot",),
-    tier="full",
-)
+@case(spec="register_snapshot_trigger", doc="snapshot", isolation="global", facilities="snapshot")
 def test_snapshot_not_enabled(ue: UserEvents) -> None:
     """An event that is not enabled takes snapshots of what others recorded."""
     data = ue.open_data()

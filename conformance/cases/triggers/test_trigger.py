@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.tracing_setup import registered
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/events.rst@v6.12: Event triggers"
-STATUS = "Documentation/trace/user_events.rst@v6.12: Status: tools that attach show there"
-SOFT = "trace_events.c:__ftrace_event_enable_disable"
-EVERY = "5.18.."
+case = surface(
+    "trigger",
+    spec="trace_events.c:__ftrace_event_enable_disable",
+    doc="Documentation/trace/events.rst@v6.12: Event triggers",
+)
 
 
-@case("trigger.tells", spec=SOFT, doc=STATUS, profiles=EVERY)
+@case(doc="Documentation/trace/user_events.rst@v6.12: Status: tools that attach show there")
 @variants(
-    "text",
-    {
-        "traceon": "traceon",
-        "stacktrace": "stacktrace",
-        "conditional": "traceon if a == 1",
-        "counted": "traceon:0",
-    },
+    ("traceon", "traceon"),
+    ("stacktrace", "stacktrace"),
+    ("conditional", "traceon if a == 1"),
+    ("counted", "traceon:0"),
 )
 def test_tells(ue: UserEvents, text: str) -> None:
     """A trigger alone tells the program that somebody listens, and enables nothing."""
@@ -39,9 +37,7 @@ def test_tells(ue: UserEvents, text: str) -> None:
         assert event.word.value == 0
 
 
-@case(
-    "trigger.records_nothing", spec="trace_events_user.c:user_event_ftrace", doc=DOC, profiles=EVERY
-)
+@case(spec="trace_events_user.c:user_event_ftrace")
 def test_records_nothing(ue: UserEvents) -> None:
     """What is written while there is a trigger alone is counted and not recorded."""
     data, directory = registered(ue, " u8 a")
@@ -53,7 +49,7 @@ def test_records_nothing(ue: UserEvents) -> None:
     assert data.write_event(0, b"\1").errno == errno
 
 
-@case("trigger.enabled_beside", spec=SOFT, doc=DOC, profiles=EVERY, tier="full")
+@case(tier="full")
 def test_enabled_beside(ue: UserEvents) -> None:
     """Beside a trigger the event is enabled and disabled, which the program is not told."""
     data = ue.open_data()
@@ -71,7 +67,7 @@ def test_enabled_beside(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
 
 
-@case("trigger.beside_enabled", spec=SOFT, doc=DOC, profiles=EVERY, tier="full")
+@case(tier="full")
 def test_beside_enabled(ue: UserEvents) -> None:
     """An event that was enabled before its trigger came is so after it has gone."""
     data = ue.open_data()
@@ -88,7 +84,7 @@ def test_beside_enabled(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
 
 
-@case("trigger.last_of_two", spec=f"{SOFT}: sm_ref", doc=DOC, profiles=EVERY, tier="full")
+@case(spec="sm_ref", tier="full")
 def test_last_of_two(ue: UserEvents) -> None:
     """Of several triggers the last that is removed takes the soft mode away."""
     event = ue.open_data().register(ue.name() + " u8 a")

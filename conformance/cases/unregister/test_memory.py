@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import mmap
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Unregistering"
-MEMORY = f"{DOC}: nothing is said about memory that went away"
-CLEAR = "trace_events_user.c:user_event_mm_clear_bit"
-FAULT = "trace_events_user.c:user_event_mm_fault_in"
+case = surface(
+    "unregister",
+    spec="trace_events_user.c:user_event_mm_clear_bit",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: nothing is said about memory "
+    "that went away",
+    profiles="6.4..",
+)
 
 
-@case("unregister.memory_unwritable", spec=CLEAR, doc=MEMORY)
-@variants("protection", {"read-only": mmap.PROT_READ, "unmapped": None})
+@case
+@variants({"read-only": mmap.PROT_READ, "unmapped": None})
 def test_memory_unwritable(ue: UserEvents, protection: int | None) -> None:
     """A word that cannot be written any more is EFAULT, and unregistered all the same."""
     data = ue.open_data()
@@ -29,7 +32,7 @@ def test_memory_unwritable(ue: UserEvents, protection: int | None) -> None:
     assert data.unregister(address).errno == "ENOENT"
 
 
-@case("unregister.memory_replaced", spec=CLEAR, doc=MEMORY)
+@case
 def test_memory_replaced(ue: UserEvents) -> None:
     """The bit is cleared in whatever memory lies at the address now."""
     data = ue.open_data()
@@ -42,7 +45,7 @@ def test_memory_replaced(ue: UserEvents) -> None:
     assert ue.process.load(address, 8).data == b"\xfe" + b"\xff" * 7
 
 
-@case("unregister.memory_not_touched", spec=FAULT, doc=MEMORY)
+@case(spec="trace_events_user.c:user_event_mm_fault_in")
 def test_memory_not_touched(ue: UserEvents) -> None:
     """A word in a page that is not there yet is unregistered at once, and reads zero."""
     data = ue.open_data()

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from conformance.abi.uapi import DIAG_IOCSUNREG, USER_UNREG
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.error_pairs import pairs
 from conformance.client.data_file import DataFile
 from conformance.client.user_events import UserEvents
 
-RST = "Documentation/trace/user_events.rst@v6.12: Unregistering"
-ORDERED = f"{RST}: nothing is said about which of two mistakes is told"
-SPEC = "trace_events_user.c:user_unreg_get, user_events_ioctl_unreg"
+case = surface(
+    "unregister",
+    spec="trace_events_user.c:user_unreg_get, user_events_ioctl_unreg",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: nothing is said about which "
+    "of two mistakes is told",
+    profiles="6.4..",
+)
+
 
 # In the order in which the kernel looks.  A structure that cannot be copied whole has its
 # reserved members judged as far as it was.
@@ -51,14 +56,14 @@ def unregister(ue: UserEvents, data: DataFile, *mistakes: str) -> tuple[str, boo
     return errno, data.unregister(word).errno == "ENOENT"
 
 
-@case("unregister.pairs", spec=SPEC, doc=ORDERED)
-@variants("first, second, errno", pairs(ORDER, APART))
+@case
+@variants(pairs(ORDER, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """Of two mistakes the one that comes first in the order is told, and the word is kept."""
     assert unregister(ue, ue.open_data(), first, second) == (errno, False)
 
 
-@case("unregister.unwritable_alone", spec=SPEC, doc=ORDERED)
+@case
 def test_unwritable_alone(ue: UserEvents) -> None:
     """Only when everything else is right does a word that cannot be written matter: it is gone."""
     assert unregister(ue, ue.open_data(), "unwritable") == ("EFAULT", True)

@@ -5,36 +5,31 @@ from __future__ import annotations
 import mmap
 
 from conformance.abi.uapi import DIAG_IOCSUNREG, USER_UNREG
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Unregistering"
-SIZE = f"{DOC}: size is that of struct user_unreg"
-
-GET = "trace_events_user.c:user_unreg_get"
-
-
-@case(
-    "unregister.size",
-    spec=GET,
-    doc=SIZE,
-    tier="full",
+case = surface(
+    "unregister",
+    spec="trace_events_user.c:user_unreg_get",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: size is that of struct "
+    "user_unreg",
+    profiles="6.4..",
 )
+
+
+@case(tier="full")
 @variants(
-    "size, tail, errno",
-    {
-        "0": (0, b"", "EINVAL"),
-        "4": (4, b"", "EINVAL"),
-        "15": (15, b"", "EINVAL"),
-        "16": (16, b"", ""),
-        "16-not-looking-behind": (16, b"\x01", ""),
-        "17-zero": (17, b"\0", ""),
-        "17-nonzero": (17, b"\x01", "E2BIG"),
-        "4096-zero": (4096, bytes(4080), ""),
-        "4096-nonzero-at-the-end": (4096, bytes(4079) + b"\x01", "E2BIG"),
-        "4097-zero": (4097, bytes(4081), "E2BIG"),
-        "huge": (0xFFFF_FFFF, b"", "E2BIG"),
-    },
+    ("0", 0, b"", "EINVAL"),
+    ("4", 4, b"", "EINVAL"),
+    ("15", 15, b"", "EINVAL"),
+    ("16", 16, b"", ""),
+    ("16-not-looking-behind", 16, b"\x01", ""),
+    ("17-zero", 17, b"\0", ""),
+    ("17-nonzero", 17, b"\x01", "E2BIG"),
+    ("4096-zero", 4096, bytes(4080), ""),
+    ("4096-nonzero-at-the-end", 4096, bytes(4079) + b"\x01", "E2BIG"),
+    ("4097-zero", 4097, bytes(4081), "E2BIG"),
+    ("huge", 0xFFFF_FFFF, b"", "E2BIG"),
 )
 def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     """A structure has 16 bytes or more up to a page, and zeros in what is unknown."""
@@ -44,8 +39,8 @@ def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     assert data.register(ue.name(), word=word).errno == ("EADDRINUSE" if errno else "")
 
 
-@case("unregister.struct_unreadable", spec=GET, doc=SIZE)
-@variants("address", {"null": 0, "first-page": 0x300, "kernel-half": 0xFFFF_8880_0000_0000})
+@case
+@variants({"null": 0, "first-page": 0x300, "kernel-half": 0xFFFF_8880_0000_0000})
 def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     """A structure that cannot be read is EFAULT."""
     data = ue.open_data()
@@ -53,12 +48,7 @@ def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     assert data.ioctl(DIAG_IOCSUNREG, address).errno == "EFAULT"
 
 
-@case(
-    "unregister.struct_read_only",
-    spec=GET,
-    doc=SIZE,
-    tier="full",
-)
+@case(tier="full")
 def test_struct_read_only(ue: UserEvents) -> None:
     """The structure is only read: it may lie in memory that cannot be written."""
     data = ue.open_data()
@@ -70,14 +60,11 @@ def test_struct_read_only(ue: UserEvents) -> None:
 
 
 @case(
-    "unregister.reserved",
-    spec=GET,
-    doc=f"{DOC}: the reserved members are to be zero",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: the reserved members are to "
+    "be zero"
 )
 @variants(
-    "reserved, reserved2",
-    {"byte-1": (1, 0), "short-1": (0, 1), "byte-80": (0x80, 0), "short-8000": (0, 0x8000)},
-    quick=2,
+    ("byte-1", 1, 0), ("short-1", 0, 1), ("byte-80", 0x80, 0), ("short-8000", 0, 0x8000), quick=2
 )
 def test_reserved(ue: UserEvents, reserved: int, reserved2: int) -> None:
     """Any bit in a reserved member is EINVAL, and the word stays registered."""
@@ -87,16 +74,16 @@ def test_reserved(ue: UserEvents, reserved: int, reserved2: int) -> None:
     assert data.unregister(word).errno == ""
 
 
-@case("unregister.order", spec=GET, doc=f"{DOC}: nothing is said about two mistakes at once")
+@case(
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: nothing is said about two "
+    "mistakes at once"
+)
 @variants(
-    "size, reserved, present, errno",
-    {
-        "too-big-before-unreadable": (4097, 0, 4, "E2BIG"),
-        "too-small-before-unreadable": (15, 0, 4, "EINVAL"),
-        "too-big-before-reserved": (4097, 1, 16, "E2BIG"),
-        "reserved-before-unknown": (16, 1, 16, "EINVAL"),
-        "unreadable-before-unknown": (16, 0, 15, "EFAULT"),
-    },
+    ("too-big-before-unreadable", 4097, 0, 4, "E2BIG"),
+    ("too-small-before-unreadable", 15, 0, 4, "EINVAL"),
+    ("too-big-before-reserved", 4097, 1, 16, "E2BIG"),
+    ("reserved-before-unknown", 16, 1, 16, "EINVAL"),
+    ("unreadable-before-unknown", 16, 0, 15, "EFAULT"),
 )
 def test_order(ue: UserEvents, size: int, reserved: int, present: int, errno: str) -> None:
     """Size, then readability, then reserved members, then whether the word is known."""
@@ -105,7 +92,7 @@ def test_order(ue: UserEvents, size: int, reserved: int, present: int, errno: st
     assert data.ioctl(DIAG_IOCSUNREG, ue.process.place(raw[:present])).errno == errno
 
 
-@case("unregister.tail_before_unknown", spec=GET, doc=SIZE)
+@case
 def test_tail_before_unknown(ue: UserEvents) -> None:
     """Bytes that must be zero are judged before the word is looked for: E2BIG."""
     data = ue.open_data()

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Unregistering"
-KNOWN = f"{DOC}: address and bit must have been registered before"
-CLEARED = f"{DOC}: ends updates of the bit; nothing is said about what it is left at"
-UNREG = "trace_events_user.c:user_events_ioctl_unreg"
-CLEAR = "trace_events_user.c:user_event_mm_clear_bit"
+case = surface(
+    "unregister",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering",
+    profiles="6.4..",
+)
 
 
-@case("unregister.clears_the_bit", spec=CLEAR, doc=CLEARED)
+@case(
+    spec="user_event_mm_clear_bit",
+    doc="ends updates of the bit; nothing is said about what it is left at",
+)
 def test_clears_the_bit(ue: UserEvents) -> None:
     """Unregistering clears the bit of an enabled event and leaves its neighbours alone."""
     data = ue.open_data()
@@ -23,17 +27,17 @@ def test_clears_the_bit(ue: UserEvents) -> None:
     assert event.word.value == 0xFFFFFFF7
 
 
-@case("unregister.clears_at_any_place", spec=CLEAR, doc=CLEARED)
+@case(
+    spec="user_event_mm_clear_bit",
+    doc="ends updates of the bit; nothing is said about what it is left at",
+)
 @variants(
-    "size, offset, bit, left",
-    {
-        "u32-bit31": (4, 0, 31, 0x7FFF_FFFF),
-        "u32-odd-bit0": (4, 4, 0, 0xFFFF_FFFE),
-        "u32-odd-bit31": (4, 4, 31, 0x7FFF_FFFF),
-        "u64-bit31": (8, 0, 31, 0xFFFF_FFFF_7FFF_FFFF),
-        "u64-bit32": (8, 0, 32, 0xFFFF_FFFE_FFFF_FFFF),
-        "u64-bit63": (8, 0, 63, 0x7FFF_FFFF_FFFF_FFFF),
-    },
+    ("u32-bit31", 4, 0, 31, 0x7FFF_FFFF),
+    ("u32-odd-bit0", 4, 4, 0, 0xFFFF_FFFE),
+    ("u32-odd-bit31", 4, 4, 31, 0x7FFF_FFFF),
+    ("u64-bit31", 8, 0, 31, 0xFFFF_FFFF_7FFF_FFFF),
+    ("u64-bit32", 8, 0, 32, 0xFFFF_FFFE_FFFF_FFFF),
+    ("u64-bit63", 8, 0, 63, 0x7FFF_FFFF_FFFF_FFFF),
 )
 def test_clears_at_any_place(ue: UserEvents, size: int, offset: int, bit: int, left: int) -> None:
     """The right bit of a word of either size is cleared, also between 64-bit boundaries."""
@@ -45,11 +49,7 @@ def test_clears_at_any_place(ue: UserEvents, size: int, offset: int, bit: int, l
     assert word.value == left
 
 
-@case(
-    "unregister.one_of_two_bits",
-    spec=UNREG,
-    doc=KNOWN,
-)
+@case(spec="user_events_ioctl_unreg", doc="address and bit must have been registered before")
 def test_one_of_two_bits(ue: UserEvents) -> None:
     """Of two bits of one word only the named one is unregistered."""
     data = ue.open_data()
@@ -66,9 +66,8 @@ def test_one_of_two_bits(ue: UserEvents) -> None:
 
 
 @case(
-    "unregister.one_of_two_words",
-    spec=UNREG,
-    doc=KNOWN,
+    spec="user_events_ioctl_unreg",
+    doc="address and bit must have been registered before",
     tier="full",
 )
 def test_one_of_two_words(ue: UserEvents) -> None:
@@ -80,11 +79,7 @@ def test_one_of_two_words(ue: UserEvents) -> None:
     assert (first.value, second.value) == (1, 0)
 
 
-@case(
-    "unregister.ends_updates",
-    spec=UNREG,
-    doc=DOC,
-)
+@case(spec="user_events_ioctl_unreg")
 def test_ends_updates(ue: UserEvents) -> None:
     """The kernel does not touch an unregistered word any more."""
     data = ue.open_data()
@@ -97,12 +92,7 @@ def test_ends_updates(ue: UserEvents) -> None:
     assert word.value == 0xFFFF_FFFF
 
 
-@case(
-    "unregister.write_index_stays",
-    spec="trace_events_user.c:user_events_write_core",
-    doc=DOC,
-    tier="full",
-)
+@case(spec="user_events_write_core", tier="full")
 def test_write_index_stays(ue: UserEvents) -> None:
     """The write index stays valid: events can be written without a word."""
     data = ue.open_data()
@@ -116,7 +106,7 @@ def test_write_index_stays(ue: UserEvents) -> None:
     assert data.write_event(1, bytes(4)).errno == "ENOENT"
 
 
-@case("unregister.keeps_the_event", spec="trace_events_user.c:user_event_put", doc=DOC)
+@case(spec="user_event_put")
 def test_keeps_the_event(ue: UserEvents) -> None:
     """Unregistering is not deleting: the descriptor keeps the event."""
     data = ue.open_data()
@@ -125,10 +115,9 @@ def test_keeps_the_event(ue: UserEvents) -> None:
 
 
 @case(
-    "unregister.last_reference",
-    spec="trace_events_user.c:user_event_enabler_destroy",
+    spec="user_event_enabler_destroy",
     doc="Documentation/trace/user_events.rst@v6.12: an event goes with its last reference",
-    needs=("auto_delete",),
+    needs="auto_delete",
 )
 def test_last_reference(ue: UserEvents) -> None:
     """Once the descriptor is closed the word alone keeps the event; then it goes."""

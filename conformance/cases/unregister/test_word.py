@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Unregistering"
-KNOWN = f"{DOC}: address and bit must have been registered before"
-UNREG = "trace_events_user.c:user_events_ioctl_unreg"
+case = surface(
+    "unregister",
+    spec="trace_events_user.c:user_events_ioctl_unreg",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering",
+    profiles="6.4..",
+)
 
 
-@case("unregister.never_registered", spec=UNREG, doc=KNOWN)
+@case(doc="address and bit must have been registered before")
 def test_never_registered(ue: UserEvents) -> None:
     """A process that never registered anything gets ENOENT, and its memory stays."""
     word = ue.process.word(value=0xFF)
@@ -21,25 +24,17 @@ def test_never_registered(ue: UserEvents) -> None:
     assert word.value == 0xFF
 
 
-@case(
-    "unregister.unknown_word",
-    spec=UNREG,
-    doc=KNOWN,
-    tier="full",
-)
+@case(doc="address and bit must have been registered before", tier="full")
 @variants(
-    "offset, bit",
-    {
-        "next-bit": (0, 6),
-        "bit-200": (0, 200),
-        "bit-255": (0, 255),
-        "bit-37": (0, 37),
-        "bit-69": (0, 69),
-        "bit-133": (0, 133),
-        "word-before": (-4, 5),
-        "word-behind": (4, 5),
-        "inside-the-word": (1, 5),
-    },
+    ("next-bit", 0, 6),
+    ("bit-200", 0, 200),
+    ("bit-255", 0, 255),
+    ("bit-37", 0, 37),
+    ("bit-69", 0, 69),
+    ("bit-133", 0, 133),
+    ("word-before", -4, 5),
+    ("word-behind", 4, 5),
+    ("inside-the-word", 1, 5),
 )
 def test_unknown_word(ue: UserEvents, offset: int, bit: int) -> None:
     """Address and bit must both be the registered ones: else ENOENT and nothing changes."""
@@ -52,8 +47,8 @@ def test_unknown_word(ue: UserEvents, offset: int, bit: int) -> None:
     assert data.unregister(word, bit=5).errno == ""
 
 
-@case("unregister.unknown_address", spec=UNREG, doc=KNOWN)
-@variants("address", {"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "last": (1 << 64) - 1})
+@case(doc="address and bit must have been registered before")
+@variants({"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "last": (1 << 64) - 1})
 def test_unknown_address(ue: UserEvents, address: int) -> None:
     """An address is only compared: one that could never be registered is ENOENT as well."""
     data = ue.open_data()
@@ -61,7 +56,7 @@ def test_unknown_address(ue: UserEvents, address: int) -> None:
     assert data.unregister(address).errno == "ENOENT"
 
 
-@case("unregister.twice", spec=UNREG, doc=KNOWN)
+@case(doc="address and bit must have been registered before")
 def test_twice(ue: UserEvents) -> None:
     """A second unregistration of the same address and bit finds nothing: ENOENT."""
     data = ue.open_data()
@@ -70,18 +65,15 @@ def test_twice(ue: UserEvents) -> None:
     assert data.unregister(event.word).errno == "ENOENT"
 
 
-@case("unregister.any_descriptor", spec=UNREG, doc=DOC)
-@variants(
-    "flags",
-    {"read-only": os.O_RDONLY, "write-only": os.O_WRONLY, "read-write": os.O_RDWR},
-)
+@case
+@variants(("read-only", os.O_RDONLY), ("write-only", os.O_WRONLY), ("read-write", os.O_RDWR))
 def test_any_descriptor(ue: UserEvents, flags: int) -> None:
     """Words belong to the process: any descriptor of it unregisters them."""
     word = ue.open_data().register(ue.name()).word
     assert ue.open_data(flags).unregister(word).value == 0
 
 
-@case("unregister.after_close", spec=UNREG, doc=DOC)
+@case
 def test_after_close(ue: UserEvents) -> None:
     """A word stays registered when the descriptor that registered it is closed."""
     data = ue.open_data()
@@ -94,12 +86,7 @@ def test_after_close(ue: UserEvents) -> None:
     assert word.value == 0
 
 
-@case(
-    "unregister.other_process",
-    spec=UNREG,
-    doc=KNOWN,
-    tier="full",
-)
+@case(doc="address and bit must have been registered before", tier="full")
 def test_other_process(ue: UserEvents) -> None:
     """A process cannot unregister what another registered at the same address: ENOENT."""
     data = ue.open_data()
@@ -115,9 +102,8 @@ def test_other_process(ue: UserEvents) -> None:
 
 
 @case(
-    "unregister.child_for_itself",
     spec="trace_events_user.c:user_event_mm_dup",
-    doc=f"{DOC}: fork keeps registrations, to be undone in each process",
+    doc="fork keeps registrations, to be undone in each process",
 )
 def test_child_for_itself(ue: UserEvents) -> None:
     """A child unregisters its own copy of a word; its parent goes on following the event."""
@@ -134,9 +120,8 @@ def test_child_for_itself(ue: UserEvents) -> None:
 
 
 @case(
-    "unregister.parent_for_itself",
     spec="trace_events_user.c:user_event_mm_dup",
-    doc=f"{DOC}: fork keeps registrations, to be undone in each process",
+    doc="fork keeps registrations, to be undone in each process",
     tier="full",
 )
 def test_parent_for_itself(ue: UserEvents) -> None:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.writing import INDEX, RECORD
 from conformance.client.files import File
 from conformance.client.tracefs import DATA
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
-
-
-@case(
-    "write.no_position",
-    spec="trace_events_user.c:user_data_fops; fs/read_write.c:vfs_llseek",
-    doc=f"{DOC}: the file is for ioctl and write",
-    profiles="5.18..",
+case = surface(
+    "write",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data",
 )
+
+
+@case(spec="user_data_fops; fs/read_write.c:vfs_llseek", doc="the file is for ioctl and write")
 def test_no_position(ue: UserEvents) -> None:
     """The data file has no position to be set, ESPIPE, and nothing to be read, EINVAL."""
     file = File(ue.process, DATA, os.O_RDWR)
@@ -28,11 +27,9 @@ def test_no_position(ue: UserEvents) -> None:
 
 
 @case(
-    "write.read_only_descriptor",
     spec="fs/read_write.c:vfs_write, do_iter_write: FMODE_WRITE",
-    doc=f"{DOC}: events are written with write() or writev() on the descriptor",
+    doc="events are written with write() or writev() on the descriptor",
     tier="full",
-    profiles="5.18..",
 )
 def test_read_only_descriptor(ue: UserEvents) -> None:
     """A descriptor opened for reading registers events and writes none: EBADF."""
@@ -45,12 +42,7 @@ def test_read_only_descriptor(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    "write.write_only_descriptor",
-    spec="trace_events_user.c:user_data_fops",
-    doc=f"{DOC}: the descriptor that registered an event writes it",
-    profiles="5.18..",
-)
+@case(spec="user_data_fops", doc="the descriptor that registered an event writes it")
 def test_write_only_descriptor(ue: UserEvents) -> None:
     """A descriptor opened for writing alone registers and writes."""
     data = ue.open_data(os.O_WRONLY)
@@ -60,21 +52,13 @@ def test_write_only_descriptor(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
 
 
-@case(
-    "write.pwrite_position",
-    spec="trace_events_user.c:user_events_write: *ppos != 0",
-    doc=f"{DOC}: names write() and writev() only",
-    profiles="5.18..",
-)
+@case(spec="user_events_write: *ppos != 0", doc="names write() and writev() only")
 @variants(
-    "offset, errno",
-    {
-        "0": (0, ""),
-        "1": (1, "EFAULT"),
-        "8": (8, "EFAULT"),
-        "2_to_40": (1 << 40, "EFAULT"),
-        "minus_1": (-1, "EINVAL"),
-    },
+    ("0", 0, ""),
+    ("1", 1, "EFAULT"),
+    ("8", 8, "EFAULT"),
+    ("2_to_40", 1 << 40, "EFAULT"),
+    ("minus_1", -1, "EINVAL"),
 )
 def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
     """pwrite works at offset 0 alone."""
@@ -85,21 +69,9 @@ def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
     assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
 
 
-@case(
-    "write.pwritev_position",
-    spec="trace_events_user.c:user_events_write_iter looks at no position",
-    doc=f"{DOC}: names write() and writev() only",
-    profiles="5.18..",
-)
+@case(spec="user_events_write_iter looks at no position", doc="names write() and writev() only")
 @variants(
-    "offset, errno",
-    {
-        "0": (0, ""),
-        "1": (1, ""),
-        "8": (8, ""),
-        "2_to_40": (1 << 40, ""),
-        "minus_2": (-2, "EINVAL"),
-    },
+    ("0", 0, ""), ("1", 1, ""), ("8", 8, ""), ("2_to_40", 1 << 40, ""), ("minus_2", -2, "EINVAL")
 )
 def test_pwritev_position(ue: UserEvents, offset: int, errno: str) -> None:
     """pwritev works at any offset that is not negative."""
@@ -111,11 +83,9 @@ def test_pwritev_position(ue: UserEvents, offset: int, errno: str) -> None:
 
 
 @case(
-    "write.position_stays",
-    spec="trace_events_user.c:user_events_write does not advance *ppos",
-    doc=f"{DOC}: the descriptor takes one entry after the other",
+    spec="user_events_write does not advance *ppos",
+    doc="the descriptor takes one entry after the other",
     tier="full",
-    profiles="5.18..",
 )
 def test_position_stays(ue: UserEvents) -> None:
     """Writing moves no file position: a third write succeeds like the first."""

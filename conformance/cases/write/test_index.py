@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.writing import RECORD
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
-CORE = "trace_events_user.c:user_events_write_core"
-
-
-@case(
-    "write.too_short_for_index",
-    spec=CORE,
-    doc=f"{DOC}: the write index must stand at the start of the data",
-    profiles="5.18..",
+case = surface(
+    "write",
+    spec="trace_events_user.c:user_events_write_core",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data",
+    tier="full",
 )
-@variants("data", {"none": b"", "one": b"\0", "two": b"\0\0", "three": b"\0\0\0"})
+
+
+@case(doc="the write index must stand at the start of the data", tier="quick")
+@variants({"none": b"", "one": b"\0", "two": b"\0\0", "three": b"\0\0\0"})
 def test_too_short_for_index(ue: UserEvents, data: bytes) -> None:
     """A write of less than the four bytes of an index is EFAULT, enabled or not."""
     file = ue.open_data()
@@ -28,16 +27,12 @@ def test_too_short_for_index(ue: UserEvents, data: bytes) -> None:
 
 
 @case(
-    "write.negative_index",
-    spec=f"{CORE}: idx < 0",
-    doc=f"{DOC}: the index is the one registration returned",
-    needs=("negative_index_refused",),
-    profiles="5.18..",
+    spec="idx < 0",
+    doc="the index is the one registration returned",
+    needs="negative_index_refused",
+    tier="quick",
 )
-@variants(
-    "index",
-    {"minus_1": -1, "minus_4096": -4096, "int_min": -2147483648},
-)
+@variants(("minus_1", -1), ("minus_4096", -4096), ("int_min", -2147483648))
 def test_negative_index(ue: UserEvents, index: int) -> None:
     """A negative index is EINVAL, also on a file where nothing is registered."""
     data = ue.open_data()
@@ -48,14 +43,8 @@ def test_negative_index(ue: UserEvents, index: int) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    "write.unknown_index",
-    spec=f"{CORE}: idx >= refs->count",
-    doc=f"{DOC}: the index is the one registration returned",
-    tier="full",
-    profiles="5.18..",
-)
-@variants("index", {"next": 2, "65536": 65536, "int_max": 2147483647})
+@case(spec="idx >= refs->count", doc="the index is the one registration returned")
+@variants({"next": 2, "65536": 65536, "int_max": 2147483647})
 def test_unknown_index(ue: UserEvents, index: int) -> None:
     """An index past the last registered event of the file is ENOENT."""
     data = ue.open_data()
@@ -67,10 +56,9 @@ def test_unknown_index(ue: UserEvents, index: int) -> None:
 
 
 @case(
-    "write.nothing_registered",
-    spec=f"{CORE}: no refs",
-    doc=f"{DOC}: an event is written through the descriptor that registered it",
-    profiles="5.18..",
+    spec="no refs",
+    doc="an event is written through the descriptor that registered it",
+    tier="quick",
 )
 def test_nothing_registered(ue: UserEvents) -> None:
     """On a file where nothing was registered index 0 is ENOENT."""
@@ -78,13 +66,7 @@ def test_nothing_registered(ue: UserEvents) -> None:
     assert data.write_event(0).errno == "ENOENT"
 
 
-@case(
-    "write.index_picks_the_event",
-    spec=CORE,
-    doc=f"{DOC}: the write index says which event the payload belongs to",
-    tier="full",
-    profiles="5.18..",
-)
+@case(doc="the write index says which event the payload belongs to")
 def test_index_picks_the_event(ue: UserEvents) -> None:
     """Each index of a file writes the event that registration gave it to."""
     data = ue.open_data()
@@ -105,11 +87,8 @@ def test_index_picks_the_event(ue: UserEvents) -> None:
 
 
 @case(
-    "write.index_of_another_file",
-    spec=f"{CORE}: info->refs belongs to the open file",
-    doc=f"{DOC}: the index is unique to the descriptor used for the registration",
-    tier="full",
-    profiles="5.18..",
+    spec="info->refs belongs to the open file",
+    doc="the index is unique to the descriptor used for the registration",
 )
 def test_index_of_another_file(ue: UserEvents) -> None:
     """Two opened files number their events apart: the same index is another event."""
@@ -130,11 +109,8 @@ def test_index_of_another_file(ue: UserEvents) -> None:
 
 
 @case(
-    "write.index_of_a_duplicate",
-    spec=f"{CORE}: dup(2) shares the open file",
-    doc=f"{DOC}: the index is unique to the descriptor used for the registration",
-    tier="full",
-    profiles="5.18..",
+    spec="dup(2) shares the open file",
+    doc="the index is unique to the descriptor used for the registration",
 )
 def test_index_of_a_duplicate(ue: UserEvents) -> None:
     """A duplicated descriptor shares the indices, and keeps them when the first closes."""
@@ -154,11 +130,8 @@ def test_index_of_a_duplicate(ue: UserEvents) -> None:
 
 
 @case(
-    "write.index_in_a_child",
-    spec=f"{CORE}: fork(2) shares the open file",
-    doc=f"{DOC}: the index is unique to the descriptor used for the registration",
-    tier="full",
-    profiles="5.18..",
+    spec="fork(2) shares the open file",
+    doc="the index is unique to the descriptor used for the registration",
 )
 def test_index_in_a_child(ue: UserEvents) -> None:
     """Parent and child share the indices of an inherited descriptor in both directions."""
@@ -180,10 +153,9 @@ def test_index_in_a_child(ue: UserEvents) -> None:
 
 
 @case(
-    "write.after_unregister",
     spec="trace_events_user.c:user_events_ioctl_unreg leaves the refs of the file",
     doc="Documentation/trace/user_events.rst@v6.12: Unregistering ends updates of the word",
-    tier="full",
+    profiles="6.4..",
 )
 def test_after_unregister(ue: UserEvents) -> None:
     """The write index stays valid after the word was unregistered."""

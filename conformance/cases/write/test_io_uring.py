@@ -9,17 +9,17 @@ from __future__ import annotations
 import os
 import struct
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.data_file import DataFile
 from conformance.client.user_events import UserEvents
 
-PROFILES = "5.18.."
-DOC = (
-    "Documentation/trace/user_events.rst@v6.12: Writing Data: write() or writev() of the data file"
+case = surface(
+    "uring",
+    spec="trace_events_user.c:user_events_write_core",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data",
+    tier="full",
+    facilities="io_uring",
 )
-CORE = "trace_events_user.c:user_events_write_core"
-ITER = "trace_events_user.c:user_events_write_iter"
-IO_WRITE = "rw.c:io_write"
 
 
 def listening(ue: UserEvents, fields: str = " u16 a") -> DataFile:
@@ -31,14 +31,10 @@ def listening(ue: UserEvents, fields: str = " u16 a") -> DataFile:
 
 
 @case(
-    "uring.recorded",
-    spec=f"{IO_WRITE}; {ITER}",
-    doc=DOC,
-    profiles=PROFILES,
-    facilities=("io_uring",),
-    tier="full",
+    spec="rw.c:io_write; trace_events_user.c:user_events_write_iter",
+    doc="write() or writev() of the data file",
 )
-@variants("vector", {"write": False, "writev": True})
+@variants({"write": False, "writev": True})
 def test_recorded(ue: UserEvents, vector: bool) -> None:
     """What is submitted is recorded once, and its completion tells all bytes, the index too."""
     data = listening(ue)
@@ -49,20 +45,13 @@ def test_recorded(ue: UserEvents, vector: bool) -> None:
 
 
 @case(
-    "uring.refused",
-    spec=f"{CORE}; {IO_WRITE}",
-    doc=f"{DOC}; the index comes first and says which event it is",
-    profiles=PROFILES,
-    facilities=("io_uring",),
-    tier="full",
+    spec="trace_events_user.c:user_events_write_core; rw.c:io_write",
+    doc="write() or writev() of the data file; the index comes first and says which event it is",
 )
 @variants(
-    "raw, errno",
-    {
-        "index": (b"\1\0\0\0\1\0", "ENOENT"),
-        "index_cut_off": (b"\0\0\0", "EFAULT"),
-        "nothing": (b"", "EFAULT"),
-    },
+    ("index", b"\1\0\0\0\1\0", "ENOENT"),
+    ("index_cut_off", b"\0\0\0", "EFAULT"),
+    ("nothing", b"", "EFAULT"),
 )
 def test_refused(ue: UserEvents, raw: bytes, errno: str) -> None:
     """What write(2) refuses is refused with the same error in the completion."""
@@ -73,13 +62,8 @@ def test_refused(ue: UserEvents, raw: bytes, errno: str) -> None:
 
 
 @case(
-    "uring.short_payload",
-    spec=CORE,
-    doc=f"{DOC}; the payload is as long as the fields",
-    needs=("payload_size_checked",),
-    profiles=PROFILES,
-    facilities=("io_uring",),
-    tier="full",
+    doc="write() or writev() of the data file; the payload is as long as the fields",
+    needs="payload_size_checked",
 )
 def test_short_payload(ue: UserEvents) -> None:
     """A payload that is shorter than the fields is refused: EINVAL."""
@@ -90,13 +74,8 @@ def test_short_payload(ue: UserEvents) -> None:
 
 
 @case(
-    "uring.negative_index",
-    spec=CORE,
-    doc=f"{DOC}; the index is one that registration gave",
-    needs=("negative_index_refused",),
-    profiles=PROFILES,
-    facilities=("io_uring",),
-    tier="full",
+    doc="write() or writev() of the data file; the index is one that registration gave",
+    needs="negative_index_refused",
 )
 def test_negative_index(ue: UserEvents) -> None:
     """A negative index is refused: EINVAL."""
@@ -105,14 +84,7 @@ def test_negative_index(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    "uring.nobody_listens",
-    spec=CORE,
-    doc=f"{DOC}; a write that nobody listens to is refused",
-    profiles=PROFILES,
-    facilities=("io_uring",),
-    tier="full",
-)
+@case(doc="write() or writev() of the data file; a write that nobody listens to is refused")
 def test_nobody_listens(ue: UserEvents) -> None:
     """A write to an event nobody listens to fails with EBADF (before 6.5: is taken)."""
     data = ue.open_data()
@@ -124,13 +96,9 @@ def test_nobody_listens(ue: UserEvents) -> None:
 
 
 @case(
-    "uring.validated",
     spec="trace_events_user.c:user_event_validate",
-    doc=f"{DOC}; a string ends with NUL",
-    needs=("dynamic_fields_validated",),
-    profiles=PROFILES,
-    facilities=("io_uring",),
-    tier="full",
+    doc="write() or writev() of the data file; a string ends with NUL",
+    needs="dynamic_fields_validated",
 )
 def test_validated(ue: UserEvents) -> None:
     """Dynamic data are validated: a string without its NUL is refused, one with it recorded."""
@@ -141,15 +109,11 @@ def test_validated(ue: UserEvents) -> None:
 
 
 @case(
-    "uring.unreadable",
-    spec=f"{CORE}: fault_in_iov_iter_readable",
-    doc=f"{DOC}; silent about memory that cannot be read",
-    needs=("unreadable_payload_refused",),
-    profiles=PROFILES,
-    facilities=("io_uring",),
-    tier="full",
+    spec="fault_in_iov_iter_readable",
+    doc="write() or writev() of the data file; silent about memory that cannot be read",
+    needs="unreadable_payload_refused",
 )
-@variants("readable", {"index_only": 4, "part_of_the_payload": 5, "nothing": 0})
+@variants({"index_only": 4, "part_of_the_payload": 5, "nothing": 0})
 def test_unreadable(ue: UserEvents, readable: int) -> None:
     """Memory that ends within the payload, or the index, is refused: EFAULT."""
     data = listening(ue)
@@ -160,14 +124,10 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
 
 
 @case(
-    "uring.kernel_address",
     spec="lib/iov_iter.c:import_ubuf, import_iovec",
-    doc=f"{DOC}; silent about addresses no process has",
-    profiles=PROFILES,
-    facilities=("io_uring",),
-    tier="full",
+    doc="write() or writev() of the data file; silent about addresses no process has",
 )
-@variants("vector", {"write": False, "writev": True})
+@variants({"write": False, "writev": True})
 def test_kernel_address(ue: UserEvents, vector: bool) -> None:
     """An address in the kernel's half is refused: EFAULT."""
     data = listening(ue)
@@ -181,20 +141,15 @@ def test_kernel_address(ue: UserEvents, vector: bool) -> None:
 
 
 @case(
-    "uring.offset",
-    spec=f"{IO_WRITE}; {ITER}: no position",
-    doc=f"{DOC}; silent about offsets",
-    profiles=PROFILES,
-    facilities=("io_uring",),
+    spec="rw.c:io_write; trace_events_user.c:user_events_write_iter: no position",
+    doc="write() or writev() of the data file; silent about offsets",
+    tier="quick",
 )
 @variants(
-    "offset, value, errno",
-    {
-        "behind_the_start": (5, 6, ""),
-        "where_the_file_is": (-1, 6, ""),
-        "far": (1 << 40, 6, ""),
-        "negative": (-2, -1, "EINVAL"),
-    },
+    ("behind_the_start", 5, 6, ""),
+    ("where_the_file_is", -1, 6, ""),
+    ("far", 1 << 40, 6, ""),
+    ("negative", -2, -1, "EINVAL"),
 )
 def test_offset(ue: UserEvents, offset: int, value: int, errno: str) -> None:
     """Any offset that is one is taken, where pwrite(2) wants 0."""
@@ -206,14 +161,10 @@ def test_offset(ue: UserEvents, offset: int, value: int, errno: str) -> None:
 
 
 @case(
-    "uring.empty_vector",
-    spec=f"{IO_WRITE}; fs/read_write.c:do_iter_readv_writev",
-    doc=f"{DOC}; silent about empty vectors",
-    profiles=PROFILES,
-    facilities=("io_uring",),
-    tier="full",
+    spec="rw.c:io_write; fs/read_write.c:do_iter_readv_writev",
+    doc="write() or writev() of the data file; silent about empty vectors",
 )
-@variants("parts", {"none": (), "one_empty": (b"",), "two_empty": (b"", b"")})
+@variants({"none": (), "one_empty": (b"",), "two_empty": (b"", b"")})
 def test_empty_vector(ue: UserEvents, parts: tuple[bytes, ...]) -> None:
     """A vector without a byte lacks its index, EFAULT, where writev(2) does nothing."""
     data = listening(ue)
@@ -223,12 +174,8 @@ def test_empty_vector(ue: UserEvents, parts: tuple[bytes, ...]) -> None:
 
 
 @case(
-    "uring.split",
-    spec=f"{CORE}: copy_from_iter",
-    doc=f"{DOC}; writev() gathers index and payload",
-    profiles=PROFILES,
-    facilities=("io_uring",),
-    tier="full",
+    spec="copy_from_iter",
+    doc="write() or writev() of the data file; writev() gathers index and payload",
 )
 def test_split(ue: UserEvents) -> None:
     """Index and payload may be split anywhere among the segments."""
@@ -239,12 +186,8 @@ def test_split(ue: UserEvents) -> None:
 
 
 @case(
-    "uring.too_many_segments",
     spec="lib/iov_iter.c:iovec_from_user",
-    doc=f"{DOC}; silent about how many segments there may be",
-    profiles=PROFILES,
-    facilities=("io_uring",),
-    tier="full",
+    doc="write() or writev() of the data file; silent about how many segments there may be",
 )
 def test_too_many_segments(ue: UserEvents) -> None:
     """1024 segments are taken and 1025 are not: EINVAL."""
@@ -258,12 +201,8 @@ def test_too_many_segments(ue: UserEvents) -> None:
 
 
 @case(
-    "uring.nonblocking",
     spec="rw.c:io_rw_init_file, io_file_supports_nowait",
-    doc=f"{DOC}; silent about O_NONBLOCK",
-    profiles=PROFILES,
-    facilities=("io_uring",),
-    tier="full",
+    doc="write() or writev() of the data file; silent about O_NONBLOCK",
 )
 def test_nonblocking(ue: UserEvents) -> None:
     """O_NONBLOCK on the descriptor changes nothing: the write is done, not put off with EAGAIN."""
@@ -279,12 +218,8 @@ def test_nonblocking(ue: UserEvents) -> None:
 
 
 @case(
-    "uring.read_only",
     spec="rw.c:io_rw_init_file: FMODE_WRITE",
-    doc=f"{DOC}; the file is opened for writing",
-    profiles=PROFILES,
-    facilities=("io_uring",),
-    tier="full",
+    doc="write() or writev() of the data file; the file is opened for writing",
 )
 def test_read_only(ue: UserEvents) -> None:
     """A descriptor that was opened for reading cannot be written: EBADF."""
@@ -296,13 +231,9 @@ def test_read_only(ue: UserEvents) -> None:
 
 
 @case(
-    "uring.of_a_worker",
-    spec=f"{IO_WRITE}: the file is regular; io-wq.c:create_io_worker",
+    spec="rw.c:io_write: the file is regular; io-wq.c:create_io_worker",
     doc="Documentation/trace/ftrace.rst@v6.12: set_event_pid: only the listed tasks are traced",
-    profiles=PROFILES,
     isolation="global",
-    facilities=("io_uring",),
-    tier="full",
 )
 def test_of_a_worker(ue: UserEvents) -> None:
     """A worker of the process writes, in a thread of its own, which no list of threads has."""
@@ -316,12 +247,10 @@ def test_of_a_worker(ue: UserEvents) -> None:
 
 
 @case(
-    "uring.worker_keeps_nothing",
     spec="include/linux/user_events.h: user_events_fork; io-wq.c:create_io_worker",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
-    needs=("auto_delete",),
-    facilities=("io_uring",),
-    tier="full",
+    profiles="6.4..",
+    needs="auto_delete",
 )
 def test_worker_keeps_nothing(ue: UserEvents) -> None:
     """Workers share the words of their process: once it is gone, so is the event."""
@@ -337,11 +266,9 @@ def test_worker_keeps_nothing(ue: UserEvents) -> None:
 
 
 @case(
-    "uring.worker_before_registration",
     spec="include/linux/user_events.h: user_events_fork; trace_events_user.c:current_user_event_mm",
     doc="Documentation/trace/user_events.rst@v6.12: Registering: the word is of the process",
-    facilities=("io_uring",),
-    tier="full",
+    profiles="6.4..",
 )
 def test_worker_before_registration(ue: UserEvents) -> None:
     """A worker that is older than the first registration changes nothing about the word."""

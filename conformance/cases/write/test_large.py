@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.case import case
+from conformance.cases.case import surface
 from conformance.client.addresses import PAGE
 from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
 from conformance.ops.mapping import Discard
 from conformance.ops.syscalls import Write
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
-CORE = "trace_events_user.c:user_events_write_core"
-
-
-@case(
-    "write.index_beyond_a_byte",
-    spec=f"{CORE}: refs->events",
-    doc=f"{DOC}: by the index that the registration gave",
-    profiles="5.18..",
+case = surface(
+    "write",
+    spec="trace_events_user.c:user_events_write_core",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data",
+    profiles="6.4..",
     tier="full",
 )
+
+
+@case(spec="refs->events", doc="by the index that the registration gave", profiles="5.18..")
 def test_index_beyond_a_byte(ue: UserEvents) -> None:
     """A descriptor with 258 events writes each by its own index, and is told it again."""
     data = ue.open_data()
@@ -41,11 +40,9 @@ def test_index_beyond_a_byte(ue: UserEvents) -> None:
 
 
 @case(
-    "write.page_behind_is_away",
-    spec=f"{CORE}: fault_in_iov_iter_readable of all that is written",
-    doc=f"{DOC}: nothing is said of memory that is not there yet",
-    needs=("ebadf_when_disabled",),
-    tier="full",
+    spec="fault_in_iov_iter_readable of all that is written",
+    doc="nothing is said of memory that is not there yet",
+    needs="ebadf_when_disabled",
 )
 def test_page_behind_is_away(ue: UserEvents) -> None:
     """A long payload is read to its end, though its last page is not there yet."""
@@ -62,12 +59,7 @@ def test_page_behind_is_away(ue: UserEvents) -> None:
     assert len(ue.tracefs.records()) == 1
 
 
-@case(
-    "write.shorter_than_64_kib",
-    spec=f"{CORE}: min_size",
-    doc=f"{DOC}: nothing is said of a payload that is too short",
-    tier="full",
-)
+@case(spec="min_size", doc="nothing is said of a payload that is too short")
 def test_shorter_than_64_kib(ue: UserEvents) -> None:
     """An event of 65540 bytes takes nothing shorter: EINVAL."""
     data = ue.open_data()
@@ -77,11 +69,9 @@ def test_shorter_than_64_kib(ue: UserEvents) -> None:
 
 
 @case(
-    "write.location_far_behind",
     spec="trace_events_user.c:user_event_validate: validator->offset",
-    doc=f"{DOC}: nothing is said of data that lies outside of the payload",
-    needs=("dynamic_fields_validated",),
-    tier="full",
+    doc="nothing is said of data that lies outside of the payload",
+    needs="dynamic_fields_validated",
 )
 def test_location_far_behind(ue: UserEvents) -> None:
     """Where dynamic data lies is looked at wherever it is said: behind 300 bytes as well."""

@@ -5,32 +5,30 @@ What the kernel checks inside of a payload is in test_write_validators.
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.writing import INDEX, RECORD
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
-CORE = "trace_events_user.c:user_events_write_core"
+case = surface(
+    "write",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data",
+)
 
 
 @case(
-    "write.short_payload",
-    spec=f"{CORE}: i->count < user->min_size",
-    doc=f"{DOC}: the payload holds the fields of the event",
+    spec="user_events_write_core: i->count < user->min_size",
+    doc="the payload holds the fields of the event",
     tier="full",
-    profiles="5.18..",
 )
 @variants(
-    "fields, payload, missing",
-    {
-        "u8.0": (" u8 a", b"", b"\1"),
-        "u32.3": (" u32 a", bytes(3), b"\0"),
-        "two.11": (" u32 a; u64 b", bytes(11), b"\0"),
-        "char20.19": (" char[20] a", bytes(19), b"\0"),
-        "data_loc.3": (" __data_loc u8[] a", bytes(3), b"\0"),
-        "rel_loc.3": (" __rel_loc u8[] a", bytes(3), b"\0"),
-        "struct20.19": (" struct s a 20", bytes(19), b"\0"),
-    },
+    ("u8.0", " u8 a", b"", b"\1"),
+    ("u32.3", " u32 a", bytes(3), b"\0"),
+    ("two.11", " u32 a; u64 b", bytes(11), b"\0"),
+    ("char20.19", " char[20] a", bytes(19), b"\0"),
+    ("data_loc.3", " __data_loc u8[] a", bytes(3), b"\0"),
+    ("rel_loc.3", " __rel_loc u8[] a", bytes(3), b"\0"),
+    ("struct20.19", " struct s a 20", bytes(19), b"\0"),
 )
 def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: bytes) -> None:
     """A payload shorter than the fields of its event is EINVAL; the last byte mends it."""
@@ -51,10 +49,10 @@ def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: byt
 
 
 @case(
-    "write.least_size_wraps",
-    spec="trace_events_user.c:user_event_add_field: min_size is that of the last field",
-    doc=f"{DOC}: silent about fields that are larger than what can be written",
-    needs=("payload_size_checked", "ebadf_when_disabled"),
+    spec="user_event_add_field: min_size is that of the last field",
+    doc="silent about fields that are larger than what can be written",
+    profiles="6.4..",
+    needs="payload_size_checked ebadf_when_disabled",
     tier="full",
 )
 def test_least_size_wraps(ue: UserEvents) -> None:
@@ -69,19 +67,14 @@ def test_least_size_wraps(ue: UserEvents) -> None:
 
 
 @case(
-    "write.longer_payload",
-    spec="trace_events_user.c:user_event_ftrace copies i->count bytes",
-    doc=f"{DOC}: silent about bytes behind the last field",
-    profiles="5.18..",
+    spec="user_event_ftrace copies i->count bytes",
+    doc="silent about bytes behind the last field",
     tier="full",
 )
 @variants(
-    "extra, returned, dump",
-    {
-        "1": (1, 9, "41 00 00 00 ff"),
-        # A dump of more than a page is left out.
-        "3000": (3000, 3008, ""),
-    },
+    (1, 9, "41 00 00 00 ff"),
+    # A dump of more than a page is left out.
+    (3000, 3008, ""),
 )
 def test_longer_payload(ue: UserEvents, extra: int, returned: int, dump: str) -> None:
     """Bytes behind the last field are taken and counted; the fields read the same."""
@@ -93,21 +86,16 @@ def test_longer_payload(ue: UserEvents, extra: int, returned: int, dump: str) ->
 
 
 @case(
-    "write.longest_record",
     spec="ring_buffer.c:rb_reserve_next_event, BUF_MAX_DATA_SIZE of a sub-buffer",
-    doc=f"{DOC}: silent about the longest payload",
-    needs=("long_records_kept",),
-    profiles="5.18..",
+    doc="silent about the longest payload",
+    needs="long_records_kept",
 )
 @variants(
-    "length, returned, records",
-    {
-        "4064": (4064, 4068, 1),
-        "4065": (4065, 4069, 0),
-        "65536": (65536, 65540, 0),
-        # One more than perf has room for, which does not listen.
-        "8185": (8185, 8189, 0),
-    },
+    (4064, 4068, 1),
+    (4065, 4069, 0),
+    (65536, 65540, 0),
+    # One more than perf has room for, which does not listen.
+    (8185, 8189, 0),
 )
 def test_longest_record(ue: UserEvents, length: int, returned: int, records: int) -> None:
     """4064 bytes of payload are recorded; more are dropped, and the write succeeds."""
@@ -120,11 +108,9 @@ def test_longest_record(ue: UserEvents, length: int, returned: int, records: int
 
 
 @case(
-    "write.dropped_is_not_validated",
-    spec="trace_events_user.c:user_event_ftrace returns before it validates",
-    doc=f"{DOC}: silent about the longest payload",
-    needs=("long_records_kept",),
-    profiles="5.18..",
+    spec="user_event_ftrace returns before it validates",
+    doc="silent about the longest payload",
+    needs="long_records_kept",
 )
 def test_dropped_is_not_validated(ue: UserEvents) -> None:
     """A payload too long to be recorded succeeds although its contents are invalid."""
@@ -141,19 +127,13 @@ def test_dropped_is_not_validated(ue: UserEvents) -> None:
 
 
 @case(
-    "write.no_fields",
-    spec="trace_events_user.c:user_event_ftrace: i->count 0 needs no copy",
-    doc=f"{DOC}: an event without fields has no payload",
-    profiles="5.18..",
+    spec="user_event_ftrace: i->count 0 needs no copy", doc="an event without fields has no payload"
 )
 @variants(
-    "parts, returned, dumps",
-    {
-        "index": ([b"\0\0\0\0"], 4, []),
-        "index_and_empty": ([b"\0\0\0\0", b""], 4, []),
-        "extra_byte": ([b"\0\0\0\0", b"x"], 5, ["78"]),
-        "extra_words": ([b"\0\0\0\0", b"12345678"], 12, ["31 32 33 34 35 36 37 38"]),
-    },
+    ("index", [b"\0\0\0\0"], 4, []),
+    ("index_and_empty", [b"\0\0\0\0", b""], 4, []),
+    ("extra_byte", [b"\0\0\0\0", b"x"], 5, ["78"]),
+    ("extra_words", [b"\0\0\0\0", b"12345678"], 12, ["31 32 33 34 35 36 37 38"]),
 )
 def test_no_fields(ue: UserEvents, parts: list[bytes], returned: int, dumps: list[str]) -> None:
     """An event without fields needs no byte behind its index, before 6.5 one, and takes more."""

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.writing import RECORD
 from conformance.client.addresses import PAGE
 from conformance.client.memory import memory_file
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
-CORE = "trace_events_user.c:user_events_write_core"
+case = surface(
+    "write",
+    spec="trace_events_user.c:user_events_write_core",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data",
+    tier="full",
+)
 
 
 @case(
-    "write.unreadable_payload",
-    spec=f"{CORE}: fault_in_iov_iter_readable after the test for listeners",
-    doc=f"{DOC}: silent about payloads that cannot be read",
-    tier="full",
-    profiles="5.18..",
+    spec="fault_in_iov_iter_readable after the test for listeners",
+    doc="silent about payloads that cannot be read",
 )
-@variants("readable, dump", {"none": (0, ""), "half": (2, "00 00")})
+@variants(("none", 0, ""), ("half", 2, "00 00"))
 def test_unreadable_payload(ue: UserEvents, readable: int, dump: str) -> None:
     """A payload that cannot be read is EFAULT, unless nobody listens: then it is not looked at."""
     data = ue.open_data()
@@ -39,14 +40,8 @@ def test_unreadable_payload(ue: UserEvents, readable: int, dump: str) -> None:
     assert ue.tracefs.records() == dumps
 
 
-@case(
-    "write.unreadable_index",
-    spec=f"{CORE}: copy_from_iter",
-    doc=f"{DOC}: silent about data that cannot be read",
-    tier="full",
-    profiles="5.18..",
-)
-@variants("readable", {"none": 0, "one": 1, "three": 3})
+@case(spec="copy_from_iter", doc="silent about data that cannot be read")
+@variants({"none": 0, "one": 1, "three": 3})
 def test_unreadable_index(ue: UserEvents, readable: int) -> None:
     """An index that cannot be read whole is EFAULT, whether anybody listens or not."""
     data = ue.open_data()
@@ -58,13 +53,7 @@ def test_unreadable_index(ue: UserEvents, readable: int) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    "write.protected_memory",
-    spec=CORE,
-    doc=f"{DOC}: silent about memory protection",
-    tier="full",
-    profiles="5.18..",
-)
+@case(doc="silent about memory protection")
 def test_protected_memory(ue: UserEvents) -> None:
     """Index and payload need to be readable, not writable; PROT_NONE is EFAULT."""
     data = ue.open_data()
@@ -79,13 +68,7 @@ def test_protected_memory(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
 
 
-@case(
-    "write.untouched_memory",
-    spec=f"{CORE}: fault_in_iov_iter_readable",
-    doc=f"{DOC}: silent about pages that are not resident",
-    profiles="5.18..",
-    tier="full",
-)
+@case(spec="fault_in_iov_iter_readable", doc="silent about pages that are not resident")
 def test_untouched_memory(ue: UserEvents) -> None:
     """Index and payload from pages that were never touched read as zero and are recorded."""
     data = ue.open_data()
@@ -99,10 +82,7 @@ def test_untouched_memory(ue: UserEvents) -> None:
 
 
 @case(
-    "write.untouched_segment",
-    spec=f"{CORE}: fault_in_iov_iter_readable",
-    doc=f"{DOC}: silent about pages that are not resident",
-    profiles="5.18..",
+    spec="fault_in_iov_iter_readable", doc="silent about pages that are not resident", tier="quick"
 )
 def test_untouched_segment(ue: UserEvents) -> None:
     """A later segment is recorded from a page of a file that this mapping never touched."""

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.writing import INDEX, RECORD
 from conformance.client.addresses import PAGE, SCRATCH
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
-CORE = "trace_events_user.c:user_events_write_core"
+case = surface(
+    "write",
+    spec="trace_events_user.c:user_events_write_core",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: silent about the order of errors",
+)
+
 KERNEL_HALF = 0xFFFF_8000_0000_0000
 
 
-@case(
-    "write.order_descriptor_first",
-    spec="fs/read_write.c:ksys_write, vfs_write before user_events_write",
-    doc=f"{DOC}: silent about the order of errors",
-    profiles="5.18..",
-)
+@case(spec="fs/read_write.c:ksys_write, vfs_write before user_events_write")
 def test_order_descriptor_first(ue: UserEvents) -> None:
     """A read-only descriptor is EBADF before a bad buffer, position or index is seen."""
     data = ue.open_data(os.O_RDONLY)
@@ -30,14 +29,8 @@ def test_order_descriptor_first(ue: UserEvents) -> None:
     assert data.pwrite(RECORD, -1).errno == "EINVAL"
 
 
-@case(
-    "write.order_position_before_index",
-    spec="trace_events_user.c:user_events_write",
-    doc=f"{DOC}: silent about the order of errors",
-    needs=("negative_index_refused",),
-    profiles="5.18..",
-)
-@variants("index", {"negative": -1, "unknown": 1})
+@case(spec="trace_events_user.c:user_events_write", needs="negative_index_refused")
+@variants({"negative": -1, "unknown": 1})
 def test_order_position_before_index(ue: UserEvents, index: int) -> None:
     """pwrite at an offset is EFAULT before the index is looked at."""
     data = ue.open_data()
@@ -50,11 +43,8 @@ def test_order_position_before_index(ue: UserEvents, index: int) -> None:
 
 
 @case(
-    "write.order_address_before_index",
     spec="fs/read_write.c:vfs_write: access_ok; lib/iov_iter.c:__import_iovec",
-    doc=f"{DOC}: silent about the order of errors",
-    needs=("negative_index_refused",),
-    profiles="5.18..",
+    needs="negative_index_refused",
 )
 def test_order_address_before_index(ue: UserEvents) -> None:
     """A payload iovec in the kernel's half is EFAULT before a bad index is looked at."""
@@ -66,15 +56,8 @@ def test_order_address_before_index(ue: UserEvents) -> None:
     assert data.writev_at([(address, 4), (PAGE, 4)]).errno == "ENOENT"
 
 
-@case(
-    "write.order_index_before_payload",
-    spec=CORE,
-    doc=f"{DOC}: silent about the order of errors",
-    tier="full",
-    needs=("negative_index_refused",),
-    profiles="5.18..",
-)
-@variants("index, errno", {"negative": (-1, "EINVAL"), "unknown": (1, "ENOENT")})
+@case(needs="negative_index_refused", tier="full")
+@variants(("negative", -1, "EINVAL"), ("unknown", 1, "ENOENT"))
 def test_order_index_before_payload(ue: UserEvents, index: int, errno: str) -> None:
     """A bad index is reported before a payload that cannot be read."""
     data = ue.open_data()
@@ -88,13 +71,7 @@ def test_order_index_before_payload(ue: UserEvents, index: int, errno: str) -> N
     assert data.write_at(address, 8).errno == unreadable
 
 
-@case(
-    "write.order_length_before_payload",
-    spec=CORE,
-    doc=f"{DOC}: silent about the order of errors",
-    tier="full",
-    profiles="5.18..",
-)
+@case(tier="full")
 def test_order_length_before_payload(ue: UserEvents) -> None:
     """A short payload is EINVAL before it matters that it cannot be read."""
     data = ue.open_data()

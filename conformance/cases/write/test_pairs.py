@@ -5,23 +5,22 @@ from __future__ import annotations
 import os
 import struct
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.error_pairs import pairs
 from conformance.cases.support.registration import KERNEL_HALF
 from conformance.client.data_file import DataFile
 from conformance.client.user_events import UserEvents
 from conformance.ops import syscalls as op
 
-RST = "Documentation/trace/user_events.rst@v6.12: Writing Data"
-ORDERED = f"{RST}: nothing is said about which of two mistakes is told"
-WRITE = "fs/read_write.c:vfs_write; trace_events_user.c:user_events_write, user_events_write_core"
-WRITEV = "fs/read_write.c:vfs_writev; lib/iov_iter.c:import_iovec; trace_events_user.c"
-SWITCHES = (
-    "payload_size_checked",
-    "negative_index_refused",
-    "unreadable_payload_refused",
+case = surface(
+    "write",
+    spec="fs/read_write.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: nothing is said about which of "
+    "two mistakes is told",
+    needs="payload_size_checked negative_index_refused unreadable_payload_refused "
     "dynamic_fields_validated",
 )
+
 
 # In the order in which the kernel looks.
 CORE = (
@@ -34,12 +33,7 @@ CORE = (
     ("payload-unreadable", "EFAULT"),
     ("location", "EFAULT"),
 )
-OF_WRITE = (
-    ("read-only", "EBADF"),
-    ("kernel-half", "EFAULT"),
-    ("position", "EFAULT"),
-    *CORE,
-)
+OF_WRITE = (("read-only", "EBADF"), ("kernel-half", "EFAULT"), ("position", "EFAULT"), *CORE)
 OF_WRITEV = (
     ("read-only", "EBADF"),
     ("too-many-parts", "EINVAL"),
@@ -99,8 +93,8 @@ def listened(ue: UserEvents, mistakes: tuple[str, ...]) -> DataFile:
     return data
 
 
-@case("write.pairs", spec=WRITE, doc=ORDERED, profiles="5.18..", needs=SWITCHES, tier="full")
-@variants("first, second, errno", pairs(OF_WRITE, APART))
+@case(spec="vfs_write; trace_events_user.c:user_events_write, user_events_write_core", tier="full")
+@variants(pairs(OF_WRITE, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """Of two mistakes of write or pwrite the one that comes first in the order is told."""
     mistakes = (first, second)
@@ -118,8 +112,8 @@ def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
         ue.tracefs.disable(ue.name())
 
 
-@case("write.pairs_of_parts", spec=WRITEV, doc=ORDERED, profiles="5.18..", needs=SWITCHES)
-@variants("first, second, errno", pairs(OF_WRITEV, OF_PARTS_APART))
+@case(spec="vfs_writev; lib/iov_iter.c:import_iovec; trace_events_user.c")
+@variants(pairs(OF_WRITEV, OF_PARTS_APART))
 def test_pairs_of_parts(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """Of two mistakes of writev the one that comes first in the order is told."""
     mistakes = (first, second)

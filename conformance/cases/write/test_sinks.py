@@ -5,16 +5,20 @@ Instances that are turned off listen all the same, and look at nothing.
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import listening, made
 from conformance.client.perf import listen
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 
-PROFILES = "5.18.."
-DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data: silent about several listeners"
-CORE = "trace_events_user.c:user_events_write_core: probes"
-SINK = "trace_events_user.c:user_event_ftrace"
+case = surface(
+    "write",
+    spec="trace_events_user.c:user_events_write_core",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: silent about several listeners",
+    tier="full",
+    isolation="global",
+)
+
 STRING = " __rel_loc char[] s"
 # Without its NUL, and with it.
 INVALID = b"\0\0\2\0hi"
@@ -26,7 +30,7 @@ def turn(files: Tracefs, on: str) -> None:
     assert files.write(files.path("tracing_on"), on).value == 1
 
 
-@case("write.turned_off", spec=SINK, doc=DOC, profiles=PROFILES, isolation="global")
+@case(spec="trace_events_user.c:user_event_ftrace", tier="quick")
 def test_turned_off(ue: UserEvents) -> None:
     """While tracing is off the event is listened to and written to, and nothing is recorded."""
     data = ue.open_data()
@@ -44,15 +48,8 @@ def test_turned_off(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x2 (2)", dump="02 00")]
 
 
-@case(
-    "write.one_of_two_turned_off",
-    spec=SINK,
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
-@variants("off", {"first": 0, "second": 1})
+@case(spec="trace_events_user.c:user_event_ftrace")
+@variants({"first": 0, "second": 1})
 def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
     """Of two instances one is turned off: the other records, and the write is whole."""
     pair = made(ue, "i"), made(ue, "j")
@@ -66,21 +63,16 @@ def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
 
 
 @case(
-    "write.refused_by_who_records",
-    spec=f"{SINK}: discard; {CORE}",
-    doc=DOC,
-    needs=("dynamic_fields_validated",),
-    profiles=PROFILES,
-    isolation="global",
+    spec="trace_events_user.c:user_event_ftrace: discard; "
+    "trace_events_user.c:user_events_write_core: probes",
+    needs="dynamic_fields_validated",
+    tier="quick",
 )
 @variants(
-    "turned, errno",
-    {
-        "both_on": ("11", "EFAULT"),
-        "first_on": ("10", "EFAULT"),
-        "second_on": ("01", "EFAULT"),
-        "both_off": ("00", ""),
-    },
+    ("both_on", "11", "EFAULT"),
+    ("first_on", "10", "EFAULT"),
+    ("second_on", "01", "EFAULT"),
+    ("both_off", "00", ""),
 )
 def test_refused_by_who_records(ue: UserEvents, turned: str, errno: str) -> None:
     """An invalid payload is refused as soon as one instance would record it, and is in none."""
@@ -94,16 +86,8 @@ def test_refused_by_who_records(ue: UserEvents, turned: str, errno: str) -> None
         each.remove()
 
 
-@case(
-    "write.unreadable_for_nobody",
-    spec=f"{CORE}: fault_in_iov_iter_readable",
-    doc=DOC,
-    needs=("unreadable_payload_refused",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
-@variants("turned", {"both_on": "11", "one_on": "01", "both_off": "00"})
+@case(spec="probes: fault_in_iov_iter_readable", needs="unreadable_payload_refused")
+@variants({"both_on": "11", "one_on": "01", "both_off": "00"})
 def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
     """A payload that cannot be read is EFAULT whoever would record it, and nobody has a part."""
     pair = made(ue, "i"), made(ue, "j")
@@ -121,16 +105,11 @@ def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
 
 
 @case(
-    "write.refused_for_all",
-    spec=f"{CORE}; trace_events_user.c:user_event_perf",
-    doc=DOC,
-    needs=("perf_sink", "dynamic_fields_validated"),
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("perf",),
-    tier="full",
+    spec="probes; trace_events_user.c:user_event_perf",
+    needs="perf_sink dynamic_fields_validated",
+    facilities="perf",
 )
-@variants("payload, errno, taken", {"invalid": (INVALID, "EFAULT", 0), "valid": (VALID, "", 1)})
+@variants(("invalid", INVALID, "EFAULT", 0), ("valid", VALID, "", 1))
 def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int) -> None:
     """ftrace at the top, in an instance, and perf: all of them take a write, or none."""
     instance = made(ue)
@@ -143,16 +122,8 @@ def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int)
     instance.remove()
 
 
-@case(
-    "write.refused_and_acted_on",
-    spec=f"{CORE}; trace_events.h:trace_trigger_soft_disabled",
-    doc=DOC,
-    needs=("dynamic_fields_validated",),
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
-@variants("asked_first", {"refusing": "refusing", "acting": "acting"})
+@case(spec="probes; trace_events.h:trace_trigger_soft_disabled", needs="dynamic_fields_validated")
+@variants("refusing", "acting")
 def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
     """What an instance refuses a trigger at the top, which looks at nothing, acts on."""
     instance = made(ue)
@@ -169,16 +140,7 @@ def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
     instance.remove()
 
 
-@case(
-    "write.perf_while_turned_off",
-    spec=f"{CORE}; trace_events_user.c:user_event_perf",
-    doc=DOC,
-    needs=("perf_sink",),
-    profiles=PROFILES,
-    isolation="global",
-    facilities=("perf",),
-    tier="full",
-)
+@case(spec="probes; trace_events_user.c:user_event_perf", needs="perf_sink", facilities="perf")
 def test_perf_while_turned_off(ue: UserEvents) -> None:
     """perf counts what an instance that is turned off, or whose list leaves it out, does not."""
     instance = made(ue)
@@ -194,14 +156,7 @@ def test_perf_while_turned_off(ue: UserEvents) -> None:
     instance.remove()
 
 
-@case(
-    "write.many_listeners",
-    spec=CORE,
-    doc=DOC,
-    profiles=PROFILES,
-    isolation="global",
-    tier="full",
-)
+@case(spec="probes")
 def test_many_listeners(ue: UserEvents) -> None:
     """Twelve instances listen: each has the record, the event is used until the last ends."""
     crowd = [ue.instance(f"i{number}") for number in range(12)]

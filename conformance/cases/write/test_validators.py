@@ -7,12 +7,14 @@ are the common fields; that of `__rel_loc` from the end of the word itself.
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-VALIDATE = "trace_events_user.c:user_event_validate"
-DOC = "include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset"
-NO_DOC = "Documentation/trace/user_events.rst@v6.12: silent about checks of dynamic fields"
+case = surface(
+    "write",
+    spec="trace_events_user.c:user_event_validate",
+    doc="Documentation/trace/user_events.rst@v6.12: silent about checks of dynamic fields",
+)
 
 
 # At first nothing was checked: whatever came was recorded.
@@ -55,13 +57,8 @@ REL_LOC_BOUNDS = {
 }
 
 
-@case(
-    "write.data_loc_bounds",
-    spec=VALIDATE,
-    doc=DOC,
-    profiles="5.18..",
-)
-@variants("offset, length, text", DATA_LOC_BOUNDS)
+@case(doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset")
+@variants(DATA_LOC_BOUNDS)
 def test_data_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | None) -> None:
     """A `__data_loc` string must end in the record, with NUL as its last byte, else EFAULT."""
     data = ue.open_data()
@@ -78,12 +75,10 @@ def test_data_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | N
 
 
 @case(
-    "write.rel_loc_bounds",
-    spec=f"{VALIDATE}: VALIDATOR_REL",
-    doc=DOC,
-    profiles="5.18..",
+    spec="VALIDATOR_REL",
+    doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset",
 )
-@variants("offset, length, text", REL_LOC_BOUNDS)
+@variants(REL_LOC_BOUNDS)
 def test_rel_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | None) -> None:
     """A `__rel_loc` string must end in the record, with NUL as its last byte, else EFAULT."""
     data = ue.open_data()
@@ -100,16 +95,10 @@ def test_rel_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | No
 
 
 @case(
-    "write.location_bits",
-    spec=VALIDATE,
-    doc=DOC,
-    needs=(CHECKED,),
-    profiles="5.18..",
+    doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset",
+    needs="dynamic_fields_validated",
 )
-@variants(
-    "field, offset",
-    {"data_loc": (" __data_loc char[] m", 12), "rel_loc": (" __rel_loc char[] m", 0)},
-)
+@variants(("data_loc", " __data_loc char[] m", 12), ("rel_loc", " __rel_loc char[] m", 0))
 def test_location_bits(ue: UserEvents, field: str, offset: int) -> None:
     """Each of the 16 bits of offset and of length counts: with one more it is EFAULT."""
     data = ue.open_data()
@@ -125,21 +114,16 @@ def test_location_bits(ue: UserEvents, field: str, offset: int) -> None:
 
 
 @case(
-    "write.location_wraps",
-    spec=f"{VALIDATE}: offset and size are 32 bits wide",
-    doc=DOC,
-    needs=(CHECKED,),
-    profiles="5.18..",
+    spec="offset and size are 32 bits wide",
+    doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset",
+    needs="dynamic_fields_validated",
     tier="full",
 )
 @variants(
-    "field",
-    {
-        "data_loc.text": " __data_loc char[] m",
-        "data_loc.bytes": " __data_loc u8[] m",
-        "rel_loc.text": " __rel_loc char[] m",
-        "rel_loc.bytes": " __rel_loc u8[] m",
-    },
+    ("data_loc.text", " __data_loc char[] m"),
+    ("data_loc.bytes", " __data_loc u8[] m"),
+    ("rel_loc.text", " __rel_loc char[] m"),
+    ("rel_loc.bytes", " __rel_loc u8[] m"),
 )
 def test_location_wraps(ue: UserEvents, field: str) -> None:
     """Offset and length are added up without wrapping at 64 KiB: what ends there is EFAULT."""
@@ -151,21 +135,12 @@ def test_location_wraps(ue: UserEvents, field: str) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    "write.bounds_are_those_of_the_write",
-    spec=VALIDATE,
-    doc=NO_DOC,
-    tier="full",
-    profiles="5.18..",
-)
+@case(tier="full")
 @variants(
-    "fields, good, bad",
-    {
-        "data_loc": (" __data_loc char[] m", (12, 3), (12, 4)),
-        "rel_loc": (" __rel_loc char[] m", (0, 3), (0, 4)),
-        "data_loc.bytes": (" __data_loc u8[] m", (12, 3), (12, 4)),
-        "rel_loc.bytes": (" __rel_loc u8[] m", (0, 3), (0, 4)),
-    },
+    ("data_loc", " __data_loc char[] m", (12, 3), (12, 4)),
+    ("rel_loc", " __rel_loc char[] m", (0, 3), (0, 4)),
+    ("data_loc.bytes", " __data_loc u8[] m", (12, 3), (12, 4)),
+    ("rel_loc.bytes", " __rel_loc u8[] m", (0, 3), (0, 4)),
 )
 def test_bounds_are_those_of_the_write(
     ue: UserEvents, fields: str, good: tuple[int, int], bad: tuple[int, int]
@@ -180,13 +155,8 @@ def test_bounds_are_those_of_the_write(
     assert len(ue.tracefs.records()) == ue.dated(CHECKED, since=1, before=2)
 
 
-@case(
-    "write.data_loc_into_common_fields",
-    spec=f"{VALIDATE}: no lower bound",
-    doc=NO_DOC,
-    profiles="5.18..",
-)
-@variants("offset, length", {"from_start": (0, 12), "from_pid": (4, 8), "before_field": (7, 5)})
+@case(spec="no lower bound")
+@variants(("from_start", 0, 12), ("from_pid", 4, 8), ("before_field", 7, 5))
 def test_data_loc_into_common_fields(ue: UserEvents, offset: int, length: int) -> None:
     """A `__data_loc` string may begin in the common fields: only its end is checked."""
     data = ue.open_data()
@@ -198,22 +168,14 @@ def test_data_loc_into_common_fields(ue: UserEvents, offset: int, length: int) -
     assert data.write_event(0, one + located(offset, length)).errno == errno
 
 
-@case(
-    "write.nul_needed",
-    spec=f"{VALIDATE}: VALIDATOR_ENSURE_NULL; user_event_add_field",
-    doc=NO_DOC,
-    profiles="5.18..",
-)
+@case(spec="VALIDATOR_ENSURE_NULL; user_event_add_field")
 @variants(
-    "type_text, offset",
-    {
-        "data_loc.char_array": ("__data_loc char[]", 12),
-        "data_loc.unsigned": ("__data_loc unsigned char[]", 12),
-        "data_loc.char": ("__data_loc char", 12),
-        "data_loc.inside_word": ("__data_loc uchar_t[]", 12),
-        "rel_loc.char_array": ("__rel_loc char[]", 0),
-        "rel_loc.inside_word": ("__rel_loc wchar[]", 0),
-    },
+    ("data_loc.char_array", "__data_loc char[]", 12),
+    ("data_loc.unsigned", "__data_loc unsigned char[]", 12),
+    ("data_loc.char", "__data_loc char", 12),
+    ("data_loc.inside_word", "__data_loc uchar_t[]", 12),
+    ("rel_loc.char_array", "__rel_loc char[]", 0),
+    ("rel_loc.inside_word", "__rel_loc wchar[]", 0),
 )
 def test_nul_needed(ue: UserEvents, type_text: str, offset: int) -> None:
     """Wherever "char" is part of a dynamic type, its last byte must be NUL."""
@@ -230,23 +192,15 @@ def test_nul_needed(ue: UserEvents, type_text: str, offset: int) -> None:
     assert ue.tracefs.records() == ue.dated(CHECKED, since=[shown], before=dumped)
 
 
-@case(
-    "write.nul_not_needed",
-    spec="trace_events_user.c:user_event_add_field",
-    doc=NO_DOC,
-    profiles="5.18..",
-)
+@case(spec="trace_events_user.c:user_event_add_field")
 @variants(
-    "type_text, payload, text",
-    {
-        "data_loc.u8": ("__data_loc u8[] m", located(12, 4) + b"abcd", "61,62,63,64"),
-        "data_loc.u8.empty": ("__data_loc u8[] m", located(13, 0) + b"abcd", ""),
-        "data_loc.other": ("__data_loc cha[] m", located(12, 2) + b"abcd", "61,62"),
-        "rel_loc.u32": ("__rel_loc u32[] m", located(0, 4) + b"abcd", "61,62,63,64"),
-        "rel_loc.u32.empty": ("__rel_loc u32[] m", located(1, 0) + b"abcd", ""),
-        "char_array": ("char[4] m", b"abcd", "abcd"),
-        "struct": ("struct char_s m 2", b"ab", "0x6261 (25185)"),
-    },
+    ("data_loc.u8", "__data_loc u8[] m", located(12, 4) + b"abcd", "61,62,63,64"),
+    ("data_loc.u8.empty", "__data_loc u8[] m", located(13, 0) + b"abcd", ""),
+    ("data_loc.other", "__data_loc cha[] m", located(12, 2) + b"abcd", "61,62"),
+    ("rel_loc.u32", "__rel_loc u32[] m", located(0, 4) + b"abcd", "61,62,63,64"),
+    ("rel_loc.u32.empty", "__rel_loc u32[] m", located(1, 0) + b"abcd", ""),
+    ("char_array", "char[4] m", b"abcd", "abcd"),
+    ("struct", "struct char_s m 2", b"ab", "0x6261 (25185)"),
 )
 def test_nul_not_needed(ue: UserEvents, type_text: str, payload: bytes, text: str) -> None:
     """Dynamic types without "char", and types that are not dynamic, need no NUL."""
@@ -257,22 +211,14 @@ def test_nul_not_needed(ue: UserEvents, type_text: str, payload: bytes, text: st
     assert ue.tracefs.records() == [ue.line(f"m={text}", dump=payload.hex(" "))]
 
 
-@case(
-    "write.byte_bounds",
-    spec=VALIDATE,
-    doc=DOC,
-    profiles="5.18..",
-)
+@case(doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset")
 @variants(
-    "type_text, offset, length",
-    {
-        "data_loc.one_too_long": ("__data_loc u8[]", 12, 5),
-        "data_loc.empty_past_end": ("__data_loc u8[]", 17, 0),
-        "data_loc.all_ones": ("__data_loc u8[]", 0xFFFF, 0xFFFF),
-        "rel_loc.one_too_long": ("__rel_loc u8[]", 0, 5),
-        "rel_loc.empty_past_end": ("__rel_loc u8[]", 5, 0),
-        "rel_loc.all_ones": ("__rel_loc u8[]", 0xFFFF, 0xFFFF),
-    },
+    ("data_loc.one_too_long", "__data_loc u8[]", 12, 5),
+    ("data_loc.empty_past_end", "__data_loc u8[]", 17, 0),
+    ("data_loc.all_ones", "__data_loc u8[]", 0xFFFF, 0xFFFF),
+    ("rel_loc.one_too_long", "__rel_loc u8[]", 0, 5),
+    ("rel_loc.empty_past_end", "__rel_loc u8[]", 5, 0),
+    ("rel_loc.all_ones", "__rel_loc u8[]", 0xFFFF, 0xFFFF),
 )
 def test_byte_bounds(ue: UserEvents, type_text: str, offset: int, length: int) -> None:
     """Dynamic fields that are no strings must end in the record as well, else EFAULT."""
@@ -286,21 +232,16 @@ def test_byte_bounds(ue: UserEvents, type_text: str, offset: int, length: int) -
 
 
 @case(
-    "write.several_dynamic_fields",
-    spec=f"{VALIDATE}: in the order of definition",
-    doc=DOC,
-    profiles="5.18..",
+    spec="in the order of definition",
+    doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset",
 )
 @variants(
-    "first, second, third, values",
-    {
-        "all_good": ((22, 3), (7, 2), (22, 2), ("a=hi", "n=0x1 (1)", "b=x", "c=68,69")),
-        "same_bytes": ((22, 3), (4, 3), (22, 3), ("a=hi", "n=0x1 (1)", "b=hi", "c=68,69,00")),
-        "first_bad": ((22, 2), (7, 2), (22, 2), None),
-        "second_bad": ((22, 3), (7, 3), (22, 2), None),
-        "third_bad": ((22, 3), (7, 2), (22, 6), None),
-        "all_bad": ((22, 2), (7, 3), (22, 6), None),
-    },
+    ("all_good", (22, 3), (7, 2), (22, 2), ("a=hi", "n=0x1 (1)", "b=x", "c=68,69")),
+    ("same_bytes", (22, 3), (4, 3), (22, 3), ("a=hi", "n=0x1 (1)", "b=hi", "c=68,69,00")),
+    ("first_bad", (22, 2), (7, 2), (22, 2), None),
+    ("second_bad", (22, 3), (7, 3), (22, 2), None),
+    ("third_bad", (22, 3), (7, 2), (22, 6), None),
+    ("all_bad", (22, 2), (7, 3), (22, 6), None),
 )
 def test_several_dynamic_fields(
     ue: UserEvents,
@@ -325,12 +266,7 @@ def test_several_dynamic_fields(
         assert ue.tracefs.records() == [ue.line(*values, dump=payload.hex(" "))]
 
 
-@case(
-    "write.order_listener_before_validators",
-    spec="trace_events_user.c:user_events_write_core, user_event_validate",
-    doc=NO_DOC,
-    profiles="5.18..",
-)
+@case(spec="trace_events_user.c:user_events_write_core, user_event_validate")
 def test_order_listener_before_validators(ue: UserEvents) -> None:
     """While nobody listens nothing is looked at in a bad dynamic field; then it is EFAULT."""
     data = ue.open_data()
@@ -342,12 +278,7 @@ def test_order_listener_before_validators(ue: UserEvents) -> None:
     assert data.write_event(0, bad).errno == ue.dated(CHECKED, since="EFAULT", before="")
 
 
-@case(
-    "write.validated_across_parts",
-    spec=f"{VALIDATE} looks at the copied record",
-    doc=NO_DOC,
-    profiles="5.18..",
-)
+@case(spec="trace_events_user.c:user_event_validate looks at the copied record")
 def test_validated_across_parts(ue: UserEvents) -> None:
     """Dynamic fields are checked in the whole record, however it was cut into iovecs."""
     data = ue.open_data()
@@ -361,12 +292,7 @@ def test_validated_across_parts(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ue.dated(CHECKED, since=[shown], before=dumped)
 
 
-@case(
-    "write.discarded_record",
-    spec="trace_events_user.c:user_event_ftrace: discard",
-    doc=NO_DOC,
-    profiles="5.18..",
-)
+@case(spec="trace_events_user.c:user_event_ftrace: discard")
 def test_discarded_record(ue: UserEvents) -> None:
     """A refused payload leaves no trace between the records before and after it."""
     data = ue.open_data()

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.writing import RECORD
 from conformance.client.addresses import PAGE, SCRATCH
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
-CORE = "trace_events_user.c:user_events_write_core"
+case = surface(
+    "write",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data",
+)
 
 
 @case(
-    "write.equals_writev",
-    spec="trace_events_user.c:user_events_write_iter",
-    doc=f"{DOC}: writev() may carry the index in one vector and the payload in others",
-    profiles="5.18..",
+    spec="user_events_write_iter",
+    doc="writev() may carry the index in one vector and the payload in others",
 )
 def test_equals_writev(ue: UserEvents) -> None:
     """The same bytes through write and writev give the same result and the same record."""
@@ -29,22 +30,17 @@ def test_equals_writev(ue: UserEvents) -> None:
 
 
 @case(
-    "write.parts",
-    spec=f"{CORE}, lib/iov_iter.c:copy_from_iter",
-    doc=f"{DOC}: vectors are the pieces of one index and payload",
-    profiles="5.18..",
+    spec="user_events_write_core, lib/iov_iter.c:copy_from_iter",
+    doc="vectors are the pieces of one index and payload",
 )
 @variants(
-    "parts",
-    {
-        "one": [b"\0\0\0\0\x44\x33\x22\x11"],
-        "index_1_3": [b"\0", b"\0\0\0", b"\x44\x33\x22\x11"],
-        "index_bytes": [b"\0", b"\0", b"\0", b"\0", b"\x44\x33\x22\x11"],
-        "all_bytes": [b"\0", b"\0", b"\0", b"\0", b"\x44", b"\x33", b"\x22", b"\x11"],
-        "empty_first": [b"", b"\0\0\0\0", b"\x44\x33\x22\x11"],
-        "empty_between": [b"\0\0", b"", b"\0\0", b"", b"\x44\x33\x22\x11"],
-        "empty_last": [b"\0\0\0\0", b"\x44\x33\x22\x11", b""],
-    },
+    ("one", [b"\0\0\0\0\x44\x33\x22\x11"]),
+    ("index_1_3", [b"\0", b"\0\0\0", b"\x44\x33\x22\x11"]),
+    ("index_bytes", [b"\0", b"\0", b"\0", b"\0", b"\x44\x33\x22\x11"]),
+    ("all_bytes", [b"\0", b"\0", b"\0", b"\0", b"\x44", b"\x33", b"\x22", b"\x11"]),
+    ("empty_first", [b"", b"\0\0\0\0", b"\x44\x33\x22\x11"]),
+    ("empty_between", [b"\0\0", b"", b"\0\0", b"", b"\x44\x33\x22\x11"]),
+    ("empty_last", [b"\0\0\0\0", b"\x44\x33\x22\x11", b""]),
 )
 def test_parts(ue: UserEvents, parts: list[bytes]) -> None:
     """Index and payload may be cut into iovecs anywhere: it is one record."""
@@ -55,19 +51,9 @@ def test_parts(ue: UserEvents, parts: list[bytes]) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x11223344 (287454020)", dump="44 33 22 11")]
 
 
-@case(
-    "write.parts_too_short_for_index",
-    spec=CORE,
-    doc=f"{DOC}: the write index must stand at the start of the data",
-    profiles="5.18..",
-)
+@case(spec="user_events_write_core", doc="the write index must stand at the start of the data")
 @variants(
-    "parts",
-    {
-        "one": [b"\0"],
-        "one_and_two": [b"\0", b"\0\0"],
-        "three_and_empty": [b"\0\0\0", b""],
-    },
+    ("one", [b"\0"]), ("one_and_two", [b"\0", b"\0\0"]), ("three_and_empty", [b"\0\0\0", b""])
 )
 def test_parts_too_short_for_index(ue: UserEvents, parts: list[bytes]) -> None:
     """iovecs that hold one to three bytes together are EFAULT."""
@@ -79,12 +65,10 @@ def test_parts_too_short_for_index(ue: UserEvents, parts: list[bytes]) -> None:
 
 
 @case(
-    "write.writev_of_nothing",
     spec="fs/read_write.c:do_iter_readv_writev is not reached without a byte",
-    doc=f"{DOC}: silent about empty vectors",
-    profiles="5.18..",
+    doc="silent about empty vectors",
 )
-@variants("parts", {"no_parts": [], "one_empty": [b""], "three_empty": [b"", b"", b""]})
+@variants({"no_parts": [], "one_empty": [b""], "three_empty": [b"", b"", b""]})
 def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     """writev without a byte returns 0, where write would be EFAULT."""
     data = ue.open_data()
@@ -93,11 +77,9 @@ def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
 
 
 @case(
-    "write.iovec_limits",
     spec="lib/iov_iter.c:iovec_from_user, copy_iovec_from_user",
-    doc=f"{DOC}: silent; writev(2) has limits of its own",
+    doc="silent; writev(2) has limits of its own",
     tier="full",
-    profiles="5.18..",
 )
 def test_iovec_limits(ue: UserEvents) -> None:
     """1024 iovecs are taken; 1025, or one of negative length, are EINVAL."""

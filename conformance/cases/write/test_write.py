@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import case, variants
+from conformance.cases.case import surface, variants
 from conformance.cases.support.writing import INDEX, RECORD
 from conformance.client.tracefs import TRACING_ON
 from conformance.client.user_events import UserEvents
 
-DOC = "Documentation/trace/user_events.rst@v6.12: Writing Data"
-CORE = "trace_events_user.c:user_events_write_core"
+case = surface(
+    "write",
+    spec="trace_events_user.c:user_events_write_core",
+    doc="Documentation/trace/user_events.rst@v6.12",
+    tier="full",
+)
 
 
 @case(
-    "write.returns_all_bytes",
-    spec=CORE,
-    doc=f"{DOC}: the data begin with the write index, the rest is the payload",
-    profiles="5.18..",
+    doc="Writing Data: the data begin with the write index, the rest is the payload", tier="quick"
 )
 @variants(
-    "fields, payload, returned",
-    {
-        "u8": (" u8 a", b"\1", 5),
-        "u64": (" u64 a", bytes(8), 12),
-        "struct3000": (" struct s a 3000", bytes(3000), 3004),
-    },
+    ("u8", " u8 a", b"\1", 5),
+    ("u64", " u64 a", bytes(8), 12),
+    ("struct3000", " struct s a 3000", bytes(3000), 3004),
 )
 def test_returns_all_bytes(ue: UserEvents, fields: str, payload: bytes, returned: int) -> None:
     """A successful write returns the length of index and payload together."""
@@ -34,13 +32,7 @@ def test_returns_all_bytes(ue: UserEvents, fields: str, payload: bytes, returned
     assert len(ue.tracefs.records()) == 1
 
 
-@case(
-    "write.records_in_order",
-    spec=CORE,
-    doc=f"{DOC}: every write is an entry of its own",
-    tier="full",
-    profiles="5.18..",
-)
+@case(doc="Writing Data: every write is an entry of its own")
 def test_records_in_order(ue: UserEvents) -> None:
     """Every write is one record, in the order of writing, whichever call carried it."""
     data = ue.open_data()
@@ -59,11 +51,10 @@ def test_records_in_order(ue: UserEvents) -> None:
 
 
 @case(
-    "write.word_not_consulted",
-    spec=f"{CORE}: the tracepoint decides, not the word",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: programs check the bit themselves",
-    needs=("ebadf_when_disabled",),
-    tier="full",
+    spec="the tracepoint decides, not the word",
+    doc="Status: programs check the bit themselves",
+    profiles="6.4..",
+    needs="ebadf_when_disabled",
 )
 def test_word_not_consulted(ue: UserEvents) -> None:
     """The enable word is for the program: clearing or setting it changes no write."""
@@ -78,13 +69,9 @@ def test_word_not_consulted(ue: UserEvents) -> None:
 
 
 @case(
-    "write.nobody_listens",
-    spec=f"{CORE}: tp->key.enabled",
-    doc=f"{DOC}: silent about what a write without a listener returns",
-    tier="full",
-    profiles="5.18..",
+    spec="tp->key.enabled", doc="Writing Data: silent about what a write without a listener returns"
 )
-@variants("payload", {"exact": b"\1\0\0\0", "longer": b"\1\0\0\0more"})
+@variants({"exact": b"\1\0\0\0", "longer": b"\1\0\0\0more"})
 def test_nobody_listens(ue: UserEvents, payload: bytes) -> None:
     """A write to an event that is not enabled, or not any more, is EBADF."""
     data = ue.open_data()
@@ -99,10 +86,9 @@ def test_nobody_listens(ue: UserEvents, payload: bytes) -> None:
 
 
 @case(
-    "write.listener_of_another_event",
-    spec=f"{CORE}: each event has a tracepoint of its own",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: a tool attaches to one event",
-    profiles="5.18..",
+    spec="each event has a tracepoint of its own",
+    doc="Status: a tool attaches to one event",
+    tier="quick",
 )
 def test_listener_of_another_event(ue: UserEvents) -> None:
     """A listener of one event gets nothing of another event of the same file."""
@@ -117,12 +103,9 @@ def test_listener_of_another_event(ue: UserEvents) -> None:
 
 
 @case(
-    "write.tracing_off",
     spec="ring_buffer.c:ring_buffer_lock_reserve, trace_events_user.c:user_event_ftrace",
-    doc=f"{DOC}: silent about tracing_on",
+    doc="Writing Data: silent about tracing_on",
     isolation="global",
-    tier="full",
-    profiles="5.18..",
 )
 def test_tracing_off(ue: UserEvents) -> None:
     """With tracing_on 0 a write succeeds, records nothing and validates nothing."""

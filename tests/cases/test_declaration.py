@@ -1,0 +1,144 @@
+"""Declaring cases and their variants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.cases.case import (
+    FULL_MARK,
+    Case,
+    Facility,
+    Isolation,
+    Tier,
+    declared,
+    surface,
+    variants,
+)
+
+DOC = "Documentation/trace/user_events.rst@v6.12"
+case = surface("write", spec="trace_events_user.c", doc=DOC, tier="full", needs="persist")
+
+
+def test_a_case_takes_its_id_and_sentence_from_the_function() -> None:
+    @case
+    def test_short() -> None:
+        """A short payload
+        is refused.
+
+        More about it.
+        """
+
+    assert declared(test_short) == Case(
+        id="write.short",
+        spec="trace_events_user.c",
+        doc=DOC,
+        profiles="5.18..",
+        needs=("persist",),
+        tier=Tier.FULL,
+        isolation=Isolation.EVENTS,
+        sentence="A short payload is refused.",
+    )
+
+
+def test_keywords_of_a_case_replace_those_of_its_surface() -> None:
+    @case(tier="quick", needs="", without="auto_delete persist", facilities="perf smp")
+    def test_short() -> None: ...
+
+    found = declared(test_short)
+    assert found is not None
+    assert (found.tier, found.needs, found.without) == ("quick", (), ("auto_delete", "persist"))
+    assert found.facilities == (Facility.PERF, Facility.SMP)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "spec", "doc"),
+    [
+        ({"spec": "user_reg_get"}, "trace_events_user.c:user_reg_get", DOC),
+        ({"spec": "trace.c:a"}, "trace.c:a", DOC),
+        ({"doc": "Status: a bit"}, "trace_events_user.c", f"{DOC}: Status: a bit"),
+        ({"doc": "trace.h@v6.1: b"}, "trace_events_user.c", "trace.h@v6.1: b"),
+    ],
+)
+def test_a_reference_without_a_file_continues_that_of_the_surface(
+    keywords: dict[str, Any], spec: str, doc: str
+) -> None:
+    @case(**keywords)
+    def test_short() -> None: ...
+
+    found = declared(test_short)
+    assert found is not None
+    assert (found.spec, found.doc) == (spec, doc)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"teir": "full"}, "no keyword 'teir'; write one of spec, doc, profiles, "),
+        ({"tier": "ful"}, "no tier 'ful'; write one of quick, full"),
+        ({"isolation": "own"}, "no isolation 'own'; write one of none, events, global, fatal"),
+        ({"facilities": "perf pref"}, "no facility 'pref'; write one of perf, bpf, "),
+        ({"needs": "persits"}, "no switch 'persits'; write one of "),
+        ({"without": "persits"}, "no switch 'persits'; write one of "),
+        ({"switch": "persits"}, "no switch 'persits'; write one of "),
+    ],
+)
+def test_a_wrong_word_is_refused(keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=f"case write.short: {message}"):
+
+        @case(**keywords)
+        def test_short() -> None: ...
+
+
+def test_a_wrong_name_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"case write.Short: write surface\.name"):
+
+        @case
+        def test_Short() -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        ([("a", 1, 2), ("b", 3, 4)], [("a", (1, 2)), ("b", (3, 4))]),
+        ([(1, 2), ("3", 4)], [("1", (1, 2)), ("3", ("3", 4))]),
+        ([{"a": (1, 2)}, ("b", 3, 4)], [("a", (1, 2)), ("b", (3, 4))]),
+    ],
+)
+def test_variants_of_two_parameters(table: list[Any], rows: list[Any]) -> None:
+    def test(ue: object, left: object, right: object) -> None: ...
+
+    assert rows_of(variants(*table)(test)) == ("left, right", rows)
+
+
+def test_variants_of_one_parameter() -> None:
+    def test(ue: object, only: object) -> None: ...
+
+    table = variants(1, "two", ("three", (3, 3)), {"four": (4, 4)})
+    rows = [("1", (1,)), ("two", ("two",)), ("three", ((3, 3),)), ("four", ((4, 4),))]
+    assert rows_of(table(test)) == ("only", rows)
+
+
+def test_the_first_variant_keeps_the_tier_of_its_case() -> None:
+    @variants(1, 2, 3)
+    def test(ue: object, only: object) -> None: ...
+
+    (mark,) = vars(test)["pytestmark"]
+    assert [FULL_MARK in row.marks for row in mark.args[1]] == [False, True, True]
+
+
+@pytest.mark.parametrize("row", [("Bad", 1, 2), ("a", 1, 2, 3), ("a",), "a"])
+def test_a_row_that_does_not_fit_is_refused(row: Any) -> None:
+    def test(ue: object, left: object, right: object) -> None: ...
+
+    with pytest.raises(ValueError, match="and values for left, right"):
+        variants(row)(test)
+
+
+def rows_of(function: Callable[..., None]) -> tuple[str, list[tuple[str, tuple[Any, ...]]]]:
+    """The parameters and rows that a function is parametrised by."""
+    (mark,) = vars(function)["pytestmark"]
+    names, rows = mark.args
+    return names, [(row.id, row.values) for row in rows]
