@@ -1,4 +1,4 @@
-"""`enable` of a system and of all events: what it shows, and whom it tells."""
+"""`enable` of a system and of all events: what it shows and which words it changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ALL = "events/enable"
 @case(spec="system_enable_read")
 @variants("top", "instance")
 def test_shown(ue: UserEvents, where: str) -> None:
-    """None, some or all user events enabled are 0, X or 1, of that instance alone."""
+    """With none, some or all user events enabled it reads 0, X or 1, for its own instance only."""
     instance = made(ue)
     files, others = (ue.tracefs, instance) if where == "top" else (instance, ue.tracefs)
     data = ue.open_data()
@@ -48,7 +48,7 @@ def test_shown(ue: UserEvents, where: str) -> None:
 @case(spec="system_enable_write")
 @variants(("none", ()), ("one", ("a",)), ("all", ("a", "b")))
 def test_written(ue: UserEvents, enabled_before: tuple[str, ...]) -> None:
-    """1 enables all user events there are and 0 disables them, and their programs are told."""
+    """Writing 1 enables all existing user events, 0 disables them; their enable words follow."""
     data = ue.open_data()
     events = [data.register("a u16 x"), data.register("b u16 x")]
     for name in enabled_before:
@@ -70,7 +70,7 @@ def test_written(ue: UserEvents, enabled_before: tuple[str, ...]) -> None:
 
 @case(spec="system_enable_write")
 def test_in_an_instance(ue: UserEvents) -> None:
-    """0 written in an instance leaves what is enabled at the top, and the other way round."""
+    """Writing 0 in an instance does not affect the top instance, and vice versa."""
     instance = made(ue)
     event = ue.open_data().register("a u16 x")
     assert instance.write(instance.path(GROUP), "1").value == 1
@@ -103,7 +103,7 @@ def test_in_an_instance(ue: UserEvents) -> None:
     ("event.hexadecimal", "events/user_events/a/enable", "0x1"),
 )
 def test_refused(ue: UserEvents, file: str, text: str) -> None:
-    """Anything but the numbers 0 and 1 is refused, and nothing changes: EINVAL."""
+    """Anything but the numbers 0 and 1 is EINVAL, and nothing changes."""
     event = ue.open_data().register("a u16 x")
     assert ue.tracefs.write(ue.tracefs.path(file), text).errno == "EINVAL"
     assert ue.tracefs.enabled("a").text == "0\n"
@@ -117,7 +117,7 @@ def test_refused(ue: UserEvents, file: str, text: str) -> None:
     needs="lasting_events",
 )
 def test_directory(ue: UserEvents) -> None:
-    """The directory of the system comes with the first user event and goes with the last."""
+    """The directory of the system is created with the first user event and removed with the last."""
     path = ue.tracefs.path(GROUP)
     assert ue.tracefs.read(path).errno == "ENOENT"
     ue.tracefs.command("u:a\n")
@@ -134,7 +134,7 @@ def test_directory(ue: UserEvents) -> None:
 
 @case(spec="system_enable_read; trace_events.c:subsystem_open", needs="lasting_events")
 def test_outlives_the_events(ue: UserEvents) -> None:
-    """A descriptor from before the last event went shows a question mark, and enables nothing."""
+    """A descriptor opened before the last event was deleted reads `?` and enables nothing."""
     ue.tracefs.command("u:a\n")
     file = File(ue.process, ue.tracefs.path(GROUP), os.O_RDWR)
     ue.tracefs.command("-:a\n")
@@ -147,7 +147,7 @@ def test_outlives_the_events(ue: UserEvents) -> None:
 @case(spec="system_enable_read")
 @variants("top", "instance")
 def test_all_events(ue: UserEvents, where: str) -> None:
-    """`enable` of all events shows X for one user event enabled, and 0 written to it ends that."""
+    """`enable` of all events reads X if one user event is enabled; writing 0 disables it."""
     instance = made(ue)
     files = ue.tracefs if where == "top" else instance
     data = ue.open_data()
@@ -172,7 +172,7 @@ def test_all_events(ue: UserEvents, where: str) -> None:
     needs="multi_format",
 )
 def test_multi_format(ue: UserEvents) -> None:
-    """The two systems of user events are enabled and shown apart."""
+    """The two systems of user events are enabled and shown separately."""
     data = ue.open_data()
     single = data.register("a u16 x")
     assert ue.tracefs.read(ue.tracefs.path(MULTI)).errno == "ENOENT"
@@ -194,7 +194,7 @@ def test_multi_format(ue: UserEvents) -> None:
     needs="lasting_events",
 )
 def test_holds_events(ue: UserEvents) -> None:
-    """Events that were enabled as a group are in use, each of them: EBUSY until disabled."""
+    """Every event enabled as a group is in use: EBUSY until disabled."""
     ue.tracefs.command("u:a\n")
     ue.tracefs.command("u:b\n")
     assert ue.tracefs.write(ue.tracefs.path(GROUP), "1").errno == ""
@@ -213,7 +213,7 @@ def test_holds_events(ue: UserEvents) -> None:
 )
 @variants("top", "instance")
 def test_with_a_trigger(ue: UserEvents, where: str) -> None:
-    """An event that only a trigger listens to counts as enabled, though its own file shows 0*."""
+    """An event with only a trigger counts as enabled, though its own file reads 0*."""
     instance = made(ue)
     files = ue.tracefs if where == "top" else instance
     data = ue.open_data()

@@ -1,4 +1,4 @@
-"""set_event_pid and set_event_notrace_pid: whose writes are recorded; nobody is told."""
+"""set_event_pid and set_event_notrace_pid: whose writes are recorded; enable words stay."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ ONLY, BUT = "set_event_pid", "set_event_notrace_pid"
 
 
 def listed(process: Process, files: Tracefs, file: str) -> None:
-    """The process writes its own number to a list."""
+    """Write the process's own PID to a list."""
     assert process.write_pid(files.path(file)).errno == ""
 
 
 def emptied(files: Tracefs, file: str) -> None:
-    """A list is opened for truncation."""
+    """Open a list with O_TRUNC."""
     assert files.write(files.path(file), "\n", os.O_WRONLY | os.O_TRUNC).value == 1
 
 
@@ -39,7 +39,7 @@ def emptied(files: Tracefs, file: str) -> None:
 )
 @variants(("only", ONLY, "a=0x1 (1)"), ("but", BUT, "a=0x2 (2)"))
 def test_recorded(ue: UserEvents, file: str, recorded: str) -> None:
-    """Of two writers one is recorded, and both are answered with the count they wrote."""
+    """Of two writers one is recorded; both writes return their full count."""
     data = ue.open_data()
     data.register(ue.name() + " u16 a")
     other = ue.new_process().open_data()
@@ -66,7 +66,7 @@ def test_recorded(ue: UserEvents, file: str, recorded: str) -> None:
 )
 @variants(("only", ONLY, (0, 1)), ("but", BUT, (2,)))
 def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
-    """A process is added to those that are listed, who stay in the list."""
+    """A process is added to the list; those already listed stay."""
     processes = [ue.process, ue.new_process(), ue.new_process()]
     files = [process.open_data() for process in processes]
     for data in files:
@@ -89,7 +89,7 @@ def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
 )
 @variants({"only": ONLY, "but": BUT})
 def test_nobody_is_told(ue: UserEvents, file: str) -> None:
-    """A process that is not recorded is told all the same that its event is listened to."""
+    """The enable word of a process that is not recorded is set all the same."""
     data = ue.open_data()
     event = data.register(ue.name() + " u16 a")
     other = ue.new_process().open_data()
@@ -107,7 +107,7 @@ def test_nobody_is_told(ue: UserEvents, file: str) -> None:
 @case(spec="trace_create_new_event", doc="only the listed tasks are traced")
 @variants({"only": ONLY, "but": BUT})
 def test_later_event(ue: UserEvents, file: str) -> None:
-    """An event registered after the list was made is recorded by it as well."""
+    """An event registered after the list was written is filtered by it as well."""
     other = ue.new_process()
     listed(ue.process if file == ONLY else other, ue.tracefs, file)
     data = ue.open_data()
@@ -126,7 +126,7 @@ def test_later_event(ue: UserEvents, file: str) -> None:
     doc="only the listed tasks are traced; set_event_notrace_pid has precedence",
 )
 def test_both_lists(ue: UserEvents) -> None:
-    """Who stands in both lists is not recorded."""
+    """A process in both lists is not recorded."""
     data = ue.open_data()
     data.register(ue.name() + " u16 a")
     ue.tracefs.enable(ue.name())
@@ -144,7 +144,7 @@ def test_both_lists(ue: UserEvents) -> None:
     doc="only the listed tasks are traced; children are only with the option event-fork",
 )
 def test_child(ue: UserEvents) -> None:
-    """A child does not stand in the list of its parent."""
+    """A child is not added to the list of its parent."""
     data = ue.open_data()
     data.register(ue.name() + " u16 a")
     ue.tracefs.enable(ue.name())
@@ -162,7 +162,7 @@ def test_child(ue: UserEvents) -> None:
     doc="Documentation/trace/ftrace.rst@v6.12: Instances: the lists of an instance are its own",
 )
 def test_of_an_instance(ue: UserEvents) -> None:
-    """A list holds for its instance alone: what it leaves out there is recorded elsewhere."""
+    """A list applies to its instance only: other instances record what it filters out."""
     instance = made(ue)
     data = ue.open_data()
     data.register(ue.name() + " u16 a")
@@ -183,12 +183,12 @@ def test_of_an_instance(ue: UserEvents) -> None:
 )
 @variants(("left_out", BUT, ""), ("recorded", ONLY, "EFAULT"))
 def test_refused_payload(ue: UserEvents, file: str, errno: str) -> None:
-    """Nobody validates what is not recorded; memory that cannot be read is refused always."""
+    """A record that is filtered out is not validated; unreadable memory is EFAULT regardless."""
     data = ue.open_data()
     data.register(ue.name() + " __rel_loc char[] a")
     ue.tracefs.enable(ue.name())
     listed(ue.process, ue.tracefs, file)
-    # Without the NUL at its end.
+    # Without the terminating NUL.
     assert data.write_event(0, b"\0\0\2\0hi").errno == errno
     page = ue.process.map()
     ue.process.store(page + 4088, bytes(8))
@@ -203,7 +203,7 @@ def test_refused_payload(ue: UserEvents, file: str, errno: str) -> None:
 )
 @variants({"word": "self", "negative": "-1", "event": "user_events", "star": "*"})
 def test_no_number(ue: UserEvents, text: str) -> None:
-    """What is no number is refused, EINVAL, and the list stays as it was."""
+    """Text that is no number is EINVAL, and the list does not change."""
     data = ue.open_data()
     data.register(ue.name() + " u16 a")
     other = ue.new_process().open_data()

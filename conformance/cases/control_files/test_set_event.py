@@ -31,7 +31,7 @@ case = surface(
     ("newline", "user_events:{}\n"),
 )
 def test_by_name(ue: UserEvents, pattern: str) -> None:
-    """An event is enabled by its name, with its system or without, and no other is."""
+    """An event is enabled by its name, with or without its system, and no other is."""
     instance = made(ue)
     data = ue.open_data()
     event = data.register(ue.name("a") + " u16 x")
@@ -55,7 +55,7 @@ def test_by_name(ue: UserEvents, pattern: str) -> None:
     ("system_alone", "!user_events", []),
 )
 def test_negated(ue: UserEvents, pattern: str, left: list[str]) -> None:
-    """What an exclamation mark precedes is disabled, and the program told."""
+    """A name after an exclamation mark is disabled, and the enable word is cleared."""
     instance = made(ue)
     data = ue.open_data()
     event = data.register(ue.name("a") + " u16 x")
@@ -74,7 +74,7 @@ def test_negated(ue: UserEvents, pattern: str, left: list[str]) -> None:
 @case(spec="__ftrace_set_clr_event_nolock", doc="all events of a system are enabled by it alone")
 @variants(("star", "user_events:*"), ("colon", "user_events:"), ("alone", "user_events"))
 def test_system(ue: UserEvents, pattern: str) -> None:
-    """The name of the system enables all user events, and none that comes later."""
+    """The name of the system enables all its current user events, and no later one."""
     instance = made(ue)
     data = ue.open_data()
     data.register("a u16 x")
@@ -100,7 +100,7 @@ def test_system(ue: UserEvents, pattern: str) -> None:
     ("upper_case", "USER_EVENTS:{}"),
 )
 def test_unknown(ue: UserEvents, pattern: str) -> None:
-    """A name that no event has is refused and nothing is enabled: EINVAL."""
+    """A name that no event has is EINVAL, and nothing is enabled."""
     instance = made(ue)
     ue.open_data().register(ue.name() + " u16 x")
     text = pattern.format(ue.name())
@@ -112,7 +112,7 @@ def test_unknown(ue: UserEvents, pattern: str) -> None:
 
 @case(spec="trace.c:trace_get_user", doc="silent about several names in one write")
 def test_one_word(ue: UserEvents) -> None:
-    """One write takes one name and says how far it read; white space alone is read and nothing."""
+    """One write consumes one name and returns how much it consumed; white space alone does nothing."""
     instance = made(ue)
     data = ue.open_data()
     data.register("a u16 x")
@@ -130,7 +130,7 @@ def test_one_word(ue: UserEvents) -> None:
 )
 @variants("instance", "top")
 def test_truncated(ue: UserEvents, where: str) -> None:
-    """Opening the file for truncation disables all events there, and nowhere else."""
+    """Opening the file with O_TRUNC disables all events of its instance, and of no other."""
     instance = made(ue)
     data = ue.open_data()
     event = data.register(ue.name() + " u16 x")
@@ -155,7 +155,7 @@ def test_truncated(ue: UserEvents, where: str) -> None:
     doc="silent about the order",
 )
 def test_order(ue: UserEvents) -> None:
-    """The newest event comes first, but for those older than the instance, oldest first."""
+    """The newest event is listed first; those older than the instance follow, oldest first."""
     data = ue.open_data()
     data.register("a u16 x")
     data.register("b u16 x")
@@ -179,7 +179,7 @@ def test_order(ue: UserEvents) -> None:
     doc="SYSTEM:NAME enables an event",
 )
 def test_enabled_at_the_top(ue: UserEvents) -> None:
-    """What set_event enables is what `enable` shows, and records; the other way round too."""
+    """An event enabled by set_event is shown by `enable` and recorded, and vice versa."""
     data = ue.open_data()
     data.register(ue.name("a") + " u16 x")
     data.register(ue.name("b") + " u16 x")
@@ -208,7 +208,7 @@ def test_enabled_at_the_top(ue: UserEvents) -> None:
     ("any_system", "*:{}", (0, 0, 1)),
 )
 def test_multi_format(ue: UserEvents, pattern: str, words: tuple[int, int, int]) -> None:
-    """Multi-format events are found by their system, and not by the name they share."""
+    """Multi-format events are found by their system, not by the name they share."""
     instance = made(ue)
     data = ue.open_data()
     events = [
@@ -228,7 +228,7 @@ def test_multi_format(ue: UserEvents, pattern: str, words: tuple[int, int, int])
     needs="lasting_events",
 )
 def test_deleted_event(ue: UserEvents) -> None:
-    """An event that was deleted cannot be enabled by name; one made anew can, and is not yet."""
+    """A deleted event cannot be enabled by name; a new one of that name can, and starts disabled."""
     instance = made(ue)
     ue.tracefs.command(f"u:{ue.name()}\n")
     text = f"user_events:{ue.name()}"
@@ -255,7 +255,7 @@ def test_deleted_event(ue: UserEvents) -> None:
     ("name", "{}", 127, ""),
 )
 def test_word_length(ue: UserEvents, pattern: str, length: int, errno: str) -> None:
-    """Up to 127 characters are the name of an event; one with more cannot be enabled: EINVAL."""
+    """A name may have up to 127 characters; an event with a longer name cannot be enabled: EINVAL."""
     name = "n" * (length - len(pattern.removesuffix("\n").format("")))
     event = ue.open_data().register(f"{name} u16 x")
     path = ue.tracefs.path("set_event")
@@ -271,7 +271,7 @@ def test_word_length(ue: UserEvents, pattern: str, length: int, errno: str) -> N
     doc="reading shows what is enabled; of triggers it says nothing",
 )
 def test_with_a_trigger(ue: UserEvents) -> None:
-    """An event that only a trigger listens to is shown, and cannot be disabled by name."""
+    """An event with only a trigger is listed, and cannot be disabled by name."""
     ue.open_data().register(ue.name() + " u16 x")
     path = ue.tracefs.path("set_event")
     directory = ue.tracefs.directory(ue.name())
@@ -292,7 +292,7 @@ def test_with_a_trigger(ue: UserEvents) -> None:
 )
 @variants({"star": "*:{}", "nothing": ":{}", "name": "{}", "negated": "!*:{}"})
 def test_one_name_in_two_systems(ue: UserEvents, pattern: str) -> None:
-    """All events of a name are enabled or disabled, the one of each system."""
+    """All events of a name are enabled or disabled, one in each system."""
     instance = made(ue)
     data = ue.open_data()
     first = data.register(ue.name() + " u16 x", flags=2)

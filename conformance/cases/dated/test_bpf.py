@@ -1,4 +1,4 @@
-"""What dated switches changed about bpf(2): for each one the smallest program that shows it."""
+"""Dated changes of bpf(2): for each switch the smallest program that shows it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GOOD = [mov64_imm(R0, 0), exit_insn()]
 
 @case(doc="silent about rights", switch="bpf_descriptor_suffices")
 def test_bpf_descriptor_suffices(ue: UserEvents) -> None:
-    """Who has lost all rights reaches a map by its descriptor; at first it did not."""
+    """A process without capabilities can use a map by descriptor; in old kernels it cannot."""
     map_ = Bpf(ue.process).map()
     ue.process.setuid()
     errno = ue.dated("bpf_descriptor_suffices", since="ENOENT", before="EPERM")
@@ -34,7 +34,7 @@ def test_bpf_descriptor_suffices(ue: UserEvents) -> None:
     switch="bpf_log_without_buffer",
 )
 def test_bpf_log_without_buffer(ue: UserEvents) -> None:
-    """A level needs no buffer, and a buffer may be of one byte; both were EINVAL."""
+    """A log level needs no buffer, and a buffer may have one byte; both were EINVAL."""
     system = Bpf(ue.process)
     alone = ue.dated("bpf_log_without_buffer", since="", before="EINVAL")
     short = ue.dated("bpf_log_without_buffer", since="ENOSPC", before="EINVAL")
@@ -44,7 +44,7 @@ def test_bpf_log_without_buffer(ue: UserEvents) -> None:
 
 @case(doc="silent about rights", switch="bpf_attributes_before_rights")
 def test_bpf_attributes_before_rights(ue: UserEvents) -> None:
-    """An ordinary user is told what is wrong with a map; at first, that it has no right to one."""
+    """An unprivileged user gets the error of the map attributes; old kernels return EPERM first."""
     ue.process.setuid()
     errno = ue.dated("bpf_attributes_before_rights", since="EINVAL", before="EPERM")
     assert Bpf(ue.process).map(key_size=0).errno == errno
@@ -56,6 +56,6 @@ def test_bpf_attributes_before_rights(ue: UserEvents) -> None:
     switch="bpf_license_read_last",
 )
 def test_bpf_license_read_last(ue: UserEvents) -> None:
-    """Attributes of zeros are E2BIG, for there are no instructions; once the license was first."""
+    """All-zero attributes are E2BIG for lack of instructions; old kernels check the license first."""
     errno = ue.dated("bpf_license_read_last", since="E2BIG", before="EFAULT")
     assert Bpf(ue.process).call(5, bytes(48), slot=20).errno == errno

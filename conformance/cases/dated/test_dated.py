@@ -1,9 +1,9 @@
-"""What dated switches changed about events: how they are made, what is shown, how they go.
+"""Dated changes of events: creation, display and deletion.
 
-For each switch the smallest program that shows it, as in the other files about them.  A run asks
-a kernel with these programs before its first case, so they hold a literal for both sides of their
-switch, need no other one where that can be had, and wait for nothing that one of the sides never
-does.
+Each switch has the smallest program that shows it, here and in the other files of this folder.  A
+run probes the kernel with these programs before its first case.  They hold a literal for both sides
+of their switch, depend on no other switch where possible, and never wait for something that one of
+the sides does not do.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ case = surface("dated", spec="trace_events_user.c", doc="Documentation/trace/use
     switch="events_made_as_root",
 )
 def test_events_made_as_root(ue: UserEvents) -> None:
-    """The event of an ordinary user has its directory; at first only who could look made one."""
+    """An unprivileged user's event has its directory; old kernels need permission to create it."""
     data = ue.open_data()
     ue.process.setuid(1000)
     assert data.register(ue.name()).errno == ""
@@ -44,7 +44,7 @@ def test_events_made_as_root(ue: UserEvents) -> None:
     switch="text_flags_refused",
 )
 def test_text_flags_refused(ue: UserEvents) -> None:
-    """A colon in the name begins flags, which are refused since 6.5 and were ignored before."""
+    """A colon in the name starts flags, which are rejected since 6.5 and were ignored before."""
     event = ue.open_data().register(ue.name() + ":FLAG u32 a")
     assert event.errno == ue.dated("text_flags_refused", since="EINVAL", before="")
 
@@ -53,12 +53,12 @@ def test_text_flags_refused(ue: UserEvents) -> None:
     spec="user_reg_get",
     doc="Registering: a flag that is not supported is refused with -EINVAL",
     profiles="6.4..",
-    # Without it 6.5 and later refuse every flag.
+    # Without it 6.5 and later reject every flag.
     needs="persist",
     switch="multi_format",
 )
 def test_multi_format(ue: UserEvents) -> None:
-    """USER_EVENT_REG_MULTI_FORMAT is known since 6.9, and refused with EINVAL before."""
+    """USER_EVENT_REG_MULTI_FORMAT is known since 6.9; before, it is EINVAL."""
     event = ue.open_data().register(ue.name(), flags=MULTI_FORMAT)
     assert event.errno == ue.dated("multi_format", since="", before="EINVAL")
 
@@ -70,7 +70,7 @@ def test_multi_format(ue: UserEvents) -> None:
     switch="print_fmt_generated",
 )
 def test_print_fmt_generated(ue: UserEvents) -> None:
-    """The print fmt of an event names its fields; at first it was always empty."""
+    """The print fmt of an event names its fields; in the first kernels it was empty."""
     ue.open_data().register(ue.name() + " u8 a")
     print_fmt = print_fmt_of(ue.tracefs.format(ue.name()))
     printing = '"a=%u", REC->a'
@@ -84,7 +84,7 @@ def test_print_fmt_generated(ue: UserEvents) -> None:
     switch="bpf_iter_ignored",
 )
 def test_bpf_iter_ignored(ue: UserEvents) -> None:
-    """The status shows no text flags; at first it showed BPF_ITER, which was one."""
+    """The status shows no text flags; the first kernels showed BPF_ITER, which was one."""
     ue.open_data().register(ue.name() + ":BPF_ITER")
     flagged = ue.tracefs.status().endswith(" # FLAG:BPF_ITER\n")
     assert flagged == ue.dated("bpf_iter_ignored", since=False, before=True)
@@ -97,7 +97,7 @@ def test_bpf_iter_ignored(ue: UserEvents) -> None:
     switch="two_status_pages",
 )
 def test_two_status_pages(ue: UserEvents) -> None:
-    """The status has one page: a mapping of two is refused but where it has two."""
+    """The status page has one page: mapping two is rejected unless it has two."""
     _, slot = ue.process.open(STATUS)
     mapped, _ = ue.process.map_status(slot, length=2 * PAGE)
     assert mapped.errno == ue.dated("two_status_pages", since="", before="EINVAL")
@@ -109,7 +109,7 @@ def test_two_status_pages(ue: UserEvents) -> None:
     switch="auto_delete",
 )
 def test_auto_delete(ue: UserEvents) -> None:
-    """An event goes with its program; before 6.5 it stayed and could be deleted."""
+    """An event is deleted with its last reference; before 6.5 it stayed and could be deleted."""
     process = ue.new_process()
     process.open_data().register(ue.name())
     process.exit()
@@ -132,7 +132,7 @@ def test_deferred_release(ue: UserEvents) -> None:
     owner = ue.open_data()
     owner.register(ue.name(), word=word, flags=PERSIST)
     owner.close()
-    # In one batch: only a grace period of RCU lies between the two, and it may be over.
+    # In one batch: only an RCU grace period lies between the two, and it may be over.
     process.queue(op.Ioctl(process.actor, data.slot, DIAG_IOCSUNREG, unreg))
     deleted = data.delete(ue.name()).errno
     assert deleted in ue.dated("deferred_release", since=("", "EBUSY"), before=("",))

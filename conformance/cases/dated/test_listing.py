@@ -1,4 +1,4 @@
-"""What listing a directory of tracefs came to mean for names that no directory can hold."""
+"""Dated changes in listing a tracefs directory with names that a directory cannot hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ case = surface(
 
 @case(spec="eventfs_iterate; fs/readdir.c:verify_dirent_name", switch="directories_of_any_name")
 def test_directories_of_any_name(ue: UserEvents) -> None:
-    """An event with a slash in its name is left out of events/; later listing fails at it."""
+    """An event with a slash in its name is left out of events/; later, listing fails at it."""
     ue.open_data().register(ue.name() + "/b")
     ue.new_process().open_data().register(ue.name("good"))
     directory = Directory(ue.process, EVENTS, ue.prefix)
@@ -33,7 +33,7 @@ def test_directories_of_any_name(ue: UserEvents) -> None:
     switch="listing_ends_with_einval",
 )
 def test_listing_ends_with_einval(ue: UserEvents) -> None:
-    """A listing ends at a name with a slash: EIO as everywhere, and EINVAL since 7.1."""
+    """Listing fails at a name with a slash: EIO, and EINVAL since 7.1."""
     ue.open_data().register(ue.name() + "/")
     directory = Directory(ue.process, EVENTS, ue.prefix)
     assert directory.names() == []

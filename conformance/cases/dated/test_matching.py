@@ -1,4 +1,4 @@
-"""What dated switches changed about definitions: which are that of an event, and which are not."""
+"""Dated changes of matching: which definitions match an existing event."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ case = surface(
     switch="deletion_arguments_matched",
 )
 def test_deletion_arguments_matched(ue: UserEvents) -> None:
-    """By other fields no event is found; at first its name was enough."""
+    """Other fields match no event; in the first kernels the name was enough."""
     ue.open_data().register(ue.name() + " u32 a")
     found = ue.tracefs.command(f"-:{ue.name()} u64 b\n")
-    # Nothing by that text, or an event that is in use.
+    # No event of that text, or one that is in use.
     assert found.errno == ue.dated("deletion_arguments_matched", since="ENOENT", before="EBUSY")
 
 
 @case(
     spec="user_field_set_string, user_dyn_field_set_string",
-    # The model formats nothing.
+    # The model does not format.
     needs="strings_formatted_safely",
     switch="strings_formatted_safely",
 )
 def test_strings_formatted_safely(ue: UserEvents) -> None:
-    """A percent sign in a field is text; before 6.1 it was a format and 5% as good as %."""
+    """A percent sign in a field is text; before 6.1 it was a format, and 5% equalled %."""
     ue.open_data().register(ue.name() + " u8 a%%")
     found = ue.tracefs.command(f"-:{ue.name()} u8 a%5%\n")
-    # Nothing by that text, or an event that is in use.
+    # No event of that text, or one that is in use.
     assert found.errno == ue.dated("strings_formatted_safely", since="ENOENT", before="EBUSY")
 
 
 @case(
     spec="user_event_match, user_fields_match",
-    # Without it nothing was compared.
+    # Without it nothing is compared.
     needs="deletion_arguments_matched",
     switch="struct_size_matched",
 )
 def test_struct_size_matched(ue: UserEvents) -> None:
-    """The size of a struct is compared; before that no struct was like itself."""
+    """The size of a struct is compared; before that no struct matched itself."""
     ue.open_data().register(ue.name() + " struct s a 20")
     found = ue.tracefs.command(f"-:{ue.name()} struct s a 20\n")
     assert found.errno == ue.dated("struct_size_matched", since="EBUSY", before="ENOENT")
@@ -61,7 +61,7 @@ def test_struct_size_matched(ue: UserEvents) -> None:
     switch="arguments_matched",
 )
 def test_arguments_matched(ue: UserEvents) -> None:
-    """A name that is taken with other fields is EADDRINUSE; before it gave the old event."""
+    """A name in use with other fields is EADDRINUSE; before, the existing event was returned."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     again = data.register(ue.name() + " u64 b")
@@ -70,7 +70,7 @@ def test_arguments_matched(ue: UserEvents) -> None:
 
 @case(spec="user_event_match", switch="null_arguments_matched")
 def test_null_arguments_matched(ue: UserEvents) -> None:
-    """A name alone is an event without fields; before it was every event of that name."""
+    """A bare name is an event without fields; before, it matched every event of that name."""
     ue.open_data().register(ue.name() + " u32 a")
     found = ue.tracefs.command(f"-:{ue.name()}\n")
     assert found.errno == ue.dated("null_arguments_matched", since="ENOENT", before="EBUSY")
@@ -83,7 +83,7 @@ def test_null_arguments_matched(ue: UserEvents) -> None:
     switch="unspaced_fields_match",
 )
 def test_unspaced_fields_match(ue: UserEvents) -> None:
-    """Fields need no space between them to be found again; before 6.10 they did."""
+    """Fields match without a space between them; before 6.10 they did not."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a;u32 b")
     again = data.register(ue.name() + " u32 a;u32 b")

@@ -1,4 +1,4 @@
-"""What dated switches changed of the generic tracing code: formats, ids, records and their text."""
+"""Dated changes of the generic tracing code: formats, ids, records and their text."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ case = surface("dated", spec="trace_output.c", doc="Documentation/trace/user_eve
     switch="array_length_of_field",
 )
 def test_array_length_of_field(ue: UserEvents) -> None:
-    """What follows the brackets of an array's type is not shown in `format`; once it was."""
-    # What stands between the brackets is left to format.array_length.
+    """`format` omits the text after the brackets of an array's type; old kernels show it."""
+    # The text between the brackets is covered by format.array_length.
     ue.open_data().register(ue.name() + " char[4]x a")
     assert fields_of(ue.tracefs.format(ue.name())) == [
         ue.dated(
@@ -35,7 +35,7 @@ def test_array_length_of_field(ue: UserEvents) -> None:
     switch="ids_reused",
 )
 def test_ids_reused(ue: UserEvents) -> None:
-    """A record of an event that is gone is shown as the next event's; earlier as nobody's."""
+    """A record of a deleted event prints as the event that reuses its id; before, as unknown."""
     ue.tracefs.command("u:first u16 a\n")
     data = ue.open_data()
     event = data.register("first u16 a")
@@ -58,12 +58,12 @@ def test_ids_reused(ue: UserEvents) -> None:
     spec="ring_buffer.c:rb_reserve_next_event",
     doc="Writing Data: silent about a limit",
     profiles="6.4..",
-    # Before, the time since the last record decides: nothing can be said of one.
+    # Before, the time since the last record decides: one record proves nothing.
     needs="long_records_kept",
     switch="long_records_kept",
 )
 def test_long_records_kept(ue: UserEvents) -> None:
-    """A record of 4064 payload bytes, the longest there is, is kept."""
+    """A record of 4064 payload bytes, the maximum, is kept."""
     data = ue.open_data()
     data.register(ue.name() + " struct s a 4064")
     ue.tracefs.enable(ue.name())
@@ -78,7 +78,7 @@ def test_long_records_kept(ue: UserEvents) -> None:
     switch="unprintable_text_as_hex",
 )
 def test_unprintable_text_as_hex(ue: UserEvents) -> None:
-    """A dynamic string with an unprintable byte prints as it is; later as dots and hex."""
+    """A dynamic string with an unprintable byte prints unchanged; later as dots and hex."""
     data = ue.open_data()
     data.register(ue.name() + " __data_loc char[] a")
     ue.tracefs.enable(ue.name())
@@ -92,12 +92,12 @@ def test_unprintable_text_as_hex(ue: UserEvents) -> None:
     doc="silent; events are viewed with ftrace; since 6.15 an address of the kernel prints as a "
     "symbol",
     profiles="6.4..",
-    # Which symbol it is depends on where the kernel lies.
+    # The symbol depends on where the kernel is loaded.
     without="long_values_as_symbols",
     switch="long_values_as_symbols",
 )
 def test_long_values_as_symbols(ue: UserEvents) -> None:
-    """The address at which kernels begin prints in digits, like any other 64-bit value."""
+    """The kernel's start address prints in digits, like any other 64-bit value."""
     data = ue.open_data()
     data.register(ue.name() + " u64 a")
     ue.tracefs.enable(ue.name())

@@ -1,4 +1,4 @@
-"""What dated switches changed about writes: what is refused, recorded, and run."""
+"""Dated changes of writes: what is rejected, recorded, and passed to BPF."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ case = surface(
 
 @case(spec="fault_in_iov_iter_readable", profiles="5.18..6.0", switch="unreadable_payload_refused")
 def test_unreadable_payload_refused(ue: UserEvents) -> None:
-    """A payload that ends in memory that cannot be read is EFAULT; at first it was cut off."""
+    """A payload that ends in unreadable memory is EFAULT; in the first kernels it was truncated."""
     data = ue.open_data()
     data.register(ue.name() + " u16 a")
     ue.tracefs.enable(ue.name())
@@ -29,7 +29,7 @@ def test_unreadable_payload_refused(ue: UserEvents) -> None:
 
 @case(spec="user->min_size", profiles="5.18..6.0", switch="payload_size_checked")
 def test_payload_size_checked(ue: UserEvents) -> None:
-    """A payload shorter than the fields is EINVAL; at first it was recorded as it came."""
+    """A payload shorter than the fields is EINVAL; in the first kernels it was recorded."""
     data = ue.open_data()
     data.register(ue.name() + " u16 a")
     ue.tracefs.enable(ue.name())
@@ -43,7 +43,7 @@ def test_payload_size_checked(ue: UserEvents) -> None:
     switch="dynamic_fields_validated",
 )
 def test_dynamic_fields_validated(ue: UserEvents) -> None:
-    """A dynamic field that ends behind its record is EFAULT; at first nobody looked."""
+    """A dynamic field that ends past its record is EFAULT; the first kernels did not check."""
     data = ue.open_data()
     data.register(ue.name() + " __rel_loc u8[] a")
     ue.tracefs.enable(ue.name())
@@ -58,7 +58,7 @@ def test_dynamic_fields_validated(ue: UserEvents) -> None:
     switch="negative_index_refused",
 )
 def test_negative_index_refused(ue: UserEvents) -> None:
-    """A negative index is EINVAL even where nothing is registered; it used to be ENOENT."""
+    """A negative index is EINVAL even if nothing is registered; before, it was ENOENT."""
     written = ue.open_data().write_event(-1)
     assert written.errno == ue.dated("negative_index_refused", since="EINVAL", before="ENOENT")
 
@@ -70,7 +70,7 @@ def test_negative_index_refused(ue: UserEvents) -> None:
     switch="ebadf_when_disabled",
 )
 def test_ebadf_when_disabled(ue: UserEvents) -> None:
-    """A write that nobody listens to is EBADF; before it returned the length."""
+    """Writing a disabled event is EBADF; before, it returned the length."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
     assert data.write_event(0, b"\1").value == ue.dated("ebadf_when_disabled", since=-1, before=5)
@@ -99,7 +99,7 @@ def test_empty_payload(ue: UserEvents) -> None:
     facilities="bpf_tracing",
 )
 def test_bpf_programs_run(ue: UserEvents) -> None:
-    """A BPF program can be attached, and nobody runs it but the merge window of 5.18."""
+    """A BPF program can be attached, and only the 5.18 merge window runs it."""
     data = ue.open_data()
     data.register(ue.name() + " u64 a")
     recorder = Recorder(ue.process)

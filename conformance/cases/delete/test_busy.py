@@ -1,4 +1,4 @@
-"""DIAG_IOCSDEL: who uses an event, so that it is not deleted."""
+"""DIAG_IOCSDEL: references that keep an event from being deleted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ case = surface(
 
 @case(tier="quick")
 def test_busy_own_descriptor(ue: UserEvents) -> None:
-    """The descriptor that registered the event is a user of it: EBUSY."""
+    """The descriptor that registered the event holds a reference: EBUSY."""
     data = ue.open_data()
     event = data.register(ue.name())
     assert data.delete(ue.name()).errno == "EBUSY"
@@ -29,14 +29,14 @@ def test_busy_own_descriptor(ue: UserEvents) -> None:
 
 @case
 def test_busy_other_process(ue: UserEvents) -> None:
-    """An event that another process holds is EBUSY."""
+    """An event that another process has registered is EBUSY."""
     ue.new_process().open_data().register(ue.name())
     assert ue.open_data().delete(ue.name()).errno == "EBUSY"
 
 
 @case(profiles="6.4..", needs="persist", tier="quick")
 def test_busy_enabler(ue: UserEvents) -> None:
-    """A registered word alone holds the event, descriptor closed: EBUSY until unregistered."""
+    """After close, a registered word alone holds the event: EBUSY until it is unregistered."""
     owner, other = ue.open_data(), ue.open_data()
     word = owner.register(ue.name(), flags=PERSIST).word
     owner.close()
@@ -48,7 +48,7 @@ def test_busy_enabler(ue: UserEvents) -> None:
 
 @case(needs="lasting_events", tier="quick")
 def test_busy_descriptor_alone(ue: UserEvents) -> None:
-    """A descriptor alone holds the event, no word registered: EBUSY until closed."""
+    """A descriptor without a registered word holds the event: EBUSY until it is closed."""
     owner, other = ue.open_data(), ue.open_data()
     owner.register(ue.name(), flags=lasting(ue), enable_addr=0)
     assert other.delete(ue.name()).errno == "EBUSY"
@@ -61,7 +61,7 @@ def test_busy_descriptor_alone(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_enabler_dup", needs="lasting_events")
 def test_busy_child(ue: UserEvents) -> None:
-    """A forked child holds what its parent registered: EBUSY until it is gone."""
+    """A forked child holds what its parent registered: EBUSY until the child exits."""
     parent = ue.new_process()
     parent.open_data().register(ue.name(), flags=lasting(ue))
     child = ue.fork(parent)
@@ -74,7 +74,7 @@ def test_busy_child(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_reg", needs="lasting_events")
 def test_busy_tracer(ue: UserEvents) -> None:
-    """A tracer that has the event enabled holds it: EBUSY until disabled."""
+    """A tracer that enabled the event holds a reference: EBUSY until it is disabled."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
     ue.tracefs.enable(ue.name())
     data = ue.open_data()
@@ -90,7 +90,7 @@ def test_busy_tracer(ue: UserEvents) -> None:
     needs="auto_delete",
 )
 def test_auto_delete(ue: UserEvents) -> None:
-    """An event that goes by itself is EBUSY while it lives and ENOENT afterwards."""
+    """An auto-delete event is EBUSY while it exists and ENOENT afterwards."""
     process = ue.new_process()
     process.open_data().register(ue.name())
     data = ue.open_data()
@@ -101,7 +101,7 @@ def test_auto_delete(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_reg", profiles="6.4..", needs="auto_delete")
 def test_auto_delete_while_traced(ue: UserEvents) -> None:
-    """An event nobody registers any more is held by its tracer: EBUSY, then it goes."""
+    """An event that is no longer registered is held by its tracer: EBUSY until disabled."""
     process = ue.new_process()
     process.open_data().register(ue.name())
     ue.tracefs.enable(ue.name())

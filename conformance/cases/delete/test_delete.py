@@ -1,4 +1,4 @@
-"""DIAG_IOCSDEL: what goes with an event that nobody uses, and what stays."""
+"""DIAG_IOCSDEL of an unreferenced event: what is removed and what stays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ case = surface(
 @case(tier="full")
 @variants({"read-write": os.O_RDWR, "read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_removes(ue: UserEvents, flags: int) -> None:
-    """An event nobody uses is gone at once, through a file opened in whatever mode."""
+    """An unreferenced event is deleted at once, whatever the open mode of the descriptor."""
     abandoned(ue, f"{ue.name()} u32 a")
     data = ue.open_data(flags)
     assert data.delete(ue.name(), eventually=True).value == 0
@@ -31,7 +31,7 @@ def test_removes(ue: UserEvents, flags: int) -> None:
 
 @case(spec="trace_events_user.c:destroy_user_event")
 def test_removes_directory(ue: UserEvents) -> None:
-    """With the event its directory below events/user_events is gone."""
+    """Deleting an event removes its directory below events/user_events."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
     assert ue.open_data().delete(ue.name()).value == 0
@@ -56,7 +56,7 @@ def test_name_is_free(ue: UserEvents) -> None:
     "of the event"
 )
 def test_only_the_name(ue: UserEvents) -> None:
-    """Events whose names begin alike stay."""
+    """Events whose names share a prefix with the deleted name stay."""
     for stem in ("e", "ee", "eee"):
         ue.tracefs.command(f"u:{ue.name(stem)}")
     assert ue.open_data().delete(ue.name("ee")).value == 0

@@ -1,6 +1,6 @@
-"""DIAG_IOCSDEL of a name with several formats: newest first, up to one that has to stay.
+"""DIAG_IOCSDEL of a name with several formats: newest first, up to one that must stay.
 
-More of it is in test_multi_format_delete, where new cases of formats belong.
+More cases of formats are in registration/test_multi_format_delete; new ones belong there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ case = surface(
 
 @case
 def test_all_formats(ue: UserEvents) -> None:
-    """All formats of a name go, and the single-format event of that name with them."""
+    """All formats of a name are deleted, and so is the single-format event of that name."""
     data = ue.open_data()
     for fields, flags in (("u32 a", 3), ("u64 b", 3), ("u8 c", PERSIST)):
         data.register(f"{ue.name()} {fields}", flags=flags, enable_addr=0)
@@ -37,7 +37,7 @@ def test_all_formats(ue: UserEvents) -> None:
     ("newest-busy", 2, ["u32 a", "u64 b", "u8 c"]),
 )
 def test_formats_up_to_the_busy_one(ue: UserEvents, held: int, left: list[str]) -> None:
-    """Formats go newest first up to one that is used; the call is EBUSY all the same."""
+    """Formats are deleted newest first up to one in use; the call still fails with EBUSY."""
     files = [ue.open_data() for _ in range(3)]
     for data, fields in zip(files, ("u32 a", "u64 b", "u8 c"), strict=True):
         data.register(f"{ue.name()} {fields}", flags=PERSIST | MULTI_FORMAT, enable_addr=0)
@@ -50,7 +50,7 @@ def test_formats_up_to_the_busy_one(ue: UserEvents, held: int, left: list[str]) 
 
 @case
 def test_formats_forbidden(ue: UserEvents) -> None:
-    """The newest format that may not be deleted ends the call: EPERM, all stay."""
+    """If the newest format may not be deleted the call fails with EPERM and all formats stay."""
     keeper = ue.open_data()
     for fields in ("u32 a", "u64 b"):
         keeper.register(f"{ue.name()} {fields}", flags=PERSIST | MULTI_FORMAT, enable_addr=0)

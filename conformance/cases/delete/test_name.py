@@ -1,4 +1,4 @@
-"""DIAG_IOCSDEL: an event is deleted by its name, a string that is read to its end."""
+"""DIAG_IOCSDEL: the argument is a NUL-terminated event name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ case = surface(
     ("empty", ""),
 )
 def test_unknown(ue: UserEvents, name: str) -> None:
-    """Only the bare name of an event will do, to the letter: else ENOENT."""
+    """Only the exact name of an event matches; anything else is ENOENT."""
     data = ue.open_data()
     event = ue.name("event")
     data.register(f"{event} u32 a")
@@ -43,14 +43,14 @@ def test_unknown(ue: UserEvents, name: str) -> None:
 @case
 @variants({"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "first-page": 0x200})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
-    """A name that cannot be read is EFAULT."""
+    """A name at an unreadable address is EFAULT."""
     assert ue.open_data().ioctl(DIAG_IOCSDEL, address).errno == "EFAULT"
 
 
 @case
 @variants(("none", PROT_NONE, "EFAULT"), ("read", mmap.PROT_READ, "EBUSY"))
 def test_string_protected(ue: UserEvents, protection: int, errno: str) -> None:
-    """A name must be readable, and nothing more."""
+    """The name only needs to be readable."""
     data = ue.open_data()
     data.register(ue.name())
     at = ue.process.map()
@@ -67,7 +67,7 @@ def test_string_protected(ue: UserEvents, protection: int, errno: str) -> None:
     ("512", 512, b"", "EINVAL"),
 )
 def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> None:
-    """A name that runs into unmapped memory is EFAULT, past 512 bytes it is too long."""
+    """A name that runs into unmapped memory is EFAULT; past 512 bytes it is too long."""
     at = ue.process.place(b"x" * length + end)
     assert ue.open_data().ioctl(DIAG_IOCSDEL, at).errno == errno
 
@@ -75,7 +75,7 @@ def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> 
 @case
 @variants((511, "ENOENT"), (512, "EINVAL"))
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
-    """A name has at most 511 characters; longer is EINVAL instead of not found."""
+    """A name has at most 511 characters; a longer one is EINVAL, not ENOENT."""
     assert ue.open_data().delete(ue.name().ljust(length, "x")).errno == errno
 
 

@@ -1,4 +1,4 @@
-"""DIAG_IOCSDEL with every two mistakes that it can have at once."""
+"""DIAG_IOCSDEL with each pair of errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ case = surface(
 )
 
 
-# In the order in which the kernel looks.
+# In the order in which the kernel checks.
 ORDER = (
     ("unreadable", "EFAULT"),
     ("too-long", "EINVAL"),
@@ -40,7 +40,7 @@ APART = (
 )
 @variants(pairs(ORDER, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
-    """Of two mistakes the one that comes first in the order is told, and the event stays."""
+    """If two checks fail, errno is that of the first, and the event stays."""
     mistakes = (first, second)
     process, data = ue.process, ue.open_data()
     ue.tracefs.command(f"u:{ue.name()}\n")
@@ -48,7 +48,7 @@ def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
         ue.tracefs.enable(ue.name())
     name = ue.name("f" if "unknown" in mistakes else "e").encode()
     text = name.ljust(512, b"x") if "too-long" in mistakes else name
-    # What cannot be read is the end of the name.
+    # The unreadable byte replaces the end of the name.
     place = process.place(text + (b"" if "unreadable" in mistakes else b"\0"))
     if "permission" in mistakes:
         process.setuid()

@@ -1,4 +1,4 @@
-"""DIAG_IOCSDEL: which events a process without capabilities may delete."""
+"""DIAG_IOCSDEL: events that a process without capabilities may delete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ case = surface(
 
 @case(spec="user_event_capable", profiles="6.4..", needs="persist")
 def test_forbidden(ue: UserEvents) -> None:
-    """A process without CAP_PERFMON may not delete an event that persists: EPERM."""
+    """Without CAP_PERFMON a persistent event cannot be deleted: EPERM."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
     data = ue.open_data()
     ue.process.setuid(1000)
@@ -28,7 +28,7 @@ def test_forbidden(ue: UserEvents) -> None:
 
 @case(spec="delete_user_event", profiles="6.4..", needs="persist", tier="quick")
 def test_busy_before_forbidden(ue: UserEvents) -> None:
-    """Whether the event is used comes before permission: EBUSY, then EPERM."""
+    """References are checked before permission: EBUSY, then EPERM."""
     owner = ue.open_data()
     owner.register(ue.name(), flags=PERSIST, enable_addr=0)
     data = ue.open_data()
@@ -40,7 +40,7 @@ def test_busy_before_forbidden(ue: UserEvents) -> None:
 
 @case(spec="delete_user_event")
 def test_unknown_before_forbidden(ue: UserEvents) -> None:
-    """A name nobody registered is ENOENT for a process without capabilities as well."""
+    """A name that was never registered is ENOENT without capabilities, too."""
     data = ue.open_data()
     ue.process.setuid(1000)
     assert data.delete(ue.name()).errno == "ENOENT"
@@ -53,7 +53,7 @@ def test_unknown_before_forbidden(ue: UserEvents) -> None:
     without="auto_delete persist",
 )
 def test_allowed_to_everybody(ue: UserEvents) -> None:
-    """Before some events were made to persist it took no capability to delete one."""
+    """Before persistent events existed, deleting an event needed no capability."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
     data = ue.open_data()
     ue.process.setuid(1000)

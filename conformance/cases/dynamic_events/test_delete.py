@@ -1,4 +1,4 @@
-"""dynamic_events: deletion by text, by truncation, and who may change anything."""
+"""dynamic_events: deletion by command and by truncation, and the permissions for both."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ case = surface(
     ("array", " char[0x14] a", "-:{} char[0x14] a\n"),
 )
 def test_delete(ue: UserEvents, fields: str, command: str) -> None:
-    """A deletion names the event and its fields; prefix and system may vary."""
+    """A deletion command names the event and its fields; prefix and system may vary."""
     ue.tracefs.command("u:" + ue.name() + fields + "\n")
-    # A struct used to be found without its size.
+    # Old kernels matched a struct without its size.
     sizeless = command.replace("struct s a 20", "struct s a")
     text = ue.dated("struct_size_matched", since=command, before=sizeless).format(ue.name())
     assert ue.tracefs.command(text).value == len(text)
@@ -59,13 +59,13 @@ def test_delete(ue: UserEvents, fields: str, command: str) -> None:
     ("other_system", "-:syscalls/{} u32 a; u64 b\n", "ENOENT"),
     ("no_system", "-:/{} u32 a; u64 b\n", "ENOENT"),
     ("system_alone", "-:user_events/ u32 a; u64 b\n", "ENOENT"),
-    # Was a deletion of whatever has that name.
+    # Old kernels deleted any event of that name.
     ("no_fields", "-:{}\n", "ENOENT"),
     ("fewer_fields", "-:{} u32 a\n", "ENOENT"),
     ("more_fields", "-:{} u32 a; u64 b; u8 c\n", "ENOENT"),
     ("other_type", "-:{} u32 a; s64 b\n", "ENOENT"),
     ("other_order", "-:{} u64 b; u32 a\n", "ENOENT"),
-    # Unlike in a registration no space is put behind the semicolon.
+    # Unlike in a registration, no space is inserted after the semicolon.
     ("unspaced_fields", "-:{} u32 a;u64 b\n", "ENOENT"),
     ("no_colon", "-{} u32 a; u64 b\n", "EINVAL"),
     ("minus_alone", "-\n", "EINVAL"),
@@ -79,7 +79,7 @@ def test_delete_nothing(ue: UserEvents, command: str, errno: str) -> None:
     """A deletion that matches no event fails with ENOENT, a malformed one with EINVAL."""
     shown = "u:" + ue.name() + " u32 a; u64 b\n"
     ue.tracefs.command(shown)
-    # At first fields were not looked at, then only where there were some.
+    # The first kernels ignored fields; later ones compared them only if some were given.
     named = command.startswith("-:{}") and not command.startswith("-:{}x")
     switch = "null_arguments_matched" if command == "-:{}\n" else "deletion_arguments_matched"
     matched = "" if named else errno
@@ -107,7 +107,7 @@ def test_delete_busy(ue: UserEvents) -> None:
 
 @case(spec="user_event_free", doc="deletion succeeds once there are no references left")
 def test_delete_when_idle(ue: UserEvents) -> None:
-    """An event that was in use can be deleted as soon as its last user is gone."""
+    """An event can be deleted as soon as its last reference is dropped."""
     name = ue.name()
     ue.tracefs.command("u:" + name + "\n")
     ue.tracefs.enable(name)
@@ -123,7 +123,7 @@ def test_delete_when_idle(ue: UserEvents) -> None:
     needs="auto_delete",
 )
 def test_delete_registration(ue: UserEvents) -> None:
-    """An event that goes by itself is busy as long as it is there, whatever holds it."""
+    """An auto-delete event is busy as long as it exists, whatever holds it."""
     data = ue.open_data()
     data.register(ue.name())
     ue.tracefs.enable(ue.name())
@@ -147,7 +147,7 @@ def test_deleted_by_ioctl(ue: UserEvents) -> None:
     doc="dynamic_events deletes one specific format of an event",
 )
 def test_delete_slash(ue: UserEvents) -> None:
-    """The first slash is behind the system: further ones are part of the name."""
+    """Only the first slash separates system and name: further slashes belong to the name."""
     name = ue.name() + "/a/b"
     assert ue.tracefs.command(f"u:{name} u32 a\n").errno == ""
     assert ue.tracefs.command(f"-:{name} u32 a\n").errno == "ENOENT"
@@ -164,7 +164,7 @@ def test_delete_slash(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_truncate(ue: UserEvents) -> None:
-    """Opening for truncation deletes all events before the command is run."""
+    """Opening with O_TRUNC deletes all events before the command runs."""
     ue.tracefs.command("u:one u32 a\nu:two\n")
     assert ue.tracefs.command("u:three\n", os.O_WRONLY | os.O_TRUNC).value == 8
     assert ue.tracefs.dynamic_events(whole=True) == "u:three\n"
@@ -178,7 +178,7 @@ def test_truncate(ue: UserEvents) -> None:
 )
 @variants("tracer", "program")
 def test_truncate_busy(ue: UserEvents, holder: str) -> None:
-    """While any event is in use, opening for truncation fails with EBUSY and deletes none."""
+    """While any event is in use, opening with O_TRUNC fails with EBUSY and deletes none."""
     ue.tracefs.command("u:idle\n")
     if holder == "tracer":
         ue.tracefs.command("u:busy\n")
@@ -202,7 +202,7 @@ def test_truncate_busy(ue: UserEvents, holder: str) -> None:
 )
 @variants("word", "descriptor")
 def test_truncate_one_reference(ue: UserEvents, holder: str) -> None:
-    """An event that goes by itself is busy by its one reference: EBUSY before any is deleted."""
+    """The reference of an auto-delete event makes O_TRUNC fail with EBUSY before any is deleted."""
     ue.tracefs.command("u:idle\n")
     data = ue.open_data()
     event = data.register("busy")
@@ -217,7 +217,7 @@ def test_truncate_one_reference(ue: UserEvents, holder: str) -> None:
 
 @case(spec="trace_dynevent.c:dyn_event_open", doc="says nothing of truncation", isolation="global")
 def test_read_only_truncate(ue: UserEvents) -> None:
-    """Truncation by somebody who opens the file for reading deletes nothing."""
+    """Opening with O_RDONLY | O_TRUNC deletes nothing."""
     ue.tracefs.command("u:one\n")
     assert File(ue.process, DYNAMIC_EVENTS, os.O_RDONLY | os.O_TRUNC).opened.errno == ""
     assert ue.tracefs.dynamic_events(whole=True) == "u:one\n"
@@ -237,14 +237,14 @@ def test_read_only_truncate(ue: UserEvents) -> None:
     ("existing", "u:{}\n", "EPERM"),
     ("delete", "-:{}\n", "EPERM"),
     ("delete_by_bang", "!u:{}\n", "EPERM"),
-    # The order of checks: text flags, permission, other fields, parsing.
+    # Order of checks: text flags, permission, other fields, parsing.
     ("text_flag", "u:{}:x u32 a\n", "EINVAL"),
     ("other_fields", "u:{} u32 a\n", "EPERM"),
     ("bad_field", "u:{}x long a\n", "EPERM"),
     ("nothing_to_delete", "-:{} u32 a\n", "ENOENT"),
 )
 def test_not_permitted(ue: UserEvents, command: str, errno: str) -> None:
-    """Without CAP_PERFMON an open file makes and deletes nothing: EPERM."""
+    """Without CAP_PERFMON no event can be created or deleted through an open file: EPERM."""
     ue.tracefs.command("u:" + ue.name() + "\n")
     file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
     ue.process.setuid()
@@ -261,7 +261,7 @@ def test_not_permitted(ue: UserEvents, command: str, errno: str) -> None:
     without="auto_delete null_arguments_matched persist",
 )
 def test_permitted_to_everybody(ue: UserEvents) -> None:
-    """Before some events were made to persist an open file made and deleted any event."""
+    """Before persistent events existed, an open file could create and delete any event."""
     ue.tracefs.command("u:" + ue.name("old") + " u32 a\n")
     file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
     ue.process.setuid()
@@ -279,7 +279,7 @@ def test_permitted_to_everybody(ue: UserEvents) -> None:
     needs="persist",
 )
 def test_busy_before_permission(ue: UserEvents) -> None:
-    """For an event in use even a user without CAP_PERFMON is told EBUSY."""
+    """For an event in use the error is EBUSY even without CAP_PERFMON."""
     ue.tracefs.command("u:" + ue.name() + "\n")
     ue.tracefs.enable(ue.name())
     file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)

@@ -1,4 +1,4 @@
-"""dynamic_events: events made and shown by text, beside those of programs."""
+"""dynamic_events: creating and listing events by text."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ case = surface(
     ("colon_in_fields", "u:{} u32 a:b\n", "u:{} u32 a:b\n"),
 )
 def test_create_and_show(ue: UserEvents, command: str, shown: str) -> None:
-    """A command makes an event, which is shown with its fields in one spelling."""
+    """A command creates an event, which is listed with its fields in canonical spelling."""
     text = command.format(ue.name())
     assert ue.tracefs.command(text).value == len(text)
     assert ue.tracefs.dynamic_events() == shown.format(ue.name())
@@ -56,7 +56,7 @@ def test_create_and_show(ue: UserEvents, command: str, shown: str) -> None:
     tier="full",
 )
 def test_shows_registrations(ue: UserEvents) -> None:
-    """Events are listed in the order of their creation, whoever made them."""
+    """Events are listed in the order of creation, however they were created."""
     data = ue.open_data()
     data.register(ue.name("z") + " u32 a;char[8] b")
     ue.tracefs.command("u:" + ue.name("m") + " struct s x 3\n")
@@ -73,7 +73,7 @@ def test_shows_registrations(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_whole_list(ue: UserEvents) -> None:
-    """The file is empty without events, and a deleted event leaves no trace in it."""
+    """The file is empty without events, and does not list a deleted event."""
     assert ue.tracefs.dynamic_events(whole=True) == ""
     ue.tracefs.command("u:one u32 a\nu:two\nu:three u8 b\n")
     assert ue.tracefs.dynamic_events(whole=True) == "u:one u32 a\nu:two\nu:three u8 b\n"
@@ -91,7 +91,7 @@ def test_whole_list(ue: UserEvents) -> None:
     tier="full",
 )
 def test_stays(ue: UserEvents) -> None:
-    """An event made by a command outlives a program that registers and leaves it."""
+    """An event created by a command persists after a program has registered and released it."""
     ue.tracefs.command("u:" + ue.name() + " u32 a\n")
     data = ue.open_data()
     event = data.register(ue.name() + " u32 a")
@@ -108,7 +108,7 @@ def test_stays(ue: UserEvents) -> None:
     tier="full",
 )
 def test_no_descriptor(ue: UserEvents) -> None:
-    """An event made by a command has no write index before a descriptor registers it."""
+    """An event created by a command has no write index until a descriptor registers it."""
     ue.tracefs.command("u:" + ue.name() + "\n")
     data = ue.open_data()
     assert data.write_event(0).errno == "ENOENT"
@@ -124,7 +124,9 @@ def test_no_descriptor(ue: UserEvents) -> None:
     ("semicolon_at_the_end", "u:{} u32 a; u64 b;\n", True),
 )
 def test_existing_equal(ue: UserEvents, again: str, spaced: bool) -> None:
-    """A command with the fields of an existing event, before 6.10 spaced ones, changes nothing."""
+    """A command with the fields of an existing event changes nothing; before 6.10 spaced fields
+    only.
+    """
     ue.tracefs.command("u:" + ue.name() + " u32 a; u64 b\n")
     unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
     errno = "" if spaced else ue.dated("unspaced_fields_match", since="", before=unlike)
@@ -143,7 +145,7 @@ def test_existing_equal(ue: UserEvents, again: str, spaced: bool) -> None:
     ("other_name", "u:{} u32 b\n", False),
     ("one_more", "u:{} u32 a; u32 b\n", False),
     ("none", "u:{}\n", False),
-    # Fields are compared before they are parsed, text flags are refused before that.
+    # Fields are compared before they are parsed; text flags are rejected before that.
     ("bad_field", "u:{} nonsense a\n", False),
     ("text_flag", "u:{}:flag s32 a\n", True),
 )
@@ -165,7 +167,7 @@ def test_existing_different(ue: UserEvents, again: str, flagged: bool) -> None:
     tier="full",
 )
 def test_existing_registration(ue: UserEvents) -> None:
-    """A command for an event a program registered succeeds, but does not make it persist."""
+    """A command for an event that a program registered succeeds, but does not make it persist."""
     data = ue.open_data()
     event = data.register(ue.name() + " u32 a")
     text = "u:" + ue.name() + " u32 a\n"
@@ -193,8 +195,8 @@ def test_existing_registration(ue: UserEvents) -> None:
     ("space_before_comment", "u:{} u32 a # why\n", ""),
 )
 def test_refused(ue: UserEvents, command: str, ignored: str) -> None:
-    """What is not a command, or defines no event, fails with EINVAL and makes nothing."""
-    # What is made where flags are cut off and ignored.
+    """Text that is no command or defines no event fails with EINVAL and creates nothing."""
+    # The event created where flags are cut off and ignored.
     made = ue.dated("text_flags_refused", since="", before=ignored.format(ue.name()))
     found = ue.tracefs.command(command.format(ue.name()))
     assert found.errno == ("" if made else "EINVAL")
@@ -205,7 +207,7 @@ def test_refused(ue: UserEvents, command: str, ignored: str) -> None:
     spec="user_event_set_call_visible", doc="Registering: events show up below events/user_events"
 )
 def test_directory(ue: UserEvents) -> None:
-    """The event of a command has its directory at once, and none after the deletion."""
+    """An event created by a command has its directory at once, and none after deletion."""
     ue.tracefs.command("u:" + ue.name() + " u32 a\n")
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
     ue.tracefs.command("-:" + ue.name() + " u32 a\n")
@@ -220,7 +222,7 @@ def test_directory(ue: UserEvents) -> None:
     isolation="none",
 )
 def test_read_only_descriptor(ue: UserEvents) -> None:
-    """A command written to a descriptor for reading fails with EBADF."""
+    """Writing a command to a read-only descriptor fails with EBADF."""
     file = File(ue.process, DYNAMIC_EVENTS, os.O_RDONLY)
     assert file.write(b"u:" + ue.name().encode()).errno == "EBADF"
 
@@ -233,5 +235,5 @@ def test_read_only_descriptor(ue: UserEvents) -> None:
 )
 @variants("dynamic_events", "user_events_data")
 def test_file_mode(ue: UserEvents, file: str) -> None:
-    """The file can be read by owner and group, and written by the owner alone."""
+    """Owner and group can read the file; only the owner can write it."""
     assert ue.tracefs.mode("/sys/kernel/tracing/" + file) == 0o640

@@ -1,4 +1,4 @@
-"""User events and the kernel's own events leave each other alone, whatever their names."""
+"""User events and kernel events of the same name do not affect each other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KERNEL_EVENTS = {
 
 
 def look_at(ue: UserEvents, system: str, name: str) -> tuple[str, ...]:
-    """What format, id and enable of an event of the kernel's own show now."""
+    """Current format, id and enable of a kernel event."""
     return tuple(
         ue.tracefs.read(ue.tracefs.event_path(name, file, system)).text
         for file in ("format", "id", "enable")
@@ -36,7 +36,7 @@ def look_at(ue: UserEvents, system: str, name: str) -> tuple[str, ...]:
     | {"sched_switch": ("sched", "sched_switch"), "signal_generate": ("signal", "signal_generate")}
 )
 def test_kernel_event_untouched(ue: UserEvents, system: str, name: str) -> None:
-    """Registering the name of a kernel event leaves that event's format, id and state alone."""
+    """Registering the name of a kernel event does not change that event's format, id or state."""
     before = look_at(ue, system, name)
     assert ue.open_data().register(f"{name} u32 a").errno == ""
     after = look_at(ue, system, name)
@@ -47,7 +47,7 @@ def test_kernel_event_untouched(ue: UserEvents, system: str, name: str) -> None:
 @case(spec="user_event_create", needs="lasting_events")
 @variants(KERNEL_EVENTS)
 def test_created_beside_kernel_event(ue: UserEvents, system: str, name: str) -> None:
-    """Creating and deleting a user event of that name through dynamic_events leaves it alone."""
+    """Creating and deleting a user event of that name by dynamic_events does not change it either."""
     before = look_at(ue, system, name)
     assert ue.tracefs.command(f"u:{name} u64 a").errno == ""
     assert look_at(ue, system, name) == before
@@ -58,7 +58,7 @@ def test_created_beside_kernel_event(ue: UserEvents, system: str, name: str) -> 
 @case(spec="trace_events.c:event_create_dir")
 @variants("sched_switch", "task_newtask")
 def test_own_directory(ue: UserEvents, name: str) -> None:
-    """The user event has a directory, a format and a line of its own beside the kernel's."""
+    """The user event has its own directory, format and line next to the kernel's."""
     ue.open_data().register(f"{name} u16 mine")
     text = ue.tracefs.format(name)
     assert text.startswith(f"name: {name}\nID: N\n")
@@ -75,7 +75,7 @@ def test_own_directory(ue: UserEvents, name: str) -> None:
     ("own", "user_events"), ("multi", "user_events_multi"), ("sched", "sched"), ("ftrace", "ftrace")
 )
 def test_named_like_a_system(ue: UserEvents, name: str) -> None:
-    """An event may be called like a system, its own included."""
+    """An event may have the name of a system, even of its own."""
     assert ue.open_data().register(f"{name} u8 a").errno == ""
     assert ue.tracefs.enabled(name).text == "0\n"
     assert ue.tracefs.dynamic_events(whole=True) == f"u:{name} u8 a\n"
@@ -83,7 +83,7 @@ def test_named_like_a_system(ue: UserEvents, name: str) -> None:
 
 @case(spec="user_event_group_create", tier="quick", isolation="events")
 def test_not_in_another_system(ue: UserEvents) -> None:
-    """A user event appears under user_events and under no other system."""
+    """A user event appears in user_events and in no other system."""
     ue.open_data().register(f"{ue.name()} u32 a")
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
     for system in ("sched", "task", "signal"):
@@ -98,7 +98,7 @@ def test_not_in_another_system(ue: UserEvents) -> None:
     isolation="events",
 )
 def test_not_in_the_multi_system(ue: UserEvents) -> None:
-    """A single-format event does not appear under user_events_multi."""
+    """A single-format event does not appear in user_events_multi."""
     ue.open_data().register(f"{ue.name()} u32 a")
     assert ue.tracefs.enabled(ue.name(), system="user_events_multi").errno == "ENOENT"
 
@@ -110,7 +110,7 @@ def test_not_in_the_multi_system(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_system_in_the_name(ue: UserEvents) -> None:
-    """The form system:name chooses no system: what follows the colon is taken for flags."""
+    """The form system:name selects no system: the text after the colon is parsed as flags."""
     event = ue.open_data().register(f"sched:{ue.name()} u32 a")
     assert event.errno == ue.dated("text_flags_refused", since="EINVAL", before="")
     shown = ue.dated("text_flags_refused", since="", before="u:sched u32 a\n")
@@ -120,7 +120,7 @@ def test_system_in_the_name(ue: UserEvents) -> None:
 @case(spec="trace_events.c:event_create_dir", tier="quick")
 @variants({"system": "sched/", "upwards": "../sched/", "absolute": "/sched/"})
 def test_path_in_the_name(ue: UserEvents, before: str) -> None:
-    """A path for a name leads nowhere: neither own system nor the other shows the event."""
+    """A path as a name creates no directory in its own or the other system."""
     name = f"{before}{ue.name()}"
     data = ue.open_data()
     data.register(ue.name())
@@ -132,7 +132,7 @@ def test_path_in_the_name(ue: UserEvents, before: str) -> None:
 @case(spec="trace_events.c:event_create_dir")
 @variants({"system": "sched/sched_switch", "upwards": "../sched/sched_switch"})
 def test_path_of_a_kernel_event(ue: UserEvents, name: str) -> None:
-    """An event named by the path of a kernel event leaves that event alone."""
+    """A user event named by the path of a kernel event does not affect that event."""
     before = look_at(ue, "sched", "sched_switch")
     assert ue.open_data().register(f"{name} u32 a").errno == ""
     assert look_at(ue, "sched", "sched_switch") == before
@@ -145,7 +145,7 @@ def test_path_of_a_kernel_event(ue: UserEvents, name: str) -> None:
 )
 @variants(KERNEL_EVENTS)
 def test_enabling_the_user_event(ue: UserEvents, system: str, name: str) -> None:
-    """Enabling the user event tells its program and does not enable the kernel's event."""
+    """Enabling the user event sets its program's word and does not enable the kernel event."""
     event = ue.open_data().register(f"{name} u32 a")
     ue.tracefs.enable(name)
     if ue.profile.has("remote_enable"):
@@ -162,7 +162,7 @@ def test_enabling_the_user_event(ue: UserEvents, system: str, name: str) -> None
 )
 @variants(KERNEL_EVENTS)
 def test_enabling_the_kernel_event(ue: UserEvents, system: str, name: str) -> None:
-    """Enabling the kernel's event tells no program, shows in no status and opens no write."""
+    """Enabling the kernel event sets no word, changes no status and enables no write."""
     data = ue.open_data()
     event = data.register(f"{name} u32 a")
     ue.tracefs.enable(name, system=system)
@@ -183,7 +183,7 @@ def test_enabling_the_kernel_event(ue: UserEvents, system: str, name: str) -> No
     tier="quick",
 )
 def test_record_of_the_user_event(ue: UserEvents) -> None:
-    """What is written to a user event named like a kernel event is printed as its own record."""
+    """A record written to a user event named like a kernel event is printed as its own."""
     data = ue.open_data()
     event = data.register("task_newtask u32 mine")
     ue.tracefs.enable("task_newtask")
@@ -200,7 +200,7 @@ def test_record_of_the_user_event(ue: UserEvents) -> None:
 )
 @variants(KERNEL_EVENTS)
 def test_delete_by_ioctl(ue: UserEvents, system: str, name: str) -> None:
-    """Deleting the user event by ioctl takes away that one only, and only once."""
+    """Deleting the user event by ioctl deletes only that event, and only once."""
     before = look_at(ue, system, name)
     assert ue.tracefs.command(f"u:{name}").errno == ""
     data = ue.open_data()
@@ -218,7 +218,7 @@ def test_delete_by_ioctl(ue: UserEvents, system: str, name: str) -> None:
 )
 @variants(KERNEL_EVENTS)
 def test_auto_delete(ue: UserEvents, system: str, name: str) -> None:
-    """The end of the last process takes the user event away and leaves the kernel's."""
+    """When the last process exits, the user event is deleted and the kernel event stays."""
     before = look_at(ue, system, name)
     ue.open_data().register(f"{name} u32 a")
     ue.process.exit()
@@ -239,7 +239,7 @@ def test_auto_delete(ue: UserEvents, system: str, name: str) -> None:
     ("upwards", "../sched/sched_switch"),
 )
 def test_ioctl_cannot_delete(ue: UserEvents, name: str) -> None:
-    """An event of the kernel's own is no user event to DEL, however it is written: ENOENT."""
+    """DIAG_IOCSDEL of a kernel event is ENOENT, however the name is spelled."""
     before = look_at(ue, "sched", "sched_switch")
     assert ue.open_data().delete(name).errno == "ENOENT"
     assert look_at(ue, "sched", "sched_switch") == before
@@ -256,7 +256,7 @@ def test_ioctl_cannot_delete(ue: UserEvents, name: str) -> None:
     ("exclamation", "!u:sched/sched_switch"),
 )
 def test_dynamic_events_cannot_delete(ue: UserEvents, command: str) -> None:
-    """An event of the kernel's own cannot be deleted through dynamic_events: ENOENT."""
+    """A kernel event cannot be deleted through dynamic_events: ENOENT."""
     before = look_at(ue, "sched", "sched_switch")
     assert ue.tracefs.command(command).errno == "ENOENT"
     assert look_at(ue, "sched", "sched_switch") == before
@@ -272,7 +272,7 @@ def test_dynamic_events_cannot_delete(ue: UserEvents, command: str) -> None:
 )
 @variants({"sched": "sched", "upper-case": "USER_EVENTS", "prefix": "user_event"})
 def test_delete_by_another_system(ue: UserEvents, system: str) -> None:
-    """A user event is not deleted by the name of a system that is not its own: ENOENT."""
+    """A user event is not deleted by the name of another system: ENOENT."""
     assert ue.tracefs.command(f"u:{ue.name()}").errno == ""
     assert ue.tracefs.command(f"-:{system}/{ue.name()}").errno == "ENOENT"
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
@@ -280,7 +280,7 @@ def test_delete_by_another_system(ue: UserEvents, system: str) -> None:
 
 @case(spec="find_user_event", tier="quick", isolation="events")
 def test_user_events_apart(ue: UserEvents) -> None:
-    """Enabling one user event leaves another, whose name only begins the same, alone."""
+    """Enabling a user event does not affect another one whose name has the same prefix."""
     data = ue.open_data()
     short = data.register(f"{ue.name('ab')} u32 a")
     longer = data.register(f"{ue.name('abc')} u32 a")

@@ -1,4 +1,4 @@
-"""How a write to dynamic_events is cut into commands: lines, comments, limits."""
+"""How a write to dynamic_events is split into commands: lines, comments, limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ case = surface(
     ("between", "u:{}1\n\n# why\nu:{}2\n", "u:{}1\nu:{}2\n"),
 )
 def test_comments(ue: UserEvents, text: str, shown: str) -> None:
-    """Blank lines and what follows a `#` are taken and do nothing."""
+    """Blank lines and text after a `#` are consumed and do nothing."""
     text = text.replace("{}", ue.name())
     assert ue.tracefs.command(text).value == len(text)
     assert ue.tracefs.dynamic_events() == shown.replace("{}", ue.name())
@@ -42,7 +42,7 @@ def test_comments(ue: UserEvents, text: str, shown: str) -> None:
     ("deletion", ("u:{}1", "-:{}1", "-:{}1", "u:{}2"), "ENOENT", ""),
 )
 def test_first_failure_ends(ue: UserEvents, lines: tuple[str, ...], errno: str, left: str) -> None:
-    """The first command that fails ends the write; those before it stay done."""
+    """The first command that fails ends the write; the commands before it stay in effect."""
     text = "".join(line.replace("{}", ue.name()) + "\n" for line in lines)
     unmatched = errno if errno != "EADDRINUSE" else ""
     found = ue.tracefs.command(text)
@@ -62,7 +62,7 @@ def test_first_failure_ends(ue: UserEvents, lines: tuple[str, ...], errno: str, 
 )
 def test_line_length(ue: UserEvents, length: int, end: str, errno: str) -> None:
     """A line may have 4094 characters and a newline, or 4095 without one."""
-    # Spaces behind the prefix are skipped: the name stays short.
+    # Spaces after the prefix are skipped: the name stays short.
     line = "u:" + ue.name().rjust(length - 2)
     assert ue.tracefs.command(line + end).errno == errno
     assert ue.tracefs.dynamic_events() == ("" if errno else "u:" + ue.name() + "\n")
@@ -74,7 +74,7 @@ def test_line_length(ue: UserEvents, length: int, end: str, errno: str) -> None:
 )
 @variants(("longest", 4094, "", "u:{}1\nu:{}2\nu:{}3\n"), ("too_long", 4095, "EINVAL", "u:{}1\n"))
 def test_line_length_behind_others(ue: UserEvents, length: int, errno: str, shown: str) -> None:
-    """The limit is that of each line: others in the same write do not count."""
+    """The limit applies to each line: other lines of the same write do not count."""
     long = "u:" + (ue.name() + "2").rjust(length - 2)
     seen = ue.tracefs.command("u:" + ue.name() + "1\n" + long + "\nu:" + ue.name() + "3\n")
     assert seen.errno == errno
@@ -92,7 +92,7 @@ def test_line_length_behind_others(ue: UserEvents, length: int, errno: str, show
     ("in_second_line", "u:{}1\nu:{}2\0\nu:{}3\n", "u:{}1\n"),
 )
 def test_nul(ue: UserEvents, text: str, shown: str) -> None:
-    """A line that holds a NUL is refused with EINVAL, be it the one that ends a C string."""
+    """A line that contains a NUL is EINVAL, even if the NUL ends a C string."""
     assert ue.tracefs.command(text.replace("{}", ue.name())).errno == "EINVAL"
     assert ue.tracefs.dynamic_events() == shown.replace("{}", ue.name())
 
@@ -102,7 +102,7 @@ def test_nul(ue: UserEvents, text: str, shown: str) -> None:
     doc="gives no limit to the number of commands in one write",
 )
 def test_long_write(ue: UserEvents) -> None:
-    """A write longer than the line limit is fine while each of its lines is short."""
+    """A write may exceed the line limit as long as each of its lines is short."""
     lines = ["u:" + (ue.name() + stem).rjust(2000) + "\n" for stem in "abcde"]
     assert ue.tracefs.command("".join(lines)).value == 10015
     shown = ue.tracefs.dynamic_events().replace(ue.name(), "")

@@ -1,4 +1,4 @@
-"""Lines of dynamic_events with every two mistakes that they can have at once."""
+"""Lines of dynamic_events with each pair of errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ case = surface(
 )
 
 
-# In the order in which the kernel looks.
+# In the order in which the kernel checks.
 CREATING = (
     ("read-only", "EBADF"),
     ("unreadable", "EFAULT"),
@@ -40,7 +40,7 @@ DELETION = (
     ("busy", "EBUSY"),
     ("permission", "EPERM"),
 )
-# A line of this length is refused before what lies behind it is read.
+# A line of this length is rejected before the bytes after it are read.
 CREATION_APART = (("unreadable", "too-long"),)
 DELETION_APART = (
     ("unreadable", "too-long"),
@@ -52,7 +52,7 @@ LONGEST = 4096
 
 
 def run(ue: UserEvents, command: str, mistakes: tuple[str, ...]) -> str:
-    """The error of a write of one line."""
+    """Errno of a write of one line."""
     process = ue.process
     file = File(process, DYNAMIC_EVENTS, os.O_RDONLY if "read-only" in mistakes else os.O_WRONLY)
     if "permission" in mistakes:
@@ -63,7 +63,7 @@ def run(ue: UserEvents, command: str, mistakes: tuple[str, ...]) -> str:
 
 
 def create(ue: UserEvents, *mistakes: str) -> str:
-    """The error of a line that is to make an event."""
+    """Errno of a line that should create an event."""
     ue.tracefs.command(f"u:{ue.name('e')} u8 z\n")
     if "maximum" in mistakes:
         ue.tracefs.write(MAXIMUM, "1\n")
@@ -75,7 +75,7 @@ def create(ue: UserEvents, *mistakes: str) -> str:
 @case
 @variants(pairs(CREATING, CREATION_APART, without="maximum"))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
-    """Of two mistakes of a line the one that comes first is told, and no event is made."""
+    """If two checks of a line fail, errno is that of the first, and no event is created."""
     assert create(ue, first, second) == errno
     assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')} u8 z\n"
 
@@ -83,7 +83,7 @@ def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
 @case(tier="full", isolation="global")
 @variants(pairs(CREATING, among="maximum"))
 def test_pairs_at_the_maximum(ue: UserEvents, first: str, second: str, errno: str) -> None:
-    """The limit of events is asked of a line when everything else was found to be right."""
+    """The limit of events is checked after all other checks have passed."""
     assert create(ue, first, second) == errno
     assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')} u8 z\n"
     ue.tracefs.write(MAXIMUM, "32768\n")
@@ -92,7 +92,7 @@ def test_pairs_at_the_maximum(ue: UserEvents, first: str, second: str, errno: st
 @case(spec="trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_free")
 @variants(pairs(DELETION, DELETION_APART))
 def test_pairs_of_deletion(ue: UserEvents, first: str, second: str, errno: str) -> None:
-    """Of two mistakes of a line that deletes the one that comes first is told."""
+    """If two checks of a deletion fail, errno is that of the first."""
     mistakes = (first, second)
     ue.tracefs.command(f"u:{ue.name()}\n")
     if "busy" in mistakes:
@@ -111,7 +111,7 @@ def test_pairs_of_deletion(ue: UserEvents, first: str, second: str, errno: str) 
     ("behind-it", 5000, "EINVAL"),
 )
 def test_read_in_pieces(ue: UserEvents, length: int, errno: str) -> None:
-    """A line longer than the buffer is refused before what lies behind its piece is read."""
+    """A line longer than the buffer is rejected before the bytes after the buffer are read."""
     process = ue.process
     file = File(process, DYNAMIC_EVENTS, os.O_WRONLY)
     there = process.place(b"#" * length)
@@ -123,7 +123,7 @@ def test_read_in_pieces(ue: UserEvents, length: int, errno: str) -> None:
 )
 @variants(("first-piece", 100, ""), ("second-piece", 4090, "u:{}\n"))
 def test_piece_by_piece(ue: UserEvents, comment: int, made: str) -> None:
-    """Lines of a piece are run before the next is read: EFAULT, and what was made stays."""
+    """The lines of a buffer run before the next is read: EFAULT, and created events stay."""
     process = ue.process
     file = File(process, DYNAMIC_EVENTS, os.O_WRONLY)
     lines = f"u:{ue.name()}\n".encode() + b"#" * (comment - 1) + b"\n"

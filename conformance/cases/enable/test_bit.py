@@ -1,4 +1,4 @@
-"""The enable word: which bit is set and cleared, and that nothing beside it is."""
+"""Enable word: the kernel changes the registered bit and nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GUARD = b"\xa5" * 8
 )
 @variants(0, 7, 8, 15, 16, 23, 24, 31)
 def test_bit_of_32(ue: UserEvents, bit: int) -> None:
-    """Of a 4-byte word enabling sets the registered bit alone, disabling clears it alone."""
+    """Enabling sets only the registered bit of a 4-byte word; disabling clears only that bit."""
     data = ue.open_data()
     word = data.register(ue.name(), bit=bit).word
     assert word.value == 0
@@ -36,7 +36,7 @@ def test_bit_of_32(ue: UserEvents, bit: int) -> None:
 @case(spec="set_bit, clear_bit", doc="enable_size: 8 on 64-bit kernels")
 @variants(*range(64))
 def test_bit_of_64(ue: UserEvents, bit: int) -> None:
-    """Of an 8-byte word enabling sets the registered bit alone, disabling clears it alone."""
+    """Enabling sets only the registered bit of an 8-byte word; disabling clears only that bit."""
     data = ue.open_data()
     word = data.register(ue.name(), bit=bit, word=ue.process.word(8)).word
     assert word.value == 0
@@ -57,7 +57,7 @@ def test_bit_of_64(ue: UserEvents, bit: int) -> None:
     ("8.last", 8, 0, 63, b"\0\0\0\0\0\0\0\x80"),
 )
 def test_neighbours(ue: UserEvents, size: int, offset: int, bit: int, enabled: bytes) -> None:
-    """The eight bytes before and behind the word stay as they are."""
+    """The eight bytes before and after the word do not change."""
     data = ue.open_data()
     word = data.register(ue.name(), bit=bit, word=ue.process.word(size, offset=offset)).word
     ue.tracefs.enable(ue.name())
@@ -70,7 +70,7 @@ def test_neighbours(ue: UserEvents, size: int, offset: int, bit: int, enabled: b
 @case(spec="trace_events_user.c:align_addr_bit", doc="enable_addr is naturally aligned")
 @variants((0, 0x1), (16, 0x10000), (31, 0x80000000))
 def test_at_4_mod_8(ue: UserEvents, bit: int, alone: int) -> None:
-    """4-byte words in both halves of an aligned 8-byte unit do not disturb each other."""
+    """4-byte words in both halves of an aligned 8-byte unit do not affect each other."""
     data = ue.open_data()
     low = ue.process.word()
     high = ue.process.word_at(low.address + 4)
@@ -86,7 +86,7 @@ def test_at_4_mod_8(ue: UserEvents, bit: int, alone: int) -> None:
 @case(spec="uaddr & ~PAGE_MASK", doc="enable_addr is naturally aligned")
 @variants(("4.first", 4, 0), ("4.last", 4, 4092), ("8.first", 8, 0), ("8.last", 8, 4088))
 def test_place_in_page(ue: UserEvents, size: int, place: int) -> None:
-    """A word may lie at the very start or end of a page; the pages around it are not needed."""
+    """A word may lie at the start or end of a page; the adjacent pages need not be mapped."""
     data = ue.open_data()
     word = ue.process.word_at(ue.process.map() + place, size)
     assert data.register(ue.name(), bit=1, word=word).value == 0

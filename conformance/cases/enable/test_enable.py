@@ -1,7 +1,6 @@
-"""The enable word: the bit of a process's own memory that says whether anybody listens.
+"""Enable word: the bit follows the tracers of the event.
 
-When it changes, and when it does not; several processes, fork and changing memory are in
-test_enable_memory.
+Several processes, fork and changing memory are in test_memory.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ case = surface(
 
 @case(spec="user_event_enabler_update", doc="Status: the bit is updated as tools attach and detach")
 def test_every_change(ue: UserEvents) -> None:
-    """The bit follows each change between listening and not listening."""
+    """The bit is set when the event is enabled and cleared when it is disabled, each time."""
     data = ue.open_data()
     word = data.register(ue.name(), bit=5).word
     seen = []
@@ -38,7 +37,7 @@ def test_every_change(ue: UserEvents) -> None:
     doc="Status: silent about enabling what is enabled",
 )
 def test_twice(ue: UserEvents) -> None:
-    """Enabling twice is enabling once: it succeeds and one disable ends it."""
+    """Enabling an enabled event succeeds and adds nothing: one disable clears the bit."""
     data = ue.open_data()
     word = data.register(ue.name(), bit=1).word
     assert ue.tracefs.enable(ue.name()).value == 2
@@ -55,7 +54,7 @@ def test_twice(ue: UserEvents) -> None:
     doc="Status: the word is ordinary memory of the program",
 )
 def test_not_restored(ue: UserEvents) -> None:
-    """What the process stores in its word stays until the next change of the event."""
+    """A value that the process stores in its word stays until the event changes again."""
     data = ue.open_data()
     word = data.register(ue.name(), bit=0).word
     ue.tracefs.enable(ue.name())
@@ -73,7 +72,7 @@ def test_not_restored(ue: UserEvents) -> None:
     doc="Status: the word is ordinary memory of the program",
 )
 def test_not_restored_by_others(ue: UserEvents) -> None:
-    """What the process stores in its word stays whatever becomes of its other events."""
+    """A value that the process stores in its word stays when its other events change."""
     data = ue.open_data()
     word = data.register(ue.name()).word
     other = data.register(ue.name("other")).word
@@ -91,7 +90,7 @@ def test_not_restored_by_others(ue: UserEvents) -> None:
     facilities="perf",
 )
 def test_restored_by_each_listener(ue: UserEvents) -> None:
-    """The bit is set anew when a second listener comes, and when one of two goes."""
+    """The bit is written again when a second tracer attaches and when one of two detaches."""
     word = ue.open_data().register(ue.name(), bit=3).word
     ue.tracefs.enable(ue.name())
     ue.process.store(word.address, b"\1\0\0\0")
@@ -104,7 +103,7 @@ def test_restored_by_each_listener(ue: UserEvents) -> None:
 
 @case(spec="user_event_enabler_destroy", doc="Unregistering ends updates of the word")
 def test_after_unregister(ue: UserEvents) -> None:
-    """An unregistered word is left alone by later changes; other bits go on."""
+    """An unregistered word no longer changes; other bits still follow the event."""
     data = ue.open_data()
     word = data.register(ue.name(), bit=0).word
     data.register(ue.name(), bit=1, word=word)

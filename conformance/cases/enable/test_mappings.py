@@ -1,4 +1,4 @@
-"""The enable word in memory that moves, is given up, or is that of a file; and after fork."""
+"""Enable word in memory that is remapped, discarded, or backed by a file; and after fork."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ case = surface(
 READ_ONLY = 1
 
 
-# Moved
+# mremap
 
 
 @case(tier="quick")
 def test_moved(ue: UserEvents) -> None:
-    """A word that mremap has moved is not followed: the address is, which is empty."""
+    """After mremap the kernel follows the registered address, which is unmapped, not the word."""
     process = ue.process
     data = ue.open_data()
     old = data.register(ue.name(), bit=3, word=process.word_at(process.map())).word
@@ -37,7 +37,7 @@ def test_moved(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_enabler_write")
 def test_moved_while_set(ue: UserEvents) -> None:
-    """A bit that was set before mremap stays set at the new address for good."""
+    """A bit set before mremap stays set at the new address for good."""
     process = ue.process
     old = ue.open_data().register(ue.name(), bit=3, word=process.word_at(process.map())).word
     ue.tracefs.enable(ue.name())
@@ -50,7 +50,7 @@ def test_moved_while_set(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_enabler_write")
 def test_moved_here(ue: UserEvents) -> None:
-    """Memory that mremap brings to a registered address is written to, other bits kept."""
+    """Memory that mremap places at a registered address is updated; its other bits are kept."""
     process = ue.process
     word = ue.open_data().register(ue.name(), bit=0, word=process.word_at(process.map())).word
     other = process.map()
@@ -63,13 +63,15 @@ def test_moved_here(ue: UserEvents) -> None:
     assert word.value == 0x800000F0
 
 
-# Given up
+# Discarded pages
 
 
 @case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens")
 @variants(("private", False, 0), ("shared", True, 16))
 def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
-    """MADV_DONTNEED loses a bit in private memory, until the next change; in shared it does not."""
+    """MADV_DONTNEED loses a set bit in private memory until the next change; shared memory keeps
+    it.
+    """
     process = ue.process
     page = process.map(shared=shared)
     word = ue.open_data().register(ue.name(), bit=4, word=process.word_at(page)).word
@@ -83,7 +85,7 @@ def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
 
 @case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens")
 def test_discarded_often(ue: UserEvents) -> None:
-    """However often a page is given up, the next change finds it anew: a dozen times."""
+    """Each change faults the discarded page in again, a dozen times in a row."""
     process = ue.process
     page = process.map()
     word = ue.open_data().register(ue.name(), bit=4, word=process.word_at(page)).word
@@ -100,11 +102,11 @@ def test_discarded_often(ue: UserEvents) -> None:
     doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens",
 )
 def test_discarded_behind_others(ue: UserEvents) -> None:
-    """A word whose page was given up is found anew, however many words come before it."""
+    """A word in a discarded page is faulted in, however many words precede it."""
     process, data = ue.process, ue.open_data()
     page = process.map()
     oldest = data.register(ue.name(), bit=4, word=process.word_at(page)).word
-    # The kernel updates the newest first, and makes ten attempts at the most.
+    # The kernel updates the newest enabler first and makes at most ten attempts.
     others = [data.register(ue.name(), bit=bit, word=process.word()).word for bit in range(12)]
     discard(process, page)
     ue.tracefs.enable(ue.name())
@@ -114,7 +116,7 @@ def test_discarded_behind_others(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_events_ioctl_unreg")
 def test_discarded_then_unregistered(ue: UserEvents) -> None:
-    """A word whose page was given up can be unregistered: the page is found anew."""
+    """A word in a discarded page can be unregistered: the page is faulted in."""
     process = ue.process
     data = ue.open_data()
     page = process.map()
@@ -137,7 +139,7 @@ def test_discarded_then_unregistered(ue: UserEvents) -> None:
 )
 @variants({"disabled": "disable", "unregistered": "unregister", "gone": "exit"})
 def test_file_of_two(ue: UserEvents, first: str) -> None:
-    """Two processes register one bit of a file that both map, each where it likes."""
+    """Two processes register one bit of a shared file, each at its own address."""
     parent = ue.process
     file = memory_file(parent)
     child = ue.fork(parent)
@@ -169,7 +171,7 @@ def test_file_of_two(ue: UserEvents, first: str) -> None:
     doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens",
 )
 def test_file_of_two_events(ue: UserEvents) -> None:
-    """Two processes give one bit of shared memory to two events: the last change shows."""
+    """Two processes register one bit of shared memory for two events: the last change wins."""
     parent = ue.process
     file = memory_file(parent)
     word = parent.word_at(file.map(), value=None)
@@ -186,7 +188,7 @@ def test_file_of_two_events(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_enabler_exists")
 def test_file_mapped_twice(ue: UserEvents) -> None:
-    """One word mapped at two addresses is two words: either may be registered, and let go."""
+    """A word mapped at two addresses is two words: each can be registered and unregistered."""
     process = ue.process
     file = memory_file(process)
     one = process.word_at(file.map(), value=None)
@@ -202,7 +204,7 @@ def test_file_mapped_twice(ue: UserEvents) -> None:
 
 @case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens")
 def test_file_private(ue: UserEvents) -> None:
-    """A word in a private mapping of a file is the process's own: the file is not written."""
+    """A word in a private file mapping is copied on write: the file does not change."""
     process = ue.process
     file = memory_file(process)
     shared = process.word_at(file.map(), value=0x70)
@@ -216,7 +218,7 @@ def test_file_private(ue: UserEvents) -> None:
 @case(spec="trace_events_user.c:user_event_mm_fault_in")
 @variants({"shared": True, "private": False})
 def test_file_end(ue: UserEvents, shared: bool) -> None:
-    """A word behind the end of its file is ENOMEM; one in its last bytes is followed."""
+    """Registering a word past the end of its file is ENOMEM; one in the last bytes is followed."""
     file = memory_file(ue.process)
     page = file.map(pages=2, shared=shared)
     data = ue.open_data()
@@ -230,7 +232,7 @@ def test_file_end(ue: UserEvents, shared: bool) -> None:
 @case
 @variants({"shared": True, "private": False})
 def test_file_cut(ue: UserEvents, shared: bool) -> None:
-    """A change that finds the file too short is lost; the next one finds it long enough."""
+    """A change while the file is too short is lost; the next one after it has grown is seen."""
     file = memory_file(ue.process)
     word = ue.process.word_at(file.map(shared=shared), value=None)
     data = ue.open_data()
@@ -248,7 +250,7 @@ def test_file_cut(ue: UserEvents, shared: bool) -> None:
 @case
 @variants(("shared", True, b"\x41\0\0\0"), ("private", False, b"\x40\0\0\0"))
 def test_address_reused_by_file(ue: UserEvents, shared: bool, seen: bytes) -> None:
-    """A file mapped where a word was is written to by the next change, if it is shared."""
+    """A shared file mapping placed over a registered word is updated by the next change."""
     process = ue.process
     file = memory_file(process)
     elsewhere = file.map()
@@ -263,7 +265,7 @@ def test_address_reused_by_file(ue: UserEvents, shared: bool, seen: bytes) -> No
 
 @case
 def test_address_reused_shared(ue: UserEvents) -> None:
-    """Shared memory mapped where a word was is written to for all who share it."""
+    """Shared memory mapped over a registered word is updated for all processes that map it."""
     process = ue.process
     word = ue.open_data().register(ue.name(), word=process.word_at(process.map())).word
     process.unmap(word.address)
@@ -277,7 +279,7 @@ def test_address_reused_shared(ue: UserEvents) -> None:
 
 @case
 def test_address_reused_read_only(ue: UserEvents) -> None:
-    """A file mapped without the right to store where a word was is not written to."""
+    """A read-only file mapping placed over a registered word is not written."""
     process = ue.process
     file = memory_file(process)
     word = ue.open_data().register(ue.name(), word=process.word_at(process.map())).word
@@ -292,13 +294,13 @@ def test_address_reused_read_only(ue: UserEvents) -> None:
     assert word.wait() == 1
 
 
-# fork, and who has touched what
+# fork, and which side has written the page
 
 
 @case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens")
 @variants("parent", "child")
 def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
-    """After fork the side that has stored is updated at once, the other one soon."""
+    """After fork the side that has written its page is updated at once, the other one soon."""
     word = ue.open_data().register(ue.name(), bit=3).word
     child = ue.fork(ue.process)
     copy = child.word_at(word.address, value=None)
@@ -315,7 +317,7 @@ def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
 )
 @variants({"touched": True, "after_fork": False})
 def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
-    """The word of a process that has given up its rights, which nobody may dump, is updated."""
+    """The word of a non-dumpable process that dropped its privileges is updated."""
     word = ue.open_data().register(ue.name(), bit=3).word
     ue.process.setuid(1000)
     if not touched:
@@ -326,7 +328,7 @@ def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
 
 @case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens")
 def test_fork_unmapped(ue: UserEvents) -> None:
-    """A child that unmaps its copy of the word does its parent no harm."""
+    """A child that unmaps its copy of the word does not affect its parent."""
     process = ue.process
     page = process.map()
     word = ue.open_data().register(ue.name(), bit=3, word=process.word_at(page)).word
@@ -347,7 +349,7 @@ def test_fork_unmapped(ue: UserEvents) -> None:
 )
 @variants((31, 0x80000000), (0, 1))
 def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
-    """In parent and child a word in the upper half of eight bytes is followed there."""
+    """In parent and child, a word in the upper half of an 8-byte unit is followed."""
     word = ue.open_data().register(ue.name(), bit=bit, word=ue.process.word(offset=4)).word
     child = ue.fork(ue.process)
     copy = child.word_at(word.address, value=None)
@@ -361,7 +363,7 @@ def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
 @case(spec="trace_events_user.c:user_event_enabler_exists")
 @variants((32, 0), (63, 31))
 def test_overlapping_words(ue: UserEvents, bit_of_8: int, bit_of_4: int) -> None:
-    """One bit by way of two words, of 8 bytes and of 4, is taken for two bits."""
+    """A bit registered through an 8-byte word and through a 4-byte word counts as two bits."""
     data = ue.open_data()
     long = ue.process.word(8)
     half = ue.process.word_at(long.address + 4, value=None)

@@ -1,4 +1,4 @@
-"""The enable word in several processes, through fork, and in memory that changes."""
+"""Enable word in several processes, after fork, and in memory that changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_several_processes(ue: UserEvents) -> None:
 
 @case(spec="user_event_reg holds a reference", doc="Deleting: a listener is a reference")
 def test_outlives_the_process(ue: UserEvents) -> None:
-    """An enabled event waits for the next process, whose bit is set at registration."""
+    """If an event is already enabled, registering it in another process sets the bit there."""
     first = ue.new_process()
     first.open_data().register(ue.name())
     ue.tracefs.enable(ue.name())
@@ -57,7 +57,7 @@ def test_outlives_the_process(ue: UserEvents) -> None:
 )
 @variants((4, 0, 1), (8, 63, 0x8000000000000000))
 def test_fork_follows(ue: UserEvents, size: int, bit: int, enabled: int) -> None:
-    """After fork both copies of the word follow, though their page is copied on write."""
+    """After fork both copies of the word are updated, although their page is copy-on-write."""
     data = ue.open_data()
     word = data.register(ue.name(), bit=bit, word=ue.process.word(size)).word
     child = ue.fork(ue.process)
@@ -72,14 +72,14 @@ def test_fork_follows(ue: UserEvents, size: int, bit: int, enabled: int) -> None
 
 @case(spec="user_event_mm_dup", doc="fork() retains registered events", tier="quick")
 def test_fork_of_several_words(ue: UserEvents) -> None:
-    """A child gets every word of its parent, each with its size, place, bit and event."""
+    """A child inherits every word of its parent, each with its size, address, bit and event."""
     data, word = ue.open_data(), ue.process.word(8)
     data.register(ue.name("one"), word=word, bit=5)
     data.register(ue.name("one"), word=word, bit=63)
     other = ue.process.word(offset=4)
     data.register(ue.name("two"), word=other, bit=31)
     child = ue.fork(ue.process)
-    # With a page of its own on either side updates are immediate.
+    # With a page of its own on either side, updates are immediate.
     copies = child.word_at(word.address, 8), child.word_at(other.address)
     ue.process.store(word.address, bytes(8))
     ue.tracefs.enable(ue.name("one"))
@@ -105,7 +105,7 @@ def test_fork_touched(ue: UserEvents) -> None:
 
 @case(spec="user_event_mm_dup", doc="fork() retains registered events")
 def test_fork_while_enabled(ue: UserEvents) -> None:
-    """A child of a process with an enabled event starts with the bit and sees it cleared."""
+    """A child of a process with an enabled event inherits the set bit and sees it cleared."""
     data = ue.open_data()
     word = data.register(ue.name(), bit=4).word
     ue.tracefs.enable(ue.name())
@@ -122,7 +122,7 @@ def test_fork_while_enabled(ue: UserEvents) -> None:
     doc="unregistered by hand in each process",
 )
 def test_fork_child_unregisters(ue: UserEvents) -> None:
-    """A child that unregisters stops following; its parent does not."""
+    """A word that the child unregisters is no longer followed there, but still in its parent."""
     data = ue.open_data()
     word = data.register(ue.name(), bit=2).word
     child = ue.fork(ue.process)
@@ -138,7 +138,7 @@ def test_fork_child_unregisters(ue: UserEvents) -> None:
     doc="unregistered by hand in each process",
 )
 def test_fork_parent_unregisters(ue: UserEvents) -> None:
-    """A parent that unregisters stops following; its child does not."""
+    """A word that the parent unregisters is no longer followed there, but still in its child."""
     data = ue.open_data()
     word = data.register(ue.name(), bit=2).word
     child = ue.fork(ue.process)
@@ -151,7 +151,7 @@ def test_fork_parent_unregisters(ue: UserEvents) -> None:
 
 @case(spec="user_event_mm_remove", doc="fork() retains registered events")
 def test_fork_parent_exits(ue: UserEvents) -> None:
-    """A child goes on following after its parent is gone."""
+    """A child's word is followed after its parent has exited."""
     parent = ue.new_process()
     word = parent.open_data().register(ue.name(), bit=7).word
     child = ue.fork(parent)
@@ -163,7 +163,7 @@ def test_fork_parent_exits(ue: UserEvents) -> None:
 
 @case(spec="user_event_mm_dup copies what there is", doc="fork() retains registered events")
 def test_fork_before_registration(ue: UserEvents) -> None:
-    """What one side registers after fork is not followed on the other side."""
+    """A word registered after fork is not followed in the other process."""
     data = ue.open_data()
     word = ue.process.word()
     child = ue.fork(ue.process)
@@ -176,7 +176,7 @@ def test_fork_before_registration(ue: UserEvents) -> None:
     assert copy.wait() == 2
 
 
-# Memory that changes under the registration
+# Memory that changes after registration
 
 
 @case(
@@ -184,7 +184,7 @@ def test_fork_before_registration(ue: UserEvents) -> None:
     doc="Status: every process that registered sees the state at its own address",
 )
 def test_shared_mapping(ue: UserEvents) -> None:
-    """In memory shared by fork one word serves both; either process's unregister clears it."""
+    """In memory shared across fork one word serves both; unregistering in either clears it."""
     data = ue.open_data()
     word = ue.process.word_at(ue.process.map(shared=True))
     data.register(ue.name(), bit=3, word=word)
@@ -202,7 +202,7 @@ def test_shared_mapping(ue: UserEvents) -> None:
 
 @case(spec="user_event_enabler_fault_fixup: the fault fails", doc="enable_addr is write accessible")
 def test_unmapped(ue: UserEvents) -> None:
-    """Enabling after munmap succeeds, maps nothing and leaves older and newer words followed."""
+    """Enabling after munmap succeeds, maps nothing, and still updates older and newer words."""
     data = ue.open_data()
     page = ue.process.map()
     older = data.register(ue.name(), bit=1).word
@@ -221,7 +221,7 @@ def test_unmapped(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_mapped_again(ue: UserEvents) -> None:
-    """Fresh memory mapped at the address of a registered word is followed like the old."""
+    """New memory mapped at the address of a registered word is updated."""
     data = ue.open_data()
     page = ue.process.map()
     word = data.register(ue.name(), bit=5, word=ue.process.word_at(page)).word
@@ -240,7 +240,7 @@ def test_mapped_again(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_unmapped_then_mapped_again(ue: UserEvents) -> None:
-    """A change that found no memory does no lasting harm: the next one is followed."""
+    """A change that found no memory mapped has no lasting effect: the next one is followed."""
     data = ue.open_data()
     page = ue.process.map()
     word = data.register(ue.name(), bit=0, word=ue.process.word_at(page)).word
@@ -258,7 +258,7 @@ def test_unmapped_then_mapped_again(ue: UserEvents) -> None:
     doc="enable_addr is write accessible",
 )
 def test_read_only(ue: UserEvents) -> None:
-    """Memory made read-only after registration is not written; writable again it follows."""
+    """Memory made read-only after registration is not written; once writable, it is updated again."""
     data = ue.open_data()
     page = ue.process.map()
     word = data.register(ue.name(), bit=1, word=ue.process.word_at(page)).word

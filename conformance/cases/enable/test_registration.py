@@ -1,4 +1,4 @@
-"""The enable word when it is registered: it says at once whether anybody listens."""
+"""Enable word at registration: it reflects at once whether the event is enabled."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ case = surface(
 def test_set_at_registration(
     ue: UserEvents, size: int, bit: int, preset: int, registered: int
 ) -> None:
-    """Registering an event that somebody listens to sets the bit at once, and no other."""
+    """Registering an enabled event sets the registered bit at once, and no other bit."""
     data = ue.open_data()
     data.register(ue.name())
     ue.tracefs.enable(ue.name())
@@ -49,7 +49,7 @@ def test_set_at_registration(
 def test_cleared_at_registration(
     ue: UserEvents, size: int, bit: int, preset: int, registered: int
 ) -> None:
-    """Registering an event nobody listens to clears the bit at once, and no other."""
+    """Registering a disabled event clears the registered bit at once, and no other bit."""
     data = ue.open_data()
     word = ue.process.word(size, value=preset)
     data.register(ue.name(), bit=bit, word=word)
@@ -58,7 +58,7 @@ def test_cleared_at_registration(
 
 @case(doc="Unregistering ends updates of the word", tier="full")
 def test_again_after_unregister(ue: UserEvents) -> None:
-    """A word registered again while somebody listens is set again and follows again."""
+    """A word registered again for an enabled event is set again and followed again."""
     data = ue.open_data()
     word = data.register(ue.name(), bit=2).word
     ue.tracefs.enable(ue.name())
@@ -72,7 +72,7 @@ def test_again_after_unregister(ue: UserEvents) -> None:
 
 @case(spec="user_event_mm_fault_in and retry", doc="enable_addr is write accessible")
 def test_untouched_page(ue: UserEvents) -> None:
-    """Registration faults in a page that was never touched; the word follows from then on."""
+    """Registration faults in a page that was never touched; the word is followed from then on."""
     data = ue.open_data()
     word = ue.process.word_at(ue.process.map() + 64, value=None)
     assert data.register(ue.name(), bit=9, word=word).value == 0

@@ -1,4 +1,4 @@
-"""Several enable words, bits and events, and many: which of them change together."""
+"""Several enable words, bits and events: which of them change together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MANY = 257
 
 
 def many_words(ue: UserEvents, data: DataFile) -> int:
-    """Register many words of one event, bit 3 of each; the address of the first."""
+    """Register many words of one event, bit 3 of each; returns the address of the first."""
     words = ue.process.map()
     for number in range(MANY):
         word = Word(ue.process, words + 4 * number)
@@ -57,7 +57,7 @@ def test_two_words_one_event(ue: UserEvents) -> None:
 
 @case(doc="enable_bit: the bit at the address")
 def test_one_word_two_events(ue: UserEvents) -> None:
-    """Two events may share a word by different bits: each changes its own."""
+    """Two events may share a word if their bits differ: each changes only its own bit."""
     data = ue.open_data()
     word = ue.process.word()
     data.register(ue.name("a"), bit=0, word=word)
@@ -78,7 +78,7 @@ def test_one_word_two_events(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_two_sizes_one_address(ue: UserEvents) -> None:
-    """An address may be a 4-byte word for one event and an 8-byte word for another."""
+    """An address may be a 4-byte word of one event and an 8-byte word of another."""
     data = ue.open_data()
     long = ue.process.word(8)
     short = ue.process.word_at(long.address, 4, value=None)
@@ -98,7 +98,7 @@ def test_two_sizes_one_address(ue: UserEvents) -> None:
     doc="enable_addr: the value to update",
 )
 def test_many_words(ue: UserEvents) -> None:
-    """One event may have 257 words: all of them are followed, and all of them are taken."""
+    """One event may have 257 words: all are followed and all can be unregistered."""
     data = ue.open_data()
     words = many_words(ue, data)
     ue.tracefs.enable(ue.name())
@@ -112,10 +112,10 @@ def test_many_words(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_mm_dup", doc="fork() retains registered events")
 def test_fork_of_many_words(ue: UserEvents) -> None:
-    """A child gets all of its parent's 257 words."""
+    """A child inherits all 257 words of its parent."""
     words = many_words(ue, ue.open_data())
     child = ue.fork(ue.process)
-    # With a page of its own on either side updates are immediate.
+    # With a page of its own on either side, updates are immediate.
     ue.process.store(words, bytes(4))
     child.store(words, bytes(4))
     ue.tracefs.enable(ue.name())

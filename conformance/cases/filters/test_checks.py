@@ -1,4 +1,4 @@
-"""Payloads of an event with a filter: they are checked, whatever the filter holds back."""
+"""Payload validation of an event with a filter: it happens whatever the filter rejects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ case = surface(
 
 @case(spec="trace_events_user.c:user_event_validate", doc="dynamic fields are checked")
 def test_checked_first(ue: UserEvents) -> None:
-    """What a filter would hold back is checked before, and refused with EFAULT if it is wrong."""
+    """A record that the filter would reject is validated first: EFAULT if it is malformed."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a; __rel_loc char[] s")
     ue.tracefs.enable(ue.name())
@@ -28,7 +28,7 @@ def test_checked_first(ue: UserEvents) -> None:
 
 @case(doc="Documentation/trace/ftrace.rst@v6.12: tracing_on: 0 stops recording", isolation="global")
 def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
-    """With tracing off a wrong payload is not looked at, unless there is a filter."""
+    """With tracing off a malformed payload is not validated, unless there is a filter."""
     data = ue.open_data()
     data.register(ue.name() + " __rel_loc char[] s")
     ue.tracefs.enable(ue.name())
@@ -44,7 +44,7 @@ def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
 @case(spec="max_len", doc="no limit is told")
 @variants(("checked", 4080, "EFAULT"), ("dropped", 4081, ""))
 def test_long_records(ue: UserEvents, size: int, errno: str) -> None:
-    """With a filter payloads of up to 4080 bytes are checked, though 4065 are too long."""
+    """With a filter, payloads of up to 4080 bytes are validated, though over 4064 none is recorded."""
     data = ue.open_data()
     data.register(ue.name() + " __rel_loc char[] s")
     ue.tracefs.enable(ue.name())

@@ -1,4 +1,4 @@
-"""Filters of ftrace on the fields of user events: what is recorded of what is written."""
+"""ftrace filters on the fields of user events: which records pass."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ case = surface(
     ),
     ("hexadecimal", "u16", "a == 0x1F", b"\x1f\0", b"\x20\0", "0x1f (31)"),
     ("octal", "u16", "a == 017", b"\x0f\0", b"\x11\0", "0xf (15)"),
-    # Of a number that is too large for the field the lower bytes are compared.
+    # Of a number too large for the field, the low bytes are compared.
     ("cut-off", "u8", "a == 321", b"\x41", b"\x40", "'A'(65)"),
     ("struct", "struct s", "a == 65", b"\x41\0\0\0", b"\x42\0\0\0", "0x41 (65)"),
 )
 def test_number(
     ue: UserEvents, field: str, text: str, passing: bytes, failing: bytes, shown: str
 ) -> None:
-    """What fails a filter of numbers is not recorded, though write returns the count."""
+    """A record that fails a numeric filter is not recorded; write still returns the count."""
     data = ue.open_data()
     data.register(f"{ue.name()} {field} a" + (" 4" if field == "struct s" else ""))
     ue.tracefs.enable(ue.name())
@@ -101,7 +101,7 @@ def test_number(
     ),
 )
 def test_expression(ue: UserEvents, text: str, kept: list[tuple[int, int]]) -> None:
-    """Comparisons are put together by and, or, not and parentheses, and before or."""
+    """Comparisons combine with &&, ||, ! and parentheses; && binds tighter than ||."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a; u8 b")
     ue.tracefs.enable(ue.name())
@@ -119,7 +119,7 @@ def test_expression(ue: UserEvents, text: str, kept: list[tuple[int, int]]) -> N
     ("large", " struct s a 16", "a >= 0", bytes(16)),
 )
 def test_other_sizes(ue: UserEvents, fields: str, text: str, payload: bytes) -> None:
-    """A field of no size that a number has can be filtered by, and nothing ever passes."""
+    """A field of a size that no integer has is accepted in a filter, and never matches."""
     data = ue.open_data()
     data.register(ue.name() + fields)
     ue.tracefs.enable(ue.name())
@@ -133,7 +133,7 @@ def test_other_sizes(ue: UserEvents, fields: str, text: str, payload: bytes) -> 
     doc="fields are known by their names",
 )
 def test_two_fields_of_a_name(ue: UserEvents) -> None:
-    """Of two fields of one name a filter means the last that was defined."""
+    """Of two fields of the same name a filter uses the one defined last."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a; u8 a")
     ue.tracefs.enable(ue.name())
@@ -150,13 +150,13 @@ def test_two_fields_of_a_name(ue: UserEvents) -> None:
 )
 @variants(
     ("pid", "common_pid > 1", 1),
-    # Whoever writes here is not the first process.
+    # The writer is not PID 1.
     ("other-pid", "common_pid == 1", 0),
     ("name", 'COMM == "nobody"', 0),
     ("name-not", 'comm != "nobody"', 1),
 )
 def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
-    """Without fields of its own an event can be filtered by who writes it."""
+    """An event without fields can be filtered by the common fields of its writer."""
     data, directory = registered(ue, "")
     ue.tracefs.enable(ue.name())
     assert directory.set_filter("a == 1").errno == "EINVAL"
@@ -176,7 +176,7 @@ def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
     facilities="perf",
 )
 def test_not_for_perf(ue: UserEvents) -> None:
-    """What a filter of ftrace holds back still gets to perf."""
+    """A record that the ftrace filter rejects still reaches perf."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
     event = listen(ue.process, ue.name())

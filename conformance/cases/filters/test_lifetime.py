@@ -1,4 +1,4 @@
-"""A filter of ftrace from its setting to its end: what shows it, and what it outlives."""
+"""Lifetime of an ftrace filter: what shows it, and what it survives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ case = surface(
     "none is shown",
 )
 def test_shown(ue: UserEvents) -> None:
-    """The file shows none, or the filter without the blanks behind it, until 0 clears it."""
+    """The file shows `none`, or the filter without trailing blanks, until 0 clears it."""
     data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
     assert directory.filter == "none\n"
@@ -38,7 +38,7 @@ def test_shown(ue: UserEvents) -> None:
     doc="Status: the bit says who is attached",
 )
 def test_alone(ue: UserEvents) -> None:
-    """A filter on an event that is not enabled tells no program and lets no write pass."""
+    """A filter on a disabled event sets no enable word and lets no write pass."""
     data = ue.open_data()
     event = data.register(ue.name() + " u8 a")
     assert ue.tracefs.directory(ue.name()).set_filter("a == 1").errno == ""
@@ -56,7 +56,7 @@ def test_alone(ue: UserEvents) -> None:
     "set or it is cleared",
 )
 def test_stays(ue: UserEvents) -> None:
-    """A filter outlives disabling, enabling again, and those who wrote the event."""
+    """A filter survives disabling, enabling again, and the exit of the event's writers."""
     first = ue.new_process()
     data = first.open_data()
     data.register(ue.name() + " u8 a")
@@ -76,7 +76,7 @@ def test_stays(ue: UserEvents) -> None:
 
 @case(doc="Deleting: the event goes", needs="lasting_events", tier="quick")
 def test_gone_with_the_event(ue: UserEvents) -> None:
-    """An event that is deleted and made again has no filter."""
+    """An event that is deleted and created again has no filter."""
     ue.tracefs.command(f"u:{ue.name()} u8 a\n")
     directory = ue.tracefs.directory(ue.name())
     assert directory.set_filter("a == 1").errno == ""
@@ -87,7 +87,7 @@ def test_gone_with_the_event(ue: UserEvents) -> None:
 
 @case(doc="Deleting: events go with their last reference", profiles="6.4..", needs="auto_delete")
 def test_gone_with_the_process(ue: UserEvents) -> None:
-    """A filter is no reference: an event that only has one goes, and comes again without."""
+    """A filter holds no reference: the event is deleted and comes back without it."""
     process = ue.new_process()
     process.open_data().register(ue.name() + " u8 a")
     directory = ue.tracefs.directory(ue.name())

@@ -1,4 +1,4 @@
-"""Filters that hold a number against a set of processors, CPUS{...}, known since 6.6."""
+"""Filters that compare a number with a CPU set, CPUS{...}, supported since 6.6."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ case = surface(
 @case(spec="do_filter_scalar_cpumask", facilities="smp")
 @variants(
     ("u8", "u8 a", 1, "a & CPUS{0-1}", ("(0)", "(1)")),
-    # The lower byte of 256 alone would be a processor.
+    # The low byte of 256 alone would be a CPU.
     ("u16", "u16 a", 2, "a & CPUS{0,1}", ("0x0 (0)", "0x1 (1)")),
     ("u32", "u32 a", 4, "a & CPUS{0-1}", ("0x0 (0)", "0x1 (1)")),
-    # Of eight bytes the lower four are looked at.
+    # Of eight bytes the low four are used.
     ("u64", "u64 a", 8, "a & CPUS{0-1}", ("0x0 (0)", "0x1 (1)", "0x100000000 (4294967296)")),
     ("s8", "s8 a", 1, "a != CPUS{0-1}", ("(0)", "(1)")),
-    # No number is equal to two processors.
+    # No number equals two CPUs.
     ("equal", "u32 a", 4, "a == CPUS{0-1}", ()),
     ("unequal", "u32 a", 4, "a != CPUS{0-1}", ("0x0 (0)", "0x1 (1)")),
     ("three-bytes", "struct s a 3", 3, "a != CPUS{0-1}", ()),
@@ -33,7 +33,7 @@ case = surface(
 def test_processors(
     ue: UserEvents, field: str, size: int, text: str, kept: tuple[str, ...]
 ) -> None:
-    """Only numbers of processors pass a set of them: & those in it, != all, == none."""
+    """CPU numbers match a set by & (in it), != (unless all are in it) and == (only that one)."""
     data, directory = registered(ue, f" {field}")
     ue.tracefs.enable(ue.name())
     assert directory.set_filter(text).errno == ""
@@ -53,7 +53,7 @@ def test_processors(
     ("with-others", "u8 a", "a & CPUS{0} || a == 3", (0, 3)),
 )
 def test_one_processor(ue: UserEvents, field: str, text: str, kept: tuple[int, ...]) -> None:
-    """A set of one processor is the number of that processor; & is == then."""
+    """A set of one CPU compares like that CPU's number; & then means ==."""
     data, directory = registered(ue, f" {field}")
     ue.tracefs.enable(ue.name())
     assert directory.set_filter(text).errno == ""
@@ -74,7 +74,7 @@ def test_one_processor(ue: UserEvents, field: str, text: str, kept: tuple[int, .
     ("too-many", "a & CPUS{0-8192}", "                ^\nparse_error: Invalid cpulist\n"),
 )
 def test_processors_refused(ue: UserEvents, text: str, shown: str) -> None:
-    """What is no set of processors, or compared otherwise or with text, is EINVAL, with a place."""
+    """A malformed CPU set, another operator or a string field is EINVAL, with a position."""
     _, directory = registered(ue, " u8 a; char[4] s")
     assert directory.set_filter(text).errno == "EINVAL"
     assert directory.filter == f"{text}\n{shown}\n"

@@ -1,4 +1,4 @@
-"""Filters of ftrace that are refused: the error, what the file shows then, and what is recorded."""
+"""ftrace filters that are rejected: errno, what the file shows then, and what is recorded."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ case = surface("filter", spec="trace_events_filter.c", doc="Documentation/trace/
         "EINVAL",
         "                             ^\nparse_error: Operand too long\n",
     ),
-    # Numbers of the parser's own are taken for error numbers: -1, -2, -3.
+    # The parser's own numbers are taken for error codes: -1, -2, -3.
     ("closed-too-often", "a == 1)", "EPERM", "      ^\nparse_error: Too few '('\n"),
     ("never-closed", "(a == 1", "ENOENT", "^\nparse_error: Too many '('\n"),
     ("inner-never-closed", "(a == 1 || (a == 2)", "ENOENT", "^\nparse_error: Too many '('\n"),
@@ -70,7 +70,7 @@ case = surface("filter", spec="trace_events_filter.c", doc="Documentation/trace/
     ("empty", "", "EINVAL", "Error: (0)\n"),
 )
 def test_refused(ue: UserEvents, text: str, errno: str, shown: str) -> None:
-    """A filter that cannot be is refused, shown with what is wrong, and takes the last one away."""
+    """An invalid filter is rejected, shown with an error message, and removes the previous one."""
     data, directory = registered(ue, " u32 a")
     ue.tracefs.enable(ue.name())
     directory.set_filter("a == 1")
@@ -107,7 +107,7 @@ def test_refused_for_strings(ue: UserEvents, text: str, shown: str) -> None:
         "a.function == no_such_function",
         "               ^\nparse_error: Illegal operation for field type\n",
     ),
-    # Eight characters are as good as an address.
+    # Eight characters parse as an address.
     (
         "text",
         "s.function == no_such_function",
@@ -124,7 +124,7 @@ def test_refused_for_strings(ue: UserEvents, text: str, shown: str) -> None:
         "b.function != no_such_function && a == 1",
         "                               ^\nparse_error: Function not found\n",
     ),
-    # To the next blank, parentheses included.
+    # Up to the next blank, parentheses included.
     (
         "parenthesis",
         "(b.function == no_such_function)",
@@ -143,7 +143,7 @@ def test_refused_for_strings(ue: UserEvents, text: str, shown: str) -> None:
     ),
 )
 def test_refused_functions(ue: UserEvents, text: str, shown: str) -> None:
-    """Only fields of eight bytes are compared with a function, which has to be there: EINVAL."""
+    """Only 8-byte fields can be compared with a function, which must exist: EINVAL."""
     _, directory = registered(ue, " u32 a; u64 b; char[8] s")
     assert directory.set_filter(text).errno == "EINVAL"
     assert directory.filter == f"{text}\n{shown}\n"
@@ -154,7 +154,7 @@ def test_refused_functions(ue: UserEvents, text: str, shown: str) -> None:
     doc="Setting filters: one write, no limit told",
 )
 def test_length(ue: UserEvents) -> None:
-    """Up to 4095 bytes are a filter; a longer write is EINVAL and leaves the filter as it was."""
+    """A filter has up to 4095 bytes; a longer write is EINVAL and keeps the previous filter."""
     ue.open_data().register(ue.name() + " u32 a")
     directory = ue.tracefs.directory(ue.name())
     assert directory.set_filter("a == 1".ljust(4094)).value == 4095
@@ -168,7 +168,7 @@ def test_length(ue: UserEvents) -> None:
     tier="full",
 )
 def test_on_nothing_written(ue: UserEvents) -> None:
-    """A write of no byte is a filter without a term, which is refused and takes the last away."""
+    """A write of zero bytes is a filter without a term: rejected, and the previous one is removed."""
     ue.open_data().register(ue.name() + " u32 a")
     directory = ue.tracefs.directory(ue.name())
     directory.set_filter("a == 1")
@@ -184,7 +184,7 @@ def test_on_nothing_written(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_logged(ue: UserEvents) -> None:
-    """Filters that were refused are told by error_log, with the place, until it is cleared."""
+    """error_log lists rejected filters with the position of the error, until it is cleared."""
     ue.open_data().register(ue.name() + " u32 a")
     forget_errors(ue)
     assert ue.tracefs.errors() == ""

@@ -1,4 +1,4 @@
-"""Filters of ftrace on strings in user events, which kernels know to be strings since 6.4."""
+"""ftrace filters on string fields of user events, which are typed as strings since 6.4."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PATTERNS = {
 
 
 def payload(kind: str, word: str) -> bytes:
-    """A string as the only field of an event."""
+    """An event with a string as its only field."""
     text = word.encode() + b"\0"
     if kind in ("char", "unsigned"):
         return text.ljust(8, b"\0")
@@ -57,7 +57,7 @@ def payload(kind: str, word: str) -> bytes:
     | {"unsigned.equal": ("unsigned", *PATTERNS["equal"])}
 )
 def test_string(ue: UserEvents, kind: str, text: str, kept: list[str]) -> None:
-    """Strings are compared whole, or with a pattern."""
+    """Strings are compared as a whole or with a glob."""
     data = ue.open_data()
     data.register(ue.name() + FIELDS[kind])
     ue.tracefs.enable(ue.name())
@@ -70,7 +70,7 @@ def test_string(ue: UserEvents, kind: str, text: str, kept: list[str]) -> None:
 @case(spec="regex_match_end")
 @variants(("char", []), ("data_loc", ["hello"]), ("rel_loc", ["hello"]))
 def test_string_ending(ue: UserEvents, kind: str, kept: list[str]) -> None:
-    """A pattern of the end is held against the end of an array, be there NULs or not."""
+    """A glob for the end is compared with the end of the array, whether it contains NULs or not."""
     data = ue.open_data()
     data.register(ue.name() + FIELDS[kind])
     ue.tracefs.enable(ue.name())
@@ -86,7 +86,7 @@ def test_string_ending(ue: UserEvents, kind: str, kept: list[str]) -> None:
     ("shorter", 's == "abc"', 0),
     ("longer", 's == "abcde"', 0),
     ("beginning", 's ~ "abcd*"', 1),
-    # The last byte of an array is left out, as if it were the NUL.
+    # The last byte of an array is skipped as if it were the NUL.
     ("end", 's ~ "*abc"', 1),
 )
 def test_string_filling_its_array(ue: UserEvents, text: str, count: int) -> None:
@@ -101,7 +101,7 @@ def test_string_filling_its_array(ue: UserEvents, text: str, count: int) -> None
 
 @case(spec="filter_parse_regex", tier="full")
 def test_string_of_digits(ue: UserEvents) -> None:
-    """A pattern that begins with a digit is none: its star is compared like a letter."""
+    """A pattern that begins with a digit is no glob: its star is compared literally."""
     data = ue.open_data()
     data.register(ue.name() + " char[4] s")
     ue.tracefs.enable(ue.name())
@@ -119,7 +119,7 @@ def test_string_of_digits(ue: UserEvents) -> None:
     ("rel_loc", " __rel_loc char[] s", 's == "help"'),
 )
 def test_string_before_6_4(ue: UserEvents, field: str, text: str) -> None:
-    """Before 6.4 no field of a user event is known to be a string: EINVAL."""
+    """Before 6.4 no field of a user event is typed as a string: EINVAL."""
     ue.open_data().register(ue.name() + field)
     directory = ue.tracefs.directory(ue.name())
     assert directory.set_filter(text).errno == "EINVAL"

@@ -1,4 +1,4 @@
-"""The filter of a system: that of each of its events that can have it."""
+"""The filter of a system: it is set on each event that accepts it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOT_IN_ALL = "^\nparse_error: Couldn't find or set field in one of a subsystem's
 
 @case(spec="process_system_preds", doc="for events with the field")
 def test_system(ue: UserEvents) -> None:
-    """The filter of the system is set on each user event, or shown there with what is wrong."""
+    """The filter of the system is set on each user event, or shown there with its error."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
     data.register(ue.name("other") + " u8 b")
@@ -49,7 +49,7 @@ def test_system(ue: UserEvents) -> None:
 
 @case(spec="apply_subsystem_event_filter", doc="an error where no event has it")
 def test_system_of_nothing(ue: UserEvents) -> None:
-    """A filter that no event of the system can have is taken, and its events lose theirs."""
+    """A filter that no event of the system accepts is stored, and the events lose theirs."""
     ue.open_data().register(ue.name() + " u8 a")
     directory = ue.tracefs.directory(ue.name())
     directory.set_filter("a == 1")

@@ -1,6 +1,6 @@
-"""Deletion through dynamic_events: which fields are those of the event, and which are not.
+"""Deletion through dynamic_events: which fields match those of the event.
 
-Kernels before 6.5 compare fields here and nowhere else.
+Kernels before 6.5 compare fields only here.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ case = surface(
 
 
 def created(ue: UserEvents, stem: str, fields: str) -> str:
-    """The name of an event with these fields, made by a command."""
+    """Create an event with these fields by a command; returns its name."""
     ue.tracefs.command(f"u:{ue.name(stem)}{fields}\n")
     return ue.name(stem)
 
 
 @case
 def test_deleted_by_its_fields(ue: UserEvents) -> None:
-    """An event is deleted by its fields, however spaced; structures once had no size there."""
+    """An event is found by its fields, however spaced; old kernels want structs without a size."""
     for stem, (first, second) in SAME.items():
         # Such a text is two lines here.
         if "\n" in second:
@@ -41,11 +41,11 @@ def test_deleted_by_its_fields(ue: UserEvents) -> None:
 
 @case
 def test_not_deleted_by_other_fields(ue: UserEvents) -> None:
-    """By other fields an event is not found: ENOENT, and it stays."""
+    """With other fields the event is not found: ENOENT, and it stays."""
     kept = []
     errno = ue.dated("deletion_arguments_matched", since="ENOENT", before="")
     for stem, (first, second) in DIFFERENT.items():
-        # No fields at all were those of any event.
+        # Without any field the command matched every event of the name.
         if second == "" and not ue.profile.has("null_arguments_matched"):
             continue
         name = created(ue, stem, first)
@@ -57,7 +57,7 @@ def test_not_deleted_by_other_fields(ue: UserEvents) -> None:
 
 @case
 def test_not_deleted_by_its_own_text(ue: UserEvents) -> None:
-    """Some definitions do not match their own text: their events are not found by it."""
+    """Some definitions do not match their own text: their events cannot be found by it."""
     found = ue.dated("deletion_arguments_matched", since="ENOENT", before="")
     left = ue.dated("deletion_arguments_matched", since="", before="ENOENT")
     for stem, fields in SELF_MISMATCHES.items():
@@ -68,7 +68,7 @@ def test_not_deleted_by_its_own_text(ue: UserEvents) -> None:
 
 @case
 def test_deleted_by_its_canonical_form(ue: UserEvents) -> None:
-    """Such an event is deleted by the line that dynamic_events shows of it."""
+    """Such an event is deleted by the line that dynamic_events shows for it."""
     for stem, (fields, shown) in CANONICAL.items():
         created(ue, stem, fields)
         assert ue.tracefs.dynamic_events() == f"u:{ue.name(stem)}{shown}\n"
@@ -82,7 +82,7 @@ def test_deleted_by_its_canonical_form(ue: UserEvents) -> None:
     needs="lasting_events deletion_arguments_matched",
 )
 def test_struct_deleted_by_size(ue: UserEvents) -> None:
-    """A structure is found by tag, name and size; before its size was compared, without one."""
+    """A struct field is matched by tag, name and size; before sizes were compared, without one."""
     name = created(ue, "e", " struct s a 20; u8 b")
     for fields in ("struct s a 21; u8 b", "struct s a 020; u8 b", "struct s a +20; u8 b"):
         assert ue.tracefs.command(f"-:{name} {fields}\n").errno == "ENOENT"
@@ -95,7 +95,7 @@ def test_struct_deleted_by_size(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_match")
 def test_deleted_by_name_alone(ue: UserEvents) -> None:
-    """A name alone deletes an event without fields; before 6.5 any event of that name."""
+    """A bare name deletes an event without fields; before 6.5 any event of that name."""
     errno = ue.dated("null_arguments_matched", since="ENOENT", before="")
     for stem, fields in (("a", " u32 x"), ("b", " struct s x 8; u8 y"), ("c", " char[4] x")):
         assert ue.tracefs.command(f"-:{created(ue, stem, fields)}\n").errno == errno
@@ -107,7 +107,7 @@ def test_deleted_by_name_alone(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_match")
 def test_long_names_deleted(ue: UserEvents) -> None:
-    """Of names that differ in the last of 500 characters a command deletes the one it gives."""
+    """Of two names that differ in the last of 500 characters, the one given is deleted."""
     stem = ue.name().ljust(499, "n")
     ue.tracefs.command(f"u:{stem}a\nu:{stem}b\n")
     assert ue.tracefs.command(f"-:{stem}c\n").errno == "ENOENT"
@@ -122,7 +122,7 @@ def test_long_names_deleted(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_same_bucket(ue: UserEvents) -> None:
-    """Of names that share a bucket of the hash table each is found, and deleted, by itself."""
+    """Names in one bucket of the hash table are found and deleted individually."""
     ue.tracefs.command("u:test\nu:testqw\n")
     data = ue.open_data()
     assert data.delete("testnl").errno == "ENOENT"

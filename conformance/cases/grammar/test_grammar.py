@@ -1,6 +1,6 @@
-"""Registration strings: types, sizes and separators, through both doors.
+"""Registration strings: types, sizes and separators, by ioctl and by dynamic_events.
 
-The corpus of fixtures/definitions.toml goes through DIAG_IOCSREG and through dynamic_events.
+Every definition of fixtures/definitions.toml goes through DIAG_IOCSREG and through dynamic_events.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_dynamic_events_accepts(ue: UserEvents, group: Group) -> None:
 )
 @variants(REFUSED)
 def test_ioctl_refuses(ue: UserEvents, group: Group) -> None:
-    """What is no definition is refused by the ioctl, and the write index left alone."""
+    """The ioctl rejects a malformed definition and does not change the write index."""
     data, word = ue.open_data(), ue.process.word()
     for stem, definition in group.items():
         event = data.register(definition.text(ue.name(stem)), word=word)
@@ -68,14 +68,14 @@ def test_ioctl_refuses(ue: UserEvents, group: Group) -> None:
 @case(needs="lasting_events")
 @variants(REFUSED)
 def test_dynamic_events_refuses(ue: UserEvents, group: Group) -> None:
-    """What is no definition is refused by dynamic_events as well, and nothing is listed."""
+    """dynamic_events rejects a malformed definition, too, and lists nothing."""
     for stem, definition in group.items():
         created = ue.tracefs.command(f"u:{definition.text(ue.name(stem))}\n")
         assert created.errno == definition.literal
     assert ue.tracefs.dynamic_events() == ""
 
 
-# What only one of the doors can carry
+# Text that only one of the two interfaces can carry
 
 
 @case(
@@ -90,7 +90,7 @@ def test_dynamic_events_refuses(ue: UserEvents, group: Group) -> None:
     ("hash-in-name", "#b u32 a", "#b u32 a"),
 )
 def test_ioctl_only(ue: UserEvents, text: str, line: str | None) -> None:
-    """A newline is white space to the ioctl, and # begins no comment."""
+    """For the ioctl a newline is white space, and # starts no comment."""
     event = ue.open_data().register(ue.name() + text)
     if line is None:
         assert event.errno == "EINVAL"
@@ -109,14 +109,14 @@ def test_ioctl_only(ue: UserEvents, text: str, line: str | None) -> None:
     ("comment-behind-name", "u:", " u32 a#b\n", " u32 a"),
 )
 def test_dynamic_events_only(ue: UserEvents, before: str, after: str, line: str) -> None:
-    """dynamic_events skips white space behind the prefix and cuts a line at #."""
+    """dynamic_events skips white space after the prefix and cuts a line at #."""
     assert ue.tracefs.command(before + ue.name() + after).errno == ""
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}{line}\n"
 
 
 @case(spec="trace.c:trace_parse_run_command", needs="lasting_events")
 def test_comment_leaves_a_space(ue: UserEvents) -> None:
-    """The space in front of a comment stays behind the field, which is thus refused."""
+    """The space before a comment becomes part of the field, which is rejected for it."""
     assert ue.tracefs.command(f"u:{ue.name()} u32 a # b\n").errno == "EINVAL"
 
 
@@ -144,7 +144,7 @@ def test_ioctl_longest_text(ue: UserEvents, length: int, errno: str) -> None:
 )
 @variants(255, 256, 511)
 def test_ioctl_longest_name(ue: UserEvents, length: int) -> None:
-    """The whole text may be the name, longer than any name of a file."""
+    """The name may take up the whole text, longer than any file name."""
     name = ue.name("n" * (length - len(ue.name(""))))
     assert ue.open_data().register(name).errno == ""
     assert ue.tracefs.dynamic_events() == f"u:{name}\n"
@@ -153,7 +153,7 @@ def test_ioctl_longest_name(ue: UserEvents, length: int) -> None:
 @case(spec="trace_events_user.c:user_event_create", needs="lasting_events")
 @variants(512, 3000)
 def test_dynamic_events_longer_text(ue: UserEvents, length: int) -> None:
-    """dynamic_events takes definitions longer than those of the ioctl."""
+    """dynamic_events accepts longer definitions than the ioctl."""
     text = f"{ue.name()} u32 a"
     text += "a" * (length - len(text))
     assert ue.tracefs.command(f"u:{text}\n").errno == ""
@@ -162,7 +162,7 @@ def test_dynamic_events_longer_text(ue: UserEvents, length: int) -> None:
 
 @case(spec="mm/util.c:strndup_user", needs="lasting_events")
 def test_longer_text_registers_again(ue: UserEvents) -> None:
-    """An event too long for the ioctl is out of its reach: EINVAL for the same text."""
+    """An event too long for the ioctl cannot be registered: EINVAL for the same text."""
     text = f"{ue.name()} u32 {'a' * 600}"
     assert ue.tracefs.command(f"u:{text}\n").errno == ""
     assert ue.open_data().register(text).errno == "EINVAL"
@@ -174,7 +174,7 @@ def test_longer_text_registers_again(ue: UserEvents) -> None:
     "separated by semicolons",
 )
 def test_many_fields(ue: UserEvents) -> None:
-    """An event has as many fields as its text has room for, listed in their order."""
+    """An event can have as many fields as fit into the text, listed in order."""
     names = "abcdefghijklmnopqrstuvwxyz"
     text = ue.name() + " " + ";".join(f"u8 {first}" for first in names * 3)
     assert ue.open_data().register(text).errno == ""
@@ -190,7 +190,7 @@ def test_many_fields(ue: UserEvents) -> None:
     tier="full",
 )
 def test_dynamic_events_many_fields(ue: UserEvents) -> None:
-    """dynamic_events takes 300 fields, lists them all, and finds the event by them."""
+    """dynamic_events accepts 300 fields, lists them all, and matches the event by them."""
     fields = "; ".join(f"u8 f{number}" for number in range(300))
     assert ue.tracefs.command(f"u:{ue.name()} {fields}\n").errno == ""
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} {fields}\n"
@@ -198,7 +198,7 @@ def test_dynamic_events_many_fields(ue: UserEvents) -> None:
     assert ue.tracefs.command(f"-:{ue.name()} {fields}\n").errno == ""
 
 
-# Sizes of structures beyond 2^31
+# Struct sizes beyond 2^31
 
 
 HUGE_SIZES = {
@@ -218,7 +218,7 @@ HUGE_SIZES = {
     tier="full",
 )
 def test_ioctl_huge_struct(ue: UserEvents) -> None:
-    """A structure of 2^31 bytes and more is a negative size, returned in an error's place."""
+    """A struct of 2^31 bytes or more gives a negative size, which the ioctl returns as an error."""
     data, word = ue.open_data(), ue.process.word()
     for size, returned in HUGE_SIZES.items():
         event = data.register(f"{ue.name()} struct s a {size}", word=word)
@@ -233,7 +233,7 @@ def test_ioctl_huge_struct(ue: UserEvents) -> None:
     tier="full",
 )
 def test_dynamic_events_huge_struct(ue: UserEvents) -> None:
-    """dynamic_events returns the negative size of a huge structure from write(2)."""
+    """write(2) to dynamic_events returns the negative size of a huge struct."""
     for size, returned in HUGE_SIZES.items():
         created = ue.tracefs.command(f"u:{ue.name()} struct s a {size}\n")
         assert (created.value, created.errno) == returned
@@ -251,7 +251,7 @@ def test_dynamic_events_huge_struct(ue: UserEvents) -> None:
     ("good-then-size", "u32 b;struct s a 4294967294", "ENOENT"),
 )
 def test_first_failure_counts(ue: UserEvents, fields: str, errno: str) -> None:
-    """Fields are parsed in order, and the first that fails says how."""
+    """Fields are parsed in order, and the first invalid one decides the error."""
     assert ue.open_data().register(f"{ue.name()} {fields}").errno == errno
 
 
@@ -262,7 +262,7 @@ def test_first_failure_counts(ue: UserEvents, fields: str, errno: str) -> None:
     tier="full",
 )
 def test_refused_leaves_nothing(ue: UserEvents) -> None:
-    """After a refusal name and write index are as free as before."""
+    """After a rejected registration the name and the write index are free as before."""
     data = ue.open_data()
     word = ue.process.word()
     assert data.register(f"{ue.name()} u32 a;long b", word=word).errno == "EINVAL"

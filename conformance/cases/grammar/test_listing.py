@@ -1,4 +1,4 @@
-"""Names of events as entries of a directory: what listing events/user_events shows."""
+"""Event names as directory entries: what listing events/user_events returns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ case = surface(
 
 @case(spec="trace_events.c:event_create_dir", profiles="5.18..")
 def test_listing(ue: UserEvents) -> None:
-    """The directory of the system lists every event beside the files of its own, once."""
+    """The directory of the system lists every event once, next to its own files."""
     data, word = ue.open_data(), ue.process.word()
     for bit, name in enumerate(("b", "a", "größe", "%s;[1]", "c.d")):
         data.register(f"{name} u32 a", word=word, bit=bit)
@@ -40,7 +40,7 @@ def test_listing(ue: UserEvents) -> None:
     ("way-up", "../x"),
 )
 def test_listing_cut_off(ue: UserEvents, name: str) -> None:
-    """A name that cannot be listed hides all events registered after it, until it is gone."""
+    """A name that cannot be listed hides all events registered after it, until it is deleted."""
     first, other = ue.open_data(), ue.new_process()
     first.register("before")
     other.open_data().register(f"{name} u8 a")
@@ -65,7 +65,7 @@ def test_listing_cut_off(ue: UserEvents, name: str) -> None:
 )
 @variants({"slash-within": "x/y", "empty": "", "way-up": "../x", "too-long": "y" * 256})
 def test_listing_left_out(ue: UserEvents, name: str) -> None:
-    """An event whose name cannot be listed has no directory, and the others are all there."""
+    """An event whose name cannot be listed has no directory; all others have theirs."""
     data, word = ue.open_data(), ue.process.word()
     for bit, each in enumerate(("before", name, "behind")):
         assert data.register(f"{each} u8 a", word=word, bit=bit).errno == ""
@@ -82,7 +82,7 @@ def test_listing_left_out(ue: UserEvents, name: str) -> None:
     ("dots", "..", [".", "..", "..", "enable", "filter"]),
 )
 def test_listing_twice(ue: UserEvents, name: str, names: list[str]) -> None:
-    """An event may have the name of an entry there is: it is listed twice, without an error."""
+    """An event may have the name of an existing entry: it is listed twice, without an error."""
     ue.open_data().register(name)
     directory = Directory(ue.process, EVENTS)
     assert directory.names() == names
@@ -96,7 +96,7 @@ def test_listing_twice(ue: UserEvents, name: str, names: list[str]) -> None:
 )
 @variants(256, 255, 511)
 def test_listing_long_names(ue: UserEvents, length: int) -> None:
-    """A directory may have a longer name than any other file: 511 bytes, listed and opened."""
+    """An event directory may exceed NAME_MAX: 511 bytes can be listed and opened."""
     ue.open_data().register("x" * length)
     assert Directory(ue.process, EVENTS).names()[-1] == "x" * length
     assert ue.tracefs.enabled("x" * length).text == "0\n"

@@ -1,4 +1,4 @@
-"""Registration strings of existing events: which fields are the same, and which are not."""
+"""Registration strings of existing events: which fields match."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ case = surface(
 
 @case(doc="Command Format: name, optional flags, fields separated by semicolons", tier="quick")
 def test_registers_again(ue: UserEvents) -> None:
-    """The same fields, however spaced, find the existing event and its write index."""
+    """The same fields, however spaced, match the existing event and return its write index."""
     data, word, other = ue.open_data(), ue.process.word(), ue.process.word()
-    # While sizes were left out of it no struct was like itself.
+    # Before sizes were compared, a struct did not match itself.
     unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
     struct = ue.dated("struct_size_matched", since="", before=unlike)
     for number, (stem, (first, second)) in enumerate(SAME.items()):
@@ -42,7 +42,7 @@ CREATED_AGAIN: Pairs = {
     needs="lasting_events",
 )
 def test_creates_again(ue: UserEvents) -> None:
-    """dynamic_events takes the same fields again, and keeps the events it has."""
+    """dynamic_events accepts the same fields again and keeps its events."""
     for stem, (first, _) in CREATED_AGAIN.items():
         assert ue.tracefs.command(f"u:{ue.name(stem)}{first}").errno == ""
     listed = ue.tracefs.dynamic_events()
@@ -68,7 +68,7 @@ UNSPACED: Pairs = {
     doc="Command Format: name, optional flags, fields separated by semicolons",
 )
 def test_unspaced_registers_again(ue: UserEvents) -> None:
-    """No space is needed behind a semicolon to find the event again."""
+    """No space is needed after a semicolon for the event to match."""
     data, word, other = ue.open_data(), ue.process.word(), ue.process.word()
     unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
     errno = ue.dated("unspaced_fields_match", since="", before=unlike)
@@ -84,7 +84,7 @@ def test_unspaced_registers_again(ue: UserEvents) -> None:
     "multi-format"
 )
 def test_differs(ue: UserEvents) -> None:
-    """Other fields for an existing name are EADDRINUSE, before 6.5 ignored: it keeps its own."""
+    """Other fields for an existing name are EADDRINUSE; before 6.5 they were ignored."""
     data, word, other = ue.open_data(), ue.process.word(), ue.process.word()
     for bit, (stem, (first, second)) in enumerate(DIFFERENT.items()):
         assert data.register(ue.name(stem) + first, word=word, bit=bit).errno == ""
@@ -99,7 +99,7 @@ def test_differs(ue: UserEvents) -> None:
     needs="lasting_events",
 )
 def test_differs_in_dynamic_events(ue: UserEvents) -> None:
-    """dynamic_events refuses other fields for an existing name as well, or ignores them."""
+    """dynamic_events rejects other fields for an existing name as well, or ignores them."""
     for stem in ("type", "more", "none-for-some", "some-for-none", "struct-tag"):
         first, second = DIFFERENT[stem]
         assert ue.tracefs.command(f"u:{ue.name(stem)}{first}").errno == ""
@@ -113,7 +113,7 @@ def test_differs_in_dynamic_events(ue: UserEvents) -> None:
     doc="Field Format: type, name, and a size for types that start with struct",
 )
 def test_not_parsed_for_an_existing_event(ue: UserEvents) -> None:
-    """For an existing name fields are compared, or ignored, but never parsed: no EINVAL."""
+    """For an existing name, fields are compared or ignored but never parsed: no EINVAL."""
     data = ue.open_data()
     assert data.register(f"{ue.name()} u32 a").errno == ""
     for fields in ("long a", "u32", "char[0] a", "struct s a 4294967295"):
@@ -128,12 +128,12 @@ def test_not_parsed_for_an_existing_event(ue: UserEvents) -> None:
     needs="arguments_matched struct_size_matched",
 )
 def test_struct_size_differs(ue: UserEvents) -> None:
-    """The size of a structure is part of what is compared."""
+    """The size of a struct is compared."""
     data = ue.open_data()
     assert data.register(f"{ue.name()} struct s a 20").errno == ""
     for again in ("struct s a 21", "struct s a 2", "struct s a"):
         assert data.register(f"{ue.name()} {again}").errno == "EADDRINUSE"
-    # 20, with one more bit each above the lower 16 and 24.
+    # 20, with one more bit set above the low 16 and 24 bits.
     large = f"{ue.name('large')} struct s a 16842772"
     assert data.register(large).index == 1
     assert data.register(f"{ue.name('large')} struct s a 20").errno == "EADDRINUSE"
@@ -155,7 +155,7 @@ def test_differs_from_itself(ue: UserEvents) -> None:
 
 @case(doc="Command Format: name, optional flags, fields separated by semicolons")
 def test_canonical_form_registers_again(ue: UserEvents) -> None:
-    """What dynamic_events shows of such a definition does match it."""
+    """The text that dynamic_events shows for such a definition does match."""
     data = ue.open_data()
     for stem, (fields, _) in CANONICAL.items():
         assert data.register(ue.name(stem) + fields).errno == ""
@@ -170,7 +170,7 @@ def test_canonical_form_registers_again(ue: UserEvents) -> None:
 
 @case(doc="Command Format: name, optional flags, fields separated by semicolons", tier="quick")
 def test_refused_spacing_matches(ue: UserEvents) -> None:
-    """A spacing that cannot create an event finds the one that exists."""
+    """A spacing that cannot create an event matches one that exists."""
     data = ue.open_data()
     assert data.register(f"{ue.name()} u32  a").errno == "EINVAL"
     assert data.register(f"{ue.name()} u32 a").index == 0
@@ -183,7 +183,7 @@ def test_refused_spacing_matches(ue: UserEvents) -> None:
     "multi-format",
 )
 def test_other_process_differs(ue: UserEvents) -> None:
-    """Names are one space for all processes: the second gets no other fields than the first."""
+    """All processes share one name space: a second one cannot register other fields."""
     ue.open_data().register(f"{ue.name()} u32 a")
     other = ue.new_process().open_data()
     errno = ue.dated("arguments_matched", since="EADDRINUSE", before="")

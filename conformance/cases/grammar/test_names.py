@@ -1,4 +1,4 @@
-"""Registration strings: what the name of an event may be, and what stands beside it."""
+"""Registration strings: event names and text flags."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ODD_NAMES = (".b", "-b", ";b", ",b", "\tb", "\"b'\\", "%s%n", "[3]", "=b", "grö
 
 @case(spec="user_event_parse_cmd", tier="full")
 def test_ioctl_names(ue: UserEvents) -> None:
-    """The name of an event is whatever stands before the first space; only : is special."""
+    """The name is everything before the first space; only a colon is special."""
     data, word = ue.open_data(), ue.process.word()
     for bit, tail in enumerate(ODD_NAMES):
         assert data.register(f"{ue.name()}{tail} u32 a", word=word, bit=bit).errno == ""
@@ -39,7 +39,7 @@ def test_ioctl_names(ue: UserEvents) -> None:
     tier="full",
 )
 def test_dynamic_events_names(ue: UserEvents) -> None:
-    """The name of an event made through dynamic_events is as free; DEL takes it as it is."""
+    """A name given to dynamic_events is as unrestricted; DIAG_IOCSDEL accepts it unchanged."""
     for tail in ODD_NAMES:
         assert ue.tracefs.command(f"u:{ue.name()}{tail} u32 a").errno == ""
     names = [line.rpartition(" u32 a")[0] for line in ue.tracefs.dynamic_events().splitlines()]
@@ -51,7 +51,7 @@ def test_dynamic_events_names(ue: UserEvents) -> None:
 
 @case(spec="find_user_event, delete_user_event")
 def test_long_names_differ(ue: UserEvents) -> None:
-    """Names that differ in the last of 500 characters are two events, each with its fields."""
+    """Names that differ in the last of 500 characters are two events, each with its own fields."""
     data = ue.open_data()
     stem = ue.name().ljust(499, "n")
     assert data.register(f"{stem}a u32 x").index == 0
@@ -62,7 +62,7 @@ def test_long_names_differ(ue: UserEvents) -> None:
 
 @case(spec="trace_events.c:event_create_dir", tier="full")
 def test_name_has_a_directory(ue: UserEvents) -> None:
-    """An event has a directory of its name, whatever characters that is made of."""
+    """An event has a directory of its name, whatever its characters."""
     data, word = ue.open_data(), ue.process.word()
     for bit, tail in enumerate(ODD_NAMES):
         data.register(ue.name() + tail, word=word, bit=bit)
@@ -72,7 +72,7 @@ def test_name_has_a_directory(ue: UserEvents) -> None:
 
 @case(spec="trace_events.c:event_create_dir")
 def test_name_with_slash(ue: UserEvents) -> None:
-    """An event with a slash in its name registers and is listed, but no path leads to it."""
+    """An event with a slash in its name is registered and listed, but has no reachable path."""
     name = ue.name() + "/b"
     assert ue.open_data().register(name).value == 0
     assert ue.tracefs.dynamic_events() == f"u:{name}\n"
@@ -81,7 +81,7 @@ def test_name_with_slash(ue: UserEvents) -> None:
 
 @case(spec="find_user_event")
 def test_name_is_case_sensitive(ue: UserEvents) -> None:
-    """Names that differ in case are two events, each with fields of its own."""
+    """Names that differ in case are two events, each with its own fields."""
     data = ue.open_data()
     assert data.register(f"{ue.name('e')} u32 a").index == 0
     assert data.register(f"{ue.name('E')} u64 a").index == 1
@@ -90,7 +90,7 @@ def test_name_is_case_sensitive(ue: UserEvents) -> None:
 @case(spec="user_event_parse_cmd", tier="full", isolation="global")
 @variants(("no-fields", "", "u:\n"), ("fields", " u32 a", "u: u32 a\n"))
 def test_empty_name(ue: UserEvents, text: str, line: str) -> None:
-    """An event may have no name at all."""
+    """The name of an event may be empty."""
     data = ue.open_data()
     event = data.register(text)
     assert event.errno == ""
@@ -109,7 +109,7 @@ def test_empty_name(ue: UserEvents, text: str, line: str) -> None:
     isolation="global",
 )
 def test_prefix_alone(ue: UserEvents) -> None:
-    """The bare prefix makes an event without a name in dynamic_events, which DEL takes away."""
+    """The bare prefix creates an event with an empty name, which DIAG_IOCSDEL deletes."""
     assert ue.tracefs.command("u:\n").errno == ""
     assert ue.tracefs.dynamic_events(whole=True) == "u:\n"
     assert ue.open_data().delete("").value == 0
@@ -123,7 +123,7 @@ def test_prefix_alone(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_prefix_and_fields(ue: UserEvents) -> None:
-    """dynamic_events cannot have fields without a name: the type is taken for the name."""
+    """dynamic_events cannot create fields with an empty name: the type is parsed as the name."""
     assert ue.tracefs.command("u: u32 a\n").errno == "EINVAL"
     assert ue.tracefs.dynamic_events(whole=True) == ""
 
@@ -134,7 +134,7 @@ def test_prefix_and_fields(ue: UserEvents) -> None:
     "format behind the prefix u:",
 )
 def test_prefix_of_others(ue: UserEvents) -> None:
-    """A line of dynamic_events without the prefix u: is nobody's, and refused."""
+    """A line without the prefix u: matches no event type and is rejected."""
     for prefix in ("", "ue:", "U:", " u:", "u "):
         assert ue.tracefs.command(f"{prefix}{ue.name()} u32 a\n").errno == "EINVAL"
     assert ue.tracefs.dynamic_events() == ""
@@ -153,9 +153,9 @@ FLAG_TEXTS = (":", ":FLAG", ":ONE,TWO", ":BPF_ITER", "::", ":FLAG u32 a")
     tier="full",
 )
 def test_ioctl_text_flags(ue: UserEvents) -> None:
-    """A colon in the name part begins text flags, none of which is known, not even none."""
+    """A colon in the name starts text flags, and every flag is unknown, even an empty one."""
     data, word = ue.open_data(), ue.process.word()
-    # They used to be cut off and ignored.
+    # Old kernels cut them off and ignored them.
     errno = ue.dated("text_flags_refused", since="EINVAL", before="")
     made = []
     for bit, text in enumerate(FLAG_TEXTS):
@@ -172,8 +172,8 @@ def test_ioctl_text_flags(ue: UserEvents) -> None:
     needs="lasting_events",
 )
 def test_dynamic_events_text_flags(ue: UserEvents) -> None:
-    """Text flags are refused by dynamic_events as well."""
-    # They used to be cut off and ignored.
+    """dynamic_events rejects text flags as well."""
+    # Old kernels cut them off and ignored them.
     errno = ue.dated("text_flags_refused", since="EINVAL", before="")
     made = []
     for number, text in enumerate(FLAG_TEXTS):
@@ -189,10 +189,10 @@ def test_dynamic_events_text_flags(ue: UserEvents) -> None:
     "none is supported yet",
 )
 def test_flags_of_an_existing_event(ue: UserEvents) -> None:
-    """Text flags are refused before the name is looked for: EINVAL, not EADDRINUSE."""
+    """Text flags are rejected before the name is looked up: EINVAL, not EADDRINUSE."""
     data = ue.open_data()
     data.register(f"{ue.name()} u32 a")
-    # Where they were ignored they are no part of the name that is found.
+    # Where flags are ignored they are not part of the name.
     unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
     errno = ue.dated("text_flags_refused", since="EINVAL", before=unlike)
     assert data.register(f"{ue.name()}:FLAG u64 b").errno == errno

@@ -1,4 +1,4 @@
-"""32-bit tasks of a 64-bit kernel: they may write and map, and no ioctl reaches user_events."""
+"""32-bit tasks on a 64-bit kernel: write and mmap work, no ioctl reaches user_events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ case = surface(
 )
 
 
-# Pointers of 64 bits, and of 32 bits, in the size that the number of a request carries.
+# Pointers of 64 and of 32 bits, by the size that the request number encodes.
 REQUESTS = {
     "register": 0xC0082A00,
     "register_32": 0xC0042A00,
@@ -38,7 +38,7 @@ def prepared(ue: UserEvents) -> tuple[Task, int]:
     low = task.map_low()
     definition = low + 0x800
     task.store(definition, ue.name().encode() + b" u32 a\0")
-    # struct user_reg: size 28, bit 0 of a word of 4 bytes, no flags.
+    # struct user_reg: size 28, bit 0 of a 4-byte word, no flags.
     reg = bytes([28, 0, 0, 0, 0, 4, 0, 0])
     reg += (low + 0x400).to_bytes(8, "little") + definition.to_bytes(8, "little") + b"\xff" * 4
     task.store(low, reg)
@@ -48,7 +48,7 @@ def prepared(ue: UserEvents) -> tuple[Task, int]:
 @case(doc="Registering: speaks of programs of any size", tier="quick")
 @variants(REQUESTS)
 def test_ioctl(ue: UserEvents, number: int) -> None:
-    """No request of a 32-bit task reaches the data file, whatever its number and argument."""
+    """No ioctl of a 32-bit task reaches the data file, whatever its number and argument."""
     task, file = prepared(ue)
     assert task.ioctl32(file, number, LOW).errno == "ENOTTY"
     assert task.ioctl32(file, number, 0).errno == "ENOTTY"
@@ -60,7 +60,7 @@ def test_ioctl(ue: UserEvents, number: int) -> None:
 @case(doc="Registering: speaks of programs of any size")
 @variants(REQUESTS)
 def test_status_ioctl(ue: UserEvents, number: int) -> None:
-    """The status file has no requests for 32-bit tasks either."""
+    """The status file has no ioctl for 32-bit tasks either."""
     task, _ = prepared(ue)
     _, status = task.open(STATUS, 0)
     assert task.ioctl32(status, number, LOW).errno == "ENOTTY"
@@ -69,7 +69,7 @@ def test_status_ioctl(ue: UserEvents, number: int) -> None:
 
 @case(doc="Registering: speaks of programs of any size")
 def test_ioctl_closed(ue: UserEvents) -> None:
-    """A 32-bit task's request on a closed descriptor is EBADF: that is looked at first."""
+    """A 32-bit task's ioctl on a closed descriptor is EBADF: the descriptor is checked first."""
     task, file = prepared(ue)
     data = task.open_data()
     data.close()
@@ -79,7 +79,7 @@ def test_ioctl_closed(ue: UserEvents) -> None:
 
 @case(doc="Registering: speaks of programs of any size")
 def test_register_with_64_bits(ue: UserEvents) -> None:
-    """The task that was refused as a 32-bit one registers as a 64-bit one, and gets index 0."""
+    """The same task, switched to 64 bits, registers and gets index 0."""
     task, file = prepared(ue)
     assert task.ioctl32(file, 0xC0082A00, LOW).errno == "ENOTTY"
     event = task.open_data().register(ue.name() + " u32 a")
@@ -88,7 +88,7 @@ def test_register_with_64_bits(ue: UserEvents) -> None:
 
 @case(doc="Registering: speaks of programs of any size", profiles="5.18..6.3")
 def test_delete_refused(ue: UserEvents) -> None:
-    """A 32-bit task cannot delete an event that anybody else could."""
+    """A 32-bit task cannot delete an event that a 64-bit task could delete."""
     task, file = prepared(ue)
     ue.tracefs.command("u:" + ue.name())
     task.store(LOW + 0x800, ue.name().encode() + b"\0")
@@ -99,11 +99,11 @@ def test_delete_refused(ue: UserEvents) -> None:
 
 @case(doc="Registering: speaks of programs of any size", profiles="6.4..")
 def test_unregister_refused(ue: UserEvents) -> None:
-    """A 32-bit task cannot unregister what it has registered as a 64-bit one."""
+    """A 32-bit task cannot unregister a word that it registered as a 64-bit task."""
     task, _ = prepared(ue)
     data = task.open_data()
     word = data.register(ue.name(), word=task.word_at(LOW + 0x400), bit=1).word
-    # struct user_unreg: size 16, bit 1, nothing reserved.
+    # struct user_unreg: size 16, bit 1, reserved members zero.
     unreg = bytes([16, 0, 0, 0, 1, 0, 0, 0]) + word.address.to_bytes(8, "little")
     task.store(LOW, unreg)
     assert task.ioctl32(data.slot, 0x40042A02, LOW).errno == "ENOTTY"
@@ -120,7 +120,7 @@ def test_unregister_refused(ue: UserEvents) -> None:
     doc="Writing Data: write_index, then the payload",
 )
 def test_write(ue: UserEvents) -> None:
-    """A 32-bit task writes index and payload as any other, and is told all bytes."""
+    """A 32-bit task writes index and payload like any other; write returns the full count."""
     task, _ = prepared(ue)
     data = task.open_data()
     data.register(ue.name() + " u32 a")
@@ -140,7 +140,7 @@ def test_write(ue: UserEvents) -> None:
     ("payload_short", b"\0\0\0\0\0\0\0", "EINVAL"),
 )
 def test_write_refused(ue: UserEvents, written: bytes, error: str) -> None:
-    """What a 32-bit task writes is refused for the same reasons."""
+    """Writes of a 32-bit task fail for the same reasons as those of a 64-bit task."""
     task, _ = prepared(ue)
     data = task.open_data()
     data.register(ue.name() + " u32 a")
@@ -156,7 +156,7 @@ def test_write_refused(ue: UserEvents, written: bytes, error: str) -> None:
     needs="ebadf_when_disabled",
 )
 def test_write_nobody_listens(ue: UserEvents) -> None:
-    """A 32-bit task is told that nobody listens, by writing and by parts."""
+    """Writing a disabled event from a 32-bit task fails with EBADF, by write and by writev."""
     task, _ = prepared(ue)
     data = task.open_data()
     data.register(ue.name() + " u32 a")
@@ -175,7 +175,7 @@ def test_write_nobody_listens(ue: UserEvents) -> None:
     ("empty_parts", [b"", b"\0\0\0\0", b"", b"\x09\0\0\0", b""]),
 )
 def test_writev(ue: UserEvents, parts: list[bytes]) -> None:
-    """writev of a 32-bit task takes iovecs of eight bytes, however index and payload are cut."""
+    """writev of a 32-bit task takes 8-byte iovecs, however index and payload are split."""
     task, _ = prepared(ue)
     data = task.open_data()
     data.register(ue.name() + " u32 a")
@@ -196,7 +196,7 @@ def test_writev(ue: UserEvents, parts: list[bytes]) -> None:
     ("index_unknown", bytes([0, 0x1F, 0, 0x10, 8, 0, 0, 0]), 1, "ENOENT"),
 )
 def test_writev_refused(ue: UserEvents, vector: bytes, count: int, error: str) -> None:
-    """writev of a 32-bit task is refused for its iovecs first, then for what they hold."""
+    """writev of a 32-bit task checks its iovecs first, then what they contain."""
     task, _ = prepared(ue)
     data = task.open_data()
     task.store(LOW + 0x1F00, b"\x05\0\0\0\0\0\0\0")
@@ -211,7 +211,7 @@ def test_writev_refused(ue: UserEvents, vector: bytes, count: int, error: str) -
 )
 @variants({"none": [], "empty": [b""], "empty_twice": [b"", b""]})
 def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
-    """writev of a 32-bit task without a byte never gets as far as an index: 0."""
+    """writev of zero bytes from a 32-bit task returns 0 without reading an index."""
     task, file = prepared(ue)
     assert task.writev32(file, parts).value == 0
 
@@ -221,7 +221,7 @@ def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     doc="Writing Data: write_index, then the payload",
 )
 def test_writev_vector_unreadable(ue: UserEvents) -> None:
-    """An array of iovecs that a 32-bit task has not mapped is EFAULT."""
+    """An iovec array that a 32-bit task has not mapped is EFAULT."""
     task, file = prepared(ue)
     task.unmap(LOW, 2)
     assert task.writev32_at(file, b"", 1).errno == "EFAULT"
@@ -254,7 +254,7 @@ def test_status_text(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_status_page(ue: UserEvents) -> None:
-    """A 32-bit task maps the status page and sees its event's place change."""
+    """A 32-bit task maps the status page and sees its event's byte change."""
     task, _ = prepared(ue)
     _, status = task.open(STATUS, 2)
     event = task.open_data().register(ue.name())
@@ -274,7 +274,7 @@ def test_status_page(ue: UserEvents) -> None:
 )
 @variants({"status": STATUS, "data": DATA})
 def test_mmap_refused(ue: UserEvents, path: str) -> None:
-    """A 32-bit task cannot map what nobody can."""
+    """The data file cannot be mapped by a 32-bit task either."""
     task, _ = prepared(ue)
     _, file = task.open(path, 0)
     assert task.mmap32(LOW + 0x4000, 4096, PROT_READ, MAP_SHARED, file).errno == "ENODEV"

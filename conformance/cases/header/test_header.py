@@ -1,6 +1,6 @@
-"""The uapi header: where the kernel reads and writes, and the ioctl numbers it knows.
+"""uapi header: the offsets that the kernel reads and writes, and the ioctl numbers it knows.
 
-Structures are laid out here by hand: the literal is the byte offset.
+Structures are laid out by hand here: the literal is the byte offset.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ IOCSUNREG = 0x40082A02
 
 
 def laid_out(size: int, members: Mapping[int, bytes]) -> bytes:
-    """A structure from byte offset → bytes found there; zero elsewhere."""
+    """A structure from byte offset → bytes at that offset; zero elsewhere."""
     raw = bytearray(size)
     for offset, content in members.items():
         raw[offset : offset + len(content)] = content
@@ -36,24 +36,24 @@ def laid_out(size: int, members: Mapping[int, bytes]) -> bytes:
 
 
 def u64(number: int) -> bytes:
-    """A 64-bit number as it lies in memory."""
+    """A 64-bit number in native byte order."""
     return struct.pack("<Q", number)
 
 
 def reg_of(ue: UserEvents, word: Word, over: Mapping[int, bytes] | None = None) -> bytes:
-    """A user_reg of 28 bytes that registers bit 0 of a word, with bytes put over it."""
+    """A user_reg of 28 bytes that registers bit 0 of a word, with some bytes overwritten."""
     text = ue.process.place(ue.name().encode() + b"\0")
     right = {0: b"\x1c", 5: b"\x04", 8: u64(word.address), 16: u64(text)}
     return laid_out(28, {**right, **(over or {})})
 
 
 def unreg_of(word: Word, over: Mapping[int, bytes] | None = None) -> bytes:
-    """A user_unreg of 16 bytes for bit 0 of a word, with bytes put over it."""
+    """A user_unreg of 16 bytes for bit 0 of a word, with some bytes overwritten."""
     return laid_out(16, {0: b"\x10", 8: u64(word.address), **(over or {})})
 
 
 def ioctl_errno(data: DataFile, request: int, raw: bytes) -> str:
-    """The error of an ioctl whose structure lies right before unmapped memory."""
+    """Errno of an ioctl whose structure ends right before unmapped memory."""
     return data.ioctl(request, data.process.place(raw)).errno
 
 
@@ -73,7 +73,7 @@ def ioctl_errno(data: DataFile, request: int, raw: bytes) -> str:
     ("name_args-23", 23, b"\xff", "EFAULT"),
 )
 def test_reg_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -> None:
-    """A wrong byte at its offset in user_reg is what the kernel stumbles over."""
+    """Each member of user_reg is checked at its offset."""
     data = ue.open_data()
     raw = reg_of(ue, ue.process.word(), {offset: content})
     assert ioctl_errno(data, IOCSREG, raw) == errno
@@ -82,7 +82,7 @@ def test_reg_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -
 @case(spec="user_reg_get", doc="struct user_reg is packed, without holes between its members")
 @variants((28, ""), (27, "EFAULT"), (24, "EFAULT"), (4, "EFAULT"), (3, "EFAULT"))
 def test_reg_minimum(ue: UserEvents, present: int, errno: str) -> None:
-    """The kernel reads 28 bytes of user_reg, write_index included, and not one more."""
+    """The kernel reads exactly 28 bytes of user_reg, write_index included."""
     data = ue.open_data()
     raw = reg_of(ue, ue.process.word())
     assert ioctl_errno(data, IOCSREG, raw[:present]) == errno
@@ -92,7 +92,7 @@ def test_reg_minimum(ue: UserEvents, present: int, errno: str) -> None:
     spec="user_events_ioctl_reg", doc="struct user_reg is packed, without holes between its members"
 )
 def test_write_index_at_24(ue: UserEvents) -> None:
-    """The write index is stored in the 4 bytes from offset 24 on, and nowhere else."""
+    """The write index is stored in the 4 bytes at offset 24, and nothing else is written."""
     data = ue.open_data()
     data.register(ue.name("first"))
     raw = reg_of(ue, ue.process.word(), {24: b"\xee\xee\xee\xee"})
@@ -114,7 +114,7 @@ def test_write_index_at_24(ue: UserEvents) -> None:
     ("u64-bit63", b"\x3f", b"\x08", 0x8000_0000_0000_0000),
 )
 def test_word_members(ue: UserEvents, bit: bytes, size: bytes, value: int) -> None:
-    """Byte 4 names the bit, byte 5 the size and bytes 8 to 15 the address of the word."""
+    """Byte 4 is the bit, byte 5 the size and bytes 8 to 15 the address of the word."""
     data = ue.open_data()
     word = ue.process.word(8)
     assert ioctl_errno(data, IOCSREG, reg_of(ue, word, {4: bit, 5: size})) == ""
@@ -141,7 +141,7 @@ def test_name_args_at_16(ue: UserEvents) -> None:
     tier="full",
 )
 def test_flag_persist_is_1(ue: UserEvents) -> None:
-    """Byte 6 holding 1 makes the event outlive its last user."""
+    """Flag 1 in byte 6 makes the event persist after its last reference."""
     data = ue.open_data()
     word = ue.process.word()
     assert ioctl_errno(data, IOCSREG, reg_of(ue, word, {6: b"\x01\x00"})) == ""
@@ -156,7 +156,7 @@ def test_flag_persist_is_1(ue: UserEvents) -> None:
     tier="full",
 )
 def test_flag_multi_format_is_2(ue: UserEvents) -> None:
-    """Byte 6 holding 2 lets one name have two formats."""
+    """Flag 2 in byte 6 allows two formats for one name."""
     data = ue.open_data()
     for fields in (b" u32 a", b" u64 b"):
         text = ue.process.place(ue.name().encode() + fields + b"\0")
@@ -183,7 +183,7 @@ def test_flag_multi_format_is_2(ue: UserEvents) -> None:
     ("disable_addr-15", 15, b"\xff", "ENOENT"),
 )
 def test_unreg_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -> None:
-    """A wrong byte at its offset in user_unreg is what the kernel stumbles over."""
+    """Each member of user_unreg is checked at its offset."""
     data = ue.open_data()
     word = data.register(ue.name()).word
     assert ioctl_errno(data, IOCSUNREG, unreg_of(word, {offset: content})) == errno
@@ -192,7 +192,7 @@ def test_unreg_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str)
 @case(spec="user_unreg_get", doc="struct user_unreg is packed, without holes between its members")
 @variants((16, ""), (15, "EFAULT"), (8, "EFAULT"), (4, "EFAULT"), (3, "EFAULT"))
 def test_unreg_minimum(ue: UserEvents, present: int, errno: str) -> None:
-    """The kernel reads 16 bytes of user_unreg and not one more."""
+    """The kernel reads exactly 16 bytes of user_unreg."""
     data = ue.open_data()
     word = data.register(ue.name()).word
     assert ioctl_errno(data, IOCSUNREG, unreg_of(word)[:present]) == errno
@@ -204,7 +204,7 @@ def test_unreg_minimum(ue: UserEvents, present: int, errno: str) -> None:
     tier="full",
 )
 def test_unreg_members(ue: UserEvents) -> None:
-    """Byte 4 names the bit and bytes 8 to 15 the address that is unregistered."""
+    """Byte 4 is the bit and bytes 8 to 15 the address that is unregistered."""
     data = ue.open_data()
     word = ue.process.word()
     data.register(ue.name(), word=word, bit=6)
@@ -238,7 +238,7 @@ def test_ioctl_numbers(ue: UserEvents) -> None:
 )
 @variants(("register", 0xC0042A00), ("delete", 0x40042A01), ("unregister", 0x40042A02))
 def test_compat_numbers(ue: UserEvents, number: int) -> None:
-    """The numbers a 32-bit build gets from the header mean nothing: ENOTTY."""
+    """The request numbers of a 32-bit build of the header are unknown: ENOTTY."""
     data = ue.open_data()
     assert ioctl_errno(data, number, reg_of(ue, ue.process.word())) == "ENOTTY"
     assert ue.tracefs.status() == ""
@@ -272,7 +272,7 @@ def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
     profiles="5.18..",
 )
 def test_unknown_before_argument(ue: UserEvents) -> None:
-    """An unknown request is ENOTTY before its argument is looked at."""
+    """An unknown request is ENOTTY before its argument is read."""
     assert ue.open_data().ioctl(0x40082A03, 0).errno == "ENOTTY"
 
 
@@ -282,7 +282,7 @@ def test_unknown_before_argument(ue: UserEvents) -> None:
     tier="full",
 )
 def test_request_has_32_bits(ue: UserEvents) -> None:
-    """A request is the low 32 bits: a sign-extended number registers all the same."""
+    """A request is the low 32 bits: a sign-extended number registers, too."""
     data = ue.open_data()
     at = ue.process.place(reg_of(ue, ue.process.word(), {24: b"\xee\xee\xee\xee"}))
     assert data.ioctl(0xFFFF_FFFF_C008_2A00, at).value == 0
@@ -296,7 +296,7 @@ def test_request_has_32_bits(ue: UserEvents) -> None:
 )
 @variants({"register": IOCSREG, "delete": IOCSDEL, "unregister": IOCSUNREG})
 def test_status_has_no_ioctl(ue: UserEvents, number: int) -> None:
-    """user_events_status knows none of the ioctls: ENOTTY."""
+    """user_events_status supports none of the ioctls: ENOTTY."""
     _, slot = ue.process.open(STATUS, os.O_RDONLY)
     status = DataFile(ue.process, slot)
     assert ioctl_errno(status, number, reg_of(ue, ue.process.word())) == "ENOTTY"
@@ -313,7 +313,7 @@ def test_status_has_no_ioctl(ue: UserEvents, number: int) -> None:
     ("data_loc", "__data_loc", b"\x0f\x00\x06\x00", b"???"),
 )
 def test_dyn_loc(ue: UserEvents, location: str, word: bytes, padding: bytes) -> None:
-    """The low half of a location is the offset of the data, the high half their size."""
+    """The low half of a dynamic location is the offset of the data, the high half the size."""
     data = ue.open_data()
     data.register(f"{ue.name()} {location} char[] text")
     ue.tracefs.enable(ue.name())
@@ -336,7 +336,7 @@ def test_dyn_loc(ue: UserEvents, location: str, word: bytes, padding: bytes) -> 
     ("offset-256", b"\x00\x01\x00\x00", "EFAULT"),
 )
 def test_dyn_loc_beyond_the_end(ue: UserEvents, word: bytes, errno: str) -> None:
-    """Offset and size together may reach the end of the four bytes of data, not beyond."""
+    """Offset plus size may reach the end of the four bytes of data, but not beyond."""
     data = ue.open_data()
     data.register(f"{ue.name()} __rel_loc char[] text")
     ue.tracefs.enable(ue.name())

@@ -1,6 +1,6 @@
-"""The header of 5.18 to 6.3: where the kernel reads and writes in its two struct user_reg.
+"""Header of 5.18 to 6.3: the offsets that the kernel reads and writes in its two struct user_reg.
 
-Structures are laid out here by hand: the literal is the byte offset.
+Structures are laid out by hand here: the literal is the byte offset.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ IOCSUNREG = 0x40082A02
 
 
 def register_third(ue: UserEvents) -> tuple[bytes, bytes]:
-    """Register event 3 as number 1 of a descriptor: the user_reg, and 8 more bytes each side."""
+    """Register event 3 as index 1 of a descriptor: the user_reg, with 8 more bytes on each side."""
     ue.tracefs.command("u:a\nu:b\n")
     data = ue.open_data()
     data.register("a")
@@ -50,7 +50,7 @@ def register_third(ue: UserEvents) -> tuple[bytes, bytes]:
     ("outputs-16", 16, b"\xff" * 8, ""),
 )
 def test_byte_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -> None:
-    """Until 6.0 size is at 0 and name_args at 8; what else is in user_reg is not looked at."""
+    """Until 6.0 size is at 0 and name_args at 8; the other bytes of user_reg are ignored."""
     raw = over(reg_of(ue, ue.name()), offset, content)
     assert answer(ue.open_data(), raw) == errno
 
@@ -66,14 +66,14 @@ def test_byte_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno
     ("3-of-4", b"\x04", 3, "EFAULT"),
 )
 def test_byte_status_minimum(ue: UserEvents, size: bytes, present: int, errno: str) -> None:
-    """Until 6.0 the kernel reads as many bytes as size says and not one more."""
+    """Until 6.0 the kernel reads exactly as many bytes as size says."""
     raw = over(reg_of(ue, ue.name()), 0, size)
     assert answer(ue.open_data(), raw[:present]) == errno
 
 
 @case(spec="user_events_ioctl_reg", isolation="global")
 def test_byte_status_writes_at(ue: UserEvents) -> None:
-    """Until 6.0 status_index is stored at 16, write_index at 20, and nothing elsewhere."""
+    """Until 6.0 status_index is stored at 16 and write_index at 20; nothing else is written."""
     raw, after = register_third(ue)
     assert after[:24] == b"\xdd" * 8 + raw[:16]
     assert after[24:] == b"\3\0\0\0" + b"\1\0\0\0" + b"\xdd" * 8
@@ -81,7 +81,7 @@ def test_byte_status_writes_at(ue: UserEvents) -> None:
 
 @case(spec="user_reg_get")
 def test_byte_status_of_32_bits(ue: UserEvents) -> None:
-    """The 20 bytes that a 32-bit build of the header lays out mean something else: EFAULT."""
+    """The 20 bytes of a 32-bit build of the header are read with other offsets: EFAULT."""
     text = ue.process.place(ue.name().encode() + b"\0")
     raw = struct.pack("<IQII", 20, text, 0, 0)
     assert answer(ue.open_data(), raw) == "EFAULT"
@@ -106,7 +106,7 @@ def test_byte_status_of_32_bits(ue: UserEvents) -> None:
     ("outputs-12", 12, b"\xff" * 8, ""),
 )
 def test_bit_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -> None:
-    """From 6.1 on size is at 0 and name_args at 4; what else is in user_reg is not looked at."""
+    """Since 6.1 size is at 0 and name_args at 4; the other bytes of user_reg are ignored."""
     raw = over(reg_of(ue, ue.name()), offset, content)
     assert answer(ue.open_data(), raw) == errno
 
@@ -118,7 +118,7 @@ def test_bit_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno:
 )
 @variants((20, ""), (19, "EFAULT"), (12, "EFAULT"), (4, "EFAULT"), (3, "EFAULT"))
 def test_bit_status_minimum(ue: UserEvents, present: int, errno: str) -> None:
-    """From 6.1 on the kernel reads 20 bytes, write_index included, and not one more."""
+    """Since 6.1 the kernel reads exactly 20 bytes, write_index included."""
     raw = reg_of(ue, ue.name())
     assert answer(ue.open_data(), raw[:present]) == errno
 
@@ -130,13 +130,13 @@ def test_bit_status_minimum(ue: UserEvents, present: int, errno: str) -> None:
     isolation="global",
 )
 def test_bit_status_writes_at(ue: UserEvents) -> None:
-    """From 6.1 on status_bit is stored at 12, write_index at 16, and nothing elsewhere."""
+    """Since 6.1 status_bit is stored at 12 and write_index at 16; nothing else is written."""
     raw, after = register_third(ue)
     assert after[:20] == b"\xdd" * 8 + raw[:12]
     assert after[20:] == b"\3\0\0\0" + b"\1\0\0\0" + b"\xdd" * 8
 
 
-# Both
+# All of 5.18 to 6.3
 
 
 @case(
@@ -171,7 +171,7 @@ def test_status_numbers(ue: UserEvents) -> None:
     ("sign-extended", 0xFFFF_FFFF_0000_0000 | IOCSUNREG, b""),
 )
 def test_status_no_unregister(ue: UserEvents, number: int, raw: bytes) -> None:
-    """Nothing can be unregistered: ENOTTY, and the event stays in use."""
+    """There is no DIAG_IOCSUNREG: ENOTTY, and the event stays in use."""
     data = ue.open_data()
     data.register(ue.name())
     at = ue.process.place(raw) if raw else 0
@@ -186,7 +186,7 @@ def test_status_no_unregister(ue: UserEvents, number: int, raw: bytes) -> None:
     tier="full",
 )
 def test_status_request_has_32_bits(ue: UserEvents) -> None:
-    """A request is the low 32 bits: a sign-extended number registers all the same."""
+    """A request is the low 32 bits: a sign-extended number registers, too."""
     raw = reg_of(ue, ue.name())
     assert answer(ue.open_data(), raw, 0xFFFF_FFFF_C008_2A00) == ""
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"

@@ -1,4 +1,4 @@
-"""Actions of histograms: synthetic events that user events make, and values that are saved."""
+"""Histogram actions: synthetic events generated from user events, and saved values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SYNTHETIC = "synthetic"
 
 
 def made(ue: UserEvents, fields: str) -> str:
-    """A synthetic event with these fields, listened to; its name."""
+    """Create an enabled synthetic event with these fields; returns its name."""
     name = ue.name("made")
     assert ue.tracefs.command(f"s:{name} {fields}\n").errno == ""
     assert ue.tracefs.enable(name, system=SYNTHETIC).errno == ""
@@ -26,12 +26,12 @@ def made(ue: UserEvents, fields: str) -> str:
 
 
 def unmade(ue: UserEvents) -> None:
-    """The synthetic event is gone."""
+    """Assert that the synthetic event is gone."""
     ue.tracefs.disable(ue.name("made"), system=SYNTHETIC)
     assert ue.tracefs.command(f"-:{SYNTHETIC}/{ue.name('made')}\n").errno == ""
 
 
-# What is refused
+# Rejected actions
 
 
 @case(
@@ -62,7 +62,7 @@ def unmade(ue: UserEvents) -> None:
     ("no-synthetic-event", "onmax($xx).trace(nope,$xx)", "Couldn't find synthetic event", "nope"),
 )
 def test_action_refused(ue: UserEvents, text: str, said: str, near: str) -> None:
-    """An action that cannot be is refused: EINVAL, and the log says why."""
+    """An invalid action is EINVAL, and error_log has the reason."""
     event = ue.open_data().register(ue.name() + " u8 a; u8 bb")
     directory = ue.tracefs.directory(ue.name())
     forget_errors(ue)
@@ -112,7 +112,7 @@ def test_action_refused(ue: UserEvents, text: str, said: str, near: str) -> None
     ("save-unknown", "onmax($xx).save(nope)", "EINVAL", "Couldn't create field variable"),
 )
 def test_action_does_not_fit(ue: UserEvents, text: str, errno: str, said: str) -> None:
-    """What an action is given has to fit what it is to make of it."""
+    """The arguments of an action must match the fields of the synthetic event."""
     ue.open_data().register(ue.name() + " u8 a; u8 bb; u16 cc")
     made(ue, "u8 v")
     directory = ue.tracefs.directory(ue.name())
@@ -134,7 +134,7 @@ def test_action_does_not_fit(ue: UserEvents, text: str, errno: str, said: str) -
     ("of-the-other", "trace({},aa,$x0)", 3),
 )
 def test_onmatch(ue: UserEvents, action: str, worth: int) -> None:
-    """Two user events with one key make a synthetic one, of what both were worth."""
+    """Two user events with the same key generate a synthetic event from the values of both."""
     data = ue.open_data()
     data.register(ue.name() + " u8 aa; u8 bb")
     data.register(ue.name("other") + " u8 aa; u8 bb")
@@ -163,7 +163,7 @@ def test_onmatch(ue: UserEvents, action: str, worth: int) -> None:
     "synthetic event is removed when nothing uses it",
 )
 def test_synthetic_event_is_busy(ue: UserEvents) -> None:
-    """A synthetic event stays while a histogram of a user event makes it, or anybody listens."""
+    """A synthetic event stays while a user event's histogram generates it or a tracer uses it."""
     ue.open_data().register(ue.name() + " u8 aa; u8 bb")
     name = made(ue, "u8 v")
     directory = ue.tracefs.directory(ue.name())
@@ -193,7 +193,7 @@ def test_synthetic_event_is_busy(ue: UserEvents) -> None:
     ("u8", b"\xff", "255"),
 )
 def test_synthetic_signs(ue: UserEvents, kind: str, payload: bytes, shown: str) -> None:
-    """A field of a user event comes to a synthetic one as it is, and is shown by its size."""
+    """A field of a user event is copied unchanged to a synthetic one and printed by its size."""
     data, directory = registered(ue, f" u8 aa; {kind} bb")
     name = made(ue, f"{kind} v")
     text = f"hist:keys=aa:xx=bb:onchange($xx).trace({name},bb)"
@@ -204,13 +204,13 @@ def test_synthetic_signs(ue: UserEvents, kind: str, payload: bytes, shown: str) 
     unmade(ue)
 
 
-# What is tracked
+# onmax and onchange
 
 
 @case(spec="ontrack_action, track_data_print")
 @variants(("onmax", "max", 9, 3), ("onchange", "changed", 4, 5))
 def test_tracked(ue: UserEvents, handler: str, label: str, worth: int, with_it: int) -> None:
-    """With the largest value of a key, or the last other one, is kept what came with it."""
+    """onmax and onchange save the fields that came with the largest, or latest other, value."""
     data, directory = registered(ue, " u8 aa; u8 bb; u8 cc")
     text = f"hist:keys=aa:xx=bb:{handler}($xx).save(cc)"
     assert directory.trigger(text).errno == ""
@@ -231,7 +231,7 @@ def test_tracked(ue: UserEvents, handler: str, label: str, worth: int, with_it: 
 @case(spec="check_track_val_max, check_track_val_changed")
 @variants(("onmax", "max"), ("onchange", "changed"))
 def test_tracked_nothing(ue: UserEvents, handler: str, label: str) -> None:
-    """A value that never was anything but 0 is neither the largest nor another one."""
+    """A value that has always been 0 is neither a maximum nor a change."""
     data, directory = registered(ue, " u8 aa; u8 bb; u8 cc")
     text = f"hist:keys=aa:xx=bb:{handler}($xx).save(cc)"
     directory.trigger(text)
@@ -246,7 +246,7 @@ def test_tracked_nothing(ue: UserEvents, handler: str, label: str) -> None:
 @case(spec="ontrack_action, track_data_print")
 @variants(("onmax", [5, 9]), ("onchange", [5, 9, 4, 0]))
 def test_tracked_and_told(ue: UserEvents, handler: str, recorded: list[int]) -> None:
-    """Each time that a value is the largest, or another one, a synthetic event is made of it."""
+    """Each new maximum, or change, of a value generates a synthetic event."""
     data, directory = registered(ue, " u8 aa; u8 bb")
     name = made(ue, "u8 v")
     text = f"hist:keys=aa:xx=bb:{handler}($xx).trace({name},$xx) if bb != 7"

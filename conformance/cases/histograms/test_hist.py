@@ -1,4 +1,4 @@
-"""Histograms of what is written to user events: the trigger `hist`, and the file of that name."""
+"""Histograms of user events: the trigger `hist` and the file of that name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def histogram(definition: str, lines: str, hits: int, entries: int, dropped: int
 
 @case(spec="hist_trigger_show")
 def test_counts(ue: UserEvents) -> None:
-    """A histogram of an event that is not enabled counts what is written, least often first."""
+    """A histogram of a disabled event counts writes, and lists the smallest count first."""
     data = ue.open_data()
     event = data.register(ue.name() + " u32 a")
     directory = ue.tracefs.directory(ue.name())
@@ -58,7 +58,7 @@ def test_counts(ue: UserEvents) -> None:
     ("u8", "u8", "a", b"\xff", "a:        255"),
     ("u16-hex", "u16", "a.hex", b"\x34\x12", "a: 1234"),
     ("u64", "u64", "a", b"\0" * 7 + b"\x80", "a: 9223372036854775808"),
-    # What is signed is shown as if it were not.
+    # Signed values are shown as unsigned.
     ("s8-negative", "s8", "a", b"\xff", "a: 18446744073709551615"),
     ("s16-negative", "s16", "a", b"\xfe\xff", "a: 18446744073709551614"),
     ("s32-hex", "int", "a.hex", b"\xff\xff\xff\xff", "a: ffffffffffffffff"),
@@ -68,7 +68,7 @@ def test_counts(ue: UserEvents) -> None:
     ("u64-symbol", "u64", "a.sym", b"\x41" + bytes(7), "a: [41] 0x41" + " " * 41),
 )
 def test_field(ue: UserEvents, field: str, key: str, payload: bytes, shown: str) -> None:
-    """A key is shown as a number without sign, or as its modifier says."""
+    """A key is shown as an unsigned number, or as its modifier says."""
     data, directory = registered(ue, f" {field} a")
     directory.trigger(f"hist:keys={key}")
     data.write_event(0, payload)
@@ -86,13 +86,13 @@ def test_field(ue: UserEvents, field: str, key: str, payload: bytes, shown: str)
     ("char", "char[8]", [b"hello\0\0\0", b"hi\0\0\0\0\0\0"], ["hello", "hi"]),
     ("data_loc", "__data_loc char[]", [b"\x0c\0\6\0hello\0", b"\x0c\0\3\0hi\0"], ["hello", "hi"]),
     ("rel_loc", "__rel_loc char[]", [b"\0\0\6\0hello\0", b"\0\0\3\0hi\0"], ["hello", "hi"]),
-    # The key has eight bytes, of which the last is for a NUL.
+    # The key has eight bytes, the last of which is for a NUL.
     ("full", "char[8]", [b"abcdefgh", b"hi\0\0\0\0\0\0"], ["abcdefg", "hi"]),
-    # The key has eight bytes here too.
+    # The key has eight bytes here, too.
     ("full-four", "char[4]", [b"abcd", b"hi\0\0"], ["abcd", "hi"]),
 )
 def test_string(ue: UserEvents, field: str, payloads: list[bytes], texts: list[str]) -> None:
-    """Strings are keys, sorted as text, and cut off where the key has no room for a NUL."""
+    """String keys are sorted as text and truncated where the key has no room for a NUL."""
     data, directory = registered(ue, f" {field} s")
     directory.trigger("hist:keys=s:sort=s")
     for payload in (*payloads, *payloads):
@@ -143,7 +143,7 @@ def test_string(ue: UserEvents, field: str, payloads: list[bytes], texts: list[s
     ),
 )
 def test_values(ue: UserEvents, text: str, definition: str, lines: str) -> None:
-    """Values are added up by key, and entries sorted by keys or values."""
+    """Values are summed by key, and entries sorted by keys or values."""
     data, directory = registered(ue, " u8 a; u16 b")
     assert directory.trigger(text).errno == ""
     assert directory.triggers == f"{definition} [active]\n"
@@ -157,7 +157,7 @@ def test_values(ue: UserEvents, text: str, definition: str, lines: str) -> None:
 
 @case(spec="existing_hist_update_only")
 def test_paused(ue: UserEvents) -> None:
-    """A histogram is paused, continued and cleared by its own text, and counts meanwhile or not."""
+    """A histogram is paused, continued and cleared by its own text; paused, it does not count."""
     data, directory = registered(ue, " u8 a")
     definition = "hist:keys=a:vals=hitcount:sort=hitcount:size=2048"
     assert directory.trigger("hist:keys=a:cont").errno == "ENOENT"
@@ -178,7 +178,7 @@ def test_paused(ue: UserEvents) -> None:
 
 @case(spec="hist_trigger_match")
 def test_several(ue: UserEvents) -> None:
-    """Histograms of an event differ in keys, values, order or condition, not only in size."""
+    """Histograms of an event may differ in keys, values, order or condition, not only in size."""
     data, directory = registered(ue, " u8 a; u8 b")
     texts = ("keys=a", "keys=b", "keys=a:sort=a", "keys=a if b == 1")
     for text in texts:
@@ -188,7 +188,7 @@ def test_several(ue: UserEvents) -> None:
     data.write_event(0, b"\2\3")
     hits = [line for line in directory.hist.splitlines() if line.startswith("    Hits: ")]
     assert hits == ["    Hits: 1", "    Hits: 1", "    Hits: 1", "    Hits: 0"]
-    # What differs is not found, which is no error.
+    # A histogram that differs is not found, which is no error.
     assert directory.trigger("!hist:keys=a if b == 2").errno == ""
     for text in texts:
         assert directory.enabled == "0*\n"
@@ -198,7 +198,7 @@ def test_several(ue: UserEvents) -> None:
 
 @case(spec="tracing_map.c:tracing_map_insert")
 def test_full(ue: UserEvents) -> None:
-    """What finds no room among 128 keys is dropped and counted as that; known keys still count."""
+    """A key that does not fit into the table is dropped and counted; known keys still count."""
     data, directory = registered(ue, " u8 a")
     directory.trigger("hist:keys=a:sort=a:size=128")
     for number in (*range(131), 5, 130):
@@ -228,7 +228,7 @@ def test_full(ue: UserEvents) -> None:
     ("condition-unclosed", "hist:keys=a if (a == 1", "ENOENT"),
 )
 def test_refused(ue: UserEvents, text: str, errno: str) -> None:
-    """A histogram that cannot be is refused, and nobody is told of anything."""
+    """An invalid histogram is rejected, and no enable word changes."""
     event = ue.open_data().register(ue.name() + " u8 a")
     directory = ue.tracefs.directory(ue.name())
     assert directory.trigger(text).errno == errno
@@ -240,7 +240,7 @@ def test_refused(ue: UserEvents, text: str, errno: str) -> None:
 
 @case(spec="event_hist_trigger_parse", tier="quick")
 def test_without_fields(ue: UserEvents) -> None:
-    """An event without fields has nothing to be counted by: EINVAL."""
+    """An event without fields has no key to count by: EINVAL."""
     ue.open_data().register(ue.name())
     directory = ue.tracefs.directory(ue.name())
     assert directory.trigger("hist:keys=a").errno == "EINVAL"
@@ -249,7 +249,7 @@ def test_without_fields(ue: UserEvents) -> None:
 
 @case(spec="trace.c:trace_event_buffer_lock_reserve: temp_buffer", isolation="global")
 def test_while_tracing_is_off(ue: UserEvents) -> None:
-    """With tracing off a histogram goes on counting, of an enabled event too."""
+    """With tracing off a histogram still counts, even of an enabled event."""
     data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
     directory.trigger("hist:keys=a")
@@ -263,7 +263,7 @@ def test_while_tracing_is_off(ue: UserEvents) -> None:
 
 @case(spec="include/linux/trace_events.h:trace_trigger_soft_disabled")
 def test_filter_apart(ue: UserEvents) -> None:
-    """What the filter of the event holds back is counted, as what is wrong is not."""
+    """Records that the event's filter rejects are counted; malformed ones are not."""
     data, directory = registered(ue, " u8 a; __rel_loc char[] s")
     ue.tracefs.enable(ue.name())
     directory.set_filter("a == 1")

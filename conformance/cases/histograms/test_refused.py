@@ -1,4 +1,4 @@
-"""Histograms and their variables that are refused, and what the log of errors says of it."""
+"""Histograms and variables that are rejected, and what error_log says."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_MODIFIER = "Invalid field modifier"
 )
 @variants(
     ("unknown-field", "keys=a:x=nope", "EINVAL", [(NO_FIELD, "nope")]),
-    # Told twice: a field of that name is looked for as well.
+    # Logged twice: a field of that name is looked up as well.
     ("unknown-variable", "keys=a:x=$nope", "EINVAL", [(NO_VARIABLE, "nope"), (NO_FIELD, "$nope")]),
     (
         "unknown-event",
@@ -58,7 +58,7 @@ NO_MODIFIER = "Invalid field modifier"
         "EINVAL",
         [("Too many variables defined", "x16=b")],
     ),
-    # Of several mistakes the first in the order of the kernel's looking is told.
+    # Of several errors, the first in the kernel's order of checks is logged.
     ("value-before-variable", "keys=nope:z=nope2:vals=c", "EINVAL", [(NO_FIELD, "c")]),
     ("variable-before-key", "keys=nope:z=c", "EINVAL", [(NO_FIELD, "c")]),
     ("key-before-sorting", "keys=c:sort=d:z=b", "EINVAL", [(NO_FIELD, "c")]),
@@ -72,7 +72,7 @@ NO_MODIFIER = "Invalid field modifier"
 def test_variable_refused(
     ue: UserEvents, text: str, errno: str, told: list[tuple[str, str]]
 ) -> None:
-    """A variable that cannot be is refused, the log says why, and the event stays as it was."""
+    """An invalid variable is rejected with a reason in error_log, and the event does not change."""
     event = ue.open_data().register(ue.name() + " u32 a; u32 b")
     directory = ue.tracefs.directory(ue.name())
     forget_errors(ue)
@@ -97,7 +97,7 @@ def test_variable_refused(
         "Can't clear or continue a nonexistent hist trigger",
         0,
     ),
-    # Pointed at is the first place where the text is found, be it in another word.
+    # The caret marks the first occurrence of the text, even inside another word.
     ("pointed-elsewhere", ("keys=a:vals=s",), "EINVAL", NO_FIELD, 2),
     ("value-as-a-range", ("keys=a:vals=b.buckets=5",), "EINVAL", NO_MODIFIER, 17),
     ("no-range", ("keys=a.buckets=0",), "EINVAL", NO_MODIFIER, 20),
@@ -114,7 +114,7 @@ def test_variable_refused(
 def test_refused_and_told(
     ue: UserEvents, texts: tuple[str, ...], errno: str, said: str, column: int
 ) -> None:
-    """Why a histogram is refused, and at which column, is in the log of errors."""
+    """error_log has the reason for which a histogram was rejected, and the column."""
     ue.open_data().register(ue.name() + " u8 a; u8 b")
     directory = ue.tracefs.directory(ue.name())
     *before, last = texts
@@ -133,12 +133,12 @@ def test_refused_and_told(
 @case(spec="parse_expr, hist_fn_call", doc="Histogram variables", profiles="6.4..", tier="full")
 @variants({"left": "s+1", "right": "1-s", "negative": "-(s)"})
 def test_variable_of_a_string(ue: UserEvents, text: str) -> None:
-    """A string is no part of a sum, on whichever side it is."""
+    """A string cannot be an operand of a sum, on either side."""
     ue.open_data().register(ue.name() + " u32 a; __rel_loc char[] s")
     directory = ue.tracefs.directory(ue.name())
     forget_errors(ue)
     assert directory.trigger(f"hist:keys=a:x={text}").errno == "EINVAL"
-    # Pointed at is the first s there is.
+    # The caret marks the first s.
     assert ue.tracefs.errors().endswith(
         f"{NO_STRING}\n  Command: hist:keys=a:x={text}\n             ^\n"
     )

@@ -1,4 +1,4 @@
-"""Variables of histograms: what one user event keeps for a key, and another reads."""
+"""Histogram variables: values that one user event saves for a key and another reads."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ case = surface(
 )
 
 
-# What they are worth
+# Values
 
 
 @case(spec="resolve_var_refs; trace_events_hist.c:create_hist_data", doc="Histogram variables")
 def test_variable(ue: UserEvents) -> None:
-    """What one event keeps for a key another reads: until there is anything it counts nothing."""
+    """One event reads what another saved for the key; until a value is saved it counts nothing."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a; u32 b")
     data.register(ue.name("other") + " u32 c")
@@ -58,9 +58,9 @@ def test_variable(ue: UserEvents) -> None:
     ("signed", "d", "d", 18446744073709551615),
     ("signed-sum", "d+c", "d+c", 2),
     ("quotient", "b/c", "b/c", 3),
-    # By nothing: no number is as large.
+    # Division by zero: no number is as large.
     ("by-zero", "b/z", "b/z", 18446744073709551615),
-    # By a constant what leaves a remainder is rounded up, unless it is a power of two.
+    # Division by a constant rounds up if there is a remainder, unless it is a power of two.
     ("by-three", "b/3", "b/3", 4),
     ("by-three-exactly", "b*3/3", "b*3/3", 10),
     ("by-four", "b/4", "b/4", 2),
@@ -71,7 +71,7 @@ def test_variable(ue: UserEvents) -> None:
     ("alias", "b:y=$x", "b,y=b", 10),
 )
 def test_variable_worth(ue: UserEvents, text: str, shown: str, worth: int) -> None:
-    """Variables are sums of fields and numbers, from the left, in 64 bits without sign."""
+    """Variables are sums of fields and numbers, evaluated from the left in unsigned 64 bits."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a; u8 b; u16 c; s8 d; u8 z")
     data.register(ue.name("other") + " u8 a")
@@ -91,14 +91,14 @@ def test_variable_worth(ue: UserEvents, text: str, shown: str, worth: int) -> No
     spec="field_name_from_var; parse_expr cuts the text of the variable", doc="Histogram variables"
 )
 @variants(
-    # What is left of the text of a sum is its first field.
+    # Only the first field of a sum is left of its text.
     ("of-a-sum", "keys=a:x=b*2+1:y=$x", "keys=a:vals=hitcount:x=b*2+1,y=b:sort=hitcount"),
     ("as-a-key", "keys=$x:x=b+1", "keys=b:vals=hitcount:x=b+1:sort=hitcount"),
     ("of-a-field", "keys=$x:x=b:vals=$x", "keys=b:vals=hitcount,b:x=b:sort=hitcount"),
     ("later", "keys=a:y=$x:x=b", "keys=a:vals=hitcount:y=b,x=b:sort=hitcount"),
 )
 def test_variable_of_the_same(ue: UserEvents, text: str, shown: str) -> None:
-    """A variable of the same histogram stands for its field, a sum for its first field."""
+    """A variable of the same histogram reads as its field; a sum reads as its first field."""
     ue.open_data().register(ue.name() + " u8 a; u8 b")
     directory = ue.tracefs.directory(ue.name())
     assert directory.trigger(f"hist:{text}").errno == ""
@@ -112,7 +112,7 @@ def test_variable_of_the_same(ue: UserEvents, text: str, shown: str) -> None:
     doc="Histogram variables: a reference in an expression uses the value up",
 )
 def test_variable_read_once(ue: UserEvents) -> None:
-    """What is read in a sum is used up: the next event counts only behind another value."""
+    """A variable read in a sum is consumed: the next event counts only after a new value."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a; u8 b")
     data.register(ue.name("other") + " u8 a; u8 b")
@@ -134,7 +134,7 @@ def test_variable_read_once(ue: UserEvents) -> None:
 
 @case(spec="hist_trigger_entry_print", doc="values are shown beside the hitcount")
 def test_sum_is_not_shown(ue: UserEvents) -> None:
-    """A value that is a sum of fields is accepted and in no entry, whatever it is worth."""
+    """A value that is a sum of fields is accepted, and appears in no entry."""
     data, directory = registered(ue, " u8 a; u8 b")
     assert directory.trigger("hist:keys=a:vals=b+1,b").errno == ""
     definition = "hist:keys=a:vals=hitcount,b+1,b:sort=hitcount:size=2048 [active]\n"
@@ -151,7 +151,7 @@ def test_sum_is_not_shown(ue: UserEvents) -> None:
     ("graph", f"b: {'#' * 20}", f"b: {'#' * 6:<20}"),
 )
 def test_value_modifier(ue: UserEvents, modifier: str, one: str, two: str) -> None:
-    """A value is shown as a number of another base, as its part of all, or as a bar."""
+    """A value is shown in another base, as a percentage, or as a graph."""
     data, directory = registered(ue, " u8 a; u8 b")
     assert directory.trigger(f"hist:keys=a:vals=b.{modifier}:sort=a").errno == ""
     for payload in (b"\1\x0a", b"\1\x14", b"\2\x0a"):
@@ -161,7 +161,7 @@ def test_value_modifier(ue: UserEvents, modifier: str, one: str, two: str) -> No
     directory.trigger(f"!hist:keys=a:vals=b.{modifier}:sort=a")
 
 
-# Two of a name
+# Variables of the same name
 
 
 @case(
@@ -170,7 +170,7 @@ def test_value_modifier(ue: UserEvents, modifier: str, one: str, two: str) -> No
     isolation="global",
 )
 def test_variable_not_unique(ue: UserEvents) -> None:
-    """A name that two events use is refused without the event in front, and that one is read."""
+    """A name used by two events must be qualified with its event; that event's is read."""
     data = ue.open_data()
     for stem in ("e", "other", "reader"):
         data.register(ue.name(stem) + " u8 a; u8 b")
@@ -195,7 +195,7 @@ def test_variable_not_unique(ue: UserEvents) -> None:
 
 @case(spec="create_var_field", doc="Histogram variables")
 def test_variable_defined_twice(ue: UserEvents) -> None:
-    """An event has a variable of a name once, in whichever of its histograms."""
+    """An event has a variable name only once, across all its histograms."""
     ue.open_data().register(ue.name() + " u8 a; u8 b")
     directory = ue.tracefs.directory(ue.name())
     directory.trigger("hist:keys=a:x=b")
@@ -219,7 +219,7 @@ def test_variable_defined_twice(ue: UserEvents) -> None:
     ("names", "x=5", "y=5", True),
 )
 def test_variable_removed_by_another(ue: UserEvents, first: str, second: str, stays: bool) -> None:
-    """Removing a histogram looks at names of variables and fields, and not at what a sum is of."""
+    """Removal compares the names of variables and fields, not the operands of a sum."""
     ue.open_data().register(ue.name() + " u8 a; u8 b")
     directory = ue.tracefs.directory(ue.name())
     directory.trigger(f"hist:keys=a:{first}")
@@ -229,12 +229,12 @@ def test_variable_removed_by_another(ue: UserEvents, first: str, second: str, st
     directory.trigger(f"!hist:keys=a:{first}")
 
 
-# Who is kept by whom
+# References between histograms
 
 
 @case(spec="check_var_refs", doc="Histogram variables")
 def test_variable_busy(ue: UserEvents) -> None:
-    """A histogram stays while another reads its variable: EBUSY, and > takes nothing away."""
+    """A histogram stays while another reads its variable: EBUSY, and truncation removes nothing."""
     data = ue.open_data()
     for stem in ("e", "other"):
         data.register(ue.name(stem) + " u8 a; u8 b")
@@ -261,7 +261,7 @@ def test_variable_busy(ue: UserEvents) -> None:
     needs="lasting_events",
 )
 def test_variable_keeps_the_event(ue: UserEvents) -> None:
-    """An event whose variable another reads goes only after that one's histogram, and its own."""
+    """An event is deleted only after the histogram that reads its variable, and its own, are gone."""
     for stem in ("e", "other"):
         ue.tracefs.command(f"u:{ue.name(stem)} u8 a; u8 b\n")
     data = ue.open_data()
@@ -282,7 +282,7 @@ def test_variable_keeps_the_event(ue: UserEvents) -> None:
     doc="pause, continue and clear of an existing one",
 )
 def test_variable_is_never_paused(ue: UserEvents) -> None:
-    """A histogram with variables is not paused, continued or cleared: they are there already."""
+    """A histogram with variables cannot be paused, continued or cleared: they exist already."""
     data = ue.open_data()
     for stem in ("e", "other"):
         data.register(ue.name(stem) + " u8 a; u8 b")
@@ -291,7 +291,7 @@ def test_variable_is_never_paused(ue: UserEvents) -> None:
     reader.trigger("hist:keys=a:vals=$x")
     for word in ("pause", "cont", "clear"):
         assert owner.trigger(f"hist:keys=a:x=b:{word}").errno == "EINVAL"
-    # Without the variable it is another one.
+    # Without the variable it is another histogram.
     assert owner.trigger("hist:keys=a:clear").errno == "ENOENT"
     assert owner.triggers == "hist:keys=a:vals=hitcount:x=b:sort=hitcount:size=2048 [active]\n"
     data.write_event(0, b"\1\5")
@@ -309,7 +309,7 @@ def test_variable_is_never_paused(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_variable_of_an_instance(ue: UserEvents) -> None:
-    """A variable is its instance's: unknown to others, and it keeps the instance: EBUSY."""
+    """A variable belongs to its instance: unknown in others, and the instance is EBUSY."""
     instance = made(ue)
     data = ue.open_data()
     for stem in ("e", "other"):

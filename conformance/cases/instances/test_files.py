@@ -1,4 +1,4 @@
-"""Files of tracefs instances: directories of all events, and no files to make events with."""
+"""Files of tracefs instances: directories for all events, and no files to create events with."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ case = surface(
     doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
 )
 def test_directory_of_an_event(ue: UserEvents) -> None:
-    """Events from before and after its making have directories in an instance, with one format."""
+    """Events created before and after the instance have directories in it, with one format."""
     data = ue.open_data()
     data.register(ue.name("old") + " u32 a; char[4] b")
     instance = made(ue)
@@ -40,7 +40,7 @@ def test_directory_of_an_event(ue: UserEvents) -> None:
     needs="lasting_events",
 )
 def test_directory_goes(ue: UserEvents) -> None:
-    """The deletion of an event takes its directory out of every instance."""
+    """Deleting an event removes its directory from every instance."""
     ue.tracefs.command(f"u:{ue.name()}\n")
     instance = made(ue)
     assert instance.enabled(ue.name()).text == "0\n"
@@ -53,7 +53,7 @@ def test_directory_goes(ue: UserEvents) -> None:
 @case(spec="fs/namei.c:vfs_mkdir, vfs_rmdir", doc="events are registered through a file")
 @variants("top", "instance")
 def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
-    """A directory below events/ neither makes an event nor, removed, deletes one: EPERM."""
+    """mkdir below events/ creates no event, and rmdir deletes none: EPERM."""
     instance = made(ue)
     ue.open_data().register(ue.name())
     files = instance if where == "instance" else ue.tracefs
@@ -73,7 +73,7 @@ def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
     ("dynamic_events", "dynamic_events"),
 )
 def test_files_of_the_system(ue: UserEvents, file: str) -> None:
-    """An instance has no files to register events with: these are at the top only."""
+    """An instance has no user_events_data, user_events_status or dynamic_events."""
     instance = made(ue)
     assert ue.process.open(instance.path(file))[0].errno == "ENOENT"
     instance.remove()
@@ -85,7 +85,7 @@ def test_files_of_the_system(ue: UserEvents, file: str) -> None:
     needs="lasting_events",
 )
 def test_dynamic_events_not_its_own(ue: UserEvents) -> None:
-    """An event made through dynamic_events is in every instance at once."""
+    """An event created through dynamic_events appears in every instance at once."""
     instance = made(ue)
     assert ue.tracefs.command(f"u:{ue.name()} u16 a\n").errno == ""
     instance.enable(ue.name())

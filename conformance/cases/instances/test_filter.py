@@ -1,4 +1,4 @@
-"""Filters in tracefs instances: each is the instance's own."""
+"""Filters in tracefs instances: each instance has its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ case = surface(
 
 @case
 def test_filter_refused(ue: UserEvents) -> None:
-    """A filter that is wrong is told in the files of its instance, and nowhere else."""
+    """An invalid filter is reported in the files of its instance only."""
     instance = made(ue)
     ue.open_data().register(ue.name() + " u8 a")
     forget_errors(ue)
@@ -37,7 +37,7 @@ def test_filter_refused(ue: UserEvents) -> None:
 @case
 @variants("instance", "top")
 def test_filter(ue: UserEvents, where: str) -> None:
-    """A filter holds back records of its own instance, and those of the top or of it alone."""
+    """A filter rejects records of its own instance only, whether that is the top or another."""
     instance = made(ue)
     data = listening(ue, " u8 a", ue.tracefs, instance)
     listeners = {"top": ue.tracefs, "instance": instance}
@@ -55,7 +55,7 @@ def test_filter(ue: UserEvents, where: str) -> None:
 
 @case(spec="trace_events_filter.c:apply_subsystem_event_filter")
 def test_filter_of_a_system(ue: UserEvents) -> None:
-    """The filter of all user events in an instance is set on those of that instance."""
+    """The filter of the system in an instance is set on the events of that instance."""
     instance = made(ue)
     ue.open_data().register(ue.name() + " u8 a")
     system = instance.path("events/user_events/filter")
@@ -73,7 +73,7 @@ def test_filter_of_a_system(ue: UserEvents) -> None:
     needs="dynamic_fields_validated",
 )
 def test_filter_makes_it_look(ue: UserEvents) -> None:
-    """A filter in an instance that records nothing makes wrong payloads fail: EFAULT."""
+    """A filter in an instance that records nothing still makes malformed payloads fail: EFAULT."""
     instance = made(ue)
     data = listening(ue, " u8 a; __rel_loc char[] s", instance)
     instance.write(instance.path("tracing_on"), "0\n")

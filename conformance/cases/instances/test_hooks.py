@@ -1,4 +1,4 @@
-"""Filters and triggers in tracefs instances: where neither is to be had, and when both go."""
+"""Filters and triggers in tracefs instances: where they are rejected, and when they go away."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ case = surface(
 
 @case(spec="trace_events_trigger.c:event_trigger_regex_write; trace_events.c:find_event_file")
 def test_hooks_of_nothing(ue: UserEvents) -> None:
-    """An instance takes no filter and no trigger of an event, or for one, that is not there."""
+    """An instance rejects filters and triggers of an event, or on a field, that does not exist."""
     instance = made(ue)
     ue.open_data().register(ue.name() + " u8 a")
     nothing, directory = instance.directory(ue.name("none")), instance.directory(ue.name())
@@ -34,7 +34,7 @@ def test_hooks_of_nothing(ue: UserEvents) -> None:
 
 @case(spec="may_lookup; fs/tracefs/inode.c: the root directory has mode 0700", tier="full")
 def test_hooks_of_an_ordinary_user(ue: UserEvents) -> None:
-    """Who has no rights sets nothing in an instance, be it right or wrong: EACCES."""
+    """Without permission nothing can be set in an instance, valid or not: EACCES."""
     instance = made(ue)
     ue.open_data().register(ue.name() + " u8 a")
     ue.process.setuid()
@@ -52,7 +52,7 @@ def test_hooks_of_an_ordinary_user(ue: UserEvents) -> None:
     tier="full",
 )
 def test_filter_goes_with_it(ue: UserEvents) -> None:
-    """An instance made again under its name has none of the filters and triggers it had."""
+    """An instance created again under its old name has none of its filters and triggers."""
     instance = made(ue)
     data = ue.open_data()
     event = data.register(ue.name() + " u8 a")

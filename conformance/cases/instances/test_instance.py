@@ -1,4 +1,4 @@
-"""tracefs instances as listeners: each has an `enable` of its own for every user event."""
+"""tracefs instances as tracers: each has its own `enable` for every user event."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def one(ue: UserEvents, name: str = "e") -> str:
 
 @case(spec="user_event_reg; trace_events.c:event_enable_write", tier="quick")
 def test_has_its_own_switch(ue: UserEvents) -> None:
-    """Enabling an event in an instance tells its program, and enables it nowhere else."""
+    """Enabling an event in an instance sets its enable word, and enables it nowhere else."""
     instance = made(ue)
     event = ue.open_data().register(ue.name() + FIELDS)
     assert instance.enabled(ue.name()).text == "0\n"
@@ -48,7 +48,7 @@ def test_has_its_own_switch(ue: UserEvents) -> None:
 )
 @variants("instance", "top")
 def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
-    """An event enabled at the top and in an instance is told and shown once, until both end."""
+    """An event enabled at the top and in an instance is shown as used once, until both disable it."""
     instance = made(ue)
     data = ue.open_data()
     event = data.register(ue.name() + FIELDS)
@@ -76,7 +76,7 @@ def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
 
 @case(spec="user_event_ftrace")
 def test_records(ue: UserEvents) -> None:
-    """One write is recorded once in each instance that listens, and in no other."""
+    """One write is recorded once in each instance that has the event enabled, and in no other."""
     first, second = made(ue, "i"), made(ue, "j")
     data = ue.open_data()
     data.register(ue.name("a") + FIELDS)
@@ -104,7 +104,7 @@ def test_records(ue: UserEvents) -> None:
     needs="multi_format",
 )
 def test_multi_format(ue: UserEvents) -> None:
-    """Each format of a name is enabled by itself in an instance, and recorded by its own name."""
+    """Each format of a name is enabled separately in an instance, and recorded by its own name."""
     instance = made(ue)
     data = ue.open_data()
     first = data.register(ue.name() + FIELDS, flags=2)

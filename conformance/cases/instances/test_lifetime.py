@@ -1,4 +1,4 @@
-"""tracefs instances that listen to an event keep it, until the last lets it go."""
+"""Instances that have an event enabled hold it until the last one disables it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FIELDS = " u16 a"
     ("truncation", "truncation", 1),
 )
 def test_keeps_an_event(ue: UserEvents, way: str, listeners: int) -> None:
-    """An event that only an instance listens to cannot be deleted: EBUSY, until the last ends."""
+    """An event enabled only in instances cannot be deleted: EBUSY, until the last one disables it."""
     ue.tracefs.command(f"u:{ue.name()}\n")
     data = ue.open_data()
     instances = [made(ue, stem) for stem in ("i", "j")[:listeners]]
@@ -64,7 +64,7 @@ def test_keeps_an_event(ue: UserEvents, way: str, listeners: int) -> None:
     tier="full",
 )
 def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
-    """An event that nothing but an instance holds goes away when the instance is removed."""
+    """An event held only by an instance is deleted when the instance is removed."""
     instance = made(ue)
     ue.open_data().register(ue.name())
     instance.enable(ue.name())
@@ -84,7 +84,7 @@ def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
 )
 @variants("instance", "top")
 def test_last_of_two(ue: UserEvents, last: str) -> None:
-    """An event without a program stays, with its fields, until the last instance lets it go."""
+    """An event without a program stays, with its fields, until the last instance disables it."""
     instance = made(ue)
     ue.open_data().register(ue.name() + FIELDS)
     instance.enable(ue.name())
@@ -97,7 +97,7 @@ def test_last_of_two(ue: UserEvents, last: str) -> None:
     data = ue.new_process().open_data()
     assert data.delete(ue.name()).errno == "EBUSY"
     assert ue.tracefs.status() == f"{ue.name()} # Used by ftrace\n"
-    # The next program finds the event, which is listened to, and no other of its name.
+    # The next program finds the enabled event, and no other of its name.
     assert data.register(ue.name() + " u32 b").errno == "EADDRINUSE"
     word = data.register(ue.name() + FIELDS).word
     assert word.value == 1

@@ -1,4 +1,4 @@
-"""tracefs instances made and removed: who may, when not, and what that is to listeners."""
+"""Creating and removing tracefs instances: permissions, EBUSY, and the effect on events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIELDS = " u16 a"
     needs="lasting_events",
 )
 def test_removal_ends_listening(ue: UserEvents) -> None:
-    """Removing an instance tells the program that it listens no more, and lets the event go."""
+    """Removing an instance clears the enable word and drops the reference to the event."""
     ue.tracefs.command(f"u:{ue.name()}\n")
     data = ue.open_data()
     event = data.register(ue.name())
@@ -42,7 +42,7 @@ def test_removal_ends_listening(ue: UserEvents) -> None:
 
 @case(doc="events of an instance are its own")
 def test_removal_leaves_the_others(ue: UserEvents) -> None:
-    """Removing one of two instances that listen changes nothing for the other."""
+    """Removing one of two instances that have the event enabled does not affect the other."""
     gone, stays = made(ue, "i"), made(ue, "j")
     data = ue.open_data()
     event = data.register(ue.name() + FIELDS)
@@ -73,7 +73,7 @@ def test_removal_leaves_the_others(ue: UserEvents) -> None:
     ("set_event", "set_event"),
 )
 def test_busy(ue: UserEvents, file: str) -> None:
-    """An instance of which a file is open cannot be removed, and goes on listening: EBUSY."""
+    """An instance with an open file cannot be removed and stays enabled: EBUSY."""
     instance = made(ue)
     data = listening(ue, FIELDS, instance)
     opened, slot = ue.process.open(instance.path(file.format(ue.name())), os.O_NONBLOCK)
@@ -91,7 +91,7 @@ def test_busy(ue: UserEvents, file: str) -> None:
     doc="events of an instance are its own; instances are made and removed as directories",
 )
 def test_refused(ue: UserEvents) -> None:
-    """An instance is made once and removed once: EEXIST, ENOENT."""
+    """Creating an instance twice is EEXIST, removing it twice is ENOENT."""
     instance = ue.instance()
     assert instance.remove().errno == "ENOENT"
     assert instance.make().value == 0
@@ -105,7 +105,7 @@ def test_refused(ue: UserEvents) -> None:
     doc="events of an instance are its own",
 )
 def test_ordinary_user(ue: UserEvents) -> None:
-    """A user without rights makes no instance, removes none and enables nothing in one: EACCES."""
+    """Without permission no instance is created or removed and nothing in one enabled: EACCES."""
     instance = made(ue)
     ue.open_data().register(ue.name())
     ue.process.setuid()
@@ -120,7 +120,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
 
 @case(doc="events of an instance are its own")
 def test_made_again(ue: UserEvents) -> None:
-    """An instance made again under its name listens to nothing and has no records."""
+    """An instance created again under its old name has nothing enabled and no records."""
     instance = made(ue)
     data = listening(ue, FIELDS, instance)
     data.write_event(0, b"\1\0")

@@ -1,4 +1,4 @@
-"""Triggers in tracefs instances: what they do is done in the instance, and they keep the event."""
+"""Triggers in tracefs instances: they act in their instance, and hold the event."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ case = surface(
 
 @case(spec="event_trigger_regex_write; trace_events.c:find_event_file")
 def test_trigger_tells(ue: UserEvents) -> None:
-    """A trigger in an instance tells the program, and one at the top is another one."""
+    """A trigger in an instance sets the enable word; one at the top is separate."""
     instance = made(ue)
     event = ue.open_data().register(ue.name() + " u8 a")
     top, directory = ue.tracefs.directory(ue.name()), instance.directory(ue.name())
@@ -50,7 +50,7 @@ def test_trigger_tells(ue: UserEvents) -> None:
     ("hist", "hist:keys=a"), ("traceon", "traceon"), ("conditional", "stacktrace:2 if a == 1")
 )
 def test_trigger_keeps_an_event(ue: UserEvents, text: str) -> None:
-    """An event with a trigger in an instance is busy, until that is removed with its triggers."""
+    """An event with a trigger in an instance is busy until the instance is removed."""
     ue.tracefs.command(f"u:{ue.name()} u8 a\n")
     instance = made(ue)
     data = ue.open_data()
@@ -70,7 +70,7 @@ def test_trigger_keeps_an_event(ue: UserEvents, text: str) -> None:
     needs="auto_delete",
 )
 def test_trigger_is_the_last_reference(ue: UserEvents) -> None:
-    """An event that only a trigger in an instance refers to goes with the instance."""
+    """An event referenced only by a trigger in an instance is deleted with the instance."""
     instance = made(ue)
     ue.open_data().register(ue.name() + " u8 a")
     instance.directory(ue.name()).trigger("traceon")
@@ -87,7 +87,7 @@ def test_trigger_is_the_last_reference(ue: UserEvents) -> None:
     ("another", "stacktrace if a == 2", "1\n", [1, 2, 3], "1\n"),
 )
 def test_traceoff(ue: UserEvents, text: str, before: str, kept: list[int], after: str) -> None:
-    """A trigger in an instance stops and starts that instance, and the top records all."""
+    """A trigger in an instance stops and starts that instance; the top records everything."""
     instance = made(ue)
     data = listening(ue, " u8 a", ue.tracefs, instance)
     switch = instance.path("tracing_on")
@@ -103,7 +103,7 @@ def test_traceoff(ue: UserEvents, text: str, before: str, kept: list[int], after
 
 @case(spec="stacktrace_trigger", profiles="6.4..")
 def test_stacktrace(ue: UserEvents) -> None:
-    """The stack is recorded in the instance whose trigger asks for it."""
+    """The stack trace is recorded in the instance that has the trigger."""
     instance = made(ue)
     data = listening(ue, " u8 a")
     directory = instance.directory(ue.name())
@@ -118,7 +118,7 @@ def test_stacktrace(ue: UserEvents) -> None:
 
 @case(spec="snapshot_trigger; trace.c:tracing_snapshot_instance", facilities="snapshot")
 def test_snapshot(ue: UserEvents) -> None:
-    """A snapshot in an instance is of its buffer, and the instance is removed with it."""
+    """A snapshot in an instance is of its own buffer, and is removed with the instance."""
     instance = made(ue)
     data = listening(ue, " u8 a", ue.tracefs, instance)
     instance.directory(ue.name()).trigger("snapshot if a == 2")
@@ -136,7 +136,7 @@ def test_snapshot(ue: UserEvents) -> None:
     facilities="hist",
 )
 def test_hist(ue: UserEvents) -> None:
-    """Histograms of an event at the top and in an instance count, stop and go apart."""
+    """Histograms of an event at the top and in an instance are independent."""
     instance = made(ue)
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
@@ -156,13 +156,13 @@ def test_hist(ue: UserEvents) -> None:
     top.trigger("!hist:keys=a")
 
 
-# On 7.3 a trigger that is removed gives its reference to the event it enabled back later, to
-# memory that may be free by then: guests that had one are not used again.
+# On 7.3 removing a trigger drops its reference to the enabled event later, in memory that may be
+# freed by then: the guest is not used again.
 
 
 @case(spec="event_enable_trigger_parse: find_event_file", isolation="fatal")
 def test_enable_event(ue: UserEvents) -> None:
-    """In an instance one user event has another recorded there, and not at the top."""
+    """In an instance, one user event enables another there, and not at the top."""
     instance = made(ue)
     data = ue.open_data()
     data.register(ue.name() + " u8 a")

@@ -1,4 +1,4 @@
-"""How long an event lives: what holds it, when it goes, and what is left behind."""
+"""Lifetime of an event: what holds references, and what remains after the last one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ case = surface(
 )
 @variants({"close_last": "unregister", "unregister_last": "close"})
 def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
-    """An event lives while its descriptor or its enable word does, and goes with both."""
+    """An event lives as long as its descriptor or its enable word, and is deleted after both."""
     passing = passing_event(ue)
     data = ue.open_data()
     event = data.register(ue.name() + " u32 a")
@@ -48,7 +48,7 @@ def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
     doc="without the persist flag an event goes with its last reference",
 )
 def test_second_word(ue: UserEvents) -> None:
-    """Each registered bit holds the event: it goes when the last one is unregistered."""
+    """Each registered bit holds the event: it is deleted after the last is unregistered."""
     passing = passing_event(ue)
     data, other = ue.open_data(), ue.open_data()
     first = data.register(ue.name())
@@ -67,7 +67,7 @@ def test_second_word(ue: UserEvents) -> None:
     needs="auto_delete ebadf_when_disabled",
 )
 def test_duplicate_descriptor(ue: UserEvents) -> None:
-    """A duplicate of the descriptor holds the event as the original did."""
+    """A duplicated descriptor holds the event like the original."""
     passing = passing_event(ue)
     data = ue.open_data()
     event = data.register(ue.name())
@@ -104,7 +104,7 @@ def test_second_descriptor(ue: UserEvents) -> None:
     spec="user_events_ref_add", doc="without the persist flag an event goes with its last reference"
 )
 def test_registered_twice(ue: UserEvents) -> None:
-    """A descriptor that registered the event twice holds it once: one close is enough."""
+    """A descriptor that registered the event twice holds it once: one close drops it."""
     data, other = ue.open_data(), ue.open_data()
     first = data.register(ue.name())
     second = data.register(ue.name())
@@ -121,7 +121,7 @@ def test_registered_twice(ue: UserEvents) -> None:
     "says nothing of what a failure leaves behind",
 )
 def test_refused_word(ue: UserEvents) -> None:
-    """An event whose enable word was refused with ENOMEM lives as long as the descriptor."""
+    """An event whose enable word failed with ENOMEM lives as long as the descriptor."""
     passing = passing_event(ue)
     data = ue.open_data()
     assert data.register(ue.name(), enable_addr=0).errno == "ENOMEM"
@@ -133,7 +133,7 @@ def test_refused_word(ue: UserEvents) -> None:
 
 @case(spec="user_event_reg", doc="references are those of user and kernel space")
 def test_disabled_in_use(ue: UserEvents) -> None:
-    """Disabling an event that a program still has registered does not remove it."""
+    """Disabling an event that a program has registered does not delete it."""
     passing = passing_event(ue)
     ue.open_data().register(ue.name())
     ue.tracefs.enable(ue.name())
@@ -148,7 +148,7 @@ def test_disabled_in_use(ue: UserEvents) -> None:
 )
 @variants({"other_process": True, "same_process": False})
 def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
-    """A name registered again while its event is going away is there, and stays."""
+    """A name registered again during deferred release keeps the event alive."""
     passing = passing_event(ue)
     data = ue.open_data()
     next_data = ue.new_process().open_data() if again else ue.open_data()
@@ -167,7 +167,7 @@ def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
     needs="arguments_matched auto_delete",
 )
 def test_name_free_again(ue: UserEvents) -> None:
-    """A name can have other fields only after its event has gone."""
+    """A name can get other fields only after its event is deleted."""
     data, other = ue.open_data(), ue.open_data()
     event = data.register(ue.name() + " u32 a")
     assert other.register(ue.name() + " u64 b").errno == "EADDRINUSE"
@@ -184,7 +184,7 @@ def test_name_free_again(ue: UserEvents) -> None:
     "events/user_events like any other",
 )
 def test_directory(ue: UserEvents) -> None:
-    """The directory of an event is there from its registration until it has gone."""
+    """The directory of an event exists from registration until deletion."""
     path = ue.tracefs.event_path(ue.name(), "enable")
     assert ue.tracefs.read(path).errno == "ENOENT"
     ue.open_data().register(ue.name())
@@ -195,7 +195,7 @@ def test_directory(ue: UserEvents) -> None:
 
 @case(spec="user_event_last_ref", doc="events without the persist flag go by themselves")
 def test_delete_never_succeeds(ue: UserEvents) -> None:
-    """An event that goes by itself cannot be deleted: EBUSY while it lives, then ENOENT."""
+    """An auto-delete event cannot be deleted: EBUSY while it lives, then ENOENT."""
     data, other = ue.open_data(), ue.open_data()
     event = data.register(ue.name())
     assert other.delete(ue.name()).errno == "EBUSY"
@@ -212,7 +212,7 @@ def test_delete_never_succeeds(ue: UserEvents) -> None:
 )
 @variants("unregister", "exit")
 def test_reference_after_unregister(ue: UserEvents, way: str) -> None:
-    """Soon after an enable word is let go nothing keeps the event from being deleted."""
+    """Soon after an enable word is unregistered, nothing prevents deletion."""
     ue.tracefs.command("u:" + ue.name() + "\n")
     process = ue.new_process()
     data = process.open_data()
@@ -235,10 +235,10 @@ def test_reference_after_unregister(ue: UserEvents, way: str) -> None:
     tier="quick",
 )
 def test_reference_after_close(ue: UserEvents) -> None:
-    """A closed descriptor keeps nothing: the event can be deleted at once."""
+    """A closed descriptor holds nothing: the event can be deleted at once."""
     ue.tracefs.command("u:" + ue.name() + "\n")
     data, other = ue.open_data(), ue.open_data()
-    # Without a word that holds the event as well.
+    # Without a word, which would hold the event as well.
     errno = ue.dated("remote_enable", since="ENOMEM", before="")
     assert data.register(ue.name(), enable_addr=0).errno == errno
     assert other.delete(ue.name()).errno == "EBUSY"
@@ -255,7 +255,7 @@ def test_reference_after_close(ue: UserEvents) -> None:
     without="auto_delete",
 )
 def test_lasts(ue: UserEvents) -> None:
-    """Before 6.5 an event outlives its program, and the next one finds it as it was."""
+    """Before 6.5 an event outlives its program, and the next one finds it unchanged."""
     ue.open_data().register(ue.name() + " u32 a")
     ue.process.exit()
     assert ue.tracefs.status(eventually=True) == ue.status_line(1, ue.name())
@@ -268,7 +268,7 @@ def test_lasts(ue: UserEvents) -> None:
 
 @case(spec="user_event_last_ref", doc="not while anybody refers to it", needs="")
 def test_many_references(ue: UserEvents) -> None:
-    """However many words follow an event, it is not deleted: EBUSY for 1 to 257 of them."""
+    """With 1 to 257 registered words an event is not deleted: EBUSY."""
     data = ue.open_data()
     words = ue.process.map()
     for number in range(257):
@@ -279,9 +279,9 @@ def test_many_references(ue: UserEvents) -> None:
 
 @case(spec="user_events_release", doc="not while anybody refers to it", needs="lasting_events")
 def test_many_events(ue: UserEvents) -> None:
-    """A descriptor that is closed lets go of each of its 257 events."""
+    """Closing a descriptor drops its references to all of its 257 events."""
     data = ue.open_data()
-    # A word that is refused holds nothing.
+    # A rejected word holds nothing.
     nowhere = Word(ue.process, 0)
     for number in range(257):
         event = data.register(ue.name(f"n{number}"), word=nowhere, flags=lasting(ue))
@@ -300,7 +300,7 @@ def test_many_events(ue: UserEvents) -> None:
     without="auto_delete",
 )
 def test_lasts_while_traced(ue: UserEvents) -> None:
-    """An enabled event whose program is gone still records what the next one writes."""
+    """An enabled event whose program is gone still records the writes of the next one."""
     ue.open_data().register(ue.name() + " u16 a")
     ue.tracefs.enable(ue.name())
     ue.process.exit()

@@ -1,4 +1,4 @@
-"""USER_EVENT_REG_PERSIST: events that stay until they are deleted, and who may make them."""
+"""USER_EVENT_REG_PERSIST: events that stay until they are deleted, and the permission for it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MULTI_FORMAT = 2
 @case(
     spec="user_reg_get, user_event_parse",
     doc="Registering: a flag that is not supported is refused with -EINVAL",
-    # Otherwise no flag is known, or a known one is not refused.
+    # Otherwise no flag is known, or a known one is not rejected.
     needs="auto_delete text_flags_refused",
     tier="quick",
     switch="persist",
 )
 def test_accepted(ue: UserEvents) -> None:
-    """The flag is known since 6.7 and refused with EINVAL before."""
+    """The flag is known since 6.7; before, it is EINVAL."""
     event = ue.open_data().register(ue.name(), flags=PERSIST)
     assert event.errno == ue.dated("persist", since="", before="EINVAL")
 
@@ -44,7 +44,7 @@ def test_accepted(ue: UserEvents) -> None:
 )
 @variants({"unregister_and_close": "unregister", "exit": "exit"})
 def test_stays(ue: UserEvents, way: str) -> None:
-    """A persistent event stays when nobody holds it any more."""
+    """A persistent event stays after its last reference is dropped."""
     passing = passing_event(ue)
     data = ue.open_data()
     event = data.register(ue.name() + " u32 a", flags=PERSIST)
@@ -66,7 +66,7 @@ def test_stays(ue: UserEvents, way: str) -> None:
 )
 @variants({"with_flag": 1, "without_flag": 0})
 def test_taken_up_again(ue: UserEvents, flags: int) -> None:
-    """A later program that registers the event finds it, with its tracer and its fields."""
+    """A later program that registers the event finds it with its tracer and fields."""
     ue.open_data().register(ue.name() + " u32 a", flags=PERSIST)
     ue.process.exit()
     ue.tracefs.enable(ue.name())
@@ -84,7 +84,7 @@ def test_taken_up_again(ue: UserEvents, flags: int) -> None:
     tier="quick",
 )
 def test_deleted(ue: UserEvents) -> None:
-    """A persistent event that nobody holds can be deleted, once."""
+    """A persistent event without references can be deleted, once."""
     data, other = ue.open_data(), ue.open_data()
     event = data.register(ue.name() + " u32 a", flags=PERSIST)
     assert other.delete(ue.name()).errno == "EBUSY"
@@ -102,7 +102,7 @@ def test_deleted(ue: UserEvents) -> None:
     needs="persist auto_delete",
 )
 def test_deleted_and_made_again(ue: UserEvents) -> None:
-    """After the deletion the name can be registered with other fields, and not persist."""
+    """After deletion the name can be registered with other fields, and without the flag."""
     data, other = ue.open_data(), ue.open_data()
     event = data.register(ue.name() + " u32 a", flags=PERSIST)
     data.unregister(event.word)
@@ -124,7 +124,7 @@ def test_deleted_and_made_again(ue: UserEvents) -> None:
 def test_deleted_by_command(ue: UserEvents) -> None:
     """A persistent event of a program can be deleted through dynamic_events."""
     data = ue.open_data()
-    # No enable word: nothing is left that is dropped later.
+    # No enable word: no deferred release.
     assert data.register(ue.name() + " u32 a", flags=PERSIST, enable_addr=0).errno == "ENOMEM"
     assert ue.tracefs.command("-:" + ue.name() + " u32 a\n").errno == "EBUSY"
     data.close()
@@ -138,7 +138,7 @@ def test_deleted_by_command(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_tracer_blocks_deletion(ue: UserEvents) -> None:
-    """A persistent event that is enabled cannot be deleted; disabling does not remove it."""
+    """An enabled persistent event cannot be deleted; disabling does not delete it."""
     ue.tracefs.command("u:" + ue.name() + " u32 a\n")
     ue.tracefs.enable(ue.name())
     data = ue.open_data()
@@ -155,7 +155,7 @@ def test_tracer_blocks_deletion(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_flag_on_existing(ue: UserEvents) -> None:
-    """The flag does not make an existing event persist, although it is accepted."""
+    """The flag is accepted for an existing event, but does not make it persist."""
     first, second = ue.open_data(), ue.open_data()
     first.register(ue.name() + " u32 a")
     assert second.register(ue.name() + " u32 a", flags=PERSIST).value == 0
@@ -183,7 +183,7 @@ def test_without_flag_on_existing(ue: UserEvents) -> None:
     doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
 )
 def test_not_permitted(ue: UserEvents) -> None:
-    """A process without CAP_PERFMON cannot use the flag, and leaves no event."""
+    """A process without CAP_PERFMON cannot use the flag, and creates no event."""
     data = ue.open_data()
     ue.process.setuid()
     event = data.register(ue.name(), flags=PERSIST)
@@ -198,16 +198,16 @@ def test_not_permitted(ue: UserEvents) -> None:
     needs="persist text_flags_refused",
 )
 @variants(
-    # Before the permission: the string, and text flags in it.
+    # Checked before the permission: the string, and text flags in it.
     ("too_long", "{}" + "x" * 505, "EINVAL"),
     ("text_flags", "{}:flag u32 a", "EINVAL"),
-    # Behind it: fields that differ or are wrong, and success.
+    # After it: fields that differ or do not parse, and success.
     ("existing_other_fields", "{} u64 b", "EPERM"),
     ("existing_equal", "{} u32 a", "EPERM"),
     ("bad_field", "{}new long a", "EPERM"),
 )
 def test_order_of_checks(ue: UserEvents, definition: str, errno: str) -> None:
-    """The permission is checked behind the string and its flags, and before the fields."""
+    """The permission is checked after the string and its flags, and before the fields."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     ue.process.setuid()
@@ -226,7 +226,7 @@ def test_order_of_checks(ue: UserEvents, definition: str, errno: str) -> None:
 def test_order_of_checks_pointers(
     ue: UserEvents, name_args: int | None, bit: int, errno: str
 ) -> None:
-    """A bad string pointer and a bit in use are found before the permission is asked for."""
+    """A bad string pointer and a bit in use are detected before the permission is checked."""
     data = ue.open_data()
     first = data.register(ue.name())
     ue.process.setuid()
@@ -241,7 +241,7 @@ def test_order_of_checks_pointers(
 )
 @variants(("persist", 1, "EPERM"), ("persist_multi", 3, "EPERM"), ("multi", 2, ""))
 def test_permission_for_flags(ue: UserEvents, flags: int, errno: str) -> None:
-    """Only the flag to persist needs a permission, alone or with others."""
+    """Only USER_EVENT_REG_PERSIST needs a capability, alone or with other flags."""
     data = ue.open_data()
     ue.process.setuid()
     assert data.register(ue.name() + " u32 a", flags=flags).errno == errno
@@ -252,7 +252,7 @@ def test_permission_for_flags(ue: UserEvents, flags: int, errno: str) -> None:
     doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
 )
 def test_ordinary_user_takes_part(ue: UserEvents) -> None:
-    """Without the flag anybody may register an event that persists."""
+    """Without the flag any user can register an event that persists."""
     ue.tracefs.command("u:" + ue.name() + " u32 a\n")
     data = ue.open_data()
     ue.process.setuid()
@@ -284,7 +284,7 @@ def test_delete_not_permitted(ue: UserEvents) -> None:
     "require CAP_PERFMON",
 )
 def test_delete_busy_before_permission(ue: UserEvents) -> None:
-    """Of an event in use a process without CAP_PERFMON hears EBUSY first."""
+    """For an event in use a process without CAP_PERFMON gets EBUSY, not EPERM."""
     ue.tracefs.command("u:" + ue.name() + "\n")
     data = ue.open_data()
     ue.process.setuid()
@@ -321,7 +321,7 @@ def test_multi_format(ue: UserEvents) -> None:
     needs="multi_format arguments_matched auto_delete persist",
 )
 def test_one_format_of_several(ue: UserEvents) -> None:
-    """Of the formats of one name only those made with the flag persist."""
+    """Of the formats of one name only those created with the flag persist."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
     data.register(ue.name() + " u64 a", flags=PERSIST | MULTI_FORMAT)
@@ -338,7 +338,7 @@ def test_one_format_of_several(ue: UserEvents) -> None:
 def test_multi_format_deleted(ue: UserEvents) -> None:
     """One deletion removes all persistent formats of a name."""
     data, other = ue.open_data(), ue.open_data()
-    # No enable words: nothing is left that is dropped later.
+    # No enable words: no deferred release.
     for fields in (" u32 a", " u64 a", ""):
         event = data.register(ue.name() + fields, flags=PERSIST | MULTI_FORMAT, enable_addr=0)
         assert event.errno == "ENOMEM"

@@ -1,4 +1,4 @@
-"""Tasks in a namespace of process ids of their own."""
+"""Tasks in a PID namespace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ONLY, BUT = "set_event_pid", "set_event_notrace_pid"
 
 
 def namespace(ue: UserEvents) -> tuple[Task, Task]:
-    """A new namespace of process ids: who has made it and stays outside, and its process 1."""
+    """A new PID namespace: its creator, which stays outside, and its process 1."""
     outside = first_task(ue)
     assert Rights(outside).unshare(CLONE_NEWPID).errno == ""
     return outside, outside.fork_task()
@@ -36,7 +36,7 @@ def namespace(ue: UserEvents) -> tuple[Task, Task]:
     profiles="6.4..",
 )
 def test_registers(ue: UserEvents) -> None:
-    """What a task in a namespace of process ids registers is everybody's, and its word follows."""
+    """An event registered in a PID namespace is global, and its enable word is followed."""
     _, first = namespace(ue)
     data = first.open_data()
     word = data.register(f"{ue.name()} u32 a", bit=3).word
@@ -56,7 +56,7 @@ def test_registers(ue: UserEvents) -> None:
 )
 @variants(("only", ONLY, False), ("but", BUT, True))
 def test_lists_of_processes(ue: UserEvents, file: str, recorded: bool) -> None:
-    """Process 1 of a namespace that writes 1 to a list names the system's, not itself."""
+    """When process 1 of a namespace writes 1 to a PID list it names the global PID 1."""
     _, first = namespace(ue)
     data = first.open_data()
     data.register(f"{ue.name()} u32 a")
@@ -75,7 +75,7 @@ def test_lists_of_processes(ue: UserEvents, file: str, recorded: bool) -> None:
 )
 @variants(("same", "common_pid == 1", False), ("greater", "common_pid > 1", True))
 def test_filtered(ue: UserEvents, text: str, recorded: bool) -> None:
-    """The record of process 1 of a namespace has the id that it has in the first of all."""
+    """A record of process 1 of a namespace has its PID in the initial namespace."""
     _, first = namespace(ue)
     data = first.open_data()
     data.register(f"{ue.name()} u32 a")
@@ -93,7 +93,7 @@ def test_filtered(ue: UserEvents, text: str, recorded: bool) -> None:
     facilities="perf",
 )
 def test_perf_sample(ue: UserEvents) -> None:
-    """A sample has the id of the namespace perf was opened in, its record that of the system."""
+    """A perf sample has the PID in the opener's namespace, its raw record the global PID."""
     _, first = namespace(ue)
     data = first.open_data()
     data.register(f"{ue.name()} u32 a")
@@ -111,7 +111,7 @@ def test_perf_sample(ue: UserEvents) -> None:
 )
 @variants({"killed": True, "exits": False})
 def test_process_1_ends(ue: UserEvents, killed: bool) -> None:
-    """With process 1 of a namespace all its processes end, and their events go with them."""
+    """When process 1 of a namespace exits, its processes and their events go with it."""
     outside, first = namespace(ue)
     second = outside.fork_task()
     outside.open_data().register(ue.name("kept"))

@@ -1,4 +1,4 @@
-"""How long an event lives when its processes fork and exit, or leave a tracer behind."""
+"""Lifetime of an event whose processes fork and exit, or leave a tracer behind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ case = surface(
 )
 @variants({"descriptor_open": False, "descriptor_closed": True})
 def test_exit(ue: UserEvents, closed: bool) -> None:
-    """A process that exits takes its descriptors and enable words with it."""
+    """Exit of a process drops the references of its descriptors and enable words."""
     data = ue.open_data()
     data.register(ue.name("a"))
     data.register(ue.name("b") + " u32 x")
@@ -56,7 +56,7 @@ def test_unmapped_word(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_tracer(ue: UserEvents) -> None:
-    """An enabled event whose programs are gone stays until it is disabled."""
+    """An enabled event whose programs have exited stays until it is disabled."""
     passing = passing_event(ue)
     ue.open_data().register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())
@@ -73,7 +73,7 @@ def test_tracer(ue: UserEvents) -> None:
     doc="Status: the bit shows whether something is attached to the event",
 )
 def test_tracer_meets_next_program(ue: UserEvents) -> None:
-    """Who registers an enabled event that was left behind finds the bit set at once."""
+    """Registering an enabled event that was left behind sets the bit at once."""
     ue.open_data().register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())
     ue.process.exit()
@@ -90,7 +90,7 @@ def test_tracer_meets_next_program(ue: UserEvents) -> None:
     needs="auto_delete arguments_matched",
 )
 def test_left_behind_keeps_fields(ue: UserEvents) -> None:
-    """While a tracer holds an event nobody can register its name with other fields."""
+    """While a tracer holds an event, its name cannot be registered with other fields."""
     ue.open_data().register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())
     ue.process.exit()
@@ -104,7 +104,7 @@ def test_left_behind_keeps_fields(ue: UserEvents) -> None:
 @case(spec="user_event_mm_dup", doc="Unregistering: fork keeps what is registered", tier="quick")
 @variants({"descriptor_and_word": "both", "word": "word", "descriptor": "descriptor"})
 def test_child(ue: UserEvents, holds: str) -> None:
-    """A forked child holds its parent's events by its copies, until it exits."""
+    """A forked child holds its parent's events through its copies until it exits."""
     passing = passing_event(ue)
     data = ue.open_data()
     event = data.register(ue.name())
@@ -125,7 +125,7 @@ def test_child(ue: UserEvents, holds: str) -> None:
     doc="Unregistering: after fork each process unregisters for itself",
 )
 def test_child_lets_go(ue: UserEvents) -> None:
-    """What a child unregisters and closes its parent still holds, each part by itself."""
+    """References that a child drops are still held by its parent, word and descriptor each."""
     passing = passing_event(ue)
     data = ue.open_data()
     event = data.register(ue.name())
@@ -157,7 +157,7 @@ def test_child_before_registration(ue: UserEvents) -> None:
     needs="auto_delete ebadf_when_disabled",
 )
 def test_child_gets_the_descriptor_alone(ue: UserEvents) -> None:
-    """A child's copy of a descriptor holds what the parent registers on it later."""
+    """A child's copy of a descriptor holds events that the parent registers on it later."""
     passing = passing_event(ue)
     data = ue.open_data()
     child = ue.fork(ue.process)
@@ -175,7 +175,7 @@ def test_child_gets_the_descriptor_alone(ue: UserEvents) -> None:
     doc="Unregistering: says nothing of the bit of a process that exits",
 )
 def test_word_left_alone(ue: UserEvents) -> None:
-    """A process that exits leaves its bit as it is in memory that others share."""
+    """A process that exits does not clear its bit in shared memory."""
     passing = passing_event(ue)
     page = ue.process.map(shared=True)
     ue.process.store(page, bytes(4))

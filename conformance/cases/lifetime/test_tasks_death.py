@@ -1,4 +1,4 @@
-"""Ends of processes that hold events: exit, exit of all threads, SIGKILL, at any moment."""
+"""Death of processes that hold events: exit, exit_group, SIGKILL, at any moment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ case = surface(
 @case
 @variants({"descriptor_open": False, "descriptor_closed": True})
 def test_killed(ue: UserEvents, closed: bool) -> None:
-    """SIGKILL takes descriptors and words of a process as its exit does."""
+    """SIGKILL drops the descriptors and words of a process, as exit does."""
     task = first_task(ue)
     data = task.open_data()
     data.register(ue.name("a"))
@@ -34,7 +34,7 @@ def test_killed(ue: UserEvents, closed: bool) -> None:
 @case
 @variants({"exit_by_leader": "leader", "exit_by_thread": "thread", "killed": "kill"})
 def test_exit_of_all_threads(ue: UserEvents, end: str) -> None:
-    """exit_group by any thread, and SIGKILL, end what all threads have registered."""
+    """exit_group by any thread, and SIGKILL, end the registrations of all threads."""
     leader = first_task(ue)
     older = leader.thread()
     leader.open_data().register(ue.name("leader"), bit=0)
@@ -50,7 +50,7 @@ def test_exit_of_all_threads(ue: UserEvents, end: str) -> None:
 
 @case
 def test_killed_while_enabled(ue: UserEvents) -> None:
-    """An event that is listened to outlives its killed program, and goes when nobody listens."""
+    """An enabled event outlives its killed program, and is deleted when it is disabled."""
     passing = passing_event(ue)
     task = first_task(ue)
     task.open_data().register(ue.name() + " u32 a")
@@ -64,7 +64,7 @@ def test_killed_while_enabled(ue: UserEvents) -> None:
 
 @case
 def test_killed_beside_its_child(ue: UserEvents) -> None:
-    """A parent that is killed leaves its forked child all that the child has copies of."""
+    """A killed parent leaves its forked child all references that were copied."""
     passing = passing_event(ue)
     parent = first_task(ue)
     data = parent.open_data()
@@ -81,7 +81,7 @@ def test_killed_beside_its_child(ue: UserEvents) -> None:
 @case
 @variants({"exit": False, "killed": True})
 def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
-    """A process ends as any other after a change that found its word unmapped."""
+    """A process exits normally after a change that found its word unmapped."""
     task = first_task(ue)
     page = task.map()
     data = task.open_data()
@@ -99,7 +99,7 @@ def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
 @case(spec="trace_events_user.c:user_event_mm_fault_in: no task is left")
 @variants({"exit": "exit", "killed": "kill", "exec": "exec"})
 def test_ended_before_the_fix_up(ue: UserEvents, end: str) -> None:
-    """A process may be gone while the kernel still has to fault its word in, in both copies."""
+    """A process may exit while its word is still to be faulted in, in both copies."""
     parent = first_task(ue)
     data = parent.open_data()
     data.register(ue.name(), bit=1)
@@ -117,7 +117,7 @@ def test_ended_before_the_fix_up(ue: UserEvents, end: str) -> None:
     needs="auto_delete arguments_matched",
 )
 def test_killed_releases_the_name(ue: UserEvents) -> None:
-    """The name of a killed program's event can be registered with other fields thereafter."""
+    """After its program is killed, the event's name can be registered with other fields."""
     task = first_task(ue)
     task.open_data().register(ue.name() + " u32 a")
     data = ue.open_data()

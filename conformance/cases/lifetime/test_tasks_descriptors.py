@@ -1,4 +1,4 @@
-"""Descriptors on their way between processes, and where there is no room for one."""
+"""Descriptors passed between processes, and a full descriptor table."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ NEAR, FAR = 40, 41
 
 
 def connected(ue: UserEvents) -> tuple[Process, Process]:
-    """Two processes with a socket between them, NEAR of the first and FAR of the second."""
+    """Two processes connected by a socket, NEAR in the first and FAR in the second."""
     sender = ue.process
     sender.run(op.Socketpair(sender.actor, NEAR, FAR))
     return sender, ue.fork(sender)
 
 
 def send(data: DataFile) -> Observation:
-    """Send a descriptor of the first process."""
+    """Send a descriptor from the first process."""
     return data.process.run(tasks.SendDescriptor(data.process.actor, NEAR, data.slot))
 
 
 def receive(receiver: Process) -> DataFile:
-    """The descriptor that the second process gets."""
+    """The descriptor that the second process receives."""
     slot = receiver.free_slot()
     seen = receiver.run(tasks.ReceiveDescriptor(receiver.actor, FAR, slot))
     assert seen.errno == ""
@@ -46,7 +46,7 @@ def receive(receiver: Process) -> DataFile:
 
 @case(tier="quick")
 def test_passed_index(ue: UserEvents) -> None:
-    """Who receives a descriptor writes with the indices its sender was given."""
+    """The receiver of a descriptor writes with the indices that its sender registered."""
     sender, receiver = connected(ue)
     data = sender.open_data()
     data.register(ue.name("first") + " u64 a")
@@ -61,7 +61,7 @@ def test_passed_index(ue: UserEvents) -> None:
 
 @case
 def test_passed_registers(ue: UserEvents) -> None:
-    """Who receives a descriptor goes on where its sender stopped, and either sees both."""
+    """The receiver continues the sender's numbering, and both can use all indices."""
     sender, receiver = connected(ue)
     data = sender.open_data()
     data.register(ue.name("a"))
@@ -75,7 +75,7 @@ def test_passed_registers(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_events_ioctl_unreg", profiles="6.4..")
 def test_passed_words_stay(ue: UserEvents) -> None:
-    """A descriptor brings no registration with it: the sender's word is the sender's."""
+    """A received descriptor carries no enable word: the word belongs to the sender."""
     sender, receiver = connected(ue)
     data = sender.open_data()
     word = data.register(ue.name(), bit=3).word
@@ -91,7 +91,7 @@ def test_passed_words_stay(ue: UserEvents) -> None:
 @case(spec="trace_events_user.c:user_events_release", profiles="6.4..", needs="auto_delete")
 @variants({"sender_gone": False, "sender_closed": True})
 def test_passed_holds(ue: UserEvents, closed: bool) -> None:
-    """A received descriptor holds the events of its sender, until it is closed."""
+    """A received descriptor holds the events of its sender until it is closed."""
     passing = passing_event(ue)
     sender, receiver = connected(ue)
     data = sender.open_data()
@@ -111,7 +111,7 @@ def test_passed_holds(ue: UserEvents, closed: bool) -> None:
 
 @case(spec="trace_events_user.c:user_events_release", profiles="6.4..", needs="auto_delete")
 def test_passed_in_flight(ue: UserEvents) -> None:
-    """A descriptor that nobody has received yet holds its events."""
+    """A descriptor in flight holds its events."""
     passing = passing_event(ue)
     sender, receiver = connected(ue)
     data = sender.open_data()
@@ -125,7 +125,7 @@ def test_passed_in_flight(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_events_release", profiles="6.4..", needs="auto_delete")
 def test_passed_to_nobody(ue: UserEvents) -> None:
-    """A descriptor goes, with its events, when the socket goes in which it waits."""
+    """Closing the socket drops a descriptor in flight, and its events."""
     passing = passing_event(ue)
     sender, receiver = connected(ue)
     sender.run(op.Close(sender.actor, FAR))
@@ -141,7 +141,7 @@ def test_passed_to_nobody(ue: UserEvents) -> None:
 
 @case
 def test_passed_to_the_unprivileged(ue: UserEvents) -> None:
-    """Who may not open the data file registers and writes through a received descriptor."""
+    """A process that may not open the data file registers and writes through a received descriptor."""
     sender, receiver = connected(ue)
     receiver.setuid(1000)
     seen, _ = receiver.open(DATA, 2)
@@ -153,13 +153,13 @@ def test_passed_to_the_unprivileged(ue: UserEvents) -> None:
     assert received.write_event(0, b"\x08\0\0\0").value == 8
 
 
-# No room
+# Full descriptor table
 
 
 @case(spec="fs/file.c:alloc_fd", tier="quick")
 @variants({"data": DATA, "missing": "/sys/kernel/tracing/none"})
 def test_no_descriptor_left(ue: UserEvents, path: str) -> None:
-    """Opening without room for a descriptor is EMFILE, before the path is looked at."""
+    """Opening with a full descriptor table is EMFILE, before the path is resolved."""
     task = first_task(ue)
     data = task.open_data()
     task.run(tasks.LimitDescriptors(task.actor, 0))
@@ -172,7 +172,7 @@ def test_no_descriptor_left(ue: UserEvents, path: str) -> None:
 
 @case(spec="trace_events_user.c:user_events_ioctl_reg", profiles="6.4..", needs="empty_payload")
 def test_no_room_needed(ue: UserEvents) -> None:
-    """Registering needs no room for descriptors: it takes none."""
+    """Registering works with a full descriptor table: it needs no descriptor."""
     task = first_task(ue)
     data = task.open_data()
     task.run(tasks.LimitDescriptors(task.actor, 0))

@@ -1,4 +1,4 @@
-"""execve(2): registrations end, descriptors that are kept keep their events and indices."""
+"""execve(2): registrations end; inherited descriptors keep their events and indices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ case = surface(
 
 @case(tier="quick")
 def test_exec_unregisters(ue: UserEvents) -> None:
-    """A new program has nothing registered, and may register what the old one had."""
+    """A new program has nothing registered, and can register what the old one had."""
     task = first_task(ue)
     data = task.open_data()
     old = data.register(ue.name(), bit=3).word
@@ -34,7 +34,7 @@ def test_exec_unregisters(ue: UserEvents) -> None:
 
 @case(needs="empty_payload")
 def test_exec_memory_left_alone(ue: UserEvents) -> None:
-    """A new program's memory at the old one's address is not written to."""
+    """Memory of a new program at the old address is not written."""
     task = first_task(ue)
     data = task.open_data()
     old = data.register(ue.name(), bit=3).word
@@ -49,7 +49,7 @@ def test_exec_memory_left_alone(ue: UserEvents) -> None:
 @case(spec="trace_events_user.c:user_event_mm_remove", needs="auto_delete")
 @variants({"closed": False, "kept": True})
 def test_exec_releases(ue: UserEvents, kept: bool) -> None:
-    """An event goes with execve of its program unless a descriptor stays open over it."""
+    """execve deletes an event unless a descriptor stays open."""
     passing = passing_event(ue)
     task = first_task(ue)
     data = task.open_data()
@@ -71,7 +71,7 @@ def test_exec_releases(ue: UserEvents, kept: bool) -> None:
 )
 @variants("task", "vfork", "thread")
 def test_exec_keeps_the_index(ue: UserEvents, made: str) -> None:
-    """A new program writes with the indices of a descriptor it was left, and gets the next."""
+    """A new program writes with the indices of an inherited descriptor, and continues them."""
     task = first_task(ue)
     data = task.open_data()
     data.register(ue.name("a") + " u64 a")
@@ -95,7 +95,7 @@ def test_exec_keeps_the_index(ue: UserEvents, made: str) -> None:
     ("not_executable", "/sys/kernel/tracing/user_events_status", "EACCES"),
 )
 def test_exec_refused(ue: UserEvents, path: str, error: str) -> None:
-    """An execve that fails ends no registration and closes nothing."""
+    """A failed execve ends no registration and closes no descriptor."""
     task = first_task(ue)
     data = task.open_data()
     word = data.register(ue.name(), bit=1).word
@@ -109,7 +109,7 @@ def test_exec_refused(ue: UserEvents, path: str, error: str) -> None:
 @case(spec="fs/exec.c:begin_new_exec", needs="auto_delete")
 @variants({"by_leader": False, "by_thread": True})
 def test_exec_ends_threads(ue: UserEvents, by_thread: bool) -> None:
-    """execve of one thread ends what all threads of its process have registered."""
+    """execve of one thread ends the registrations of all threads of its process."""
     passing = passing_event(ue)
     leader = first_task(ue)
     older = leader.thread()
@@ -122,7 +122,7 @@ def test_exec_ends_threads(ue: UserEvents, by_thread: bool) -> None:
 
 @case(spec="trace_events_user.c:user_event_mm_remove", needs="auto_delete")
 def test_exec_beside_shared_memory(ue: UserEvents) -> None:
-    """execve leaves the list to a process that shares the memory, and its bits are updated."""
+    """After execve a process that shared the memory keeps the enablers, and its bits are updated."""
     passing = passing_event(ue)
     task = first_task(ue)
     data = task.open_data()
@@ -139,7 +139,7 @@ def test_exec_beside_shared_memory(ue: UserEvents) -> None:
 
 @case(needs="auto_delete")
 def test_exec_of_a_forked_child(ue: UserEvents) -> None:
-    """execve of a forked child ends its copies; its parent's registration goes on."""
+    """execve of a forked child ends its copies; the parent's registration stays."""
     task = first_task(ue)
     word = task.open_data().register(ue.name(), bit=6).word
     child = task.fork_task()
@@ -157,7 +157,7 @@ def test_exec_of_a_forked_child(ue: UserEvents) -> None:
     "says nothing of the bit",
 )
 def test_exec_leaves_the_bit(ue: UserEvents) -> None:
-    """execve leaves the bit as it is in memory that others share."""
+    """execve does not clear the bit in shared memory."""
     parent = first_task(ue)
     shared = parent.map(shared=True)
     parent.store(shared, bytes(4))
@@ -178,7 +178,7 @@ def test_exec_leaves_the_bit(ue: UserEvents) -> None:
 )
 @variants({"memory": CLONE_VM | CLONE_FILES, "descriptors_alone": CLONE_FILES})
 def test_exec_beside_shared_descriptors(ue: UserEvents, flags: int) -> None:
-    """execve closes descriptors in a copy of the table: who shared it has them still."""
+    """execve closes descriptors in its own copy of the table: a process that shared it keeps them."""
     task = first_task(ue)
     data, kept = task.open_data(), task.open_data()
     data.register(ue.name("a"))

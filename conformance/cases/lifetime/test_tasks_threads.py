@@ -1,4 +1,4 @@
-"""Threads, and processes that share memory: what is registered belongs to a list of tasks."""
+"""Threads, and processes that share memory: enablers belong to a list that tasks share."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ case = surface(
 )
 
 
-# A thread made before anything was registered
+# A thread created before the first registration
 
 
 @case
 def test_older_thread_has_its_own(ue: UserEvents) -> None:
-    """A thread older than the first registration may register the same address and bit."""
+    """A thread older than the first registration can register the same address and bit."""
     leader = first_task(ue)
     older = leader.thread()
     first = leader.open_data().register(ue.name("a"), bit=3)
@@ -43,7 +43,7 @@ def test_older_thread_has_its_own(ue: UserEvents) -> None:
 )
 @variants({"of_leader": True, "of_thread": False})
 def test_older_thread_unregisters(ue: UserEvents, by_thread: bool) -> None:
-    """What leader or older thread has registered the other one cannot unregister."""
+    """Leader and older thread cannot unregister each other's words."""
     leader = first_task(ue)
     older = leader.thread()
     owner, other = (leader, older) if by_thread else (older, leader)
@@ -58,7 +58,7 @@ def test_older_thread_unregisters(ue: UserEvents, by_thread: bool) -> None:
 
 @case(spec="trace_events_user.c:user_event_mm_get_all")
 def test_older_thread_follows(ue: UserEvents) -> None:
-    """One event followed by two lists of one process has both words updated."""
+    """One event with words in two lists of one process updates both words."""
     leader = first_task(ue)
     older = leader.thread()
     one = leader.open_data().register(ue.name(), bit=0).word
@@ -71,7 +71,7 @@ def test_older_thread_follows(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_mm_remove", needs="auto_delete")
 def test_older_thread_ends(ue: UserEvents) -> None:
-    """What an older thread registered ends with it: its bit stays as it is, the event goes."""
+    """The registrations of an older thread end with it: its bit stays, the event is deleted."""
     passing = passing_event(ue)
     leader = first_task(ue)
     older = leader.thread()
@@ -91,7 +91,7 @@ def test_older_thread_ends(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_mm_remove")
 def test_older_leader_ends(ue: UserEvents) -> None:
-    """A leader that ends takes what it registered, though its older thread lives on."""
+    """The registrations of a leader end with it, even if an older thread lives on."""
     leader = first_task(ue)
     older = leader.thread()
     lost = leader.open_data().register(ue.name("lost"), bit=0).word
@@ -106,7 +106,7 @@ def test_older_leader_ends(ue: UserEvents) -> None:
 @case(spec="trace_events_user.c:current_user_event_mm")
 @variants(("name", "x" * 512, "EINVAL"), ("field", "x long a", "EINVAL"))
 def test_refused_registration_begins_a_list(ue: UserEvents, definition: str, error: str) -> None:
-    """A registration that is refused after its address was looked at shares what follows it."""
+    """A registration that fails after the address check makes later threads share the list."""
     leader = first_task(ue)
     data = leader.open_data()
     assert data.register(ue.name(definition)).errno == error
@@ -119,7 +119,7 @@ def test_refused_registration_begins_a_list(ue: UserEvents, definition: str, err
 @case
 @variants({"task": False, "child": True})
 def test_emptied_list_is_shared(ue: UserEvents, forked: bool) -> None:
-    """Who has registered once shares with its threads, nothing left or not; so does its child."""
+    """After a first registration, later threads share the list even if it is empty again."""
     task = first_task(ue)
     data = task.open_data()
     data.unregister(data.register(ue.name("passing")).word)
@@ -135,7 +135,7 @@ def test_emptied_list_is_shared(ue: UserEvents, forked: bool) -> None:
 @case(spec="trace_events_user.c:current_user_event_mm")
 @variants(("bit", 4, 0, 32), ("enable-size", 3, 0, 0), ("flags", 4, 0x8000, 0))
 def test_early_refusal_begins_no_list(ue: UserEvents, size: int, flags: int, bit: int) -> None:
-    """A registration refused for its structure leaves older threads on their own."""
+    """A registration that fails for its structure leaves older threads with lists of their own."""
     leader = first_task(ue)
     data = leader.open_data()
     early = data.register(ue.name(), bit=bit, flags=flags, enable_size=size)
@@ -146,7 +146,7 @@ def test_early_refusal_begins_no_list(ue: UserEvents, size: int, flags: int, bit
     assert again.errno == ""
 
 
-# A thread made afterwards
+# A thread created afterwards
 
 
 @case(tier="quick")
@@ -154,7 +154,7 @@ def test_early_refusal_begins_no_list(ue: UserEvents, size: int, flags: int, bit
     ("thread", THREAD), ("memory", CLONE_VM), ("memory_and_descriptors", CLONE_VM | CLONE_FILES)
 )
 def test_later_thread_shares(ue: UserEvents, flags: int) -> None:
-    """A task that shares memory with one that has registered finds address and bit in use."""
+    """A task that shares memory with a registered one finds address and bit in use."""
     leader = first_task(ue)
     data = leader.open_data()
     word = data.register(ue.name(), bit=3).word
@@ -170,7 +170,7 @@ def test_later_thread_shares(ue: UserEvents, flags: int) -> None:
 @case
 @variants({"thread": THREAD, "memory": CLONE_VM})
 def test_later_thread_registers(ue: UserEvents, flags: int) -> None:
-    """What a later task registers outlives it, as long as those live it shares memory with."""
+    """A registration of a later task outlives it, as long as tasks share its memory."""
     leader = first_task(ue)
     leader.open_data().register(ue.name("first"))
     later = leader.make(flags)
@@ -186,7 +186,7 @@ def test_later_thread_registers(ue: UserEvents, flags: int) -> None:
 @case(spec="trace_events_user.c:user_event_mm_remove")
 @variants({"thread": THREAD, "memory": CLONE_VM})
 def test_leader_ends_before_threads(ue: UserEvents, flags: int) -> None:
-    """Registrations outlive the leader that made them while a later task shares its memory."""
+    """Registrations outlive their leader while a later task shares its memory."""
     leader = first_task(ue)
     word = leader.open_data().register(ue.name(), bit=6).word
     later = leader.make(flags)
@@ -199,7 +199,7 @@ def test_leader_ends_before_threads(ue: UserEvents, flags: int) -> None:
 
 @case(spec="trace_events_user.c:user_event_mm_remove", needs="auto_delete")
 def test_last_thread_ends(ue: UserEvents) -> None:
-    """The event goes with the last of the tasks that share its registration, not before."""
+    """The event is deleted with the last task that shares its registration, not before."""
     passing = passing_event(ue)
     leader = first_task(ue)
     leader.open_data().register(ue.name())
@@ -214,7 +214,7 @@ def test_last_thread_ends(ue: UserEvents) -> None:
 
 @case(needs="auto_delete")
 def test_sharer_alone(ue: UserEvents) -> None:
-    """A process that shares memory with one that has nothing registered has a list of its own."""
+    """A process that shares memory with an unregistered one has a list of its own."""
     passing = passing_event(ue)
     leader = first_task(ue)
     other = leader.make(CLONE_VM)
@@ -236,7 +236,7 @@ def test_sharer_alone(ue: UserEvents) -> None:
     profiles="5.18..",
 )
 def test_thread_closes(ue: UserEvents) -> None:
-    """A thread closes the descriptor of its process; a task that shares memory alone its own."""
+    """A thread closes its process's descriptor; a task that shares only memory closes its own."""
     leader = first_task(ue)
     data, other = leader.open_data(), leader.open_data()
     thread, neighbour = leader.thread(), leader.make(CLONE_VM)
@@ -256,7 +256,7 @@ def test_thread_closes(ue: UserEvents) -> None:
     profiles="5.18..",
 )
 def test_thread_uses_the_index(ue: UserEvents) -> None:
-    """A thread, older or later, writes with the index that the leader was given."""
+    """A thread, older or later, writes with the leader's index."""
     leader = first_task(ue)
     data = leader.open_data()
     older = leader.thread()
@@ -274,7 +274,7 @@ def test_thread_uses_the_index(ue: UserEvents) -> None:
 
 @case
 def test_descriptors_shared_alone(ue: UserEvents) -> None:
-    """Tasks that share descriptors and no memory have lists of their own, copied in time."""
+    """Tasks that share descriptors but no memory have separate lists, copied at fork."""
     task = first_task(ue)
     data = task.open_data()
     word = data.register(ue.name(), bit=3).word
@@ -295,7 +295,7 @@ def test_descriptors_shared_alone(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_mm_dup")
 def test_fork_of_an_older_thread(ue: UserEvents) -> None:
-    """A child gets what the forking thread has registered, and not what its leader has."""
+    """A child inherits the registrations of the forking thread, not those of its leader."""
     leader = first_task(ue)
     older = leader.thread()
     mine = leader.open_data().register(ue.name("leader"), bit=0).word
@@ -308,7 +308,7 @@ def test_fork_of_an_older_thread(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_mm_dup")
 def test_fork_of_a_later_thread(ue: UserEvents) -> None:
-    """A child of a later thread has a copy of what the leader has registered."""
+    """A child of a later thread inherits a copy of the leader's registrations."""
     leader = first_task(ue)
     data = leader.open_data()
     word = data.register(ue.name(), bit=2).word

@@ -1,4 +1,4 @@
-"""vfork(2): the parent waits, and its child shares memory and list, or begins a list of its own."""
+"""vfork(2): the child shares memory and list with its waiting parent, or starts a new list."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXEC = "Documentation/trace/user_events.rst@v6.12: Unregistering: execve() ends 
 @case(spec="include/linux/user_events.h:user_events_fork")
 @variants({"exec": True, "exit": False})
 def test_vfork_follows(ue: UserEvents, executes: bool) -> None:
-    """The parent's word is followed during vfork, and after its child is gone."""
+    """The parent's word is followed during vfork, and after its child has exited."""
     parent = first_task(ue)
     word = parent.open_data().register(ue.name(), bit=3).word
     child = parent.vfork()
@@ -39,7 +39,7 @@ def test_vfork_follows(ue: UserEvents, executes: bool) -> None:
 @case(spec="include/linux/user_events.h:user_events_fork")
 @variants({"exec": True, "exit": False})
 def test_vfork_child_registers(ue: UserEvents, executes: bool) -> None:
-    """What a child of vfork registers stays with a parent that had registered before."""
+    """Words that a vfork child registers stay with a parent that had registered before."""
     parent = first_task(ue)
     parent.open_data().register(ue.name("first"))
     child = parent.vfork()
@@ -57,7 +57,7 @@ def test_vfork_child_registers(ue: UserEvents, executes: bool) -> None:
 @case
 @variants({"exec": True, "exit": False})
 def test_vfork_child_registers_alone(ue: UserEvents, executes: bool) -> None:
-    """What a child of vfork registers goes with it when the parent had registered nothing."""
+    """Words that a vfork child registers end with it if the parent had registered nothing."""
     parent = first_task(ue)
     child = parent.vfork()
     word = child.open_data().register(ue.name(), bit=2).word
@@ -72,7 +72,7 @@ def test_vfork_child_registers_alone(ue: UserEvents, executes: bool) -> None:
 
 @case(needs="auto_delete")
 def test_vfork_child_leaves_its_bit(ue: UserEvents) -> None:
-    """The bit that a child of vfork saw set stays set in its parent's memory for good."""
+    """A bit set for a vfork child stays set in its parent's memory for good."""
     parent = first_task(ue)
     child = parent.vfork()
     data = child.open_data()
@@ -90,7 +90,7 @@ def test_vfork_child_leaves_its_bit(ue: UserEvents) -> None:
     "registered, so that parent and child unregister for themselves",
 )
 def test_vfork_child_unregisters(ue: UserEvents) -> None:
-    """What a child of vfork unregisters its parent has lost, unlike after fork."""
+    """A word that a vfork child unregisters is unregistered for its parent, unlike after fork."""
     parent = first_task(ue)
     data = parent.open_data()
     word = data.register(ue.name(), bit=5).word
@@ -104,7 +104,7 @@ def test_vfork_child_unregisters(ue: UserEvents) -> None:
 
 @case
 def test_vfork_child_killed(ue: UserEvents) -> None:
-    """A child of vfork that is killed takes nothing from its parent."""
+    """A vfork child that is killed does not affect its parent."""
     parent = first_task(ue)
     data = parent.open_data()
     word = data.register(ue.name(), bit=7).word
@@ -121,7 +121,7 @@ def test_vfork_child_killed(ue: UserEvents) -> None:
     profiles="5.18..",
 )
 def test_vfork_child_closes(ue: UserEvents) -> None:
-    """A child of vfork has descriptors of its own, and the open files of its parent."""
+    """A vfork child has its own descriptor table, and the open files of its parent."""
     parent = first_task(ue)
     data = parent.open_data()
     data.register(ue.name("a"))
@@ -134,7 +134,7 @@ def test_vfork_child_closes(ue: UserEvents) -> None:
 
 @case(needs="auto_delete")
 def test_vfork_parent_killed(ue: UserEvents) -> None:
-    """A parent that is killed while it waits leaves list and memory to its child."""
+    """A parent killed while it waits leaves list and memory to its child."""
     passing = passing_event(ue)
     parent = first_task(ue)
     data = parent.open_data()
@@ -153,7 +153,7 @@ def test_vfork_parent_killed(ue: UserEvents) -> None:
 
 @case(spec="include/linux/user_events.h:user_events_fork")
 def test_vfork_of_a_child(ue: UserEvents) -> None:
-    """Children of vfork of a child of vfork share the one list of their grandparent."""
+    """vfork children of a vfork child share the one list of their grandparent."""
     parent = first_task(ue)
     data = parent.open_data()
     word = data.register(ue.name(), bit=0).word

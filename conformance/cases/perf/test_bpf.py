@@ -1,6 +1,6 @@
-"""Programs of BPF on user events: tied to an event of perf, and never run.
+"""BPF programs on user events: attached to a perf event, and never run.
 
-What the first proposals defined for them was taken out before 5.18.
+The context that the first proposals defined for them was removed before 5.18.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
 )
 @variants(0, 1)
 def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
-    """A program is tied to a user event, never runs, and what it would answer changes nothing."""
+    """A program attached to a user event never runs, and its return value has no effect."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())
@@ -61,7 +61,7 @@ def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
 )
 @variants({"kprobe": KPROBE, "socket_filter": SOCKET_FILTER})
 def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
-    """A program for kprobes or for sockets is EINVAL to a user event, which is a tracepoint."""
+    """A kprobe or socket filter program is EINVAL for a user event, which is a tracepoint."""
     ue.open_data().register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())
     program = Bpf(ue.process).load(answering(1), kind)
@@ -75,7 +75,7 @@ def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
     without="bpf_programs_run",
 )
 def test_bpf_twice(ue: UserEvents) -> None:
-    """A user event takes a program once, and an event of perf one: a second one is EEXIST."""
+    """A program is attached to a user event once, and a perf event has one: then EEXIST."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     first, second = listen(ue.process, ue.name()), listen(ue.process, ue.name())
@@ -99,7 +99,7 @@ def test_bpf_twice(ue: UserEvents) -> None:
     needs="perf_sink",
 )
 def test_bpf_and_status(ue: UserEvents) -> None:
-    """A program adds nothing to what the status says: perf listens, and nobody after its close."""
+    """A program does not change the status: perf uses the event, until it is closed."""
     ue.open_data().register(ue.name())
     event = listen(ue.process, ue.name())
     program = Bpf(ue.process).load(answering(1), TRACEPOINT)
@@ -116,7 +116,7 @@ def test_bpf_and_status(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_bpf_without_sink(ue: UserEvents) -> None:
-    """Where user events know nothing of perf it takes programs, counts nothing and runs none."""
+    """A kernel whose user events lack perf accepts programs, counts nothing and runs none."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())

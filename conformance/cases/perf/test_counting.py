@@ -1,4 +1,4 @@
-"""What an event of perf counts: since when, and whose records."""
+"""Counting perf events: from when on, and which records."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ B_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 42 00 00 00"
 
 @case(spec="_perf_event_enable", doc="disabled, PERF_EVENT_IOC_ENABLE and _DISABLE", tier="quick")
 def test_enabled_later(ue: UserEvents) -> None:
-    """An event of perf counts from enable to disable; before and behind, writes succeed unseen."""
+    """A perf event counts from enable to disable; writes before and after succeed uncounted."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name(), Wish(disabled=True))
     ring = event.map()
-    # perf listens, so it is no EBADF, though nobody takes the record.
+    # perf has the event enabled, so it is not EBADF, though the record is dropped.
     assert data.write_event(0, A).value == 8
     assert event.enable().value == 0
     assert data.write_event(0, b"\x42\0\0\0").value == 8
@@ -41,7 +41,7 @@ def test_enabled_later(ue: UserEvents) -> None:
     spec="perf_read_one", doc="read(2) gives the number in 8 bytes; PERF_EVENT_IOC_RESET makes it 0"
 )
 def test_count(ue: UserEvents) -> None:
-    """read(2) gives how many records there were in 8 bytes, ENOSPC for fewer; RESET makes it 0."""
+    """read(2) returns the count in 8 bytes, ENOSPC for a smaller buffer; RESET sets it to 0."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name(), COUNTING)
@@ -59,14 +59,14 @@ def test_count(ue: UserEvents) -> None:
 @case(spec="_perf_ioctl", doc="the numbers of perf's ioctl", needs="")
 @variants({"register": 0xC0082A00, "delete": 0x40082A01})
 def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
-    """The requests of user_events are ENOTTY to an event of perf."""
+    """The user_events ioctls are ENOTTY on a perf event."""
     ue.open_data().register(ue.name())
     assert listen(ue.process, ue.name()).ioctl(number).errno == "ENOTTY"
 
 
 @case(spec="perf_tp_event_match", doc="exclude_kernel: nothing that happens in the kernel")
 def test_exclude_kernel(ue: UserEvents) -> None:
-    """A write is of the kernel: an event without the kernel listens and counts none."""
+    """A write counts as kernel mode: an event with exclude_kernel enables and counts none."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name(), Wish(exclude_kernel=True))
@@ -82,14 +82,14 @@ def test_exclude_kernel(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_other_process(ue: UserEvents) -> None:
-    """perf follows the process it was asked for: records of others are neither seen nor checked."""
+    """perf follows its own process: records of others are neither counted nor validated."""
     data = ue.open_data()
     data.register(ue.name() + " __rel_loc char[] s")
     tool = ue.new_process()
     theirs = tool.open_data()
     theirs.register(ue.name() + " __rel_loc char[] s")
     event = listen(tool, ue.name())
-    # Beyond the end of the payload.
+    # Past the end of the payload.
     invalid = b"\0\0\xff\xff"
     assert data.write_event(0, invalid).value == 8
     assert event.count == 0
@@ -101,7 +101,7 @@ def test_other_process(ue: UserEvents) -> None:
 @case(spec="inherit_event", doc="inherit: children that are forked later are counted too")
 @variants(("yes", True, 3), ("no", False, 1))
 def test_inherit(ue: UserEvents, inherit: bool, count: int) -> None:
-    """Children count for their parent's event if it is inherited, also once they are gone."""
+    """Children count for an inherited event of their parent, also after they exit."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     before = ue.fork(ue.process)
@@ -120,7 +120,7 @@ def test_inherit(ue: UserEvents, inherit: bool, count: int) -> None:
 @case(spec="find_get_context", doc="an event follows a process, or a processor")
 @variants(("all", -1, 2), ("one", 0, 1))
 def test_processor(ue: UserEvents, pid: int, count: int) -> None:
-    """An event of a processor follows all who write there, or the one it was asked for."""
+    """A per-CPU event counts all writers on that CPU, or only the selected process."""
     other = ue.new_process()
     ue.process.pin(0)
     other.pin(0)

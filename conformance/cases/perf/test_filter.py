@@ -1,4 +1,4 @@
-"""Filters of perf on the fields of user events."""
+"""perf filters on the fields of user events."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ A = b"\x41\0\0\0"
     ("equal", "a == 66", 1),
     ("unequal", "a != 66", 2),
     ("greater", "a > 65", 2),
-    # As the field is signed.
+    # The field is signed.
     ("negative", "b < 0", 1),
     ("none", "a == 0", 0),
 )
 def test_filter(ue: UserEvents, text: str, count: int) -> None:
-    """With a filter of numbers only records that pass it are sampled and counted."""
+    """With a numeric filter only records that match are sampled and counted."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a; s16 b")
     event = listen(ue.process, ue.name(), Wish(sample_type=PERIOD))
@@ -46,7 +46,7 @@ def test_filter(ue: UserEvents, text: str, count: int) -> None:
     ("data_loc", " __data_loc char[] s", [b"\x0c\0\3\0hi\0", b"\x0c\0\3\0ho\0"]),
 )
 def test_filter_string(ue: UserEvents, fields: str, payloads: list[bytes]) -> None:
-    """Strings can be filtered since 6.4; before, no field was a string to a filter: EINVAL."""
+    """Strings can be filtered since 6.4; before, no field is typed as a string: EINVAL."""
     data = ue.open_data()
     data.register(ue.name() + fields)
     event = listen(ue.process, ue.name())
@@ -59,14 +59,14 @@ def test_filter_string(ue: UserEvents, fields: str, payloads: list[bytes]) -> No
 
 @case(tier="full")
 def test_filter_refused(ue: UserEvents) -> None:
-    """A filter on a field that is not there is EINVAL, one out of reach EFAULT, a second EEXIST."""
+    """A filter on an unknown field is EINVAL, one at a bad address EFAULT, a second one EEXIST."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())
     assert event.set_filter("b == 1").errno == "EINVAL"
     assert event.set_filter('a == "x"').errno == "EINVAL"
     assert event.ioctl(0x40082406, 0).errno == "EFAULT"
-    # The refused ones left none.
+    # The rejected filters left none behind.
     data.write_event(0, A)
     assert event.count == 1
     assert event.set_filter("a == 1").value == 0

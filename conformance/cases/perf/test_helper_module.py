@@ -1,7 +1,7 @@
-"""A listener that is neither ftrace nor perf: a probe that a module attached.
+"""A tracer that is neither ftrace nor perf: a probe attached by a module.
 
-The module is fixtures/modules/uevt_probe.  user_events looks who listens only when ftrace
-or perf comes or goes; a write finds any listener at once.
+The module is fixtures/modules/uevt_probe.  user_events updates enable words only when ftrace or
+perf attaches or detaches; a write calls any probe at once.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ case = surface(
 
 
 def registered(ue: UserEvents) -> tuple[DataFile, Registration]:
-    """An event with one field of four bytes, which its descriptor holds."""
+    """An event with one 4-byte field, held by its descriptor."""
     data = ue.open_data()
     return data, data.register(ue.name() + " u32 a")
 
 
 def told(ue: UserEvents, event: Registration) -> Callable[[], int]:
-    """What the program is told: a byte of the page, a bit of it, or a bit of its word."""
+    """The enable state that the program sees: a status byte, a status bit, or its word's bit."""
     if not ue.profile.has("status_page"):
         return lambda: event.word.value
     page = map_page(ue.process)
@@ -40,7 +40,7 @@ def told(ue: UserEvents, event: Registration) -> Callable[[], int]:
 
 @case
 def test_unnoticed(ue: UserEvents) -> None:
-    """A foreign probe is not noticed when it is attached."""
+    """Attaching a foreign probe does not set the enable word."""
     _, event = registered(ue)
     state = told(ue, event)
     assert ue.tracefs.attach_probe(ue.name()).errno == ""
@@ -50,7 +50,7 @@ def test_unnoticed(ue: UserEvents) -> None:
 
 @case
 def test_beside_ftrace(ue: UserEvents) -> None:
-    """With ftrace a foreign probe is seen: both are shown, bit 7 beside bit 0."""
+    """When ftrace attaches, the foreign probe is noticed: the status names both."""
     _, event = registered(ue)
     state = told(ue, event)
     ue.tracefs.attach_probe(ue.name())
@@ -61,7 +61,7 @@ def test_beside_ftrace(ue: UserEvents) -> None:
 
 @case
 def test_alone(ue: UserEvents) -> None:
-    """When ftrace goes the foreign probe stays, and the program is told that somebody listens."""
+    """When ftrace detaches, the foreign probe stays and the enable word stays set."""
     _, event = registered(ue)
     state = told(ue, event)
     ue.tracefs.attach_probe(ue.name())
@@ -73,7 +73,7 @@ def test_alone(ue: UserEvents) -> None:
 
 @case(tier="full")
 def test_behind_ftrace(ue: UserEvents) -> None:
-    """A foreign probe that comes to an enabled event is seen at the next change, not before."""
+    """A foreign probe added to an enabled event is noticed at the next change, not before."""
     _, event = registered(ue)
     state = told(ue, event)
     ue.tracefs.enable(ue.name())
@@ -86,7 +86,7 @@ def test_behind_ftrace(ue: UserEvents) -> None:
 
 @case
 def test_gone(ue: UserEvents) -> None:
-    """That a foreign probe went away is not noticed either, until ftrace comes and goes."""
+    """Detaching a foreign probe is noticed only when ftrace attaches and detaches."""
     _, event = registered(ue)
     state = told(ue, event)
     ue.tracefs.attach_probe(ue.name())
@@ -117,7 +117,7 @@ def test_set_at_registration(ue: UserEvents) -> None:
     doc="Documentation/trace/user_events.rst@v6.12: silent about listeners of others in a write",
 )
 def test_write_succeeds(ue: UserEvents) -> None:
-    """A write finds a foreign probe at once: it succeeds, and nothing is recorded."""
+    """A write calls a foreign probe at once: it succeeds, and nothing is recorded."""
     data, _ = registered(ue)
     disabled = ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert data.write(RECORD).errno == disabled
@@ -133,7 +133,7 @@ def test_write_succeeds(ue: UserEvents) -> None:
     doc="Documentation/trace/user_events.rst@v6.12: silent about listeners of others in a write",
 )
 def test_write_reads(ue: UserEvents) -> None:
-    """With a foreign probe alone a payload must be there to be read, and as long as fields are."""
+    """With only a foreign probe, a payload must be readable and as long as the fields."""
     data, _ = registered(ue)
     ue.tracefs.attach_probe(ue.name())
     at = ue.process.place(b"\0\0\0\0")
@@ -150,7 +150,7 @@ def test_write_reads(ue: UserEvents) -> None:
     tier="full",
 )
 def test_write_without_payload(ue: UserEvents) -> None:
-    """An event without fields needs no payload where a foreign probe is the only listener."""
+    """An event without fields needs no payload if a foreign probe is its only tracer."""
     data = ue.open_data()
     data.register(ue.name())
     ue.tracefs.attach_probe(ue.name())
@@ -164,7 +164,7 @@ def test_write_without_payload(ue: UserEvents) -> None:
     tier="full",
 )
 def test_holds_nothing(ue: UserEvents) -> None:
-    """A foreign probe is no reference: an event shown as used by other can be deleted."""
+    """A foreign probe holds no reference: an event that is used only by it can be deleted."""
     ue.tracefs.command(f"u:{ue.name()} u32 a\n")
     ue.tracefs.attach_probe(ue.name())
     ue.tracefs.enable(ue.name())

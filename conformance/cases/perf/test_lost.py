@@ -1,4 +1,4 @@
-"""The ring that perf records into: what is lost, and what it is like when it is full."""
+"""The perf ring buffer: lost records, and behaviour when it is full."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ B_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 42 00 00 00"
 
 @case(spec="__perf_output_begin", doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_LOST")
 def test_lost(ue: UserEvents) -> None:
-    """What finds no room in the ring is lost; the next that does says before it how many were."""
+    """A sample that finds no room is lost; the next that fits is preceded by the number lost."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())
     ring = event.map()
-    # 8 of header, 4 of size, 8 of common fields, 2004 of payload: two do not fit with a third.
+    # 8 of header, 4 of size, 8 of common fields, 2004 of payload: only two fit.
     long = b"\xee" * 2004
     assert [data.write_event(0, long).value for _ in range(5)] == [2008] * 5
     assert ring.lines()[0] == "head 4048 tail 0"
@@ -38,7 +38,7 @@ def test_lost(ue: UserEvents) -> None:
     ring.read_up_to(4048)
     assert data.write_event(0, A).value == 8
     assert ring.lines() == ["head 4096 tail 4048", "LOST misc 0 size 24 lost 3", A_SAMPLE]
-    # Said once.
+    # Reported once.
     assert data.write_event(0, A).value == 8
     assert ring.lines()[-1] == "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
     assert ring.lines()[0] == "head 4120 tail 4048"
@@ -51,7 +51,7 @@ def test_lost(ue: UserEvents) -> None:
 )
 @variants((4068, 4088), (4076, 0))
 def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:
-    """A ring is never filled to its last byte: a sample as long as it is lost."""
+    """A ring is never filled to its last byte: a sample of exactly that size is lost."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     ring = listen(ue.process, ue.name()).map()
@@ -61,7 +61,7 @@ def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:
 
 @case(spec="__perf_output_begin")
 def test_wraps(ue: UserEvents) -> None:
-    """A ring that is read goes on at its beginning, in the middle of a sample; heads only grow."""
+    """A ring that is consumed wraps, even within a sample; data_head only grows."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     ring = listen(ue.process, ue.name()).map()
@@ -80,7 +80,7 @@ def test_wraps(ue: UserEvents) -> None:
     doc="include/uapi/linux/perf_event.h@v6.12: a ring mapped without PROT_WRITE is overwritten",
 )
 def test_overwrites(ue: UserEvents) -> None:
-    """A ring that is mapped to be read only is overwritten, and nothing is ever lost."""
+    """A ring mapped read-only is overwritten, and no sample is lost."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     ring = listen(ue.process, ue.name()).map(protection=mmap.PROT_READ)
@@ -89,14 +89,14 @@ def test_overwrites(ue: UserEvents) -> None:
         data.write_event(0, b"\xee" * 2004)
     assert ring.lines() == ["head 6072 tail 0", "overwritten"]
     data.write_event(0, A)
-    # 6072 is 1976 beyond the end: type, misc and size, then the raw size.
+    # 6072 is 1976 past the end: type, misc and size, then the raw size.
     written = b"\x09\0\0\0\x01\0\x18\0\x0c\0\0\0"
     assert ue.process.load(ring.address + PAGE + 1976, 12).data == written
 
 
 @case(spec="rb_alloc", tier="quick")
 def test_no_records_page(ue: UserEvents) -> None:
-    """A ring of its first page alone takes no samples, and the event counts all the same."""
+    """A ring without data pages takes no samples, and the event still counts."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())
@@ -108,7 +108,7 @@ def test_no_records_page(ue: UserEvents) -> None:
 
 @case(spec="kernel/events/core.c:perf_output_begin")
 def test_mapped_later(ue: UserEvents) -> None:
-    """What was written before the ring was mapped is counted, and not found in it."""
+    """Writes before the ring was mapped are counted, and not found in it."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())

@@ -1,4 +1,4 @@
-"""Opening events of perf on user events, and mapping their rings."""
+"""perf_event_open on user events, and mapping of the ring buffer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ case = surface(
     ("counting_kernel", COUNTING, "EACCES", ""),
 )
 def test_unprivileged(ue: UserEvents, wish: Wish, errno: str, listens: str) -> None:
-    """Without capabilities raw records are EPERM, the kernel is EACCES, and counting is fine."""
+    """Unprivileged, raw samples are EPERM, kernel mode is EACCES, and counting works."""
     ue.open_data().register(ue.name() + " u32 a")
     user = ue.new_process()
     store_id(user, ue.name(), wish)
@@ -48,7 +48,7 @@ def test_unprivileged(ue: UserEvents, wish: Wish, errno: str, listens: str) -> N
     "events of processors",
 )
 def test_unprivileged_processor(ue: UserEvents) -> None:
-    """Without capabilities nobody listens to all processes of a processor: EACCES."""
+    """Unprivileged, an event for all processes of a CPU is EACCES."""
     wish = Wish(period=0, sample_type=0, exclude_kernel=True)
     ue.open_data().register(ue.name())
     user = ue.new_process()
@@ -64,7 +64,7 @@ def test_unprivileged_processor(ue: UserEvents) -> None:
     needs="lasting_events",
 )
 def test_deleted_id(ue: UserEvents) -> None:
-    """The id of an event that was deleted is EINVAL, for whoever may open no event as well."""
+    """The id of a deleted event is EINVAL, even for a process that may open no event."""
     ue.tracefs.command(f"u:{ue.name()}\n")
     wish = Wish(exclude_kernel=True)
     assert store_id(ue.process, ue.name(), wish).value == 8
@@ -72,7 +72,7 @@ def test_deleted_id(ue: UserEvents) -> None:
     assert open_stored(ue.process, wish).errno == "EINVAL"
     assert ue.tracefs.read(id_path(ue.name())).errno == "ENOENT"
     ue.process.setuid(1000)
-    # Without an event there is no permission to ask for, which would be EPERM.
+    # Without an event there is no permission check that would return EPERM.
     assert open_stored(ue.process, wish).errno == "EINVAL"
 
 
@@ -82,7 +82,7 @@ def test_deleted_id(ue: UserEvents) -> None:
 )
 @variants({"17-bits": 0x10000, "33-bits": 0x1_0000_FFFF, "all-bits": (1 << 64) - 1})
 def test_wrong_config(ue: UserEvents, config: int) -> None:
-    """A number that no event can have is EINVAL, and EACCES for whoever may not look at all."""
+    """An id that no event can have is EINVAL, and EACCES without permission for tracepoints."""
     assert open_raw(ue.process, 2, config).errno == "EINVAL"
     ue.process.setuid(1000)
     assert open_raw(ue.process, 2, config).errno == "EACCES"
@@ -94,7 +94,7 @@ def test_wrong_config(ue: UserEvents, config: int) -> None:
 )
 @variants(("everywhere", -1, -1), ("absent", -1, 8192), ("mine", 0, 8192))
 def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
-    """Everybody everywhere, or a processor that no machine has, is EINVAL; nobody listens then."""
+    """All processes on all CPUs, or a CPU that does not exist, is EINVAL; no event is enabled."""
     ue.open_data().register(ue.name())
     assert listen(ue.process, ue.name(), pid=pid, cpu=cpu).errno == "EINVAL"
     assert used_by(ue) == ""
@@ -107,12 +107,12 @@ def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
 )
 @variants({"flags": 47, "sample_type": 31})
 def test_reserved_bit(ue: UserEvents, offset: int) -> None:
-    """Bit 63 of flags or sample_type is EINVAL, for whoever may not look at all too."""
+    """Bit 63 of flags or sample_type is EINVAL, with or without permission."""
     ue.open_data().register(ue.name())
     store_id(ue.process, ue.name(), COUNTING)
     ue.process.store(ATTR + offset, b"\x80")
     assert open_stored(ue.process, COUNTING).errno == "EINVAL"
-    # The bit alone was in the way.
+    # Only that bit was wrong.
     ue.process.store(ATTR + offset, b"\0")
     event = open_stored(ue.process, COUNTING)
     assert event.errno == ""
@@ -128,7 +128,7 @@ def test_reserved_bit(ue: UserEvents, offset: int) -> None:
 )
 @variants((2, ""), (1, ""), (3, ""), (4, "EINVAL"), (5, ""), (6, "EINVAL"))
 def test_ring_size(ue: UserEvents, pages: int, errno: str) -> None:
-    """A ring has 1 page that describes it, and 0, 1, 2, 4 behind it; other sizes are EINVAL."""
+    """A ring has one control page and 0, 1, 2 or 4 data pages; other sizes are EINVAL."""
     ue.open_data().register(ue.name())
     event = listen(ue.process, ue.name())
     assert event.map(pages).mapped.errno == errno
@@ -138,11 +138,11 @@ def test_ring_size(ue: UserEvents, pages: int, errno: str) -> None:
 @variants(
     ("private", Wish(), False, 0),
     ("offset", Wish(), True, 4096),
-    # The children of a process would all write to one ring.
+    # All children of the process would write to one ring.
     ("inherit", Wish(inherit=True), True, 0),
 )
 def test_ring_refused(ue: UserEvents, wish: Wish, shared: bool, offset: int) -> None:
-    """A ring that is private, does not begin at 0, or belongs to heirs as well is EINVAL."""
+    """A ring that is private, mapped at an offset, or of an inherited event is EINVAL."""
     ue.open_data().register(ue.name())
     event = listen(ue.process, ue.name(), wish)
     assert event.map(shared=shared, offset=offset).mapped.errno == "EINVAL"
@@ -150,7 +150,7 @@ def test_ring_refused(ue: UserEvents, wish: Wish, shared: bool, offset: int) -> 
 
 @case(spec="perf_mmap", doc="silent about a ring that is mapped twice", needs="perf_sink")
 def test_ring_twice(ue: UserEvents) -> None:
-    """A second mapping of the same size shows the same ring; one of another size is EINVAL."""
+    """A second mapping of the same size shows the same ring; another size is EINVAL."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())
@@ -163,7 +163,7 @@ def test_ring_twice(ue: UserEvents) -> None:
     data.write_event(0, b"\x42\0\0\0")
     assert second.lines()[0] == "head 48 tail 0"
     second.unmap()
-    # What was in the ring went with its last mapping.
+    # The records were freed with the last mapping.
     assert event.map().lines() == ["head 0 tail 0"]
 
 
@@ -173,7 +173,7 @@ def test_ring_twice(ue: UserEvents) -> None:
     "data_offset and data_size from byte 1024 on",
 )
 def test_ring_page(ue: UserEvents) -> None:
-    """The first page says where records lie, from which byte on and how many bytes."""
+    """The control page has the offset and size of the data."""
     ue.open_data().register(ue.name())
     ring = listen(ue.process, ue.name()).map(3)
     place = b"\0\x10\0\0\0\0\0\0" + b"\0\x20\0\0\0\0\0\0"

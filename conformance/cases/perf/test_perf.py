@@ -1,4 +1,4 @@
-"""perf as a listener: who is told, and what it keeps alive."""
+"""perf as a tracer: enable words, status, and references."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ case = surface(
     facilities="perf",
 )
 
-# perf_event_attr of a tool that starts its events later.
+# perf_event_attr of a tool that enables its events later.
 STOPPED = Wish(disabled=True)
 
 
 @case(spec="update_enable_bit_for", profiles="6.4..", tier="quick")
 @variants({"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
 def test_enable_word(ue: UserEvents, wish: Wish) -> None:
-    """The bit is set from perf_event_open to close, whether perf counts already or not."""
+    """The bit is set from perf_event_open to close, whether perf counts or not."""
     registered = ue.open_data().register(ue.name() + " u32 a", bit=3)
     seen = [registered.word.value]
     event = listen(ue.process, ue.name(), wish)
@@ -45,7 +45,7 @@ def test_enable_word(ue: UserEvents, wish: Wish) -> None:
 )
 @variants({"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
 def test_status_page(ue: UserEvents, wish: Wish) -> None:
-    """perf is 2 in a status byte and ftrace beside it 3; later a bit says that anybody is there."""
+    """perf is 2 in a status byte, and 3 together with ftrace; since 6.1 one bit stands for any."""
     page = map_page(ue.process)
     place = ue.open_data().register(ue.name() + " u32 a").place
     seen = [page.shows(place)]
@@ -57,7 +57,7 @@ def test_status_page(ue: UserEvents, wish: Wish) -> None:
     seen.append(page.shows(place))
     ue.tracefs.disable(ue.name())
     seen.append(page.shows(place))
-    # The first version of all knew nothing of perf.
+    # The first commit has no perf support.
     bytes_ = ue.dated("perf_sink", since=[0, 2, 3, 1, 0], before=[0, 0, 1, 1, 0])
     assert seen == {"byte-status": bytes_, "bit-status": [0, 1, 1, 1, 0]}[ue.profile.generation]
 
@@ -68,7 +68,7 @@ def test_status_page(ue: UserEvents, wish: Wish) -> None:
     isolation="global",
 )
 def test_status_text(ue: UserEvents) -> None:
-    """user_events_status names perf behind ftrace, while each listens, and counts one event."""
+    """user_events_status names perf after ftrace while each uses the event, and counts one event."""
     ue.open_data().register(ue.name())
     event = listen(ue.process, ue.name())
     lines = ue.dated(
@@ -88,7 +88,7 @@ def test_status_text(ue: UserEvents) -> None:
 
 @case(spec="trace_event_perf.c:perf_trace_event_reg")
 def test_two_listeners(ue: UserEvents) -> None:
-    """perf listens until the last of its events is closed, whoever has it."""
+    """perf uses the event until its last perf event is closed, by any process."""
     ue.open_data().register(ue.name())
     other = ue.new_process()
     mine, second, theirs = (listen(each, ue.name()) for each in (ue.process, ue.process, other))
@@ -103,7 +103,7 @@ def test_two_listeners(ue: UserEvents) -> None:
 
 @case(spec="kernel/events/core.c:perf_release", needs="perf_sink")
 def test_exit(ue: UserEvents) -> None:
-    """A tool that exits listens no more: its descriptors are closed and its rings go."""
+    """When a tool exits, its descriptors and rings are released and the bit is cleared."""
     ue.open_data().register(ue.name())
     tool = ue.new_process()
     listen(tool, ue.name()).map()
@@ -114,7 +114,7 @@ def test_exit(ue: UserEvents) -> None:
 
 @case(spec="kernel/events/core.c:perf_mmap", needs="perf_sink")
 def test_ring_outlives_descriptor(ue: UserEvents) -> None:
-    """A mapped ring keeps perf listening, and filling it, when its descriptor is closed."""
+    """After close, a mapped ring keeps the perf event, and it is still filled."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())
@@ -129,7 +129,7 @@ def test_ring_outlives_descriptor(ue: UserEvents) -> None:
 
 @case(spec="kernel/events/core.c:perf_release", needs="perf_sink")
 def test_forked_descriptor(ue: UserEvents) -> None:
-    """A child has the descriptor and not the ring; perf listens until both are done with it."""
+    """A child inherits the descriptor, not the ring; perf is active until both have released."""
     ue.open_data().register(ue.name())
     tool = ue.new_process()
     event = listen(tool, ue.name())
@@ -150,7 +150,7 @@ def test_forked_descriptor(ue: UserEvents) -> None:
     needs="perf_sink lasting_events",
 )
 def test_keeps_from_deletion(ue: UserEvents) -> None:
-    """An event that perf listens to cannot be deleted by either interface, and keeps its fields."""
+    """An event used by perf cannot be deleted by ioctl or command, and keeps its fields."""
     ue.tracefs.command(f"u:{ue.name()} u32 a\n")
     event = listen(ue.process, ue.name())
     data = ue.open_data()
@@ -170,7 +170,7 @@ def test_keeps_from_deletion(ue: UserEvents) -> None:
     needs="perf_sink auto_delete",
 )
 def test_keeps_alive(ue: UserEvents) -> None:
-    """An event whose programs have gone stays while perf listens, and goes with it."""
+    """An event without programs stays while perf uses it, and is deleted afterwards."""
     program = ue.new_process()
     program.open_data().register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())
@@ -187,7 +187,7 @@ def test_keeps_alive(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_registered_later(ue: UserEvents) -> None:
-    """A program that registers an event which perf listens to finds its bit set."""
+    """Registering an event that perf uses sets the bit."""
     ue.tracefs.command(f"u:{ue.name()} u32 a\n")
     event = listen(ue.process, ue.name())
     registered = ue.open_data().register(ue.name() + " u32 a")
@@ -205,11 +205,11 @@ def test_registered_later(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_multi_format(ue: UserEvents) -> None:
-    """perf listens to one format of a name, and the other is not enabled by it."""
+    """perf uses one format of a name; the other format is not enabled."""
     data = ue.open_data()
     one = data.register(ue.name() + " u32 a", flags=2)
     two = data.register(ue.name() + " u64 b", flags=2)
-    # One name is one bucket of the table, in which the newest comes first.
+    # A name is one bucket of the hash table, newest first.
     newest = ue.tracefs.status().splitlines()[0]
     event = listen(ue.process, newest, system="user_events_multi")
     ring = event.map()

@@ -1,4 +1,4 @@
-"""What perf records of user events: samples, byte by byte."""
+"""perf samples of user events, byte by byte."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ B_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 42 00 00 00"
 
 @case(spec="trace_events_user.c:user_event_perf", needs="", switch="perf_sink")
 def test_record(ue: UserEvents) -> None:
-    """What is written while perf alone listens is counted and sampled, the index left out."""
+    """A write with only perf enabled is counted and sampled, without its index."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())
     ring = event.map()
     assert data.write_event(0, A).value == 8
-    # The first version of all knew nothing of perf: nobody listened.
+    # The first commit has no perf support: the event stays disabled.
     lines = ["head 24 tail 0", A_SAMPLE]
     assert ring.lines() == ue.dated("perf_sink", since=lines, before=["head 0 tail 0"])
     assert event.count == ue.dated("perf_sink", since=1, before=0)
@@ -68,7 +68,7 @@ def test_record(ue: UserEvents) -> None:
     ),
 )
 def test_raw(ue: UserEvents, fields: str, payload: bytes, returned: int, sample: str) -> None:
-    """A raw record is 8 common bytes and the payload as written, filled up to a multiple of 8."""
+    """A raw sample is 8 common bytes and the payload, padded to a multiple of 8."""
     data = ue.open_data()
     data.register(ue.name() + fields)
     ring = listen(ue.process, ue.name()).map()
@@ -82,7 +82,7 @@ def test_raw(ue: UserEvents, fields: str, payload: bytes, returned: int, sample:
     "record, padded to 8 with them",
 )
 def test_raw_no_fields(ue: UserEvents) -> None:
-    """A record without payload is common bytes and padding; before 6.5 it was a failed copy."""
+    """A record without payload is common bytes and padding; before 6.5 its copy failed."""
     data = ue.open_data()
     data.register(ue.name())
     ring = listen(ue.process, ue.name()).map()
@@ -121,7 +121,7 @@ def test_raw_in_pieces(ue: UserEvents) -> None:
     ),
 )
 def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
-    """A sample has what was asked for, and its common_pid is that of the thread that wrote."""
+    """A sample has the requested members, and common_pid is that of the writing thread."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     ring = listen(ue.process, ue.name(), Wish(sample_type=sample_type)).map()
@@ -136,7 +136,7 @@ def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
 )
 @variants(("3", 3, RAW, 2), ("0", 0, RAW, 0), ("8", 8, RAW, 0), ("shown.3", 3, PERIOD, 7))
 def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> None:
-    """Of 7 records every third is sampled, all if samples show their period; all are counted."""
+    """Of 7 records every third is sampled, all if samples carry their period; all are counted."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name(), Wish(period=period, sample_type=sample_type))
@@ -154,7 +154,7 @@ def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> 
 
 @case(spec="perf_tp_event")
 def test_two_events(ue: UserEvents) -> None:
-    """Two events of perf get the same record into rings of their own, ftrace beside them."""
+    """Two perf events get the same record in their own rings, and ftrace gets it, too."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     first, second = listen(ue.process, ue.name()), listen(ue.process, ue.name())
@@ -170,7 +170,7 @@ def test_two_events(ue: UserEvents) -> None:
 
 @case(spec="perf_tp_event", tier="full")
 def test_events_apart(ue: UserEvents) -> None:
-    """An event of perf gets the records of its own user event and of no other."""
+    """A perf event gets the records of its own user event only."""
     data = ue.open_data()
     data.register(ue.name("one") + " u32 a")
     data.register(ue.name("two") + " u32 a")

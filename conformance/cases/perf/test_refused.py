@@ -1,4 +1,4 @@
-"""Records that perf does not get, and what the writer is told."""
+"""Records that perf does not get, and the result of the write."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ A = b"\x41\0\0\0"
     ("data_loc.end", " __data_loc u8[] s", b"\x0c\0\1\0"),
 )
 def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
-    """Dynamic data out of bounds or without NUL are EFAULT to perf alone, and not counted."""
+    """With only perf, dynamic data out of bounds or without NUL is EFAULT and not counted."""
     data = ue.open_data()
     data.register(ue.name() + fields)
     event = listen(ue.process, ue.name())
@@ -37,7 +37,7 @@ def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
     assert data.write_event(0, payload).errno == "EFAULT"
     assert ring.lines() == ["head 0 tail 0"]
     assert event.count == 0
-    # The right to record was given back: the next one is sampled.
+    # The recursion context was released: the next record is sampled.
     assert data.write_event(0, b"\0\0\1\0\0").ok
     assert event.count == 1
 
@@ -50,7 +50,7 @@ def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
 )
 @variants({"none": 0, "half": 2})
 def test_unreadable(ue: UserEvents, readable: int) -> None:
-    """A payload that cannot be read is EFAULT when perf alone listens, counting or not."""
+    """With only perf, an unreadable payload is EFAULT, whether perf counts or not."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())
@@ -68,7 +68,7 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
     needs="perf_sink payload_size_checked",
 )
 def test_short(ue: UserEvents) -> None:
-    """A payload shorter than the fields is EINVAL and gets to perf as little as to others."""
+    """A payload shorter than the fields is EINVAL, and reaches neither perf nor ftrace."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())
@@ -79,7 +79,7 @@ def test_short(ue: UserEvents) -> None:
 @case(spec="trace_event_perf.c:perf_trace_buf_alloc", doc="silent about the longest payload")
 @variants((8184, 0, 8208), (4065, 0, 4088), (4064, 1, 4088))
 def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
-    """perf takes 8184 bytes of payload, where ftrace drops what is beyond 4064; both are silent."""
+    """perf takes payloads of 8184 bytes, ftrace drops those over 4064; both silently."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())
@@ -96,7 +96,7 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
 @case(spec="user_event_perf", doc="silent about two listeners", tier="full", isolation="global")
 @variants(("too_long", 1, 4065), ("tracing_off", 0, 13))
 def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
-    """What ftrace drops unseen perf still checks: the write fails although ftrace was content."""
+    """perf validates a record that ftrace drops silently: the write fails because of perf."""
     data = ue.open_data()
     data.register(ue.name() + " __rel_loc char[] s")
     ue.tracefs.enable(ue.name())
@@ -111,7 +111,7 @@ def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
 
 @case(spec="user_event_perf", doc="silent about two listeners", needs="perf_sink")
 def test_dropped_by_perf(ue: UserEvents) -> None:
-    """A record that perf has no room for, or that its filter holds back, still gets to ftrace."""
+    """A record that perf has no room for, or that its filter rejects, still reaches ftrace."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())

@@ -1,4 +1,4 @@
-"""Capabilities, one at a time: which of them an event that persists needs, of whom, and when."""
+"""Capabilities: which ones a persistent event needs, from which process, and when."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ case = surface(
 )
 
 
-# Of all 41 two are enough.
+# Two of the 41 suffice.
 ENOUGH = ("perfmon", "sys_admin")
 NOT_ENOUGH = [
     "bpf",
@@ -72,7 +72,7 @@ EACH = {name: (name, "") for name in ENOUGH} | {name: (name, "EPERM") for name i
 @case
 @variants(EACH)
 def test_persist_needs(ue: UserEvents, capability: str, errno: str) -> None:
-    """CAP_PERFMON or CAP_SYS_ADMIN alone lets an event persist, and no other capability does."""
+    """CAP_PERFMON or CAP_SYS_ADMIN alone allows a persistent event; no other capability does."""
     data = ue.open_data()
     Rights(ue.process).become_with(Capability[capability.upper()])
     assert data.register(ue.name(), flags=PERSIST).errno == errno
@@ -86,7 +86,7 @@ def test_persist_needs(ue: UserEvents, capability: str, errno: str) -> None:
     ("all-others", tuple(each.upper() for each in NOT_ENOUGH), ""),
 )
 def test_root_needs(ue: UserEvents, dropped: tuple[str, ...], errno: str) -> None:
-    """To be root is not enough without both capabilities, and with one of them it is."""
+    """Root without both capabilities gets EPERM, and with either of them succeeds."""
     data = ue.open_data()
     Rights(ue.process).drop(*[Capability[name] for name in dropped])
     assert data.register(ue.name(), flags=PERSIST).errno == errno
@@ -94,7 +94,7 @@ def test_root_needs(ue: UserEvents, dropped: tuple[str, ...], errno: str) -> Non
 
 @case
 def test_effective_counts(ue: UserEvents) -> None:
-    """A capability that is permitted and not effective does not count: EPERM, until it is."""
+    """A permitted capability that is not effective does not count: EPERM, until it is raised."""
     data = ue.open_data()
     Rights(ue.process).make_effective()
     assert data.register(ue.name(), flags=PERSIST).errno == "EPERM"
@@ -104,7 +104,7 @@ def test_effective_counts(ue: UserEvents) -> None:
 
 @case(needs="persist auto_delete empty_payload", tier="full")
 def test_dropped_afterwards(ue: UserEvents) -> None:
-    """What persists does so although its maker gave up the right, who writes it as before."""
+    """A persistent event persists after its creator drops the capability, and can be written."""
     data = ue.open_data()
     data.register(ue.name(), flags=PERSIST)
     Rights(ue.process).keep_only()
@@ -130,7 +130,7 @@ def test_dropped_afterwards(ue: UserEvents) -> None:
 )
 @variants("ioctl", "command", names="way")
 def test_delete_needs(ue: UserEvents, way: str, capability: tuple[str, ...], errno: str) -> None:
-    """Deleting what persists needs one of the two capabilities, whichever way it is done."""
+    """Deleting a persistent event needs one of the two capabilities, by ioctl and by command."""
     ue.tracefs.command(f"u:{ue.name()}\n")
     data = ue.open_data()
     file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
@@ -150,7 +150,7 @@ def test_delete_needs(ue: UserEvents, way: str, capability: tuple[str, ...], err
 )
 @variants(("nothing", (), "EPERM"), ("perfmon", ("PERFMON",), ""))
 def test_truncation_needs(ue: UserEvents, capability: tuple[str, ...], errno: str) -> None:
-    """Who truncates dynamic_events needs what who deletes its events one by one needs."""
+    """Truncating dynamic_events needs the same capability as deleting events one by one."""
     ue.tracefs.command("u:one\n")
     Rights(ue.process).keep_only(*[Capability[name] for name in capability])
     assert opening(ue.process, DYNAMIC_EVENTS, os.O_WRONLY | os.O_TRUNC).errno == errno
@@ -161,7 +161,7 @@ def test_truncation_needs(ue: UserEvents, capability: tuple[str, ...], errno: st
 
 @case(tier="full")
 def test_writer_counts(ue: UserEvents) -> None:
-    """Who writes dynamic_events is asked, not who opened it: EPERM in a child without rights."""
+    """The process that writes dynamic_events is checked, not its opener: EPERM in a child."""
     name = ue.name()
     file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
     child = ue.fork(ue.process)
@@ -174,7 +174,7 @@ def test_writer_counts(ue: UserEvents) -> None:
 @case
 @variants({"dynamic_events": "command", "data": "ioctl"})
 def test_opener_does_not_count(ue: UserEvents, way: str) -> None:
-    """A descriptor that was opened without rights serves somebody who has them."""
+    """A descriptor opened without capabilities works for a process that has them."""
     Rights(ue.process).make_effective()
     data, file = ue.open_data(), File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
     Rights(ue.process).make_effective(Capability.SYS_ADMIN)
@@ -236,7 +236,7 @@ def test_override_of_modes(
 )
 @variants(("without", (), "EACCES"), ("override", ("DAC_OVERRIDE",), ""))
 def test_status_is_not_writable(ue: UserEvents, capabilities: tuple[str, ...], errno: str) -> None:
-    """Since 6.4 even root opens the status for writing only by CAP_DAC_OVERRIDE."""
+    """Since 6.4 even root needs CAP_DAC_OVERRIDE to open the status file for writing."""
     Rights(ue.process).keep_only(*[Capability[name] for name in capabilities])
     told = ue.dated("status_page", since="", before=errno)
     assert opening(ue.process, STATUS, os.O_RDWR).errno == told
@@ -251,7 +251,7 @@ def test_status_is_not_writable(ue: UserEvents, capabilities: tuple[str, ...], e
     isolation="global",
 )
 def test_sysctl_asks_for_root(ue: UserEvents) -> None:
-    """The limit of events is root's, without any capability, and no capability replaces that."""
+    """Root may set the event limit without any capability, and no capability replaces root."""
     root, user = Rights(ue.process), Rights(ue.new_process())
     user.become_with(*Capability)
     assert user.write(MAXIMUM, "7\n").errno == "EACCES"
@@ -269,7 +269,7 @@ def test_sysctl_asks_for_root(ue: UserEvents) -> None:
     isolation="none",
 )
 def test_sysctl_keeps_its_mode(ue: UserEvents) -> None:
-    """Nobody can let others set the limit of events: EPERM."""
+    """The mode of the event limit cannot be changed: EPERM."""
     root = Rights(ue.process)
     assert root.chmod(MAXIMUM, 0o666).errno == "EPERM"
     assert root.chown(MAXIMUM, USER, USER).errno == "EPERM"

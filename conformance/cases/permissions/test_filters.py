@@ -1,4 +1,4 @@
-"""Filters of system calls."""
+"""seccomp filters on the system calls of user_events programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ case = surface(
 @case
 @variants({"eperm": "EPERM", "enosys": "ENOSYS", "eacces": "EACCES"})
 def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
-    """A filter that refuses ioctl stops registrations; what is registered is written on."""
+    """A filter that rejects ioctl stops registrations; a registered event can still be written."""
     data = ue.open_data()
     data.register(f"{ue.name()} u8 a")
     ue.tracefs.enable(ue.name())
@@ -38,7 +38,7 @@ def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
     profiles="6.4..",
 )
 def test_filtered_program_learns(ue: UserEvents) -> None:
-    """The kernel tells a program that may call next to nothing when somebody listens."""
+    """The kernel updates the enable word of a process that may make almost no system call."""
     data = ue.open_data()
     event = data.register(ue.name())
     Rights(ue.process).filter("ioctl", "writev", "pwrite64", "pwritev", errno="EPERM")
@@ -53,7 +53,7 @@ def test_filtered_program_learns(ue: UserEvents) -> None:
     "data file"
 )
 def test_filter_of_writev(ue: UserEvents) -> None:
-    """Where writev is refused write suffices: it says the same in one piece."""
+    """If writev is rejected, write of one buffer does the same."""
     data = ue.open_data()
     data.register(f"{ue.name()} u8 a; u8 b")
     ue.tracefs.enable(ue.name())
@@ -67,7 +67,7 @@ def test_filter_of_writev(ue: UserEvents) -> None:
 
 @case
 def test_filter_before_everything(ue: UserEvents) -> None:
-    """What the filter says comes before any mistake: no argument is looked at."""
+    """The filter decides before any other check: no argument is read."""
     data = ue.open_data()
     closed = ue.open_data()
     closed.close()
@@ -79,7 +79,7 @@ def test_filter_before_everything(ue: UserEvents) -> None:
 
 @case
 def test_filter_in_children(ue: UserEvents) -> None:
-    """A child inherits the filter, and no other process has it."""
+    """A child inherits the filter; other processes do not have it."""
     data = ue.open_data()
     Rights(ue.process).filter("ioctl", errno="EPERM")
     child = ue.fork(ue.process)
@@ -96,7 +96,7 @@ def test_filter_in_children(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_no_new_privileges(ue: UserEvents) -> None:
-    """That a program gives up new privileges changes nothing, but that it may have a filter."""
+    """PR_SET_NO_NEW_PRIVS alone changes nothing; it only permits a filter."""
     data = ue.open_data()
     user = Rights(ue.process)
     user.become_with(Capability.PERFMON)

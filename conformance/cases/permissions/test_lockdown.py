@@ -1,4 +1,4 @@
-"""A kernel that is locked down: what is hidden, and what goes on."""
+"""Kernel lockdown: what becomes inaccessible, and what keeps working."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEVELS = {"confidentiality": ("confidentiality", "EPERM"), "integrity": ("integr
 @case(spec="trace.c:tracing_check_open_get_tr; trace_dynevent.c:dyn_event_open")
 @variants(LEVELS)
 def test_lockdown_hides_traces(ue: UserEvents, level: str, errno: str) -> None:
-    """Lockdown for confidentiality refuses what shows traces or makes events by command: EPERM."""
+    """Confidentiality lockdown refuses files that show traces or create events by command: EPERM."""
     data = ue.open_data()
     data.register(ue.name())
     lock_down(ue.new_process(), level)
@@ -35,13 +35,13 @@ def test_lockdown_hides_traces(ue: UserEvents, level: str, errno: str) -> None:
     assert opening(ue.process, DYNAMIC_EVENTS, os.O_WRONLY).errno == errno
     assert opening(ue.process, TRACING_ON, os.O_WRONLY).errno == errno
     assert ue.tracefs.enable(ue.name()).errno == errno
-    # The last: who reads the buffer keeps it from growing to its size for the first event.
+    # Last, since a reader of the buffer prevents its expansion for the first event.
     assert opening(ue.process, TRACE, os.O_RDONLY).errno == errno
 
 
 @case(spec="trace_events_user.c:user_data_fops, user_status_fops")
 def test_lockdown_leaves_programs_alone(ue: UserEvents) -> None:
-    """Programs notice nothing: they open, register, write, and who listens goes on listening."""
+    """Programs are not affected: they open, register and write, and tracers stay attached."""
     data = ue.open_data()
     data.register(f"{ue.name()} u8 a")
     ue.tracefs.enable(ue.name())
@@ -60,7 +60,7 @@ def test_lockdown_leaves_programs_alone(ue: UserEvents) -> None:
     needs="persist",
 )
 def test_lockdown_lets_events_persist(ue: UserEvents) -> None:
-    """Events that persist are made and deleted through the data file, locked down or not."""
+    """Persistent events are created and deleted through the data file, locked down or not."""
     lock_down(ue.new_process(), "confidentiality")
     first, second = ue.open_data(), ue.open_data()
     event = first.register(ue.name(), flags=1)
@@ -73,7 +73,7 @@ def test_lockdown_lets_events_persist(ue: UserEvents) -> None:
 
 @case(spec="security/lockdown/lockdown.c:lock_kernel_down")
 def test_lockdown_is_not_lifted(ue: UserEvents) -> None:
-    """A level is raised and never lowered: EPERM."""
+    """The lockdown level can be raised and never lowered: EPERM."""
     root = administrator(ue.process)
     assert root.write(LOCKDOWN, "somewhat\n").errno == "EINVAL"
     assert root.write(LOCKDOWN, "integrity\n").value == 10
@@ -85,7 +85,7 @@ def test_lockdown_is_not_lifted(ue: UserEvents) -> None:
 
 @case(spec="fs/namei.c:do_open; trace_dynevent.c:dyn_event_open")
 def test_denied_before_lockdown(ue: UserEvents) -> None:
-    """The mode comes before lockdown: EACCES for who may not open, EPERM for who may."""
+    """The file mode is checked before lockdown: EACCES without permission, EPERM with it."""
     administrator = opened_up(ue)
     lock_down(ue.new_process(), "confidentiality")
     user = Rights(ue.process)
@@ -105,7 +105,7 @@ def test_denied_before_lockdown(ue: UserEvents) -> None:
 )
 @variants(LEVELS)
 def test_lockdown_shows_formats(ue: UserEvents, level: str, errno: str) -> None:
-    """What an event is made of and its number are read on; who looks at its records is not."""
+    """format and id stay readable; files that show records do not."""
     ue.open_data().register(f"{ue.name()} u8 a")
     lock_down(ue.new_process(), level)
     assert "\tfield:u8 a;\toffset:8;\tsize:1;\tsigned:0;\n" in ue.tracefs.format(ue.name())
@@ -120,7 +120,7 @@ def test_lockdown_shows_formats(ue: UserEvents, level: str, errno: str) -> None:
 
 @case(spec="fs/tracefs/event_inode.c:eventfs_create_dir", needs="directories_of_any_name")
 def test_lockdown_shows_new_events(ue: UserEvents) -> None:
-    """An event made later has its directory, the files of which are as closed as others."""
+    """An event created later has its directory, whose files are equally locked."""
     lock_down(ue.new_process(), "confidentiality")
     assert ue.open_data().register(f"{ue.name()} u8 a").errno == ""
     assert "\tfield:u8 a;\toffset:8;\tsize:1;\tsigned:0;\n" in ue.tracefs.format(ue.name())
@@ -128,7 +128,7 @@ def test_lockdown_shows_new_events(ue: UserEvents) -> None:
     assert ue.tracefs.enable(ue.name("none")).errno == "ENOENT"
 
 
-# eventfs came with 6.6, and files made when they are looked at: nothing is said of 6.6 and 6.7.
+# eventfs creates files at lookup since 6.6: 6.6 and 6.7 are not covered.
 
 
 @case(
@@ -137,7 +137,7 @@ def test_lockdown_shows_new_events(ue: UserEvents) -> None:
     without="directories_of_any_name",
 )
 def test_lockdown_hides_new_events(ue: UserEvents) -> None:
-    """An event made later has no directory, and its program is told nothing of that."""
+    """An event created later has no directory, and registration still succeeds."""
     data = ue.open_data()
     data.register(f"{ue.name()} u8 a")
     lock_down(ue.new_process(), "confidentiality")
@@ -151,7 +151,7 @@ def test_lockdown_hides_new_events(ue: UserEvents) -> None:
 
 @case(spec="trace.c:tracing_open_file_tr; trace_events.c:event_enable_write")
 def test_lockdown_leaves_descriptors(ue: UserEvents) -> None:
-    """Who had `enable` open before still listens and stops, and nobody else does."""
+    """An open descriptor of `enable` still enables and disables; a new one cannot be opened."""
     event = ue.open_data().register(ue.name())
     tracer = ue.new_process()
     file = File(tracer, ue.tracefs.event_path(ue.name(), "enable"), os.O_RDWR)
@@ -167,7 +167,7 @@ def test_lockdown_leaves_descriptors(ue: UserEvents) -> None:
 
 @case(spec="fs/tracefs/inode.c:tracefs_create_dir; trace.c:trace_array_create_dir, instance_rmdir")
 def test_lockdown_and_instances(ue: UserEvents) -> None:
-    """No instance is made any more, and one that listens is stopped by removing it alone."""
+    """No instance can be created, and an enabled one is disabled only by removing it."""
     instance, other = ue.instance("i"), ue.instance("j")
     instance.make()
     event = ue.open_data().register(ue.name())
@@ -186,7 +186,7 @@ def test_lockdown_and_instances(ue: UserEvents) -> None:
 @case(needs="perf_sink", facilities="perf")
 @variants(LEVELS)
 def test_lockdown_leaves_perf(ue: UserEvents, level: str, errno: str) -> None:
-    """perf listens to events and samples what is written; only the kernel's registers it hides."""
+    """perf still samples user events; lockdown refuses only kernel registers."""
     data = ue.open_data()
     event = data.register(f"{ue.name()} u8 a")
     lock_down(ue.new_process(), level)
@@ -201,13 +201,13 @@ def test_lockdown_leaves_perf(ue: UserEvents, level: str, errno: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "perf")
     with_registers = Wish(sample_type=REGS, registers=1)
     assert listen(ue.process, ue.name(), with_registers).errno == errno
-    # What is wrong in itself is said first, what is wrong with the event last.
+    # Errors of the attributes come first, errors of the event last.
     assert listen(ue.process, ue.name(), Wish(sample_type=REGS)).errno == "EINVAL"
 
 
 @case(facilities="perf")
 def test_lockdown_before_the_event(ue: UserEvents) -> None:
-    """Registers of the kernel are refused before anybody looks which event is meant."""
+    """Sampling kernel registers is refused before the event is looked up."""
     lock_down(ue.new_process(), "confidentiality")
     with_registers = Wish(sample_type=REGS, registers=1)
     assert open_raw(ue.process, 2, 1 << 40, with_registers).errno == "EPERM"

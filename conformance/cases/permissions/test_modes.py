@@ -1,4 +1,4 @@
-"""Modes and owners of the files: what an ordinary user may do, and what needs nothing more."""
+"""File modes and owners: what an unprivileged user may do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ case = surface(
 @case(spec="create_user_tracefs", isolation="none")
 @variants(("data", DATA, 0o640), ("dynamic_events", DYNAMIC_EVENTS, 0o640), ("root", ROOT, 0o700))
 def test_owners(ue: UserEvents, path: str, mode: int) -> None:
-    """What a program needs belongs to root, and the way to it is root's alone."""
+    """The files belong to root, and only root can reach them."""
     root = Rights(ue.process)
     assert (root.mode(path), root.owner(path)) == (mode, "0:0")
 
@@ -35,7 +35,7 @@ def test_owners(ue: UserEvents, path: str, mode: int) -> None:
     ("not-there", f"{ROOT}/user_events_nothing", os.O_RDONLY),
 )
 def test_no_way_in(ue: UserEvents, path: str, flags: int) -> None:
-    """The mode of a file is of no use to a user who is not let into tracefs: EACCES."""
+    """The mode of a file does not help a user who cannot enter tracefs: EACCES."""
     administrator = Rights(ue.new_process())
     administrator.chmod(DATA, 0o666)
     administrator.chmod(DYNAMIC_EVENTS, 0o666)
@@ -66,7 +66,7 @@ def test_open_modes(
     groups: tuple[int, ...],
     answers: tuple[str, str, str],
 ) -> None:
-    """Whoever is let into tracefs opens the data file as its mode says."""
+    """A user who can enter tracefs opens the data file as its mode permits."""
     administrator = opened_up(ue, data=mode)
     administrator.chown(DATA, *owner)
     Rights(ue.process).become(USER, USER, *groups)
@@ -84,7 +84,7 @@ def test_open_modes(
     needs="events_made_as_root payload_size_checked",
 )
 def test_ordinary_user_takes_part(ue: UserEvents) -> None:
-    """With the data file alone a user without rights makes an event, and writes it."""
+    """With access to the data file alone, an unprivileged user creates and writes an event."""
     administrator = opened_up(ue)
     Rights(ue.process).become(USER)
     data = ue.open_data()
@@ -108,7 +108,7 @@ def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     tier="full",
 )
 def test_ordinary_user_removes(ue: UserEvents) -> None:
-    """An event goes, with its directory, when a user without rights lets it go."""
+    """An event is deleted, with its directory, when an unprivileged user drops the last reference."""
     administrator = opened_up(ue)
     Rights(ue.process).become(USER)
     ue.open_data().register(ue.name())
@@ -129,7 +129,7 @@ def test_ordinary_user_removes(ue: UserEvents) -> None:
     tier="full",
 )
 def test_ordinary_user_deletes(ue: UserEvents) -> None:
-    """Before events went by themselves a user without rights deleted any that nobody used."""
+    """Before auto-delete, an unprivileged user could delete any unreferenced event."""
     administrator = opened_up(ue)
     ue.tracefs.command(f"u:{ue.name()} u32 a\n")
     Rights(ue.process).become(USER)
@@ -145,7 +145,7 @@ def test_ordinary_user_deletes(ue: UserEvents) -> None:
     "nothing is said of how it is opened",
 )
 def test_reading_is_enough_to_register(ue: UserEvents) -> None:
-    """A user who may only read the data file registers and deletes, and cannot write: EBADF."""
+    """A user with read access to the data file registers and deletes, but cannot write: EBADF."""
     administrator = opened_up(ue, data=0o644)
     Rights(ue.process).become(USER)
     data = ue.open_data(os.O_RDONLY)
@@ -163,7 +163,7 @@ def test_reading_is_enough_to_register(ue: UserEvents) -> None:
 )
 @variants(("as-it-is", 0o440, "EACCES"), ("readable", 0o444, ""))
 def test_status_for_users(ue: UserEvents, mode: int, errno: str) -> None:
-    """Nobody needs the status file to take part; reading it is a matter of its mode."""
+    """The status file is not needed to register or write; reading it depends on its mode."""
     administrator = opened_up(ue)
     administrator.chmod(STATUS, mode)
     Rights(ue.process).become(USER)
@@ -175,7 +175,7 @@ def test_status_for_users(ue: UserEvents, mode: int, errno: str) -> None:
 
 @case(spec="fs/attr.c:setattr_prepare")
 def test_nobody_but_the_owner(ue: UserEvents) -> None:
-    """A user who may use the data file may not let others do so: EPERM; its owner may."""
+    """A user of the data file cannot change its mode: EPERM; its owner can."""
     administrator = opened_up(ue)
     user = Rights(ue.process)
     user.become(USER)
@@ -191,7 +191,7 @@ def test_nobody_but_the_owner(ue: UserEvents) -> None:
 
 @case(spec="create_user_tracefs", profiles="6.4..", needs="persist", tier="full")
 def test_modes_outlive_events(ue: UserEvents) -> None:
-    """Modes are of the file: they stay while events come and go, for descriptors too."""
+    """Modes belong to the file: they stay when events come and go, and for open descriptors."""
     administrator = opened_up(ue)
     user = Rights(ue.process)
     user.become(USER)
@@ -210,7 +210,7 @@ def test_modes_outlive_events(ue: UserEvents) -> None:
     needs="persist null_arguments_matched",
 )
 def test_dynamic_events_for_users(ue: UserEvents) -> None:
-    """A user who may write dynamic_events makes and deletes nothing there: EPERM."""
+    """A user with write access to dynamic_events creates and deletes nothing: EPERM."""
     administrator = opened_up(ue)
     administrator.chmod(DYNAMIC_EVENTS, 0o666)
     ue.tracefs.command(f"u:{ue.name('old')}\n")
@@ -233,7 +233,7 @@ def test_dynamic_events_for_users(ue: UserEvents) -> None:
     isolation="events",
 )
 def test_sysctl(ue: UserEvents) -> None:
-    """Everybody reads the limit of events, and only root sets it."""
+    """Every user reads the event limit, and only root sets it."""
     root = Rights(ue.process)
     assert (root.mode(MAXIMUM), root.owner(MAXIMUM)) == (0o644, "0:0")
     root.become(USER)

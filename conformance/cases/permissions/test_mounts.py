@@ -1,4 +1,4 @@
-"""Where the files are seen: other mounts, read-only ones, another root, hidden altogether."""
+"""Other mounts of tracefs: bind mounts, read-only ones, chroot, user namespaces."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ case = surface(
     tier="full",
 )
 
-# A place for a file system of the program's own: there in every guest.
+# A mount point for the program's own file system, present in every guest.
 RUN = "/run"
 
 
 def own_mounts(ue: UserEvents) -> Rights:
-    """The first process, in a mount namespace of its own with an empty directory."""
+    """PID 1 in a mount namespace of its own with an empty directory."""
     root = Rights(ue.process)
     root.unshare(CLONE_NEWNS)
     root.mount("tmpfs", RUN)
@@ -34,7 +34,7 @@ def own_mounts(ue: UserEvents) -> Rights:
 
 @case(tier="quick")
 def test_data_file_alone(ue: UserEvents) -> None:
-    """Where the data file alone is visible, somewhere else, a program takes part as ever."""
+    """A program works with only the data file bind-mounted elsewhere."""
     root = own_mounts(ue)
     root.make_file(f"{RUN}/data")
     assert root.bind(DATA, f"{RUN}/data").errno == ""
@@ -52,7 +52,7 @@ def test_data_file_alone(ue: UserEvents) -> None:
 @case(spec="fs/namei.c:may_lookup, generic_permission", isolation="global")
 @variants(("everybody", 0o666, ""), ("as-it-is", 0o640, "EACCES"))
 def test_data_file_for_users(ue: UserEvents, mode: int, errno: str) -> None:
-    """A user who is shown the file alone needs its mode, and no way through tracefs."""
+    """A user who sees only the bind-mounted file needs its mode, and no access to tracefs."""
     administrator = Rights(ue.new_process())
     administrator.chmod(DATA, mode)
     user = own_mounts(ue)
@@ -66,7 +66,7 @@ def test_data_file_for_users(ue: UserEvents, mode: int, errno: str) -> None:
 
 @case
 def test_unmounted(ue: UserEvents) -> None:
-    """A descriptor serves although its tracefs is not mounted any more."""
+    """A descriptor works after its tracefs is unmounted."""
     root = own_mounts(ue)
     data = ue.open_data()
     assert root.umount(ROOT).errno == ""
@@ -87,7 +87,7 @@ def test_unmounted(ue: UserEvents) -> None:
     ("dynamic_events-to-read", DYNAMIC_EVENTS, os.O_RDONLY, ""),
 )
 def test_read_only_mount(ue: UserEvents, path: str, flags: int, errno: str) -> None:
-    """Through a read-only mount nothing is opened for writing: EROFS."""
+    """On a read-only mount no file opens for writing: EROFS."""
     root = own_mounts(ue)
     assert root.make_read_only(ROOT).errno == ""
     assert opening(ue.process, path, flags).errno == errno
@@ -100,7 +100,7 @@ def test_read_only_mount(ue: UserEvents, path: str, flags: int, errno: str) -> N
     tier="quick",
 )
 def test_read_only_registers(ue: UserEvents) -> None:
-    """A read-only mount does not keep a program from making events: ioctl wants no writing."""
+    """A read-only mount does not prevent registration: the ioctl needs no write access."""
     root = own_mounts(ue)
     root.make_read_only(ROOT)
     data = root.data(DATA, os.O_RDONLY)
@@ -113,7 +113,7 @@ def test_read_only_registers(ue: UserEvents) -> None:
 
 @case(spec="fs/namei.c:do_open; fs/namespace.c:mnt_want_write")
 def test_read_only_elsewhere(ue: UserEvents) -> None:
-    """One mount is read-only and another is not: what is opened decides, not the file."""
+    """With one mount read-only and one not, the mount of the opened path decides."""
     root = own_mounts(ue)
     root.make_file(f"{RUN}/data")
     root.bind(DATA, f"{RUN}/data")
@@ -124,7 +124,7 @@ def test_read_only_elsewhere(ue: UserEvents) -> None:
 
 @case(spec="fs/namei.c:do_open; fs/namespace.c:mnt_want_write", isolation="none")
 def test_denied_before_read_only(ue: UserEvents) -> None:
-    """A user who may not write anyway is told that: EACCES, not EROFS."""
+    """A user without write permission gets EACCES on a read-only mount, not EROFS."""
     user = own_mounts(ue)
     user.make_read_only(ROOT)
     user.become(USER)
@@ -134,7 +134,7 @@ def test_denied_before_read_only(ue: UserEvents) -> None:
 @case
 @variants({"elsewhere": "/run/tracing", "debugfs": "/sys/kernel/debug/tracing"})
 def test_mounted_twice(ue: UserEvents, place: str) -> None:
-    """However often tracefs is mounted, there is one set of events in all of them."""
+    """All mounts of tracefs show the same events."""
     root = own_mounts(ue)
     if place.startswith(RUN):
         root.make_directory(place)
@@ -148,7 +148,7 @@ def test_mounted_twice(ue: UserEvents, place: str) -> None:
 
 @case(spec="fs/namei.c:do_open; fs/namespace.c:mnt_want_write", isolation="global")
 def test_mounted_twice_mode(ue: UserEvents) -> None:
-    """A mode that is changed in one mount is changed in the other."""
+    """A mode changed in one mount is changed in the other."""
     root = own_mounts(ue)
     root.make_directory("/run/tracing")
     root.mount("tracefs", "/run/tracing")
@@ -160,7 +160,7 @@ def test_mounted_twice_mode(ue: UserEvents) -> None:
 
 @case
 def test_other_root(ue: UserEvents) -> None:
-    """A program whose root is tracefs itself takes part as ever."""
+    """A program whose root directory is tracefs works as usual."""
     root = Rights(ue.process)
     assert root.chroot(ROOT).errno == ""
     assert opening(ue.process, DATA).errno == "ENOENT"
@@ -175,7 +175,7 @@ def test_other_root(ue: UserEvents) -> None:
 )
 @variants({"users": 0, "users-and-mounts": CLONE_NEWNS})
 def test_user_namespace(ue: UserEvents, mounts: int) -> None:
-    """A user namespace has no events of its own: what is registered there everybody sees."""
+    """Events are not per user namespace: one registered there is visible everywhere."""
     apart = Rights(ue.process)
     assert apart.unshare(CLONE_NEWUSER | mounts).errno == ""
     data = ue.open_data()
@@ -201,7 +201,7 @@ def test_user_namespace(ue: UserEvents, mounts: int) -> None:
     ("root", ()), ("perfmon", ("PERFMON",)), ("sys_admin", ("SYS_ADMIN",)), ("ordinary", ("NONE",))
 )
 def test_user_namespace_is_not_capable(ue: UserEvents, before: tuple[str, ...]) -> None:
-    """All capabilities of a user namespace are worth nothing to an event that persists: EPERM."""
+    """Capabilities of a user namespace do not permit a persistent event: EPERM."""
     ue.tracefs.command(f"u:{ue.name('old')}\n")
     data = ue.open_data()
     user = Rights(ue.process)
@@ -224,7 +224,7 @@ def test_user_namespace_is_not_capable(ue: UserEvents, before: tuple[str, ...]) 
     tier="quick",
 )
 def test_user_namespace_commands(ue: UserEvents) -> None:
-    """Root in a user namespace opens dynamic_events, which is its own, and may do nothing."""
+    """Root in a user namespace opens dynamic_events if it owns it, and every command is EPERM."""
     ue.tracefs.command(f"u:{ue.name('old')}\n")
     apart = Rights(ue.process)
     apart.unshare(CLONE_NEWUSER)
@@ -239,7 +239,7 @@ def test_user_namespace_commands(ue: UserEvents) -> None:
     isolation="none",
 )
 def test_user_namespace_mounts(ue: UserEvents) -> None:
-    """A user namespace mounts no tracefs, not even in mounts of its own: EPERM."""
+    """A user namespace cannot mount tracefs, not even in its own mount namespace: EPERM."""
     apart = Rights(ue.process)
     apart.unshare(CLONE_NEWUSER | CLONE_NEWNS)
     assert apart.mount("tracefs", RUN).errno == "EPERM"
@@ -260,7 +260,7 @@ def test_user_namespace_mounts(ue: UserEvents) -> None:
 def test_mount_options(
     ue: UserEvents, options: str, way_in: int, reading: str, writing: str
 ) -> None:
-    """The group of a mount is that of every file, its mode that of the way to them alone."""
+    """The group option applies to every file, the mode option to the root directory only."""
     administrator = Rights(ue.new_process())
     administrator.unshare(CLONE_NEWNS)
     assert administrator.remount(ROOT, options).errno == ""
@@ -280,7 +280,7 @@ def test_mount_options(
     isolation="global",
 )
 def test_mount_options_of_another(ue: UserEvents) -> None:
-    """Who mounts tracefs once more with options changes it where it is mounted already."""
+    """Mounting tracefs again with options changes the existing mounts as well."""
     root = own_mounts(ue)
     root.make_directory("/run/tracing")
     assert root.mount("tracefs", "/run/tracing", "gid=1000,mode=711").errno == ""

@@ -1,4 +1,4 @@
-"""tracefs that is read-only as a whole, not through one mount: what is open, and what is opened."""
+"""tracefs with a read-only superblock, not just a read-only mount."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ case = surface(
 
 
 def administrator(ue: UserEvents) -> Rights:
-    """A process that may remount tracefs, in mounts of its own."""
+    """A process that can remount tracefs, with mounts of its own."""
     root = Rights(ue.new_process())
     root.unshare(CLONE_NEWNS)
     return root
 
 
 def read_only(ue: UserEvents) -> Rights:
-    """Such a process, which has made tracefs read-only."""
+    """Such a process after it has made tracefs read-only."""
     root = administrator(ue)
     assert root.remount(ROOT, read_only=True).value == 0
     return root
@@ -39,7 +39,7 @@ def read_only(ue: UserEvents) -> Rights:
 
 @case(spec="fs/namespace.c:may_mount, do_remount", isolation="none")
 def test_superblock_needs_sys_admin(ue: UserEvents) -> None:
-    """Only CAP_SYS_ADMIN of the whole system makes tracefs read-only, not a namespace's: EPERM."""
+    """Making tracefs read-only needs CAP_SYS_ADMIN in the initial user namespace: EPERM."""
     apart = Rights(ue.process)
     apart.unshare(CLONE_NEWUSER | CLONE_NEWNS)
     assert apart.remount(ROOT, read_only=True).errno == "EPERM"
@@ -57,7 +57,7 @@ def test_superblock_needs_sys_admin(ue: UserEvents) -> None:
     ("tracing_on", TRACING_ON, os.O_RDWR),
 )
 def test_superblock_busy(ue: UserEvents, path: str, flags: int) -> None:
-    """While a program has a file open for writing tracefs stays writable: EBUSY."""
+    """While a program has a file open for writing, tracefs cannot become read-only: EBUSY."""
     root = administrator(ue)
     opened, slot = ue.process.open(path, flags)
     assert opened.errno == ""
@@ -71,7 +71,7 @@ def test_superblock_busy(ue: UserEvents, path: str, flags: int) -> None:
 
 @case
 def test_superblock_of_a_listener(ue: UserEvents) -> None:
-    """A tool with the `enable` of an event open for writing keeps tracefs writable: EBUSY."""
+    """A tool that has `enable` of an event open for writing keeps tracefs writable: EBUSY."""
     ue.open_data(os.O_RDONLY).register(ue.name())
     root = administrator(ue)
     path = ue.tracefs.event_path(ue.name(), "enable")
@@ -88,7 +88,7 @@ def test_superblock_of_a_listener(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_events_ioctl")
 def test_superblock_registers(ue: UserEvents) -> None:
-    """Who has the data file open for reading goes on making events, which nobody writes."""
+    """A read-only descriptor of the data file still registers events, which cannot be written."""
     data = ue.open_data(os.O_RDONLY)
     root = read_only(ue)
     assert data.register(f"{ue.name()} u8 a").index == 0
@@ -109,7 +109,7 @@ def test_superblock_registers(ue: UserEvents) -> None:
     needs="lasting_events auto_delete",
 )
 def test_superblock_deletes(ue: UserEvents) -> None:
-    """Events and their directories go on demand and by themselves, read-only or not."""
+    """Events and their directories are still deleted, by request and automatically."""
     ue.tracefs.command(f"u:{ue.name('old')}\n")
     data, other = ue.open_data(os.O_RDONLY), ue.new_process()
     other.open_data(os.O_RDONLY).register(ue.name())
@@ -124,7 +124,7 @@ def test_superblock_deletes(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_perf", needs="perf_sink", facilities="perf")
 def test_superblock_and_perf(ue: UserEvents) -> None:
-    """perf needs nothing of tracefs but a number: it listens, and programs are told."""
+    """perf needs only an id from tracefs: it attaches, and enable words are set."""
     event = ue.open_data(os.O_RDONLY).register(ue.name())
     root = read_only(ue)
     listener = listen(ue.process, ue.name())
@@ -139,7 +139,7 @@ def test_superblock_and_perf(ue: UserEvents) -> None:
 
 @case(spec="fs/namei.c:sb_permission, do_open")
 def test_superblock_opened_after(ue: UserEvents) -> None:
-    """Nothing is opened for writing any more, wherever it is mounted, and all is for reading."""
+    """No file opens for writing on any mount any more, and all open for reading."""
     program = Rights(ue.process)
     program.unshare(CLONE_NEWNS)
     program.mount("tmpfs", "/run")
@@ -158,7 +158,7 @@ def test_superblock_opened_after(ue: UserEvents) -> None:
 
 @case(spec="fs/namei.c:sb_permission, do_open")
 def test_superblock_before_the_mode(ue: UserEvents) -> None:
-    """A user who may not write anyway is told EROFS, not EACCES as through a read-only mount."""
+    """A user without write permission gets EROFS, not EACCES as on a read-only mount."""
     opener = opened_up(ue, data=0o640)
     root = administrator(ue)
     user = Rights(ue.process)
@@ -174,7 +174,7 @@ def test_superblock_before_the_mode(ue: UserEvents) -> None:
 
 @case(spec="fs/namei.c:filename_create, do_rmdir")
 def test_superblock_and_instances(ue: UserEvents) -> None:
-    """Instances are neither made nor removed, and one that is there already is told first."""
+    """Instances are neither created nor removed; creating an existing one is EEXIST."""
     instance, other = ue.instance("i"), ue.instance("j")
     instance.make()
     root = read_only(ue)

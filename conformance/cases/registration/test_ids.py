@@ -1,4 +1,4 @@
-"""Registration when the kernel has no number left for another event."""
+"""Registration when all event ids are in use."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _REFUSED = 1000
     doc="user_events_max, no other limit",
 )
 def test_no_id_left(ue: UserEvents) -> None:
-    """Events share 65535 numbers: without one left a new one is ENODEV, and does not count."""
+    """All events share 65535 ids: when none is free a new event is ENODEV, and does not count."""
     data = ue.open_data()
     ue.tracefs.command("u:first\n")
     assert ue.tracefs.read(ue.tracefs.event_path("first", "id")).errno == ""
     ue.tracefs.write(MAXIMUM, "70000\n")
-    # Names with a slash get no directory, whose making is most of the work.
+    # Names with a slash get no directory, and creating directories is most of the work.
     for start in range(0, 65535, _BATCH):
-        # The last ones find that the kernel's own events have numbers, too.
+        # The last ones fail because the kernel's own events have ids, too.
         ue.tracefs.command("".join(f"u:/{start + each}\n" for each in range(_BATCH)))
     assert ue.tracefs.command("u:more\n").errno == "ENODEV"
     assert data.register("more u8 a").errno == "ENODEV"
@@ -42,12 +42,12 @@ def test_no_id_left(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, "1\n")
     assert data.register("more u8 a").errno == "EMFILE"
     ue.tracefs.write(MAXIMUM, "70000\n")
-    # What exists needs no number, and one that is free again is the next one's.
+    # An existing event needs no id, and a freed id is used by the next event.
     assert data.register("first").errno == ""
     assert data.delete("/7").errno == ""
     assert data.register("more u8 a").errno == ""
     assert data.register("another u8 a").errno == "ENODEV"
-    # What was refused does not count: with its number back an event is below the limit again.
+    # A rejected event does not count: with its id free again an event fits below the limit.
     assert {ue.tracefs.command("u:another\n").errno for _ in range(_REFUSED)} == {"ENODEV"}
     ue.tracefs.write(MAXIMUM, "65535\n")
     assert data.delete("/8").errno == ""

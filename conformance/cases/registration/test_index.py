@@ -1,4 +1,4 @@
-"""DIAG_IOCSREG that succeeds: write index, bit, and the limit of events."""
+"""Successful DIAG_IOCSREG: write index, enable bit, and the limit of events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ case = surface(
 )
 
 
-# Success: the write index and the bit
+# Write index and enable bit
 
 
 @case(spec="user_events_ref_add")
@@ -34,7 +34,7 @@ def test_index_counts(ue: UserEvents) -> None:
 
 @case(spec="user_events_ref_add", profiles="6.4..")
 def test_index_is_kept(ue: UserEvents) -> None:
-    """An unregistered event keeps its number: the next event gets the next one."""
+    """An unregistered event keeps its index: the next event gets the next one."""
     data = ue.open_data()
     data.unregister(data.register(ue.name("a")).word)
     assert data.register(ue.name("b")).index == 1
@@ -44,7 +44,7 @@ def test_index_is_kept(ue: UserEvents) -> None:
 @case(spec="user_events_ioctl_reg")
 @variants({"bad-field": "x long a", "too-long": "x" * 512})
 def test_index_not_burnt(ue: UserEvents, definition: str) -> None:
-    """A registration that is refused takes no number."""
+    """A rejected registration uses no index."""
     data = ue.open_data()
     data.register(ue.name("a"))
     assert refused(data.register(ue.name(definition))) == "EINVAL"
@@ -53,7 +53,7 @@ def test_index_not_burnt(ue: UserEvents, definition: str) -> None:
 
 @case(spec="user_events_open")
 def test_index_per_descriptor(ue: UserEvents) -> None:
-    """Every open file numbers for itself; the same event has a number in each."""
+    """Indices are per open file; the same event has an index in each."""
     first, second = ue.open_data(), ue.open_data()
     first.register(ue.name("a"))
     assert first.register(ue.name("b")).index == 1
@@ -63,7 +63,7 @@ def test_index_per_descriptor(ue: UserEvents) -> None:
 
 @case(spec="user_events_ref_add")
 def test_index_after_dup(ue: UserEvents) -> None:
-    """A duplicate of a descriptor goes on numbering where the original is."""
+    """A duplicated descriptor continues the numbering of the original."""
     data = ue.open_data()
     data.register(ue.name("a"))
     copy = data.dup()
@@ -75,7 +75,7 @@ def test_index_after_dup(ue: UserEvents) -> None:
 
 @case(spec="user_events_ref_add")
 def test_index_after_fork(ue: UserEvents) -> None:
-    """Parent and child number together on a descriptor they share."""
+    """Parent and child share the numbering of an inherited descriptor."""
     data = ue.open_data()
     data.register(ue.name("a"))
     copy = data.of(ue.fork(ue.process))
@@ -101,7 +101,7 @@ def test_index_after_close(ue: UserEvents) -> None:
 )
 @variants({"read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_any_open_mode(ue: UserEvents, flags: int) -> None:
-    """Registering asks nothing of the mode the file was opened in."""
+    """Registration works with any open mode."""
     seen = ue.open_data(flags).register(ue.name())
     assert (seen.value, seen.index) == (0, 0)
 
@@ -112,7 +112,7 @@ def test_any_open_mode(ue: UserEvents, flags: int) -> None:
     tier="quick",
 )
 def test_closed_descriptor(ue: UserEvents) -> None:
-    """A closed descriptor registers nothing: EBADF."""
+    """Registering on a closed descriptor is EBADF."""
     data = ue.open_data()
     data.close()
     assert refused(data.register(ue.name())) == "EBADF"
@@ -125,7 +125,7 @@ def test_closed_descriptor(ue: UserEvents) -> None:
     profiles="6.4..",
 )
 def test_bit_tells_the_state(ue: UserEvents) -> None:
-    """Success sets the bit of an enabled event at once, clears it of one that is not."""
+    """Success sets the bit of an enabled event at once, and clears that of a disabled one."""
     data = ue.open_data()
     data.register(ue.name("on"))
     ue.tracefs.enable(ue.name("on"))
@@ -145,7 +145,7 @@ def test_bit_tells_the_state(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_maximum(ue: UserEvents) -> None:
-    """With kernel.user_events_max events a new one is EMFILE; existing ones still register."""
+    """With kernel.user_events_max events a new one is EMFILE; existing ones can be registered."""
     data = ue.open_data()
     ue.tracefs.write(MAXIMUM, "2\n")
     assert data.register(ue.name("a")).index == 0
@@ -164,7 +164,7 @@ def test_maximum(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_maximum_lowered(ue: UserEvents) -> None:
-    """A maximum below what exists removes nothing, and refuses every new event."""
+    """A limit below the number of events removes none and rejects every new one."""
     data = ue.open_data()
     data.register(ue.name("a"))
     ue.tracefs.write(MAXIMUM, "0\n")
@@ -180,5 +180,5 @@ def test_maximum_lowered(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_maximum_default(ue: UserEvents) -> None:
-    """Unless told otherwise the system holds 32768 events."""
+    """The default limit is 32768 events."""
     assert ue.tracefs.read(MAXIMUM).text == "32768\n"

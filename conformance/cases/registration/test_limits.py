@@ -1,4 +1,4 @@
-"""kernel.user_events_max: what it accepts, what it counts, and when it is asked."""
+"""kernel.user_events_max: accepted values, what counts, and when it is checked."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ DEFAULT = "32768\n"
     ("nul", "7\0", "EINVAL", DEFAULT),
 )
 def test_accepted(ue: UserEvents, text: str, errno: str, shown: str) -> None:
-    """The limit is an unsigned number of 32 bits, written as any sysctl; all else is EINVAL."""
+    """The limit is an unsigned 32-bit number, parsed like any sysctl; all else is EINVAL."""
     assert ue.tracefs.write(MAXIMUM, text).errno == errno
     assert ue.tracefs.read(MAXIMUM).text == shown
     ue.tracefs.write(MAXIMUM, DEFAULT)
@@ -52,7 +52,7 @@ def test_accepted(ue: UserEvents, text: str, errno: str, shown: str) -> None:
 
 @case
 def test_shared(ue: UserEvents) -> None:
-    """One limit is for all users: the events of one leave no room for another's."""
+    """There is one limit for all users: events of one user leave no room for another's."""
     mine = ue.open_data()
     process = ue.new_process()
     theirs = process.open_data()
@@ -70,7 +70,7 @@ def test_shared(ue: UserEvents) -> None:
     tier="full",
 )
 def test_room_again(ue: UserEvents) -> None:
-    """An event that goes leaves room for another, once it is gone."""
+    """An auto-deleted event makes room for another as soon as it is gone."""
     ue.tracefs.write(MAXIMUM, "1\n")
     process = ue.new_process()
     process.open_data().register(ue.name("old"))
@@ -85,7 +85,7 @@ def test_room_again(ue: UserEvents) -> None:
 @case(spec="trace_events_user.c:destroy_user_event (current_user_events)", needs="persist")
 @variants("ioctl", "command")
 def test_room_by_deletion(ue: UserEvents, way: str) -> None:
-    """An event that is deleted leaves room for another at once."""
+    """A deleted event makes room for another at once."""
     ue.tracefs.command(f"u:{ue.name('old')}\n")
     ue.tracefs.write(MAXIMUM, "1\n")
     data = ue.open_data()
@@ -104,7 +104,7 @@ def test_room_by_deletion(ue: UserEvents, way: str) -> None:
     tier="full",
 )
 def test_room_of_formats(ue: UserEvents) -> None:
-    """A format leaves room for another whichever way it goes: deleted, or by itself."""
+    """A format makes room for another when it is deleted, by request or automatically."""
     process = ue.new_process()
     process.open_data().register(f"{ue.name()} u8 a", flags=MULTI_FORMAT)
     data = ue.open_data()
@@ -122,7 +122,7 @@ def test_room_of_formats(ue: UserEvents) -> None:
 @case(tier="full")
 @variants({"none": "0\n", "fewer": "1\n"})
 def test_below(ue: UserEvents, limit: str) -> None:
-    """A limit below what there is takes nothing away: events stay, are found, and are written."""
+    """A limit below the current number removes nothing: events stay, match, and are written."""
     data = ue.open_data()
     data.register(ue.name("one"))
     data.register(ue.name("two"))
@@ -138,7 +138,7 @@ def test_below(ue: UserEvents, limit: str) -> None:
 
 @case(tier="full")
 def test_many(ue: UserEvents) -> None:
-    """All events count: 257 of them leave no room below a limit of 257."""
+    """All events count: with a limit of 257, 257 events leave no room."""
     data = ue.open_data()
     words = ue.process.map()
     for number in range(257):
@@ -153,7 +153,7 @@ def test_many(ue: UserEvents) -> None:
 
 @case
 def test_refused_word_counts(ue: UserEvents) -> None:
-    """A registration that fails for its word has made an event, which counts."""
+    """A registration that fails for its word has created an event, which counts."""
     ue.tracefs.write(MAXIMUM, "1\n")
     data = ue.open_data()
     assert refused(data.register(ue.name("e"), enable_addr=0)) == "ENOMEM"
@@ -164,7 +164,7 @@ def test_refused_word_counts(ue: UserEvents) -> None:
 
 @case
 def test_refused_event_does_not_count(ue: UserEvents) -> None:
-    """What was refused took no room and no write index."""
+    """A rejected event used no room and no write index."""
     ue.tracefs.write(MAXIMUM, "1\n")
     data = ue.open_data()
     assert refused(data.register(f"{ue.name('e')} long a")) == "EINVAL"
@@ -177,7 +177,7 @@ def test_refused_event_does_not_count(ue: UserEvents) -> None:
 
 @case(needs="multi_format persist arguments_matched", tier="full")
 def test_formats_count(ue: UserEvents) -> None:
-    """Each format of a name is an event to the limit, and a refused one takes a number."""
+    """Each format of a name counts as an event, and a rejected one uses an id."""
     ue.tracefs.write(MAXIMUM, "2\n")
     data = ue.open_data()
     assert data.register(f"{ue.name()} u8 a", flags=MULTI_FORMAT).index == 0
@@ -195,7 +195,7 @@ def test_formats_count(ue: UserEvents) -> None:
 
 @case(needs="persist null_arguments_matched")
 def test_commands_too(ue: UserEvents) -> None:
-    """The limit is asked for events of dynamic_events too, line by line."""
+    """The limit applies to dynamic_events as well, line by line."""
     ue.tracefs.write(MAXIMUM, "1\n")
     assert ue.tracefs.command("u:one\nu:two\n").errno == "EMFILE"
     assert ue.tracefs.dynamic_events(whole=True) == "u:one\n"
@@ -207,7 +207,7 @@ def test_commands_too(ue: UserEvents) -> None:
 
 @case(facilities="kprobes")
 def test_nobody_elses(ue: UserEvents) -> None:
-    """The limit is for user events: a kprobe is made when there is room for none."""
+    """The limit is for user events only: a kprobe can be created at the limit."""
     ue.tracefs.write(MAXIMUM, "0\n")
     assert ue.open_data().register(ue.name()).errno == "EMFILE"
     assert ue.tracefs.add_kprobe(ue.name("k"), "user_events_write").errno == ""

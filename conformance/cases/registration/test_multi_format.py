@@ -1,7 +1,7 @@
-"""USER_EVENT_REG_MULTI_FORMAT: several formats of one name, a tracepoint for each.
+"""USER_EVENT_REG_MULTI_FORMAT: several formats of one name, each with its own tracepoint.
 
-The ids in the names of the tracepoints come from a counter of the whole system: cases
-compare the part before the id, and differences of ids.
+The ids in the tracepoint names come from a system-wide counter: cases compare the part before the
+id, and differences of ids.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ MULTI = 2
 
 
 def _tracepoints(ue: UserEvents) -> list[str]:
-    """Names of the own tracepoints as user_events_status lists them."""
+    """Names of the case's own tracepoints as user_events_status lists them."""
     return [line.partition(" ")[0] for line in ue.tracefs.status().splitlines()]
 
 
 def _ids(ue: UserEvents) -> list[int]:
-    """Ids of the own tracepoints, in order of creation."""
+    """Ids of the case's own tracepoints, in order of creation."""
     return sorted(int(name.rpartition(".")[2], 16) for name in _tracepoints(ue))
 
 
@@ -53,7 +53,7 @@ def _ids(ue: UserEvents) -> list[int]:
     ("long", f"{{}}{'n' * 490}", f"{{}}{'n' * 490}"),
 )
 def test_name(ue: UserEvents, definition: str, stem: str) -> None:
-    """The tracepoint has the name that was registered, a dot, and a hexadecimal id."""
+    """The tracepoint name is the registered name, a dot, and a hexadecimal id."""
     event = ue.open_data().register(definition.format(ue.name()), flags=MULTI)
     assert (event.value, event.index) == (0, 0)
     before, _, number = ue.tracefs.status().rpartition(".")
@@ -99,7 +99,7 @@ def test_two_formats(ue: UserEvents, first: str, second: str) -> None:
 
 @case(spec="find_user_event")
 def test_many(ue: UserEvents) -> None:
-    """257 formats of a name are as many events, each with a number of its own, and found again."""
+    """257 formats of a name are as many events, each with its own index, and all match again."""
     data = ue.open_data()
     words = ue.process.map()
     for number in range(257):
@@ -134,7 +134,7 @@ def test_shared(ue: UserEvents, first: str, second: str) -> None:
 
 @case(spec="find_user_event", tier="quick")
 def test_shared_unspaced(ue: UserEvents) -> None:
-    """A space behind the semicolon makes no other format; before 6.10 it did."""
+    """A space after the semicolon makes no other format; before 6.10 it did."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a; u64 b", flags=MULTI)
     again = data.register(ue.name() + " u32 a;u64 b", flags=MULTI)
@@ -147,7 +147,7 @@ def test_shared_unspaced(ue: UserEvents) -> None:
     "one",
 )
 def test_shared_struct(ue: UserEvents) -> None:
-    """A format with a structure is found again, by the size of the structure as well."""
+    """A format with a struct matches again, including the size of the struct."""
     data = ue.open_data()
     assert data.register(ue.name() + " struct s a 20; u8 b", flags=MULTI).index == 0
     assert data.register(ue.name() + " struct s a 21; u8 b", flags=MULTI).index == 1
@@ -156,7 +156,7 @@ def test_shared_struct(ue: UserEvents) -> None:
 
 @case(spec="find_user_event: strcmp behind the hash", isolation="global")
 def test_same_bucket(ue: UserEvents) -> None:
-    """Names that share a bucket of the hash table have formats of their own, equal or not."""
+    """Names in one bucket of the hash table have separate formats, equal or not."""
     data = ue.open_data()
     assert data.register("test u32 a", flags=MULTI).index == 0
     assert data.register("testqw u32 a", flags=MULTI).index == 1
@@ -167,7 +167,7 @@ def test_same_bucket(ue: UserEvents) -> None:
 @case(spec="find_user_event")
 @variants(("oldest", " u32 a", 0), ("middle", " u64 a", 1), ("newest", " u8 a", 2))
 def test_found_among_several(ue: UserEvents, again: str, index: int) -> None:
-    """A format is found again whichever of the formats it is."""
+    """Every format of a name matches again."""
     data = ue.open_data()
     for fields in (" u32 a", " u64 a", " u8 a"):
         data.register(ue.name() + fields, flags=MULTI)
@@ -180,7 +180,7 @@ def test_found_among_several(ue: UserEvents, again: str, index: int) -> None:
 )
 @variants(("single_first", 0, 2), ("multi_first", 2, 0))
 def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
-    """An event of one format and one of several are two events, even with equal fields."""
+    """A single-format and a multi-format event of one name are two events, even with equal fields."""
     data = ue.open_data()
     assert data.register(ue.name() + " u32 a", flags=first).index == 0
     assert data.register(ue.name() + " u32 a", flags=second).index == 1
@@ -191,7 +191,7 @@ def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
 
 @case(spec="find_user_event")
 def test_single_stays_single(ue: UserEvents) -> None:
-    """Several formats of a name do not let the single one of that name have others."""
+    """Several formats of a name do not allow the single-format event to have other fields."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a", flags=MULTI)
     data.register(ue.name() + " u64 a")
@@ -206,7 +206,7 @@ def test_single_stays_single(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_name_of_a_tracepoint(ue: UserEvents) -> None:
-    """The full name of a tracepoint is a free name for an event of one format."""
+    """The full name of a tracepoint is a free name for a single-format event."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a", flags=MULTI)
     (tracepoint,) = _tracepoints(ue)
@@ -222,7 +222,7 @@ def test_name_of_a_tracepoint(ue: UserEvents) -> None:
     tier="quick",
 )
 @variants(
-    # The name with its id is made before the fields are parsed.
+    # The name with its id is created before the fields are parsed.
     ("bad_field", "{} long x", "EINVAL", 2),
     ("bad_field_other_name", "{}x u32", "EINVAL", 2),
     ("text_flags", "{}:flag u32 x", "EINVAL", 1),
@@ -230,7 +230,7 @@ def test_name_of_a_tracepoint(ue: UserEvents) -> None:
     ("too_long", "{}" + "x" * 512, "EINVAL", 1),
 )
 def test_ids_of_failures(ue: UserEvents, between: str, errno: str, distance: int) -> None:
-    """A new format that cannot be parsed uses up an id; what creates nothing does not."""
+    """A new format that fails to parse uses an id; a registration that creates nothing does not."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a", flags=MULTI)
     assert data.register(between.format(ue.name()), flags=MULTI).errno == errno
@@ -245,7 +245,7 @@ def test_ids_of_failures(ue: UserEvents, between: str, errno: str, distance: int
     "name.unique_id, and the id is hexadecimal; the id is unique",
 )
 def test_ids_of_all_names(ue: UserEvents) -> None:
-    """All names draw their ids from one counter; events of one format draw none."""
+    """All names take their ids from one counter; single-format events take none."""
     data = ue.open_data()
     data.register(ue.name("a"), flags=MULTI)
     data.register(ue.name("b"))
@@ -262,7 +262,7 @@ def test_ids_of_all_names(ue: UserEvents) -> None:
     needs="multi_format persist arguments_matched auto_delete",
 )
 def test_id_not_reused(ue: UserEvents) -> None:
-    """The same name and fields get a new id after the event had gone."""
+    """The same name and fields get a new id after the event was deleted."""
     data, other = ue.open_data(), ue.open_data()
     event = data.register(ue.name() + " u32 a", flags=MULTI)
     (first,) = _ids(ue)
@@ -276,7 +276,7 @@ def test_id_not_reused(ue: UserEvents) -> None:
 
 @case(spec="user_seq_show", tier="quick")
 def test_status_order(ue: UserEvents) -> None:
-    """Status lists the formats of a name newest first, the single one among them."""
+    """Status lists the formats of a name newest first, with the single-format event among them."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a", flags=MULTI)
     data.register(ue.name() + " u32 a")
@@ -288,7 +288,7 @@ def test_status_order(ue: UserEvents) -> None:
 
 @case(spec="user_event_show", tier="quick")
 def test_shown(ue: UserEvents) -> None:
-    """dynamic_events shows every format in order of creation, by its name without id."""
+    """dynamic_events lists every format in order of creation, by its name without the id."""
     data = ue.open_data()
     for fields in (" u64 b", "", " struct s x 5"):
         data.register(ue.name() + fields, flags=MULTI)
@@ -298,7 +298,7 @@ def test_shown(ue: UserEvents) -> None:
 
 @case(spec="user_event_reg")
 def test_enabled_one_by_one(ue: UserEvents) -> None:
-    """Each format has a bit, a status and an `enable` of its own."""
+    """Each format has its own enable word, status and `enable` file."""
     data = ue.open_data()
     first = data.register(ue.name() + " u32 a", flags=MULTI)
     second = data.register(ue.name() + " u64 a", flags=MULTI)
@@ -312,7 +312,7 @@ def test_enabled_one_by_one(ue: UserEvents) -> None:
 
 @case(spec="trace_output.c:print_event_fields", tier="quick", isolation="global")
 def test_records(ue: UserEvents) -> None:
-    """What is written to a format is recorded under its tracepoint, with its fields."""
+    """A write to a format is recorded under its tracepoint, with its fields."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a", flags=MULTI)
     second = data.register(ue.name() + " u16 b", flags=MULTI)
@@ -333,7 +333,7 @@ def test_records(ue: UserEvents) -> None:
     needs="multi_format persist arguments_matched auto_delete",
 )
 def test_goes_alone(ue: UserEvents) -> None:
-    """A format goes with its own last reference; the others of the name stay."""
+    """A format is deleted with its last reference; the other formats of the name stay."""
     first, second = ue.open_data(), ue.open_data()
     event = first.register(ue.name() + " u32 a", flags=MULTI)
     second.register(ue.name() + " u64 a", flags=MULTI)
@@ -348,7 +348,7 @@ def test_goes_alone(ue: UserEvents) -> None:
     needs="multi_format persist arguments_matched auto_delete",
 )
 def test_goes_with_its_tracer(ue: UserEvents) -> None:
-    """A format that only its tracer still holds goes when it is disabled."""
+    """A format held only by its tracer is deleted when it is disabled."""
     ue.open_data().register(ue.name() + " u32 a", flags=MULTI)
     (tracepoint,) = _tracepoints(ue)
     ue.tracefs.enable(tracepoint, system=MULTI_SYSTEM)

@@ -1,4 +1,4 @@
-"""Deleting events of several formats: all of a name, up to one in use, or one by its fields."""
+"""Deleting multi-format events: all of a name, up to one in use, or one by its fields."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ MULTI = 2
 
 
 def _left_behind(ue: UserEvents, formats: Iterable[str], flags: int) -> None:
-    """Make events with a flag to persist of which nothing is held any more.
+    """Create persistent events that are no longer referenced.
 
-    The enable words are refused: of what never was nothing is dropped later.
+    Their enable words are invalid: no word means no deferred release.
     """
     data = ue.open_data()
     for fields in formats:
@@ -37,14 +37,14 @@ def _left_behind(ue: UserEvents, formats: Iterable[str], flags: int) -> None:
 
 
 def _tracepoints(ue: UserEvents) -> list[str]:
-    """Names of the own tracepoints as user_events_status lists them."""
+    """Names of the case's own tracepoints as user_events_status lists them."""
     return [line.partition(" ")[0] for line in ue.tracefs.status().splitlines()]
 
 
 @case
 @variants(("formats_alone", False), ("single_too", True))
 def test_delete_all(ue: UserEvents, single: bool) -> None:
-    """DIAG_IOCSDEL deletes all formats of a name, and the event of one format as well."""
+    """DIAG_IOCSDEL deletes all formats of a name, and its single-format event as well."""
     _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI)
     if single:
         _left_behind(ue, (" u8 a",), PERSIST)
@@ -71,7 +71,7 @@ def test_delete_many(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_truncate_busy(ue: UserEvents) -> None:
-    """While a format is in use, opening dynamic_events for truncation is EBUSY, deletes none."""
+    """While a format is in use, opening dynamic_events with O_TRUNC is EBUSY and deletes none."""
     _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI)
     ue.open_data().register(ue.name() + " u64 a", flags=MULTI)
     assert ue.tracefs.command("u:new\n", os.O_WRONLY | os.O_TRUNC).errno == "EBUSY"
@@ -105,7 +105,7 @@ def test_delete_stops_at_busy(ue: UserEvents, held: str, left: str) -> None:
 
 @case
 def test_delete_not_permitted(ue: UserEvents) -> None:
-    """Without CAP_PERFMON the deletion of formats that persist fails with EPERM."""
+    """Without CAP_PERFMON deleting persistent formats fails with EPERM."""
     _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI)
     data = ue.open_data()
     ue.process.setuid()
@@ -125,7 +125,7 @@ def test_delete_not_permitted(ue: UserEvents) -> None:
     ("by_bang", "!u:{} u64 a\n", "u:NAME u32 a\nu:NAME\n"),
 )
 def test_command_deletes_one(ue: UserEvents, command: str, left: str) -> None:
-    """A deletion in dynamic_events takes the one format with exactly its fields."""
+    """A deletion in dynamic_events deletes the one format with exactly its fields."""
     _left_behind(ue, (" u32 a", " u64 a", ""), PERSIST | MULTI)
     assert ue.tracefs.command(command.format(ue.name())).errno == ""
     assert ue.tracefs.dynamic_events().replace(ue.name(), "NAME") == left
@@ -138,7 +138,7 @@ def test_command_deletes_one(ue: UserEvents, command: str, left: str) -> None:
     ("multi_system", "user_events_multi/{}"),
 )
 def test_command_deletes_both_kinds(ue: UserEvents, target: str) -> None:
-    """A deletion in dynamic_events takes events of both kinds, by either system or none."""
+    """A deletion in dynamic_events matches both kinds of events, by either system or none."""
     _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI)
     _left_behind(ue, (" u32 a",), PERSIST)
     assert ue.tracefs.command("-:" + target.format(ue.name()) + " u32 a\n").errno == ""
@@ -148,7 +148,7 @@ def test_command_deletes_both_kinds(ue: UserEvents, target: str) -> None:
 @case(spec="trace_dynevent.c:dyn_event_release")
 @variants(("older", MULTI, 2), ("newer", 0, 1))
 def test_command_stops_at_busy(ue: UserEvents, held: int, left: int) -> None:
-    """A deletion of both kinds takes the older first, up to the one in use: EBUSY."""
+    """A deletion of both kinds deletes the older first, up to one in use: EBUSY."""
     _left_behind(ue, (" u32 a",), PERSIST | MULTI)
     _left_behind(ue, (" u32 a",), PERSIST)
     ue.open_data().register(ue.name() + " u32 a", flags=held)
@@ -158,7 +158,7 @@ def test_command_stops_at_busy(ue: UserEvents, held: int, left: int) -> None:
 
 @case(spec="trace_events_user.c:user_event_create", tier="quick")
 def test_command_makes_single(ue: UserEvents) -> None:
-    """A command beside formats of its name makes an event of one format."""
+    """A command creates a single-format event, even if formats of its name exist."""
     ue.open_data().register(ue.name() + " u32 a", flags=MULTI)
     assert ue.tracefs.command("u:" + ue.name() + " u32 a\n").errno == ""
     assert _tracepoints(ue)[0] == ue.name()

@@ -1,4 +1,4 @@
-"""DIAG_IOCSREG with two mistakes at once: the one that is told."""
+"""DIAG_IOCSREG with two errors: the first check decides."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ case = surface(
 def test_order_size(
     ue: UserEvents, size: int, present: int, members: Mapping[str, int], errno: str
 ) -> None:
-    """The size is judged before the structure is read, and that before its members."""
+    """The size is checked before the structure is read, and reading before its members."""
     raw = packed(ue, ue.process.word(), ue.name(), **{"size": size, **members})
     data = ue.open_data()
     assert data.ioctl(DIAG_IOCSREG, ue.process.place(raw[:present])).errno == errno
@@ -54,7 +54,7 @@ def test_order_size(
     ("string", {"name_args": 0}),
 )
 def test_order_tail(ue: UserEvents, members: Mapping[str, Any]) -> None:
-    """Bytes that must be zero come before anything the members say: E2BIG."""
+    """Bytes that must be zero are checked before any member: E2BIG."""
     seen = ue.open_data().register(ue.name(), struct_size=32, tail=b"\0\0\0\1", **members)
     assert refused(seen) == "E2BIG"
 
@@ -70,13 +70,13 @@ def test_order_tail(ue: UserEvents, members: Mapping[str, Any]) -> None:
     ("bit-before-unwritable", {"bit": 32, "enable_addr": 0}, "EINVAL"),
 )
 def test_order_members(ue: UserEvents, members: Mapping[str, Any], errno: str) -> None:
-    """Flags, size, alignment and bit are judged before the address, the string, the word."""
+    """Flags, size, alignment and bit are checked before the address, the string and the word."""
     assert refused(ue.open_data().register(ue.name(), **members)) == errno
 
 
 @case(spec="user_reg_get")
 def test_order_address_before_string(ue: UserEvents) -> None:
-    """An address that can never be the user's comes before a string that is too long."""
+    """A kernel address is rejected before a string that is too long."""
     seen = ue.open_data().register("x" * 512, enable_addr=KERNEL_HALF)
     assert refused(seen) == "EFAULT"
 
@@ -91,7 +91,7 @@ def test_order_address_before_string(ue: UserEvents) -> None:
 def test_order_members_before_taken(
     ue: UserEvents, offset: int, bit: int, members: Mapping[str, Any]
 ) -> None:
-    """Members that are wrong come before a word that is taken: EINVAL."""
+    """Invalid members are rejected before a word in use: EINVAL."""
     data = ue.open_data()
     size = 8 if bit > 31 else 4
     word = ue.process.word(size, offset=offset)
@@ -107,7 +107,7 @@ def test_order_members_before_taken(
     ("bad-field", "f long a", {}),
 )
 def test_order_taken_first(ue: UserEvents, definition: str, members: Mapping[str, Any]) -> None:
-    """A word that is taken comes before everything about the string: EADDRINUSE."""
+    """A word in use is rejected before the string is read: EADDRINUSE."""
     data = ue.open_data()
     word = data.register(ue.name()).word
     again = data.register(ue.name(definition), word=word, **members)
@@ -116,7 +116,7 @@ def test_order_taken_first(ue: UserEvents, definition: str, members: Mapping[str
 
 @case(spec="user_events_ioctl_reg", needs="persist")
 def test_order_taken_before_permission(ue: UserEvents) -> None:
-    """A word that is taken comes before a flag that is not permitted: EADDRINUSE."""
+    """A word in use is rejected before a flag without permission: EADDRINUSE."""
     data = ordinary(ue)
     word = data.register(ue.name()).word
     assert refused(data.register(ue.name("f"), word=word, flags=PERSIST)) == "EADDRINUSE"
@@ -124,7 +124,7 @@ def test_order_taken_before_permission(ue: UserEvents) -> None:
 
 @case(spec="user_events_ioctl_reg", tier="full", isolation="global")
 def test_order_taken_before_maximum(ue: UserEvents) -> None:
-    """A word that is taken comes before the limit of events: EADDRINUSE."""
+    """A word in use is rejected before the limit of events: EADDRINUSE."""
     data = ue.open_data()
     word = data.register(ue.name()).word
     ue.tracefs.write(MAXIMUM, "1\n")
@@ -145,7 +145,7 @@ def test_order_taken_before_maximum(ue: UserEvents) -> None:
 def test_order_permission(
     ue: UserEvents, definition: str, members: Mapping[str, Any], errno: str
 ) -> None:
-    """Permission is judged once the string is there, before it is compared or parsed."""
+    """Permission is checked after the string is read, before it is compared or parsed."""
     data = ordinary(ue)
     data.register(ue.name("e u8 z"))
     seen = data.register(ue.name(definition), flags=PERSIST, **members)
@@ -155,7 +155,7 @@ def test_order_permission(
 
 @case(spec="user_event_parse", needs="persist", tier="full", isolation="global")
 def test_order_permission_at_the_maximum(ue: UserEvents) -> None:
-    """Permission is judged before the limit of events: EPERM."""
+    """Permission is checked before the limit of events: EPERM."""
     data = ordinary(ue)
     ue.tracefs.write(MAXIMUM, "0\n")
     assert refused(data.register(ue.name(), flags=PERSIST)) == "EPERM"
@@ -174,7 +174,7 @@ def test_order_permission_at_the_maximum(ue: UserEvents) -> None:
 def test_order_fields(
     ue: UserEvents, definition: str, members: Mapping[str, Any], errno: str
 ) -> None:
-    """Text flags, then the fields of an existing event, then parsing, then the word."""
+    """Order of checks: text flags, fields of an existing event, parsing, the word."""
     data = ue.open_data()
     data.register(ue.name("e u8 z"))
     assert refused(data.register(ue.name(definition), **members)) == errno
@@ -191,7 +191,7 @@ def test_order_fields(
 def test_order_at_the_maximum(
     ue: UserEvents, definition: str, members: Mapping[str, Any], errno: str
 ) -> None:
-    """The maximum counts once the fields are known to be good, before the word is touched."""
+    """The limit is checked after the fields have been parsed, before the word is written."""
     data = ue.open_data()
     data.register(ue.name("e u8 z"))
     ue.tracefs.write(MAXIMUM, "1\n")

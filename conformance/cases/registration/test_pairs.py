@@ -1,4 +1,4 @@
-"""DIAG_IOCSREG with every two mistakes that it can have at once."""
+"""DIAG_IOCSREG with each pair of errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ case = surface(
 )
 
 
-# In the order in which the kernel looks.
+# In the order in which the kernel checks.
 ORDER = (
     ("too-big", "E2BIG"),
     ("too-small", "EINVAL"),
@@ -41,7 +41,7 @@ ORDER = (
     ("maximum", "EMFILE"),
     ("unwritable", "ENOMEM"),
 )
-# What cannot hold together: bytes that are there and not there, an address that is two.
+# Pairs that exclude each other: bytes present and absent, one address with two values.
 APART = (
     ("too-small", "tail"),
     ("tail", "cut-off"),
@@ -55,7 +55,7 @@ APART = (
 
 
 def register(ue: UserEvents, *mistakes: str) -> str:
-    """The error of a registration with some mistakes."""
+    """Errno of a registration with the given errors."""
     process, data = ue.process, ue.open_data()
     page = process.map()
     address = page + (4 if "alignment" in mistakes else 8)
@@ -90,7 +90,7 @@ def register(ue: UserEvents, *mistakes: str) -> str:
 
 
 def size_of(mistakes: tuple[str, ...]) -> int:
-    """What the structure says of its size."""
+    """The size member of the structure."""
     if "too-big" in mistakes:
         return 4097
     if "too-small" in mistakes:
@@ -99,7 +99,7 @@ def size_of(mistakes: tuple[str, ...]) -> int:
 
 
 def word_size_of(mistakes: tuple[str, ...]) -> int:
-    """What the structure says of the size of the enable word."""
+    """The enable_size member of the structure."""
     if "word-size" in mistakes:
         return 3
     return 8 if "alignment" in mistakes else 4
@@ -115,7 +115,7 @@ def text_of(ue: UserEvents, mistakes: tuple[str, ...]) -> str:
 
 
 def made(ue: UserEvents, *mistakes: str) -> str:
-    """What dynamic_events shows: the events that the mistakes are about, and no other."""
+    """The lines of dynamic_events for the events that the errors are about."""
     taken = f"u:{ue.name('t')}\n" if "taken" in mistakes else ""
     return taken + (f"u:{ue.name('e')} u8 z\n" if "other-fields" in mistakes else "")
 
@@ -123,7 +123,7 @@ def made(ue: UserEvents, *mistakes: str) -> str:
 @case
 @variants(pairs(ORDER, APART, without="maximum"))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
-    """Of two mistakes the one that comes first in the order is told, and no event is made."""
+    """If two checks fail, errno is that of the first, and no event is created."""
     assert register(ue, first, second) == errno
     shown = ue.tracefs.dynamic_events()
     assert shown == made(ue, first, second)
@@ -132,8 +132,8 @@ def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
 @case(tier="full", isolation="global")
 @variants(pairs(ORDER, APART, among="maximum"))
 def test_pairs_at_the_maximum(ue: UserEvents, first: str, second: str, errno: str) -> None:
-    """The limit of events is asked when everything but the word was found to be right."""
-    # There is room for what the other mistake needs to be one.
+    """The limit of events is checked after everything but the word."""
+    # There is room for the events that the other error needs.
     there = "1\n" if {"taken", "other-fields"} & {first, second} else "0\n"
     ue.tracefs.write(MAXIMUM, there)
     assert register(ue, first, second) == errno

@@ -1,4 +1,4 @@
-"""DIAG_IOCSREG: the structure, the flags, the name and what an existing event says."""
+"""DIAG_IOCSREG: the structure, the flags, the name, and existing events."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ case = surface(
     ("huge", 0xFFFF_FFFF, b"", "E2BIG"),
 )
 def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
-    """A structure has 28 bytes or more up to a page, and zeros in what is unknown."""
+    """The size is 28 bytes up to a page; bytes past the known members must be zero."""
     seen = ue.open_data().register(ue.name(), struct_size=size, tail=tail)
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
@@ -59,7 +59,7 @@ def test_struct_unreadable(ue: UserEvents, address: int) -> None:
 @case(spec="user_reg_get", doc="size is that of struct user_reg", profiles="6.4..")
 @variants(("none", PROT_NONE, "EFAULT"), ("read", mmap.PROT_READ, ""))
 def test_struct_protected(ue: UserEvents, protection: int, errno: str) -> None:
-    """A structure must be readable; one that is only readable gets no index, but success."""
+    """A structure in read-only memory registers successfully, but gets no index."""
     data = ue.open_data()
     word = ue.process.word(value=0xFFFF_FFFF)
     at = ue.process.map()
@@ -76,7 +76,7 @@ def test_struct_protected(ue: UserEvents, protection: int, errno: str) -> None:
 )
 @variants(("zero", bytes(8), "EFAULT"), ("nonzero", b"\x01" * 8, "E2BIG"))
 def test_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None:
-    """An unreadable byte behind the structure is EFAULT, unless one before is not zero."""
+    """An unreadable byte past the known members is EFAULT, unless one before it is nonzero."""
     data = ue.open_data()
     raw = packed(ue, ue.process.word(), ue.name(), size=37)
     assert data.ioctl(DIAG_IOCSREG, ue.process.place(raw + tail)).errno == errno
@@ -85,7 +85,7 @@ def test_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None:
 @case(spec="user_reg_get", doc="flags that are not supported give EINVAL", profiles="6.4..")
 @variants({"4": 0x4, "5": 0x5, "8": 0x8, "4000": 0x4000, "8000": 0x8000})
 def test_unknown_flags(ue: UserEvents, flags: int) -> None:
-    """A flag the kernel does not know is EINVAL, beside a known one too."""
+    """An unknown flag is EINVAL, even together with a known one."""
     assert refused(ue.open_data().register(ue.name(), flags=flags)) == "EINVAL"
     assert ue.tracefs.status() == ""
 
@@ -96,7 +96,7 @@ def test_unknown_flags(ue: UserEvents, flags: int) -> None:
 @case(spec="mm/util.c:strndup_user", doc="name_args points to the name and arguments of the event")
 @variants({"null": 0, "first-page": 0x100, "kernel-half": KERNEL_HALF})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
-    """A string that cannot be read is EFAULT."""
+    """A string at an unreadable address is EFAULT."""
     assert refused(ue.open_data().register("", name_args=address)) == "EFAULT"
 
 
@@ -108,7 +108,7 @@ def test_string_unreadable(ue: UserEvents, address: int) -> None:
     ("512", 512, b"", "EINVAL"),
 )
 def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> None:
-    """A string that runs into unmapped memory is EFAULT, past 512 bytes it is too long."""
+    """A string that runs into unmapped memory is EFAULT; past 512 bytes it is too long."""
     text = ue.process.place(ue.name().encode().ljust(length, b"x") + end)
     assert ue.open_data().register("", name_args=text).errno == errno
 
@@ -129,7 +129,7 @@ def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
 )
 @variants({"unknown": ":FLAG", "two": ":a,b u32 x", "empty": ":", "persist": ":1"})
 def test_text_flags(ue: UserEvents, rest: str) -> None:
-    """A colon in the name part is EINVAL whatever follows it, or before 6.5 cut off with it."""
+    """A colon in the name part is EINVAL; before 6.5 the text from the colon on was ignored."""
     seen = ue.open_data().register(ue.name() + rest)
     told = ue.dated("text_flags_refused", since=("EINVAL", UNTOUCHED), before=("", 0))
     assert (seen.errno, seen.index) == told
@@ -139,7 +139,7 @@ def test_text_flags(ue: UserEvents, rest: str) -> None:
 
 @case(spec="user_event_parse_cmd", doc="name_args points to the name and arguments of the event")
 def test_colon_in_arguments(ue: UserEvents) -> None:
-    """A colon behind the first space belongs to the fields."""
+    """A colon after the first space belongs to the fields."""
     assert ue.open_data().register(f"{ue.name()} u32 a:b").errno == ""
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a:b\n"
 
@@ -152,7 +152,7 @@ def test_colon_in_arguments(ue: UserEvents) -> None:
 )
 @variants(("plain", 0, ""), ("persist", 1, "EPERM"))
 def test_persist_forbidden(ue: UserEvents, flags: int, errno: str) -> None:
-    """Only a process with CAP_PERFMON may ask for an event that persists."""
+    """USER_EVENT_REG_PERSIST needs CAP_PERFMON."""
     assert ordinary(ue).register(ue.name(), flags=flags).errno == errno
     assert ue.tracefs.status() == ("" if errno else f"{ue.name()}\n")
 
@@ -165,7 +165,7 @@ def test_persist_forbidden(ue: UserEvents, flags: int, errno: str) -> None:
     tier="full",
 )
 def test_persist_of_existing_forbidden(ue: UserEvents) -> None:
-    """The flag is EPERM even for an event that persists already; without it all is well."""
+    """The flag is EPERM even if the event already persists; without the flag it registers."""
     ue.new_process().open_data().register(ue.name(), flags=PERSIST)
     data = ordinary(ue)
     assert refused(data.register(ue.name(), flags=PERSIST)) == "EPERM"
@@ -186,7 +186,7 @@ def test_persist_of_existing_forbidden(ue: UserEvents) -> None:
     ("retyped", " u32 a; s64 b"),
 )
 def test_other_fields(ue: UserEvents, fields: str) -> None:
-    """An existing name with other fields is EADDRINUSE since 6.5, and the event stays as it is."""
+    """An existing name with other fields is EADDRINUSE since 6.5, and the event does not change."""
     data = ue.open_data()
     data.register(f"{ue.name()} u32 a; u64 b")
     seen = data.register(ue.name() + fields)
@@ -203,7 +203,7 @@ def test_other_fields(ue: UserEvents, fields: str) -> None:
     tier="full",
 )
 def test_existing_keeps_flags(ue: UserEvents) -> None:
-    """Registering an existing event as persisting does not make it persist."""
+    """Registering an existing event with USER_EVENT_REG_PERSIST does not make it persist."""
     data = ue.open_data()
     data.register(ue.name())
     assert data.register(ue.name(), flags=PERSIST).index == 0

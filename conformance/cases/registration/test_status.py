@@ -1,4 +1,4 @@
-"""DIAG_IOCSREG of 5.18 to 6.3: sizes of the structure, answers that cannot be stored."""
+"""DIAG_IOCSREG of 5.18 to 6.3: sizes of the structure, and results that cannot be stored."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ case = surface(
 )
 
 
-# An address whose lower 3 bytes are all of it.
+# An address that fits into 3 bytes.
 LOW = 0x10_0000
-# Where user_reg has status_index or status_bit; write_index follows.
+# Offset of status_index or status_bit in user_reg; write_index follows.
 PLACE = {"byte-status": 16, "bit-status": 12}
 
 
@@ -40,7 +40,7 @@ PLACE = {"byte-status": 16, "bit-status": 12}
     # Half of a pointer to 0x200000002000.
     (12, "EFAULT"),
     (13, "EFAULT"),
-    # All of it that is not zero.
+    # All bytes that are not zero.
     (14, ""),
     (16, ""),
     (20, ""),
@@ -48,7 +48,7 @@ PLACE = {"byte-status": 16, "bit-status": 12}
     (25, ""),
 )
 def test_byte_status_size(ue: UserEvents, size: int, errno: str) -> None:
-    """Until 6.0 no size is too small: what it leaves out of name_args reads as zero."""
+    """Until 6.0 no size is too small: the missing part of name_args reads as zero."""
     seen = ue.open_data().register(ue.name(), struct_size=size)
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
@@ -58,7 +58,7 @@ def test_byte_status_size(ue: UserEvents, size: int, errno: str) -> None:
 )
 @variants((12, ""), (11, ""), (10, "EFAULT"), (13, "EFAULT"), (16, "EFAULT"))
 def test_byte_status_cut_pointer(ue: UserEvents, size: int, errno: str) -> None:
-    """Until 6.0 a size may cut a pointer; the answers are stored behind what it covers."""
+    """Until 6.0 a size may cut off a pointer; results are stored at their offsets regardless."""
     ue.process.map_again(LOW)
     ue.process.store(LOW, b"low\0")
     raw = struct.pack("<IIQ", size, 0, 0xFFFF_FFFF_0000_0000 | LOW) + UNANSWERED * 2
@@ -78,11 +78,11 @@ def test_byte_status_cut_pointer(ue: UserEvents, size: int, errno: str) -> None:
     (12, "EINVAL"),
     (16, "EINVAL"),
     (21, ""),
-    # That of the structure before.
+    # The size of the previous structure.
     (24, ""),
 )
 def test_bit_status_size(ue: UserEvents, size: int, errno: str) -> None:
-    """From 6.1 on a structure of less than 20 bytes is EINVAL."""
+    """Since 6.1 a structure of less than 20 bytes is EINVAL."""
     seen = ue.open_data().register(ue.name(), struct_size=size)
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
@@ -102,7 +102,7 @@ def test_bit_status_size(ue: UserEvents, size: int, errno: str) -> None:
     ("negative", 0x8000_0000, 4097, "E2BIG"),
 )
 def test_status_long_size(ue: UserEvents, size: int, nonzero: int, errno: str) -> None:
-    """A longer structure holds zeros up to its size, which is a page at most: E2BIG."""
+    """Bytes past the known members must be zero, and the size is a page at most: E2BIG."""
     known = {"byte-status": 24, "bit-status": 20}[ue.profile.generation]
     tail = bytes(nonzero - known) + b"\x80"
     seen = ue.open_data().register(ue.name(), struct_size=size, tail=tail)
@@ -116,12 +116,12 @@ def test_status_long_size(ue: UserEvents, size: int, nonzero: int, errno: str) -
     ("nothing-before-the-fault", b"", "EFAULT"),
 )
 def test_status_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None:
-    """A tail that cannot be read to its end is EFAULT, unless a byte before that is not zero."""
+    """An unreadable byte past the known members is EFAULT, unless one before it is nonzero."""
     raw = over(reg_of(ue, ue.name()), 0, b"\x40") + tail
     assert ue.open_data().ioctl(IOCSREG, ue.process.place(raw)).errno == errno
 
 
-# Outputs that cannot be stored
+# Results that cannot be stored
 
 
 @case(
@@ -129,7 +129,7 @@ def test_status_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None
     "status index, since 6.1 status bit, and write index are set"
 )
 def test_status_read_only(ue: UserEvents) -> None:
-    """A structure that cannot be written registers all the same; its answers are lost."""
+    """A structure in read-only memory registers successfully; its results are lost."""
     data = ue.open_data()
     raw = reg_of(ue, ue.name())
     at = ue.process.place(raw)
@@ -149,7 +149,7 @@ def test_status_read_only(ue: UserEvents) -> None:
 )
 @variants((20, b"\1\0\0\0"), (22, b"\1\0\0\0\xee\xee"), (16, b""), (18, b"\xee\xee"))
 def test_status_beyond_the_end(ue: UserEvents, present: int, answers: bytes) -> None:
-    """Until 6.0 an answer that lies beyond the end of memory is lost, the other one is not."""
+    """Until 6.0 a result past the end of the mapping is lost; the other one is stored."""
     raw = over(reg_of(ue, "e"), 0, bytes([present]))[:present]
     at = ue.process.place(raw)
     assert ue.open_data().ioctl(IOCSREG, at).value == 0
@@ -166,7 +166,7 @@ def test_status_beyond_the_end(ue: UserEvents, present: int, answers: bytes) -> 
 @variants(
     ("between-second", 4, True, b"\2\0\0\0", UNANSWERED),
     ("between-first", 4, False, UNANSWERED, b"\0\0\0\0"),
-    # A number that lies across the border is stored as a whole or not at all.
+    # A number that crosses the border is stored as a whole or not at all.
     ("in-the-place-second", 2, True, UNANSWERED, UNANSWERED),
     ("in-the-place-first", 2, False, UNANSWERED, b"\0\0\0\0"),
     ("in-the-index-second", 6, True, b"\2\0\0\0", UNANSWERED),
@@ -175,7 +175,7 @@ def test_status_beyond_the_end(ue: UserEvents, present: int, answers: bytes) -> 
 def test_status_half_read_only(
     ue: UserEvents, border: int, second: bool, place: bytes, index: bytes
 ) -> None:
-    """Of a structure that is half read-only the answers in the other half are stored."""
+    """If half of the structure is read-only, the results in the other half are stored."""
     ue.tracefs.command("u:a\n")
     raw = reg_of(ue, "b")
     start = PLACE[ue.profile.generation]

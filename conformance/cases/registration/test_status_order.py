@@ -1,4 +1,4 @@
-"""DIAG_IOCSREG of 5.18 to 6.3 with two mistakes at once: the one that is told."""
+"""DIAG_IOCSREG of 5.18 to 6.3 with two errors: the first check decides."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ case = surface(
 def test_status_order_size(
     ue: UserEvents, size: int, present: int, errno: Mapping[str, str]
 ) -> None:
-    """The size is judged before the rest of the structure is read."""
+    """The size is checked before the rest of the structure is read."""
     raw = over(reg_of(ue, ue.name()), 0, struct.pack("<I", size))
     assert answer(ue.open_data(), raw[:present]) == errno[ue.profile.generation]
 
@@ -40,7 +40,7 @@ def test_status_order_size(
     ("too-small", 19, {"byte-status": "EFAULT", "bit-status": "EINVAL"}),
 )
 def test_status_order_string(ue: UserEvents, size: int, errno: Mapping[str, str]) -> None:
-    """The size comes before a string that cannot be read."""
+    """The size is checked before a string that cannot be read."""
     seen = ue.open_data().register(ue.name(), struct_size=size, name_args=0)
     assert refused(seen) == errno[ue.profile.generation]
 
@@ -52,7 +52,7 @@ def test_status_order_string(ue: UserEvents, size: int, errno: Mapping[str, str]
     ("bad-field", "f long a", "EINVAL"),
 )
 def test_status_order_name(ue: UserEvents, definition: str, errno: str) -> None:
-    """A string has to be short before its name is looked for, and that is before its fields."""
+    """Order of checks: length of the string, the name, the fields."""
     data = ue.open_data()
     data.register(f"{ue.name('e')} u8 z")
     assert data.register(ue.name(definition)).errno == errno

@@ -1,4 +1,4 @@
-"""DIAG_IOCSREG of 5.18 to 6.3 with every two mistakes that it can have at once."""
+"""DIAG_IOCSREG of 5.18 to 6.3 with each pair of errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ case = surface(
 )
 
 
-# In the order in which the kernel looks.
+# In the order in which the kernel checks.
 ORDER = (
     ("too-big", "E2BIG"),
     ("too-small", "EINVAL"),
@@ -37,10 +37,10 @@ APART = (
 
 
 def register(ue: UserEvents, *mistakes: str) -> str:
-    """The error of a registration with some mistakes."""
+    """Errno of a registration with the given errors."""
     text = f"{ue.name()} {'long' if 'bad-field' in mistakes else 'u32'} a"
     raw = reg_of(ue, text.ljust(512) if "string-too-long" in mistakes else text)
-    # The pointer to the string stands at 8, and packed at 4.
+    # The string pointer is at offset 8, in the packed structure at 4.
     pointer = len(raw) - 16
     if "string-unreadable" in mistakes:
         raw = over(raw, pointer, bytes(8))
@@ -53,7 +53,7 @@ def register(ue: UserEvents, *mistakes: str) -> str:
         size += 4
     raw = over(raw, 0, struct.pack("<I", size))
     if "cut-off" in mistakes:
-        # Behind the size nothing is there that even a short structure has.
+        # Nothing is mapped past the size that even a short structure has.
         raw = raw[:pointer]
     place = ue.process.place(raw + (b"\0\0\0\1" if "tail" in mistakes else b""))
     return ue.open_data().ioctl(DIAG_IOCSREG, place).errno
@@ -62,7 +62,7 @@ def register(ue: UserEvents, *mistakes: str) -> str:
 @case(profiles="6.1..6.3")
 @variants(pairs(ORDER, APART))
 def test_status_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
-    """Of two mistakes the one that comes first in the order is told, and no event is made."""
+    """If two checks fail, errno is that of the first, and no event is created."""
     assert register(ue, first, second) == errno
     assert ue.tracefs.dynamic_events() == ""
 
@@ -70,6 +70,6 @@ def test_status_pairs(ue: UserEvents, first: str, second: str, errno: str) -> No
 @case(profiles="5.18..6.0")
 @variants(pairs(ORDER, APART, without="too-small"))
 def test_byte_status_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
-    """Of two mistakes the one that comes first is told, where no structure is too small."""
+    """If two checks fail, errno is that of the first, where no structure is too small."""
     assert register(ue, first, second) == errno
     assert ue.tracefs.dynamic_events() == ""

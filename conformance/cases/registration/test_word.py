@@ -1,4 +1,4 @@
-"""DIAG_IOCSREG: which words may be registered."""
+"""DIAG_IOCSREG: which enable words are accepted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ case = surface(
     {str(n): (n, "" if n in (4, 8) else "EINVAL") for n in (0, 1, 2, 3, 4, 5, 8, 12, 16, 132)}
 )
 def test_enable_size(ue: UserEvents, size: int, errno: str) -> None:
-    """A word has 4 or 8 bytes, not any other number."""
+    """A word has 4 or 8 bytes; any other size is EINVAL."""
     page = ue.process.map()
     # A multiple of all the sizes: nothing else is wrong.
     word = ue.process.word_at(page + -page % 2640, 8)
@@ -42,7 +42,7 @@ def test_enable_size(ue: UserEvents, size: int, errno: str) -> None:
     quick=2,
 )
 def test_misaligned(ue: UserEvents, size: int, offset: int, errno: str) -> None:
-    """The address of a word is a multiple of its size."""
+    """The address of a word is a multiple of its size; else EINVAL."""
     word = ue.process.word(size, offset=offset)
     assert ue.open_data().register(ue.name(), word=word).errno == errno
 
@@ -58,7 +58,7 @@ def test_misaligned(ue: UserEvents, size: int, offset: int, errno: str) -> None:
     quick=3,
 )
 def test_bit_range(ue: UserEvents, size: int, bit: int, errno: str) -> None:
-    """The bit lies within the word."""
+    """The bit must lie within the word; else EINVAL."""
     word = ue.process.word(size)
     assert ue.open_data().register(ue.name(), word=word, bit=bit).errno == errno
 
@@ -70,7 +70,7 @@ def test_bit_range(ue: UserEvents, size: int, bit: int, errno: str) -> None:
     ("last", 0xFFFF_FFFF_FFFF_FFFC),
 )
 def test_kernel_address(ue: UserEvents, address: int) -> None:
-    """A word in the kernel's half of the addresses is EFAULT and creates nothing."""
+    """A word at a kernel address is EFAULT and creates nothing."""
     seen = ue.open_data().register(ue.name(), enable_addr=address)
     assert refused(seen) == "EFAULT"
     assert ue.tracefs.status() == ""
@@ -82,7 +82,7 @@ def test_kernel_address(ue: UserEvents, address: int) -> None:
 )
 @variants(("same-event", "e", 4), ("other-event", "f", 4), ("other-size", "e", 8))
 def test_word_taken(ue: UserEvents, definition: str, size: int) -> None:
-    """One address and bit of a process serve one registration: the next is EADDRINUSE."""
+    """An address and bit of a process can be registered once: the next is EADDRINUSE."""
     data = ue.open_data()
     word = ue.process.word(8)
     data.register(ue.name(), word=word, bit=1, enable_size=4)
@@ -97,7 +97,7 @@ def test_word_taken(ue: UserEvents, definition: str, size: int) -> None:
     "used twice",
 )
 def test_words_far_apart(ue: UserEvents) -> None:
-    """Addresses are told apart by all their bits: words 4 GiB apart are two."""
+    """All bits of an address are compared: words 4 GiB apart are two."""
     data = ue.open_data()
     near = ue.process.map()
     assert ue.process.map_again(near + 0x1_0000_0000).errno == ""
@@ -116,14 +116,14 @@ def test_words_far_apart(ue: UserEvents) -> None:
     "used twice"
 )
 def test_word_taken_by_descriptor(ue: UserEvents) -> None:
-    """Who registered the word does not matter: another descriptor gets EADDRINUSE as well."""
+    """The descriptor does not matter: another one of the process gets EADDRINUSE as well."""
     word = ue.open_data().register(ue.name()).word
     assert refused(ue.open_data().register(ue.name("f"), word=word)) == "EADDRINUSE"
 
 
 @case(spec="trace_events_user.c:user_event_mm_dup", tier="full")
 def test_word_taken_after_fork(ue: UserEvents) -> None:
-    """A forked child follows the word too: EADDRINUSE there, until it unregisters."""
+    """A forked child inherits the word: EADDRINUSE there, until it unregisters."""
     data = ue.open_data()
     word = data.register(ue.name()).word
     child = ue.fork(ue.process)
@@ -136,7 +136,7 @@ def test_word_taken_after_fork(ue: UserEvents) -> None:
 
 @case(profiles="5.18..", tier="full")
 def test_word_free_again(ue: UserEvents) -> None:
-    """Other bits, other addresses, other processes and unregistered words are free."""
+    """Other bits, other addresses, other processes and unregistered words can be registered."""
     data = ue.open_data()
     word = ue.process.word(8)
     data.register(ue.name(), word=word)
@@ -164,14 +164,14 @@ def test_word_unwritable(ue: UserEvents, protection: int | None) -> None:
 @case
 @variants({"u32": 4, "u64": 8})
 def test_word_null(ue: UserEvents, size: int) -> None:
-    """There is no registering without a word: address zero is ENOMEM."""
+    """A word is required: address zero is ENOMEM."""
     seen = ue.open_data().register(ue.name(), enable_addr=0, enable_size=size)
     assert refused(seen) == "ENOMEM"
 
 
 @case(tier="full")
 def test_word_unwritable_leaves_event(ue: UserEvents) -> None:
-    """After ENOMEM the event exists and holds its write index, which a retry reports."""
+    """After ENOMEM the event exists and keeps its write index, which a retry returns."""
     data = ue.open_data()
     assert refused(data.register(f"{ue.name('a')} u32 x", enable_addr=0)) == "ENOMEM"
     assert ue.tracefs.dynamic_events() == f"u:{ue.name('a')} u32 x\n"
@@ -190,7 +190,7 @@ def test_word_unwritable_leaves_event(ue: UserEvents) -> None:
     tier="full",
 )
 def test_word_unwritable_event_goes(ue: UserEvents) -> None:
-    """The event that ENOMEM left behind goes when the descriptor is closed."""
+    """The event left by ENOMEM is deleted when the descriptor is closed."""
     data = ue.open_data()
     data.register(ue.name(), enable_addr=0)
     assert ue.tracefs.status() == f"{ue.name()}\n"
@@ -200,7 +200,7 @@ def test_word_unwritable_event_goes(ue: UserEvents) -> None:
 
 @case(tier="full")
 def test_word_unwritable_is_not_followed(ue: UserEvents) -> None:
-    """After ENOMEM the address is not registered: ENOENT, and free for the next one."""
+    """After ENOMEM the word is not registered: ENOENT, and the address can be registered."""
     data = ue.open_data()
     address = ue.process.map()
     ue.process.protect(address, mmap.PROT_READ)

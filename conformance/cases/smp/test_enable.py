@@ -1,4 +1,4 @@
-"""Two processors at once: the enable word while somebody else is at it."""
+"""Two CPUs: the enable word under concurrent changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ case = surface(
 def test_neighbours(
     ue: UserEvents, size: int, bit: int, behind: int, amount: int, left: int
 ) -> None:
-    """Nothing is lost that a program adds to other bits while the kernel sets and clears one."""
+    """Atomic updates of other bits by the program survive while the kernel sets and clears one."""
     both = Racers(ue)
     word = both.left.open_data().register(ue.name(), bit=bit, word=both.left.word(size)).word
     on, off = both.prepared_right.switch(enable_file(ue))
@@ -47,7 +47,7 @@ def test_neighbours(
     doc="Status: the bit that was asked for is set or cleared, and nothing is said of others",
 )
 def test_two_bits_of_a_word(ue: UserEvents) -> None:
-    """Two events with bits of one word are enabled and disabled at once: neither loses its bit."""
+    """Two events with bits in one word are switched concurrently: neither loses its bit."""
     both = Racers(ue)
     data = both.left.open_data()
     word = data.register(ue.name("a"), bit=0).word
@@ -70,7 +70,7 @@ def test_two_bits_of_a_word(ue: UserEvents) -> None:
 )
 @variants({"threads": THREAD, "processes": 0})
 def test_two_places_of_a_page(ue: UserEvents, flags: int) -> None:
-    """Two events with neighbouring places are enabled and disabled at once: each shows its own."""
+    """Two events with adjacent words are switched concurrently: each word is right."""
     both = Racers(ue, flags)
     page = map_page(both.left)
     data = both.left.open_data()
@@ -91,7 +91,7 @@ def test_two_places_of_a_page(ue: UserEvents, flags: int) -> None:
 )
 @variants(("on", True, 32), ("off", False, 0))
 def test_registrations_come_and_go(ue: UserEvents, listening: bool, left: int) -> None:
-    """A word that is registered over and over amid switching is right once all is quiet."""
+    """A word that is registered repeatedly during switching is right once all is quiet."""
     both = Racers(ue)
     data = both.left.open_data()
     kept = data.register(ue.name(), bit=5).word
@@ -117,7 +117,7 @@ def test_registrations_come_and_go(ue: UserEvents, listening: bool, left: int) -
 )
 @variants({"threads": THREAD, "processes": 0})
 def test_registered_while_enabled(ue: UserEvents, flags: int) -> None:
-    """Whoever enables an event while its words are registered, each of them is set."""
+    """Enabling an event while words are being registered for it sets every word."""
     both = Racers(ue, flags)
     data = both.left.open_data()
     data.register(ue.name())
@@ -134,7 +134,7 @@ def test_registered_while_enabled(ue: UserEvents, flags: int) -> None:
 )
 @variants(1, 2, 3, 4)
 def test_unregistered_while_enabled(ue: UserEvents, again: int) -> None:
-    """A bit is clear once it is unregistered, whoever enables the event at that moment."""
+    """A bit is clear after it is unregistered, even if the event is enabled at that moment."""
     both = Racers(ue)
     data = both.left.open_data()
     words = [data.register(ue.name(), bit=bit).word for bit in range(again)]

@@ -1,4 +1,4 @@
-"""Two processors at once: processes and pages that come and go while an event is switched."""
+"""Two CPUs: processes and pages that come and go while an event is switched."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ case = surface(
 @case(spec="user_event_mm_dup")
 @variants(("on", True, 8), ("off", False, 0))
 def test_forks_while_switched(ue: UserEvents, listening: bool, seen: int) -> None:
-    """The word of each child that is made amid switching follows from the next change on."""
+    """The word of each child forked during switching follows from the next change on."""
     both = Racers(ue, 0)
     data = both.left.open_data()
     word = data.register(ue.name(), bit=3).word
@@ -45,7 +45,7 @@ def test_forks_while_switched(ue: UserEvents, listening: bool, seen: int) -> Non
 @case(spec="user_event_mm_remove")
 @variants(("thread", THREAD, True), ("memory", CLONE_VM, True), ("process", 0, False))
 def test_ends_while_switched(ue: UserEvents, flags: int, alone: bool) -> None:
-    """A task that ends amid switching takes nothing along from those who go on."""
+    """A task that exits during switching does not affect the words of the others."""
     both = Racers(ue, flags, registered=True)
     kept = both.right.open_data().register(ue.name(), bit=1, word=both.right.word()).word
     both.left.open_data().register(ue.name(), bit=2, word=both.left.word())
@@ -66,7 +66,7 @@ def test_ends_while_switched(ue: UserEvents, flags: int, alone: bool) -> None:
 )
 @variants({"one-word": 0, "two-words": 8, "two-pages": PAGE})
 def test_two_faults_on_a_page(ue: UserEvents, apart: int) -> None:
-    """Two events are enabled at once while the pages of their words are away: both bits come."""
+    """Two events are enabled concurrently while the pages of their words are absent: both are set."""
     both = Racers(ue)
     address = both.left.map(2)
     data = both.left.open_data()
@@ -86,7 +86,7 @@ def test_two_faults_on_a_page(ue: UserEvents, apart: int) -> None:
 @case(spec="user_event_mm_dup; trace_events_user.c:user_event_enabler_fault_fixup")
 @variants({"away": True, "there": False})
 def test_fork_while_a_fault_waits(ue: UserEvents, discarded: bool) -> None:
-    """A child made while the parent's page is awaited follows from the next change on."""
+    """A child forked while the parent's page is faulted in follows from the next change on."""
     both = Racers(ue, 0)
     address = both.left.map()
     word = Word(both.left, address)
@@ -115,7 +115,7 @@ def test_fork_while_a_fault_waits(ue: UserEvents, discarded: bool) -> None:
     ("discarded", "discard"), ("unmapped", "unmap"), ("protected", "protect"), ("moved", "move")
 )
 def test_page_goes_while_switched(ue: UserEvents, way: str) -> None:
-    """A page that goes while its word is written does no harm, and is written once it is back."""
+    """Discarding a page while its word is written does no harm; the next change writes it again."""
     both = Racers(ue)
     address, actor = both.left.map(), both.left.actor
     word = Word(both.left, address)

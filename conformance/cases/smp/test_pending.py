@@ -1,7 +1,7 @@
-"""Two processors at once: what the kernel puts off, while another task has event_mutex taken.
+"""Two CPUs: work that the kernel defers while another task holds event_mutex.
 
-Words are fixed up and events are removed by workers of the kernel, under event_mutex.  Who replaces
-a filter holds it through an RCU grace period: what is called meanwhile finds both not yet done.
+Kernel workers fault in words and delete events under event_mutex.  A task that replaces a filter
+holds the mutex for an RCU grace period: a call made meanwhile finds that work pending.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HELD = [{"6": 1}] * 3
 
 
 def _holds(ue: UserEvents, both: Racers) -> Track:
-    """A third task that keeps event_mutex taken, by an event that nobody else is interested in."""
+    """A third task that keeps event_mutex locked, through an unrelated event."""
     task = both.right.thread()
     task.pin(0)
     task.open_data().register(f"{ue.name('held')} u8 v")
@@ -43,7 +43,7 @@ def _holds(ue: UserEvents, both: Racers) -> Track:
 
 
 def _awaited(ue: UserEvents, data: DataFile, task: Task, stem: str = "e") -> Word:
-    """A word of a task that is registered, and whose page is away."""
+    """A registered word of a task whose page is absent."""
     word = Word(task, task.map())
     data.register(ue.name(stem), bit=4, word=word)
     task.run(Discard(task.actor, word.address, PAGE))
@@ -55,7 +55,7 @@ def _awaited(ue: UserEvents, data: DataFile, task: Task, stem: str = "e") -> Wor
     doc="Status: fork() retains registered events: each process has its own word",
 )
 def test_fork_behind_a_fault(ue: UserEvents) -> None:
-    """A child made while the parent's word waits for its page is told of each later change."""
+    """A child forked while the parent's word waits for its page is updated by each later change."""
     both = Racers(ue, 0)
     holds = _holds(ue, both)
     word = _awaited(ue, both.right.open_data(), both.right)
@@ -80,7 +80,7 @@ def test_fork_behind_a_fault(ue: UserEvents) -> None:
 )
 @variants({"threads": THREAD, "processes": 0})
 def test_unregistered_behind_a_fault(ue: UserEvents, flags: int) -> None:
-    """A word that is unregistered while it waits for its page stays clear, and keeps nothing."""
+    """A word unregistered while it waits for its page stays clear and holds no reference."""
     both = Racers(ue, flags)
     holds = _holds(ue, both)
     steps: list[Operation] = []
@@ -107,7 +107,7 @@ def test_unregistered_behind_a_fault(ue: UserEvents, flags: int) -> None:
 )
 @variants({"threads": THREAD, "processes": 0})
 def test_registered_behind_the_last(ue: UserEvents, flags: int) -> None:
-    """Who registers an event right behind its last reference has it, though it was to go."""
+    """Registering an event right after its last reference was dropped keeps it alive."""
     both = Racers(ue, flags)
     holds = _holds(ue, both)
     other = both.right.open_data()

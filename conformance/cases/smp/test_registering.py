@@ -1,4 +1,4 @@
-"""Two processors at once: definitions, words and indices that both want."""
+"""Two CPUs: concurrent registration of names, words and indices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MULTI_FORMAT = 2
 )
 @variants({"threads": THREAD, "memory": CLONE_VM, "processes": 0})
 def test_same_definition(ue: UserEvents, flags: int) -> None:
-    """Who registers the same at the same moment as another shares one event with it."""
+    """Two tasks that register the same definition concurrently share one event."""
     both = Racers(ue, flags)
     sides = []
     for task, prepared in ((both.left, both.prepared_left), (both.right, both.prepared_right)):
@@ -49,7 +49,7 @@ def test_same_definition(ue: UserEvents, flags: int) -> None:
 )
 @variants({"threads": THREAD, "processes": 0})
 def test_different_definitions(ue: UserEvents, flags: int) -> None:
-    """Of two that define one name differently at the same moment one is told EADDRINUSE."""
+    """Of two tasks that register different definitions of one name, one gets EADDRINUSE."""
     both = Racers(ue, flags)
     mine, its = both.open_data()
     left = [both.prepared_left.register(mine, f"{ue.name(name)} u32 v") for name in NAMES]
@@ -71,7 +71,7 @@ def test_different_definitions(ue: UserEvents, flags: int) -> None:
     needs="multi_format",
 )
 def test_different_formats(ue: UserEvents) -> None:
-    """Two formats of one name that are registered at the same moment become two events."""
+    """Two formats of one name registered concurrently become two events."""
     both = Racers(ue)
     calls = [
         prepared.register(task.open_data(), f"{ue.name()} {kind} v", flags=MULTI_FORMAT)
@@ -92,7 +92,7 @@ def test_different_formats(ue: UserEvents) -> None:
 )
 @variants({"threads": THREAD, "memory": CLONE_VM})
 def test_one_word_and_bit(ue: UserEvents, flags: int) -> None:
-    """Of two tasks with one list that want the same bit at the same moment one gets it."""
+    """Of two tasks that share memory and register the same bit concurrently, one succeeds."""
     both = Racers(ue, flags, registered=True)
     word = both.left.word()
     mine, its = both.open_data()
@@ -109,7 +109,7 @@ def test_one_word_and_bit(ue: UserEvents, flags: int) -> None:
     profiles="6.4..",
 )
 def test_indices_of_one_file(ue: UserEvents) -> None:
-    """Threads that register through one descriptor at the same moment get an index each."""
+    """Threads that register through one descriptor concurrently get an index each."""
     both = Racers(ue)
     data = both.left.open_data()
     left = [both.prepared_left.register(data, ue.name(name)) for name in ("a", "b")]
@@ -126,7 +126,7 @@ def test_indices_of_one_file(ue: UserEvents) -> None:
     needs="lasting_events",
 )
 def test_deleted_while_registered(ue: UserEvents) -> None:
-    """Whoever deletes an event that another registers at that moment, the other has it."""
+    """If an event is deleted while another task registers it, the registration is valid."""
     both = Racers(ue)
     for name in MORE_NAMES:
         ue.tracefs.command(f"u:{ue.name(name)} u32 v")
@@ -148,7 +148,7 @@ def test_deleted_while_registered(ue: UserEvents) -> None:
     doc="Registering: who registers a name that was defined by command shares its event",
 )
 def test_defined_while_registered(ue: UserEvents) -> None:
-    """What one task defines by command and another registers at that moment is one event."""
+    """A definition given by command and by registration concurrently is one event."""
     both = Racers(ue)
     commands = [
         both.prepared_left.command(DYNAMIC_EVENTS, f"u:{ue.name(name)} u32 v")
@@ -169,7 +169,7 @@ def test_defined_while_registered(ue: UserEvents) -> None:
     needs="lasting_events",
 )
 def test_removed_while_registered(ue: UserEvents) -> None:
-    """Whoever removes an event by command that another registers at that moment, it is there."""
+    """If an event is removed by command while another task registers it, it exists afterwards."""
     both = Racers(ue)
     for name in NAMES:
         ue.tracefs.command(f"u:{ue.name(name)} u32 v")
@@ -191,7 +191,7 @@ def test_removed_while_registered(ue: UserEvents) -> None:
     needs="lasting_events",
 )
 def test_deleted_while_opened(ue: UserEvents) -> None:
-    """An event is deleted while its file is opened: whoever has it open can do nothing with it."""
+    """If an event is deleted while its file is opened, the open file has no effect."""
     both = Racers(ue)
     for name in NAMES:
         ue.tracefs.command(f"u:{ue.name(name)} u32 v")
@@ -202,7 +202,7 @@ def test_deleted_while_opened(ue: UserEvents) -> None:
     assert deleted == [{"0": 1}] * 3
     assert {answer for tally in answers for answer in tally} <= {"0", "ENOENT", "ENODEV"}
     for call, tally in zip(opened, answers, strict=True):
-        # Whoever was too late has no descriptor.
+        # A task that came too late has no descriptor.
         errno = "ENODEV" if "0" in tally else "EBADF"
         assert DataFile(both.right, call.slot).write(b"1").errno == errno
     assert ue.tracefs.dynamic_events() == ""
@@ -216,7 +216,7 @@ def test_deleted_while_opened(ue: UserEvents) -> None:
 )
 @variants({"threads": THREAD, "processes": 0})
 def test_closed_while_registered(ue: UserEvents, flags: int) -> None:
-    """Who registers an event while its last descriptor is closed has it, or a new one."""
+    """Registering an event while its last descriptor is closed yields that event or a new one."""
     both = Racers(ue, flags)
     data, other = both.open_data()
     data.unregister(data.register(f"{ue.name()} u32 v").word)

@@ -1,4 +1,4 @@
-"""Two processors at once: writers, and those who switch, register and close beside them."""
+"""Two CPUs: writers, with concurrent enabling, registering and closing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TWO = struct.pack("<I", 2)
 @case(spec="user_event_ftrace", doc="what is written is recorded", isolation="global")
 @variants({"threads": THREAD, "processes": 0})
 def test_no_record_is_lost(ue: UserEvents, flags: int) -> None:
-    """Of what two processors write at once each has recorded all that is its own."""
+    """Of concurrent writes on two CPUs each is recorded completely."""
     both = Racers(ue, flags)
     mine, its = both.open_data()
     mine.register(f"{ue.name()} u32 v")
@@ -56,7 +56,7 @@ def _entries(ue: UserEvents, cpu: int) -> str:
 )
 @variants({"threads": THREAD, "processes": 0})
 def test_written_while_switched(ue: UserEvents, flags: int) -> None:
-    """While an event is switched a write is recorded whole, or it is not: there is no third way."""
+    """A write during switching is recorded completely or not at all."""
     both = Racers(ue, flags)
     data = both.left.open_data()
     data.register(f"{ue.name()} u32 v")
@@ -78,7 +78,7 @@ def test_written_while_switched(ue: UserEvents, flags: int) -> None:
     doc="by the index that the registration gave",
 )
 def test_written_while_registered(ue: UserEvents) -> None:
-    """An index is as good as ever while the descriptor gets more events."""
+    """An index stays valid while the descriptor registers more events."""
     both = Racers(ue)
     data = both.left.open_data()
     data.register(f"{ue.name()} u32 v")
@@ -97,7 +97,7 @@ def test_written_while_registered(ue: UserEvents) -> None:
     spec="user_events_write_core; user_events_release", doc="through a descriptor, while it is open"
 )
 def test_written_while_closed(ue: UserEvents) -> None:
-    """A thread that writes through a descriptor that another closes is told so: EBADF."""
+    """Writing through a descriptor that another thread closes fails with EBADF."""
     both = Racers(ue)
     data = both.left.open_data()
     data.register(f"{ue.name()} u32 v")

@@ -1,4 +1,4 @@
-"""user_events_status as a file: who may open it, and what reading, seeking and mapping it does."""
+"""user_events_status as a file: mode, open, read, seek and mmap."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ case = surface(
 
 @case(spec="create_user_tracefs", doc="administrators read the file")
 def test_file_mode(ue: UserEvents) -> None:
-    """The file can be read by owner and group, and written by the owner where it is mapped."""
-    # A shared mapping wanted a descriptor for writing.
+    """Owner and group can read the file; where it can be mapped the owner can also write it."""
+    # Before 6.4 a shared mapping required a writable descriptor.
     mode = ue.dated("status_page", since=0o640, before=0o440)
     assert ue.tracefs.mode("/sys/kernel/tracing/user_events_status") == mode
 
@@ -45,7 +45,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
 @variants(
     ("shared", os.O_RDONLY, mmap.PROT_READ, mmap.MAP_SHARED),
     ("private", os.O_RDONLY, mmap.PROT_READ, mmap.MAP_PRIVATE),
-    # As programs written for the status page of 5.18 to 6.3 do.
+    # As programs did that were written for the status page of 5.18 to 6.3.
     ("old_program", os.O_RDWR, mmap.PROT_READ, mmap.MAP_SHARED),
     ("writable", os.O_RDWR, READ_WRITE, mmap.MAP_SHARED),
 )
@@ -61,13 +61,13 @@ def test_mmap(ue: UserEvents, opened: int, protection: int, flags: int) -> None:
     ("read_only", os.O_RDONLY, "EBADF"),
 )
 def test_write(ue: UserEvents, opened: int, errno: str) -> None:
-    """Writing fails with EINVAL, and with EBADF where the descriptor is for reading."""
+    """Writing fails with EINVAL; on a read-only descriptor with EBADF."""
     assert File(ue.process, STATUS, opened).write(b"1\n").errno == errno
 
 
 @case(spec="fs/read_write.c:vfs_read", doc="the file is there to be read")
 def test_read_write_only(ue: UserEvents) -> None:
-    """A descriptor for writing cannot be read: EBADF."""
+    """Reading a write-only descriptor fails with EBADF."""
     assert File(ue.process, STATUS, os.O_WRONLY).read().errno == "EBADF"
 
 
@@ -82,14 +82,14 @@ def test_read_write_only(ue: UserEvents) -> None:
     ("end", 0, os.SEEK_END, -1, "EINVAL"),
 )
 def test_lseek(ue: UserEvents, offset: int, whence: int, value: int, errno: str) -> None:
-    """Seeking works from the start and from the position, but not from the end."""
+    """lseek works from the start and from the position, but not from the end."""
     seen = File(ue.process, STATUS).lseek(offset, whence)
     assert (seen.value, seen.errno) == (value, errno)
 
 
 @case(spec="fs/seq_file.c:seq_read_iter", doc="the file is text", isolation="global")
 def test_read_in_pieces(ue: UserEvents) -> None:
-    """Several short reads give the text of one moment, and then the end of the file."""
+    """Several short reads return the text of one moment, then end of file."""
     data, status = ue.open_data(), File(ue.process, STATUS)
     data.register("first")
     text = ue.status_line(1, "first") + "\nActive: 1\nBusy: 0\n"
@@ -112,7 +112,7 @@ def test_read_in_pieces(ue: UserEvents) -> None:
     ("middle", 4, b" # Used by ", b"st # Used by "),
 )
 def test_read_again(ue: UserEvents, offset: int, text: bytes, older: bytes) -> None:
-    """After going back, a descriptor that was read to its end shows the present state."""
+    """After seeking back, a descriptor that was read to the end shows the current state."""
     ue.open_data().register("test")
     status = File(ue.process, STATUS)
     idle = ue.status_line(1, "test") + "\nActive: 1\nBusy: 0\n"

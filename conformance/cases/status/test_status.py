@@ -1,4 +1,4 @@
-"""user_events_status: who listens to which event, the order of the lines, the totals."""
+"""user_events_status: tracers of each event, order of the lines, totals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ case = surface(
 
 @case(doc="the names come first, then a blank line and the two counts", tier="quick")
 def test_nothing_registered(ue: UserEvents) -> None:
-    """Without any event the text is a blank line and totals of zero."""
+    """Without events the text is a blank line and totals of zero."""
     assert whole_status(ue) == "\nActive: 0\nBusy: 0\n"
 
 
@@ -26,7 +26,7 @@ def test_nothing_registered(ue: UserEvents) -> None:
     "in `# Used by ftrace` and Busy is 1"
 )
 def test_documented_example(ue: UserEvents) -> None:
-    """The text is the one of the documentation, idle, in use and idle again."""
+    """The text matches the documentation: idle, in use, and idle again."""
     ue.open_data().register("test u32 count")
     idle, busy = ue.status_line(1, "test"), ue.status_line(1, "test", "ftrace")
     assert whole_status(ue) == idle + "\nActive: 1\nBusy: 0\n"
@@ -65,7 +65,7 @@ def test_totals(
     doc="the counts are of events, not of the programs that registered them",
 )
 def test_counted_once(ue: UserEvents) -> None:
-    """An event that two processes registered on three descriptors is one line and one."""
+    """An event that two processes registered on three descriptors is listed and counted once."""
     first, second = ue.open_data(), ue.open_data()
     first.register("shared u32 a")
     second.register("shared u32 a")
@@ -75,7 +75,7 @@ def test_counted_once(ue: UserEvents) -> None:
 
 @case(doc="all registered events are shown", needs="lasting_events")
 def test_persistent_counted(ue: UserEvents) -> None:
-    """An event nobody has registered any more is listed and counted while it exists."""
+    """An event without registrations is listed and counted while it exists."""
     ue.tracefs.command("u:kept u32 a\n")
     assert whole_status(ue) == ue.status_line(1, "kept") + "\nActive: 1\nBusy: 0\n"
     ue.tracefs.enable("kept")
@@ -98,7 +98,7 @@ def test_persistent_counted(ue: UserEvents) -> None:
         "__test_event\na\ntest2\ntest\n",
         "",
     ),
-    # Around the 12 bytes that jhash() takes at a time.
+    # Lengths around the 12 bytes that jhash() consumes at a time.
     (
         "lengths",
         (
@@ -135,11 +135,11 @@ def test_persistent_counted(ue: UserEvents) -> None:
     ("not_ascii", ("abc", "é", "ab"), "é\nab\nabc\n", ""),
 )
 def test_hash_order(ue: UserEvents, names: tuple[str, ...], shown: str, of_16_buckets: str) -> None:
-    """Lines come by the bucket of the name's hash, and newest first within a bucket."""
+    """Lines are in the order of hash buckets, newest first within a bucket."""
     data = ue.open_data()
     for name in names:
         data.register(name)
-    # Where 16 buckets in the place of 256 make no difference, the table says nothing.
+    # Where 16 buckets instead of 256 make no difference, the table has one entry.
     fewer = of_16_buckets or shown
     order = {"byte-status": fewer, "bit-status": shown, "remote-enable": shown}
     found = order[ue.profile.generation].splitlines()
@@ -153,7 +153,7 @@ def test_hash_order(ue: UserEvents, names: tuple[str, ...], shown: str, of_16_bu
     isolation="events",
 )
 def test_used_by_ftrace(ue: UserEvents) -> None:
-    """Only the line of the event that ftrace listens to says so."""
+    """Only the line of the event that ftrace has enabled names ftrace."""
     data = ue.open_data()
     data.register(ue.name("idle"))
     data.register(ue.name("busy"))
@@ -171,7 +171,7 @@ def test_used_by_ftrace(ue: UserEvents) -> None:
     isolation="events",
 )
 def test_enabled_twice(ue: UserEvents) -> None:
-    """Enabling an enabled event adds nothing: one disabling ends the use."""
+    """Enabling an enabled event changes nothing: one disable ends the use."""
     ue.open_data().register(ue.name())
     ue.tracefs.enable(ue.name())
     ue.tracefs.enable(ue.name())
@@ -191,6 +191,6 @@ def test_enabled_twice(ue: UserEvents) -> None:
     ("not_ascii", "\u00fc\u2211", "\u00fc\u2211"),
 )
 def test_shows_the_name_alone(ue: UserEvents, rest: str, shown: str) -> None:
-    """A line holds the bytes of the name, whatever they are, and no fields."""
+    """A line contains the bytes of the name unchanged, and no fields."""
     assert ue.open_data().register(ue.name() + rest).value == 0
     assert ue.tracefs.status() == ue.status_line(1, ue.name() + shown)

@@ -1,4 +1,4 @@
-"""The status page when every place in it is taken."""
+"""The status page when all its bits are in use."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _DELETE = 0x40082A01
 
 
 def create(ue: UserEvents, numbers: range) -> None:
-    """Events that bear numbers for names, in this order.
+    """Create events with numbers as names, in this order.
 
-    Names with a slash get no directory below events/, whose making is most of the work.
+    Names with a slash get no directory below events/, and creating directories is most of the work.
     """
     for start in range(0, len(numbers), _BATCH):
         lines = "".join(f"u:/{number}\n" for number in numbers[start : start + _BATCH])
@@ -35,7 +35,7 @@ def create(ue: UserEvents, numbers: range) -> None:
 
 
 def delete(ue: UserEvents, numbers: Iterable[int]) -> None:
-    """Delete them; the newest ones first are found without a search."""
+    """Delete them, newest first: those are found without a search."""
     process, data = ue.process, ue.open_data()
     names = [f"/{number}".encode().ljust(8, b"\0") for number in numbers]
     room = process.map(_BATCH * 8 // 4096 + 1)
@@ -51,7 +51,9 @@ def delete(ue: UserEvents, numbers: Iterable[int]) -> None:
     doc="Status: the text ends in Max, 4096 until 6.0 and 32768 since 6.1",
 )
 def test_no_index_left(ue: UserEvents) -> None:
-    """All numbers below Max can be had; then a new event is EMFILE before its fields are read."""
+    """All numbers below the maximum can be used; then a new event is EMFILE before its fields are
+    read.
+    """
     last = {"byte-status": 4095, "bit-status": 32767}[ue.profile.generation]
     total = {"byte-status": 4096, "bit-status": 32768}[ue.profile.generation]
     full = ue.dated("two_status_pages", since="", before="EMFILE")
@@ -62,24 +64,24 @@ def test_no_index_left(ue: UserEvents) -> None:
     create(ue, range(2, last))
     assert data.register("last u32 a").place == last
     ue.tracefs.enable("last")
-    # The last byte of the page, or the last bit of it.
+    # The last byte of the page, or its last bit.
     ends = {"byte-status": b"\0\x01", "bit-status": b"\0\x80"}
     assert page.load(4094, 2).data == ends[ue.profile.generation]
     counts = ue.tracefs.status(whole=True).partition("\n\n")[2]
     assert counts.startswith(f"Active: {last}\nBusy: 1\nMax: ")
     most = ue.dated("two_status_pages", since=2 * total, before=total)
     assert counts.endswith(f"\nMax: {most}\n")
-    # A field that is wrong is not looked at, a string that cannot be read is.
+    # An invalid field is not parsed; an unreadable string is detected.
     assert data.register("more long a").errno == unread
     assert data.register("more").errno == full
     assert ue.tracefs.command("u:another\n").errno == full
     assert data.register("x", name_args=0).errno == "EFAULT"
     assert data.register("x" * 512).errno == "EINVAL"
-    # What exists needs no number.
+    # An existing event needs no number.
     assert data.register("last long a").place == last
     assert ue.open_data().register("first").place == 1
     assert ue.tracefs.command("u:last u8 b\n").errno == ""
-    # A number that is free again is the next one's.
+    # A freed number is used by the next event.
     delete(ue, [17])
     assert data.register("next").place == 17
     ue.tracefs.disable("last")

@@ -1,4 +1,4 @@
-"""The places of events in the status page: which number an event gets, and keeps."""
+"""Status index: which number an event gets, and how long it keeps it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ case = surface(
     doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: 0 is never returned",
 )
 def test_index_counts(ue: UserEvents) -> None:
-    """Events get the numbers from 1 on, in the order of their creation."""
+    """Events get numbers from 1 on in the order of creation."""
     data = ue.open_data()
     places = [data.register(name).place for name in ("c", "a", "b", "x u32 a", "")]
     assert places == [1, 2, 3, 4, 5]
@@ -32,7 +32,7 @@ def test_index_counts(ue: UserEvents) -> None:
 
 @case(spec="user_event_parse")
 def test_index_of_an_event(ue: UserEvents) -> None:
-    """An event has one number, whoever registers it, and write indexes of every descriptor."""
+    """An event has one status index for all its registrations, and a write index per descriptor."""
     first, second = ue.open_data(), ue.open_data()
     other = ue.new_process().open_data()
     for name in ("a", "b", "c"):
@@ -44,7 +44,7 @@ def test_index_of_an_event(ue: UserEvents) -> None:
 
 @case(spec="user_event_parse", tier="full")
 def test_index_in_a_child(ue: UserEvents) -> None:
-    """A forked child gets the numbers its parent gets, on a shared descriptor and its own."""
+    """A forked child gets the same numbers as its parent, on a shared descriptor and its own."""
     data = ue.open_data()
     data.register("a")
     assert data.register("b").place == 2
@@ -60,12 +60,12 @@ def test_index_in_a_child(ue: UserEvents) -> None:
     ("none", ""),
     ("other", " u64 b; u8 c"),
     ("flags", ":FLAG u32 a"),
-    # Nobody parses them.
+    # They are not parsed.
     ("bad-type", " long a"),
     ("no-name", " u32"),
 )
 def test_index_of_an_existing_name(ue: UserEvents, fields: str) -> None:
-    """A name that exists wins: its number, whatever the fields, and no number is used up."""
+    """For an existing name its number is returned, whatever the fields, and none is used up."""
     data = ue.open_data()
     data.register("b u32 a")
     data.register("e u32 a")
@@ -81,7 +81,7 @@ def test_index_of_an_existing_name(ue: UserEvents, fields: str) -> None:
     "the same events by the same commands",
 )
 def test_index_by_dynamic_events(ue: UserEvents) -> None:
-    """An event that dynamic_events creates takes a number as well, and shows in the page."""
+    """An event created through dynamic_events uses a number as well, and shows in the page."""
     page = map_page(ue.process)
     assert ue.tracefs.command("u:a\nu:b u32 x\n").errno == ""
     data = ue.open_data()
@@ -102,7 +102,7 @@ def test_index_by_dynamic_events(ue: UserEvents) -> None:
     ("too-long", "x" * 512, "EINVAL"),
 )
 def test_index_not_burnt(ue: UserEvents, definition: str, errno: str) -> None:
-    """A registration that is refused takes no number and reports none."""
+    """A rejected registration uses no number and returns none."""
     data = ue.open_data()
     data.register("a")
     seen = data.register(definition)
@@ -112,12 +112,12 @@ def test_index_not_burnt(ue: UserEvents, definition: str, errno: str) -> None:
 
 @case(spec="user_event_create", tier="full")
 def test_index_not_burnt_by_lines(ue: UserEvents) -> None:
-    """A line of dynamic_events that is refused takes no number; those before it have theirs."""
+    """A rejected line of dynamic_events uses no number; the lines before it keep theirs."""
     assert ue.tracefs.command("u:a\nu:b\nu:c long x\nu:d\n").errno == "EINVAL"
     assert ue.open_data().register("e").place == 3
 
 
-# Numbers that are free again
+# Freed numbers
 
 
 @case(spec="user_events_release")
@@ -136,7 +136,7 @@ def test_index_after_close(ue: UserEvents) -> None:
 @case(spec="destroy_user_event")
 @variants({"ioctl": True, "dynamic-events": False})
 def test_index_free_again(ue: UserEvents, by: bool) -> None:
-    """The number of an event that was deleted is given to the next new one."""
+    """The number of a deleted event goes to the next new one."""
     ue.tracefs.command("u:a\nu:b\nu:c\n")
     data = ue.open_data()
     deleted = data.delete("b") if by else ue.tracefs.command("-:b\n")
@@ -150,7 +150,7 @@ def test_index_free_again(ue: UserEvents, by: bool) -> None:
     ("descending", ("i", "g", "b")), ("ascending", ("b", "g", "i")), ("mixed", ("g", "i", "b"))
 )
 def test_index_lowest_first(ue: UserEvents, deleted: tuple[str, ...]) -> None:
-    """Of several free numbers the lowest is given first, whenever they became free."""
+    """The lowest free number is used first, whenever it was freed."""
     ue.tracefs.command("".join(f"u:{name}\n" for name in "abcdefghij"))
     data = ue.open_data()
     for name in deleted:
@@ -161,7 +161,7 @@ def test_index_lowest_first(ue: UserEvents, deleted: tuple[str, ...]) -> None:
 
 @case(spec="trace_dynevent.c:dyn_events_release_all", tier="full")
 def test_index_after_everything(ue: UserEvents) -> None:
-    """When all events were deleted at once, numbers begin with 1 again."""
+    """After all events are deleted at once, numbers start from 1 again."""
     ue.tracefs.command("u:a\nu:b\nu:c\n")
     assert ue.tracefs.command("", os.O_WRONLY | os.O_TRUNC).errno == ""
     data = ue.open_data()
@@ -170,7 +170,7 @@ def test_index_after_everything(ue: UserEvents) -> None:
 
 @case(spec="delete_user_event", tier="full")
 def test_index_kept_while_busy(ue: UserEvents) -> None:
-    """A deletion that is refused with EBUSY frees no number."""
+    """A deletion that fails with EBUSY frees no number."""
     data = ue.open_data()
     data.register("a")
     assert data.delete("a").errno == "EBUSY"

@@ -1,4 +1,4 @@
-"""The status page when events and those who registered them come and go."""
+"""The status page while events and their programs come and go."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ case = surface(
 )
 
 
-# When an event is listened to before anybody looks
+# Events enabled before the page is mapped
 
 
 @case(spec="update_reg_page_for")
 def test_enabled_before_mapped(ue: UserEvents) -> None:
-    """A page that is mapped later shows at once what is listened to."""
+    """A page mapped later shows at once which events are enabled."""
     place = ue.open_data().register(ue.name()).place
     ue.tracefs.enable(ue.name())
     assert map_page(ue.process).shows(place) == 1
@@ -29,7 +29,7 @@ def test_enabled_before_mapped(ue: UserEvents) -> None:
 @case(spec="user_event_parse")
 @variants({"program": True, "dynamic-events": False})
 def test_enabled_before_registered(ue: UserEvents, by: bool) -> None:
-    """Who registers an event that is listened to already finds its place set."""
+    """Registering an enabled event returns an index whose byte is set."""
     page = map_page(ue.process)
     if by:
         ue.new_process().open_data().register(ue.name())
@@ -44,7 +44,7 @@ def test_enabled_before_registered(ue: UserEvents, by: bool) -> None:
 
 @case(spec="user_event_parse", tier="full")
 def test_registered_again(ue: UserEvents) -> None:
-    """Registering an event again, while it is listened to, changes nothing in the page."""
+    """Registering an enabled event again does not change the page."""
     page = map_page(ue.process)
     data = ue.open_data()
     place = data.register(ue.name()).place
@@ -60,7 +60,7 @@ def test_registered_again(ue: UserEvents) -> None:
 @case(spec="user_events_release")
 @variants({"closes": False, "exits": True})
 def test_registrant_gone(ue: UserEvents, exits: bool) -> None:
-    """An event is still shown as listened to when nobody has it registered any more."""
+    """An enabled event without registrations still shows as enabled."""
     page = map_page(ue.process)
     registrant = ue.new_process()
     data = registrant.open_data()
@@ -79,7 +79,7 @@ def test_registrant_gone(ue: UserEvents, exits: bool) -> None:
 )
 @variants({"ioctl": True, "dynamic-events": False})
 def test_enabled_cannot_go(ue: UserEvents, by: bool) -> None:
-    """An event that is listened to cannot be deleted, and its place stays set."""
+    """An enabled event cannot be deleted, and its byte stays set."""
     page = map_page(ue.process)
     data, deleting = ue.open_data(), ue.open_data()
     place = data.register(ue.name()).place
@@ -99,7 +99,7 @@ def test_enabled_cannot_go(ue: UserEvents, by: bool) -> None:
     "keep the place of an event that was deleted",
 )
 def test_old_place_of_another(ue: UserEvents) -> None:
-    """A place outlives its event: who still looks there sees who listens to the next one."""
+    """An index outlives its event: it then shows the state of the next event that uses it."""
     page = map_page(ue.process)
     data = ue.open_data()
     old = data.register(ue.name("old")).place
@@ -119,7 +119,7 @@ def test_old_place_of_another(ue: UserEvents) -> None:
     tier="full",
 )
 def test_same_name_again(ue: UserEvents) -> None:
-    """An event that is deleted and registered again begins with nobody listening."""
+    """An event that is deleted and registered again starts disabled."""
     page = map_page(ue.process)
     data = ue.open_data()
     place = data.register(ue.name()).place

@@ -1,4 +1,4 @@
-"""Private mappings of the status page, and the page as memory like any other."""
+"""Private mappings of the status page, and the page as a buffer for other calls."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ case = surface(
 
 @case(spec="mm/memory.c:wp_page_copy", doc="nothing is said about private mappings", tier="quick")
 def test_private_is_a_copy(ue: UserEvents) -> None:
-    """A store to a private mapping copies the page: from then on nothing changes there."""
+    """A store to a private mapping copies the page, which no longer changes."""
     page = map_page(ue.process)
     private = map_page(ue.process, protection=READ_WRITE, shared=False)
     place = ue.open_data().register(ue.name()).place
     ue.tracefs.enable(ue.name())
     assert private.shows(place) == 1
-    # Behind the places of any event there is.
+    # Past the bytes of all existing events.
     assert private.store(4000, b"\xff").value == 1
     ue.tracefs.disable(ue.name())
     assert (page.shows(place), private.shows(place)) == (0, 1)
@@ -36,7 +36,7 @@ def test_private_is_a_copy(ue: UserEvents) -> None:
 
 @case(spec="user_seq_show; mm/memory.c:wp_page_copy", doc="nothing is said about private mappings")
 def test_private_is_unseen(ue: UserEvents) -> None:
-    """What is stored to a private mapping neither the kernel nor anybody else believes."""
+    """A store to a private mapping is seen neither by the kernel nor by other processes."""
     page = map_page(ue.process)
     private = map_page(ue.process, protection=READ_WRITE, shared=False)
     place = ue.open_data().register(ue.name()).place
@@ -48,7 +48,7 @@ def test_private_is_unseen(ue: UserEvents) -> None:
 
 @case(spec="mm/memory.c:wp_page_copy", doc="nothing is said about private mappings")
 def test_private_in_a_child(ue: UserEvents) -> None:
-    """A child's store to a private mapping is the child's alone; its parent sees changes."""
+    """A child's store to a private mapping is private to the child; its parent sees changes."""
     private = map_page(ue.process, protection=READ_WRITE, shared=False)
     place = ue.open_data().register(ue.name()).place
     child = private.of(ue.fork(ue.process))
@@ -60,7 +60,7 @@ def test_private_in_a_child(ue: UserEvents) -> None:
 
 @case(spec="arch/x86/mm/pat/memtype.c:untrack_pfn", doc="nothing is said about private mappings")
 def test_private_copy_exits(ue: UserEvents) -> None:
-    """A process that exits with a changed private mapping leaves the page as it is."""
+    """A process that exits with a modified private mapping leaves the page unchanged."""
     page = map_page(ue.process)
     holder = ue.new_process()
     private = map_page(holder, protection=READ_WRITE, shared=False)
@@ -72,12 +72,12 @@ def test_private_copy_exits(ue: UserEvents) -> None:
     assert page.shows(place) == 1
 
 
-# The page as memory like any other
+# The page as a buffer
 
 
 @case(spec="user_events_write_core", doc="nothing is said about the page as a buffer")
 def test_payload_in_the_page(ue: UserEvents) -> None:
-    """Index and payload of a write may lie in the page: zeros, where no event is."""
+    """Index and payload of a write may lie in the page: zeros where there is no event."""
     page = map_page(ue.process)
     data = ue.open_data()
     data.register(f"{ue.name()} u32 a")
@@ -88,7 +88,7 @@ def test_payload_in_the_page(ue: UserEvents) -> None:
 
 @case(spec="user_reg_get", doc="nothing is said about the page as a buffer", isolation="global")
 def test_structure_in_the_page(ue: UserEvents) -> None:
-    """A structure may lie in the status page itself, which holds zeros: no size, no string."""
+    """A structure may lie in the page, whose zeros give no size and no string."""
     page = map_page(ue.process)
     error = {"byte-status": "EFAULT", "bit-status": "EINVAL"}[ue.profile.generation]
     assert ue.open_data().ioctl(IOCSREG, page.address).errno == error
@@ -100,7 +100,7 @@ def test_structure_in_the_page(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_string_in_the_page(ue: UserEvents) -> None:
-    """A string may lie in the status page itself: there are empty ones."""
+    """A string may lie in the page: it is empty."""
     page = map_page(ue.process)
     seen = ue.open_data().register("x", name_args=page.address)
     assert (seen.errno, seen.place) == ("", 1)
@@ -113,7 +113,7 @@ def test_string_in_the_page(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_answers_in_the_page(ue: UserEvents) -> None:
-    """A structure that a program stores to the page is read there, and answered there."""
+    """A structure that a program stores to the page is read from there, with results stored there."""
     page, reader = writable(ue.process), map_page(ue.new_process())
     raw = reg_of(ue, "e")
     page.store(2048, raw)

@@ -1,4 +1,4 @@
-"""Mappings of user_events_status that are refused, and which of two mistakes is told."""
+"""Mappings of user_events_status that are rejected, and the order of checks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ case = surface(
 )
 @variants(1, 8, 2048, 4097)
 def test_offset_misaligned(ue: UserEvents, offset: int) -> None:
-    """An offset that is not of whole pages is EINVAL."""
+    """An offset that is not a multiple of the page size is EINVAL."""
     found = mapping_error(ue.process, length=length_of(ue.process), offset=offset)
     assert found == "EINVAL"
 
@@ -49,7 +49,7 @@ def test_offset_misaligned(ue: UserEvents, offset: int) -> None:
     ("write-only-for-nothing", os.O_WRONLY, PROT_NONE, True),
 )
 def test_refused(ue: UserEvents, opened: int, protection: int, shared: bool) -> None:
-    """Stores need a descriptor for writing, and every mapping one for reading: EACCES."""
+    """A writable mapping needs a writable descriptor, any mapping a readable one: EACCES."""
     found = mapping_error(
         ue.process,
         opened=opened,
@@ -85,11 +85,11 @@ def test_refused(ue: UserEvents, opened: int, protection: int, shared: bool) -> 
 def test_not_of_the_data_file(
     ue: UserEvents, opened: int, members: dict[str, Any], errno: str
 ) -> None:
-    """user_events_data cannot be mapped: ENODEV, behind what is wrong with the request."""
+    """user_events_data cannot be mapped: ENODEV, after errors of the request itself."""
     assert mapping_error(ue.process, file=DATA, opened=opened, **members) == errno
 
 
-# Two mistakes at once
+# Two errors
 
 
 @case(
@@ -108,13 +108,13 @@ def test_not_of_the_data_file(
 def test_order_of_mistakes(
     ue: UserEvents, opened: int, members: dict[str, Any], errno: str
 ) -> None:
-    """Offset and emptiness come before the rights, and the rights before the length."""
+    """Offset and zero length are checked before access, and access before the length."""
     assert mapping_error(ue.process, opened=opened, **members) == errno
 
 
 @case(spec="user_status_mmap", doc="the size of user_events_status is a page, or a multiple of it")
 def test_refused_leaves_nothing(ue: UserEvents) -> None:
-    """Behind a mapping that was refused for its length there is no memory."""
+    """A mapping rejected for its length leaves no memory mapped."""
     page = map_page(ue.process)
     seen, address = ue.process.map_status(page.slot, length=12288)
     assert seen.errno == "EINVAL"

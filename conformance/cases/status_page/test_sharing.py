@@ -1,4 +1,4 @@
-"""One status page for everybody: several mappings, several processes, forks."""
+"""One status page for all: several mappings, several processes, forks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_without_descriptor(ue: UserEvents) -> None:
 
 @case(doc="programs map user_events_status to see who listens")
 def test_without_data_file(ue: UserEvents) -> None:
-    """The page goes on telling when the descriptor that registered the event is closed."""
+    """The page is still updated after the descriptor that registered the event is closed."""
     page = map_page(ue.process)
     data = ue.open_data()
     place = data.register(ue.name()).place
@@ -66,7 +66,7 @@ def test_without_data_file(ue: UserEvents) -> None:
 )
 @variants({"page": 4096, "byte": 1})
 def test_unmapped(ue: UserEvents, length: int) -> None:
-    """Of what was unmapped nothing is left, and another mapping knows nothing of it."""
+    """Unmapping leaves nothing mapped, and does not affect another mapping."""
     gone, kept = map_page(ue.process), map_page(ue.process)
     place = ue.open_data().register(ue.name()).place
     ue.tracefs.enable(ue.name())
@@ -77,7 +77,7 @@ def test_unmapped(ue: UserEvents, length: int) -> None:
 
 @case(doc="programs map user_events_status to see who listens")
 def test_mapped_again(ue: UserEvents) -> None:
-    """A page that is unmapped and mapped again shows what happened meanwhile."""
+    """A page that is unmapped and mapped again shows changes made in between."""
     page = map_page(ue.process)
     place = ue.open_data().register(ue.name()).place
     page.unmap()
@@ -99,7 +99,7 @@ def test_many_mappings(ue: UserEvents) -> None:
     doc="the file is text to administrators and memory to programs",
 )
 def test_mapped_after_reading(ue: UserEvents) -> None:
-    """A descriptor that was read as text can be mapped, and read on."""
+    """A descriptor that was read as text can be mapped, and still read."""
     place = ue.open_data().register(ue.name()).place
     ue.tracefs.enable(ue.name())
     page = map_page(ue.process)
@@ -120,7 +120,7 @@ def test_mapped_after_reading(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_two_processes(ue: UserEvents) -> None:
-    """A process that registers nothing sees what another's event is used for."""
+    """A process without registrations sees the state of another process's event."""
     watcher = map_page(ue.new_process())
     page = map_page(ue.process)
     place = ue.open_data().register(ue.name()).place
@@ -137,7 +137,7 @@ def test_two_processes(ue: UserEvents) -> None:
 )
 @variants({"shared": True, "private": False})
 def test_after_fork(ue: UserEvents, shared: bool) -> None:
-    """A forked child has the mapping, and sees with its parent what changes from then on."""
+    """A forked child inherits the mapping, and sees later changes like its parent."""
     page = map_page(ue.process, shared=shared)
     place = ue.open_data().register(ue.name()).place
     child = page.of(ue.fork(ue.process))
@@ -153,7 +153,7 @@ def test_after_fork(ue: UserEvents, shared: bool) -> None:
     doc="the status is updated in real time, for every program that mapped it",
 )
 def test_child_registers(ue: UserEvents) -> None:
-    """What a child registers on a descriptor of its own shows in its parent's mapping."""
+    """An event that a child registers on its own descriptor shows in its parent's mapping."""
     page = map_page(ue.process)
     child = ue.fork(ue.process)
     place = child.open_data().register(ue.name()).place
@@ -163,7 +163,7 @@ def test_child_registers(ue: UserEvents) -> None:
 
 @case(doc="programs map user_events_status to see who listens")
 def test_child_maps(ue: UserEvents) -> None:
-    """A child can map the page through the descriptor it has from its parent."""
+    """A child can map the page through an inherited descriptor."""
     page = map_page(ue.process)
     place = ue.open_data().register(ue.name()).place
     page.unmap()
@@ -176,7 +176,7 @@ def test_child_maps(ue: UserEvents) -> None:
 
 @case(spec="mm/mmap.c:__vm_munmap", doc="nothing is said about private mappings")
 def test_child_unmaps(ue: UserEvents) -> None:
-    """A child that unmaps the page takes nothing from its parent."""
+    """A child that unmaps the page does not affect its parent."""
     page = map_page(ue.process)
     place = ue.open_data().register(ue.name()).place
     child = page.of(ue.fork(ue.process))
@@ -188,7 +188,7 @@ def test_child_unmaps(ue: UserEvents) -> None:
 
 @case(spec="kernel/exit.c:exit_mm", doc="nothing is said about private mappings")
 def test_parent_exits(ue: UserEvents) -> None:
-    """A child goes on seeing changes when the process that mapped and registered is gone."""
+    """A child still sees changes after the process that mapped and registered has exited."""
     page = map_page(ue.process)
     place = ue.open_data().register(ue.name()).place
     child = page.of(ue.fork(ue.process))
@@ -203,7 +203,7 @@ def test_parent_exits(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_holder_exits(ue: UserEvents) -> None:
-    """The page outlives who mapped it and registered: its event stays used until it is not."""
+    """The page outlives the process that mapped it: its event stays enabled until disabled."""
     page = map_page(ue.process)
     holder = ue.new_process()
     map_page(holder, opened=os.O_RDWR, protection=READ_WRITE)
@@ -217,7 +217,7 @@ def test_holder_exits(ue: UserEvents) -> None:
 
 @case(doc="the status is updated in real time, for every program that mapped it")
 def test_last_mapping_gone(ue: UserEvents) -> None:
-    """The page keeps its content while nobody maps it."""
+    """The page keeps its content while it is not mapped."""
     place = ue.open_data().register(ue.name()).place
     watcher = ue.new_process()
     assert map_page(watcher).shows(place) == 0

@@ -1,4 +1,4 @@
-"""Mapping user_events_status: lengths, offsets, and the rights that are granted."""
+"""Mapping user_events_status: lengths, offsets, and permitted protections."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ case = surface(
     ("0", 0, "EINVAL", "EINVAL"),
 )
 def test_length(ue: UserEvents, length: int, one: str, two: str) -> None:
-    """A mapping has the length of the status page, rounded up to pages, or is EINVAL."""
+    """A mapping must have the length of the status page, rounded up to pages; else EINVAL."""
     found = mapping_error(ue.process, length=length)
     assert found == ue.dated("two_status_pages", since=two, before=one)
 
@@ -49,7 +49,7 @@ def test_length(ue: UserEvents, length: int, one: str, two: str) -> None:
 @case(doc="the size of user_events_status is a page, or a multiple of it", tier="full")
 @variants({"4096": 4096, "1-mib": 1 << 20, "1-tib": 1 << 40})
 def test_offset_ignored(ue: UserEvents, offset: int) -> None:
-    """Any offset of whole pages shows the same page, the first."""
+    """Any page-aligned offset maps the same page, the first."""
     page = map_page(ue.process)
     length = length_of(ue.process)
     seen, address = ue.process.map_status(page.slot, length=length, offset=offset)
@@ -84,7 +84,7 @@ def test_offset_ignored(ue: UserEvents, offset: int) -> None:
     ("everything", os.O_RDWR, READ_WRITE | PROT_EXEC, True),
 )
 def test_granted(ue: UserEvents, opened: int, protection: int, shared: bool) -> None:
-    """A mapping with rights that the descriptor has is granted."""
+    """A mapping is granted if the descriptor's mode permits its protection."""
     found = mapping_error(
         ue.process,
         opened=opened,
@@ -102,7 +102,7 @@ def test_granted(ue: UserEvents, opened: int, protection: int, shared: bool) -> 
     ("read-write", os.O_RDWR, True, ""),
 )
 def test_raised_rights(ue: UserEvents, opened: int, shared: bool, errno: str) -> None:
-    """A mapping can be made writable later only where it could have been from the start."""
+    """A mapping can be made writable later only if it could have been from the start."""
     page = map_page(ue.process, opened=opened, shared=shared)
     assert page.protect(READ_WRITE).errno == errno
     assert page.store(0, b"\0").errno == ("EFAULT" if errno else "")
@@ -111,7 +111,7 @@ def test_raised_rights(ue: UserEvents, opened: int, shared: bool, errno: str) ->
 
 @case(spec="mm/mprotect.c:change_protection", doc="nothing is said about the rights of a mapping")
 def test_rights_taken(ue: UserEvents) -> None:
-    """A page that was made unreadable shows what happened meanwhile once it is readable."""
+    """A page made unreadable shows changes made meanwhile once it is readable again."""
     page = map_page(ue.process)
     place = ue.open_data().register(ue.name()).place
     assert page.protect(PROT_NONE).value == 0
@@ -133,7 +133,7 @@ def test_rights_taken(ue: UserEvents) -> None:
     ("write", os.O_RDWR, PROT_WRITE, True),
 )
 def test_mapped_without_rights(ue: UserEvents, opened: int, protection: int, shared: bool) -> None:
-    """A mapping can be read whatever was asked for: its page table says so from the start."""
+    """A mapping is readable whatever its protection: its page table entry is set from the start."""
     page = map_page(ue.process, opened=opened, protection=protection, shared=shared)
     place = ue.open_data().register(ue.name()).place
     assert page.shows(place) == 0
@@ -148,7 +148,7 @@ def test_mapped_without_rights(ue: UserEvents, opened: int, protection: int, sha
     ("read-write", os.O_RDWR, True),
 )
 def test_unwritable(ue: UserEvents, opened: int, shared: bool) -> None:
-    """A mapping that was asked for to read takes no store."""
+    """A store to a read-only mapping faults."""
     page = map_page(ue.process, opened=opened, shared=shared)
     assert page.store(0, b"\xff").errno == "EFAULT"
     assert page.load(0, 1).data == b"\0"
@@ -158,7 +158,7 @@ def test_unwritable(ue: UserEvents, opened: int, shared: bool) -> None:
     spec="mm/mmap.c:do_mmap", doc="programs map user_events_status to see who listens", tier="full"
 )
 def test_mapped_by_anybody(ue: UserEvents) -> None:
-    """Who has a descriptor may map it, without any capability, and read and register."""
+    """A process without capabilities that has a descriptor can map, read and register."""
     before = map_page(ue.process)
     data = ue.open_data()
     ue.process.setuid(1000)
@@ -166,7 +166,7 @@ def test_mapped_by_anybody(ue: UserEvents) -> None:
     assert seen.errno == ""
     place = data.register(ue.name()).place
     enabled = ue.tracefs.enable(ue.name())
-    # At first an event was shown below events/ only where its maker could have looked.
+    # In the first kernels an event has a directory only if its creator may look it up.
     assert enabled.errno == ue.dated("events_made_as_root", since="", before="ENOENT")
     shown = ue.dated("events_made_as_root", since=1, before=0)
     assert replace(before, address=address).shows(place) == shown

@@ -1,4 +1,4 @@
-"""What triggers do when a user event is written: start and stop the recording, record the stack."""
+"""Trigger actions on a write: traceon, traceoff and stacktrace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ case = surface(
     ("no-more", "traceoff:0", [1, 2, 3]),
 )
 def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
-    """The record that stops the recording is the last one; the others are counted all the same."""
+    """The record that fires traceoff is the last one recorded; later writes still return the count."""
     data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
     directory.trigger(text)
@@ -38,14 +38,14 @@ def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
 
 @case(spec="traceon_trigger", tier="quick")
 @variants(
-    # Before room is asked for.
+    # Before room is reserved.
     ("always", "traceon", [1, 2, 3]),
-    # With room taken where nobody looks.
+    # With room reserved that is never read.
     ("conditional", "traceon if a == 2", [3]),
     ("no-more", "traceon:0", []),
 )
 def test_traceon(ue: UserEvents, text: str, kept: list[int]) -> None:
-    """The record that starts the recording is the first one, or with a condition the next is."""
+    """The record that fires traceon is the first one recorded; with a condition it is the next."""
     data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
     directory.trigger(text)
@@ -59,7 +59,7 @@ def test_traceon(ue: UserEvents, text: str, kept: list[int]) -> None:
 
 @case(spec="trace.c:trace_event_buffer_lock_reserve")
 def test_traceon_with_filter(ue: UserEvents) -> None:
-    """With a filter records wait until triggers have acted: the one that starts it is recorded."""
+    """With a filter, records are committed after triggers: the one that fires traceon is recorded."""
     data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
     directory.set_filter("a != 3")
@@ -74,7 +74,7 @@ def test_traceon_with_filter(ue: UserEvents) -> None:
 
 @case(spec="event_trigger_count", doc=":count says how often a trigger acts")
 def test_counts(ue: UserEvents) -> None:
-    """A count goes down when the trigger changes something, and at 0 it acts no more."""
+    """A count decreases when the trigger changes something; at 0 it no longer fires."""
     data, directory = registered(ue, " u8 a")
     directory.trigger("traceoff:2")
     data.write_event(0, b"\1")
@@ -104,7 +104,7 @@ def test_counts(ue: UserEvents) -> None:
     ("comes-behind", "stacktrace", "EFAULT"),
 )
 def test_checked(ue: UserEvents, text: str, errno: str) -> None:
-    """With a trigger alone a payload is checked if the trigger looks at records or comes behind."""
+    """With only a trigger, a payload is validated if the trigger reads records or fires after."""
     data, directory = registered(ue, " __rel_loc char[] s")
     directory.trigger(text)
     assert data.write_event(0, b"\0\0\2\0xx").errno == errno
@@ -114,7 +114,7 @@ def test_checked(ue: UserEvents, text: str, errno: str) -> None:
 
 @case(spec="register_trigger")
 def test_without_fields(ue: UserEvents) -> None:
-    """An event without fields can have triggers, and conditions on who writes it."""
+    """An event without fields can have triggers, with conditions on the common fields."""
     data, directory = registered(ue, "")
     payload = ue.dated("empty_payload", since=b"", before=b"\1")
     directory.trigger("traceoff if common_pid == 1")
@@ -135,7 +135,7 @@ def test_without_fields(ue: UserEvents) -> None:
     ("counted", True, "stacktrace:1", ["1", "<stack trace>", "2", "3"]),
 )
 def test_stacktrace(ue: UserEvents, enabled: bool, text: str, kept: list[str]) -> None:
-    """The stack of the kernel is recorded behind the record, and where that is not recorded too."""
+    """The kernel stack is recorded after the record, and also if the record itself is not."""
     data, directory = registered(ue, " u8 a")
     if enabled:
         ue.tracefs.enable(ue.name())

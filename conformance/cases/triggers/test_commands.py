@@ -1,4 +1,4 @@
-"""The `trigger` file: what it takes and refuses, what it shows, and how triggers are removed."""
+"""The `trigger` file: which commands it accepts, what it shows, and how triggers are removed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRIGGERS = (
     spec="trigger_show", doc="an empty trigger file lists what there is", facilities="hist snapshot"
 )
 def test_available(ue: UserEvents) -> None:
-    """Without any the file shows which triggers there are, be the event enabled or not."""
+    """Without triggers the file lists the available commands, whether the event is enabled or not."""
     ue.open_data().register(ue.name())
     directory = ue.tracefs.directory(ue.name())
     assert directory.available == TRIGGERS
@@ -58,7 +58,7 @@ def test_available(ue: UserEvents) -> None:
     ("enable-filter", "enable_event:task:task_newtask if b == 1", "EINVAL"),
 )
 def test_refused(ue: UserEvents, text: str, errno: str) -> None:
-    """A trigger that cannot be is refused, and nobody is told of anything."""
+    """An invalid trigger is rejected, and no enable word changes."""
     event = ue.open_data().register(ue.name() + " u8 a")
     directory = ue.tracefs.directory(ue.name())
     assert directory.trigger(text).errno == errno
@@ -71,7 +71,7 @@ def test_refused(ue: UserEvents, text: str, errno: str) -> None:
 @case(spec="register_trigger", doc="one trigger of a kind at a time")
 @variants(
     ("same", "traceon", "traceon", "EEXIST"),
-    # Both are of one type.
+    # Both have the same type.
     ("opposite", "traceon", "traceoff", "EEXIST"),
     ("counted", "stacktrace", "stacktrace:5", "EEXIST"),
     ("conditional", "traceoff if a == 1", "traceoff if a == 2", "EEXIST"),
@@ -84,7 +84,7 @@ def test_refused(ue: UserEvents, text: str, errno: str) -> None:
     ),
 )
 def test_twice(ue: UserEvents, first: str, second: str, errno: str) -> None:
-    """An event has one trigger of a type, and traceon and traceoff are of one type."""
+    """An event has one trigger per type, and traceon and traceoff are the same type."""
     ue.open_data().register(ue.name() + " u8 a")
     directory = ue.tracefs.directory(ue.name())
     assert directory.trigger(first).errno == ""
@@ -97,7 +97,7 @@ def test_twice(ue: UserEvents, first: str, second: str, errno: str) -> None:
 
 @case(spec="try_unregister_trigger", doc="! in front removes a trigger")
 def test_removed_by_another_name(ue: UserEvents) -> None:
-    """Removing goes by type, whatever count and filter say; removing what is not there succeeds."""
+    """Removal matches by type, whatever the count and filter; removing an absent trigger succeeds."""
     ue.open_data().register(ue.name() + " u8 a")
     directory = ue.tracefs.directory(ue.name())
     assert directory.trigger("!traceon").value == 9
@@ -110,7 +110,7 @@ def test_removed_by_another_name(ue: UserEvents) -> None:
 
 @case(spec="event_trigger_regex_open", doc="> and >> are told to be the same", facilities="hist")
 def test_truncated(ue: UserEvents) -> None:
-    """Opening the file for truncation takes histograms away and leaves other triggers."""
+    """Opening the file with O_TRUNC removes histograms and keeps other triggers."""
     ue.open_data().register(ue.name() + " u8 a")
     directory = ue.tracefs.directory(ue.name())
     directory.trigger("hist:keys=a")
@@ -128,7 +128,7 @@ def test_truncated(ue: UserEvents) -> None:
 )
 @variants(("older", 0, 1), ("newer", 1, 0))
 def test_two_targets(ue: UserEvents, removed: int, kept: int) -> None:
-    """An event has a trigger for each event it enables, and each is removed by itself."""
+    """An event has one trigger per event that it enables, and each is removed separately."""
     ue.open_data().register(ue.name() + " u8 a")
     directory = ue.tracefs.directory(ue.name())
     targets = ("signal:signal_generate", "task:task_newtask")

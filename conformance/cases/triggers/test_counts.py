@@ -1,4 +1,4 @@
-"""Triggers with a count, and with a condition that goes: how often they act, and when."""
+"""Triggers with a count or a removed condition: how often they fire, and when."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TARGET = "signal:signal_generate"
     ("target", f"enable_event:{TARGET}:0x3", "", f"enable_event:{TARGET}:count=3\n"),
 )
 def test_count_bases(ue: UserEvents, text: str, errno: str, told: str) -> None:
-    """A count may be decimal, hexadecimal behind 0x, and octal behind 0, and is told in decimal."""
+    """A count may be decimal, hexadecimal with 0x, or octal with 0, and is shown in decimal."""
     ue.open_data().register(ue.name() + " u8 a")
     directory = ue.tracefs.directory(ue.name())
     assert directory.trigger(text).errno == errno
@@ -44,7 +44,9 @@ def test_count_bases(ue: UserEvents, text: str, errno: str, told: str) -> None:
 )
 @variants(("traceon", "1\n"), ("traceoff", "0\n"))
 def test_nothing_to_count(ue: UserEvents, kind: str, wanted: str) -> None:
-    """Where recording is as the trigger wants it the event is not counted, and still can act."""
+    """If tracing is already as the trigger wants it, the count stays and the trigger can still
+    fire.
+    """
     data, directory = registered(ue, " u8 a")
     other = {"1\n": "0\n", "0\n": "1\n"}[wanted]
     ue.tracefs.write(TRACING_ON, wanted)
@@ -69,7 +71,7 @@ def test_nothing_to_count(ue: UserEvents, kind: str, wanted: str) -> None:
 )
 @variants(("enable", "enable_event", "1*\n", "0*\n"), ("disable", "disable_event", "0*\n", "1*\n"))
 def test_no_target_to_count(ue: UserEvents, kind: str, wanted: str, other: str) -> None:
-    """Where the target is as the trigger wants it the event is not counted, and still can act."""
+    """If the target is already as the trigger wants it, the count stays and it can still fire."""
     data, directory = registered(ue, " u8 a")
     system, name = TARGET.split(":")
 
@@ -106,7 +108,7 @@ def test_no_target_to_count(ue: UserEvents, kind: str, wanted: str, other: str) 
     ("hist", "hist:keys=a"),
 )
 def test_condition_gone(ue: UserEvents, text: str) -> None:
-    """While another trigger looks at records traceon comes too late for its own, and then not."""
+    """With a second trigger that reads records, the event that fires traceon is not recorded."""
     data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
     assert directory.trigger("traceon").errno == ""
@@ -127,7 +129,7 @@ def test_condition_gone(ue: UserEvents, text: str) -> None:
     doc="command[:count] [if filter]; no limit is told",
 )
 def test_length(ue: UserEvents) -> None:
-    """Up to 4095 bytes are a trigger; a longer write is EINVAL and changes nothing."""
+    """A trigger has up to 4095 bytes; a longer write is EINVAL and changes nothing."""
     ue.open_data().register(ue.name() + " u8 a")
     directory = ue.tracefs.directory(ue.name())
     assert directory.trigger("traceon if a == 1".ljust(4095)).errno == "EINVAL"

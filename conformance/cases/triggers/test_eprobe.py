@@ -1,4 +1,4 @@
-"""Probes on user events, made through dynamic_events: what they record, and what they hold."""
+"""Eprobes on user events, created through dynamic_events: what they record and hold."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CREATE = "trace_eprobe.c:__trace_eprobe_create"
     ("two-of-a-name", " u8 a; u8 a", "a=$a:u8", b"\1\2", " a=2"),
 )
 def test_records(ue: UserEvents, fields: str, arguments: str, payload: bytes, shown: str) -> None:
-    """What is written to an event is recorded by a probe on it, which the program is told of."""
+    """A write is recorded by an eprobe on the event, and enabling the eprobe sets the enable word."""
     data = ue.open_data()
     event = data.register(ue.name() + fields)
     assert add(ue, arguments).errno == ""
@@ -57,7 +57,7 @@ def test_records(ue: UserEvents, fields: str, arguments: str, payload: bytes, sh
     profiles="6.2..",
 )
 def test_signed_byte(ue: UserEvents) -> None:
-    """A byte with a sign is fetched without: char has none since the kernel is compiled so."""
+    """A signed byte is fetched as unsigned: the kernel is compiled with an unsigned char."""
     data = ue.open_data()
     data.register(ue.name() + " s8 a; char b")
     add(ue, "a=$a:s32 b=$b:s64")
@@ -74,13 +74,13 @@ def test_signed_byte(ue: UserEvents) -> None:
 @variants(
     ("char", " char[8] s", b"hello\0\0\0", "hello"),
     ("data_loc", " __data_loc char[] s", b"\x0c\0\6\0hello\0", "hello"),
-    # Where a __rel_loc string lies is counted from behind the field; a probe counts from
-    # the field, and reads what is four bytes before.
+    # The offset of a __rel_loc string counts from the end of the field; an eprobe counts from its
+    # start, and reads four bytes too early.
     ("rel_loc", " __rel_loc char[] s", b"\4\0\6\0XY\0\0hello\0", "XY"),
     ("rel_loc-at-once", " __rel_loc char[] s", b"\0\0\6\0hello\0", ""),
 )
 def test_strings(ue: UserEvents, fields: str, payload: bytes, shown: str) -> None:
-    """A probe fetches the text of arrays and __data_loc fields, not that of __rel_loc fields."""
+    """An eprobe fetches the text of arrays and __data_loc fields, not that of __rel_loc fields."""
     data = ue.open_data()
     data.register(ue.name() + fields)
     assert add(ue, "s=$s:string").errno == ""
@@ -94,11 +94,11 @@ def test_strings(ue: UserEvents, fields: str, payload: bytes, shown: str) -> Non
 @case(spec="__eprobe_trace_func", doc="the event itself goes on", profiles="6.4..")
 @variants(
     ("behind", False, ["e", "p"]),
-    # What is filtered waits, and is recorded last.
+    # A filtered record is committed last.
     ("in-front", True, ["p", "e"]),
 )
 def test_beside_the_event(ue: UserEvents, filtered: bool, order: list[str]) -> None:
-    """An event that is enabled is recorded beside its probe, behind it if it has a filter."""
+    """An enabled event is recorded along with its eprobe; with a filter, after it."""
     data, directory = registered(ue, " u8 a")
     add(ue, "a=$a:u8")
     enable(ue)
@@ -116,7 +116,7 @@ def test_beside_the_event(ue: UserEvents, filtered: bool, order: list[str]) -> N
 
 @case(spec="trace_eprobe_parse_filter", doc="if FILTER", profiles="6.1..")
 def test_condition(ue: UserEvents) -> None:
-    """A probe with a condition records what passes it; one on a field that is not there fails."""
+    """An eprobe with a condition records what matches; one on an unknown field is rejected."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a; u8 b")
     assert add(ue, "b=$b:u8 if c == 1").errno == "EINVAL"
@@ -137,7 +137,7 @@ def test_condition(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_hidden(ue: UserEvents) -> None:
-    """A probe that is enabled is a trigger that trigger does not show, and keeps the event busy."""
+    """An enabled eprobe is a trigger that `trigger` does not list, and keeps the event busy."""
     ue.tracefs.command(f"u:{ue.name()} u8 a\n")
     data = ue.open_data()
     add(ue, "a=$a")
@@ -163,7 +163,7 @@ def test_hidden(ue: UserEvents) -> None:
 )
 @variants("ioctl", "dynamic_events")
 def test_holds_the_event(ue: UserEvents, by: str) -> None:
-    """An event with a probe on it, be it enabled or not, cannot be deleted: EBUSY."""
+    """An event with an eprobe, enabled or not, cannot be deleted: EBUSY."""
     ue.tracefs.command(f"u:{ue.name()} u8 a\n")
     data = ue.open_data()
     assert add(ue, "a=$a").errno == ""
@@ -180,7 +180,7 @@ def test_holds_the_event(ue: UserEvents, by: str) -> None:
     isolation="global",
 )
 def test_definition(ue: UserEvents) -> None:
-    """Event and probe are listed in dynamic_events, each in its own words."""
+    """dynamic_events lists event and eprobe, each in its own syntax."""
     ue.open_data().register(ue.name() + " u8 a; u32 b")
     add(ue, "one=$a two=$b:s32")
     event, probe = ue.name(), ue.name("p")
@@ -202,7 +202,7 @@ def test_definition(ue: UserEvents) -> None:
     ("utf-8", "ä", "EINVAL"),
 )
 def test_refused(ue: UserEvents, name: str, errno: str) -> None:
-    """Events with other than letters, digits and underscores in their names can have no probe."""
+    """An event with other characters than letters, digits and underscores cannot have an eprobe."""
     ue.open_data().register(ue.name(f"{name} u8 a") if name else ue.name("other"))
     assert add(ue, event=ue.name(name or "e")).errno == errno
 
@@ -214,7 +214,7 @@ def test_refused(ue: UserEvents, name: str, errno: str) -> None:
     needs="multi_format persist arguments_matched",
 )
 def test_not_on_one_format(ue: UserEvents) -> None:
-    """Formats of a name have a dot in their own, and can have no probe."""
+    """Multi-format events have a dot in their name and cannot have an eprobe."""
     ue.open_data().register(ue.name() + " u8 a", flags=2)
     name = ue.tracefs.status().partition("\n")[0]
     assert add(ue, event=name, system=MULTI_SYSTEM).errno == "EINVAL"
@@ -223,7 +223,7 @@ def test_not_on_one_format(ue: UserEvents) -> None:
 
 @case(spec="trace_probe.c:parse_probe_vars", doc="$FIELD", profiles="6.12..", tier="quick")
 def test_unknown_field(ue: UserEvents) -> None:
-    """A probe on a field that the event has not is refused, and leaves the event as it was."""
+    """An eprobe on an unknown field is rejected and does not affect the event."""
     ue.open_data().register(ue.name() + " u8 a")
     assert add(ue, "b=$b").errno == "EINVAL"
     assert enable(ue).errno == "ENOENT"
@@ -250,7 +250,7 @@ def test_unknown_field(ue: UserEvents) -> None:
     ("more-arguments", "user_events/{} a=$a b=$b c=$c", "ENOENT"),
 )
 def test_removed_by_its_event(ue: UserEvents, text: str, errno: str) -> None:
-    """Who removes a probe may say what it is on, and its arguments from the first one on."""
+    """Removal of an eprobe may name its event, and its arguments from the first on."""
     ue.open_data().register(ue.name() + " u8 a; u8 b")
     assert add(ue, "a=$a b=$b").errno == ""
     command = f"-:uevt/{ue.name('p')} {text.format(ue.name())}\n"
@@ -268,7 +268,7 @@ def test_removed_by_its_event(ue: UserEvents, text: str, errno: str) -> None:
     isolation="global",
 )
 def test_in_an_instance(ue: UserEvents) -> None:
-    """A probe enabled in an instance listens there, records there, and leaves the top alone."""
+    """An eprobe enabled in an instance records there, and nothing at the top."""
     instance = made(ue)
     data = ue.open_data()
     event = data.register(ue.name() + " u8 a")
@@ -297,7 +297,7 @@ def test_in_an_instance(ue: UserEvents) -> None:
     isolation="fatal",
 )
 def test_two_instances(ue: UserEvents) -> None:
-    """A probe that is enabled in two instances records in both."""
+    """An eprobe enabled in two instances records in both."""
     instance = made(ue)
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
@@ -318,7 +318,7 @@ def test_two_instances(ue: UserEvents) -> None:
     isolation="fatal",
 )
 def test_off_in_two_instances(ue: UserEvents) -> None:
-    """A probe that was enabled in two instances, and in neither any more, listens no longer."""
+    """An eprobe disabled in both instances that had it enabled drops the event."""
     instance = made(ue)
     event = ue.open_data().register(ue.name() + " u8 a")
     add(ue, "a=$a:u8")
@@ -327,7 +327,7 @@ def test_off_in_two_instances(ue: UserEvents) -> None:
     assert event.word.value == 1
     instance.disable(ue.name("p"), system=KPROBES)
     assert event.word.value == 1
-    # The word is looked at behind it.  Nothing else is done to a guest that is like this.
+    # The word is read afterwards.  A guest in this state is not used again.
     disable(ue)
 
 
@@ -338,7 +338,7 @@ def test_off_in_two_instances(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_looks_no_more(ue: UserEvents) -> None:
-    """While a probe looks at records traceon comes too late for its own, and without it not."""
+    """With an eprobe enabled, the event that fires `traceon` is not recorded; without one it is."""
     data, directory = registered(ue, " u8 a")
     add(ue, "a=$a:u8")
     ue.tracefs.enable(ue.name())
@@ -363,7 +363,7 @@ def test_looks_no_more(ue: UserEvents) -> None:
     ("other", "sched"),
 )
 def test_other_system(ue: UserEvents, system: str) -> None:
-    """A probe names the system of its event in full, else there is no such event: ENODEV."""
+    """An eprobe must name the system of its event in full, or else: ENODEV."""
     event = ue.open_data().register(ue.name() + " u8 a")
     assert add(ue, "a=$a", system=system).errno == "ENODEV"
     assert enable(ue).errno == "ENOENT"

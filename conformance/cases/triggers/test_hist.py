@@ -1,4 +1,4 @@
-"""Triggers on user events that pause and continue the histograms of another: enable_hist."""
+"""Triggers enable_hist and disable_hist: one user event pauses the histograms of another."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ case = surface(
 )
 
 
-# On 7.3 a trigger that is removed gives its reference to the event it aimed at back later, to
-# memory that may be free by then: guests that had one are not used again.
+# On 7.3 removing a trigger drops its reference to the target event later, in memory that may be
+# freed by then: the guest is not used again.
 
 
 @case(spec="trace_events_trigger.c:event_enable_trigger_parse, event_enable_register_trigger")
 def test_hist_switch_refused(ue: UserEvents) -> None:
-    """What aims at nothing, counts or filters wrongly, or is there already, switches nothing."""
+    """A trigger with no target, an invalid count or filter, or a duplicate changes nothing."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
     other = data.register(ue.name("other") + " u8 b")
@@ -32,7 +32,7 @@ def test_hist_switch_refused(ue: UserEvents) -> None:
     aim = f"user_events:{ue.name('other')}"
     for wrong in ("", ":", ":user_events", f":user_events:{ue.name('none')}", f":{aim}:x"):
         assert directory.trigger(f"enable_hist{wrong}").errno == "EINVAL"
-    # The condition is of the event that is written, not of the one it aims at.
+    # The condition is on the event that is written, not on the target.
     assert directory.trigger(f"enable_hist:{aim} if b == 1").errno == "EINVAL"
     if ue.profile.has("remote_enable"):
         assert other.word.value == 0
@@ -48,7 +48,7 @@ def test_hist_switch_refused(ue: UserEvents) -> None:
 
 @case(spec="hist_enable_trigger")
 def test_enable_hist(ue: UserEvents) -> None:
-    """One user event has all histograms of another go on, which stay so without the trigger."""
+    """One user event continues all histograms of another; they continue without the trigger."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
     data.register(ue.name("other") + " u8 b")
@@ -74,7 +74,7 @@ def test_enable_hist(ue: UserEvents) -> None:
 
 @case(spec="hist_enable_trigger; trace_events_trigger.c:event_trigger_count")
 def test_disable_hist(ue: UserEvents) -> None:
-    """A condition and a count say when a histogram is paused, and how often."""
+    """A condition and a count limit when, and how often, a histogram is paused."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
     data.register(ue.name("other") + " u8 b")
@@ -105,7 +105,7 @@ def test_disable_hist(ue: UserEvents) -> None:
     "says how often",
 )
 def test_hist_switch_counts(ue: UserEvents) -> None:
-    """The count goes down with every event, be there a histogram to be switched or none."""
+    """The count decreases with every event, whether there is a histogram to switch or not."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
     data.register(ue.name("other") + " u8 b")
@@ -131,7 +131,7 @@ def test_hist_switch_counts(ue: UserEvents) -> None:
 def test_hist_switch_of_itself(
     ue: UserEvents, kind: str, before: str, hits: int, after: str
 ) -> None:
-    """An event may switch its own histogram, which then counts that very event or does not."""
+    """An event may switch its own histogram, and the order decides whether it counts itself."""
     data, directory = registered(ue, " u8 a")
     directory.trigger(f"hist:keys=a{before}")
     text = f"{kind}:user_events:{ue.name()}"
@@ -151,7 +151,7 @@ def test_hist_switch_of_itself(
     ">> are told to be the same",
 )
 def test_hist_switch_truncated(ue: UserEvents) -> None:
-    """Opening the file for truncation takes these triggers away, and enable_event stays."""
+    """Opening the file with O_TRUNC removes these triggers and keeps enable_event."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
     other = data.register(ue.name("other") + " u8 b")
@@ -173,7 +173,7 @@ def test_hist_switch_truncated(ue: UserEvents) -> None:
     needs="lasting_events",
 )
 def test_hist_target_is_busy(ue: UserEvents) -> None:
-    """An event whose histograms another may switch is busy, and its program told, till the end."""
+    """The target event is busy, and its enable word set, as long as the trigger exists."""
     for stem in ("e", "other"):
         ue.tracefs.command(f"u:{ue.name(stem)} u8 a\n")
     data = ue.open_data()

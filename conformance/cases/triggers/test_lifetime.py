@@ -1,4 +1,4 @@
-"""Triggers on user events that come and go: what they keep alive, and what they do to others."""
+"""Lifetime of triggers on user events: references, and effects on other events."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SOFT = "trace_events.c:__ftrace_event_enable_disable"
     ("traceon", "traceon", "stacktrace"), ("conditional", "stacktrace if a == 1", "traceon:1")
 )
 def test_keeps_the_event(ue: UserEvents, first: str, second: str) -> None:
-    """An event with a trigger is busy, until the last of them is removed."""
+    """An event with a trigger is busy until the last trigger is removed."""
     ue.tracefs.command(f"u:{ue.name()} u8 a\n")
     data = ue.open_data()
     directory = ue.tracefs.directory(ue.name())
@@ -51,7 +51,7 @@ def test_keeps_the_event(ue: UserEvents, first: str, second: str) -> None:
     needs="auto_delete",
 )
 def test_outlives_the_process(ue: UserEvents) -> None:
-    """A trigger keeps an event that nobody writes any more, and lets it go when it is removed."""
+    """A trigger holds an event without programs; removing it deletes the event."""
     process = ue.new_process()
     process.open_data().register(ue.name() + " u8 a")
     directory = ue.tracefs.directory(ue.name())
@@ -74,11 +74,11 @@ def test_outlives_the_process(ue: UserEvents) -> None:
     needs="multi_format persist arguments_matched",
 )
 def test_of_one_format(ue: UserEvents) -> None:
-    """Of an event with several formats a trigger and a filter are on the one they were set on."""
+    """With several formats of a name, a trigger and a filter apply to the format they were set on."""
     data = ue.open_data()
     first = data.register(ue.name() + " u8 a", flags=2)
     second = data.register(ue.name() + " u8 b", flags=2)
-    # As numbers: as text 10 comes before 9.
+    # Compared as numbers: as text, 10 comes before 9.
     names = sorted(
         (line.partition(" ")[0] for line in ue.tracefs.status().splitlines()),
         key=lambda name: int(name.rpartition(".")[2], 16),
@@ -106,7 +106,7 @@ def test_of_one_format(ue: UserEvents) -> None:
     facilities="perf",
 )
 def test_beside_perf(ue: UserEvents) -> None:
-    """A trigger is ftrace's, beside perf: the program is told until both have gone."""
+    """Trigger and perf both use the event: the enable word is set until both are gone."""
     data = ue.open_data()
     event = data.register(ue.name() + " u8 a")
     listener = listen(ue.process, ue.name())
@@ -126,7 +126,7 @@ def test_beside_perf(ue: UserEvents) -> None:
         assert event.word.value == 0
 
 
-# Triggers that enable and disable
+# enable_event and disable_event
 
 
 @case(spec="event_enable_trigger", isolation="global")
@@ -137,7 +137,7 @@ def test_beside_perf(ue: UserEvents) -> None:
     ("disable", "disable_event:signal:signal_generate", "0*\n", "0*\n", "0\n"),
 )
 def test_enable_kernel_event(ue: UserEvents, text: str, before: str, after: str, left: str) -> None:
-    """A user event enables an event of the kernel's own, which stays so without the trigger."""
+    """A user event enables a kernel event, which stays enabled without the trigger."""
     data, directory = registered(ue, " u8 a")
     assert directory.trigger(text).errno == ""
     assert ue.tracefs.enabled("signal_generate", system="signal").text == before
@@ -149,13 +149,13 @@ def test_enable_kernel_event(ue: UserEvents, text: str, before: str, after: str,
     assert ue.tracefs.enabled("signal_generate", system="signal").text == "0\n"
 
 
-# On 7.3 a trigger that is removed gives its reference to the event it enabled back later, to
-# memory that may be free by then: guests that had one are not used again.
+# On 7.3 removing a trigger drops its reference to the enabled event later, in memory that may be
+# freed by then: the guest is not used again.
 
 
 @case(spec="event_enable_trigger", isolation="fatal")
 def test_enable_event(ue: UserEvents) -> None:
-    """One user event has another recorded, whose program is told while the trigger is there."""
+    """One user event enables another, whose enable word is set as long as the trigger exists."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
     other = data.register(ue.name("other") + " u8 b")
@@ -186,7 +186,7 @@ def test_enable_event(ue: UserEvents) -> None:
 
 @case(spec="event_enable_trigger", tier="quick", isolation="fatal")
 def test_disable_event(ue: UserEvents) -> None:
-    """One user event stops another from being recorded: it is counted, and not gone."""
+    """One user event disables another: it is no longer recorded, and its word stays set."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
     other = data.register(ue.name("other") + " u8 b")
@@ -217,7 +217,7 @@ def test_disable_event(ue: UserEvents) -> None:
     isolation="fatal",
 )
 def test_target_is_busy(ue: UserEvents) -> None:
-    """An event that a trigger of another may enable is busy as long as that is there."""
+    """The target of a trigger is busy as long as the trigger exists."""
     for stem in ("e", "other"):
         ue.tracefs.command(f"u:{ue.name(stem)} u8 a\n")
     data = ue.open_data()
@@ -240,16 +240,16 @@ def test_target_is_busy(ue: UserEvents) -> None:
     facilities="snapshot",
 )
 @variants(
-    # What was there before, without the record that took it.
+    # The earlier records, without the one that took the snapshot.
     ("always", "snapshot:1", [1], [2, 3, 4], [2, 3, 4]),
-    # A record that is looked at has its place in what was the buffer then.
+    # A record that a trigger reads has its room in the buffer before the swap.
     ("conditional", "snapshot if a == 3", [1, 2, 3], [4], [4]),
     ("no-more", "snapshot:0", [], [1, 2, 3, 4], [1, 2, 3, 4]),
 )
 def test_snapshot(
     ue: UserEvents, text: str, kept: list[int], then: list[int], afterwards: list[int]
 ) -> None:
-    """A snapshot keeps what was recorded before; recording goes on in the other buffer."""
+    """A snapshot keeps the earlier records; recording continues in the other buffer."""
     data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
     data.write_event(0, b"\1")
@@ -271,7 +271,7 @@ def test_snapshot(
     facilities="snapshot",
 )
 def test_snapshot_again(ue: UserEvents) -> None:
-    """The second snapshot brings back into the trace what the first one had taken out."""
+    """The second snapshot swaps back what the first one took."""
     data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
     data.write_event(0, b"\1")
@@ -286,7 +286,7 @@ def test_snapshot_again(ue: UserEvents) -> None:
 
 @case(spec="register_snapshot_trigger", doc="snapshot", isolation="global", facilities="snapshot")
 def test_snapshot_not_enabled(ue: UserEvents) -> None:
-    """An event that is not enabled takes snapshots of what others recorded."""
+    """A disabled event can take snapshots of what other events recorded."""
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
     data.register(ue.name("other") + " u8 b")

@@ -1,4 +1,4 @@
-"""Triggers on user events as listeners: the program is told of them, and nothing is recorded."""
+"""Triggers on user events without enabling them: the enable word is set, nothing is recorded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ case = surface(
     ("counted", "traceon:0"),
 )
 def test_tells(ue: UserEvents, text: str) -> None:
-    """A trigger alone tells the program that somebody listens, and enables nothing."""
+    """A trigger alone sets the enable word, and does not enable the event for recording."""
     data = ue.open_data()
     event = data.register(ue.name() + " u8 a")
     directory = ue.tracefs.directory(ue.name())
@@ -39,7 +39,7 @@ def test_tells(ue: UserEvents, text: str) -> None:
 
 @case(spec="trace_events_user.c:user_event_ftrace")
 def test_records_nothing(ue: UserEvents) -> None:
-    """What is written while there is a trigger alone is counted and not recorded."""
+    """With only a trigger a write returns its count and is not recorded."""
     data, directory = registered(ue, " u8 a")
     directory.trigger("traceon")
     assert data.write_event(0, b"\1").value == 5
@@ -51,7 +51,7 @@ def test_records_nothing(ue: UserEvents) -> None:
 
 @case(tier="full")
 def test_enabled_beside(ue: UserEvents) -> None:
-    """Beside a trigger the event is enabled and disabled, which the program is not told."""
+    """With a trigger, enabling and disabling the event does not change the enable word."""
     data = ue.open_data()
     event = data.register(ue.name() + " u8 a")
     directory = ue.tracefs.directory(ue.name())
@@ -69,7 +69,7 @@ def test_enabled_beside(ue: UserEvents) -> None:
 
 @case(tier="full")
 def test_beside_enabled(ue: UserEvents) -> None:
-    """An event that was enabled before its trigger came is so after it has gone."""
+    """An event enabled before its trigger was set stays enabled after its removal."""
     data = ue.open_data()
     event = data.register(ue.name() + " u8 a")
     ue.tracefs.enable(ue.name())
@@ -86,7 +86,7 @@ def test_beside_enabled(ue: UserEvents) -> None:
 
 @case(spec="sm_ref", tier="full")
 def test_last_of_two(ue: UserEvents) -> None:
-    """Of several triggers the last that is removed takes the soft mode away."""
+    """Removing the last of several triggers ends soft mode."""
     event = ue.open_data().register(ue.name() + " u8 a")
     directory = ue.tracefs.directory(ue.name())
     directory.trigger("traceon")

@@ -1,4 +1,4 @@
-"""DIAG_IOCSUNREG of a word in memory that changed in between."""
+"""DIAG_IOCSUNREG of a word whose memory has changed since registration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ case = surface(
 @case
 @variants({"read-only": mmap.PROT_READ, "unmapped": None})
 def test_memory_unwritable(ue: UserEvents, protection: int | None) -> None:
-    """A word that cannot be written any more is EFAULT, and unregistered all the same."""
+    """A word that is no longer writable is EFAULT, and is unregistered nevertheless."""
     data = ue.open_data()
     address = ue.process.map()
     data.register(ue.name(), enable_addr=address)
@@ -34,7 +34,7 @@ def test_memory_unwritable(ue: UserEvents, protection: int | None) -> None:
 
 @case
 def test_memory_replaced(ue: UserEvents) -> None:
-    """The bit is cleared in whatever memory lies at the address now."""
+    """The bit is cleared in whatever memory is mapped at the address now."""
     data = ue.open_data()
     address = ue.process.map()
     data.register(ue.name(), enable_addr=address)
@@ -47,7 +47,7 @@ def test_memory_replaced(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_mm_fault_in")
 def test_memory_not_touched(ue: UserEvents) -> None:
-    """A word in a page that is not there yet is unregistered at once, and reads zero."""
+    """A word in a page that was never touched is unregistered at once and reads zero."""
     data = ue.open_data()
     address = ue.process.map()
     data.register(ue.name(), enable_addr=address + PAGE - 4)

@@ -1,4 +1,4 @@
-"""DIAG_IOCSUNREG with every two mistakes that it can have at once."""
+"""DIAG_IOCSUNREG with each pair of errors."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ case = surface(
 )
 
 
-# In the order in which the kernel looks.  A structure that cannot be copied whole has its
-# reserved members judged as far as it was.
+# In the order in which the kernel checks.  Of a structure that cannot be copied whole, the reserved
+# members that were copied are checked.
 ORDER = (
     ("too-big", "E2BIG"),
     ("too-small", "EINVAL"),
@@ -32,7 +32,7 @@ APART = (("too-small", "tail"), ("tail", "cut-off"))
 
 
 def unregister(ue: UserEvents, data: DataFile, *mistakes: str) -> tuple[str, bool]:
-    """The error of an unregistration with some mistakes, and whether the word was let go."""
+    """Errno of an unregistration with the given errors, and whether the word was unregistered."""
     process = ue.process
     page = process.map()
     process.store(page, bytes(16))
@@ -59,11 +59,11 @@ def unregister(ue: UserEvents, data: DataFile, *mistakes: str) -> tuple[str, boo
 @case
 @variants(pairs(ORDER, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
-    """Of two mistakes the one that comes first in the order is told, and the word is kept."""
+    """If two checks fail, errno is that of the first, and the word stays registered."""
     assert unregister(ue, ue.open_data(), first, second) == (errno, False)
 
 
 @case
 def test_unwritable_alone(ue: UserEvents) -> None:
-    """Only when everything else is right does a word that cannot be written matter: it is gone."""
+    """An unwritable word is EFAULT only if all checks pass, and it is unregistered."""
     assert unregister(ue, ue.open_data(), "unwritable") == ("EFAULT", True)

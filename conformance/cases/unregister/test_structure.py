@@ -32,7 +32,7 @@ case = surface(
     ("huge", 0xFFFF_FFFF, b"", "E2BIG"),
 )
 def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
-    """A structure has 16 bytes or more up to a page, and zeros in what is unknown."""
+    """The size is 16 bytes up to a page; bytes past the known members must be zero."""
     data = ue.open_data()
     word = data.register(ue.name()).word
     assert data.unregister(word, struct_size=size, tail=tail).errno == errno
@@ -50,7 +50,7 @@ def test_struct_unreadable(ue: UserEvents, address: int) -> None:
 
 @case(tier="full")
 def test_struct_read_only(ue: UserEvents) -> None:
-    """The structure is only read: it may lie in memory that cannot be written."""
+    """The structure is only read: it may lie in read-only memory."""
     data = ue.open_data()
     word = data.register(ue.name()).word
     at = ue.process.map()
@@ -67,7 +67,7 @@ def test_struct_read_only(ue: UserEvents) -> None:
     ("byte-1", 1, 0), ("short-1", 0, 1), ("byte-80", 0x80, 0), ("short-8000", 0, 0x8000), quick=2
 )
 def test_reserved(ue: UserEvents, reserved: int, reserved2: int) -> None:
-    """Any bit in a reserved member is EINVAL, and the word stays registered."""
+    """A set bit in a reserved member is EINVAL, and the word stays registered."""
     data = ue.open_data()
     word = data.register(ue.name()).word
     assert data.unregister(word, reserved=reserved, reserved2=reserved2).errno == "EINVAL"
@@ -86,7 +86,7 @@ def test_reserved(ue: UserEvents, reserved: int, reserved2: int) -> None:
     ("unreadable-before-unknown", 16, 0, 15, "EFAULT"),
 )
 def test_order(ue: UserEvents, size: int, reserved: int, present: int, errno: str) -> None:
-    """Size, then readability, then reserved members, then whether the word is known."""
+    """Checks are made in this order: size, readability, reserved members, known word."""
     raw = USER_UNREG.pack({"size": size, "__reserved": reserved, "disable_addr": 0x1000})
     data = ue.open_data()
     assert data.ioctl(DIAG_IOCSUNREG, ue.process.place(raw[:present])).errno == errno
@@ -94,7 +94,7 @@ def test_order(ue: UserEvents, size: int, reserved: int, present: int, errno: st
 
 @case
 def test_tail_before_unknown(ue: UserEvents) -> None:
-    """Bytes that must be zero are judged before the word is looked for: E2BIG."""
+    """Bytes that must be zero are checked before the word is looked up: E2BIG."""
     data = ue.open_data()
     word = ue.process.word()
     assert data.unregister(word, struct_size=24, tail=bytes(7) + b"\x01").errno == "E2BIG"

@@ -1,4 +1,4 @@
-"""DIAG_IOCSUNREG: what it does to the word, and what it leaves alone."""
+"""DIAG_IOCSUNREG: effects on the word, and what does not change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ case = surface(
     doc="ends updates of the bit; nothing is said about what it is left at",
 )
 def test_clears_the_bit(ue: UserEvents) -> None:
-    """Unregistering clears the bit of an enabled event and leaves its neighbours alone."""
+    """Unregistering an enabled event clears its bit and no other."""
     data = ue.open_data()
     event = data.register(ue.name(), bit=3, word=ue.process.word(value=0xFFFFFFFF))
     ue.tracefs.enable(ue.name())
@@ -40,7 +40,7 @@ def test_clears_the_bit(ue: UserEvents) -> None:
     ("u64-bit63", 8, 0, 63, 0x7FFF_FFFF_FFFF_FFFF),
 )
 def test_clears_at_any_place(ue: UserEvents, size: int, offset: int, bit: int, left: int) -> None:
-    """The right bit of a word of either size is cleared, also between 64-bit boundaries."""
+    """The registered bit is cleared in words of either size, at any offset in an 8-byte unit."""
     data = ue.open_data()
     word = ue.process.word(size, offset=offset)
     data.register(ue.name(), word=word, bit=bit)
@@ -71,7 +71,7 @@ def test_one_of_two_bits(ue: UserEvents) -> None:
     tier="full",
 )
 def test_one_of_two_words(ue: UserEvents) -> None:
-    """Of two words that follow one event only the named one is unregistered."""
+    """Of two words of one event only the named one is unregistered."""
     data = ue.open_data()
     first, second = data.register(ue.name()).word, data.register(ue.name()).word
     ue.tracefs.enable(ue.name())
@@ -81,7 +81,7 @@ def test_one_of_two_words(ue: UserEvents) -> None:
 
 @case(spec="user_events_ioctl_unreg")
 def test_ends_updates(ue: UserEvents) -> None:
-    """The kernel does not touch an unregistered word any more."""
+    """The kernel no longer writes to an unregistered word."""
     data = ue.open_data()
     word = data.register(ue.name()).word
     data.unregister(word)
@@ -94,7 +94,7 @@ def test_ends_updates(ue: UserEvents) -> None:
 
 @case(spec="user_events_write_core", tier="full")
 def test_write_index_stays(ue: UserEvents) -> None:
-    """The write index stays valid: events can be written without a word."""
+    """The write index stays valid: an event can be written without a registered word."""
     data = ue.open_data()
     event = data.register(f"{ue.name()} u32 a")
     data.unregister(event.word)
@@ -108,7 +108,7 @@ def test_write_index_stays(ue: UserEvents) -> None:
 
 @case(spec="user_event_put")
 def test_keeps_the_event(ue: UserEvents) -> None:
-    """Unregistering is not deleting: the descriptor keeps the event."""
+    """Unregistering does not delete the event: the descriptor still holds it."""
     data = ue.open_data()
     data.unregister(data.register(f"{ue.name()} u32 a").word)
     assert ue.tracefs.dynamic_events(eventually=True) == f"u:{ue.name()} u32 a\n"
@@ -120,7 +120,7 @@ def test_keeps_the_event(ue: UserEvents) -> None:
     needs="auto_delete",
 )
 def test_last_reference(ue: UserEvents) -> None:
-    """Once the descriptor is closed the word alone keeps the event; then it goes."""
+    """After close, a registered word alone holds the event; unregistering it deletes the event."""
     data, other = ue.open_data(), ue.open_data()
     word = data.register(ue.name()).word
     data.close()

@@ -1,4 +1,4 @@
-"""DIAG_IOCSUNREG: which word is meant, of which process, by which descriptor."""
+"""DIAG_IOCSUNREG: which word of which process is unregistered, and through which descriptor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ case = surface(
 
 @case(doc="address and bit must have been registered before")
 def test_never_registered(ue: UserEvents) -> None:
-    """A process that never registered anything gets ENOENT, and its memory stays."""
+    """A process that never registered a word gets ENOENT, and its memory does not change."""
     word = ue.process.word(value=0xFF)
     assert ue.open_data().unregister(word).errno == "ENOENT"
     assert word.value == 0xFF
@@ -37,7 +37,7 @@ def test_never_registered(ue: UserEvents) -> None:
     ("inside-the-word", 1, 5),
 )
 def test_unknown_word(ue: UserEvents, offset: int, bit: int) -> None:
-    """Address and bit must both be the registered ones: else ENOENT and nothing changes."""
+    """Address and bit must both match a registration; otherwise ENOENT, and nothing changes."""
     data = ue.open_data()
     word = ue.process.word()
     data.register(ue.name(), word=word, bit=5)
@@ -50,7 +50,7 @@ def test_unknown_word(ue: UserEvents, offset: int, bit: int) -> None:
 @case(doc="address and bit must have been registered before")
 @variants({"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "last": (1 << 64) - 1})
 def test_unknown_address(ue: UserEvents, address: int) -> None:
-    """An address is only compared: one that could never be registered is ENOENT as well."""
+    """The address is only compared: one that can never be registered is ENOENT, too."""
     data = ue.open_data()
     data.register(ue.name())
     assert data.unregister(address).errno == "ENOENT"
@@ -58,7 +58,7 @@ def test_unknown_address(ue: UserEvents, address: int) -> None:
 
 @case(doc="address and bit must have been registered before")
 def test_twice(ue: UserEvents) -> None:
-    """A second unregistration of the same address and bit finds nothing: ENOENT."""
+    """Unregistering the same address and bit a second time is ENOENT."""
     data = ue.open_data()
     event = data.register(ue.name())
     assert data.unregister(event.word).value == 0
@@ -68,14 +68,14 @@ def test_twice(ue: UserEvents) -> None:
 @case
 @variants(("read-only", os.O_RDONLY), ("write-only", os.O_WRONLY), ("read-write", os.O_RDWR))
 def test_any_descriptor(ue: UserEvents, flags: int) -> None:
-    """Words belong to the process: any descriptor of it unregisters them."""
+    """Words belong to the process: any of its descriptors can unregister them."""
     word = ue.open_data().register(ue.name()).word
     assert ue.open_data(flags).unregister(word).value == 0
 
 
 @case
 def test_after_close(ue: UserEvents) -> None:
-    """A word stays registered when the descriptor that registered it is closed."""
+    """A word stays registered after the descriptor that registered it is closed."""
     data = ue.open_data()
     word = data.register(ue.name()).word
     data.close()
@@ -88,7 +88,7 @@ def test_after_close(ue: UserEvents) -> None:
 
 @case(doc="address and bit must have been registered before", tier="full")
 def test_other_process(ue: UserEvents) -> None:
-    """A process cannot unregister what another registered at the same address: ENOENT."""
+    """A process cannot unregister a word of another process at the same address: ENOENT."""
     data = ue.open_data()
     word = data.register(ue.name()).word
     ue.tracefs.enable(ue.name())
@@ -106,7 +106,7 @@ def test_other_process(ue: UserEvents) -> None:
     doc="fork keeps registrations, to be undone in each process",
 )
 def test_child_for_itself(ue: UserEvents) -> None:
-    """A child unregisters its own copy of a word; its parent goes on following the event."""
+    """A child unregisters its own copy of a word; its parent's copy is still followed."""
     data = ue.open_data()
     word = data.register(ue.name()).word
     child = ue.fork(ue.process)
@@ -125,7 +125,7 @@ def test_child_for_itself(ue: UserEvents) -> None:
     tier="full",
 )
 def test_parent_for_itself(ue: UserEvents) -> None:
-    """What the parent unregisters stays registered in a child it has forked."""
+    """A word that the parent unregisters stays registered in a child forked before."""
     data = ue.open_data()
     word = data.register(ue.name()).word
     child = ue.fork(ue.process)

@@ -1,4 +1,4 @@
-"""write(): how the descriptor was opened, and its position, which stays where it is."""
+"""write(): open mode of the descriptor, and its file position, which never moves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ case = surface(
 
 @case(spec="user_data_fops; fs/read_write.c:vfs_llseek", doc="the file is for ioctl and write")
 def test_no_position(ue: UserEvents) -> None:
-    """The data file has no position to be set, ESPIPE, and nothing to be read, EINVAL."""
+    """The data file cannot be seeked, ESPIPE, or read, EINVAL."""
     file = File(ue.process, DATA, os.O_RDWR)
     assert file.lseek(0).errno == "ESPIPE"
     assert file.lseek(0, os.SEEK_END).errno == "ESPIPE"
@@ -32,7 +32,7 @@ def test_no_position(ue: UserEvents) -> None:
     tier="full",
 )
 def test_read_only_descriptor(ue: UserEvents) -> None:
-    """A descriptor opened for reading registers events and writes none: EBADF."""
+    """A read-only descriptor registers events and cannot write them: EBADF."""
     data = ue.open_data(os.O_RDONLY)
     assert data.register(ue.name() + " u32 a").value == 0
     ue.tracefs.enable(ue.name())
@@ -44,7 +44,7 @@ def test_read_only_descriptor(ue: UserEvents) -> None:
 
 @case(spec="user_data_fops", doc="the descriptor that registered an event writes it")
 def test_write_only_descriptor(ue: UserEvents) -> None:
-    """A descriptor opened for writing alone registers and writes."""
+    """A write-only descriptor registers and writes."""
     data = ue.open_data(os.O_WRONLY)
     assert data.register(ue.name() + " u32 a").value == 0
     ue.tracefs.enable(ue.name())
@@ -61,7 +61,7 @@ def test_write_only_descriptor(ue: UserEvents) -> None:
     ("minus_1", -1, "EINVAL"),
 )
 def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
-    """pwrite works at offset 0 alone."""
+    """pwrite works at offset 0 only."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())
@@ -74,7 +74,7 @@ def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
     ("0", 0, ""), ("1", 1, ""), ("8", 8, ""), ("2_to_40", 1 << 40, ""), ("minus_2", -2, "EINVAL")
 )
 def test_pwritev_position(ue: UserEvents, offset: int, errno: str) -> None:
-    """pwritev works at any offset that is not negative."""
+    """pwritev works at any nonnegative offset."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())
@@ -88,7 +88,7 @@ def test_pwritev_position(ue: UserEvents, offset: int, errno: str) -> None:
     tier="full",
 )
 def test_position_stays(ue: UserEvents) -> None:
-    """Writing moves no file position: a third write succeeds like the first."""
+    """Writing does not move the file position: a third write succeeds like the first."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())

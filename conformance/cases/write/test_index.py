@@ -1,4 +1,4 @@
-"""write(): the index at the start of the data, which says which event is written."""
+"""write(): the index at the start of the data selects the event."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_too_short_for_index(ue: UserEvents, data: bytes) -> None:
 )
 @variants(("minus_1", -1), ("minus_4096", -4096), ("int_min", -2147483648))
 def test_negative_index(ue: UserEvents, index: int) -> None:
-    """A negative index is EINVAL, also on a file where nothing is registered."""
+    """A negative index is EINVAL, even on a file without registrations."""
     data = ue.open_data()
     assert data.write_event(index, b"\1\0\0\0").errno == "EINVAL"
     data.register(ue.name() + " u32 a")
@@ -61,14 +61,14 @@ def test_unknown_index(ue: UserEvents, index: int) -> None:
     tier="quick",
 )
 def test_nothing_registered(ue: UserEvents) -> None:
-    """On a file where nothing was registered index 0 is ENOENT."""
+    """On a file without registrations index 0 is ENOENT."""
     data = ue.open_data()
     assert data.write_event(0).errno == "ENOENT"
 
 
 @case(doc="the write index says which event the payload belongs to")
 def test_index_picks_the_event(ue: UserEvents) -> None:
-    """Each index of a file writes the event that registration gave it to."""
+    """Each index of a file writes the event that was registered with it."""
     data = ue.open_data()
     data.register(ue.name("a") + " u8 x")
     data.register(ue.name("b") + " u16 y")
@@ -91,7 +91,7 @@ def test_index_picks_the_event(ue: UserEvents) -> None:
     doc="the index is unique to the descriptor used for the registration",
 )
 def test_index_of_another_file(ue: UserEvents) -> None:
-    """Two opened files number their events apart: the same index is another event."""
+    """Two open files number their events separately: one index is two events."""
     first, second, third = ue.open_data(), ue.open_data(), ue.open_data()
     first.register(ue.name("a") + " u8 x")
     first.register(ue.name("b") + " u8 y")
@@ -113,7 +113,7 @@ def test_index_of_another_file(ue: UserEvents) -> None:
     doc="the index is unique to the descriptor used for the registration",
 )
 def test_index_of_a_duplicate(ue: UserEvents) -> None:
-    """A duplicated descriptor shares the indices, and keeps them when the first closes."""
+    """A duplicated descriptor shares the indices, and keeps them when the first is closed."""
     data = ue.open_data()
     copy = data.dup()
     data.register(ue.name("a") + " u8 x")
@@ -158,7 +158,7 @@ def test_index_in_a_child(ue: UserEvents) -> None:
     profiles="6.4..",
 )
 def test_after_unregister(ue: UserEvents) -> None:
-    """The write index stays valid after the word was unregistered."""
+    """The write index stays valid after the word is unregistered."""
     data = ue.open_data()
     event = data.register(ue.name() + " u32 a")
     assert data.unregister(event.word).value == 0

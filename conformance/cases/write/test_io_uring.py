@@ -1,7 +1,7 @@
-"""Writes through io_uring: the same checks and records as write(2), by another road.
+"""Writes through io_uring: the same checks and records as write(2).
 
-The data file has a write_iter, which both kinds of submission end in; what write(2) looks at
-before it, the position and whether there is anything to write, io_uring does not.
+Both kinds of submission end in the data file's write_iter.  io_uring skips the checks that write(2)
+makes before it: the position, and whether there is anything to write.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ case = surface(
 
 
 def listening(ue: UserEvents, fields: str = " u16 a") -> DataFile:
-    """The data file, with an event of index 0 that is enabled."""
+    """The data file, with an enabled event of index 0."""
     data = ue.open_data()
     data.register(ue.name() + fields)
     ue.tracefs.enable(ue.name())
@@ -36,7 +36,7 @@ def listening(ue: UserEvents, fields: str = " u16 a") -> DataFile:
 )
 @variants({"write": False, "writev": True})
 def test_recorded(ue: UserEvents, vector: bool) -> None:
-    """What is submitted is recorded once, and its completion tells all bytes, the index too."""
+    """A submission is recorded once, and its completion has the full count, index included."""
     data = listening(ue)
     parts = (b"\0\0\0\0", b"\1\0")
     seen = data.submitv(parts) if vector else data.submit(b"".join(parts))
@@ -54,7 +54,7 @@ def test_recorded(ue: UserEvents, vector: bool) -> None:
     ("nothing", b"", "EFAULT"),
 )
 def test_refused(ue: UserEvents, raw: bytes, errno: str) -> None:
-    """What write(2) refuses is refused with the same error in the completion."""
+    """A write that write(2) rejects completes with the same error."""
     data = listening(ue)
     assert data.submit(raw).errno == errno
     assert data.write(raw).errno == errno
@@ -66,7 +66,7 @@ def test_refused(ue: UserEvents, raw: bytes, errno: str) -> None:
     needs="payload_size_checked",
 )
 def test_short_payload(ue: UserEvents) -> None:
-    """A payload that is shorter than the fields is refused: EINVAL."""
+    """A payload shorter than the fields is EINVAL."""
     data = listening(ue)
     assert data.submit(b"\0\0\0\0\1").errno == "EINVAL"
     assert data.submitv((b"\0\0", b"\0\0\1")).errno == "EINVAL"
@@ -78,7 +78,7 @@ def test_short_payload(ue: UserEvents) -> None:
     needs="negative_index_refused",
 )
 def test_negative_index(ue: UserEvents) -> None:
-    """A negative index is refused: EINVAL."""
+    """A negative index is EINVAL."""
     data = listening(ue)
     assert data.submit(b"\xff\xff\xff\xff\1\0").errno == "EINVAL"
     assert ue.tracefs.records() == []
@@ -86,7 +86,7 @@ def test_negative_index(ue: UserEvents) -> None:
 
 @case(doc="write() or writev() of the data file; a write that nobody listens to is refused")
 def test_nobody_listens(ue: UserEvents) -> None:
-    """A write to an event nobody listens to fails with EBADF (before 6.5: is taken)."""
+    """Writing a disabled event fails with EBADF; before 6.5 it succeeds."""
     data = ue.open_data()
     data.register(ue.name() + " u16 a")
     seen = data.submit(b"\0\0\0\0\1\0")
@@ -101,7 +101,7 @@ def test_nobody_listens(ue: UserEvents) -> None:
     needs="dynamic_fields_validated",
 )
 def test_validated(ue: UserEvents) -> None:
-    """Dynamic data are validated: a string without its NUL is refused, one with it recorded."""
+    """Dynamic data is validated: a string without NUL is rejected, one with it recorded."""
     data = listening(ue, " u8 n; __rel_loc char[] a")
     assert data.submit(b"\0\0\0\0\1\0\0\2\0hi").errno == "EFAULT"
     assert data.submit(b"\0\0\0\0\1\0\0\3\0hi\0").value == 12
@@ -115,7 +115,7 @@ def test_validated(ue: UserEvents) -> None:
 )
 @variants({"index_only": 4, "part_of_the_payload": 5, "nothing": 0})
 def test_unreadable(ue: UserEvents, readable: int) -> None:
-    """Memory that ends within the payload, or the index, is refused: EFAULT."""
+    """Memory that ends within the payload or the index is EFAULT."""
     data = listening(ue)
     page = ue.process.map()
     ue.process.store(page + 4088, bytes(8))
@@ -129,7 +129,7 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
 )
 @variants({"write": False, "writev": True})
 def test_kernel_address(ue: UserEvents, vector: bool) -> None:
-    """An address in the kernel's half is refused: EFAULT."""
+    """A kernel address is EFAULT."""
     data = listening(ue)
     if vector:
         segments = ue.process.place(struct.pack("<QQ", 0xFFFF_8880_0000_0000, 6))
@@ -152,7 +152,7 @@ def test_kernel_address(ue: UserEvents, vector: bool) -> None:
     ("negative", -2, -1, "EINVAL"),
 )
 def test_offset(ue: UserEvents, offset: int, value: int, errno: str) -> None:
-    """Any offset that is one is taken, where pwrite(2) wants 0."""
+    """Any valid offset is accepted, where pwrite(2) accepts only 0."""
     data = listening(ue)
     seen = data.submit(b"\0\0\0\0\1\0", offset=offset)
     assert (seen.value, seen.errno) == (value, errno)
@@ -166,7 +166,7 @@ def test_offset(ue: UserEvents, offset: int, value: int, errno: str) -> None:
 )
 @variants({"none": (), "one_empty": (b"",), "two_empty": (b"", b"")})
 def test_empty_vector(ue: UserEvents, parts: tuple[bytes, ...]) -> None:
-    """A vector without a byte lacks its index, EFAULT, where writev(2) does nothing."""
+    """A vector without bytes lacks its index, EFAULT, where writev(2) returns 0."""
     data = listening(ue)
     assert data.submitv(parts).errno == "EFAULT"
     assert data.writev(parts).value == 0
@@ -190,7 +190,7 @@ def test_split(ue: UserEvents) -> None:
     doc="write() or writev() of the data file; silent about how many segments there may be",
 )
 def test_too_many_segments(ue: UserEvents) -> None:
-    """1024 segments are taken and 1025 are not: EINVAL."""
+    """1024 segments are accepted; 1025 are EINVAL."""
     data = listening(ue)
     raw = ue.process.place(b"\0\0\0\0\1\0")
     segments = struct.pack("<QQ", raw, 6) + struct.pack("<QQ", raw, 0) * 1024
@@ -205,7 +205,7 @@ def test_too_many_segments(ue: UserEvents) -> None:
     doc="write() or writev() of the data file; silent about O_NONBLOCK",
 )
 def test_nonblocking(ue: UserEvents) -> None:
-    """O_NONBLOCK on the descriptor changes nothing: the write is done, not put off with EAGAIN."""
+    """O_NONBLOCK on the descriptor changes nothing: the write completes without EAGAIN."""
     data = ue.open_data(os.O_RDWR | os.O_NONBLOCK)
     data.register(ue.name() + " u16 a")
     ue.tracefs.enable(ue.name())
@@ -222,7 +222,7 @@ def test_nonblocking(ue: UserEvents) -> None:
     doc="write() or writev() of the data file; the file is opened for writing",
 )
 def test_read_only(ue: UserEvents) -> None:
-    """A descriptor that was opened for reading cannot be written: EBADF."""
+    """A read-only descriptor cannot be written: EBADF."""
     data = ue.open_data(os.O_RDONLY)
     data.register(ue.name() + " u16 a")
     ue.tracefs.enable(ue.name())
@@ -236,7 +236,7 @@ def test_read_only(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_of_a_worker(ue: UserEvents) -> None:
-    """A worker of the process writes, in a thread of its own, which no list of threads has."""
+    """A worker of the process writes in an io-wq thread, which has no list of its own."""
     data = listening(ue)
     assert ue.process.write_pid(ue.tracefs.path("set_event_pid")).errno == ""
     assert data.submit(b"\0\0\0\0\1\0").value == 6
@@ -253,7 +253,7 @@ def test_of_a_worker(ue: UserEvents) -> None:
     needs="auto_delete",
 )
 def test_worker_keeps_nothing(ue: UserEvents) -> None:
-    """Workers share the words of their process: once it is gone, so is the event."""
+    """Workers share the words of their process: the event is deleted when it exits."""
     data = ue.open_data()
     data.register(ue.name() + " u16 a")
     ue.tracefs.enable(ue.name())
@@ -271,7 +271,7 @@ def test_worker_keeps_nothing(ue: UserEvents) -> None:
     profiles="6.4..",
 )
 def test_worker_before_registration(ue: UserEvents) -> None:
-    """A worker that is older than the first registration changes nothing about the word."""
+    """A worker older than the first registration does not affect the word."""
     data = ue.open_data()
     assert data.submit(b"\0\0\0\0\1\0").errno == "ENOENT"
     word = data.register(ue.name() + " u16 a").word

@@ -1,4 +1,4 @@
-"""Writing where numbers do not fit into a byte, a word of 16 bits, or a page."""
+"""Writes with numbers that do not fit into a byte, 16 bits, or a page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ case = surface(
 
 @case(spec="refs->events", doc="by the index that the registration gave", profiles="5.18..")
 def test_index_beyond_a_byte(ue: UserEvents) -> None:
-    """A descriptor with 258 events writes each by its own index, and is told it again."""
+    """A descriptor with 258 events writes each by its own index, and returns it again."""
     data = ue.open_data()
     words = ue.process.map()
     indices = [
@@ -45,7 +45,7 @@ def test_index_beyond_a_byte(ue: UserEvents) -> None:
     needs="ebadf_when_disabled",
 )
 def test_page_behind_is_away(ue: UserEvents) -> None:
-    """A long payload is read to its end, though its last page is not there yet."""
+    """A long payload is read to its end, even if its last page is not present yet."""
     data = ue.open_data()
     data.register(f"{ue.name()} struct s a 3896; u32 b")
     ue.tracefs.enable(ue.name())
@@ -61,7 +61,7 @@ def test_page_behind_is_away(ue: UserEvents) -> None:
 
 @case(spec="min_size", doc="nothing is said of a payload that is too short")
 def test_shorter_than_64_kib(ue: UserEvents) -> None:
-    """An event of 65540 bytes takes nothing shorter: EINVAL."""
+    """An event of 65540 bytes accepts nothing shorter: EINVAL."""
     data = ue.open_data()
     data.register(f"{ue.name()} struct large v 65540")
     ue.tracefs.enable(ue.name())
@@ -74,7 +74,7 @@ def test_shorter_than_64_kib(ue: UserEvents) -> None:
     needs="dynamic_fields_validated",
 )
 def test_location_far_behind(ue: UserEvents) -> None:
-    """Where dynamic data lies is looked at wherever it is said: behind 300 bytes as well."""
+    """Dynamic data is validated at any offset, past 300 bytes as well."""
     data = ue.open_data()
     data.register(f"{ue.name()} char[300] a; __rel_loc char[] s")
     ue.tracefs.enable(ue.name())

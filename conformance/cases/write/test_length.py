@@ -1,6 +1,6 @@
-"""write(): how many bytes a payload has, and how many are recorded of it.
+"""write(): length of a payload, and how much of it is recorded.
 
-What the kernel checks inside of a payload is in test_write_validators.
+test_validators covers what the kernel checks within a payload.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ case = surface(
     ("struct20.19", " struct s a 20", bytes(19), b"\0"),
 )
 def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: bytes) -> None:
-    """A payload shorter than the fields of its event is EINVAL; the last byte mends it."""
+    """A payload shorter than the fields of its event is EINVAL; with the last byte it is recorded."""
     data = ue.open_data()
     data.register(ue.name() + fields)
-    # At first what was short was recorded as it came.
+    # The first kernels recorded a short payload unchanged.
     errno = ue.dated("payload_size_checked", since="EINVAL", before="")
     assert data.write_event(0, payload).errno == errno
     ue.tracefs.enable(ue.name())
@@ -56,12 +56,12 @@ def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: byt
     tier="full",
 )
 def test_least_size_wraps(ue: UserEvents) -> None:
-    """The least size is where the last field ends: small again, when offsets wrap around."""
+    """The minimum size is the end of the last field: small again if offsets wrap."""
     data = ue.open_data()
     huge = "struct s {} 2147483647"
     fields = f"{huge.format('a')}; {huge.format('b')}; struct s c 10"
     assert data.register(f"{ue.name()} {fields}").index == 0
-    # Nobody listens: the length is looked at first.
+    # Disabled: the length is checked first.
     assert data.write_event(0, bytes(7)).errno == "EINVAL"
     assert data.write_event(0, bytes(8)).errno == "EBADF"
 
@@ -77,7 +77,7 @@ def test_least_size_wraps(ue: UserEvents) -> None:
     (3000, 3008, ""),
 )
 def test_longer_payload(ue: UserEvents, extra: int, returned: int, dump: str) -> None:
-    """Bytes behind the last field are taken and counted; the fields read the same."""
+    """Bytes after the last field are accepted and counted; the fields read the same."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())
@@ -94,16 +94,16 @@ def test_longer_payload(ue: UserEvents, extra: int, returned: int, dump: str) ->
     (4064, 4068, 1),
     (4065, 4069, 0),
     (65536, 65540, 0),
-    # One more than perf has room for, which does not listen.
+    # One more than perf has room for, which is not enabled.
     (8185, 8189, 0),
 )
 def test_longest_record(ue: UserEvents, length: int, returned: int, records: int) -> None:
-    """4064 bytes of payload are recorded; more are dropped, and the write succeeds."""
+    """Payloads of up to 4064 bytes are recorded; longer ones are dropped, and the write succeeds."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())
     assert data.write(RECORD.ljust(4 + length, b"\0")).value == returned
-    # A dump of more than a page is left out, the line of its record is there.
+    # A dump of more than a page is left out; the line of its record is there.
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="")] * records
 
 
@@ -113,7 +113,7 @@ def test_longest_record(ue: UserEvents, length: int, returned: int, records: int
     needs="long_records_kept",
 )
 def test_dropped_is_not_validated(ue: UserEvents) -> None:
-    """A payload too long to be recorded succeeds although its contents are invalid."""
+    """A payload too long to be recorded succeeds even if it is malformed."""
     data = ue.open_data()
     data.register(ue.name() + " __data_loc char[] s")
     ue.tracefs.enable(ue.name())
@@ -121,7 +121,7 @@ def test_dropped_is_not_validated(ue: UserEvents) -> None:
     errno = ue.dated("dynamic_fields_validated", since="EFAULT", before="")
     assert data.write(bad.ljust(4 + 4064, b"\0")).errno == errno
     assert data.write(bad.ljust(4 + 4065, b"\0")).value == 4069
-    # A dump of more than a page is left out, the line of its record is there.
+    # A dump of more than a page is left out; the line of its record is there.
     shown = ue.dated("dynamic_fields_validated", since=[], before=[""])
     assert ue.tracefs.records() == shown
 
@@ -136,11 +136,11 @@ def test_dropped_is_not_validated(ue: UserEvents) -> None:
     ("extra_words", [b"\0\0\0\0", b"12345678"], 12, ["31 32 33 34 35 36 37 38"]),
 )
 def test_no_fields(ue: UserEvents, parts: list[bytes], returned: int, dumps: list[str]) -> None:
-    """An event without fields needs no byte behind its index, before 6.5 one, and takes more."""
+    """An event without fields needs no payload, before 6.5 one byte, and accepts more."""
     data = ue.open_data()
     data.register(ue.name())
     ue.tracefs.enable(ue.name())
-    # Copying no byte at all was taken for a failure.
+    # A copy of zero bytes was taken for a failure.
     older = returned if dumps else -1
     assert data.writev(parts).value == ue.dated("empty_payload", since=returned, before=older)
     text = [f"{ue.name()}:No fields found"]

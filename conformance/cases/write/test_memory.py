@@ -1,4 +1,4 @@
-"""write(): memory that cannot be read, or was never touched."""
+"""write(): memory that is unreadable, or was never touched."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ case = surface(
 )
 @variants(("none", 0, ""), ("half", 2, "00 00"))
 def test_unreadable_payload(ue: UserEvents, readable: int, dump: str) -> None:
-    """A payload that cannot be read is EFAULT, unless nobody listens: then it is not looked at."""
+    """An unreadable payload is EFAULT, unless the event is disabled: then it is not read."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     address = ue.process.map() + PAGE - 4 - readable
@@ -30,7 +30,7 @@ def test_unreadable_payload(ue: UserEvents, readable: int, dump: str) -> None:
     unheard = ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert data.write_at(address, 8).errno == unheard
     ue.tracefs.enable(ue.name())
-    # At first as much was recorded as could be read.
+    # The first kernels recorded the readable part.
     returned = ue.dated("unreadable_payload_refused", since=-1, before=8)
     errno = ue.dated("unreadable_payload_refused", since="EFAULT", before="")
     written = data.write_at(address, 8)
@@ -43,7 +43,7 @@ def test_unreadable_payload(ue: UserEvents, readable: int, dump: str) -> None:
 @case(spec="copy_from_iter", doc="silent about data that cannot be read")
 @variants({"none": 0, "one": 1, "three": 3})
 def test_unreadable_index(ue: UserEvents, readable: int) -> None:
-    """An index that cannot be read whole is EFAULT, whether anybody listens or not."""
+    """An index that cannot be read completely is EFAULT, enabled or not."""
     data = ue.open_data()
     data.register(ue.name())
     address = ue.process.map() + PAGE - readable
@@ -55,7 +55,7 @@ def test_unreadable_index(ue: UserEvents, readable: int) -> None:
 
 @case(doc="silent about memory protection")
 def test_protected_memory(ue: UserEvents) -> None:
-    """Index and payload need to be readable, not writable; PROT_NONE is EFAULT."""
+    """Index and payload must be readable, not writable; PROT_NONE is EFAULT."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     page = ue.process.map()
@@ -70,7 +70,7 @@ def test_protected_memory(ue: UserEvents) -> None:
 
 @case(spec="fault_in_iov_iter_readable", doc="silent about pages that are not resident")
 def test_untouched_memory(ue: UserEvents) -> None:
-    """Index and payload from pages that were never touched read as zero and are recorded."""
+    """Index and payload in pages that were never touched read as zero and are recorded."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a; u32 b")
     pages = ue.process.map(2)
@@ -85,7 +85,7 @@ def test_untouched_memory(ue: UserEvents) -> None:
     spec="fault_in_iov_iter_readable", doc="silent about pages that are not resident", tier="quick"
 )
 def test_untouched_segment(ue: UserEvents) -> None:
-    """A later segment is recorded from a page of a file that this mapping never touched."""
+    """A later segment is recorded from a file page that this mapping never touched."""
     data, file = ue.open_data(), memory_file(ue.process)
     data.register(ue.name() + " u32 a; u32 b")
     ue.process.store(file.map(), b"\x08\0\0\0")

@@ -1,4 +1,4 @@
-"""write() with two mistakes at once: the one that is told."""
+"""write() with two errors: the first check decides."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KERNEL_HALF = 0xFFFF_8000_0000_0000
 
 @case(spec="fs/read_write.c:ksys_write, vfs_write before user_events_write")
 def test_order_descriptor_first(ue: UserEvents) -> None:
-    """A read-only descriptor is EBADF before a bad buffer, position or index is seen."""
+    """A read-only descriptor is EBADF, before a bad buffer, position or index is detected."""
     data = ue.open_data(os.O_RDONLY)
     assert data.write_at(KERNEL_HALF, 8).errno == "EBADF"
     assert data.write(b"\0").errno == "EBADF"
@@ -32,12 +32,12 @@ def test_order_descriptor_first(ue: UserEvents) -> None:
 @case(spec="trace_events_user.c:user_events_write", needs="negative_index_refused")
 @variants({"negative": -1, "unknown": 1})
 def test_order_position_before_index(ue: UserEvents, index: int) -> None:
-    """pwrite at an offset is EFAULT before the index is looked at."""
+    """pwrite at an offset is EFAULT before the index is checked."""
     data = ue.open_data()
     data.register(ue.name())
     packed = index.to_bytes(4, "little", signed=True)
     assert data.pwrite(packed, 4).errno == "EFAULT"
-    # Where a negative index is not refused, the kernel reads out of bounds.
+    # If a negative index is not rejected, the kernel reads out of bounds.
     if index >= 0 or ue.profile.has("negative_index_refused"):
         assert data.pwrite(packed, 0).errno == ("EINVAL" if index == -1 else "ENOENT")
 
@@ -47,7 +47,7 @@ def test_order_position_before_index(ue: UserEvents, index: int) -> None:
     needs="negative_index_refused",
 )
 def test_order_address_before_index(ue: UserEvents) -> None:
-    """A payload iovec in the kernel's half is EFAULT before a bad index is looked at."""
+    """A payload iovec at a kernel address is EFAULT before a bad index is detected."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     address = SCRATCH + PAGE * 40
@@ -59,7 +59,7 @@ def test_order_address_before_index(ue: UserEvents) -> None:
 @case(needs="negative_index_refused", tier="full")
 @variants(("negative", -1, "EINVAL"), ("unknown", 1, "ENOENT"))
 def test_order_index_before_payload(ue: UserEvents, index: int, errno: str) -> None:
-    """A bad index is reported before a payload that cannot be read."""
+    """A bad index is reported before an unreadable payload."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())
@@ -73,7 +73,7 @@ def test_order_index_before_payload(ue: UserEvents, index: int, errno: str) -> N
 
 @case(tier="full")
 def test_order_length_before_payload(ue: UserEvents) -> None:
-    """A short payload is EINVAL before it matters that it cannot be read."""
+    """A short payload is EINVAL, even if it is unreadable."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())

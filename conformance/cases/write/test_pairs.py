@@ -1,4 +1,4 @@
-"""write(2) and writev(2) with every two mistakes that they can have at once."""
+"""write(2) and writev(2) with each pair of errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ case = surface(
 )
 
 
-# In the order in which the kernel looks.
+# In the order in which the kernel checks.
 CORE = (
     ("too-short", "EFAULT"),
     ("index-unreadable", "EFAULT"),
@@ -42,9 +42,9 @@ OF_WRITEV = (
     ("kernel-half", "EFAULT"),
     *CORE,
 )
-# Which of a descriptor and a vector comes first is not of user_events, and has changed.
+# Whether descriptor or vector is checked first is not up to user_events, and has changed.
 VECTOR = ("too-many-parts", "vector-unreadable", "negative-length", "kernel-half")
-# An index says which event it is of, and whether anybody listens to that.
+# The index selects the event, and thus whether it is enabled.
 INDEX = ("too-short", "index-unreadable", "negative-index", "unknown-index")
 EVENT = ("short-payload", "nobody-listens", "location")
 APART = (
@@ -61,13 +61,13 @@ OF_PARTS_APART = (*APART, *(("read-only", mistake) for mistake in VECTOR))
 
 
 def packet(mistakes: tuple[str, ...]) -> bytes:
-    """The bytes that are there to be read, of a write with some mistakes."""
+    """The readable bytes of a write with the given errors."""
     if "too-short" in mistakes:
         return b"\0\0\0"
     if "index-unreadable" in mistakes:
         return b"\0\0"
     index = -1 if "negative-index" in mistakes else 7 if "unknown-index" in mistakes else 0
-    # Four bytes behind the word: they are in the record, and hold a string.
+    # The four bytes after the word are in the record, and hold a string.
     where = 0x0100_0000 if "location" in mistakes else 0x0001_0000
     payload = struct.pack("<II", where, 0)
     if "short-payload" in mistakes:
@@ -78,14 +78,14 @@ def packet(mistakes: tuple[str, ...]) -> bytes:
 
 
 def length(mistakes: tuple[str, ...]) -> int:
-    """How many bytes the write is said to have."""
+    """The length argument of the write."""
     if "too-short" in mistakes:
         return 3
     return 8 if "short-payload" in mistakes else 12
 
 
 def listened(ue: UserEvents, mistakes: tuple[str, ...]) -> DataFile:
-    """A descriptor with an event that somebody listens to."""
+    """A descriptor with an enabled event."""
     data = ue.open_data(os.O_RDONLY if "read-only" in mistakes else os.O_RDWR)
     data.register(f"{ue.name()} __rel_loc char[] a; u32 b")
     if "nobody-listens" not in mistakes:
@@ -96,7 +96,7 @@ def listened(ue: UserEvents, mistakes: tuple[str, ...]) -> DataFile:
 @case(spec="vfs_write; trace_events_user.c:user_events_write, user_events_write_core", tier="full")
 @variants(pairs(OF_WRITE, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
-    """Of two mistakes of write or pwrite the one that comes first in the order is told."""
+    """If two checks of write or pwrite fail, errno is that of the first."""
     mistakes = (first, second)
     data = listened(ue, mistakes)
     at = KERNEL_HALF if "kernel-half" in mistakes else ue.process.place(packet(mistakes))
@@ -104,7 +104,7 @@ def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
         seen = data.pwrite_at(at, length(mistakes), 5)
     else:
         seen = data.write_at(at, length(mistakes))
-    # What nobody listened to was taken for written.
+    # Old kernels return the length for a disabled event.
     unheard = ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert seen.errno == (unheard if first == "nobody-listens" else errno)
     assert ue.tracefs.records() == []
@@ -115,7 +115,7 @@ def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
 @case(spec="vfs_writev; lib/iov_iter.c:import_iovec; trace_events_user.c")
 @variants(pairs(OF_WRITEV, OF_PARTS_APART))
 def test_pairs_of_parts(ue: UserEvents, first: str, second: str, errno: str) -> None:
-    """Of two mistakes of writev the one that comes first in the order is told."""
+    """If two checks of writev fail, errno is that of the first."""
     mistakes = (first, second)
     data = listened(ue, mistakes)
     at = KERNEL_HALF if "kernel-half" in mistakes else ue.process.place(packet(mistakes))
@@ -126,7 +126,7 @@ def test_pairs_of_parts(ue: UserEvents, first: str, second: str, errno: str) -> 
     where = ue.process.place(vector)
     count = 1025 if "too-many-parts" in mistakes else 2
     seen = ue.process.run(op.Writev(ue.process.actor, data.slot, where, count))
-    # What nobody listened to was taken for written.
+    # Old kernels return the length for a disabled event.
     unheard = ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert seen.errno == (unheard if first == "nobody-listens" else errno)
     assert ue.tracefs.records() == []

@@ -1,6 +1,6 @@
-"""One write and several listeners: each takes it or not, and what one refuses the writer is told.
+"""One write with several tracers: each records it or not, and an error of one reaches the writer.
 
-Instances that are turned off listen all the same, and look at nothing.
+An instance with tracing off still has the event enabled, and validates nothing.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ VALID = b"\0\0\3\0hi\0"
 
 
 def turn(files: Tracefs, on: str) -> None:
-    """Turn an instance on or off."""
+    """Turn tracing of an instance on or off."""
     assert files.write(files.path("tracing_on"), on).value == 1
 
 
 @case(spec="trace_events_user.c:user_event_ftrace", tier="quick")
 def test_turned_off(ue: UserEvents) -> None:
-    """While tracing is off the event is listened to and written to, and nothing is recorded."""
+    """While tracing is off the event stays enabled and writable, and nothing is recorded."""
     data = ue.open_data()
     event = data.register(ue.name() + " u16 a")
     turn(ue.tracefs, "0")
@@ -51,7 +51,7 @@ def test_turned_off(ue: UserEvents) -> None:
 @case(spec="trace_events_user.c:user_event_ftrace")
 @variants({"first": 0, "second": 1})
 def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
-    """Of two instances one is turned off: the other records, and the write is whole."""
+    """Of two instances one has tracing off: the other records, and the write succeeds."""
     pair = made(ue, "i"), made(ue, "j")
     data = listening(ue, STRING, *pair)
     turn(pair[off], "0")
@@ -75,7 +75,7 @@ def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
     ("both_off", "00", ""),
 )
 def test_refused_by_who_records(ue: UserEvents, turned: str, errno: str) -> None:
-    """An invalid payload is refused as soon as one instance would record it, and is in none."""
+    """A malformed payload is rejected if one instance would record it, and none records it."""
     pair = made(ue, "i"), made(ue, "j")
     data = listening(ue, STRING, *pair)
     for each, on in zip(pair, turned, strict=True):
@@ -89,7 +89,9 @@ def test_refused_by_who_records(ue: UserEvents, turned: str, errno: str) -> None
 @case(spec="probes: fault_in_iov_iter_readable", needs="unreadable_payload_refused")
 @variants({"both_on": "11", "one_on": "01", "both_off": "00"})
 def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
-    """A payload that cannot be read is EFAULT whoever would record it, and nobody has a part."""
+    """An unreadable payload is EFAULT for any tracer that would record, and none records part of
+    it.
+    """
     pair = made(ue, "i"), made(ue, "j")
     data = listening(ue, STRING, *pair)
     for each, on in zip(pair, turned, strict=True):
@@ -111,7 +113,7 @@ def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
 )
 @variants(("invalid", INVALID, "EFAULT", 0), ("valid", VALID, "", 1))
 def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int) -> None:
-    """ftrace at the top, in an instance, and perf: all of them take a write, or none."""
+    """ftrace at the top, an instance, and perf: all record a write, or none."""
     instance = made(ue)
     data = listening(ue, STRING, ue.tracefs, instance)
     event = listen(ue.process, ue.name())
@@ -125,7 +127,7 @@ def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int)
 @case(spec="probes; trace_events.h:trace_trigger_soft_disabled", needs="dynamic_fields_validated")
 @variants("refusing", "acting")
 def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
-    """What an instance refuses a trigger at the top, which looks at nothing, acts on."""
+    """A trigger at the top that reads no records fires for a write that an instance rejects."""
     instance = made(ue)
     data = ue.open_data()
     data.register(ue.name() + STRING)
@@ -142,7 +144,7 @@ def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
 
 @case(spec="probes; trace_events_user.c:user_event_perf", needs="perf_sink", facilities="perf")
 def test_perf_while_turned_off(ue: UserEvents) -> None:
-    """perf counts what an instance that is turned off, or whose list leaves it out, does not."""
+    """perf counts writes that an instance with tracing off, or its PID list, does not record."""
     instance = made(ue)
     data = listening(ue, STRING, ue.tracefs, instance)
     event = listen(ue.process, ue.name())
@@ -158,7 +160,9 @@ def test_perf_while_turned_off(ue: UserEvents) -> None:
 
 @case(spec="probes")
 def test_many_listeners(ue: UserEvents) -> None:
-    """Twelve instances listen: each has the record, the event is used until the last ends."""
+    """With twelve instances each has the record, and the event is in use until the last disables
+    it.
+    """
     crowd = [ue.instance(f"i{number}") for number in range(12)]
     for each in crowd:
         assert each.make().errno == ""

@@ -1,8 +1,8 @@
-"""write(): what the kernel checks in the dynamic fields of a payload it records.
+"""write(): validation of the dynamic fields of a payload that is recorded.
 
-A `__data_loc` or `__rel_loc` field is a word: offset in its low half, length in its high
-half.  The offset of `__data_loc` counts from the start of the record, whose first 8 bytes
-are the common fields; that of `__rel_loc` from the end of the word itself.
+A `__data_loc` or `__rel_loc` field is a word: offset in its low half, length in its high half.  The
+offset of `__data_loc` counts from the start of the record, whose first 8 bytes are the common
+fields; that of `__rel_loc` from the end of the word itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ case = surface(
 )
 
 
-# At first nothing was checked: whatever came was recorded.
+# The first kernels validated nothing and recorded everything.
 CHECKED = "dynamic_fields_validated"
 
 
@@ -60,7 +60,7 @@ REL_LOC_BOUNDS = {
 @case(doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset")
 @variants(DATA_LOC_BOUNDS)
 def test_data_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | None) -> None:
-    """A `__data_loc` string must end in the record, with NUL as its last byte, else EFAULT."""
+    """A `__data_loc` string must end within the record with a NUL as its last byte; else EFAULT."""
     data = ue.open_data()
     data.register(ue.name() + " u32 n; __data_loc char[] m")
     ue.tracefs.enable(ue.name())
@@ -80,7 +80,7 @@ def test_data_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | N
 )
 @variants(REL_LOC_BOUNDS)
 def test_rel_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | None) -> None:
-    """A `__rel_loc` string must end in the record, with NUL as its last byte, else EFAULT."""
+    """A `__rel_loc` string must end within the record with a NUL as its last byte; else EFAULT."""
     data = ue.open_data()
     data.register(ue.name() + " u32 n; __rel_loc char[] m")
     ue.tracefs.enable(ue.name())
@@ -100,7 +100,7 @@ def test_rel_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | No
 )
 @variants(("data_loc", " __data_loc char[] m", 12), ("rel_loc", " __rel_loc char[] m", 0))
 def test_location_bits(ue: UserEvents, field: str, offset: int) -> None:
-    """Each of the 16 bits of offset and of length counts: with one more it is EFAULT."""
+    """All 16 bits of offset and of length count: one more is EFAULT."""
     data = ue.open_data()
     data.register(ue.name() + field)
     ue.tracefs.enable(ue.name())
@@ -126,7 +126,7 @@ def test_location_bits(ue: UserEvents, field: str, offset: int) -> None:
     ("rel_loc.bytes", " __rel_loc u8[] m"),
 )
 def test_location_wraps(ue: UserEvents, field: str) -> None:
-    """Offset and length are added up without wrapping at 64 KiB: what ends there is EFAULT."""
+    """Offset plus length does not wrap at 64 KiB: an end past the record is EFAULT."""
     data = ue.open_data()
     data.register(ue.name() + field)
     ue.tracefs.enable(ue.name())
@@ -158,7 +158,7 @@ def test_bounds_are_those_of_the_write(
 @case(spec="no lower bound")
 @variants(("from_start", 0, 12), ("from_pid", 4, 8), ("before_field", 7, 5))
 def test_data_loc_into_common_fields(ue: UserEvents, offset: int, length: int) -> None:
-    """A `__data_loc` string may begin in the common fields: only its end is checked."""
+    """A `__data_loc` string may start in the common fields: only its end is checked."""
     data = ue.open_data()
     data.register(ue.name() + " u32 n; __data_loc char[] m")
     ue.tracefs.enable(ue.name())
@@ -178,7 +178,7 @@ def test_data_loc_into_common_fields(ue: UserEvents, offset: int, length: int) -
     ("rel_loc.inside_word", "__rel_loc wchar[]", 0),
 )
 def test_nul_needed(ue: UserEvents, type_text: str, offset: int) -> None:
-    """Wherever "char" is part of a dynamic type, its last byte must be NUL."""
+    """If a dynamic type contains "char", its last byte must be NUL."""
     data = ue.open_data()
     data.register(f"{ue.name()} {type_text} m")
     ue.tracefs.enable(ue.name())
@@ -221,7 +221,7 @@ def test_nul_not_needed(ue: UserEvents, type_text: str, payload: bytes, text: st
     ("rel_loc.all_ones", "__rel_loc u8[]", 0xFFFF, 0xFFFF),
 )
 def test_byte_bounds(ue: UserEvents, type_text: str, offset: int, length: int) -> None:
-    """Dynamic fields that are no strings must end in the record as well, else EFAULT."""
+    """Dynamic fields that are no strings must end within the record as well; else EFAULT."""
     data = ue.open_data()
     data.register(f"{ue.name()} {type_text} m")
     ue.tracefs.enable(ue.name())
@@ -268,7 +268,7 @@ def test_several_dynamic_fields(
 
 @case(spec="trace_events_user.c:user_events_write_core, user_event_validate")
 def test_order_listener_before_validators(ue: UserEvents) -> None:
-    """While nobody listens nothing is looked at in a bad dynamic field; then it is EFAULT."""
+    """A bad dynamic field of a disabled event is not checked; once enabled it is EFAULT."""
     data = ue.open_data()
     data.register(ue.name() + " __data_loc char[] m")
     bad = b"\xff\xff\xff\xff"
@@ -280,7 +280,7 @@ def test_order_listener_before_validators(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_validate looks at the copied record")
 def test_validated_across_parts(ue: UserEvents) -> None:
-    """Dynamic fields are checked in the whole record, however it was cut into iovecs."""
+    """Dynamic fields are checked across the whole record, however it is split into iovecs."""
     data = ue.open_data()
     data.register(ue.name() + " __rel_loc char[] m")
     ue.tracefs.enable(ue.name())
@@ -294,7 +294,7 @@ def test_validated_across_parts(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_ftrace: discard")
 def test_discarded_record(ue: UserEvents) -> None:
-    """A refused payload leaves no trace between the records before and after it."""
+    """A rejected payload leaves no trace between the records before and after it."""
     data = ue.open_data()
     data.register(ue.name() + " __rel_loc char[] m")
     ue.tracefs.enable(ue.name())

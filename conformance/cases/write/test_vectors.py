@@ -1,4 +1,4 @@
-"""writev(): index and payload cut into iovecs."""
+"""writev(): index and payload split into iovecs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_equals_writev(ue: UserEvents) -> None:
     ("empty_last", [b"\0\0\0\0", b"\x44\x33\x22\x11", b""]),
 )
 def test_parts(ue: UserEvents, parts: list[bytes]) -> None:
-    """Index and payload may be cut into iovecs anywhere: it is one record."""
+    """Index and payload may be split into iovecs anywhere: it is one record."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())
@@ -56,7 +56,7 @@ def test_parts(ue: UserEvents, parts: list[bytes]) -> None:
     ("one", [b"\0"]), ("one_and_two", [b"\0", b"\0\0"]), ("three_and_empty", [b"\0\0\0", b""])
 )
 def test_parts_too_short_for_index(ue: UserEvents, parts: list[bytes]) -> None:
-    """iovecs that hold one to three bytes together are EFAULT."""
+    """iovecs of one to three bytes in total are EFAULT."""
     data = ue.open_data()
     data.register(ue.name())
     ue.tracefs.enable(ue.name())
@@ -70,7 +70,7 @@ def test_parts_too_short_for_index(ue: UserEvents, parts: list[bytes]) -> None:
 )
 @variants({"no_parts": [], "one_empty": [b""], "three_empty": [b"", b"", b""]})
 def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
-    """writev without a byte returns 0, where write would be EFAULT."""
+    """writev of zero bytes returns 0, where write is EFAULT."""
     data = ue.open_data()
     assert data.writev(parts).value == 0
     assert data.write(b"").errno == "EFAULT"
@@ -82,7 +82,7 @@ def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     tier="full",
 )
 def test_iovec_limits(ue: UserEvents) -> None:
-    """1024 iovecs are taken; 1025, or one of negative length, are EINVAL."""
+    """1024 iovecs are accepted; 1025, or one of negative length, are EINVAL."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())

@@ -1,4 +1,4 @@
-"""write() on user_events_data: what one write is, and that somebody has to listen to it."""
+"""write() on user_events_data: a write is one record, and needs an enabled event."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ case = surface(
     ("struct3000", " struct s a 3000", bytes(3000), 3004),
 )
 def test_returns_all_bytes(ue: UserEvents, fields: str, payload: bytes, returned: int) -> None:
-    """A successful write returns the length of index and payload together."""
+    """A successful write returns the combined length of index and payload."""
     data = ue.open_data()
     data.register(ue.name() + fields)
     ue.tracefs.enable(ue.name())
@@ -34,7 +34,7 @@ def test_returns_all_bytes(ue: UserEvents, fields: str, payload: bytes, returned
 
 @case(doc="Writing Data: every write is an entry of its own")
 def test_records_in_order(ue: UserEvents) -> None:
-    """Every write is one record, in the order of writing, whichever call carried it."""
+    """Every write is one record, in the order of writing, whatever the system call."""
     data = ue.open_data()
     data.register(ue.name() + " u16 n")
     ue.tracefs.enable(ue.name())
@@ -57,7 +57,7 @@ def test_records_in_order(ue: UserEvents) -> None:
     needs="ebadf_when_disabled",
 )
 def test_word_not_consulted(ue: UserEvents) -> None:
-    """The enable word is for the program: clearing or setting it changes no write."""
+    """The kernel does not read the enable word: clearing or setting it does not affect a write."""
     data = ue.open_data()
     event = data.register(ue.name() + " u32 a")
     ue.process.store(event.word.address, b"\1\0\0\0")
@@ -73,7 +73,7 @@ def test_word_not_consulted(ue: UserEvents) -> None:
 )
 @variants({"exact": b"\1\0\0\0", "longer": b"\1\0\0\0more"})
 def test_nobody_listens(ue: UserEvents, payload: bytes) -> None:
-    """A write to an event that is not enabled, or not any more, is EBADF."""
+    """Writing an event that is not enabled, or no longer enabled, is EBADF."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
@@ -91,7 +91,7 @@ def test_nobody_listens(ue: UserEvents, payload: bytes) -> None:
     tier="quick",
 )
 def test_listener_of_another_event(ue: UserEvents) -> None:
-    """A listener of one event gets nothing of another event of the same file."""
+    """A tracer of one event gets no records of another event of the same file."""
     data = ue.open_data()
     data.register(ue.name("a") + " u8 x")
     data.register(ue.name("b") + " u8 x")
