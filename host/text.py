@@ -97,6 +97,13 @@ def coloured(text: str, colour: str, *, enabled: bool) -> str:
     return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if enabled else text
 
 
+def closest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known word that a misspelt one probably stands for."""
+    from difflib import get_close_matches  # 10 ms that correct words do not need
+
+    return next(iter(get_close_matches(word, list(known), n=1, cutoff=cutoff)), None)
+
+
 def _escaped(character: str) -> str:
     code = ord(character)
     if code < 0x100:

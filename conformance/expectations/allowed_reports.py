@@ -22,15 +22,16 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 
+from conformance.expectations import tables
 from conformance.expectations.condition import Condition, KernelContext
-from conformance.expectations.tables import Table, read_tables
+from conformance.expectations.errors import ExpectationError
 from conformance.results.case_result import Report
 from host.kernel_reports import CRASHES, ReportKind
+from host.toml_table import Table, read_list
 
 DIRECTORY = Path(__file__).parent / "allowed"
 """The rules of this suite."""
 
-_REQUIRED = ("kind", "when", "reason", "url", "expires")
 _EITHER = ("fingerprint", "pattern")
 _NEVER = CRASHES | {ReportKind.OUT_OF_MEMORY}
 
@@ -77,7 +78,7 @@ class Allowed:
         """
         rules: list[Rule] = []
         for file in sorted(directory.glob("*.toml")):
-            rules += _read(file, today)
+            rules += [_rule(each, today) for each in read_list(file, "allow", ExpectationError)]
         return cls(tuple(rules))
 
     def excuse(
@@ -91,49 +92,43 @@ class Allowed:
         return tuple(found)
 
 
-def _read(file: Path, today: date) -> list[Rule]:
-    return [
-        _rule(Table(file, number, table, "rule"), today)
-        for number, table in enumerate(read_tables(file, "allow"), 1)
-    ]
-
-
 def _rule(table: Table, today: date) -> Rule:
-    table.check_keys(_REQUIRED, (*_EITHER, "case"))
-    if not any(key in table.table for key in _EITHER):
-        raise table.error("fingerprint", "is missing", "add fingerprint = … or pattern = …")
+    if not any(key in table.data for key in _EITHER):
+        raise table.bad("fingerprint", "is missing", "add fingerprint = … or pattern = …")
     kind = _kind(table)
-    return Rule(
+    rule = Rule(
         kind=kind,
         fingerprint=_fingerprint(table, kind),
-        pattern=table.pattern() if "pattern" in table.table else None,
-        case=table.case("case") if "case" in table.table else "",
-        when=table.condition(),
+        pattern=table.pattern("pattern") if "pattern" in table.data else None,
+        case=tables.case(table) if "case" in table.data else "",
+        when=tables.condition(table),
         reason=table.text("reason"),
-        url=table.url("url"),
+        url=tables.url(table),
         expires=_expires(table, today),
     )
+    table.finish()
+    return rule
 
 
 def _kind(table: Table) -> str:
     kind = table.choice("kind", tuple(ReportKind))
     if kind in _NEVER:
-        raise table.error("kind", f"is {kind!r}", "fix the kernel: no rule excuses that")
+        raise table.bad("kind", f"is {kind!r}", "fix the kernel: no rule excuses that")
     return kind
 
 
 def _fingerprint(table: Table, kind: str) -> str:
-    fingerprint = table.optional_text("fingerprint")
+    fingerprint = table.text("fingerprint", default="")
     if fingerprint and not fingerprint.startswith(f"{kind}:"):
-        raise table.error("fingerprint", f"is not of a {kind}", f"begin it with {kind}:")
+        raise table.bad("fingerprint", f"is not of a {kind}", f"begin it with {kind}:")
     return fingerprint
 
 
 def _expires(table: Table, today: date) -> date:
-    value = table.table["expires"]
+    value = table.value("expires")
     if not isinstance(value, date) or isinstance(value, datetime):
-        raise table.error("expires", f"is {value!r}", "write a date, as 2027-06-30")
+        raise table.bad("expires", f"is {value!r}", "write a date, as 2027-06-30")
     if value < today:
         hint = "remove the rule if its cause is gone, else check it and set a later date"
-        raise table.error("expires", f"was {value}: {table.text('reason')}", hint)
+        raise table.bad("expires", f"was {value}: {table.text('reason')}", hint)
     return value

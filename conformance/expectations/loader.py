@@ -19,9 +19,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from conformance.expectations import tables
 from conformance.expectations.condition import Condition, KernelContext
-from conformance.expectations.tables import Table, read_tables
+from conformance.expectations.errors import ExpectationError
 from conformance.results.case_result import Blame, CaseResult, Mismatch, Outcome
+from host.toml_table import Table, read_list
 
 DIRECTORY = Path(__file__).parent
 """The expectations of this suite."""
@@ -31,9 +33,6 @@ NOT_SEEN = "expected and not seen: "
 
 FIELDS = ("errno", "value", "data", "memory")
 """The parts of an answer that an expectation can cover."""
-
-_REQUIRED = ("case", "step", "field", "pattern", "when", "reason")
-_OPTIONAL = ("url", "fixed_by")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,33 +128,32 @@ def _with(result: CaseResult, outcome: Outcome, entries: Sequence[Expectation]) 
 
 
 def _read(file: Path) -> list[Expectation]:
-    return [
-        _expectation(Table(file, number, table, "expectation"))
-        for number, table in enumerate(read_tables(file, "expectation"), 1)
-    ]
+    found = read_list(file, "expectation", ExpectationError)
+    return [_expectation(table, number) for number, table in enumerate(found, 1)]
 
 
-def _expectation(table: Table) -> Expectation:
-    table.check_keys(_REQUIRED, _OPTIONAL)
-    return Expectation(
-        case=table.case("case"),
+def _expectation(table: Table, number: int) -> Expectation:
+    found = Expectation(
+        case=tables.case(table),
         steps=_steps(table),
         field=table.choice("field", FIELDS),
-        pattern=table.pattern(re.DOTALL),
-        when=table.condition(),
+        pattern=table.pattern("pattern", re.DOTALL),
+        when=tables.condition(table),
         reason=table.text("reason"),
-        url=table.url("url") if "url" in table.table else "",
-        fixed_by=table.optional_text("fixed_by"),
+        url=tables.url(table) if "url" in table.data else "",
+        fixed_by=table.text("fixed_by", default=""),
         file=table.file,
-        number=table.number,
+        number=number,
     )
+    table.finish()
+    return found
 
 
 def _steps(table: Table) -> frozenset[int] | None:
-    value = table.table["step"]
+    value = table.value("step")
     if value == "any":
         return None
     steps = value if isinstance(value, list) else [value]
     if not steps or not all(type(step) is int and step >= 0 for step in steps):
-        raise table.error("step", f"is {value!r}", 'write a number, a list of them, or "any"')
+        raise table.bad("step", f"is {value!r}", 'write a number, a list of them, or "any"')
     return frozenset(steps)

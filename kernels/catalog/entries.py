@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from host.text import closest
+from host.toml_table import Table, read
 from kernels import kconfig
 from kernels.catalog.patch import Patch, digest_of_all
-from kernels.catalog.toml_table import Table, closest, read
 from kernels.errors import BadCatalogEntry, UnknownKernel
 from kernels.tools.host_tools import TOOLS
 
@@ -29,6 +30,11 @@ TREE = "tree"
 NEWEST = "newest"
 # `abi = "release"`: the ABI to judge by is that of the release that was built.
 ABI_OF_RELEASE = "release"
+
+# Names of ABIs that no release has as they are (`conformance.abi.profile.NAMED`).
+ABIS = ("byte-status", "bit-status", "merge-window", "first-commit", "rfc-v1")
+_ABI = re.compile(rf"{ABI_OF_RELEASE}|\d+\.\d+(?:\.\d+)?|{'|'.join(ABIS)}")
+_SWITCH = re.compile(r"\w+=(?:yes|no)")
 
 # A kernel's name is part of paths, case reports and file names.
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -206,7 +212,7 @@ def load_catalog(directory: Path = CATALOG) -> Catalog:
     files = sorted(directory.glob("*.toml"), key=lambda file: _by_number(file.stem))
     if not files:
         raise BadCatalogEntry(directory, "", "holds no *.toml", "put one file per kernel there")
-    tables = [read(file) for file in files]
+    tables = [read(file, BadCatalogEntry) for file in files]
     # Variants take from other entries what they do not say themselves.
     entries: dict[str, KernelEntry] = {}
     for table in sorted(tables, key=lambda table: "of" in table.data):
@@ -232,14 +238,14 @@ def _entry(table: Table) -> KernelEntry:
     fragments = table.texts("fragments")
     return KernelEntry(
         name=_name(table),
-        abi=table.text("abi", default=ABI_OF_RELEASE),
+        abi=_abi(table),
         source=_source(table.table("source")),
         fragments=fragments,
         wanted=_wanted(table, fragments),
         patches=_patches(table),
         needs=_needs(table.table("needs")),
         default=table.flag("default", default=True),
-        differs=table.texts("differs", default=()),
+        differs=_differs(table),
     )
 
 
@@ -253,11 +259,11 @@ def _variant(table: Table, bases: Mapping[str, KernelEntry]) -> KernelEntry:
     return replace(
         base,
         name=_name(table),
-        abi=table.text("abi", default=base.abi),
+        abi=_abi(table, default=base.abi),
         patches=_patches(table),
         default=table.flag("default", default=True),
         of=of,
-        differs=table.texts("differs", default=()),
+        differs=_differs(table),
     )
 
 
@@ -270,6 +276,26 @@ def _name(table: Table) -> str:
             "name", f"{name!r} is not the file's name", f'write name = "{table.file.stem}"'
         )
     return name
+
+
+def _abi(table: Table, default: str | None = None) -> str:
+    abi = table.text("abi", default=default)
+    if not _ABI.fullmatch(abi):
+        known = (ABI_OF_RELEASE, *ABIS)
+        close = closest(abi, known)
+        hint = (
+            f"did you mean {close}?" if close else f"a release such as 6.8, or {', '.join(known)}"
+        )
+        raise table.bad("abi", f"unknown ABI {abi!r}", hint)
+    return abi
+
+
+def _differs(table: Table) -> tuple[str, ...]:
+    differs = table.texts("differs", default=())
+    for text in differs:
+        if not _SWITCH.fullmatch(text):
+            raise table.bad("differs", f"{text!r} sets no switch", 'write differs = ["SWITCH=no"]')
+    return differs
 
 
 def _source(table: Table) -> Source:

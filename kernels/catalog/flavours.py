@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from host.text import closest
+from host.toml_table import read
 from kernels import kconfig
-from kernels.catalog.toml_table import closest, read
 from kernels.errors import BadCatalogEntry, UserMistake
 
 FLAVOURS = kconfig.FRAGMENTS / "flavours"
@@ -54,7 +55,7 @@ def flavour(name: str, directory: Path = FLAVOURS) -> Flavour:
     fragment = file.read_text(encoding="utf-8")
     if wrong := kconfig.malformed(fragment):
         raise BadCatalogEntry(file, wrong[0], "not a configuration line", "write CONFIG_X=y")
-    table = read(directory / f"{name}.toml")
+    table = read(directory / f"{name}.toml", BadCatalogEntry)
     found = Flavour(
         name=name,
         fragment=fragment,

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from host.deadline import Deadline
 from host.progress import Progress
+from host.text import closest
 from kernels.catalog.entries import Source
-from kernels.catalog.toml_table import closest
 from kernels.errors import UserMistake
 from kernels.store.store import Store
 from kernels.tools import git

@@ -82,7 +82,7 @@ def test_fingerprint_or_pattern_is_enough(tmp_path: Path) -> None:
         (("'WARNING: .*trace", "'WARNING: (.*trace"), "pattern", "is not a regular expression"),
         (("'WARNING: .*trace", "'WARNING: [[a]"), "pattern", "is not a regular expression"),
         (('"perf warns about it"', '" "'), "reason", "is ' '"),
-        (("url =", "link ="), "link", "is not known"),
+        (("url =", "link ="), "allow 1, url", "is missing"),
         (("https:", "see:"), "url", "is 'see:"),
         (("perf.too_much", "perf"), "case", "is 'perf'"),
         (('url = "https://example.org/thread"', ""), "url", "is missing"),
@@ -91,7 +91,7 @@ def test_fingerprint_or_pattern_is_enough(tmp_path: Path) -> None:
         (("expires = 2026-11-22", "expires = 2026-11-22T00:00:00"), "expires", "datetime"),
         (("[[allow]]", "[allow]"), "allow", "is not a list of tables"),
         (("[[allow]]", "[[alow]]"), "alow", "is not known"),
-        (("[[allow]]", "[[allow"), "file", "is not TOML"),
+        (("[[allow]]", "[[allow"), "", "is not TOML"),
     ],
 )
 def test_an_invalid_rule_is_refused_with_its_key(

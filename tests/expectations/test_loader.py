@@ -143,13 +143,13 @@ def test_two_deviations_of_one_case_cover_together(tmp_path: Path) -> None:
         ("release >= 6.1", "switch == x", "expectation 1, when", "is not a dated switch", ""),
         ("https:", "see:", "expectation 1, url", "is 'see:", "https"),
         ('"status.header"', '"status"', "expectation 1, case", "is 'status'", "surface.name"),
-        ("reason", "because", "expectation 1, because", "is not known", "case, step, field"),
+        ("reason", "because", "expectation 1, reason", "is missing", "add reason"),
         ("field =", "# field =", "expectation 1, field", "is missing", "add field"),
         ('"status.header"', "7", "expectation 1, case", "is 7", "write a text"),
-        ('"the header shows a limit"', '" "', "expectation 1, reason", "is ' '", "not empty"),
+        ('"the header shows a limit"', '" "', "expectation 1, reason", "is ' '", "write a text"),
         ("[[expectation]]", "[expectation]", "expectation", "is not a list", "[[expectation]]"),
         ("[[expectation]]", "[[deviation]]", "deviation", "is not known", "[[expectation]]"),
-        ("[[expectation]]", "[[expectation", "file", "is not TOML", "syntax"),
+        ("[[expectation]]", "[[expectation", "", "is not TOML", "syntax"),
     ],
 )
 def test_an_invalid_file_is_refused_with_file_key_and_hint(
@@ -160,14 +160,13 @@ def test_an_invalid_file_is_refused_with_file_key_and_hint(
         load(tmp_path, ENTRY.replace(old, new, 1))
     assert caught.value.file == tmp_path / "file0.toml"
     assert caught.value.key == key
-    assert str(caught.value).startswith(f"{tmp_path / 'file0.toml'}: {key}: ")
     assert message in str(caught.value)
     assert hint in caught.value.hint
 
 
 def test_an_unreadable_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.toml").symlink_to("nowhere")
-    with pytest.raises(ExpectationError, match=r"a\.toml: file: No such file"):
+    with pytest.raises(ExpectationError, match=r"a\.toml: No such file"):
         Expectations.load(tmp_path)
 
 

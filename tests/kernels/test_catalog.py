@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kernels.catalog.entries import CATALOG, VARIANTS, KernelEntry, load_catalog
+from conformance.abi.profile import NAMED, profile_for
+from kernels.catalog.entries import ABIS, CATALOG, VARIANTS, KernelEntry, load_catalog
 from kernels.errors import BadCatalogEntry, UnknownKernel, UserMistake
 
 GOOD = """
@@ -98,10 +99,11 @@ def test_abi_release_is_the_upstream_part_of_the_built_release(
 
 
 @pytest.mark.parametrize(
-    ("abi", "expected"), [("release", "9.9.3,a=no,b=2"), ("byte-status", "byte-status,a=no,b=2")]
+    ("abi", "expected"),
+    [("release", "9.9.3,a=no,b=yes"), ("byte-status", "byte-status,a=no,b=yes")],
 )
 def test_what_differs_follows_the_abi(tmp_path: Path, abi: str, expected: str) -> None:
-    text = GOOD.replace('abi = "release"', f'abi = "{abi}"\ndiffers = ["a=no", "b=2"]')
+    text = GOOD.replace('abi = "release"', f'abi = "{abi}"\ndiffers = ["a=no", "b=yes"]')
     assert loaded(tmp_path, text).abi_for("9.9.3-uevt") == expected
 
 
@@ -109,29 +111,33 @@ def test_what_differs_follows_the_abi(tmp_path: Path, abi: str, expected: str) -
     ("old", "new", "key", "hint"),
     [
         ('name = "9.9"', "", "name", "add name"),
-        ('name = "9.9"', "name = 9.9", "name", 'write name = "…"'),
+        ('name = "9.9"', "name = 9.9", "name", 'name = "…"'),
         ('name = "9.9"', 'name = "9/9"', "name", "use only a-z"),
         ('name = "9.9"', 'name = "9.8"', "name", 'write name = "9.9"'),
-        ('abi = "release"', "abi = []", "abi", 'write abi = "…"'),
-        ('abi = "release"', 'abbi = "release"', "abbi", "did you mean abi?"),
+        ('abi = "release"', "abi = []", "abi", 'abi = "…"'),
+        ('abi = "release"', 'abbi = "release"', "abi", "rename abbi to abi"),
+        ('abi = "release"', "", "abi", "add abi"),
+        ('"release"', '"relase"', "abi", "did you mean release?"),
+        ('"release"', '"5"', "abi", "such as 6.8, or release, byte-status"),
         ('["guest"]', '["guets"]', "fragments", "choose from: compile-test, guest"),
-        ('["guest"]', '"guest"', "fragments", 'write fragments = ["…"]'),
+        ('["guest"]', '"guest"', "fragments", 'fragments = ["…"]'),
         ('["guest"]', '["guest"]\npatches = ["nope"]', "patches", "nope.patch"),
-        ('["guest"]', '["guest"]\ndefault = 1', "default", "write default = true"),
+        ('["guest"]', '["guest"]\ndefault = 1', "default", "default = true"),
         ("[source]", "[sauce]", "source", "add source"),
         ('"debian-source"', '"git"', "source.kind", 'kind = "debian-source" or "tarball"'),
         ('"debian-source"', '"tarball"', "source.series", "add series"),
         ('kind = "debian-source"\n', 'kind = "tarball"\nseries = "6"\n', "source.series", '"6.1"'),
         ('"debian-source"', '"debian-source"\nsuite = "a b"', "source.suite", "use only a-z"),
         ('abi = "release"', 'of = "9.8"', "of", "choose from: "),
-        ('["guest"]', '["guest"]\ndiffers = "a=no"', "differs", 'write differs = ["…"]'),
+        ('["guest"]', '["guest"]\ndiffers = ["a=maybe"]', "differs", '["SWITCH=no"]'),
+        ('["guest"]', '["guest"]\ndiffers = "a=no"', "differs", 'differs = ["…"]'),
         ('"linux-source-9.9"', '"-o evil"', "source.package", "use only a-z"),
         ('"debian-source"', '"debian-source"\nurl = "x"', "source.url", "remove it"),
         ('["gcc"]', '["clang"]', "needs.tools", "kernels/tools/host_tools.py"),
-        ("tree_mib = 10", "tree_mib = -1", "needs.tree_mib", "write tree_mib = 100"),
-        ("tree_mib = 10", "tree_mib = true", "needs.tree_mib", "write tree_mib = 100"),
+        ("tree_mib = 10", "tree_mib = -1", "needs.tree_mib", "tree_mib = 100"),
+        ("tree_mib = 10", "tree_mib = true", "needs.tree_mib", "tree_mib = 100"),
         ("objects_mib = 5", "", "needs.objects_mib", "add objects_mib"),
-        ('name = "9.9"', "name = ", "", "correct the syntax"),
+        ('name = "9.9"', "name = ", "", "syntax"),
     ],
 )
 def test_a_bad_entry_names_file_key_and_mend(
@@ -166,6 +172,8 @@ def test_a_variant_has_all_of_its_base_but_what_it_says(tmp_path: Path) -> None:
         ('of = "9.9"', 'of = "9.9-x"', "of"),
         ('of = "9.9"', 'of = "9.9"\nfragments = ["guest"]', "fragments"),
         ('of = "9.9"', 'of = "9.9"\npatches = ["nope"]', "patches"),
+        ('of = "9.9"', 'of = "9.9"\nabi = "byte_status"', "abi"),
+        ('of = "9.9"', 'of = "9.9"\ndiffers = ["a"]', "differs"),
     ],
 )
 def test_a_bad_variant_names_the_key(tmp_path: Path, old: str, new: str, key: str) -> None:
@@ -198,7 +206,7 @@ def test_a_tarball_has_a_series_or_is_the_newest(tmp_path: Path) -> None:
 
 def test_bytes_that_are_no_text_are_bad_toml(tmp_path: Path) -> None:
     (tmp_path / "9.9.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(BadCatalogEntry, match="not valid TOML"):
+    with pytest.raises(BadCatalogEntry, match="is not TOML"):
         load_catalog(tmp_path)
 
 
@@ -209,6 +217,12 @@ def test_an_empty_directory_is_no_catalog(tmp_path: Path) -> None:
 
 def test_every_entry_that_ships_is_named_like_its_file() -> None:
     assert set(load_catalog().entries) == {file.stem for file in CATALOG.glob("*.toml")}
+
+
+def test_every_abi_that_ships_is_a_profile() -> None:
+    assert set(ABIS) == set(NAMED)
+    for entry in load_catalog().entries.values():
+        assert profile_for(entry.abi_for("6.12.1"))
 
 
 def test_every_patch_is_some_entrys() -> None:

@@ -158,8 +158,8 @@ def test_the_flavours_are_these() -> None:
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ("memory_mib = 1\nslowness = 1\n", "objects_mib: missing"),
-        ("memory_mib = 1\nslowness = 1\nobjects_mib = 1\nmade = []\n", "made: unknown key"),
+        ("memory_mib = 1\nslowness = 1\n", "objects_mib: is missing"),
+        ("memory_mib = 1\nslowness = 1\nobjects_mib = 1\nmade = []\n", "made: is not known"),
         (
             'memory_mib = 1\nslowness = 1\nobjects_mib = 1\nmake = ["vmlinux"]\n',
             "make: 'vmlinux' would be a target",
