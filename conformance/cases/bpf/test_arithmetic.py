@@ -1,6 +1,6 @@
-"""Arithmetic of eBPF programs, executed: what their registers hold afterwards.
+"""Arithmetic of eBPF programs, executed: register values afterwards.
 
-Operands come out of a map, so that nobody can compute anything before the program runs.
+Operands come from a map, so that the verifier cannot fold them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ case = surface(
 LEFT = 0xFEDC_BA98_F654_3217
 RIGHT = 0x0000_0001_9000_0003
 
-# Of each operation: 64 bits with a register, 64 bits with -3, 32 bits with either.
+# Per operation: 64 bits with a register, 64 bits with -3, 32 bits with either.
 TABLE = {
     "add": (Alu.ADD, 0xFEDCBA9A8654321A, 0xFEDCBA98F6543214, 0x8654321A, 0xF6543214),
     "sub": (Alu.SUB, 0xFEDCBA9766543214, 0xFEDCBA98F654321A, 0x66543214, 0xF654321A),
@@ -57,7 +57,7 @@ TABLE = {
 @case
 @variants({name: (row[0], row[1:]) for name, row in TABLE.items()})
 def test_alu(ue: UserEvents, operation: Alu, expected: tuple[int, int, int, int]) -> None:
-    """An operation takes a register or a number with its sign; of 32 bits, the rest is zero."""
+    """An operation takes a register or a signed immediate; of 32 bits, the upper half is zero."""
     computer = Computer(
         ue,
         mov64_reg(R8, R6),
@@ -120,7 +120,7 @@ def test_alu(ue: UserEvents, operation: Alu, expected: tuple[int, int, int, int]
     ),
 )
 def test_shift(ue: UserEvents, left: int, right: int, expected: list[int]) -> None:
-    """Shifts go left, right with zeros and right with the sign; of 32 bits they take 5 bits."""
+    """Shifts are left, logical right and arithmetic right; in 32 bits the count has 5 bits."""
     program = []
     for number, shift in enumerate((Alu.LSH, Alu.RSH, Alu.ARSH)):
         program += [mov64_reg(R8, R6), alu64_reg(shift, R8, R7), keep(number, R8)]
@@ -130,7 +130,7 @@ def test_shift(ue: UserEvents, left: int, right: int, expected: list[int]) -> No
 
 @case
 def test_shift_by_number(ue: UserEvents) -> None:
-    """Shifts by a number go up to the width less one."""
+    """Shifts by an immediate go up to the width minus one."""
     program = []
     shifts = ((Alu.LSH, 63), (Alu.RSH, 60), (Alu.ARSH, 60), (Alu.ARSH, 0))
     for number, (shift, count) in enumerate(shifts):
@@ -148,20 +148,20 @@ def test_shift_by_number(ue: UserEvents) -> None:
     doc="include/uapi/linux/bpf.h@v4.1: silent; a program is not ended by it any more",
 )
 def test_division_by_zero(ue: UserEvents) -> None:
-    """Divided by zero is zero, the remainder is what was divided; of 32 bits its low half."""
+    """Division by zero is zero, modulo zero is the dividend; in 32 bits its low half."""
     program = []
     for number, operation in enumerate((Alu.DIV, Alu.MOD)):
         program += [mov64_reg(R8, R6), alu64_reg(operation, R8, R7), keep(number, R8)]
         program += [mov64_reg(R8, R6), alu32_reg(operation, R8, R7), keep(2 + number, R8)]
     computer = Computer(ue, *program)
     assert computer.run(LEFT, 0)[:4] == [0, 0xFEDC_BA98_F654_3217, 0, 0xF654_3217]
-    # Of 32 bits this divisor is zero as well, of 64 it is not.
+    # In 32 bits this divisor is zero as well, in 64 bits it is not.
     assert computer.run(LEFT, 1 << 32)[:4] == [0xFEDC_BA98, 0xF654_3217, 0, 0xF654_3217]
 
 
 @case
 def test_division_unsigned(ue: UserEvents) -> None:
-    """Division knows no signs: -2 by 3 is what two thirds of all numbers are."""
+    """Division is unsigned: -2 / 3 is two thirds of 2^64."""
     program = []
     for number, operation in enumerate((Alu.DIV, Alu.MOD)):
         program += [mov64_reg(R8, R6), alu64_imm(operation, R8, 3), keep(number, R8)]
@@ -172,7 +172,7 @@ def test_division_unsigned(ue: UserEvents) -> None:
 
 @case
 def test_negation(ue: UserEvents) -> None:
-    """A number and its negative make zero, of 64 bits or of 32."""
+    """A number and its negation add up to zero, in 64 and in 32 bits."""
     computer = Computer(
         ue,
         *(mov64_reg(R8, R6), neg64(R8), keep(0, R8)),
@@ -190,7 +190,7 @@ def test_negation(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_byte_order(ue: UserEvents) -> None:
-    """To little endian cuts a register off after 16, 32 or 64 bits, to big endian turns these."""
+    """To little endian truncates a register to 16, 32 or 64 bits, to big endian swaps these."""
     program = []
     for number, (order, bits) in enumerate(
         [(TO_LE, 16), (TO_LE, 32), (TO_LE, 64), (TO_BE, 16), (TO_BE, 32), (TO_BE, 64)]
@@ -204,7 +204,7 @@ def test_byte_order(ue: UserEvents) -> None:
 
 @case
 def test_numbers(ue: UserEvents) -> None:
-    """A number of 32 bits keeps its sign in 64 bits, not in 32, and 64 bits take two places."""
+    """A 32-bit immediate is sign-extended to 64 bits, not in 32; a 64-bit one takes two slots."""
     computer = Computer(
         ue,
         *(mov64_imm(R8, -1), keep(0, R8)),
@@ -225,7 +225,7 @@ def test_numbers(ue: UserEvents) -> None:
     "classic BPF"
 )
 def test_upper_half(ue: UserEvents) -> None:
-    """Whatever arithmetic of 32 bits computes, the upper half of its register is zero then."""
+    """Every 32-bit operation clears the upper half of its register."""
     program = []
     operations = [Alu.ADD, Alu.SUB, Alu.OR, Alu.XOR, Alu.LSH, Alu.RSH, Alu.ARSH]
     for number, operation in enumerate(operations):

@@ -1,4 +1,4 @@
-"""Elements of maps: looking up, updating, deleting, and what is refused."""
+"""Map elements: lookup, update, delete, and their errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ each_command = variants(("lookup", LOOK), ("update", SET), ("delete", DELETE), (
     "rest is reserved",
 )
 def test_update_any(ue: UserEvents) -> None:
-    """Without flags an update makes an element or replaces the one that is there."""
+    """BPF_ANY creates an element or replaces the existing one."""
     map_ = Bpf(ue.process).map()
     assert map_.update(b"key.", b"one.....", 0).value == 0
     assert map_.value(b"key.") == b"one....."
@@ -43,7 +43,7 @@ def test_update_any(ue: UserEvents) -> None:
     "BPF_NOEXIST or BPF_EXIST fail",
 )
 def test_update_noexist(ue: UserEvents) -> None:
-    """Flag 1 makes an element, and is EEXIST for one that is there, which stays."""
+    """BPF_NOEXIST creates an element, and is EEXIST for an existing one, which stays."""
     map_ = Bpf(ue.process).map()
     assert map_.update(b"key.", b"one.....", 1).value == 0
     assert map_.update(b"key.", b"two.....", 1).errno == "EEXIST"
@@ -56,7 +56,7 @@ def test_update_noexist(ue: UserEvents) -> None:
     "BPF_NOEXIST or BPF_EXIST fail",
 )
 def test_update_exist(ue: UserEvents) -> None:
-    """Flag 2 replaces an element, and is ENOENT where there is none, which makes none."""
+    """BPF_EXIST replaces an element, and is ENOENT for a missing one, which is not created."""
     map_ = Bpf(ue.process).map()
     assert map_.update(b"key.", b"one.....", 2).errno == "ENOENT"
     assert map_.lookup(b"key.").errno == "ENOENT"
@@ -81,7 +81,7 @@ def test_update_exist(ue: UserEvents) -> None:
 )
 @variants({"hash": 1, "array": 2}, names="kind")
 def test_update_reserved_flags(ue: UserEvents, kind: int, flags: int) -> None:
-    """Flags that have no meaning are EINVAL, and so is NOEXIST together with EXIST."""
+    """Unknown flags are EINVAL, and so is NOEXIST together with EXIST."""
     map_ = Bpf(ue.process).map(kind)
     assert map_.update(b"\1\0\0\0", b"a value.", flags).errno == "EINVAL"
     assert map_.value(b"\1\0\0\0") == (None if kind == 1 else bytes(8))
@@ -89,7 +89,7 @@ def test_update_reserved_flags(ue: UserEvents, kind: int, flags: int) -> None:
 
 @case(spec="kernel/bpf/hashtab.c:alloc_htab_elem")
 def test_update_full(ue: UserEvents) -> None:
-    """One element too many is E2BIG; what is there can be replaced, and a deletion makes room."""
+    """One element too many is E2BIG; existing ones can be replaced, and a deletion makes room."""
     map_ = Bpf(ue.process).map(max_entries=2)
     assert map_.update(b"one.", b"1.......").value == 0
     assert map_.update(b"two.", b"2.......").value == 0
@@ -127,7 +127,7 @@ def test_update_array(ue: UserEvents) -> None:
 @case(spec="kernel/bpf/arraymap.c:array_map_update_elem, array_map_lookup_elem")
 @variants({"next": b"\4\0\0\0", "high-byte": b"\0\0\0\1", "last": b"\xff\xff\xff\xff"})
 def test_array_bounds(ue: UserEvents, key: bytes) -> None:
-    """Behind an array's last element there is nothing to find, ENOENT, and no room, E2BIG."""
+    """An index past the end of an array is ENOENT for lookup and E2BIG for update."""
     map_ = Bpf(ue.process).array(max_entries=4)
     assert map_.update(b"\3\0\0\0", b"the last").value == 0
     assert map_.lookup(key).errno == "ENOENT"
@@ -138,7 +138,7 @@ def test_array_bounds(ue: UserEvents, key: bytes) -> None:
 
 @case(spec="kernel/bpf/arraymap.c:array_map_delete_elem")
 def test_array_delete(ue: UserEvents) -> None:
-    """Elements of an array cannot be deleted, EINVAL, wherever the key is."""
+    """Deleting an element of an array is EINVAL, whatever the key."""
     map_ = Bpf(ue.process).array()
     map_.update(b"\0\0\0\0", b"a value.")
     assert map_.delete(b"\0\0\0\0").errno == "EINVAL"
@@ -148,7 +148,7 @@ def test_array_delete(ue: UserEvents) -> None:
 
 @case
 def test_lookup_missing(ue: UserEvents) -> None:
-    """What is not found is ENOENT, and the memory for its value is left alone."""
+    """A missing element is ENOENT, and the value buffer is not written."""
     system, process = Bpf(ue.process), ue.process
     map_ = system.map()
     map_.update(b"key1", b"a value.")
@@ -162,7 +162,7 @@ def test_lookup_missing(ue: UserEvents) -> None:
 
 @case(spec="kernel/bpf/hashtab.c:htab_map_delete_elem")
 def test_delete(ue: UserEvents) -> None:
-    """An element that was deleted is gone, another deletion is ENOENT, the others stay."""
+    """A deleted element is gone, deleting it again is ENOENT, the others stay."""
     map_ = Bpf(ue.process).map()
     map_.update(b"one.", b"1.......")
     map_.update(b"two.", b"2.......")
@@ -177,7 +177,7 @@ def test_delete(ue: UserEvents) -> None:
 @case(spec="kernel/bpf/syscall.c:__bpf_map_get")
 @each_command
 def test_bad_descriptor(ue: UserEvents, command: int) -> None:
-    """A descriptor that is not open is EBADF, whatever is wrong with key and value."""
+    """A closed descriptor is EBADF, whatever is wrong with key and value."""
     system = Bpf(ue.process)
     for number in (b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f"):
         assert system.call(command, number + bytes(44)).errno == "EBADF"
@@ -186,7 +186,7 @@ def test_bad_descriptor(ue: UserEvents, command: int) -> None:
 @case(spec="kernel/bpf/syscall.c:__bpf_map_get")
 @each_command
 def test_not_a_map(ue: UserEvents, command: int) -> None:
-    """The descriptor of a file, of a socket or of a program is no map: EINVAL."""
+    """The descriptor of a file, a socket or a program is no map: EINVAL."""
     system = Bpf(ue.process)
     _, file = ue.process.open(DATA)
     slots = (file, system.pair().slot, system.seven().slot)
@@ -196,7 +196,7 @@ def test_not_a_map(ue: UserEvents, command: int) -> None:
 @case
 @each_command
 def test_key_unreadable(ue: UserEvents, command: int) -> None:
-    """A key that cannot be read whole is EFAULT."""
+    """A key that cannot be read completely is EFAULT."""
     system, process = Bpf(ue.process), ue.process
     map_ = system.map()
     value = process.place(b"a value.")
@@ -210,7 +210,7 @@ def test_key_unreadable(ue: UserEvents, command: int) -> None:
 
 @case
 def test_value_unreachable(ue: UserEvents) -> None:
-    """A value that cannot be read is EFAULT, and so is room for one that cannot be written."""
+    """An unreadable value is EFAULT, and so is an unwritable value buffer."""
     system, process = Bpf(ue.process), ue.process
     map_ = system.map()
     key = process.place(b"key.")
@@ -237,7 +237,7 @@ def test_value_unreachable(ue: UserEvents) -> None:
     ("update-last", SET, 47),
 )
 def test_elem_unused(ue: UserEvents, command: int, unused: int) -> None:
-    """A byte of the attributes that a command has no use for must be zero, else EINVAL."""
+    """Attribute bytes that a command does not use must be zero; else EINVAL."""
     system, process = Bpf(ue.process), ue.process
     map_ = system.map()
     map_.update(b"key.", b"a value.")
@@ -255,7 +255,7 @@ def test_elem_unused(ue: UserEvents, command: int, unused: int) -> None:
 
 @case
 def test_errors_in_order(ue: UserEvents) -> None:
-    """The first error wins: unused bytes, the descriptor, the key, the value, the element."""
+    """Order of checks: unused bytes, the descriptor, the key, the value, the element."""
     system, process = Bpf(ue.process), ue.process
     map_ = system.map(max_entries=1)
     missing = process.place(b"miss")

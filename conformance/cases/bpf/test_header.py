@@ -1,4 +1,4 @@
-"""The numbers and layouts of bpf.h, byte by byte."""
+"""Numbers and layouts of bpf.h, byte by byte."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ case = surface(
     facilities="bpf",
 )
 
-# A hash of four entries, with keys of four bytes and values of eight.
+# A hash of four entries, with 4-byte keys and 8-byte values.
 HASH = bytes.fromhex("01000000 04000000 08000000 04000000")
 # r0 = 7; exit
 SEVEN = bytes.fromhex("b7 00 0000 07000000  95 00 0000 00000000")
 
 
 def elem(key: int, value: int, flags: int = 0) -> bytes:
-    """The attributes of BPF_MAP_*_ELEM behind map_fd, which is put in later."""
+    """The attributes of BPF_MAP_*_ELEM after map_fd, which is filled in later."""
     return struct.pack("<IIQQQ", 0, 0, key, value, flags)
 
 
@@ -33,7 +33,7 @@ def elem(key: int, value: int, flags: int = 0) -> bytes:
     spec="__sys_bpf", doc="enum bpf_cmd counts create, lookup, update, delete and next key from 0"
 )
 def test_commands(ue: UserEvents) -> None:
-    """The commands about maps are 0 to 4: create, look up, update, delete, next key."""
+    """The map commands are 0 to 4: create, lookup, update, delete, next key."""
     system, process = Bpf(ue.process), ue.process
     assert system.call(0, HASH, slot=20).errno == ""
     key, value = process.place(b"key."), process.place(b"a value.")
@@ -51,7 +51,7 @@ def test_commands(ue: UserEvents) -> None:
 
 @case(spec="__sys_bpf", doc="enum bpf_cmd ends somewhere")
 def test_commands_unknown(ue: UserEvents) -> None:
-    """A command that does not exist is EINVAL, once its attributes could be read."""
+    """An unknown command is EINVAL, after its attributes have been read."""
     system = Bpf(ue.process)
     assert system.call(1000, bytes(48)).errno == "EINVAL"
     assert system.call(1000, b"", size=4097).errno == "E2BIG"
@@ -61,7 +61,7 @@ def test_commands_unknown(ue: UserEvents) -> None:
     spec="bpf_prog_load", doc="BPF_PROG_LOAD is 5 and takes prog_type, insn_cnt, insns and license"
 )
 def test_program_of_bytes(ue: UserEvents) -> None:
-    """Command 5 loads two instructions of eight bytes, which answer 7 as a socket filter."""
+    """Command 5 loads two 8-byte instructions, which return 7 as a socket filter."""
     system = Bpf(ue.process)
     code, license = ue.process.place(SEVEN), ue.process.place(b"GPL\0")
     attributes = struct.pack("<IIQQ", 1, 2, code, license)
@@ -79,7 +79,7 @@ def test_program_of_bytes(ue: UserEvents) -> None:
 )
 @variants({"map_type": 0, "key_size": 4, "value_size": 8, "max_entries": 12})
 def test_map_create_offsets(ue: UserEvents, offset: int) -> None:
-    """Of map_type at 0, key_size at 4, value_size at 8 and max_entries at 12 none may be 0."""
+    """map_type at 0, key_size at 4, value_size at 8 and max_entries at 12 must not be 0."""
     system = Bpf(ue.process)
     assert system.call(0, HASH, slot=20).errno == ""
     without = HASH[:offset] + bytes(4) + HASH[offset + 4 :]
@@ -91,7 +91,7 @@ def test_map_create_offsets(ue: UserEvents, offset: int) -> None:
     doc="map_fd, then key, value or next_key, and flags, each aligned to 8 bytes",
 )
 def test_elem_offsets(ue: UserEvents) -> None:
-    """The map is at 0, the key at 8, the value at 16, flags at 24; what is not told is zero."""
+    """The map is at 0, the key at 8, the value at 16, flags at 24; missing bytes are zero."""
     system, process = Bpf(ue.process), ue.process
     system.call(0, HASH, slot=20)
     key, value = process.place(b"key."), process.place(b"a value.")

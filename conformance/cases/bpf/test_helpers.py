@@ -1,4 +1,4 @@
-"""Helpers that programs call, 1 to 3: looking up, updating and deleting elements."""
+"""Helpers 1 to 3, called by programs: lookup, update and delete of map elements."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ case = surface(
 )
 
 LOOKUP, UPDATE, DELETE = 1, 2, 3
-# Negative error numbers, of 64 bits.
+# Negative errnos in 64 bits.
 E2BIG = (1 << 64) - 7
 EEXIST = (1 << 64) - 17
 EINVAL = (1 << 64) - 22
@@ -56,7 +56,7 @@ def number(value: int) -> bytes:
 
 
 def calling(map_: Map, helper: int, flags: int = 0) -> list[Piece]:
-    """Call a helper with the low half of R6 as key and R7 as value; its answer is in R0."""
+    """Call a helper with the low half of R6 as key and R7 as value; its result is in R0."""
     return [
         stx_mem(Size.W, R10, R6, -100),
         stx_mem(Size.DW, R10, R7, -112),
@@ -71,7 +71,7 @@ def calling(map_: Map, helper: int, flags: int = 0) -> list[Piece]:
 @case
 @variants({"hash": 1, "array": 2})
 def test_helper_lookup(ue: UserEvents, kind: int) -> None:
-    """A program finds the value itself, where it may store, or zero where nothing is."""
+    """Lookup returns a pointer to the value, which can be stored to, or NULL."""
     map_ = Bpf(ue.process).map(kind)
     map_.update(b"\1\0\0\0", number(1000))
     computer = Computer(
@@ -98,7 +98,7 @@ def test_helper_lookup(ue: UserEvents, kind: int) -> None:
     ("reserved", 3, [EINVAL, EINVAL, EINVAL, EINVAL]),
 )
 def test_helper_update(ue: UserEvents, flags: int, answers: list[int]) -> None:
-    """An update by a program has the flags of one by user space, and its errors as answers."""
+    """Update takes the flags of the system call, and returns its errors."""
     map_ = Bpf(ue.process).map(max_entries=2)
     computer = Computer(ue, *calling(map_, UPDATE, flags), keep(0, R0))
     seen = [computer.run(key, value)[0] for key, value in ((1, 10), (1, 11), (2, 20), (3, 30))]
@@ -109,7 +109,7 @@ def test_helper_update(ue: UserEvents, flags: int, answers: list[int]) -> None:
 
 @case
 def test_helper_update_array(ue: UserEvents) -> None:
-    """Of an array a program updates what there is; what is behind is -E2BIG, NOEXIST -EEXIST."""
+    """Updating an array past its end returns -E2BIG, with NOEXIST -EEXIST."""
     map_ = Bpf(ue.process).array(max_entries=2)
     computer = Computer(
         ue,
@@ -126,7 +126,7 @@ def test_helper_update_array(ue: UserEvents) -> None:
 
 @case
 def test_helper_delete(ue: UserEvents) -> None:
-    """A program deletes an element, which is 0, and -ENOENT when it is gone."""
+    """Deleting an element returns 0, and -ENOENT once it is gone."""
     map_ = Bpf(ue.process).map()
     map_.update(b"\1\0\0\0", number(1))
     map_.update(b"\2\0\0\0", number(2))
@@ -139,7 +139,7 @@ def test_helper_delete(ue: UserEvents) -> None:
 
 @case
 def test_helpers_together(ue: UserEvents) -> None:
-    """In one run an element is made, found, deleted, and not found any more."""
+    """In one run an element is created, found, deleted, and no longer found."""
     map_ = Bpf(ue.process).map()
     computer = Computer(
         ue,

@@ -1,4 +1,4 @@
-"""Jumps of eBPF programs, executed, and how they end."""
+"""Jumps of eBPF programs, executed, and return values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ case = surface(
 
 
 def taken(*jumps: tuple[Jump, int | None]) -> list[Piece]:
-    """Whether each of up to eight jumps is taken, R6 compared with R7 or a number."""
+    """Whether each of up to eight jumps is taken, comparing R6 with R7 or an immediate."""
     program: list[Piece] = []
     for number, (jump, constant) in enumerate(jumps):
         to = f"behind-{number}"
@@ -87,14 +87,14 @@ def test_jumps(ue: UserEvents, left: int, right: int, expected: list[int]) -> No
     ("least", 1 << 63, [0, 1, 0, 0, 1, 0, 0]),
 )
 def test_jumps_by_number(ue: UserEvents, left: int, expected: list[int]) -> None:
-    """Compared with the number -2 a register is compared with its 64 bits, sign and all."""
+    """The immediate -2 is sign-extended to 64 bits before the comparison."""
     computer = Computer(ue, *taken(*((jump, -2) for jump in COMPARING)))
     assert computer.run(left)[:7] == expected
 
 
 @case(doc="include/uapi/linux/bpf.h@v4.1: off is signed")
 def test_jump_back(ue: UserEvents) -> None:
-    """Jumps go backward too, as long as the verifier sees the end: a loop of five rounds."""
+    """Backward jumps are allowed if the verifier sees the end: a loop of five rounds."""
     computer = Computer(
         ue,
         *(mov64_imm(R8, 0), mov64_imm(R9, 0)),
@@ -117,14 +117,14 @@ def test_jump_back(ue: UserEvents) -> None:
     ("minus-one", -1, b"abcdef"),
 )
 def test_exit(ue: UserEvents, answer: int, left: bytes | None) -> None:
-    """What a socket filter answers is how many bytes of a datagram are left, 0 none of it."""
+    """A socket filter returns how many bytes of a datagram to keep, 0 for none."""
     system = Bpf(ue.process)
     assert system.run(system.load([mov64_imm(R0, answer), exit_insn()]), b"abcdef") == left
 
 
 @case(spec="net/core/filter.c:sk_filter_trim_cap")
 def test_exit_lower_half(ue: UserEvents) -> None:
-    """Of a filter's answer 32 bits count: with the others alone a datagram is dropped."""
+    """Only the low 32 bits of a filter's return value count: without them it is dropped."""
     system = Bpf(ue.process)
     program = system.load([mov64_imm(R0, 1), alu64_imm(Alu.LSH, R0, 32), exit_insn()])
     assert system.run(program, b"abcdef") is None
@@ -136,7 +136,7 @@ def test_exit_lower_half(ue: UserEvents) -> None:
 
 @case(spec="net/core/filter.c:sk_filter_is_valid_access", tier="quick")
 def test_context(ue: UserEvents) -> None:
-    """A filter finds its context in R1, whose first four bytes are the length of the datagram."""
+    """R1 points to a filter's context, whose first four bytes are the length of the datagram."""
     system = Bpf(ue.process)
     program = system.load([ldx_mem(Size.W, R0, R1, 0), alu64_imm(Alu.SUB, R0, 2), exit_insn()])
     assert system.run(program, b"abcdef") == b"abcd"

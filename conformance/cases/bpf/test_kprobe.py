@@ -1,7 +1,7 @@
-"""Programs of bpf.h on kprobes: when they run, what they answer, when they are gone.
+"""Kprobe programs: when they run, what they return, and when they are detached.
 
-They are tied to an event of perf with PERF_EVENT_IOC_SET_BPF, and run when the probed
-function is called: here by a write(2) to user_events_data.
+They are attached to a perf event with PERF_EVENT_IOC_SET_BPF, and run when the probed function is
+called: here by a write(2) to user_events_data.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ case = surface(
 @case(doc="BPF_PROG_TYPE_KPROBE: 0 ignores the event, anything else stores it")
 @variants(("0", 0, 0), ("1", 1, 1), ("7", 7, 1), ("minus-1", -1, 1))
 def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
-    """A program on a kprobe that answers 0 has the event ignored, any other answer stored."""
+    """A kprobe program that returns 0 suppresses the event; any other value records it."""
     data, name = ue.open_data(), add(ue)
     event = listen_to(ue.process, name)
     ring = event.map()
@@ -56,7 +56,7 @@ def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
     doc="closing the event of perf takes the program off",
 )
 def test_kprobe_detaches(ue: UserEvents) -> None:
-    """Closing the event takes its program off, which runs no more although it is loaded."""
+    """Closing the perf event detaches its program, which no longer runs though it is loaded."""
     data, name = ue.open_data(), add(ue)
     system = Bpf(ue.process)
     program, counts = load_counting(system)
@@ -67,7 +67,7 @@ def test_kprobe_detaches(ue: UserEvents) -> None:
     assert (counted(counts), other.count) == (1, 1)
     event.close()
     hit(data)
-    # The kprobe is still there, and hit.
+    # The kprobe still exists, and is hit.
     assert (counted(counts), other.count) == (1, 2)
     assert other.set_program(program.slot).value == 0
     hit(data)
@@ -82,7 +82,7 @@ def test_kprobe_detaches(ue: UserEvents) -> None:
     "program, and keeps it",
 )
 def test_kprobe_keeps_program(ue: UserEvents) -> None:
-    """A program runs on after its descriptor was closed, as long as its event is open."""
+    """A program still runs after its descriptor is closed, as long as its perf event is open."""
     data, name = ue.open_data(), add(ue)
     program, counts = load_counting(Bpf(ue.process))
     event = listen_to(ue.process, name)
@@ -101,7 +101,7 @@ def test_kprobe_keeps_program(ue: UserEvents) -> None:
     "one program",
 )
 def test_kprobe_twice(ue: UserEvents) -> None:
-    """An event takes one program, a kprobe the same program once: the second one is EEXIST."""
+    """A perf event takes one program, a kprobe the same program once: then EEXIST."""
     data, name = ue.open_data(), add(ue)
     system = Bpf(ue.process)
     program, counts = load_counting(system)
@@ -123,7 +123,7 @@ def test_kprobe_twice(ue: UserEvents) -> None:
     doc="silent about several programs on one kprobe",
 )
 def test_kprobe_two_programs(ue: UserEvents) -> None:
-    """All programs of a kprobe run at each hit; if one answers 0 all events ignore it."""
+    """All programs of a kprobe run at each hit; one that returns 0 suppresses all events."""
     data, name = ue.open_data(), add(ue)
     system = Bpf(ue.process)
     stores, stored = load_counting(system, answer=1)
@@ -145,7 +145,7 @@ def test_kprobe_two_programs(ue: UserEvents) -> None:
 
 @case(doc="a program runs when the kprobe is hit, by whatever process")
 def test_kprobe_everybody(ue: UserEvents) -> None:
-    """A program runs whichever process hits the kprobe, whatever process its event follows."""
+    """A program runs for hits by any process, whatever process its perf event follows."""
     name = add(ue)
     event = listen_to(ue.process, name)
     program, counts = load_counting(Bpf(ue.process))
@@ -160,7 +160,7 @@ def test_kprobe_everybody(ue: UserEvents) -> None:
 
 @case(doc="a program runs when its kprobe is hit")
 def test_kprobe_apart(ue: UserEvents) -> None:
-    """A program runs at calls of its function alone: an ioctl or a writev hits nothing here."""
+    """A program runs only for calls of its function: ioctl and writev do not hit it here."""
     data, name = ue.open_data(), add(ue)
     event = listen_to(ue.process, name)
     program, counts = load_counting(Bpf(ue.process))
@@ -168,10 +168,10 @@ def test_kprobe_apart(ue: UserEvents) -> None:
     data.register(ue.name())
     data.writev([b"\0\0", b"\0\0"])
     assert counted(counts) == 0
-    # Called, and refused by the function itself.
+    # Called, and rejected by the function itself.
     assert data.pwrite(b"\0\0\0\0", 8).errno == "EFAULT"
     assert counted(counts) == 1
-    # Refused before.
+    # Rejected before the call.
     assert data.write_at(0xFFFF_8000_0000_0000, 4).errno == "EFAULT"
     assert counted(counts) == 1
     event.close()

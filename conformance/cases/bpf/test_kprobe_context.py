@@ -1,4 +1,4 @@
-"""What BPF programs on kprobes see: registers, and memory of the kernel."""
+"""Context of kprobe programs: registers, and kernel memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BUFFER, COUNT, POSITION = 104, 96, 88
 
 
 def reading(values: Map, source: list[Piece], size: int) -> list[Piece]:
-    """A program that probe_reads ``size`` bytes into an array, behind what the helper answered.
+    """A program that probe_reads ``size`` bytes into an array, after the helper's return value.
 
     ``source`` leaves the address in R3; R6 is the context.
     """
@@ -52,7 +52,7 @@ def reading(values: Map, source: list[Piece], size: int) -> list[Piece]:
 
 @case(spec="bpf_probe_read_compat", doc="copies any memory, safely")
 @variants(
-    # The position of the file, 0, on the kernel's stack.
+    # The file position, 0, on the kernel stack.
     ("kernel", [bpf_assembler.ldx_mem(Size.DW, R3, R6, POSITION)], 8, bytes(16)),
     (
         "kernel.part",
@@ -60,7 +60,7 @@ def reading(values: Map, source: list[Piece], size: int) -> list[Piece]:
         3,
         bytes(8) + b"\0\0\0\xff\xff\xff\xff\xff",
     ),
-    # Of the process that writes, on this architecture.
+    # User memory of the writer, readable on this architecture.
     (
         "user",
         [bpf_assembler.ldx_mem(Size.DW, R3, R6, BUFFER)],
@@ -77,7 +77,7 @@ def reading(values: Map, source: list[Piece], size: int) -> list[Piece]:
     ),
 )
 def test_kprobe_probe_read(ue: UserEvents, source: list[Piece], size: int, read: bytes) -> None:
-    """probe_read copies memory and answers 0; where it cannot, -EFAULT, and zeros instead."""
+    """probe_read copies memory and returns 0; on a fault it returns -EFAULT and writes zeros."""
     data, name = ue.open_data(), add(ue)
     system = Bpf(ue.process)
     values = system.array(value_size=16)
@@ -97,7 +97,7 @@ def test_kprobe_probe_read(ue: UserEvents, source: list[Piece], size: int, read:
     "struct pt_regs",
 )
 def test_kprobe_registers(ue: UserEvents) -> None:
-    """The context of a program are the registers: here the count that write(2) was called with."""
+    """The context is the registers: here the count passed to write(2)."""
     data, name = ue.open_data(), add(ue)
     system = Bpf(ue.process)
     counts = system.array()

@@ -1,4 +1,4 @@
-"""What is refused to BPF programs on kprobes, and what is not any more."""
+"""Kprobe programs that are rejected, and checks that no longer exist."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ case = surface(
 )
 @variants({"0": 0, "4.1.0": 0x040100, "all-bits": 0xFFFF_FFFF})
 def test_kprobe_version(ue: UserEvents, version: int) -> None:
-    """A program on a kprobe that names another release, or none, is loaded and runs."""
+    """A kprobe program with another kernel version, or none, is loaded and runs."""
     data, name = ue.open_data(), add(ue)
     program = Bpf(ue.process).load(answering(0), KPROBE, kern_version=version)
     assert program.errno == ""
@@ -55,7 +55,7 @@ def test_kprobe_version(ue: UserEvents, version: int) -> None:
 @case(doc="PERF_EVENT_IOC_SET_BPF takes the descriptor of a program that is made for a kprobe")
 @variants({"socket_filter": SOCKET_FILTER, "tracepoint": TRACEPOINT})
 def test_kprobe_wrong_program(ue: UserEvents, kind: int) -> None:
-    """A program that was made for something else than a kprobe is EINVAL, and does not run."""
+    """A program of another type than kprobe is EINVAL, and does not run."""
     data, name = ue.open_data(), add(ue)
     program = Bpf(ue.process).load(answering(0), kind)
     assert program.errno == ""
@@ -72,7 +72,7 @@ def test_kprobe_wrong_program(ue: UserEvents, kind: int) -> None:
     doc="PERF_EVENT_IOC_SET_BPF takes the descriptor of a program",
 )
 def test_kprobe_no_program(ue: UserEvents) -> None:
-    """The descriptor of anything else than a program is EINVAL, and none EBADF."""
+    """The descriptor of anything but a program is EINVAL, a closed one EBADF."""
     name = add(ue)
     event = listen_to(ue.process, name)
     map_ = Bpf(ue.process).array()
@@ -95,7 +95,7 @@ def test_kprobe_no_program(ue: UserEvents) -> None:
 )
 @variants({"kprobe": KPROBE, "tracepoint": TRACEPOINT, "socket_filter": SOCKET_FILTER})
 def test_kprobe_not_traced(ue: UserEvents, kind: int) -> None:
-    """An event that is neither of tracing nor a kprobe takes none of these programs: EINVAL."""
+    """A perf event that is neither a tracepoint nor a kprobe takes no program: EINVAL."""
     # PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY.
     event = open_raw(ue.process, 1, 9)
     assert event.errno == ""
@@ -109,7 +109,7 @@ def test_kprobe_not_traced(ue: UserEvents, kind: int) -> None:
     doc="include/uapi/linux/bpf.h@v4.1:bpf_prog_type: silent about rights",
 )
 def test_kprobe_unprivileged(ue: UserEvents) -> None:
-    """Without capabilities programs on kprobes are EPERM, and events on them EACCES."""
+    """Unprivileged, kprobe programs are EPERM, and perf events on kprobes EACCES."""
     data, name = ue.open_data(), add(ue)
     user = ue.new_process()
     store_id(user, name, PLAIN, KPROBES)
@@ -122,7 +122,7 @@ def test_kprobe_unprivileged(ue: UserEvents) -> None:
 
 @case(doc="PERF_EVENT_IOC_SET_BPF takes the descriptor of a program; silent about rights")
 def test_kprobe_handed_down(ue: UserEvents) -> None:
-    """Who was given both descriptors ties them together without any right of its own."""
+    """A process that was passed both descriptors attaches the program without privileges."""
     data, name = ue.open_data(), add(ue)
     program, counts = load_counting(Bpf(ue.process))
     event = listen_to(ue.process, name)
@@ -142,7 +142,7 @@ def test_kprobe_handed_down(ue: UserEvents) -> None:
     facilities="perf kprobes",
 )
 def test_kprobe_busy(ue: UserEvents) -> None:
-    """A kprobe that perf listens to is EBUSY to whoever removes it; gone, its id is EINVAL."""
+    """Removing a kprobe used by perf is EBUSY; once it is removed, its id is EINVAL."""
     name = add(ue)
     event = listen_to(ue.process, name)
     assert ue.tracefs.remove_kprobe(name).errno == "EBUSY"

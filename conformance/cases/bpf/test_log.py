@@ -1,4 +1,4 @@
-"""The verifier's log.  Its text may change at any time: only what must be in it is compared."""
+"""The verifier log.  Its text is no ABI: only what must be in it is compared."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOWHERE = 0x1000
 
 
 def logged(ue: UserEvents, program: Sequence[Piece], level: int) -> tuple[str, str]:
-    """The error of loading a program, and its log up to its NUL."""
+    """Errno of loading a program, and its log up to the NUL."""
     address = ue.process.map(2)
     ue.process.store(address, b"\xee" * 2 * PAGE)
     loaded = Bpf(ue.process).load(program, log=LogBuffer(level, 2 * PAGE - 8, address))
@@ -65,7 +65,7 @@ def logged(ue: UserEvents, program: Sequence[Piece], level: int) -> tuple[str, s
     ("frame", [mov64_imm(R10, 0), *GOOD], "frame pointer is read only"),
 )
 def test_log_names_register(ue: UserEvents, program: Sequence[Piece], said: str) -> None:
-    """The log of a refused program ends with NUL inside of its buffer, and names what is wrong."""
+    """The log of a rejected program ends with NUL within its buffer, and names the error."""
     errno, text = logged(ue, program, 1)
     assert errno == "EACCES"
     assert said in text
@@ -75,7 +75,7 @@ def test_log_names_register(ue: UserEvents, program: Sequence[Piece], said: str)
 @case
 @variants(1, 2, 4, 7)
 def test_log_of_good(ue: UserEvents, level: int) -> None:
-    """The log of a good program, at every level, says how many instructions were looked at."""
+    """At every level the log of a valid program has the number of processed instructions."""
     errno, text = logged(ue, GOOD, level)
     assert errno == ""
     assert "processed 2 insns" in text
@@ -83,7 +83,7 @@ def test_log_of_good(ue: UserEvents, level: int) -> None:
 
 @case(tier="full")
 def test_log_of_lookup(ue: UserEvents) -> None:
-    """The log of an answer that was used without a look at it names its register."""
+    """The log names the register of a lookup result that was used without a NULL check."""
     slot = Bpf(ue.process).map().slot
     program: list[Piece] = [
         st_mem(Size.DW, R10, -8, 0),
@@ -101,7 +101,7 @@ def test_log_of_lookup(ue: UserEvents) -> None:
 
 @case
 def test_log_too_long(ue: UserEvents) -> None:
-    """A log that has no room is ENOSPC, though the program is good, and what fits is there."""
+    """A log that does not fit is ENOSPC, though the program is valid, and is truncated."""
     system, process = Bpf(ue.process), ue.process
     address = process.map()
     process.store(address, b"\xee" * PAGE)
@@ -124,7 +124,7 @@ def test_log_too_long(ue: UserEvents) -> None:
     ("size-too-large", 1, 0xFFFFFFFF, NOWHERE),
 )
 def test_log_refused(ue: UserEvents, level: int, size: int, address: int) -> None:
-    """Level, size and buffer of a log belong together: EINVAL, however good the program."""
+    """Level, size and buffer of a log must be consistent: EINVAL, however valid the program."""
     system = Bpf(ue.process)
     assert system.load(GOOD, log=LogBuffer(level, size, address)).errno == "EINVAL"
     assert system.load(GOOD).errno == ""
@@ -133,14 +133,14 @@ def test_log_refused(ue: UserEvents, level: int, size: int, address: int) -> Non
 @case(tier="full")
 @variants({"good": GOOD, "bad": [exit_insn()]})
 def test_log_unwritable(ue: UserEvents, program: Sequence[Piece]) -> None:
-    """A log that cannot be written is EFAULT, whatever the program."""
+    """An unwritable log buffer is EFAULT, whatever the program."""
     log = LogBuffer(1, 2 * PAGE, NOWHERE)
     assert Bpf(ue.process).load(program, log=log).errno == "EFAULT"
 
 
 @case(tier="full")
 def test_no_log(ue: UserEvents) -> None:
-    """Without a level nothing is written, and a program is judged all the same."""
+    """Without a level nothing is logged, and the program is verified all the same."""
     system, process = Bpf(ue.process), ue.process
     address = process.map()
     process.store(address, b"untouched")

@@ -1,4 +1,4 @@
-"""BPF_MAP_CREATE: which maps there are, and what ends them."""
+"""BPF_MAP_CREATE: map types, attributes, and the lifetime of a map."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX = 0xFFFFFFFF
 @case(spec="map_create", tier="quick")
 @variants(("hash", 1, None), ("array", 2, bytes(8)))
 def test_map_create(ue: UserEvents, kind: int, found: bytes | None) -> None:
-    """A hash, type 1, begins empty; an array, type 2, has all its elements, of zeros."""
+    """A hash, type 1, starts empty; an array, type 2, has all its elements, zeroed."""
     map_ = Bpf(ue.process).map(kind)
     assert map_.errno == ""
     assert map_.value(b"\3\0\0\0") == found
@@ -56,7 +56,7 @@ def test_map_create(ue: UserEvents, kind: int, found: bytes | None) -> None:
 def test_map_create_refused(
     ue: UserEvents, attributes: tuple[int, int, int, int], errno: str
 ) -> None:
-    """A type that is none, or a size or number that cannot be, makes no map."""
+    """An unknown type, or an invalid size or count, creates no map."""
     kind, key_size, value_size, max_entries = attributes
     map_ = Bpf(ue.process).map(
         kind, key_size=key_size, value_size=value_size, max_entries=max_entries
@@ -69,7 +69,7 @@ def test_map_create_refused(
 )
 @variants(("1-1", 1, 1), ("3-5", 3, 5), ("16-100", 16, 100), ("500-9", 500, 9))
 def test_map_sizes(ue: UserEvents, key_size: int, value_size: int) -> None:
-    """Keys and values of a hash have the sizes asked for, to the byte."""
+    """Keys and values of a hash have exactly the requested sizes."""
     map_ = Bpf(ue.process).map(key_size=key_size, value_size=value_size, max_entries=2)
     keys = [b"k" * (key_size - 1) + end for end in (b"1", b"2")]
     for key in keys:
@@ -91,14 +91,14 @@ def test_map_sizes(ue: UserEvents, key_size: int, value_size: int) -> None:
     ("no-more-than-there-was", 16, b"", ""),
 )
 def test_attributes_longer(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
-    """Attributes may be longer than the kernel's, up to a page, if zero; shorter ones go on so."""
+    """Attributes may be longer than the kernel's, up to a page, if zero; missing ones are zero."""
     told = HASH.ljust(min(size, 4100) - len(tail), b"\0") + tail
     assert Bpf(ue.process).call(0, told, size=size, slot=20).errno == errno
 
 
 @case(spec="kernel/bpf/syscall.c: CHECK_ATTR")
 def test_attributes_unused(ue: UserEvents) -> None:
-    """A byte that other commands use and this one does not is EINVAL, not E2BIG."""
+    """A byte that only other commands use is EINVAL, not E2BIG."""
     system = Bpf(ue.process)
     assert system.call(0, HASH.ljust(143, b"\0") + b"\1", slot=20).errno == "EINVAL"
     assert system.call(0, HASH.ljust(143, b"\0") + b"\0", slot=21).errno == ""
@@ -106,7 +106,7 @@ def test_attributes_unused(ue: UserEvents) -> None:
 
 @case(spec="bpf_check_uarg_tail_zero")
 def test_attributes_unreadable(ue: UserEvents) -> None:
-    """Attributes that cannot be read whole are EFAULT, a size too large is E2BIG before that."""
+    """Attributes that cannot be read completely are EFAULT; a size too large is E2BIG first."""
     system, process = Bpf(ue.process), ue.process
     short = process.place(HASH)
     told = [(NOWHERE, 16), (short, 16), (short, 17), (short, 1024), (NOWHERE, 4097)]
@@ -124,7 +124,7 @@ def test_attributes_unreadable(ue: UserEvents) -> None:
     tier="quick",
 )
 def test_ordinary_user(ue: UserEvents) -> None:
-    """An ordinary user makes no maps and loads no programs."""
+    """An unprivileged user creates no maps and loads no programs."""
     system = Bpf(ue.process)
     ue.process.setuid()
     assert system.map().errno == "EPERM"
@@ -137,7 +137,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
     doc="include/uapi/linux/bpf.h@v4.1: a map is deleted when its descriptor is closed",
 )
 def test_map_ends_with_descriptor(ue: UserEvents) -> None:
-    """Once its descriptor is closed a map is not there any more: EBADF for every command."""
+    """Closing the only descriptor of a map releases it: EBADF for every command."""
     map_ = Bpf(ue.process).map()
     assert map_.update(b"key.", b"a value.").value == 0
     assert map_.close().value == 0
@@ -153,7 +153,7 @@ def test_map_ends_with_descriptor(ue: UserEvents) -> None:
     doc="include/uapi/linux/bpf.h@v4.1: a map is deleted when its descriptor is closed",
 )
 def test_map_kept_by_duplicate(ue: UserEvents) -> None:
-    """A second descriptor keeps a map, and what is in it, when the first is closed."""
+    """A second descriptor holds a map and its content when the first is closed."""
     map_ = Bpf(ue.process).map()
     map_.update(b"key.", b"a value.")
     copy = map_.dup()
@@ -167,7 +167,7 @@ def test_map_kept_by_duplicate(ue: UserEvents) -> None:
     doc="include/uapi/linux/bpf.h@v4.1: a map is deleted when its descriptor is closed",
 )
 def test_map_kept_by_child(ue: UserEvents) -> None:
-    """A forked child has the same map, which outlives its parent's descriptor."""
+    """A forked child shares the map, which outlives its parent's descriptor."""
     map_ = Bpf(ue.process).map()
     map_.update(b"key.", b"a value.")
     inherited = map_.by(Bpf(ue.fork(ue.process)))
@@ -179,7 +179,7 @@ def test_map_kept_by_child(ue: UserEvents) -> None:
 
 @case(spec="map_create")
 def test_maps_are_apart(ue: UserEvents) -> None:
-    """Two maps of the same attributes have nothing in common."""
+    """Two maps with the same attributes are independent."""
     system = Bpf(ue.process)
     one, other = system.map(), system.map()
     one.update(b"key.", b"a value.")
@@ -189,7 +189,7 @@ def test_maps_are_apart(ue: UserEvents) -> None:
 
 @case(spec="bpf_map_fops, bpf_dummy_read")
 def test_map_is_no_file(ue: UserEvents) -> None:
-    """A map's descriptor can be neither read nor written, and has no ioctl."""
+    """A map descriptor supports neither read, write nor ioctl."""
     map_ = Bpf(ue.process).map()
     assert map_.read(PAGE).errno == "EINVAL"
     assert map_.write(b"key.").errno == "EINVAL"

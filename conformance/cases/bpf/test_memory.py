@@ -51,7 +51,7 @@ PLACE = -128
 
 @case(doc="BPF_DW is the fourth size, beside those of classic BPF", tier="quick")
 def test_load_sizes(ue: UserEvents) -> None:
-    """Loads of 8, 4, 2 and 1 bytes, little endian, leave zeros in the rest of their register."""
+    """Loads of 8, 4, 2 and 1 bytes, little endian, zero the rest of their register."""
     computer = Computer(
         ue,
         stx_mem(Size.DW, R10, R6, PLACE),
@@ -77,7 +77,7 @@ def test_load_sizes(ue: UserEvents) -> None:
     ("b", Size.B, 0xFFFFFFFFFFFFFFF8, 0xFFFFFFFFFFFFFFFE),
 )
 def test_store_sizes(ue: UserEvents, size: Size, stored: int, number: int) -> None:
-    """A store changes as many bytes as its size says, from a register or a signed number."""
+    """A store writes as many bytes as its size, from a register or a signed immediate."""
     computer = Computer(
         ue,
         *(st_mem(Size.DW, R10, PLACE + 8 * place, -1) for place in range(-1, 3)),
@@ -94,7 +94,7 @@ def test_store_sizes(ue: UserEvents, size: Size, stored: int, number: int) -> No
 
 @case(doc="BPF_DW is the fourth size, beside those of classic BPF")
 def test_store_number_is_signed(ue: UserEvents) -> None:
-    """The number of a store is of 32 bits and signed: in 8 bytes its upper half is the sign."""
+    """The immediate of a store has 32 bits and is sign-extended to 8 bytes."""
     computer = Computer(
         ue,
         st_mem(Size.DW, R10, PLACE, -(1 << 31)),
@@ -123,7 +123,7 @@ def test_whole_stack(ue: UserEvents) -> None:
 
 @case(doc="BPF_XADD is an exclusive add")
 def test_exclusive_add(ue: UserEvents) -> None:
-    """An exclusive add of 8 or 4 bytes changes memory, not its register, and carries no further."""
+    """An atomic add of 8 or 4 bytes changes memory, not its register, without carrying further."""
     computer = Computer(
         ue,
         stx_mem(Size.DW, R10, R6, PLACE),
@@ -174,7 +174,7 @@ def test_exclusive_add_to_map(ue: UserEvents) -> None:
 
 @case(doc="ten general registers of 64 bits, and R10, the frame", tier="quick")
 def test_registers(ue: UserEvents) -> None:
-    """Eight registers hold eight numbers at once, beside a ninth and the frame of the stores."""
+    """Eight registers hold eight numbers at once, along with a ninth and the frame pointer."""
     registers = (R0, R1, R2, R3, R4, R5, R8, R9)
     computer = Computer(
         ue,
@@ -187,7 +187,7 @@ def test_registers(ue: UserEvents) -> None:
 
 @case(doc="BPF_CALL calls a function, BPF_EXIT returns")
 def test_registers_kept(ue: UserEvents) -> None:
-    """A call leaves R6 to R9 and the stack as they were, and its answer in R0."""
+    """A call preserves R6 to R9 and the stack, and returns its result in R0."""
     system = Bpf(ue.process)
     map_ = system.map()
     computer = Computer(

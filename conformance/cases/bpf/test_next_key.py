@@ -1,4 +1,4 @@
-"""BPF_MAP_GET_NEXT_KEY: walking maps."""
+"""BPF_MAP_GET_NEXT_KEY: iterating over maps."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ BLANK = b"\xee\xee\xee\xee"
 
 
 def _walk(process: Process, map_: Map, count: int) -> list[tuple[bytes, int]]:
-    """The first keys of a map, and where the kernel put them.
+    """The first keys of a map, and the addresses at which the kernel stored them.
 
-    Each is asked for by the place of the one before: what is asked does not depend on the order.
+    Each request names the previous key by address, so that the program does not depend on the
+    order.
     """
     found: list[tuple[bytes, int]] = []
     before = 0
@@ -38,7 +39,7 @@ def _walk(process: Process, map_: Map, count: int) -> list[tuple[bytes, int]]:
 
 @case(spec="kernel/bpf/arraymap.c:array_map_get_next_key")
 def test_walk_array(ue: UserEvents) -> None:
-    """An array is walked from 0 to its last index, behind which is ENOENT."""
+    """An array is iterated from 0 to its last index, after which is ENOENT."""
     map_ = Bpf(ue.process).array(max_entries=3)
     assert map_.keys() == [b"\0\0\0\0", b"\1\0\0\0", b"\2\0\0\0"]
     assert map_.next_key(b"\2\0\0\0").errno == "ENOENT"
@@ -48,14 +49,14 @@ def test_walk_array(ue: UserEvents) -> None:
 @case(spec="kernel/bpf/arraymap.c:array_map_get_next_key")
 @variants({"next": b"\3\0\0\0", "far": b"\0\0\1\0", "last": b"\xff\xff\xff\xff"})
 def test_walk_array_outside(ue: UserEvents, key: bytes) -> None:
-    """Behind an index that an array does not have comes its first."""
+    """After an index that an array does not have comes its first."""
     map_ = Bpf(ue.process).array(max_entries=3)
     assert map_.next_key(key).data == b"\0\0\0\0"
 
 
 @case(tier="quick")
 def test_walk_hash(ue: UserEvents) -> None:
-    """Walking a hash gives each of its keys once, in an order of the kernel's own."""
+    """Iterating over a hash returns each of its keys once, in unspecified order."""
     map_ = Bpf(ue.process).map(max_entries=8)
     for key in (b"one.", b"two.", b"3...", b"4...", b"5..."):
         map_.update(key, b"a value.")
@@ -66,7 +67,7 @@ def test_walk_hash(ue: UserEvents) -> None:
 
 @case
 def test_walk_hash_again(ue: UserEvents) -> None:
-    """A hash that has not changed is walked in the same order, from an unknown key too."""
+    """An unchanged hash is iterated in the same order; an unknown key restarts."""
     process = ue.process
     map_ = Bpf(process).map(max_entries=8)
     for key in (b"one.", b"two.", b"3..."):
@@ -82,7 +83,7 @@ def test_walk_hash_again(ue: UserEvents) -> None:
 
 @case(tier="quick")
 def test_walk_empty(ue: UserEvents) -> None:
-    """An empty hash has no next key, and the memory for it is left alone."""
+    """An empty hash has no next key, and the buffer is not written."""
     system, process = Bpf(ue.process), ue.process
     map_ = system.map()
     room = process.place(b"untouched")
@@ -93,7 +94,7 @@ def test_walk_empty(ue: UserEvents) -> None:
 
 @case
 def test_walk_and_delete(ue: UserEvents) -> None:
-    """Taking the first key and deleting it, time after time, empties a hash."""
+    """Taking and deleting the first key repeatedly empties a hash."""
     process = ue.process
     map_ = Bpf(process).map()
     for key in (b"one.", b"two.", b"3..."):
@@ -109,7 +110,7 @@ def test_walk_and_delete(ue: UserEvents) -> None:
 
 @case
 def test_walk_in_place(ue: UserEvents) -> None:
-    """The next key may be stored over the key that was given."""
+    """The next key may be stored over the key that was passed."""
     system, process = Bpf(ue.process), ue.process
     map_ = system.array(max_entries=3)
     key = process.place(b"\0\0\0\0")

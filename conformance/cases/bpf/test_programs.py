@@ -1,4 +1,4 @@
-"""BPF_PROG_LOAD and what becomes of a program: types, licenses, attaching, lifetimes."""
+"""BPF_PROG_LOAD: types, licenses, attaching and lifetime of programs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ case = surface(
 SOCKET_FILTER, KPROBE = 1, 2
 NOWHERE = 0x1000
 SEVEN = [mov64_imm(R0, 7), exit_insn()]
-# As a program on a kprobe: bpf_probe_read() of eight bytes of the kernel into the stack.
+# As a kprobe program: bpf_probe_read() of eight bytes of kernel memory to the stack.
 READS = [
     mov64_reg(R1, R10),
     alu64_imm(Alu.ADD, R1, -8),
@@ -69,7 +69,7 @@ READS = [
     ("last-number", 0xFFFFFFFF, "EINVAL"),
 )
 def test_program_types(ue: UserEvents, kind: int, errno: str) -> None:
-    """A program is a socket filter, type 1, or for kprobes, type 2; without a type it is none."""
+    """A program is a socket filter, type 1, or for kprobes, type 2; type 0 is invalid."""
     assert Bpf(ue.process).load(SEVEN, kind).errno == errno
 
 
@@ -81,13 +81,13 @@ def test_program_types(ue: UserEvents, kind: int, errno: str) -> None:
     ("one-less", 1, "EINVAL"),
 )
 def test_program_length(ue: UserEvents, count: int, errno: str) -> None:
-    """No instructions, or more than a million, are E2BIG; a program must end with its last."""
+    """No instructions, or more than a million, are E2BIG; the last one must end the program."""
     assert Bpf(ue.process).load(SEVEN, insn_cnt=count).errno == errno
 
 
 @case
 def test_program_unreadable(ue: UserEvents) -> None:
-    """Instructions that cannot be read whole are EFAULT, and so is a license."""
+    """Instructions or a license that cannot be read completely are EFAULT."""
     system, process = Bpf(ue.process), ue.process
     process.store(BUFFER, b"\xb7\0\0\0\7\0\0\0\x95\0\0\0\0\0\0\0")
     process.store(STRING, b"GPL\0")
@@ -122,7 +122,7 @@ def test_program_unreadable(ue: UserEvents) -> None:
     ("very-long", b"G" * 300 + b"\0", "EINVAL"),
 )
 def test_program_license(ue: UserEvents, license: bytes, errno: str) -> None:
-    """Helper 4 is for programs under the GPL, EINVAL else; without it any license will do."""
+    """Helper 4 needs a GPL-compatible license, else EINVAL; without it any license works."""
     system = Bpf(ue.process)
     assert system.load(READS, KPROBE, license=license).errno == errno
     assert system.load(SEVEN, KPROBE, license=license).errno == ""
@@ -135,7 +135,7 @@ def test_program_license(ue: UserEvents, license: bytes, errno: str) -> None:
 )
 @variants({"kprobe": KPROBE, "socket-filter": SOCKET_FILTER})
 def test_kern_version(ue: UserEvents, kind: int) -> None:
-    """The version of the kernel is looked at no more: any number loads."""
+    """The kernel version is no longer checked: any number loads."""
     system = Bpf(ue.process)
     for version in (0, 1, 0x040100, 0xFFFFFFFF):
         assert system.load(SEVEN, kind, kern_version=version).errno == ""
@@ -148,7 +148,7 @@ def test_kern_version(ue: UserEvents, kind: int) -> None:
     facilities="bpf_tracing",
 )
 def test_attach_refused(ue: UserEvents) -> None:
-    """What is no socket filter cannot be attached: EINVAL, or EBADF where nothing is open."""
+    """Attaching anything but a socket filter is EINVAL, and a closed descriptor EBADF."""
     system, process = Bpf(ue.process), ue.process
     pair = system.pair()
     _, file = process.open(DATA)
@@ -168,7 +168,7 @@ def test_attach_refused(ue: UserEvents) -> None:
     doc="include/uapi/asm-generic/socket.h@v4.1: SO_ATTACH_BPF is 50, a program's descriptor",
 )
 def test_attach_replaces(ue: UserEvents) -> None:
-    """A second filter takes the place of the first, and filters one direction alone."""
+    """A second filter replaces the first, and filters one direction only."""
     system = Bpf(ue.process)
     pair = system.pair()
     assert pair.through(b"datagram") == b"datagram"
@@ -181,7 +181,7 @@ def test_attach_replaces(ue: UserEvents) -> None:
 
 @case(spec="kernel/bpf/syscall.c:bpf_prog_release")
 def test_program_kept_by_socket(ue: UserEvents) -> None:
-    """A socket keeps its filter when the program's descriptor is closed."""
+    """A socket keeps its filter after the program's descriptor is closed."""
     system = Bpf(ue.process)
     program = system.load(SEVEN)
     pair, other = system.pair(), system.pair()
@@ -192,7 +192,7 @@ def test_program_kept_by_socket(ue: UserEvents) -> None:
 
 
 def counting(slot: int) -> list[Piece]:
-    """A program that adds one to element 0 of an array, and leaves as many bytes."""
+    """A program that increments element 0 of an array, and returns that many bytes."""
     return [
         st_mem(Size.W, R10, -4, 0),
         mov64_reg(R2, R10),
@@ -232,7 +232,7 @@ def test_map_kept_by_program(ue: UserEvents) -> None:
     doc="include/uapi/linux/bpf.h@v4.1: maps share data between kernel and user space",
 )
 def test_map_shared_with_program(ue: UserEvents) -> None:
-    """What a program stores user space looks up, and what that updates the program finds."""
+    """User space looks up what a program stored, and the program finds what user space stored."""
     system = Bpf(ue.process)
     map_ = system.array()
     pair = system.pair()

@@ -1,4 +1,4 @@
-"""Programs that the verifier refuses, and their neighbours that it lets through."""
+"""Programs that the verifier rejects, and similar ones that it accepts."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ END = [mov64_imm(R0, 0), exit_insn()]
     ("jump-into-wide-load", [ja(1), ld_imm64(R0, 1), exit_insn()], "EINVAL"),
 )
 def test_refused_structure(ue: UserEvents, program: Sequence[Piece], errno: str) -> None:
-    """Opcodes must exist, unused fields be zero, all be reached, and every way come to an end."""
+    """Opcodes must be known, unused fields zero, all code reachable, and every path must exit."""
     assert Bpf(ue.process).load(program).errno == errno
 
 
@@ -136,7 +136,7 @@ def test_refused_structure(ue: UserEvents, program: Sequence[Piece], errno: str)
     ("swap-24", [mov64_imm(R0, 1), endian(0, R0, 24), exit_insn()], "EINVAL"),
 )
 def test_refused_registers(ue: UserEvents, program: Sequence[Piece], errno: str) -> None:
-    """A register is set before it is used, on every way, and R10 is never set."""
+    """A register must be written before it is read, on every path; R10 is read-only."""
     assert Bpf(ue.process).load(program).errno == errno
 
 
@@ -201,7 +201,7 @@ def test_refused_registers(ue: UserEvents, program: Sequence[Piece], errno: str)
     ("addresses-apart", [mov64_reg(R2, R10), alu64_reg(Alu.SUB, R2, R10), *END], ""),
 )
 def test_refused_stack(ue: UserEvents, program: Sequence[Piece], errno: str) -> None:
-    """Loads and stores stay in the 512 bytes below R10, aligned, and go by addresses."""
+    """Loads and stores must stay in the 512 bytes below R10, aligned, through a pointer."""
     assert Bpf(ue.process).load(program).errno == errno
 
 
@@ -221,5 +221,5 @@ def test_refused_stack(ue: UserEvents, program: Sequence[Piece], errno: str) -> 
     ("kprobe-before", 2, [ldx_mem(Size.DW, R0, R1, -8), exit_insn()], "EACCES"),
 )
 def test_refused_context(ue: UserEvents, kind: int, program: Sequence[Piece], errno: str) -> None:
-    """Of its context a program reads what is there for its type: registers behind a kprobe."""
+    """A program may read the context of its type only: registers for a kprobe."""
     assert Bpf(ue.process).load(program, kind).errno == errno

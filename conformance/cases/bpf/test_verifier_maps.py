@@ -1,4 +1,4 @@
-"""What the verifier asks of values of maps and of calls of helpers."""
+"""Verifier checks of map values and helper calls."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ END = [mov64_imm(R0, 0), exit_insn()]
 
 
 def looking_up(map_: Map, *found: Piece, checked: bool = True) -> list[Piece]:
-    """A program that looks element 0 up and goes on with it."""
+    """A program that looks up element 0 and continues with the result."""
     return [
         st_mem(Size.DW, R10, -8, 0),
         mov64_reg(R2, R10),
@@ -80,7 +80,7 @@ def looking_up(map_: Map, *found: Piece, checked: bool = True) -> list[Piece]:
     ("16-bytes-strict", 16, STRICT, "EACCES"),
 )
 def test_message_example(ue: UserEvents, value_size: int, prog_flags: int, errno: str) -> None:
-    """Eight bytes at offset 4 of a value must fit, and be aligned only where that is asked for."""
+    """Eight bytes at offset 4 of a value must fit; alignment matters only with the flag."""
     system = Bpf(ue.process)
     map_ = system.map(value_size=value_size)
     program = looking_up(map_, st_mem(Size.DW, R0, 4, 0))
@@ -132,7 +132,7 @@ def test_message_example(ue: UserEvents, value_size: int, prog_flags: int, errno
     ("arguments-are-gone", [mov64_reg(R3, R2)], True, "EACCES"),
 )
 def test_refused_value(ue: UserEvents, found: Sequence[Piece], checked: bool, errno: str) -> None:
-    """What a lookup answers is compared with zero first, and used inside of the value then."""
+    """The result of a lookup must be compared with NULL, then be used within the value."""
     system = Bpf(ue.process)
     program = looking_up(system.map(value_size=8), *found, checked=checked)
     assert system.load(program).errno == errno
@@ -156,7 +156,7 @@ def test_refused_value(ue: UserEvents, found: Sequence[Piece], checked: bool, er
     ("probe-read", 4, 2, ""),
 )
 def test_refused_helper(ue: UserEvents, number: int, kind: int, errno: str) -> None:
-    """Helpers 1 to 3 want a map in R1, helper 4 is for tracing alone, others do not exist."""
+    """Helpers 1 to 3 need a map in R1, helper 4 is for tracing only, others are unknown."""
     program = [
         mov64_reg(R1, R10),
         alu64_imm(Alu.ADD, R1, -8),
@@ -192,7 +192,7 @@ def test_refused_helper(ue: UserEvents, number: int, kind: int, errno: str) -> N
 def test_refused_arguments(
     ue: UserEvents, change: Sequence[Piece], number: int, errno: str
 ) -> None:
-    """A helper's arguments are a map and addresses of as much as the map says, all set."""
+    """Arguments of a helper are a map and pointers to initialized memory of the map's sizes."""
     system = Bpf(ue.process)
     program = [
         mov64_reg(R6, R1),
@@ -212,7 +212,7 @@ def test_refused_arguments(
 
 @case(spec="check_func_arg", doc="map_update_elem(&map, &key, &value, flags)")
 def test_arguments_unset(ue: UserEvents) -> None:
-    """An argument that is not set is EACCES, one behind the last of a helper may be so."""
+    """An uninitialized argument is EACCES; a register past the last argument may be uninitialized."""
     system = Bpf(ue.process)
     slot = system.map().slot
     program: list[Piece] = [
@@ -233,7 +233,7 @@ def test_arguments_unset(ue: UserEvents) -> None:
 
 @case(spec="resolve_pseudo_ldimm64", doc="BPF_PROG_LOAD verifies a program before it loads it")
 def test_refused_map(ue: UserEvents) -> None:
-    """A program's map is named by its descriptor: EBADF where none is, EINVAL for no map."""
+    """A program names its map by descriptor: EBADF if closed, EINVAL if it is no map."""
     system, process = Bpf(ue.process), ue.process
     map_ = system.map()
     assert system.load([ld_map_fd(R1, map_.slot), *END]).errno == ""

@@ -1,7 +1,7 @@
-"""What attached BPF programs are given of a write: in the merge window of 5.18, never released.
+"""BPF context of a write in the merge window of 5.18, which was never released.
 
-A program is attached to an event of perf that listens to the user event.  It keeps its
-context, and what that leads to, for the case to look at.
+A program is attached to a perf event on the user event.  It stores its context, and the memory that
+the context points to, for the case to compare.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ case = surface(
 # user_bpf_context.data_type.
 IN_KERNEL = 0
 IN_USER = 1
-# Where write() has its data here, and writev() its parts, one behind the other.
+# Address of write()'s data here, and of writev()'s segments, one after the other.
 DATA = 0x2000_0001_0000
 INDEX = b"\0\0\0\0"
 PAYLOAD = b"\x11\x22\x33\x44\x55\x66\x77\x88"
@@ -41,12 +41,12 @@ WRITTEN = INDEX + PAYLOAD
     ("ind.ex_and_payload", [b"\0", b"\0\0\0" + PAYLOAD], 0x2000_0001_0103),
 )
 def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
-    """A payload that is in one part stays in the writer's memory: the program gets its address."""
+    """A payload in one segment stays in the writer's memory: the program gets its address."""
     data = ue.open_data()
     data.register(ue.name() + " u64 a")
     recorder = Recorder(ue.process)
     assert recorder.attach(listen(ue.process, ue.name())).value == 0
-    # Apart from each other, so that every part has an address of its own.
+    # Apart from each other, so that every segment has its own address.
     places = [0x2000_0001_0000 + 0x100 * number for number in range(len(parts))]
     for place, part in zip(places, parts, strict=True):
         ue.process.store(place, part)
@@ -59,7 +59,7 @@ def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
 
 @case
 def test_write(ue: UserEvents) -> None:
-    """write(), pwrite() and pwritev() of one part are the same to the program."""
+    """write(), pwrite() and pwritev() of one segment look the same to the program."""
     data = ue.open_data()
     data.register(ue.name() + " u64 a")
     recorder = Recorder(ue.process)
@@ -73,7 +73,7 @@ def test_write(ue: UserEvents) -> None:
 
 @case(tier="full")
 def test_end_of_memory(ue: UserEvents) -> None:
-    """The program can read the payload to its last byte, behind which nothing is mapped."""
+    """The program can read the payload to its last byte, after which nothing is mapped."""
     data = ue.open_data()
     data.register(ue.name() + " u64 a")
     recorder = Recorder(ue.process)
@@ -89,7 +89,7 @@ def test_end_of_memory(ue: UserEvents) -> None:
 @case(tier="full")
 @variants(9, 512, 513, 4096, 4097, 8176)
 def test_longer_payload(ue: UserEvents, length: int) -> None:
-    """The length is that of the payload, however long, where nothing is copied."""
+    """The length is that of the payload, however long, if nothing is copied."""
     data = ue.open_data()
     data.register(ue.name() + " u64 a")
     recorder = Recorder(ue.process, room=length)
@@ -106,12 +106,12 @@ def test_longer_payload(ue: UserEvents, length: int) -> None:
     ("index.pay.load", [INDEX, PAYLOAD[:3], PAYLOAD[3:]]),
     ("index_and_pay.load", [INDEX + PAYLOAD[:3], PAYLOAD[3:]]),
     ("each_byte", [bytes([each]) for each in WRITTEN]),
-    # A part behind the index counts, even one that holds nothing.
+    # A segment after the index counts, even an empty one.
     ("index.nothing.payload", [INDEX, b"", PAYLOAD]),
     ("index.payload.nothing", [INDEX, PAYLOAD, b""]),
 )
 def test_several_parts(ue: UserEvents, parts: list[bytes]) -> None:
-    """A payload in several parts is copied: the program gets an address of the kernel."""
+    """A payload in several segments is copied: the program gets a kernel address."""
     data = ue.open_data()
     data.register(ue.name() + " u64 a")
     recorder = Recorder(ue.process)
@@ -139,7 +139,7 @@ def test_several_parts(ue: UserEvents, parts: list[bytes]) -> None:
     (8176, 4096),
 )
 def test_copy_length(ue: UserEvents, length: int, copied: int) -> None:
-    """Of a payload in several parts a page is copied at most, and that is the length told."""
+    """Of a payload in several segments at most a page is copied, and that is the length passed."""
     data = ue.open_data()
     data.register(ue.name() + " u64 a")
     recorder = Recorder(ue.process, room=copied)
@@ -162,12 +162,12 @@ def test_copy_length(ue: UserEvents, length: int, copied: int) -> None:
 def test_nothing(
     ue: UserEvents, flag: str, parts: list[bytes], context: tuple[int, int, int]
 ) -> None:
-    """Where no payload is left the program runs, with whatever parts are left, though it fails."""
+    """With an empty payload the program runs, whatever segments are left, and the write fails."""
     data = ue.open_data()
     data.register(ue.name() + flag)
     recorder = Recorder(ue.process, room=0, parts=0)
     recorder.attach(listen(ue.process, ue.name()))
-    # A copy of no bytes counts as one that failed, until 6.5.
+    # A copy of zero bytes counts as failed, until 6.5.
     assert data.writev(parts).errno == "EFAULT"
     seen = recorder.take()
     assert (seen.runs, seen.context) == (1, context)

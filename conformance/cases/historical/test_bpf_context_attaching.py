@@ -23,7 +23,7 @@ case = surface(
 
 # user_bpf_context.data_type.
 IN_USER = 1
-# Where write() has its data here, and writev() its parts, one behind the other.
+# Address of write()'s data here, and of writev()'s segments, one after the other.
 DATA = 0x2000_0001_0000
 INDEX = b"\0\0\0\0"
 PAYLOAD = b"\x11\x22\x33\x44\x55\x66\x77\x88"
@@ -32,7 +32,7 @@ WRITTEN = INDEX + PAYLOAD
 
 @case(spec="kernel/events/core.c:perf_event_free_bpf_prog")
 def test_detached(ue: UserEvents) -> None:
-    """A program stays attached without its own descriptor, until that of perf is closed."""
+    """A program stays attached without its own descriptor, until the perf event is closed."""
     data = ue.open_data()
     place = data.register(ue.name() + " u64 a").place
     event = listen(ue.process, ue.name())
@@ -45,7 +45,7 @@ def test_detached(ue: UserEvents) -> None:
     event.close()
     data.write(WRITTEN)
     assert recorder.take().runs == 0
-    # The next event of perf has no program.
+    # The next perf event has no program.
     listen(ue.process, ue.name())
     data.write(WRITTEN)
     assert recorder.take().runs == 0
@@ -53,7 +53,7 @@ def test_detached(ue: UserEvents) -> None:
 
 @case(spec="perf_event_attach_bpf_prog, trace_call_bpf")
 def test_two_programs(ue: UserEvents) -> None:
-    """Programs of several events of perf all run, one event has one, and none is there twice."""
+    """Programs of several perf events all run; one event has one, and none is attached twice."""
     data = ue.open_data()
     data.register(ue.name() + " u64 a")
     one, two = Recorder(ue.process), Recorder(ue.process, answer=0)
@@ -71,7 +71,7 @@ def test_two_programs(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_perf", tier="full")
 def test_only_its_event(ue: UserEvents) -> None:
-    """A program runs on writes to the event it is attached to, not on those to another."""
+    """A program runs for writes of its own event, not of another."""
     data = ue.open_data()
     data.register(ue.name("e") + " u64 a")
     data.register(ue.name("other") + " u64 a")
@@ -95,7 +95,7 @@ def test_only_its_event(ue: UserEvents) -> None:
     ("pointer", Size.DW, 8, ""),
 )
 def test_direct_access(ue: UserEvents, size: Size, offset: int, loaded: str) -> None:
-    """A program may not load type and length: tracepoints keep the first eight bytes."""
+    """A program may not load type and length: tracepoints reserve the first eight bytes."""
     data = ue.open_data()
     data.register(ue.name("long") + " u64 a")
     data.register(ue.name("short") + " u32 a")
@@ -103,7 +103,7 @@ def test_direct_access(ue: UserEvents, size: Size, offset: int, loaded: str) -> 
     program = Bpf(ue.process).load(instructions, ProgramType.TRACEPOINT)
     assert program.errno == loaded
     if not loaded:
-        # A load has to lie within the fields of the event: 8 bytes of common ones, then u32.
+        # A load must lie within the fields of the event: 8 bytes of common ones, then u32.
         assert listen(ue.process, ue.name("short")).set_program(program.slot).errno == "EACCES"
         assert listen(ue.process, ue.name("long")).set_program(program.slot).errno == ""
         assert data.write(WRITTEN).value == 12

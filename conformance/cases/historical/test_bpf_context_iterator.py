@@ -1,4 +1,4 @@
-"""The same where the event asks for BPF_ITER: the iovecs as they are."""
+"""BPF context of an event with the flag BPF_ITER: the iovecs, uncopied."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ case = surface(
 
 # user_bpf_context.data_type.
 IN_IOVECS = 2
-# Where write() has its data here, and writev() its parts, one behind the other.
+# Address of write()'s data here, and of writev()'s segments, one after the other.
 DATA = 0x2000_0001_0000
 INDEX = b"\0\0\0\0"
 PAYLOAD = b"\x11\x22\x33\x44\x55\x66\x77\x88"
@@ -62,7 +62,7 @@ WRITTEN = INDEX + PAYLOAD
 def test_iterator(
     ue: UserEvents, parts: list[bytes], offset: int, count: int, iovecs: list[tuple[int, int]]
 ) -> None:
-    """With the flag BPF_ITER programs get the iovecs that are left behind the write index."""
+    """With the flag BPF_ITER programs get the iovecs that follow the write index."""
     data = ue.open_data()
     data.register(ue.name() + ":BPF_ITER u64 a")
     recorder = Recorder(ue.process, parts=count)
@@ -70,14 +70,14 @@ def test_iterator(
     assert data.writev(parts).value == 12
     seen = recorder.take()
     assert (seen.runs, seen.context) == (1, (IN_IOVECS, 8, KERNEL))
-    # The kernel's copy of the iovecs: not the array that was given to writev().
+    # The kernel's copy of the iovecs, not the array passed to writev().
     assert seen.iterator == (offset, count, KERNEL)
     assert seen.iovecs == iovecs
 
 
 @case
 def test_iterator_of_write(ue: UserEvents) -> None:
-    """write() has one iovec, of which the write index is the beginning."""
+    """write() has one iovec, which starts with the write index."""
     data = ue.open_data()
     data.register(ue.name() + ":BPF_ITER u64 a")
     recorder = Recorder(ue.process, parts=1)
@@ -91,7 +91,7 @@ def test_iterator_of_write(ue: UserEvents) -> None:
 
 @case(tier="full")
 def test_iterator_length(ue: UserEvents) -> None:
-    """Nothing is copied for an iterator: its length is that of the payload, beyond a page too."""
+    """Nothing is copied for an iterator: its length is that of the payload, even over a page."""
     data = ue.open_data()
     data.register(ue.name() + ":BPF_ITER u64 a")
     recorder = Recorder(ue.process, parts=2)
@@ -110,7 +110,7 @@ def test_iterator_length(ue: UserEvents) -> None:
     ("among_others", ":OTHER,BPF_ITER", ":OTHER", 2),
 )
 def test_flag_of_creation(ue: UserEvents, created: str, registered: str, kind: int) -> None:
-    """The flag counts where the event is made, here by dynamic_events, and nowhere else."""
+    """The flag counts only where the event is created, here by dynamic_events."""
     ue.tracefs.command(f"u:{ue.name()}{created} u64 a\n")
     data = ue.open_data()
     data.register(f"{ue.name()}{registered} u64 a")

@@ -1,4 +1,4 @@
-"""When BPF programs on user events ran in the merge window of 5.18."""
+"""When BPF programs on user events run in the merge window of 5.18."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ case = surface(
 # user_bpf_context.data_type.
 IN_KERNEL = 0
 IN_USER = 1
-# Where write() has its data here, and writev() its parts, one behind the other.
+# Address of write()'s data here, and of writev()'s segments, one after the other.
 DATA = 0x2000_0001_0000
 INDEX = b"\0\0\0\0"
 PAYLOAD = b"\x11\x22\x33\x44\x55\x66\x77\x88"
@@ -30,7 +30,7 @@ WRITTEN = INDEX + PAYLOAD
 
 @case(spec="trace_events_user.c:user_event_perf, user_event_validate")
 def test_not_validated(ue: UserEvents) -> None:
-    """Programs see what is refused behind them: EFAULT, but they have run."""
+    """Programs run before a payload is validated: the write is EFAULT, but they have run."""
     data = ue.open_data()
     data.register(ue.name() + " __rel_loc char[] a")
     recorder = Recorder(ue.process, room=4)
@@ -46,7 +46,7 @@ def test_not_validated(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_events_write_core", tier="full")
 def test_not_reached(ue: UserEvents) -> None:
-    """What is refused before any listener is asked is not given to programs."""
+    """A write that fails before any tracer is called does not run programs."""
     data = ue.open_data()
     data.register(ue.name() + " u64 a")
     recorder = Recorder(ue.process)
@@ -54,7 +54,7 @@ def test_not_reached(ue: UserEvents) -> None:
     assert data.write(INDEX + PAYLOAD[:7]).errno == "EINVAL"
     assert data.write(b"\1\0\0\0" + PAYLOAD).errno == "ENOENT"
     assert data.write(INDEX[:3]).errno == "EFAULT"
-    # Half of the payload is behind the end of memory.
+    # Half of the payload is past the end of the mapping.
     address = ue.process.place(INDEX + PAYLOAD[:4])
     assert data.write_at(address, 12).errno == "EFAULT"
     assert recorder.take().runs == 0
@@ -63,7 +63,7 @@ def test_not_reached(ue: UserEvents) -> None:
 @case
 @variants(0, 1)
 def test_answer_ignored(ue: UserEvents, answer: int) -> None:
-    """Whatever a program answers perf gets its sample, unlike from tracepoints of the kernel."""
+    """Whatever a program returns, perf gets its sample, unlike from kernel tracepoints."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     event = listen(ue.process, ue.name())
@@ -79,7 +79,7 @@ def test_answer_ignored(ue: UserEvents, answer: int) -> None:
 @case(spec="trace_events_user.c:user_event_perf; trace_events_user.c:user_events_write_core")
 @variants({"with": ":BPF_ITER", "without": ""})
 def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
-    """The program runs once for a write that ftrace and perf take too; the flag is not theirs."""
+    """The program runs once for a write that ftrace and perf also record."""
     data = ue.open_data()
     data.register(ue.name() + flag + " u64 a")
     event = listen(ue.process, ue.name())
@@ -90,7 +90,7 @@ def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
     assert recorder.take().runs == 1
     assert ue.tracefs.records() == ["11 22 33 44 55 66 77 88"]
     assert event.count == 1
-    # ftrace alone: nobody is left for whom it would run.
+    # ftrace alone: no perf event is left for which it would run.
     event.close()
     assert data.write(WRITTEN).value == 12
     assert recorder.take().runs == 0
@@ -99,7 +99,7 @@ def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
 
 @case(tier="full")
 def test_event_not_counting(ue: UserEvents) -> None:
-    """The program runs although its event of perf is disabled."""
+    """The program runs even if its perf event is disabled."""
     data = ue.open_data()
     data.register(ue.name() + " u64 a")
     event = listen(ue.process, ue.name(), Wish(disabled=True))
@@ -112,7 +112,7 @@ def test_event_not_counting(ue: UserEvents) -> None:
 
 @case(tier="full")
 def test_other_process(ue: UserEvents) -> None:
-    """The program runs for every writer, also where its event of perf counts another process."""
+    """The program runs for every writer, even if its perf event counts another process."""
     data = ue.open_data()
     data.register(ue.name() + " u64 a")
     event = listen(ue.process, ue.name())
@@ -130,7 +130,7 @@ def test_other_process(ue: UserEvents) -> None:
 
 @case(tier="full", isolation="global")
 def test_tracing_off(ue: UserEvents) -> None:
-    """tracing_on is a matter of ftrace: programs run without."""
+    """tracing_on applies to ftrace: programs run without it."""
     data = ue.open_data()
     data.register("e u64 a")
     recorder = Recorder(ue.process)

@@ -1,8 +1,8 @@
-"""The examples of user_events' founding documents, taken literally.
+"""The examples of the founding documents of user_events, taken literally.
 
-These are the message of the first commit and the documentation that was proposed with it,
-of which the first release has a later edition.  docs/seeds.md lists their statements.
-Events have the names of the examples where the text that shows them is compared.
+These are the message of the first commit and the documentation that was proposed with it, of which
+the first release has a later edition.  docs/seeds.md lists their statements.  Events have the names
+of the examples where the text that shows them is compared.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ case = surface(
 )
 
 
-# Creating and showing
+# Creating and listing
 
 
 @case(
@@ -29,7 +29,7 @@ case = surface(
     isolation="global",
 )
 def test_created(ue: UserEvents) -> None:
-    """The line that is appended to dynamic_events is the line that it shows."""
+    """The line appended to dynamic_events is the line that it lists."""
     assert ue.tracefs.command("u:test\n").value == 7
     assert ue.tracefs.dynamic_events(whole=True) == "u:test\n"
 
@@ -42,7 +42,7 @@ def test_created(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_status(ue: UserEvents) -> None:
-    """The status of one event, hooked and not, is the documents' text to the byte."""
+    """The status of one event, enabled and disabled, is the documented text to the byte."""
     used = {
         "byte-status": "1:test # Used by ftrace\n\nActive: 1\nBusy: 1\nMax: 4096\n",
         "bit-status": "1:test # Used by ftrace\n\nActive: 1\nBusy: 1\nMax: 32768\n",
@@ -68,7 +68,7 @@ def test_status(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_char_array(ue: UserEvents) -> None:
-    """The array of the example is shown as it was created, and takes 20 bytes."""
+    """The array of the example is listed as it was created, and takes 20 bytes."""
     ue.tracefs.command("u:detailed char[20] msg\n")
     assert ue.tracefs.dynamic_events(whole=True) == "u:detailed char[20] msg\n"
     data = ue.open_data()
@@ -97,7 +97,9 @@ def test_char_array(ue: UserEvents) -> None:
     ("two", "test u32 src; u32 dst"),
 )
 def test_both_ways(ue: UserEvents, definition: str) -> None:
-    """What dynamic_events takes behind its prefix the ioctl takes, and makes the same event."""
+    """A definition for dynamic_events without its prefix is accepted by the ioctl as the same
+    event.
+    """
     data = ue.open_data()
     ue.tracefs.command(f"u:{definition}\n")
     assert ue.tracefs.dynamic_events(whole=True) == f"u:{definition}\n"
@@ -115,7 +117,7 @@ def test_both_ways(ue: UserEvents, definition: str) -> None:
     "u32, u64, int, char and char[20]",
 )
 def test_basic_types(ue: UserEvents) -> None:
-    """The basic types that are named can all be had, in one event."""
+    """All named basic types can be used in one event."""
     fields = "__data_loc char[] a; u32 b; u64 c; int d; char e; char[20] f"
     assert ue.open_data().register(f"{ue.name()} {fields}").errno == ""
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} {fields}\n"
@@ -136,7 +138,7 @@ def test_basic_types(ue: UserEvents) -> None:
     needs="payload_size_checked",
 )
 def test_struct(ue: UserEvents) -> None:
-    """The struct of the example has 20 bytes, which tools can see in `format`."""
+    """The struct of the example has 20 bytes, as `format` shows."""
     data = ue.open_data()
     data.register(ue.name() + " struct mytype myname 20")
     ue.tracefs.enable(ue.name())
@@ -157,7 +159,7 @@ def test_struct(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_bpf_iter(ue: UserEvents) -> None:
-    """The flag BPF_ITER does nothing: it is ignored like any other, and since 6.5 refused."""
+    """The flag BPF_ITER is ignored like any other flag, and rejected since 6.5."""
     errno = ue.dated("text_flags_refused", since="EINVAL", before="")
     shown = ue.dated("text_flags_refused", since="", before="u:test u32 count\n")
     assert ue.tracefs.command("u:test:BPF_ITER u32 count\n").errno == errno
@@ -174,7 +176,7 @@ def test_bpf_iter(ue: UserEvents) -> None:
     doc="__rel_loc counts from its entry, so that common fields need no thought",
 )
 def test_rel_loc(ue: UserEvents) -> None:
-    """Data right behind the entry are at 0 of a __rel_loc, and at 12 of a __data_loc."""
+    """Data right after the entry is at 0 of a __rel_loc, and at 12 of a __data_loc."""
     data = ue.open_data()
     data.register(ue.name("rel") + " __rel_loc char[] msg")
     data.register(ue.name("data") + " __data_loc char[] msg")
@@ -194,7 +196,7 @@ def test_rel_loc(ue: UserEvents) -> None:
     tier="full",
 )
 def test_data_loc_not_updated(ue: UserEvents) -> None:
-    """The offset in a __data_loc is not updated: 8, in the record the entry, shows the entry."""
+    """The offset in a __data_loc is not adjusted: offset 8 shows the location itself."""
     data = ue.open_data()
     data.register(ue.name() + " __data_loc u8[] msg")
     ue.tracefs.enable(ue.name())
@@ -210,7 +212,7 @@ def test_data_loc_not_updated(ue: UserEvents) -> None:
     tier="full",
 )
 def test_int_payload(ue: UserEvents) -> None:
-    """For index 1 and an int 8 bytes are written, of which the last 4 are recorded."""
+    """For index 1 and an int, 8 bytes are written, of which the last 4 are recorded."""
     data = ue.open_data()
     data.register(ue.name("first") + " int payload")
     assert data.register(ue.name() + " int payload").index == 1
@@ -226,7 +228,7 @@ def test_int_payload(ue: UserEvents) -> None:
     "writev will do",
 )
 def test_three_ints(ue: UserEvents) -> None:
-    """A struct of three ints is written by writev of two parts, and by write as well."""
+    """A struct of three ints is written by writev of two segments, and by write as well."""
     data = ue.open_data()
     index = data.register(ue.name() + " int src; int dst; int flags").index
     assert index == 0

@@ -1,6 +1,6 @@
-"""The programs of user_events' founding documents, call by call.
+"""The programs of the founding documents of user_events, call by call.
 
-A program asks its status page, since 6.4 its word, whether anybody listens.
+A program checks its status page, since 6.4 its enable word.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ case = surface(
 
 
 def asked(ue: UserEvents, opened: int) -> Callable[[Registration], int]:
-    """How a program asks who listens; the page is mapped first, and its file closed."""
+    """How a program checks whether its event is enabled; the page is mapped first, and its file
+    closed.
+    """
     if not ue.profile.has("status_page"):
         return lambda event: event.word.value
     page = map_page(ue.process, opened=opened)
@@ -36,7 +38,7 @@ def asked(ue: UserEvents, opened: int) -> Callable[[Registration], int]:
     "look at its byte, then writev index and payload"
 )
 def test_typical_use(ue: UserEvents) -> None:
-    """The typical program finds nobody, then somebody, and what it writes then is recorded."""
+    """The typical program finds its event disabled, then enabled, and its writes are recorded."""
     ask = asked(ue, os.O_RDWR)
     data = ue.open_data()
     event = data.register("test")
@@ -63,7 +65,7 @@ def test_sample_program(ue: UserEvents) -> None:
     assert ask(event) == 0
     ue.tracefs.enable("test")
     assert ask(event) == 1
-    # The program does not look at the answer, and counts on.
+    # The program does not check the result, and continues counting.
     assert data.writev([b"\1\0\0\0", b"\0\0\0\0"]).errno == "ENOENT"
     assert data.writev([b"\1\0\0\0", b"\1\0\0\0"]).errno == "ENOENT"
     assert ue.tracefs.records("test") == []
@@ -74,7 +76,7 @@ def test_sample_program(ue: UserEvents) -> None:
     spec="user_event_find by index", profiles="5.18..6.3", needs="payload_size_checked", tier="full"
 )
 def test_sample_program_of_two(ue: UserEvents) -> None:
-    """A status index in the place of a write index may be that of another event."""
+    """A status index used as a write index may select another event."""
     data = ue.open_data()
     first = data.register("test u32 count")
     second = data.register("other u64 sum")
@@ -93,7 +95,7 @@ def test_sample_program_of_two(ue: UserEvents) -> None:
     "then the payload; the program counts what it wrote"
 )
 def test_sample_program_mended(ue: UserEvents) -> None:
-    """With the write index the sample program records its counter, while somebody listens."""
+    """With the write index the sample program records its counter while the event is enabled."""
     ask = asked(ue, os.O_RDONLY)
     data = ue.open_data()
     event = data.register("test u32 count")

@@ -1,6 +1,6 @@
-"""What the review of the first version asked for, taken literally, in what was merged.
+"""Requests from the review of the first version, taken literally, in the merged ABI.
 
-docs/seeds.md lists its statements, and which other cases judge them.
+docs/seeds.md lists these statements, and other cases for them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TEXT = b"Hello world\0"
     isolation="global",
 )
 def test_listing(ue: UserEvents) -> None:
-    """The fields of `foo` lie where the example has them, if msg is said to be a location."""
+    """The fields of `foo` are laid out as in the example, if msg is declared as a location."""
     assert ue.tracefs.command("u:foo u64 mydata; char[] msg\n").errno == "EINVAL"
     assert ue.tracefs.command(f"u:foo{FOO}\n").errno == ""
     assert fields_of(ue.tracefs.format("foo")) == [
@@ -42,15 +42,15 @@ def test_listing(ue: UserEvents) -> None:
     "checks and mends the offset",
 )
 @variants(
-    # As released: first the offset, from the start of the record, then the length.
+    # As released: the offset from the start of the record, then the length.
     ("as-released", (20, 12), True),
-    # As in the example: the length, then an offset that is neither mended nor right.
+    # As in the example: the length, then an offset that is neither adjusted nor right.
     ("as-reviewed", (12, 16), False),
-    # The same with the halves in their places: it would have to be mended.
+    # The same with the halves swapped back: it would have to be adjusted.
     ("as-meant", (16, 12), False),
 )
 def test_packet(ue: UserEvents, location: tuple[int, int], taken: bool) -> None:
-    """The location of the example's text has the offset below, which the writer has to know."""
+    """The location of the example's text has this offset, which the writer has to know."""
     data = ue.open_data()
     data.register(ue.name() + FOO)
     ue.tracefs.enable(ue.name())
@@ -65,7 +65,7 @@ def test_packet(ue: UserEvents, location: tuple[int, int], taken: bool) -> None:
     tier="full",
 )
 def test_packet_of_an_id(ue: UserEvents) -> None:
-    """The number in front of the data is the descriptor's own for the event, and no ID."""
+    """The number before the data is the descriptor's own index for the event, and no id."""
     data = ue.open_data()
     assert data.register(ue.name() + FOO).index == 0
     ue.tracefs.enable(ue.name())
@@ -79,7 +79,7 @@ def test_packet_of_an_id(ue: UserEvents) -> None:
     doc="dynamic_events defines events; who uses them is not to be shown there",
 )
 def test_definitions_alone(ue: UserEvents) -> None:
-    """dynamic_events shows an event as it was defined, whether anybody listens or not."""
+    """dynamic_events shows an event as it was defined, enabled or not."""
     ue.open_data().register(ue.name() + FOO)
     ue.tracefs.enable(ue.name())
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u64 mydata; __data_loc char[] msg\n"

@@ -1,4 +1,4 @@
-"""DIAG_IOCSDEL of the first version: a name, of an event that nobody uses."""
+"""DIAG_IOCSDEL of the first version: the name of an unreferenced event."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ case = surface(
 
 @case
 def test_delete(ue: UserEvents) -> None:
-    """An event that nobody has any more is deleted by its name, once."""
+    """An unreferenced event is deleted by its name, once."""
     bound(ue, ue.name() + ";u8\ta\t1\t0").close()
     data = ue.open_data()
     assert data.delete(ue.name()).value == 0
@@ -31,7 +31,7 @@ def test_delete(ue: UserEvents) -> None:
 
 @case
 def test_delete_and_register(ue: UserEvents) -> None:
-    """Once it is deleted a name may have other fields."""
+    """After deletion a name may have other fields."""
     bound(ue, ue.name() + ";u8\ta\t1\t0").close()
     data = ue.open_data()
     data.delete(ue.name())
@@ -50,7 +50,7 @@ def test_delete_and_register(ue: UserEvents) -> None:
     ("empty", ""),
 )
 def test_delete_unknown(ue: UserEvents, name: str) -> None:
-    """The argument is a name and nothing else, or there is no such event: ENOENT."""
+    """The argument is the exact name; anything else is ENOENT."""
     bound(ue, ue.name() + ";u8\ta\t1\t0").close()
     assert ue.open_data().delete(name.format(ue.name())).errno == "ENOENT"
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
@@ -59,7 +59,7 @@ def test_delete_unknown(ue: UserEvents, name: str) -> None:
 @case
 @variants({"space": "{} u32 a", "colon": "{}:b", "slash": "{}/b"})
 def test_delete_odd_name(ue: UserEvents, name: str) -> None:
-    """An event of any name is deleted by it."""
+    """An event of any name can be deleted by it."""
     bound(ue, name.format(ue.name())).close()
     assert ue.open_data().delete(ue.name()).errno == "ENOENT"
     assert ue.open_data().delete(name.format(ue.name())).value == 0
@@ -67,7 +67,7 @@ def test_delete_odd_name(ue: UserEvents, name: str) -> None:
 
 @case(doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used")
 def test_delete_bound(ue: UserEvents) -> None:
-    """An event that any descriptor stands for, the caller's too, is in use: EBUSY."""
+    """An event bound to any descriptor, even the caller's, is in use: EBUSY."""
     data = bound(ue, ue.name())
     other = bound(ue, ue.name())
     assert data.delete(ue.name()).errno == "EBUSY"
@@ -82,7 +82,7 @@ def test_delete_bound(ue: UserEvents) -> None:
     doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used",
 )
 def test_delete_bound_in_child(ue: UserEvents) -> None:
-    """The last copy of a descriptor that is closed gives the event back."""
+    """Closing the last copy of a descriptor drops its reference to the event."""
     data = bound(ue, ue.name())
     child = ue.fork(ue.process)
     copy = data.dup()
@@ -95,7 +95,7 @@ def test_delete_bound_in_child(ue: UserEvents) -> None:
 
 @case(doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used")
 def test_delete_listened_to(ue: UserEvents) -> None:
-    """An event that ftrace listens to is in use, whoever else has it: EBUSY."""
+    """An event enabled in ftrace is in use: EBUSY."""
     ue.tracefs.command(f"ue:{ue.name()}\n")
     ue.tracefs.enable(ue.name())
     assert ue.open_data().delete(ue.name()).errno == "EBUSY"
@@ -109,7 +109,7 @@ def test_delete_listened_to(ue: UserEvents) -> None:
 )
 @variants({"null": 0, "kernel-half": KERNEL_HALF, "unmapped": 0x1000_0000})
 def test_delete_string(ue: UserEvents, address: int) -> None:
-    """A name that cannot be read is EFAULT, one of 512 bytes is EINVAL."""
+    """An unreadable name is EFAULT, one of 512 bytes is EINVAL."""
     data = bound(ue, ue.name())
     assert delete_at(data, address).errno == "EFAULT"
     assert data.delete("x" * 512).errno == "EINVAL"
@@ -118,7 +118,7 @@ def test_delete_string(ue: UserEvents, address: int) -> None:
 
 @case(doc="trace_events_user.c@rfc-v1: says nothing of rights")
 def test_delete_by_anybody(ue: UserEvents) -> None:
-    """Who has a descriptor, be it to read, deletes events of others without any capability."""
+    """A read-only descriptor is enough to delete events of others without any capability."""
     ue.tracefs.command(f"ue:{ue.name()}\n")
     data = ue.open_data(os.O_RDONLY)
     ue.process.setuid(1000)

@@ -1,4 +1,4 @@
-"""What the message of the first version's patch describes, taken literally."""
+"""The program and statements of the first version's patch message, taken literally."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_typical_use(ue: UserEvents) -> None:
     doc="events are isolated from those of the kernel",
 )
 def test_beside_kernel_event(ue: UserEvents) -> None:
-    """An event may be called like one of the kernel's, which nothing done to it touches."""
+    """An event may have the name of a kernel event, which is not affected."""
     data = bound(ue, "sched_switch;u8\ta\t1\t0")
     ue.tracefs.enable("sched_switch")
     assert ue.tracefs.enabled("sched_switch").text == "1\n"

@@ -1,4 +1,4 @@
-"""dynamic_events in the first version: `ue:`, the fields backwards, and who listens."""
+"""dynamic_events in the first version: the prefix `ue:`, reversed fields, and the tracers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ case = surface(
 
 @case(spec="user_event_create; trace_events_user.c:user_event_show", isolation="global")
 def test_created(ue: UserEvents) -> None:
-    """The example of the patch: `ue:test` makes an event, which shows as used by ftrace."""
+    """The example of the patch: `ue:test` creates an event, which shows as used by ftrace."""
     assert ue.tracefs.command("ue:test\n").value == 8
     assert ue.tracefs.definitions(whole=True) == "ue:test\n"
     ue.tracefs.enable("test")
@@ -35,7 +35,7 @@ def test_created(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_created_with_field(ue: UserEvents) -> None:
-    """The example of the patch: an array of 20 bytes shows without size and offset."""
+    """The example of the patch: an array of 20 bytes is shown without size and offset."""
     assert ue.tracefs.command("ue:detailed;char[]\tmsg\t20\t0\n").value == 28
     assert ue.tracefs.definitions(whole=True) == "ue:detailed;char[] msg\n"
 
@@ -46,7 +46,7 @@ def test_created_with_field(ue: UserEvents) -> None:
 )
 @variants({"dynamic_events": True, "ioctl": False})
 def test_fields_backwards(ue: UserEvents, by_command: bool) -> None:
-    """Of several fields the last one is shown first, however the event was made."""
+    """Of several fields the last is shown first, however the event was created."""
     definition = f"{ue.name()};char[]\tmsg\t20\t0;unsigned int\tid\t4\t20;u8\tc\t1\t24"
     if by_command:
         ue.tracefs.command(f"ue:{definition}\n")
@@ -57,7 +57,7 @@ def test_fields_backwards(ue: UserEvents, by_command: bool) -> None:
 
 @case(spec="find_user_event")
 def test_both_ways(ue: UserEvents) -> None:
-    """An event is the same by either way, and what comes second changes nothing."""
+    """An event is the same by ioctl and by command, and the second creation changes nothing."""
     ue.tracefs.command(f"ue:{ue.name()};u8\ta\t1\t0\n")
     data = bound(ue, ue.name() + ";u16\tb\t2\t0")
     assert ue.tracefs.command(f"ue:{ue.name()};u32\tc\t4\t0\n").errno == ""
@@ -69,7 +69,7 @@ def test_both_ways(ue: UserEvents) -> None:
 
 @case(spec="trace_dynevent.c:dyn_event_seq_show")
 def test_shown_in_order(ue: UserEvents) -> None:
-    """Events are shown in the order in which they were made."""
+    """Events are listed in the order of creation."""
     for stem in ("c", "a", "b"):
         bound(ue, ue.name(stem))
     shown = f"ue:{ue.name('c')}\nue:{ue.name('a')}\nue:{ue.name('b')}\n"
@@ -78,7 +78,7 @@ def test_shown_in_order(ue: UserEvents) -> None:
 
 @case(spec="trace.c:trace_parse_run_command")
 def test_several_lines(ue: UserEvents) -> None:
-    """Lines are run up to the first that is none: EINVAL; what was made before it stays."""
+    """Lines run up to the first invalid one: EINVAL; events created before it stay."""
     lines = f"ue:{ue.name('a')}\n\n# nothing\nue:{ue.name('b')};u8\nno\nue:{ue.name('c')}\n"
     assert ue.tracefs.command(lines).errno == "EINVAL"
     assert ue.tracefs.definitions() == f"ue:{ue.name('a')}\nue:{ue.name('b')}\n"
@@ -94,7 +94,7 @@ def test_several_lines(ue: UserEvents) -> None:
     ("release-fields", "ue:e u32 a", "ue:e u32 a"),
 )
 def test_names_to_semicolon(ue: UserEvents, command: str, line: str) -> None:
-    """What follows the prefix up to a semicolon is the name, be it spaces or nothing."""
+    """The text from the prefix to a semicolon is the name, even if it is blank or empty."""
     assert ue.tracefs.command(f"{command}\n").errno == ""
     assert ue.tracefs.definitions(whole=True) == f"{line}\n"
 
@@ -106,7 +106,7 @@ def test_names_to_semicolon(ue: UserEvents, command: str, line: str) -> None:
     isolation="global",
 )
 def test_used_by_not_parsed(ue: UserEvents) -> None:
-    """A line that says who listens is no definition: given back it makes another event."""
+    """A listed line that names tracers is no definition: written back it creates another event."""
     ue.tracefs.command("ue:test\n")
     ue.tracefs.enable("test")
     line = ue.tracefs.dynamic_events(whole=True)
@@ -126,14 +126,14 @@ def test_used_by_not_parsed(ue: UserEvents) -> None:
     ("no-colon", "ue "),
 )
 def test_other_prefix(ue: UserEvents, prefix: str) -> None:
-    """A line with another prefix, as that of the releases, makes no event: EINVAL."""
+    """A line with another prefix, such as that of the releases, creates no event: EINVAL."""
     assert ue.tracefs.command(f"{prefix}{ue.name()}\n").errno == "EINVAL"
     assert ue.tracefs.definitions() == ""
 
 
 @case(spec="user_event_parse_fields")
 def test_unparsed_field(ue: UserEvents) -> None:
-    """A field that cannot be parsed is not told here either."""
+    """A field that does not parse is not reported here either."""
     command = f"ue:{ue.name()};u8\ta\t1\t0;u32 b;u8\tc\t1\t1\n"
     assert ue.tracefs.command(command).errno == ""
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
@@ -154,7 +154,7 @@ def test_unparsed_field(ue: UserEvents) -> None:
     ("bang-system", "!x:user_events/{} y"),
 )
 def test_command_deletes(ue: UserEvents, command: str) -> None:
-    """Both generic forms delete by the name, with the system or not, whatever follows."""
+    """Both generic forms delete by name, with or without the system, whatever follows."""
     ue.tracefs.command(f"ue:{ue.name()};u8\ta\t1\t0\n")
     assert ue.tracefs.command(command.format(ue.name()) + "\n").errno == ""
     assert ue.tracefs.definitions() == ""
@@ -173,7 +173,7 @@ def test_command_deletes(ue: UserEvents, command: str) -> None:
     ("bang-alone", "!{}", "EINVAL"),
 )
 def test_command_refused(ue: UserEvents, command: str, errno: str) -> None:
-    """A command that names no event is ENOENT, one that is no command EINVAL."""
+    """A deletion that names no event is ENOENT, a malformed one EINVAL."""
     ue.tracefs.command(f"ue:{ue.name()};u8\ta\t1\t0\n")
     assert ue.tracefs.command(command.format(ue.name()) + "\n").errno == errno
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
@@ -184,7 +184,7 @@ def test_command_refused(ue: UserEvents, command: str, errno: str) -> None:
     doc="trace_events_user.c@rfc-v1, message of the patch: dynamic_events deletes too",
 )
 def test_command_listened_to(ue: UserEvents) -> None:
-    """An event that ftrace listens to is not deleted: EBUSY."""
+    """An event enabled in ftrace is not deleted: EBUSY."""
     ue.tracefs.command(f"ue:{ue.name()}\n")
     ue.tracefs.enable(ue.name())
     assert ue.tracefs.command(f"-:{ue.name()}\n").errno == "EBUSY"
@@ -199,7 +199,7 @@ def test_command_listened_to(ue: UserEvents) -> None:
     isolation="fatal",
 )
 def test_command_ignores_descriptors(ue: UserEvents) -> None:
-    """An event is deleted by dynamic_events, though a descriptor stands for it."""
+    """dynamic_events deletes an event even if a descriptor is bound to it."""
     data = bound(ue, ue.name())
     assert data.delete(ue.name()).errno == "EBUSY"
     assert ue.tracefs.command(f"-:{ue.name()}\n").errno == ""
@@ -215,7 +215,7 @@ def test_command_ignores_descriptors(ue: UserEvents) -> None:
 )
 @variants({"descriptor": False, "ftrace": True})
 def test_truncation(ue: UserEvents, listening: bool) -> None:
-    """Truncation deletes all events, or none while one has a descriptor or a listener: EBUSY."""
+    """O_TRUNC deletes all events, or none while one has a descriptor or a tracer: EBUSY."""
     ue.tracefs.command("ue:idle\nue:busy\n")
     data = ue.open_data()
     if listening:

@@ -1,6 +1,6 @@
-"""Fields of the first version: type, name, size and offset, between tabs.
+"""Fields of the first version: type, name, size and offset, separated by tabs.
 
-What cannot be parsed is never refused: it and all behind it are left out.
+A field that does not parse is never an error: it and all fields after it are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ case = surface(
 
 
 def shown(ue: UserEvents, fields: str) -> list[str]:
-    """What `format` shows of the fields of a new event."""
+    """The fields of a new event in `format`."""
     assert register(ue.open_data(), f"{ue.name()};{fields}").errno == ""
     return fields_of(ue.tracefs.format(ue.name()))
 
@@ -35,7 +35,7 @@ def ends_with(ue: UserEvents, fields: str) -> str:
     "common fields"
 )
 def test_offset_moved(ue: UserEvents) -> None:
-    """The example of the patch: what lies at 0 and 20 of the payload is at 8 and 28."""
+    """The example of the patch: payload offsets 0 and 20 are at 8 and 28 of the record."""
     assert shown(ue, "char[]\tmsg\t20\t0;unsigned int\tid\t4\t20;") == [
         "field:char msg[]; offset:8; size:20; signed:1;",
         "field:unsigned int id; offset:28; size:4; signed:0;",
@@ -47,7 +47,7 @@ def test_offset_moved(ue: UserEvents) -> None:
     "common fields"
 )
 def test_offset_anywhere(ue: UserEvents) -> None:
-    """Fields lie where they are said to, in any order, with gaps, and over one another."""
+    """Fields lie at the given offsets, in any order, with gaps, and overlapping."""
     fields = "u8\tc\t1\t100;u32\ta\t4\t0;u16\tb\t2\t2"
     assert shown(ue, fields) == [
         "field:u8 c; offset:108; size:1; signed:0;",
@@ -73,7 +73,7 @@ def test_offset_anywhere(ue: UserEvents) -> None:
     ("spaces", "u32 \t q\t4\t0", "field:u32   q; offset:8; size:4; signed:0;"),
 )
 def test_any_type(ue: UserEvents, fields: str, line: str) -> None:
-    """Type and name are any text without tab and semicolon; the size is what is said."""
+    """Type and name are any text without tab and semicolon; the size is as given."""
     assert shown(ue, fields) == [line]
 
 
@@ -91,7 +91,7 @@ def test_signed_unless_u(ue: UserEvents) -> None:
 @case(doc="trace_events_user.c@rfc-v1: columns behind the offset are for later")
 @variants({"one": "\tmore", "two": "\tmore\tand more", "empty": "\t", "number": "\t0x"})
 def test_columns_for_later(ue: UserEvents, more: str) -> None:
-    """Columns behind the offset are ignored, be there what may."""
+    """Columns after the offset are ignored."""
     assert shown(ue, f"u32\ta\t4\t0{more};u8\tb\t1\t4") == [
         "field:u32 a; offset:8; size:4; signed:0;",
         "field:u8 b; offset:12; size:1; signed:0;",
@@ -108,7 +108,7 @@ def test_field_twice(ue: UserEvents) -> None:
     assert shown(ue, "u8\ta\t1\t0;u8\ta\t1\t0") == [line, line]
 
 
-# What cannot be parsed
+# Fields that do not parse
 
 
 @case(
@@ -123,7 +123,7 @@ def test_field_twice(ue: UserEvents) -> None:
     ("as-released", "u32 b"),
 )
 def test_too_few_columns(ue: UserEvents, field: str) -> None:
-    """A field of fewer than three columns is no error: it and all behind it are left out."""
+    """A field of fewer than three columns is no error: it and all after it are left out."""
     assert shown(ue, f"u32\ta\t4\t0;{field};u8\tc\t1\t8") == [
         "field:u32 a; offset:8; size:4; signed:0;"
     ]
@@ -144,7 +144,7 @@ def test_too_few_columns(ue: UserEvents, field: str) -> None:
     ("word", "four"),
 )
 def test_no_number(ue: UserEvents, number: str) -> None:
-    """A size or offset that is no number is no error: the field and all behind it are left out."""
+    """A size or offset that is no number is no error: the field and all after it are left out."""
     assert shown(ue, f"u32\ta\t4\t0;u32\tb\t{number}\t4;u8\tc\t1\t8") == [
         "field:u32 a; offset:8; size:4; signed:0;"
     ]
@@ -169,7 +169,7 @@ def test_no_number(ue: UserEvents, number: str) -> None:
     ("to-zero", "4", "4294967288", "field:u32 a; offset:0; size:4; signed:0;"),
 )
 def test_numbers(ue: UserEvents, size: str, offset: str, line: str) -> None:
-    """Numbers are decimal and have 32 bits, in which the sum of an offset wraps around."""
+    """Numbers are decimal and have 32 bits, in which an offset sum wraps."""
     assert shown(ue, f"u32\ta\t{size}\t{offset}") == [line]
 
 
@@ -178,7 +178,7 @@ def test_numbers(ue: UserEvents, size: str, offset: str, line: str) -> None:
     "an offset, with tabs between; silent of leaving it out"
 )
 def test_offset_left_out(ue: UserEvents) -> None:
-    """A field without an offset is taken, and shown like the others."""
+    """A field without an offset is accepted, and shown like the others."""
     assert register(ue.open_data(), ue.name() + ";u32\ta\t4;u8\tb\t1\t4").errno == ""
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 b;u32 a\n"
 
@@ -189,7 +189,7 @@ def test_offset_left_out(ue: UserEvents) -> None:
 )
 @variants({"nothing": "", "semicolon": ";", "semicolons": ";;", "space": "; "})
 def test_without_fields(ue: UserEvents, rest: str) -> None:
-    """A name alone, whatever is between semicolons behind it, is an event without fields."""
+    """A name alone, whatever is between semicolons after it, is an event without fields."""
     assert register(ue.open_data(), ue.name() + rest).errno == ""
     assert fields_of(ue.tracefs.format(ue.name())) == []
     assert ue.tracefs.definitions() == f"ue:{ue.name()}\n"
@@ -201,7 +201,7 @@ def test_without_fields(ue: UserEvents, rest: str) -> None:
 @case
 @variants(("plain", '"a=%u", REC->a'), ("empty", ""), ("nonsense", "no quotes %s %n"))
 def test_print_fmt(ue: UserEvents, text: str) -> None:
-    """A field of type print_fmt is none: its name is the print fmt, to the letter."""
+    """A field of type print_fmt is no field: its name is the print fmt, unchanged."""
     fields = f"u32\ta\t4\t0;print_fmt\t{text}\t0;u8\tb\t1\t4"
     assert ends_with(ue, fields) == text
     assert fields_of(ue.tracefs.format(ue.name())) == [
@@ -213,21 +213,21 @@ def test_print_fmt(ue: UserEvents, text: str) -> None:
 
 @case
 def test_print_fmt_twice(ue: UserEvents) -> None:
-    """Of two the last one counts."""
+    """Of two print fmts the last one counts."""
     assert ends_with(ue, 'print_fmt\t"a"\t0;print_fmt\t"b"\t0\t0') == '"b"'
 
 
 @case(spec="trace_events_user.c:user_event_parse_fields; trace_events.c:event_define_fields")
 @variants({"two-columns": 'print_fmt\t"h"', "no-number": 'print_fmt\t"h"\tx'})
 def test_print_fmt_unparsed(ue: UserEvents, field: str) -> None:
-    """It needs a number behind it like any field, or all from there on is left out."""
+    """It needs a number after it like any field, or all from there on is left out."""
     assert ends_with(ue, f"{field};u8\tb\t1\t4") == "(null)"
     assert fields_of(ue.tracefs.format(ue.name())) == []
 
 
 @case(spec="trace_events.c:f_show")
 def test_no_print_fmt(ue: UserEvents) -> None:
-    """An event that was given none has no print fmt, which shows as (null)."""
+    """An event without one has no print fmt, which is shown as (null)."""
     register(ue.open_data(), ue.name() + ";u8\ta\t1\t0")
     text = ue.tracefs.format(ue.name())
     assert text.startswith(f"name: {ue.name()}\nID: ")

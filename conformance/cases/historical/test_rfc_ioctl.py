@@ -1,4 +1,4 @@
-"""The other ioctls of the first version, and files and numbers that it does not know."""
+"""Other ioctls of the first version, and files and numbers that it does not have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ case = surface(
 )
 
 
-# Numbers that the patch does not know.
+# Numbers that the patch does not define.
 UNKNOWN = {
     "reg-of-releases": 0xC0082A00,
     "unreg-of-releases": 0x40082A02,
@@ -34,13 +34,13 @@ UNKNOWN = {
 @case(isolation="none")
 @variants(("plain", os.O_RDWR, 0), ("wild", os.O_RDONLY, KERNEL_HALF))
 def test_local_offset(ue: UserEvents, opened: int, argument: int) -> None:
-    """The common fields have 8 bytes, says the third ioctl, which has no argument."""
+    """The third ioctl, which has no argument, returns the size of the common fields: 8."""
     assert local_offset(ue.open_data(opened), argument).value == 8
 
 
 @case
 def test_local_offset_of_event(ue: UserEvents) -> None:
-    """It is the same on a descriptor that has an event, and what `format` begins with."""
+    """It returns the same on a descriptor bound to an event, as in `format`."""
     data = bound(ue, ue.name() + ";u8\ta\t1\t0")
     assert local_offset(data).value == 8
     assert "\tfield:u8 a;\toffset:8;\tsize:1;\tsigned:0;\n" in ue.tracefs.format(ue.name())
@@ -49,7 +49,7 @@ def test_local_offset_of_event(ue: UserEvents) -> None:
 @case(doc="trace_events_user.c@rfc-v1: three ioctls")
 @variants(UNKNOWN)
 def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
-    """An ioctl that is none of the three is ENOTTY, whatever its argument points to."""
+    """Any other ioctl is ENOTTY, whatever its argument points to."""
     text = ue.process.place(ue.name().encode() + b"\0")
     assert ue.open_data().ioctl(number, text).errno == "ENOTTY"
     assert ue.tracefs.definitions() == ""
@@ -60,7 +60,7 @@ def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
     doc="trace_events_user.c@rfc-v1, message of the patch: ioctls are issued to user_events_data",
 )
 def test_ioctl_of_mmap_file(ue: UserEvents) -> None:
-    """The file that the page is mapped from takes none of the ioctls: ENOTTY."""
+    """The file that the page is mapped from supports none of the ioctls: ENOTTY."""
     _, slot = ue.process.open(MMAP, os.O_RDWR)
     page = DataFile(ue.process, slot)
     assert register(page, ue.name()).errno == "ENOTTY"
@@ -75,6 +75,6 @@ def test_ioctl_of_mmap_file(ue: UserEvents) -> None:
     isolation="none",
 )
 def test_no_status_file(ue: UserEvents) -> None:
-    """There is no user_events_status: it came with the answer to the review."""
+    """There is no user_events_status: it came after the review."""
     assert ue.tracefs.read(STATUS).errno == "ENOENT"
     assert ue.process.open(STATUS)[0].errno == "ENOENT"

@@ -1,4 +1,4 @@
-"""The files of the first version, and the page with a byte for each event."""
+"""Files of the first version, and the page with one byte per event."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ case = surface(
 )
 @variants({"user_events_data": DATA, "user_events_mmap": MMAP})
 def test_file_mode(ue: UserEvents, path: str) -> None:
-    """Both files may be read by everybody and written by their owner."""
+    """All users can read both files, and their owner can write them."""
     assert ue.tracefs.mode(path) == 0o644
 
 
@@ -48,7 +48,7 @@ def test_file_mode(ue: UserEvents, path: str) -> None:
 )
 @variants({"user_events_mmap": MMAP, "user_events_data": DATA})
 def test_not_read(ue: UserEvents, path: str) -> None:
-    """Neither file can be read, or has a position."""
+    """Neither file can be read or has a position."""
     file = File(ue.process, path, os.O_RDWR)
     assert file.read().errno == "EINVAL"
     assert file.lseek(0).errno == "ESPIPE"
@@ -60,7 +60,7 @@ def test_not_read(ue: UserEvents, path: str) -> None:
     isolation="none",
 )
 def test_other_way_round(ue: UserEvents) -> None:
-    """Data are not mapped, and the page is not written by write(2)."""
+    """The data file cannot be mapped, and write(2) does not change the page."""
     assert File(ue.process, DATA, os.O_RDWR).map().errno == "ENODEV"
     assert File(ue.process, MMAP, os.O_RDWR).write(b"\x01").errno == "EINVAL"
 
@@ -75,7 +75,7 @@ def test_other_way_round(ue: UserEvents) -> None:
 )
 @variants((4096, ""), (8192, "EINVAL"), (1, ""), (4097, "EINVAL"), (0, "EINVAL"))
 def test_page_length(ue: UserEvents, length: int, errno: str) -> None:
-    """A mapping has the length of the page, rounded up to pages, or is EINVAL."""
+    """A mapping must have the length of the page, rounded up to pages; else EINVAL."""
     assert mapping_error(ue.process, file=MMAP, length=length) == errno
 
 
@@ -85,7 +85,7 @@ def test_page_length(ue: UserEvents, length: int, errno: str) -> None:
 )
 @variants({"4096": 4096, "1-mib": 1 << 20})
 def test_page_offset(ue: UserEvents, offset: int) -> None:
-    """Any offset of whole pages shows the one page there is; others are EINVAL."""
+    """Any page-aligned offset maps the same page; others are EINVAL."""
     page = page_of(ue.process)
     seen, address = ue.process.map_status(page.slot, offset=offset)
     assert seen.errno == ""
@@ -113,7 +113,7 @@ def test_page_offset(ue: UserEvents, offset: int) -> None:
 def test_page_rights(
     ue: UserEvents, opened: int, protection: int, shared: bool, errno: str
 ) -> None:
-    """A mapping has at most the rights of its descriptor, which may be to write."""
+    """A mapping is limited to the mode of its descriptor, which may be writable."""
     found = mapping_error(
         ue.process, file=MMAP, opened=opened, protection=protection, shared=shared
     )
@@ -126,7 +126,7 @@ def test_page_rights(
     isolation="none",
 )
 def test_page_rights_before_length(ue: UserEvents) -> None:
-    """Of a wrong length and a right that is not there the latter is told."""
+    """With a wrong length and no permission the error is that of the permission."""
     refused = mapping_error(ue.process, file=MMAP, length=8192, protection=READ_WRITE)
     assert refused == "EACCES"
     assert mapping_error(ue.process, file=MMAP, length=8192, opened=os.O_RDWR) == "EINVAL"
@@ -135,7 +135,7 @@ def test_page_rights_before_length(ue: UserEvents) -> None:
 @case(spec="user_events_mmap", doc="the file is mapped into programs, shared and to be read")
 @variants(("read-write", os.O_RDWR, ""), ("read-only", os.O_RDONLY, "EACCES"))
 def test_page_unwritable(ue: UserEvents, opened: int, raised: str) -> None:
-    """A mapping to be read takes no store, until it is made writable where it may be."""
+    """A store to a read-only mapping faults, unless it can be made writable."""
     page = map_page(ue.process, file=MMAP, opened=opened)
     place = register(ue.open_data(), ue.name()).value
     ue.tracefs.enable(ue.name())
@@ -147,7 +147,7 @@ def test_page_unwritable(ue: UserEvents, opened: int, raised: str) -> None:
 
 @case(spec="user_events_mmap", doc="mapped at the start of a process")
 def test_page_outlives(ue: UserEvents) -> None:
-    """A mapping is there, and followed, when its descriptor is closed."""
+    """A mapping stays and is updated after its descriptor is closed."""
     page = page_of(ue.process)
     page.close()
     place = register(ue.open_data(), ue.name()).value
@@ -164,7 +164,7 @@ def test_page_outlives(ue: UserEvents) -> None:
     "ftrace, bit 1 perf, bit 7 anybody else",
 )
 def test_byte_follows(ue: UserEvents) -> None:
-    """The byte is 1 while ftrace listens and 0 afterwards, time and again."""
+    """The byte is 1 while ftrace has the event enabled and 0 afterwards, repeatedly."""
     page = page_of(ue.process)
     place = register(ue.open_data(), ue.name()).value
     for _ in range(2):
@@ -179,10 +179,10 @@ def test_byte_follows(ue: UserEvents) -> None:
     doc="the byte of an event that is hooked is not zero; silent of an event that never was",
 )
 def test_byte_at_first(ue: UserEvents) -> None:
-    """Nothing is promised of a new event's byte until somebody has begun and ended to listen."""
+    """The byte of a new event is undefined until a tracer has attached and detached."""
     page = page_of(ue.process)
     place = register(ue.open_data(), ue.name()).value
-    # What it is nobody can say, but it does not change by itself.
+    # Its value is undefined, but it does not change by itself.
     assert page.load(place).value == 1
     assert page.load(place).value == 1
     ue.tracefs.enable(ue.name())
@@ -193,7 +193,7 @@ def test_byte_at_first(ue: UserEvents) -> None:
 @case(spec="destroy_user_event", doc="the byte of an event that is hooked is not zero")
 @variants({"ioctl": False, "dynamic_events": True})
 def test_byte_after_deletion(ue: UserEvents, by_command: bool) -> None:
-    """Deleting an event clears its byte, whatever it was: the next one begins with zero."""
+    """Deleting an event clears its byte: the next event starts with zero."""
     page = page_of(ue.process)
     data = ue.open_data()
     place = register(data, ue.name()).value
@@ -214,7 +214,7 @@ def test_byte_after_deletion(ue: UserEvents, by_command: bool) -> None:
     isolation="global",
 )
 def test_byte_of_each(ue: UserEvents) -> None:
-    """Each event has a byte of its own: those beside it do not change."""
+    """Each event has its own byte: adjacent bytes do not change."""
     page = page_of(ue.process)
     for name in ("one", "two", "three"):
         bound(ue, name)
@@ -229,7 +229,7 @@ def test_byte_of_each(ue: UserEvents) -> None:
 
 @case(spec="user_events_mmap", doc="the file is mapped into programs, shared and to be read")
 def test_byte_seen_by_all(ue: UserEvents) -> None:
-    """Every process sees the same page: a child its parent's mapping, a stranger its own."""
+    """All processes see the same page: a child its parent's mapping, another process its own."""
     page = page_of(ue.process)
     place = register(ue.open_data(), ue.name()).value
     child = page.of(ue.fork(ue.process))
@@ -246,7 +246,7 @@ def test_byte_seen_by_all(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_page_stored(ue: UserEvents) -> None:
-    """Who maps the page to write may lie to everybody, until a listener comes or goes."""
+    """A store to a shared mapping is seen by all, until a tracer attaches or detaches."""
     page = map_page(ue.process, file=MMAP, opened=os.O_RDWR, protection=READ_WRITE)
     other = page_of(ue.new_process())
     assert register(ue.open_data(), "e").value == 1
@@ -274,7 +274,7 @@ def test_page_stored(ue: UserEvents) -> None:
     ("nobody", 0x00, ""),
 )
 def test_byte_as_text(ue: UserEvents, byte: int, text: str) -> None:
-    """dynamic_events names the bits of the byte, whoever set them; the others name nobody."""
+    """dynamic_events names the bits of the byte, even stored ones; unknown bits have no name."""
     page = map_page(ue.process, file=MMAP, opened=os.O_RDWR, protection=READ_WRITE)
     place = register(ue.open_data(), ue.name() + ";u8\ta\t1\t0").value
     page.store(place, bytes([byte]))
@@ -283,7 +283,7 @@ def test_byte_as_text(ue: UserEvents, byte: int, text: str) -> None:
 
 @case(spec="mm/memory.c:do_wp_page", doc="the file is mapped into programs, shared and to be read")
 def test_page_private(ue: UserEvents) -> None:
-    """A store to a private mapping is nobody else's, and ends its following the page."""
+    """A store to a private mapping is private, and ends updates of that copy."""
     page = page_of(ue.process)
     private = map_page(ue.process, file=MMAP, protection=READ_WRITE, shared=False)
     place = register(ue.open_data(), ue.name()).value

@@ -1,4 +1,4 @@
-"""perf as a listener to the first version: the byte, the lines, and the samples it gets."""
+"""perf as a tracer in the first version: the byte, the lines, and the samples."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"
 )
 @variants({"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
 def test_perf_byte(ue: UserEvents, wish: Wish) -> None:
-    """The byte is 2 while an event of perf is open, counting or not, and 3 with ftrace."""
+    """The byte is 2 while a perf event is open, counting or not, and 3 together with ftrace."""
     page = page_of(ue.process)
     place = register(ue.open_data(), ue.name()).value
     event = listen(ue.process, ue.name(), wish)
@@ -49,7 +49,7 @@ def test_perf_byte(ue: UserEvents, wish: Wish) -> None:
     doc="trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 anybody else",
 )
 def test_perf_last(ue: UserEvents) -> None:
-    """The byte is 2 until the last event of perf is closed, whoever has it."""
+    """The byte is 2 until the last perf event is closed, by any process."""
     page = page_of(ue.process)
     place = register(ue.open_data(), ue.name()).value
     other = ue.new_process()
@@ -62,7 +62,7 @@ def test_perf_last(ue: UserEvents) -> None:
 
 @case(spec="user_event_show", doc="an event that is hooked shows by whom")
 def test_perf_shown(ue: UserEvents) -> None:
-    """dynamic_events names perf, behind ftrace, while they listen."""
+    """dynamic_events names perf after ftrace while each uses the event."""
     bound(ue, ue.name() + ";u32\ta\t4\t0")
     event = listen(ue.process, ue.name())
     assert ue.tracefs.dynamic_events() == f"ue:{ue.name()};u32 a (Used by perf)\n"
@@ -80,7 +80,7 @@ def test_perf_shown(ue: UserEvents) -> None:
 )
 @variants({"ioctl": False, "dynamic_events": True})
 def test_perf_deletion(ue: UserEvents, by_command: bool) -> None:
-    """An event that perf listens to is deleted by neither interface: EBUSY, until it is closed."""
+    """An event used by perf is deleted by neither interface: EBUSY, until it is closed."""
     ue.tracefs.command(f"ue:{ue.name()}\n")
     data = ue.open_data()
     event = listen(ue.process, ue.name(), STOPPED)
@@ -110,7 +110,7 @@ def test_perf_deletion(ue: UserEvents, by_command: bool) -> None:
     ),
 )
 def test_perf_sample(ue: UserEvents, payload: bytes, sample: str) -> None:
-    """A raw record is 8 common bytes and all that was written, filled up to a multiple of 8."""
+    """A raw sample is 8 common bytes and the written data, padded to a multiple of 8."""
     data = bound(ue, ue.name() + ";u32\ta\t4\t0")
     event = listen(ue.process, ue.name())
     ring = event.map()
@@ -121,7 +121,7 @@ def test_perf_sample(ue: UserEvents, payload: bytes, sample: str) -> None:
 
 @case(spec="fs/read_write.c:do_loop_readv_writev", doc="data get into perf")
 def test_perf_segments(ue: UserEvents) -> None:
-    """Every segment of writev(2) is a sample of its own."""
+    """Every segment of writev(2) is a separate sample."""
     data = bound(ue, ue.name() + ";u32\ta\t4\t0;u32\tb\t4\t4")
     event = listen(ue.process, ue.name())
     ring = event.map()
@@ -136,7 +136,7 @@ def test_perf_segments(ue: UserEvents) -> None:
 
 @case(spec="user_events_write", doc="data get into perf")
 def test_perf_and_ftrace(ue: UserEvents) -> None:
-    """ftrace and perf get the same data; who begins or ends to listen changes nothing for both."""
+    """ftrace and perf get the same data; attaching one does not affect the other."""
     data = bound(ue, ue.name())
     event = listen(ue.process, ue.name())
     ring = event.map()
@@ -152,7 +152,7 @@ def test_perf_and_ftrace(ue: UserEvents) -> None:
 @case(spec="trace_event_perf.c:perf_trace_buf_alloc", doc="data get into perf")
 @variants((4065, 0), (8184, 0), (4000, 1))
 def test_perf_longer(ue: UserEvents, length: int, records: int) -> None:
-    """perf counts data that are too long for the buffer of ftrace."""
+    """perf counts data that is too long for the ftrace buffer."""
     data = listened(ue)
     event = listen(ue.process, ue.name(), COUNTING)
     assert data.write(b"x" * length).value == length
@@ -166,7 +166,7 @@ def test_perf_longer(ue: UserEvents, length: int, records: int) -> None:
 )
 @variants({"null": 0, "unmapped": 0x1000_0000})
 def test_perf_disabled(ue: UserEvents, address: int) -> None:
-    """While perf is disabled nothing is counted, and data are not read: it goes on unharmed."""
+    """While perf is disabled nothing is counted, and data is not read: unreadable data is harmless."""
     data = bound(ue, ue.name())
     event = listen(ue.process, ue.name(), STOPPED)
     ring = event.map()
@@ -186,7 +186,7 @@ def test_perf_disabled(ue: UserEvents, address: int) -> None:
 )
 @variants({"nothing": 0, "half": 4})
 def test_perf_unreadable(ue: UserEvents, readable: int) -> None:
-    """After data that cannot be read perf gets no write on that processor, to any user event."""
+    """After unreadable data perf gets no write on that CPU, of any user event."""
     ue.process.pin(0)
     data, other = bound(ue, ue.name()), bound(ue, ue.name("other"))
     event, untouched = listen(ue.process, ue.name()), listen(ue.process, ue.name("other"))
@@ -198,7 +198,7 @@ def test_perf_unreadable(ue: UserEvents, readable: int) -> None:
     assert other.write(b"c").value == 1
     assert (event.count, untouched.count) == (1, 0)
     assert ring.records() == [A_SAMPLE]
-    # An event of perf that is opened now fares no better; ftrace minds its own buffer.
+    # A perf event opened now is affected as well; ftrace has its own buffer.
     ue.tracefs.enable(ue.name())
     again = listen(ue.process, ue.name())
     assert data.write(b"d").value == 1

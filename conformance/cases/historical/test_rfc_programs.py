@@ -1,7 +1,7 @@
-"""What BPF programs are given of a write by the first version: a length and an address.
+"""BPF context of a write in the first version: a length and an address.
 
-A program is attached to an event of perf that listens.  It keeps its context, and what
-that leads to, for the case to look at.
+A program is attached to a perf event on the user event.  It stores its context, and the memory that
+the context points to, for the case to compare.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ case = surface(
 FOLLOWING = Wish()
 STOPPED = Wish(disabled=True)
 A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"
-# The context's pointer to where write() has its data here: 0x2000_0001_0000.
+# The context's pointer to write()'s data here: 0x2000_0001_0000.
 AT_DATA = b"\0\0\1\0\0\x20\0\0"
 # A context of 8 bytes of data there.
 EIGHT = b"\x08\0\0\0\0\0\0\0" + AT_DATA
@@ -37,7 +37,7 @@ EIGHT = b"\x08\0\0\0\0\0\0\0" + AT_DATA
 def recorded(
     ue: UserEvents, wish: Wish = FOLLOWING, *, room: int = 8, answer: int = 1
 ) -> tuple[DataFile, PerfEvent, Recorder]:
-    """An event with perf listening, a descriptor of it, and the program that is attached."""
+    """An event with perf enabled, a descriptor of it, and the attached program."""
     data = bound(ue, ue.name())
     event = listen(ue.process, ue.name(), wish)
     recorder = Recorder(ue.process, room=room, answer=answer, typed=False)
@@ -59,7 +59,7 @@ def recorded(
     ("5000", b"x" * 5000, b"\x88\x13\0\0"),
 )
 def test_program_context(ue: UserEvents, payload: bytes, length: bytes) -> None:
-    """A program gets the length of what is written, and where it is in the program that writes."""
+    """A program gets the length of the data, and its address in the writing process."""
     data, _, recorder = recorded(ue, room=len(payload))
     assert data.write(payload).value == len(payload)
     seen = recorder.take()
@@ -72,7 +72,7 @@ def test_program_context(ue: UserEvents, payload: bytes, length: bytes) -> None:
     doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF",
 )
 def test_program_segments(ue: UserEvents) -> None:
-    """A program runs for each segment of writev(2), with its length and its address."""
+    """A program runs for each segment of writev(2), with its length and address."""
     data, _, recorder = recorded(ue, room=5)
     assert data.writev([b"one", b"three"]).value == 8
     seen = recorder.take()
@@ -82,7 +82,7 @@ def test_program_segments(ue: UserEvents) -> None:
 
 @case
 def test_program_of_writer(ue: UserEvents) -> None:
-    """A program runs for every process that writes, whoever perf follows, and reads its memory."""
+    """A program runs for every writer, whatever process perf follows, and reads its memory."""
     _, event, recorder = recorded(ue)
     other = ue.new_process().open_data()
     register(other, ue.name())
@@ -98,7 +98,7 @@ def test_program_of_writer(ue: UserEvents) -> None:
     ("1-gib", 1 << 30, 0x4000_0000, b"\0\0\0\x40"),
 )
 def test_program_longest(ue: UserEvents, count: int, value: int, length: bytes) -> None:
-    """The length fits an int: no call writes as much as would not."""
+    """The length fits an int: no call writes more."""
     data, _, recorder = recorded(ue, STOPPED)
     assert data.write_at(0x2000_0001_0000, count).value == value
     seen = recorder.take()
@@ -113,7 +113,7 @@ def test_program_longest(ue: UserEvents, count: int, value: int, length: bytes) 
     ("behind-the-context", "u8\ta\t1\t55", 56, ""),
 )
 def test_program_loads(ue: UserEvents, field: str, offset: int, errno: str) -> None:
-    """How far a program may load is what an event says of its fields, not how long a context is."""
+    """The fields of an event, not the size of the context, limit a program's loads."""
     bound(ue, f"{ue.name()};{field}")
     program = Bpf(ue.process).load(
         [ldx_mem(Size.DW, R0, R1, offset), exit_insn()], ProgramType.TRACEPOINT
@@ -124,12 +124,12 @@ def test_program_loads(ue: UserEvents, field: str, offset: int, errno: str) -> N
 
 @case(spec="kernel/trace/bpf_trace.c:tp_prog_is_valid_access", isolation="none")
 def test_program_loads_length(ue: UserEvents) -> None:
-    """A program may not load the length: of tracepoints the first eight bytes are the kernel's."""
+    """A program may not load the length: tracepoints reserve the first eight bytes."""
     instructions = [ldx_mem(Size.W, R0, R1, 0), exit_insn()]
     assert Bpf(ue.process).load(instructions, ProgramType.TRACEPOINT).errno == "EACCES"
 
 
-# When it runs, and what its answer does
+# When it runs, and its return value
 
 
 @case(
@@ -138,7 +138,7 @@ def test_program_loads_length(ue: UserEvents) -> None:
 )
 @variants(("unmapped", 0x1000_0000, b"\0\0\0\x10\0\0\0\0"), ("null", 0, b"\0\0\0\0\0\0\0\0"))
 def test_program_unread(ue: UserEvents, address: int, pointer: bytes) -> None:
-    """A program runs with data that nobody has read yet, and fails to read what cannot be."""
+    """A program runs before the data is read, and fails to read unreadable data."""
     data, event, recorder = recorded(ue, STOPPED)
     assert data.write_at(address, 8).value == 8
     seen = recorder.take()
@@ -153,7 +153,7 @@ def test_program_unread(ue: UserEvents, address: int, pointer: bytes) -> None:
     isolation="fatal",
 )
 def test_program_before_copy(ue: UserEvents) -> None:
-    """A program runs before perf copies: where that fails, and when perf is stuck for it."""
+    """A program runs before perf copies: even if the copy fails, and after perf is stuck."""
     ue.process.pin(0)
     data, event, recorder = recorded(ue)
     assert data.write_at(0x1000_0000, 8).value == 8
@@ -171,7 +171,7 @@ def test_program_before_copy(ue: UserEvents) -> None:
 )
 @variants(0, 1)
 def test_program_answer(ue: UserEvents, answer: int) -> None:
-    """Whatever a program answers, perf and ftrace get the data."""
+    """Whatever a program returns, perf and ftrace get the data."""
     data, event, recorder = recorded(ue, room=1, answer=answer)
     ring = event.map()
     ue.tracefs.enable(ue.name())
@@ -184,7 +184,7 @@ def test_program_answer(ue: UserEvents, answer: int) -> None:
 
 @case(doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF, as to perf")
 def test_program_and_perf(ue: UserEvents) -> None:
-    """A program runs as long as its event of perf is open, and the byte says perf and no more."""
+    """A program runs as long as its perf event is open, and the byte stands for perf only."""
     page = page_of(ue.process)
     data, event, recorder = recorded(ue)
     place = register(ue.open_data(), ue.name()).value

@@ -1,4 +1,4 @@
-"""DIAG_IOCSREG of the first version: a string in, the place of a byte out."""
+"""DIAG_IOCSREG of the first version: takes a string and returns the index of a byte."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ case = surface(
 )
 
 
-# The place that is returned
+# The returned index
 
 
 @case(
@@ -24,7 +24,7 @@ case = surface(
     isolation="global",
 )
 def test_index_counts(ue: UserEvents) -> None:
-    """Events get the bytes from 1 on, whichever way they are made."""
+    """Events get bytes from 1 on, by ioctl and by command."""
     assert register(ue.open_data(), "one").value == 1
     assert ue.tracefs.command("ue:two\n").value == 7
     assert register(ue.open_data(), "three").value == 3
@@ -39,7 +39,7 @@ def test_index_counts(ue: UserEvents) -> None:
 )
 @variants({"ioctl": False, "dynamic_events": True})
 def test_index_reused(ue: UserEvents, by_command: bool) -> None:
-    """A new event gets the lowest byte that is free, be it one that another had."""
+    """A new event gets the lowest free byte, even one used before."""
     ue.tracefs.command("ue:one\nue:two\nue:three\n")
     if by_command:
         ue.tracefs.command("-:two\n")
@@ -56,7 +56,7 @@ def test_index_reused(ue: UserEvents, by_command: bool) -> None:
     isolation="global",
 )
 def test_index_is_no_id(ue: UserEvents) -> None:
-    """What a registration returns is not the number by which tools know the event."""
+    """The result of a registration is not the event's id."""
     assert register(ue.open_data(), ue.name()).value == 1
     assert ue.tracefs.read(ue.tracefs.event_path(ue.name(), "id")).text != "1\n"
 
@@ -73,13 +73,13 @@ def test_index_is_no_id(ue: UserEvents) -> None:
     ("same", "{};u8\ta\t1\t0"),
 )
 def test_existing_name(ue: UserEvents, again: str) -> None:
-    """A name that exists is found whatever fields are given, and keeps its own."""
+    """An existing name matches whatever the fields, and keeps its own."""
     first = register(ue.open_data(), ue.name() + ";u8\ta\t1\t0")
     assert register(ue.new_process().open_data(), again.format(ue.name())) == first
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
 
 
-# One event for a descriptor
+# One event per descriptor
 
 
 @case(
@@ -87,7 +87,7 @@ def test_existing_name(ue: UserEvents, again: str) -> None:
 )
 @variants({"other": "{}x", "same": "{}", "wrong": "{}x;u32", "empty": ""})
 def test_one_event(ue: UserEvents, again: str) -> None:
-    """A descriptor that has an event gets no second one: EMFILE, for the same name as well."""
+    """A descriptor bound to an event gets no second one: EMFILE, even for the same name."""
     data = bound(ue, ue.name())
     assert register(data, again.format(ue.name())).errno == "EMFILE"
     assert ue.tracefs.definitions() == f"ue:{ue.name()}\n"
@@ -97,7 +97,7 @@ def test_one_event(ue: UserEvents, again: str) -> None:
     spec="user_events_ioctl", doc="a file that is associated with an event cannot be with another"
 )
 def test_one_event_per_open(ue: UserEvents) -> None:
-    """Copies of a descriptor have its event; another opening of the file has none."""
+    """Copies of a descriptor share its event; another open of the file has none."""
     data = bound(ue, ue.name())
     assert register(data.dup(), ue.name("more")).errno == "EMFILE"
     child = ue.fork(ue.process)
@@ -109,7 +109,7 @@ def test_one_event_per_open(ue: UserEvents) -> None:
     spec="user_events_ioctl", doc="a file that is associated with an event cannot be with another"
 )
 def test_binding_follows_copies(ue: UserEvents) -> None:
-    """What one copy of a descriptor registers all of them have."""
+    """An event registered through one copy of a descriptor is bound to all copies."""
     data = ue.open_data()
     copy = data.dup()
     assert data.write(b"x").errno == "ENOENT"
@@ -129,7 +129,7 @@ def test_binding_follows_copies(ue: UserEvents) -> None:
     ("too-long", None, "x" * 512, "EINVAL"),
 )
 def test_string_before_binding(ue: UserEvents, address: int | None, text: str, errno: str) -> None:
-    """The string is looked at before the descriptor: its error wins over EMFILE."""
+    """The string is checked before the descriptor: its error wins over EMFILE."""
     data = bound(ue, ue.name())
     place = data.process.place(text.encode() + b"\0") if address is None else address
     assert register_at(data, place).errno == errno
@@ -137,7 +137,7 @@ def test_string_before_binding(ue: UserEvents, address: int | None, text: str, e
 
 @case(spec="user_events_ioctl", doc="says nothing of errors")
 def test_refused_leaves_free(ue: UserEvents) -> None:
-    """A registration that failed leaves the descriptor without an event."""
+    """A failed registration leaves the descriptor without an event."""
     data = ue.open_data()
     assert register_at(data, 0).errno == "EFAULT"
     assert register(data, "x" * 512).errno == "EINVAL"
@@ -161,13 +161,13 @@ def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
 @case(spec="mm/util.c:strndup_user", doc="says nothing of errors")
 @variants({"null": 0, "kernel-half": KERNEL_HALF, "unmapped": 0x1000_0000})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
-    """A string that cannot be read is EFAULT."""
+    """An unreadable string is EFAULT."""
     assert register_at(ue.open_data(), address).errno == "EFAULT"
 
 
 @case(spec="mm/util.c:strndup_user", doc="says nothing of errors")
 def test_string_cut_off(ue: UserEvents) -> None:
-    """A string may end with the memory it lies in, but not behind it."""
+    """A string may end with its mapping, but not past it."""
     data = ue.open_data()
     assert register_at(data, ue.process.place(ue.name().encode())).errno == "EFAULT"
     whole = ue.process.place(ue.name().encode() + b"\0")
@@ -186,7 +186,7 @@ def test_string_cut_off(ue: UserEvents) -> None:
     ("percent", "{}%s%n", "{}%s%n"),
 )
 def test_name_to_semicolon(ue: UserEvents, text: str, name: str) -> None:
-    """All that stands before the first semicolon is the name, spaces and colons too."""
+    """Everything before the first semicolon is the name, spaces and colons included."""
     assert register(ue.open_data(), text.format(ue.name())).errno == ""
     assert ue.tracefs.enabled(name.format(ue.name())).text == "0\n"
 
@@ -198,7 +198,7 @@ def test_name_to_semicolon(ue: UserEvents, text: str, name: str) -> None:
 )
 @variants({"slash": "a/b", "empty": "", "dot": ".", "dots": "..", "long": "x" * 256})
 def test_name_without_directory(ue: UserEvents, name: str) -> None:
-    """A name that no directory can have is taken; without one the fields are not read."""
+    """A name that no directory can have is accepted; without a directory the fields are not read."""
     assert register(ue.open_data(), f"{name};u8\ta\t1\t0").value == 1
     assert register(ue.open_data(), name).value == 1
     assert ue.tracefs.definitions(whole=True) == f"ue:{name}\n"
@@ -206,14 +206,14 @@ def test_name_without_directory(ue: UserEvents, name: str) -> None:
 
 @case(spec="register_user_event", doc="a description has at most 512 bytes", isolation="global")
 def test_name_longest(ue: UserEvents) -> None:
-    """A name of 255 bytes, the most a directory's may have, is like any other."""
+    """A name of 255 bytes, NAME_MAX, is like any other."""
     name = "x" * 255
     assert register(ue.open_data(), f"{name};u8\ta\t1\t0").value == 1
     assert ue.tracefs.enabled(name).text == "0\n"
     assert ue.tracefs.definitions(whole=True) == f"ue:{name};u8 a\n"
 
 
-# Who may, and with what
+# Permissions
 
 
 @case(
@@ -222,7 +222,7 @@ def test_name_longest(ue: UserEvents) -> None:
 )
 @variants({"read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_any_open_mode(ue: UserEvents, opened: int) -> None:
-    """A descriptor registers and deletes however the file was opened."""
+    """A descriptor registers and deletes with any open mode."""
     assert register(ue.open_data(opened), ue.name()).errno == ""
     assert ue.open_data(opened).delete(ue.name()).errno == "EBUSY"
     assert ue.open_data(opened).delete(ue.name("x")).errno == "ENOENT"
@@ -233,12 +233,12 @@ def test_any_open_mode(ue: UserEvents, opened: int) -> None:
     doc="says nothing of permission",
 )
 def test_ordinary_user(ue: UserEvents) -> None:
-    """Who has a descriptor makes events without any capability, though none that is seen."""
+    """A process without capabilities creates events, though without a directory."""
     data, other = ue.open_data(), ue.open_data()
     ue.process.setuid(1000)
     assert register(data, ue.name() + ";u8\ta\t1\t0").errno == ""
     assert data.write(b"x").value == 1
-    # tracefs makes no directory for them, and without it the fields are not read.
+    # tracefs creates no directory for it, and without one the fields are not read.
     assert ue.tracefs.enable(ue.name()).errno == "ENOENT"
     assert ue.tracefs.definitions() == f"ue:{ue.name()}\n"
     data.close()
@@ -252,7 +252,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_no_index_left(ue: UserEvents) -> None:
-    """There are 4095 bytes to be had; then a new event is EMFILE, and its fields unread."""
+    """There are 4095 bytes; then a new event is EMFILE, and its fields are not read."""
     page = page_of(ue.process)
     names = [f"e{number}" for number in range(1, 4095)]
     for start in range(0, len(names), 64):
@@ -266,10 +266,10 @@ def test_no_index_left(ue: UserEvents) -> None:
     assert register(ue.open_data(), "more").errno == "EMFILE"
     assert register(ue.open_data(), "more;u32").errno == "EMFILE"
     assert ue.tracefs.command("ue:more\n").errno == "EMFILE"
-    # What cannot be read is looked at before, and what exists needs no byte.
+    # An unreadable string is detected before, and an existing event needs no byte.
     assert register_at(ue.open_data(), 0).errno == "EFAULT"
     assert register(ue.open_data(), "e17;u32").value == 17
-    # A byte that is free again is the next one's.
+    # A freed byte is used by the next event.
     ue.tracefs.command("-:e18\n")
     assert register(ue.open_data(), "more").value == 18
     rest = [name for name in names if name not in ("e17", "e18")]

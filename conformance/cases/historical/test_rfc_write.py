@@ -1,4 +1,4 @@
-"""Writing data to the first version: all of it is payload, and hardly anything is refused."""
+"""Writing in the first version: all data is payload, and almost nothing is rejected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ case = surface(
     ("like-an-index", b"\xff\xff\xff\xff\x01", "ff ff ff ff 01"),
 )
 def test_write_all(ue: UserEvents, payload: bytes, dump: str) -> None:
-    """All that is written is recorded, whatever its length and the event's fields."""
+    """All data is recorded, whatever its length and the event's fields."""
     data = listened(ue, ";u32\ta\t4\t0")
     assert data.write(payload).value == len(payload)
     assert ue.tracefs.records() == [dump]
@@ -34,7 +34,7 @@ def test_write_all(ue: UserEvents, payload: bytes, dump: str) -> None:
 
 @case(spec="user_event_ftrace")
 def test_write_no_fields(ue: UserEvents) -> None:
-    """An event without fields takes any payload; records stand in the order of writing."""
+    """An event without fields accepts any payload; records are in the order of writing."""
     data = listened(ue)
     assert data.write(b"ab").value == 2
     assert data.write(b"c").value == 1
@@ -47,9 +47,9 @@ def test_write_no_fields(ue: UserEvents) -> None:
     "fields",
 )
 def test_write_not_located(ue: UserEvents) -> None:
-    """A location is recorded as it was written, neither moved nor checked."""
+    """A location is recorded as written, neither adjusted nor validated."""
     data = listened(ue, ";__data_loc char[]\tm\t4\t0")
-    # Where the text is in the record, where it is in the payload, and nowhere.
+    # Offset of the text in the record, in the payload, and invalid.
     assert data.write(b"\x0c\0\3\0hi\0").value == 7
     assert data.write(b"\x04\0\3\0hi\0").value == 7
     assert data.write(b"\xff\xff\xff\xffhi\0").value == 7
@@ -62,19 +62,19 @@ def test_write_not_located(ue: UserEvents) -> None:
 
 @case(spec="user_event_print_trace", doc="trace_events_user.c@rfc-v1: hex")
 def test_write_dump(ue: UserEvents) -> None:
-    """A record is shown as bytes, with a print fmt or without."""
+    """A record is shown as bytes, with or without a print fmt."""
     data = listened(ue, ';u32\ta\t4\t0;print_fmt\t"a=%u", REC->a\t0')
     data.write(bytes(range(20)))
     shown = "00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10 11 12 13"
     assert ue.tracefs.records() == [shown]
 
 
-# Who writes what
+# Which event is written
 
 
 @case(spec="user_events_write")
 def test_write_of_descriptor(ue: UserEvents) -> None:
-    """What is written goes to the event of the descriptor, of which there may be many."""
+    """Data goes to the event of the descriptor, of which there may be many."""
     first = listened(ue)
     second = bound(ue, ue.name())
     other = bound(ue, ue.name("other"))
@@ -92,14 +92,14 @@ def test_write_of_descriptor(ue: UserEvents) -> None:
     isolation="none",
 )
 def test_write_unbound(ue: UserEvents) -> None:
-    """A descriptor that has no event takes no data: ENOENT."""
+    """Writing on a descriptor without an event is ENOENT."""
     assert ue.open_data().write(b"x").errno == "ENOENT"
     assert ue.open_data().writev([b"x", b"y"]).errno == "ENOENT"
 
 
 @case(spec="fs/read_write.c:vfs_write")
 def test_write_write_only(ue: UserEvents) -> None:
-    """A descriptor to write suffices, one to read does not: EBADF."""
+    """A write-only descriptor suffices, a read-only one does not: EBADF."""
     reader, writer = ue.open_data(os.O_RDONLY), ue.open_data(os.O_WRONLY)
     assert register(reader, ue.name()).errno == ""
     assert register(writer, ue.name()).errno == ""
@@ -109,7 +109,7 @@ def test_write_write_only(ue: UserEvents) -> None:
 
 @case(spec="user_events_write", doc="trace_events_user.c@rfc-v1: says nothing of errors")
 def test_write_nothing(ue: UserEvents) -> None:
-    """No data at all is EFAULT, whether anybody listens or not."""
+    """A write of zero bytes is EFAULT, enabled or not."""
     data = bound(ue, ue.name())
     assert data.write(b"").errno == "EFAULT"
     ue.tracefs.enable(ue.name())
@@ -121,7 +121,7 @@ def test_write_nothing(ue: UserEvents) -> None:
 @case(spec="user_events_write", doc="trace_events_user.c@rfc-v1: says nothing of errors")
 @variants(("5", 5, "EFAULT"), ("0", 0, ""), ("negative", -1, "EINVAL"))
 def test_write_position(ue: UserEvents, offset: int, errno: str) -> None:
-    """A position other than the start is EFAULT, for one buffer and for several."""
+    """A nonzero position is EFAULT, for one buffer and for several."""
     data = listened(ue)
     assert data.pwrite(b"a", offset).errno == errno
     assert data.pwritev([b"b", b"c"], offset).errno == errno
@@ -134,7 +134,7 @@ def test_write_position(ue: UserEvents, offset: int, errno: str) -> None:
     isolation="none",
 )
 @variants(
-    # Nothing, and no event to give it to.
+    # No data, and no event to write.
     ("empty-unbound", os.O_RDWR, 0, 0, 0, "EFAULT"),
     ("position-unbound", os.O_RDWR, 0, 1, 1, "EFAULT"),
     ("kernel-half-unbound", os.O_RDWR, KERNEL_HALF, 1, 0, "EFAULT"),
@@ -146,7 +146,7 @@ def test_write_position(ue: UserEvents, offset: int, errno: str) -> None:
 def test_write_order(
     ue: UserEvents, opened: int, address: int, count: int, offset: int, errno: str
 ) -> None:
-    """Of several mistakes position and rights come first, then the data, then the event."""
+    """Order of checks: position and permission, the data, the event."""
     data = ue.open_data(opened)
     assert data.pwrite_at(address, count, offset).errno == errno
 
@@ -158,7 +158,7 @@ def test_write_order(
     spec="fs/read_write.c:do_loop_readv_writev", doc="trace_events_user.c@rfc-v1: has no write_iter"
 )
 def test_writev_records(ue: UserEvents) -> None:
-    """Every segment of writev(2) is a record of its own, and the lengths are added up."""
+    """Every segment of writev(2) is a separate record, and the lengths are added up."""
     data = listened(ue, ";u32\ta\t4\t0;u32\tb\t4\t4")
     assert data.writev([b"one", b"fourfour", b"x"]).value == 12
     assert ue.tracefs.records() == ["6f 6e 65", "66 6f 75 72 66 6f 75 72", "78"]
@@ -178,7 +178,7 @@ def test_writev_records(ue: UserEvents) -> None:
 def test_writev_empty(
     ue: UserEvents, parts: list[bytes], errno: str, value: int, records: list[str]
 ) -> None:
-    """An empty segment is EFAULT as the first, and skipped behind another."""
+    """An empty segment is EFAULT as the first, and skipped after another."""
     seen = listened(ue).writev(parts)
     assert (seen.errno, seen.value) == (errno, value)
     assert ue.tracefs.records() == records
@@ -191,11 +191,11 @@ def test_writev_empty(
 )
 @variants(("none", [], ""), ("empty", [b"", b""], ""), ("first-empty", [b"", b"a"], "EFAULT"))
 def test_writev_unbound(ue: UserEvents, parts: list[bytes], errno: str) -> None:
-    """Segments without any data succeed even without an event; an empty one in front does not."""
+    """Only empty segments succeed even without an event; an empty one before data does not."""
     assert ue.open_data().writev(parts).errno == errno
 
 
-# Who listens
+# Tracers
 
 
 @case(
@@ -204,7 +204,7 @@ def test_writev_unbound(ue: UserEvents, parts: list[bytes], errno: str) -> None:
     "zero",
 )
 def test_write_unheard(ue: UserEvents) -> None:
-    """A write that nobody listens to returns its length, before and after somebody did."""
+    """Writing a disabled event returns the length, before and after it was enabled."""
     data = bound(ue, ue.name())
     assert data.write(b"abc").value == 3
     ue.tracefs.enable(ue.name())
@@ -222,17 +222,17 @@ def test_write_unheard(ue: UserEvents) -> None:
 )
 @variants(("null", 0, ""), ("unmapped", 0x1000_0000, ""), ("kernel-half", KERNEL_HALF, "EFAULT"))
 def test_write_unheard_unread(ue: UserEvents, address: int, errno: str) -> None:
-    """Data that nobody listens to are not read, but must be where a process may have some."""
+    """Data of a disabled event is not read, but must be at a user address."""
     assert bound(ue, ue.name()).write_at(address, 8).errno == errno
 
 
 @case(spec="trace_events.c:trace_event_buffer_reserve", isolation="global")
 def test_write_untraced(ue: UserEvents) -> None:
-    """While tracing is off a write returns its length and leaves nothing, read or not."""
+    """While tracing is off a write returns its length and leaves no record, readable or not."""
     data = listened(ue)
     ue.tracefs.write("/sys/kernel/tracing/tracing_on", "0\n")
     assert data.write(b"abc").value == 3
-    # There is no record to be filled in.
+    # There is no record to fill in.
     assert data.write_at(0, 8).value == 8
     ue.tracefs.write("/sys/kernel/tracing/tracing_on", "1\n")
     assert data.write(b"d").value == 1
@@ -247,7 +247,7 @@ def test_write_untraced(ue: UserEvents) -> None:
 )
 @variants({"null": 0, "unmapped": 0x1000_0000})
 def test_write_unreadable(ue: UserEvents, address: int) -> None:
-    """A payload that cannot be read counts as written, and hides all records behind it."""
+    """An unreadable payload counts as written, and hides all records after it."""
     ue.process.pin(0)
     data = listened(ue)
     assert data.write(b"a").value == 1
@@ -260,7 +260,7 @@ def test_write_unreadable(ue: UserEvents, address: int) -> None:
 @case(spec="ring_buffer.c:rb_reserve_next_event", doc="trace_events_user.c@rfc-v1: names no limit")
 @variants((4056, 3), (4065, 2), (100000, 2))
 def test_write_longest(ue: UserEvents, length: int, records: int) -> None:
-    """A payload that is longer than a page of the ring buffer is lost, and not told."""
+    """A payload longer than a page of the ring buffer is lost silently."""
     data = listened(ue)
     assert data.write(b"a").value == 1
     assert data.write(b"x" * length).value == length

@@ -26,7 +26,7 @@ case = surface(
 @case(spec="mm/memory.c:wp_pfn_shared, wp_page_reuse")
 @variants({"mapped-writable": True, "made-writable": False})
 def test_store_is_shared(ue: UserEvents, asked: bool) -> None:
-    """A store through a descriptor for writing is seen in every mapping of every process."""
+    """A store through a writable descriptor is seen in every mapping of every process."""
     page = map_page(ue.process, opened=os.O_RDWR, protection=READ_WRITE if asked else 1)
     if not asked:
         page.protect(READ_WRITE)
@@ -39,7 +39,7 @@ def test_store_is_shared(ue: UserEvents, asked: bool) -> None:
 
 @case(spec="mm/memory.c:wp_pfn_shared, wp_page_reuse", tier="full")
 def test_store_of_a_child(ue: UserEvents) -> None:
-    """A forked child may store too, and what it stored outlives it."""
+    """A forked child can store too, and the store outlives it."""
     page = writable(ue.process)
     process = ue.fork(ue.process)
     assert page.of(process).store(4000, b"\x77").value == 1
@@ -50,7 +50,7 @@ def test_store_of_a_child(ue: UserEvents) -> None:
 
 @case(spec="mm/memory.c:wp_pfn_shared, wp_page_reuse", tier="full")
 def test_store_outlives_everybody(ue: UserEvents) -> None:
-    """What was stored is there for who maps the page later, when the writer is gone."""
+    """A store is still there for a process that maps the page after the writer has exited."""
     writer = ue.new_process()
     writable(writer).store(4000, b"\x77")
     writer.exit()
@@ -59,7 +59,7 @@ def test_store_outlives_everybody(ue: UserEvents) -> None:
     page.store(4000, b"\0")
 
 
-# What the kernel makes of it
+# Effects on the kernel
 
 
 @case(spec="update_reg_page_for")
@@ -86,7 +86,7 @@ def test_store_outlives_everybody(ue: UserEvents) -> None:
 def test_own_place_only(
     ue: UserEvents, stored: bytes, enabled: Mapping[str, bytes], disabled: Mapping[str, bytes]
 ) -> None:
-    """An update by the kernel overwrites the place of its event and leaves all else alone."""
+    """An update by the kernel overwrites the byte of its event and nothing else."""
     page = writable(ue.process)
     ue.open_data().register(ue.name())
     page.store(0, stored)
@@ -99,12 +99,12 @@ def test_own_place_only(
 
 @case(spec="user_event_reg")
 def test_updated_on_change(ue: UserEvents) -> None:
-    """A place that was overwritten stays wrong until somebody comes or goes."""
+    """An overwritten byte stays wrong until a tracer attaches or detaches."""
     page = writable(ue.process)
     place = ue.open_data().register(ue.name()).place
     ue.tracefs.enable(ue.name())
     page.store(0, bytes(2))
-    # It is enabled already: nobody comes.
+    # It is enabled already: no tracer attaches.
     ue.tracefs.enable(ue.name())
     assert page.shows(place) == 0
     ue.tracefs.disable(ue.name())
@@ -116,7 +116,7 @@ def test_updated_on_change(ue: UserEvents) -> None:
 
 @case(spec="user_events_write_core")
 def test_recorded_all_the_same(ue: UserEvents) -> None:
-    """What is written is recorded while ftrace listens, though the page was made to deny it."""
+    """A write is recorded while ftrace has the event enabled, though the page denies it."""
     page = writable(ue.process)
     data = ue.open_data()
     data.register(f"{ue.name()} u32 a")
@@ -129,7 +129,7 @@ def test_recorded_all_the_same(ue: UserEvents) -> None:
 
 @case(spec="user_events_write_core", tier="full")
 def test_nothing_recorded_all_the_same(ue: UserEvents) -> None:
-    """A page that was made to say so makes nobody listen."""
+    """A page that claims a tracer does not enable an event."""
     page = writable(ue.process)
     data = ue.open_data()
     place = data.register(f"{ue.name()} u32 a").place
@@ -144,7 +144,7 @@ def test_nothing_recorded_all_the_same(ue: UserEvents) -> None:
 
 @case(spec="destroy_user_event", tier="full")
 def test_deleted_all_the_same(ue: UserEvents) -> None:
-    """An event that only the page calls used can be deleted, and that clears its place."""
+    """An event that is in use only by the page can be deleted, which clears its byte."""
     page = writable(ue.process)
     data = ue.open_data()
     data.register(ue.name())
@@ -158,7 +158,7 @@ def test_deleted_all_the_same(ue: UserEvents) -> None:
 
 @case(spec="user_event_parse", tier="full")
 def test_new_event_in_old_dirt(ue: UserEvents) -> None:
-    """Registering does not clear a place: a new event shows what was stored there before."""
+    """Registering does not clear a byte: a new event shows what was stored there before."""
     page = writable(ue.process)
     page.store(0, b"\x02\x42")
     place = ue.open_data().register(ue.name()).place
@@ -180,13 +180,13 @@ def test_new_event_in_old_dirt(ue: UserEvents) -> None:
     ("ftrace", b"\x01", " # Used by ftrace", 1),
     ("perf", b"\x02", " # Used by perf", 1),
     ("all", b"\x83", " # Used by ftrace perf other", 1),
-    # No name for such bits, but a use all the same.
+    # No name for such bits, but the event counts as used.
     ("unknown", b"\x04", " # Used by", 1),
     ("every-bit", b"\xff", " # Used by ftrace perf other", 1),
     ("zero", b"\x00", "", 0),
 )
 def test_text_believes(ue: UserEvents, stored: bytes, used: str, busy: int) -> None:
-    """Until 6.0 the text tells what the byte of an event says, whoever stored it there."""
+    """Until 6.0 the text shows the byte of an event, even if a program stored it."""
     page = writable(ue.process)
     ue.open_data().register("seen")
     page.store(1, stored)
@@ -204,7 +204,7 @@ def test_text_believes(ue: UserEvents, stored: bytes, used: str, busy: int) -> N
     tier="full",
 )
 def test_text_denies(ue: UserEvents) -> None:
-    """Until 6.0 an event whose byte was cleared is not used, though ftrace records it."""
+    """Until 6.0 an event whose byte was cleared counts as unused, though ftrace records it."""
     page = writable(ue.process)
     ue.open_data().register("seen")
     ue.tracefs.enable("seen")
@@ -226,7 +226,7 @@ def test_text_denies(ue: UserEvents) -> None:
     ("untouched", b"\x02\0", True, "1:seen # Used by ftrace\n"),
 )
 def test_text_knows_better(ue: UserEvents, stored: bytes, on: bool, line: str) -> None:
-    """Since 6.1 the text tells what the kernel knows, whatever was stored to the page."""
+    """Since 6.1 the text shows the kernel's own state, whatever was stored to the page."""
     page = writable(ue.process)
     ue.open_data().register("seen")
     if on:
@@ -240,7 +240,7 @@ def test_text_knows_better(ue: UserEvents, stored: bytes, on: bool, line: str) -
 
 @case(spec="user_event_show", tier="full")
 def test_dynamic_events_say_nothing(ue: UserEvents) -> None:
-    """dynamic_events shows no status, neither a real one nor one that was stored."""
+    """dynamic_events shows no status, neither real nor stored."""
     page = writable(ue.process)
     ue.open_data().register("seen u8 a")
     page.store(0, b"\xff\xff")

@@ -26,7 +26,7 @@ case = surface(
     ("one-digit", 9, "9:last"), ("two-digits", 10, "10:last"), ("three-digits", 123, "123:last")
 )
 def test_text_index(ue: UserEvents, count: int, line: str) -> None:
-    """A line begins with the decimal number of the event, without any padding."""
+    """A line starts with the decimal number of the event, without padding."""
     ue.tracefs.command("".join(f"u:n{number}\n" for number in range(1, count)) + "u:last\n")
     lines = ue.tracefs.status(whole=True).partition("\n\n")[0].splitlines()
     assert len(lines) == count
@@ -54,7 +54,7 @@ def test_text_max(ue: UserEvents) -> None:
     doc="a line is Byte:Name and a comment; Active, Busy and Max follow",
 )
 def test_text_reused_index(ue: UserEvents) -> None:
-    """A number that was free again stands before the name of its new event."""
+    """A freed number precedes the name of its new event."""
     ue.tracefs.command("u:a\nu:b\n")
     ue.tracefs.command("-:a\nu:c\n")
     lines = ue.tracefs.status(whole=True).partition("\n\n")[0].splitlines()
@@ -98,7 +98,7 @@ def test_text_reused_index(ue: UserEvents) -> None:
     ),
 )
 def test_text_order(ue: UserEvents, names: Sequence[str], shown: Mapping[str, str]) -> None:
-    """Lines come by hash bucket, of which there are 16 and since 6.1 256, and newest first."""
+    """Lines are in the order of hash buckets, 16 and since 6.1 256, newest first in each."""
     ue.tracefs.command("".join(f"u:{name}\n" for name in names))
     text = ue.tracefs.status(whole=True)
     assert text.partition("\nActive")[0] == shown[ue.profile.generation]
@@ -129,13 +129,13 @@ def test_text_order_of_a_new_one(ue: UserEvents) -> None:
     ("behind_a_colon", "::BPF_ITER", ""),
 )
 def test_text_flag(ue: UserEvents, flags: str, shown: str) -> None:
-    """No flag is shown; at first the one flag there was, behind who uses the event."""
+    """No flag is shown; the first kernels show BPF_ITER after the tracers."""
     data = ue.open_data()
     data.register(f"e{flags}")
     told = f" {shown}" if shown else ""
     flag = ue.dated("bpf_iter_ignored", since="", before=told)
     assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"
-    # Only the registration that makes the event decides.
+    # Only the registration that creates the event decides.
     data.register("e:BPF_ITER")
     assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"
     ue.tracefs.enable("e")
@@ -145,14 +145,14 @@ def test_text_flag(ue: UserEvents, flags: str, shown: str) -> None:
 
 @case(doc="nothing is said about flags", profiles="5.18..6.0")
 def test_text_flag_of_dynamic_events(ue: UserEvents) -> None:
-    """dynamic_events takes the flag like the ioctl does, and does not show it."""
+    """dynamic_events accepts the flag like the ioctl, and does not show it."""
     assert ue.tracefs.command("u:e:BPF_ITER u32 a; u64 b\nu:g:ONE u32 a\n").value == 40
     assert ue.tracefs.dynamic_events(whole=True) == "u:e u32 a; u64 b\nu:g u32 a\n"
     ue.tracefs.enable("g")
     flag = ue.dated("bpf_iter_ignored", since="", before=" # FLAG:BPF_ITER")
     shown = sorted(ue.tracefs.status(whole=True).partition("\n\n")[0].splitlines())
     assert shown == [f"1:e{flag}", "2:g # Used by ftrace"]
-    # The event is busy with a tracer alone.
+    # A tracer alone makes the event busy.
     assert ue.tracefs.status(whole=True).endswith("\nActive: 2\nBusy: 1\nMax: 4096\n")
     ue.tracefs.disable("g")
 

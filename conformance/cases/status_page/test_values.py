@@ -1,4 +1,4 @@
-"""What the status page shows: the place of each event, and who is attached to it."""
+"""What the status page shows: the byte or bit of each event, and its tracers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def stem(number: int) -> str:
 
 
 def create(ue: UserEvents, count: int) -> None:
-    """Events with the places 1 to ``count`` of a system that had none."""
+    """Create events 1 to ``count`` on a system without events."""
     ue.tracefs.command("".join(f"u:{stem(number)}\n" for number in range(1, count + 1)))
 
 
@@ -35,7 +35,7 @@ def create(ue: UserEvents, count: int) -> None:
     "is left to programs for events they have not got",
 )
 def test_empty(ue: UserEvents) -> None:
-    """Where no event is the whole page is zero."""
+    """Without events the whole page is zero."""
     page = map_page(ue.process)
     assert page.load(0, length_of(ue.process)).data == bytes(
         ue.dated("two_status_pages", since=8192, before=4096)
@@ -58,7 +58,7 @@ def test_empty(ue: UserEvents) -> None:
 def test_place(
     ue: UserEvents, place: int, offset: Mapping[str, int], content: Mapping[str, int]
 ) -> None:
-    """An event that ftrace listens to has its byte at 1, or its bit set, and nothing else has."""
+    """An event enabled by ftrace has its byte at 1, or its bit set, and no other is set."""
     page = map_page(ue.process)
     create(ue, place)
     ue.tracefs.enable(stem(place))
@@ -72,7 +72,7 @@ def test_place(
 @case(profiles="6.1..6.3", tier="full")
 @variants((3, 0), (63, 0), (64, 8), (70, 8))
 def test_documented_check(ue: UserEvents, place: int, long: int) -> None:
-    """The check by longs that the documentation gives finds what the one by bytes finds."""
+    """The documented check by longs finds the same as the check by bytes."""
     page = map_page(ue.process)
     create(ue, place)
     for on in (1, 0):
@@ -90,7 +90,7 @@ def test_documented_check(ue: UserEvents, place: int, long: int) -> None:
     isolation="events",
 )
 def test_follows(ue: UserEvents) -> None:
-    """The place of an event follows every change, at once."""
+    """The byte of an event follows every change at once."""
     page = map_page(ue.process)
     place = ue.open_data().register(ue.name()).place
     shown = [page.shows(place)]
@@ -102,7 +102,7 @@ def test_follows(ue: UserEvents) -> None:
 
 @case
 def test_neighbours(ue: UserEvents) -> None:
-    """Coming and going of one listener leaves the places of all other events alone."""
+    """Enabling and disabling an event does not affect the bytes of all other events."""
     page = map_page(ue.process)
     create(ue, 10)
     for number in (6, 7, 8, 9):
@@ -125,7 +125,7 @@ def test_neighbours(ue: UserEvents) -> None:
 
 @case(tier="full")
 def test_all_of_a_byte(ue: UserEvents) -> None:
-    """Eight events that share a byte of the page since 6.1 come and go one by one."""
+    """Eight events that share a byte of the page since 6.1 are enabled and disabled one by one."""
     page = map_page(ue.process)
     create(ue, 15)
     seen = []
@@ -136,7 +136,7 @@ def test_all_of_a_byte(ue: UserEvents) -> None:
         ue.tracefs.disable(stem(number))
         seen.append(page.load(1, 1).data)
     shared = b"\x01\x03\x07\x0f\x1f\x3f\x7f\xff" + b"\xfe\xfc\xf8\xf0\xe0\xc0\x80\x00"
-    # Byte 1 is that of event 1 alone until 6.0.
+    # Until 6.0 byte 1 belongs to event 1 alone.
     expected = {"byte-status": bytes(16), "bit-status": shared}
     assert b"".join(each or b"?" for each in seen) == expected[ue.profile.generation]
 
@@ -147,7 +147,7 @@ def test_all_of_a_byte(ue: UserEvents) -> None:
     "is left to programs for events they have not got",
 )
 def test_zero_stays(ue: UserEvents) -> None:
-    """Place 0 belongs to no event and shows 0 while all events are listened to."""
+    """Index 0 belongs to no event and reads 0 while all events are enabled."""
     page = map_page(ue.process)
     create(ue, 9)
     for number in range(1, 10):

@@ -1,7 +1,7 @@
-"""The text of a record in `trace` from 5.18 to 6.3: its bytes, and nothing else.
+"""Records in `trace` from 5.18 to 6.3: a hex dump, without decoded fields.
 
-A line with the task is followed by a dump of the whole record, 16 bytes to a line, of
-which the first eight are the common fields.  The cases see what lies behind these.
+A line with the task is followed by a dump of the whole record, 16 bytes to a line, the first eight
+of which are the common fields.  The cases compare what follows these.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ case = surface(
 
 
 def recorded(ue: UserEvents, fields: str, *payloads: bytes) -> list[str]:
-    """What `trace` shows of payloads written to a fresh event with these fields."""
+    """Dump in `trace` of payloads written to a new event with these fields."""
     data = ue.open_data()
     data.register(f"{ue.name()} {fields}")
     ue.tracefs.enable(ue.name())
@@ -45,7 +45,7 @@ def recorded(ue: UserEvents, fields: str, *payloads: bytes) -> list[str]:
     ("behind_the_last", "u8 a", b"\1more", "01 6d 6f 72 65"),
 )
 def test_dump_of_fields(ue: UserEvents, fields: str, payload: bytes, dump: str) -> None:
-    """Fields of any type are shown as the bytes that were written, back to back."""
+    """Fields of any type are dumped as the bytes that were written, back to back."""
     assert recorded(ue, fields, payload) == [dump]
 
 
@@ -60,7 +60,7 @@ def test_dump_of_all_bytes(ue: UserEvents) -> None:
 
 @case
 def test_dump_of_every_length(ue: UserEvents) -> None:
-    """A record is shown to its last byte, be its length a multiple of four or not."""
+    """A record is dumped to its last byte, whether its length is a multiple of four or not."""
     text = b"abcdefghijklmnopqrstuvwxy"
     seen = recorded(ue, "u8 a", *(text[:length] for length in range(1, 26)))
     assert seen[:3] == ["61", "61 62", "61 62 63"]
@@ -73,13 +73,13 @@ def test_dump_of_every_length(ue: UserEvents) -> None:
 
 @case(spec="trace_seq.c:trace_seq_hex_dump")
 @variants(
-    # 52 lines of 76 characters are shown, 54 are more than the page they are made in.
+    # 52 lines of 76 characters fit; 54 exceed the page that they are printed to.
     (824, 824),
     (856, 0),
     (3000, 0),
 )
 def test_dump_left_out(ue: UserEvents, length: int, shown: int) -> None:
-    """A dump that does not fit in a page is left out whole; the line of its record stays."""
+    """A dump that does not fit into a page is left out; the line of its record stays."""
     seen = recorded(ue, "u8 a", b"a", b"x" * length, b"b")
     assert seen == ["61", " ".join(["78"] * shown), "62"]
 
@@ -100,7 +100,7 @@ def test_dump_names_nothing(ue: UserEvents) -> None:
 
 @case
 def test_dump_of_several_writers(ue: UserEvents) -> None:
-    """Dumps of different lengths, events and processes stand in the order of writing."""
+    """Dumps of different lengths, events and processes are in the order of writing."""
     data = ue.open_data()
     data.register(ue.name("a") + " u8 x")
     other = ue.new_process().open_data()
@@ -123,7 +123,7 @@ def test_dump_of_several_writers(ue: UserEvents) -> None:
 
 @case
 def test_dump_of_text_like_a_dump(ue: UserEvents) -> None:
-    """Text in a record makes no line of its own, be it like those of a trace."""
+    """Text in a record starts no new line, even if it looks like trace output."""
     first = b"\n00000000: 41 42 43 44\n"
     second = b"\n a-1 [000] ..... 0.000000: \n\0"
     assert recorded(ue, "u8 a", first, second) == [
@@ -134,7 +134,7 @@ def test_dump_of_text_like_a_dump(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_ftrace: copy_nofault of no byte", tier="quick")
 def test_dump_without_payload(ue: UserEvents) -> None:
-    """An event without fields leaves a record only with bytes behind its index."""
+    """An event without fields is recorded only if bytes follow its index."""
     data = ue.open_data()
     data.register(ue.name())
     ue.tracefs.enable(ue.name())
@@ -147,7 +147,7 @@ def test_dump_without_payload(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_ftrace: discard")
 def test_dump_of_a_refused_payload(ue: UserEvents) -> None:
-    """A payload that was refused for its contents is not dumped, nor is its place."""
+    """A payload rejected by validation is not dumped and leaves no gap."""
     errno = ue.dated("dynamic_fields_validated", since="EFAULT", before="")
     data = ue.open_data()
     data.register(ue.name() + " u8 n; __data_loc char[] m")

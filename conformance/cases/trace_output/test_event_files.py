@@ -1,4 +1,4 @@
-"""Descriptors of files of an event: they are no reference to it, and outlive it in vain."""
+"""Descriptors of an event's files: they hold no reference, and fail after deletion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ case = surface(
     doc="Documentation/trace/events.rst@v6.12: each event has a directory of files",
 )
 def test_id(ue: UserEvents) -> None:
-    """Each event has a number of its own, in decimal, which stays while it lives."""
+    """Each event has its own id, in decimal, which does not change while it lives."""
     data = ue.open_data()
     paths = []
     for stem in ("a", "b", "c"):
@@ -37,7 +37,7 @@ def test_id(ue: UserEvents) -> None:
 
 @case(doc="Documentation/trace/events.rst@v6.12: each event has a directory of files")
 def test_enable(ue: UserEvents) -> None:
-    """One descriptor of `enable` may write and read many times, at its position or not."""
+    """One descriptor of `enable` can be written and read many times, at any position."""
     event = ue.open_data().register(ue.name())
     path = ue.tracefs.event_path(ue.name(), "enable")
     reader, writer = File(ue.process, path), File(ue.process, path, os.O_WRONLY)
@@ -62,7 +62,7 @@ def test_enable(ue: UserEvents) -> None:
 )
 @variants("ioctl", "dynamic_events")
 def test_descriptor_is_no_reference(ue: UserEvents, way: str) -> None:
-    """An open `enable` does not keep an event: it is deleted, and the descriptor ENODEV."""
+    """An open `enable` does not hold an event: it is deleted, and the descriptor is ENODEV."""
     ue.tracefs.command(f"u:{ue.name()}\n")
     file = File(ue.process, ue.tracefs.event_path(ue.name(), "enable"), os.O_RDWR)
     if way == "ioctl":
@@ -83,7 +83,7 @@ def test_descriptor_is_no_reference(ue: UserEvents, way: str) -> None:
 )
 @variants("format", "filter", "trigger")
 def test_nothing_left_to_read(ue: UserEvents, file: str) -> None:
-    """An open `format`, `filter` or `trigger` keeps no event either, and shows none: ENODEV."""
+    """An open `format`, `filter` or `trigger` does not hold an event either, and is ENODEV."""
     ue.tracefs.command(f"u:{ue.name()} u32 a\n")
     opened = File(ue.process, ue.tracefs.event_path(ue.name(), file))
     assert ue.open_data().delete(ue.name()).value == 0
@@ -94,7 +94,7 @@ def test_nothing_left_to_read(ue: UserEvents, file: str) -> None:
 
 @case(doc="an event that is made anew is another one", needs="lasting_events")
 def test_not_the_next_of_its_name(ue: UserEvents) -> None:
-    """A descriptor of an event that was deleted does not enable one made anew by its name."""
+    """A descriptor of a deleted event does not enable a new event of that name."""
     ue.tracefs.command(f"u:{ue.name()}\n")
     file = File(ue.process, ue.tracefs.event_path(ue.name(), "enable"), os.O_RDWR)
     assert ue.open_data().delete(ue.name()).value == 0
@@ -112,7 +112,7 @@ def test_not_the_next_of_its_name(ue: UserEvents) -> None:
     needs="auto_delete",
 )
 def test_outlives_the_event(ue: UserEvents) -> None:
-    """An open `enable` does not keep an event from going with its last reference, either."""
+    """An open `enable` does not delay deletion after the last reference, either."""
     ue.open_data().register(ue.name())
     other = ue.new_process()
     file = File(other, ue.tracefs.event_path(ue.name(), "enable"), os.O_RDWR)

@@ -27,7 +27,7 @@ COMMON = (
 
 @case(doc="Documentation/trace/events.rst@v6.12: Event formats: field type, name, offset, size")
 def test_whole(ue: UserEvents) -> None:
-    """The file is name, id, common fields, own fields and print fmt, down to the tabs."""
+    """The file has name, id, common fields, own fields and print fmt, tabs included."""
     ue.open_data().register(f"{ue.name()} u32 count; __rel_loc u8 more; struct s pair 16")
     printing = '"count=%u more=%llu pair=%llu", REC->count, REC->more, REC->pair'
     print_fmt = ue.dated("print_fmt_generated", since=printing, before='""')
@@ -48,7 +48,7 @@ def test_whole(ue: UserEvents) -> None:
 )
 @variants({"none": "", "space": " ", "semicolons": " ;;"})
 def test_no_fields(ue: UserEvents, arguments: str) -> None:
-    """Without fields two blank lines and an empty print fmt are left."""
+    """Without fields two blank lines and an empty print fmt remain."""
     ue.open_data().register(ue.name() + arguments)
     assert ue.tracefs.whole_format(ue.name()) == (
         f"name: {ue.name()}\nID: N\n" + COMMON + '\nprint fmt: ""\n'
@@ -78,7 +78,7 @@ def test_print_fmt_of_several(ue: UserEvents, fields: str, print_fmt: str) -> No
 
 @case
 def test_event_names(ue: UserEvents) -> None:
-    """The first line names the event as it was registered."""
+    """The first line has the name of the event as registered."""
     data = ue.open_data()
     for tail in ("%s%n", ".0", "größe", ";u32"):
         name = ue.name() + tail
@@ -88,7 +88,7 @@ def test_event_names(ue: UserEvents) -> None:
 
 @case(spec="trace_events_user.c:user_event_set_print_fmt", tier="quick")
 def test_longest_text(ue: UserEvents) -> None:
-    """An event of as many fields as fit in a definition shows all of them."""
+    """An event with as many fields as a definition holds shows all of them."""
     text = ue.name() + " " + ";".join(f"u8 {chr(97 + number % 26)}" for number in range(100))
     ue.open_data().register(text)
     shown = ue.tracefs.format(ue.name())
@@ -111,7 +111,7 @@ def test_longest_text(ue: UserEvents) -> None:
     ("struct", "struct s a 20", "field:struct s a; offset:8; size:20; signed:1;"),
 )
 def test_of_dynamic_events(ue: UserEvents, fields: str, line: str) -> None:
-    """An event created through dynamic_events has the format the ioctl would give it."""
+    """An event created through dynamic_events has the same format as one created by ioctl."""
     assert ue.tracefs.command(f"u:{ue.name('d')} {fields}").errno == ""
     ue.open_data().register(f"{ue.name('i')} {fields}")
     through_file, through_ioctl = (ue.tracefs.format(ue.name(stem)) for stem in "di")
@@ -134,7 +134,7 @@ def test_stays(ue: UserEvents) -> None:
 
 @case(tier="quick")
 def test_of_an_enabled_event(ue: UserEvents) -> None:
-    """Enabling an event and writing to it leave its format as it was."""
+    """Enabling an event and writing it do not change its format."""
     data = ue.open_data()
     event = data.register(f"{ue.name()} u16 a; __data_loc char[] b")
     ue.tracefs.enable(ue.name())
@@ -153,7 +153,7 @@ def test_of_an_enabled_event(ue: UserEvents) -> None:
     needs="auto_delete",
 )
 def test_gone_with_the_event(ue: UserEvents) -> None:
-    """With the event its format goes, and a new event of that name has one of its own."""
+    """The format is deleted with its event; a new event of that name has its own."""
     data = ue.open_data()
     event = data.register(f"{ue.name()} u32 a")
     data.unregister(event.word)
@@ -166,7 +166,7 @@ def test_gone_with_the_event(ue: UserEvents) -> None:
 
 @case(spec="trace_events.c:event_callback")
 def test_modes(ue: UserEvents) -> None:
-    """The files of a user event have the modes of any event's."""
+    """The files of a user event have the same modes as those of any event."""
     ue.open_data().register(ue.name())
     files = ("enable", "filter", "trigger", "format", "id")
     modes = [ue.tracefs.mode(ue.tracefs.event_path(ue.name(), file)) for file in files]

@@ -1,4 +1,4 @@
-"""The fields in the `format` file of an event: names, offsets, sizes, signs, printing."""
+"""Fields in the `format` file: names, offsets, sizes, signedness, print fmt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ case = surface(
 )
 
 
-# Field, its line in `format`, print fmt; arrays without what stands between their brackets.
+# Field, its line in `format`, print fmt; arrays without the text between their brackets.
 TYPES = {
     "scalars": (
         ("s8 a", "field:s8 a; offset:8; size:1; signed:1;", '"a=%d", REC->a'),
@@ -64,7 +64,7 @@ TYPES = {
             "field:__data_loc char[20] a; offset:8; size:4; signed:1;",
             '"a=%s", __get_str(a)',
         ),
-        # Taken for a string, but not printed as one: the type has no bracket.
+        # Typed as a string, but not printed as one: the type has no bracket.
         (
             "__data_loc char a",
             "field:__data_loc char a; offset:8; size:4; signed:1;",
@@ -107,15 +107,15 @@ TYPES = {
     ),
 }
 
-# What follows the bracket used to be shown.
+# Old kernels show the text after the bracket.
 OLDER = {"char[5]x a": "field:char a[5]x; offset:8; size:5; signed:1;"}
 
 
 @case
 @variants(TYPES)
 def test_types(ue: UserEvents, rows: tuple[tuple[str, str, str], ...]) -> None:
-    """A field has size, sign and printing of its type, and lies behind the common fields."""
-    # What stands between the brackets of an array is left to format.array_length.
+    """A field has the size, signedness and print fmt of its type, and follows the common fields."""
+    # The text between the brackets of an array is covered by format.array_length.
     data, word = ue.open_data(), ue.process.word()
     for number, (field, line, print_fmt) in enumerate(rows):
         name = ue.name(f"e{number}")
@@ -128,7 +128,7 @@ def test_types(ue: UserEvents, rows: tuple[tuple[str, str, str], ...]) -> None:
 
 @case
 def test_every_type_in_one(ue: UserEvents) -> None:
-    """Fields keep the order of their definition and lie back to back, without alignment."""
+    """Fields keep the order of their definition, back to back, without alignment."""
     fields = (
         "u8 a;u64 b;s16 c;int d;char e;unsigned short f;char[3] g;struct s h 7;"
         "__data_loc char[] i;unsigned char[5] j;__rel_loc char[] k;s64 l;unsigned int m"
@@ -171,7 +171,7 @@ FIELD_NAMES = {
     tier="full",
 )
 def test_field_names(ue: UserEvents) -> None:
-    """Names of fields are shown as they were given, quoted nowhere."""
+    """Field names are shown as given, without quoting."""
     data = ue.open_data()
     for number, (field, (line, print_fmt)) in enumerate(FIELD_NAMES.items()):
         name = ue.name(f"e{number}")
@@ -186,7 +186,7 @@ def test_field_names(ue: UserEvents) -> None:
     "structures that tools may look into; no limit is named"
 )
 def test_huge_structures(ue: UserEvents) -> None:
-    """Offsets are counted with 32 bits: they pass 2^31, and wrap around at 2^32."""
+    """Offsets have 32 bits: they pass 2^31, and wrap at 2^32."""
     huge = "struct s {} 2147483647"
     fields = "; ".join(huge.format(name) for name in "abc") + "; u8 d"
     assert ue.open_data().register(f"{ue.name()} {fields}").errno == ""
@@ -222,7 +222,7 @@ ARRAYS = ("char[1] a", "char[20] a", "char[0x14] a", "char[1024] a", "unsigned c
     doc="trace_events.c:f_show@v6.12: the comment there: TYPE[LEN] is shown as TYPE VAR[LEN]",
 )
 def test_array_length(ue: UserEvents) -> None:
-    """An array shows its length behind its name."""
+    """An array shows its length after its name."""
     data = ue.open_data()
     shown = {}
     for number, field in enumerate(ARRAYS):

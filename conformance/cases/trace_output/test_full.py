@@ -1,4 +1,4 @@
-"""A buffer that is full: writers are not told, whichever records are lost."""
+"""A full ring buffer: writes succeed whichever records are lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ case = surface(
     isolation="global",
 )
 
-# Two records with so much payload fill a page, and a buffer has two pages at least.
+# Two records with such a payload fill a page, and a buffer has at least two pages.
 SIZE = 2000
 
 
@@ -30,7 +30,7 @@ def small(ue: UserEvents, kilobytes: str = "4") -> Instance:
 
 
 def payload(number: int) -> bytes:
-    """A payload that begins with a number."""
+    """A payload that starts with a number."""
     return bytes([number]).ljust(SIZE, b"\0")
 
 
@@ -41,7 +41,7 @@ def line(ue: UserEvents, number: int) -> str:
 
 
 def counted(instance: Instance) -> str:
-    """What is said of the events of processor 0, without bytes and times."""
+    """per_cpu/cpu0/stats without bytes and timestamps."""
     return instance.read(instance.path("per_cpu/cpu0/stats"), View.COUNTS).text
 
 
@@ -50,7 +50,7 @@ def counted(instance: Instance) -> str:
     ("one_more", 5, (3, 4, 5), 2), ("full", 4, (1, 2, 3, 4), 0), ("many_more", 11, (9, 10, 11), 8)
 )
 def test_overwritten(ue: UserEvents, written: int, kept: tuple[int, ...], overrun: int) -> None:
-    """In a full buffer the oldest page makes room, and all writes return what they wrote."""
+    """In a full buffer the oldest page is overwritten, and all writes return their length."""
     ue.process.pin(0)
     instance = small(ue)
     data = ue.open_data()
@@ -68,7 +68,7 @@ def test_overwritten(ue: UserEvents, written: int, kept: tuple[int, ...], overru
 
 @case(spec="rb_move_tail")
 def test_dropped(ue: UserEvents) -> None:
-    """Where nothing is overwritten the newest are lost, and their writes return the same."""
+    """Without overwriting the newest records are lost, and their writes return the same."""
     ue.process.pin(0)
     instance = small(ue)
     assert instance.write(instance.path("options/overwrite"), "0").value == 1
@@ -93,7 +93,7 @@ def test_dropped(ue: UserEvents) -> None:
     needs="dynamic_fields_validated",
 )
 def test_not_validated(ue: UserEvents) -> None:
-    """Where a buffer has no room nobody looks at the payload: an invalid one is taken."""
+    """If the buffer has no room the payload is not validated: a malformed one is accepted."""
     ue.process.pin(0)
     instance = small(ue)
     assert instance.write(instance.path("options/overwrite"), "0").value == 1
@@ -116,7 +116,7 @@ def test_not_validated(ue: UserEvents) -> None:
     facilities="perf",
 )
 def test_others_have_room(ue: UserEvents) -> None:
-    """A full buffer is no matter to another instance, or to perf: they have every record."""
+    """A full buffer does not affect another instance, or perf: they have every record."""
     ue.process.pin(0)
     instance = small(ue)
     assert instance.write(instance.path("options/overwrite"), "0").value == 1
@@ -139,7 +139,7 @@ def test_others_have_room(ue: UserEvents) -> None:
 )
 @variants(("least", "1", (5, 6, 7, 8)), ("three_pages", "9", (3, 4, 5, 6, 7, 8)))
 def test_size(ue: UserEvents, kilobytes: str, kept: tuple[int, ...]) -> None:
-    """A buffer keeps as many pages as were asked for, and never less than two."""
+    """A buffer has as many pages as requested, and never less than two."""
     ue.process.pin(0)
     instance = small(ue, kilobytes)
     assert instance.write(instance.path("buffer_size_kb"), "0").errno == "EINVAL"

@@ -1,6 +1,7 @@
-"""trace_pipe_raw: records byte by byte, as tools read them that decode by `format`.
+"""trace_pipe_raw: records byte by byte, as read by tools that decode them by `format`.
 
-The text of a page is that of program/page.py: `length` is of common fields, payload and padding.
+conformance.ops.decoding.trace_page renders a page as text; `length` covers common fields, payload
+and padding.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ case = surface(
 
 
 def listening(ue: UserEvents, fields: str = " u32 a") -> DataFile:
-    """The data file of a process that stays on processor 0, and an enabled event of index 0."""
+    """The data file of a process pinned to CPU 0, and an enabled event of index 0."""
     ue.process.pin(0)
     data = ue.open_data()
     data.register(ue.name() + fields)
@@ -30,7 +31,7 @@ def listening(ue: UserEvents, fields: str = " u32 a") -> DataFile:
 
 @case(spec="user_event_ftrace", tier="quick")
 def test_record(ue: UserEvents) -> None:
-    """A record is the type of its event, no flags, the writer, and what was written from byte 8."""
+    """A record has the event's type, no flags, the writer's PID, and the payload from byte 8 on."""
     data = listening(ue)
     raw = RawPipe(ue.process, ue.tracefs, ue.name())
     assert data.write_event(0, b"\x41\x42\x43\x44").value == 8
@@ -53,7 +54,7 @@ def test_record(ue: UserEvents) -> None:
     (1501, "commit 1520\ntype_len 0 length 1512 "),
 )
 def test_length(ue: UserEvents, size: int, head: str) -> None:
-    """All bytes that were written are there, those behind the last field too, padded to words."""
+    """All written bytes are there, including those after the last field, padded to words."""
     data = listening(ue, " u8 a")
     raw = RawPipe(ue.process, ue.tracefs, ue.name())
     payload = bytes(number % 251 for number in range(size))
@@ -67,7 +68,7 @@ def test_length(ue: UserEvents, size: int, head: str) -> None:
     needs="empty_payload",
 )
 def test_without_payload(ue: UserEvents) -> None:
-    """A record of an event without fields has nothing but the common ones, and a word to spare."""
+    """A record of an event without fields has the common fields and one word of padding."""
     data = listening(ue, "")
     raw = RawPipe(ue.process, ue.tracefs, ue.name())
     assert data.write_event(0).value == 4
@@ -77,7 +78,7 @@ def test_without_payload(ue: UserEvents) -> None:
 
 @case(spec="user_event_ftrace; ring_buffer.c:ring_buffer_read_page")
 def test_several(ue: UserEvents) -> None:
-    """Records of two events and two processes stand back to back, each with its own numbers."""
+    """Records of two events and two processes are back to back, each with its own type and PID."""
     data = listening(ue)
     data.register(ue.name("b") + " u8 x")
     ue.tracefs.enable(ue.name("b"))
@@ -100,7 +101,7 @@ def test_several(ue: UserEvents) -> None:
 
 @case(spec="ring_buffer.c:ring_buffer_read_page")
 def test_consumed(ue: UserEvents) -> None:
-    """A page is read once: the next has later records only, and nothing of the earlier ones."""
+    """A page is read once: the next has only later records."""
     data = listening(ue)
     raw = RawPipe(ue.process, ue.tracefs, ue.name())
     assert raw.read().errno == "EAGAIN"
@@ -117,7 +118,7 @@ def test_consumed(ue: UserEvents) -> None:
 
 @case(spec="ring_buffer.c:ring_buffer_read_page; trace.c:tracing_read_pipe")
 def test_after_trace_pipe(ue: UserEvents) -> None:
-    """What was read as text is not on the page: a record is given to one reader."""
+    """A record that was read as text is not on the page: each record has one reader."""
     data = listening(ue)
     text, raw = Pipe(ue.process, ue.tracefs), RawPipe(ue.process, ue.tracefs, ue.name())
     data.write_event(0, b"\1\0\0\0")
@@ -133,7 +134,7 @@ def test_after_trace_pipe(ue: UserEvents) -> None:
     needs="dynamic_fields_validated",
 )
 def test_refused(ue: UserEvents) -> None:
-    """Of a payload that was refused no byte is left in the buffer."""
+    """A rejected payload leaves no byte in the buffer."""
     data = listening(ue, " __rel_loc char[] a")
     raw = RawPipe(ue.process, ue.tracefs, ue.name())
     assert data.write_event(0, b"\0\0\x08\0refused!").errno == "EFAULT"

@@ -1,4 +1,4 @@
-"""trace_pipe: records are read once, as text, and counted."""
+"""trace_pipe: records are consumed as text, and counted."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ FIELDS = " u16 a"
 
 
 def line(ue: UserEvents, number: int) -> str:
-    """The line of a record with a number below ten."""
+    """The line of a record with a one-digit number."""
     return ue.line(f"a=0x{number} ({number})", dump=f"0{number} 00") + "\n"
 
 
 def counted(files: Tracefs, cpu: int = 0) -> str:
-    """What is said of the events of a processor, without bytes and times."""
+    """The stats file of a CPU, without bytes and timestamps."""
     return files.read(files.path(f"per_cpu/cpu{cpu}/stats"), View.COUNTS).text
 
 
 @case(tier="quick")
 def test_consumes(ue: UserEvents) -> None:
-    """Records are read in their order and are gone: EAGAIN where a reader would wait for more."""
+    """Records are read in order and consumed: EAGAIN where a reader would block."""
     data = listening(ue, FIELDS)
     pipe = Pipe(ue.process, ue.tracefs)
     assert pipe.read().errno == "EAGAIN"
@@ -48,7 +48,7 @@ def test_consumes(ue: UserEvents) -> None:
 
 @case
 def test_one_reader_of_two(ue: UserEvents) -> None:
-    """What is consumed in one instance stays in another, and is never there twice."""
+    """A record consumed in one instance stays in another, and is never read twice."""
     instance = made(ue)
     data = listening(ue, FIELDS, ue.tracefs, instance)
     pipe, other = Pipe(ue.process, ue.tracefs), Pipe(ue.process, instance)
@@ -68,7 +68,7 @@ def test_one_reader_of_two(ue: UserEvents) -> None:
     "each processor",
 )
 def test_of_a_processor(ue: UserEvents) -> None:
-    """The pipe of the processor on which it was written gives a record, and takes it from all."""
+    """The pipe of the writing CPU returns the record, and consumes it for all readers."""
     ue.process.pin(0)
     data = listening(ue, FIELDS)
     pipe = Pipe(ue.process, ue.tracefs, cpu=0)
@@ -83,7 +83,7 @@ def test_of_a_processor(ue: UserEvents) -> None:
 @case(spec="trace_events_user.c:user_event_reg")
 @variants("event", "tracing")
 def test_of_what_was(ue: UserEvents, ended: str) -> None:
-    """Records of an event that was disabled, or of a buffer turned off, are still to be read."""
+    """Records stay readable after the event is disabled or the buffer turned off."""
     data = listening(ue, FIELDS)
     pipe = Pipe(ue.process, ue.tracefs)
     data.write_event(0, b"\1\0")
@@ -130,7 +130,7 @@ def test_counts(ue: UserEvents) -> None:
     ("turned_off", "0", b"\0\0\0\0", ""),
 )
 def test_not_counted(ue: UserEvents, tracing: str, payload: bytes, errno: str) -> None:
-    """What is refused, too long, or written to a buffer turned off, is neither entry nor drop."""
+    """A rejected or oversized write, or one to a buffer turned off, is neither entry nor drop."""
     ue.process.pin(0)
     instance = made(ue)
     data = listening(ue, " __rel_loc char[] a", instance)
@@ -144,6 +144,6 @@ def test_not_counted(ue: UserEvents, tracing: str, payload: bytes, errno: str) -
 
 @case(spec="fs/tracefs/inode.c: the root directory has mode 0700", isolation="events")
 def test_ordinary_user(ue: UserEvents) -> None:
-    """A user without rights reads no records: EACCES."""
+    """An unprivileged user cannot read records: EACCES."""
     ue.process.setuid()
     assert Pipe(ue.process, ue.tracefs).opened.errno == "EACCES"

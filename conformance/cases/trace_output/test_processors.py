@@ -1,4 +1,4 @@
-"""tracing_cpumask: no processor on which anything is recorded, and a write that happens on one."""
+"""tracing_cpumask: CPUs whose writes are not recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ case = surface(
 @case(spec="trace.c:tracing_cpumask_write, tracing_set_cpumask", doc="a mask in hexadecimal digits")
 @variants("top", "instance")
 def test_processors_refused(ue: UserEvents, where: str) -> None:
-    """What is no mask is refused and changes nothing; one of too many processors is EOVERFLOW."""
+    """An invalid mask is rejected and changes nothing; one with too many CPUs is EOVERFLOW."""
     instance = made(ue)
     files = ue.tracefs if where == "top" else instance
     path = files.path("tracing_cpumask")
@@ -40,7 +40,7 @@ def test_processors_refused(ue: UserEvents, where: str) -> None:
 # An empty line is an empty mask.
 @variants(("zero", "0", 2), ("empty", "", 1))
 def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
-    """Where no processor is traced what is written is counted and not kept, and nobody is told."""
+    """A write on a CPU outside the mask returns its length and is not recorded."""
     data = ue.open_data()
     event = data.register(ue.name() + " u8 a")
     ue.tracefs.enable(ue.name())
@@ -59,7 +59,7 @@ def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
 @case(spec="record_disabled of the processor")
 @variants("instance", "top")
 def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
-    """The mask of an instance is its own: where another has the processor it is recorded."""
+    """Each instance has its own mask: one that contains the CPU records."""
     instance = made(ue)
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
@@ -84,7 +84,7 @@ def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
 )
 @variants(("nothing", "", ""), ("filter", "filter", "EFAULT"), ("trigger", "trigger", "EFAULT"))
 def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) -> None:
-    """A wrong payload is not noticed there, but with a filter or trigger that has to see it."""
+    """A malformed payload is not detected there, unless a filter or trigger reads the record."""
     data, directory = registered(ue, " __rel_loc char[] s; u8 a")
     ue.tracefs.enable(ue.name())
     if hook == "filter":
@@ -105,7 +105,7 @@ def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) ->
     facilities="hist perf",
 )
 def test_no_processor_beside_others(ue: UserEvents) -> None:
-    """perf and histograms count what is written on a processor that is not traced."""
+    """perf and histograms count writes on a CPU outside the mask."""
     data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
     directory.trigger("hist:keys=a")

@@ -1,7 +1,7 @@
-"""Records of an event that is gone: what `trace` shows of them, and when they go too.
+"""Records of a deleted event: how `trace` shows them, and when they are discarded.
 
-A record holds the number of its event and no more.  Deleting through dynamic_events empties the
-buffers in which an event that is gone was ever enabled; other ways to go do not.
+A record has the id of its event and nothing else.  Deleting through dynamic_events resets the
+buffers in which the deleted event was ever enabled; other deletions do not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ case = surface(
 
 
 def recorded(ue: UserEvents, name: str, payload: bytes) -> DataFile:
-    """A record of an event that lasts, which nobody listens to any more; the data file."""
+    """A record of a persistent event that is disabled again; returns the data file."""
     ue.tracefs.command(f"u:{name} u16 a\n")
     data = ue.open_data()
     event = data.register(f"{name} u16 a")
@@ -37,13 +37,13 @@ def recorded(ue: UserEvents, name: str, payload: bytes) -> DataFile:
 
 
 def known(ue: UserEvents) -> None:
-    """Let what earlier programs deleted be of no more consequence for buffers."""
+    """Clear the pending buffer reset that earlier programs' deletions left."""
     assert ue.tracefs.command(f"-:{ue.name('never')}\n").errno == "ENOENT"
 
 
 @case(spec="trace_events.c:probe_remove_event_call; trace.c:print_trace_fmt: Unknown type")
 def test_removed_by_ioctl(ue: UserEvents) -> None:
-    """A record outlives its event, with the number of a type that nobody knows."""
+    """A record outlives its event, and prints as an unknown type."""
     data = recorded(ue, ue.name(), b"\1\0")
     assert ue.tracefs.bodies() == [ue.line("a=0x1 (1)", dump="01 00")]
     assert data.delete(ue.name(), eventually=True).value == 0
@@ -58,7 +58,7 @@ def test_removed_by_ioctl(ue: UserEvents) -> None:
     needs="auto_delete",
 )
 def test_removed_by_itself(ue: UserEvents) -> None:
-    """A record of an event that went with its last reference has an unknown type as well."""
+    """A record of an auto-deleted event prints as an unknown type as well."""
     data = ue.open_data()
     data.register(ue.name() + " u16 a")
     ue.tracefs.enable(ue.name())
@@ -71,7 +71,7 @@ def test_removed_by_itself(ue: UserEvents) -> None:
 
 @case
 def test_removed_by_command(ue: UserEvents) -> None:
-    """Deletion through dynamic_events empties the buffer, of other events' records too."""
+    """Deletion through dynamic_events resets the buffer, records of other events included."""
     data = ue.open_data()
     data.register(ue.name("other") + " u16 a")
     ue.tracefs.enable(ue.name("other"))
@@ -87,7 +87,7 @@ def test_removed_by_command(ue: UserEvents) -> None:
 
 @case
 def test_removed_never_enabled(ue: UserEvents) -> None:
-    """Deleting an event that was never enabled leaves what others recorded."""
+    """Deleting an event that was never enabled keeps the records of others."""
     known(ue)
     data = ue.open_data()
     data.register(ue.name("other") + " u16 a")
@@ -101,7 +101,7 @@ def test_removed_never_enabled(ue: UserEvents) -> None:
 @case
 @variants({"unknown": "-:{}\n", "other_system": "-:sched/{}\n"})
 def test_removed_then_command(ue: UserEvents, command: str) -> None:
-    """After a removal by ioctl any command to delete empties the buffer, be it in vain."""
+    """After deletion by ioctl, any deletion command resets the buffer, even if it fails."""
     known(ue)
     data = recorded(ue, ue.name(), b"\1\0")
     assert ue.tracefs.command(command.format(ue.name("x"))).errno == "ENOENT"
@@ -118,7 +118,7 @@ def test_removed_then_command(ue: UserEvents, command: str) -> None:
     "trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus"
 )
 def test_removed_in_instances(ue: UserEvents) -> None:
-    """Emptied are the buffers of instances in which the event was ever enabled, and no others."""
+    """Only the buffers of instances in which the event was ever enabled are reset."""
     was, never = ue.instance("i"), ue.instance("j")
     was.make()
     never.make()
@@ -147,7 +147,7 @@ def test_removed_in_instances(ue: UserEvents) -> None:
 def test_removed_and_made_anew(
     ue: UserEvents, stem: str, fields: str, values: tuple[str, ...]
 ) -> None:
-    """The next event is shown as having recorded what the last did, where it gets its number."""
+    """The records of a deleted event print as those of the next event that gets its id."""
     data = recorded(ue, ue.name("e"), b"\1\2")
     assert data.delete(ue.name("e"), eventually=True).value == 0
     ue.tracefs.command(f"u:{ue.name(stem)} {fields}\n")
@@ -159,7 +159,7 @@ def test_removed_and_made_anew(
 
 @case(spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
 def test_removed_by_truncation(ue: UserEvents) -> None:
-    """Opening dynamic_events for truncation empties the buffer of what went with it."""
+    """Opening dynamic_events with O_TRUNC resets the buffers of the deleted events."""
     known(ue)
     recorded(ue, ue.name(), b"\1\0")
     assert ue.tracefs.bodies() == [ue.line("a=0x1 (1)", dump="01 00")]
@@ -171,7 +171,7 @@ def test_removed_by_truncation(ue: UserEvents) -> None:
 
 @case(spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
 def test_removed_then_truncation(ue: UserEvents) -> None:
-    """After a removal by ioctl truncation empties the buffer, be it in vain: EBUSY."""
+    """After deletion by ioctl, opening with O_TRUNC resets the buffer even if it fails: EBUSY."""
     known(ue)
     data = recorded(ue, ue.name(), b"\1\0")
     assert data.delete(ue.name(), eventually=True).value == 0
@@ -186,7 +186,7 @@ def test_removed_then_truncation(ue: UserEvents) -> None:
     "trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus"
 )
 def test_removed_after_trigger(ue: UserEvents) -> None:
-    """An event that a trigger was first to listen to empties the buffer when it is deleted."""
+    """Deleting an event that was first used by a trigger resets the buffer."""
     known(ue)
     data = ue.open_data()
     data.register(ue.name("other") + " u16 a")

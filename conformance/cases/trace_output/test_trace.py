@@ -1,4 +1,4 @@
-"""The text of a record in `trace`: every type of field as the kernel decodes it."""
+"""Text of a record in `trace`: how the kernel decodes fields of every type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ case = surface(
 
 
 def recorded(ue: UserEvents, fields: str, *payloads: bytes) -> list[str]:
-    """What `trace` shows of payloads written to a fresh event with these fields."""
+    """Text in `trace` of payloads written to a new event with these fields."""
     data = ue.open_data()
     data.register(f"{ue.name()} {fields}")
     ue.tracefs.enable(ue.name())
@@ -27,7 +27,7 @@ def recorded(ue: UserEvents, fields: str, *payloads: bytes) -> list[str]:
 @case(spec="size 1")
 @variants({"u8": "u8", "s8": "s8", "char": "char", "uchar": "unsigned char"})
 def test_one_byte(ue: UserEvents, type_text: str) -> None:
-    """One byte prints as a character where it is printable, and as an unsigned number."""
+    """One byte prints as a character if printable, and as an unsigned number."""
     seen = recorded(ue, f"{type_text} a", b"\0", b"A", b" ", b"~", b"\x1f", b"\x7f", b"\xff")
     shown = ["(0)", "'A'(65)", "' '(32)", "'~'(126)", "(31)", "(127)", "'\udcff'(255)"]
     assert seen == [f"{ue.name()}: a={text}" for text in shown]
@@ -35,7 +35,7 @@ def test_one_byte(ue: UserEvents, type_text: str) -> None:
 
 @case(spec="isprint() knows Latin-1")
 def test_printable_bytes(ue: UserEvents) -> None:
-    """From 0xa0 on bytes count as printable, from 0x80 to 0x9f they do not."""
+    """Bytes from 0xa0 on are printable, those from 0x80 to 0x9f are not."""
     seen = recorded(ue, "u8 a", b"\x80", b"\x9f", b"\xa0", b"\xe9")
     shown = ["(128)", "(159)", "'\udca0'(160)", "'\udce9'(233)"]
     assert seen == [f"{ue.name()}: a={text}" for text in shown]
@@ -113,7 +113,7 @@ def test_negative_eight_bytes(ue: UserEvents, type_text: str) -> None:
     ("text_behind", "char[4]x", b"abcd", "abcd"),
 )
 def test_char_array(ue: UserEvents, type_text: str, payload: bytes, text: str) -> None:
-    """An array of characters prints up to its first NUL or its length, as it is."""
+    """An array of characters prints unescaped up to its first NUL or its length."""
     assert recorded(ue, f"{type_text} a", payload) == [f"{ue.name()}: a={text}"]
 
 
@@ -129,7 +129,7 @@ def test_char_array(ue: UserEvents, type_text: str, payload: bytes, text: str) -
     ("rel_loc.nothing", "__rel_loc char[]", b"\0\0\0\0", ""),
 )
 def test_dynamic_string(ue: UserEvents, type_text: str, payload: bytes, text: str) -> None:
-    """A dynamic string prints from its place in the record up to its first NUL."""
+    """A dynamic string prints from its offset in the record up to its first NUL."""
     assert recorded(ue, f"{type_text} a", payload) == [f"{ue.name()}: a={text}"]
 
 
@@ -147,7 +147,7 @@ def test_dynamic_string(ue: UserEvents, type_text: str, payload: bytes, text: st
     ("rel_loc.cpumask", "__rel_loc cpumask_t", b"\0\0\2\0\1\2", "01,02"),
 )
 def test_dynamic_bytes(ue: UserEvents, type_text: str, payload: bytes, text: str) -> None:
-    """Dynamic data that is no string prints as its bytes in hex, separated by commas."""
+    """Dynamic data that is no string prints as hex bytes separated by commas."""
     assert recorded(ue, f"{type_text} a", payload) == [f"{ue.name()}: a={text}"]
 
 
@@ -159,7 +159,7 @@ def test_dynamic_bytes(ue: UserEvents, type_text: str, payload: bytes, text: str
     ("bytes", "__data_loc u8[]", b"\x0c\0\xe8\3" + b"\xab" * 1000, ",".join(["ab"] * 1000)),
 )
 def test_long_values(ue: UserEvents, type_text: str, payload: bytes, text: str) -> None:
-    """Long texts and long arrays are printed to their end."""
+    """Long texts and long arrays are printed completely."""
     assert recorded(ue, f"{type_text} a", payload) == [f"{ue.name()}: a={text}"]
 
 
@@ -182,13 +182,13 @@ def test_cpumask(ue: UserEvents) -> None:
     (1000, bytes(1000), "<INVALID-SIZE>"),
 )
 def test_struct(ue: UserEvents, size: int, payload: bytes, text: str) -> None:
-    """A struct prints like a number of its size, and has no text in other sizes."""
+    """A struct prints like an integer of its size, and has no text in other sizes."""
     assert recorded(ue, f"struct s a {size}", payload) == [f"{ue.name()}: a={text}"]
 
 
 @case(spec="trace_events_filter.c:filter_assign_type")
 def test_struct_named_like_text(ue: UserEvents) -> None:
-    """A struct whose type has "char" and "[" in it prints as text, of any size."""
+    """A struct with "char" and "[" in its type prints as text, whatever its size."""
     seen = recorded(ue, "struct char[2] a 3; struct chars b 3", b"abcdef")
     assert seen == [ue.line("a=abc", "b=<INVALID-SIZE>")]
 
@@ -211,7 +211,7 @@ def test_struct_named_like_dynamic(ue: UserEvents, type_text: str, word: bytes, 
 
 @case(spec="trace_output.c:print_event_fields", needs="empty_payload", tier="quick")
 def test_no_fields(ue: UserEvents) -> None:
-    """An event without fields says so, with no space behind the colon."""
+    """An event without fields prints its name and a colon without a space."""
     data = ue.open_data()
     data.register(ue.name())
     ue.tracefs.enable(ue.name())
@@ -221,7 +221,7 @@ def test_no_fields(ue: UserEvents) -> None:
 
 @case(spec="list_for_each_entry_reverse", tier="quick", switch="fields_printed_in_order")
 def test_order_of_fields(ue: UserEvents) -> None:
-    """Fields print in the order of their definition (before 6.5: the last one first)."""
+    """Fields print in the order of definition; before 6.5 the last one first."""
     seen = recorded(ue, "u16 z; u16 a; u16 m", b"\1\0\2\0\3\0")
     text = ue.dated(
         "fields_printed_in_order",
@@ -233,7 +233,7 @@ def test_order_of_fields(ue: UserEvents) -> None:
 
 @case(spec="field->offset; user_event_add_field", tier="quick")
 def test_packed_fields(ue: UserEvents) -> None:
-    """Fields lie without padding: a number at an odd offset is decoded from there."""
+    """Fields have no padding: a number at an odd offset is decoded from there."""
     seen = recorded(
         ue,
         "u8 a; u32 b; u16 c; u64 d; char[3] e; s32 f",
@@ -259,7 +259,7 @@ def test_packed_fields(ue: UserEvents) -> None:
     ("common", "u16 common_pid; u16 b", ("common_pid=0x1 (1)", "b=0x2 (2)")),
 )
 def test_names(ue: UserEvents, fields: str, values: tuple[str, str]) -> None:
-    """Names of fields print as they were given, whatever is in them."""
+    """Field names print as given, whatever their characters."""
     assert recorded(ue, fields, b"\1\0\2\0") == [ue.line(*values)]
 
 
@@ -272,7 +272,7 @@ def test_names(ue: UserEvents, fields: str, values: tuple[str, str]) -> None:
     ("long", "x" * 200),
 )
 def test_event_names(ue: UserEvents, ending: str) -> None:
-    """The name of the event stands in front of its fields as it was registered."""
+    """The name of the event precedes its fields as registered."""
     name = ue.name() + ending
     data = ue.open_data()
     data.register(name + " u16 a")
@@ -298,7 +298,7 @@ def test_survives_disable(ue: UserEvents) -> None:
 
 @case(spec="trace_output.c:print_event_fields", profiles="5.18..")
 def test_several_events(ue: UserEvents) -> None:
-    """Records of several events, files and processes stand in the order of writing."""
+    """Records of several events, files and processes are in the order of writing."""
     data = ue.open_data()
     data.register(ue.name("a") + " u16 x")
     other = ue.new_process().open_data()
