@@ -212,7 +212,7 @@ def test_refused_arguments(
 
 @case(spec="check_func_arg", doc="map_update_elem(&map, &key, &value, flags)")
 def test_arguments_unset(ue: UserEvents) -> None:
-    """An uninitialized argument is EACCES; a register past the last argument may be uninitialized."""
+    """An uninitialized argument is EACCES; a register past the last may be uninitialized."""
     system = Bpf(ue.process)
     slot = system.map().slot
     program: list[Piece] = [
