@@ -117,7 +117,9 @@ def test_refused(ue: UserEvents, file: str, text: str) -> None:
     needs="lasting_events",
 )
 def test_directory(ue: UserEvents) -> None:
-    """The directory of the system is created with the first user event and removed with the last."""
+    """The directory of the system is created with the first user event and removed with the
+    last.
+    """
     path = ue.tracefs.path(GROUP)
     assert ue.tracefs.read(path).errno == "ENOENT"
     ue.tracefs.command("u:a\n")

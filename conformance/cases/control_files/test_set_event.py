@@ -112,7 +112,9 @@ def test_unknown(ue: UserEvents, pattern: str) -> None:
 
 @case(spec="trace.c:trace_get_user", doc="silent about several names in one write")
 def test_one_word(ue: UserEvents) -> None:
-    """One write consumes one name and returns how much it consumed; white space alone does nothing."""
+    """One write consumes one name and returns how much it consumed; white space alone does
+    nothing.
+    """
     instance = made(ue)
     data = ue.open_data()
     data.register("a u16 x")
@@ -228,7 +230,9 @@ def test_multi_format(ue: UserEvents, pattern: str, words: tuple[int, int, int])
     needs="lasting_events",
 )
 def test_deleted_event(ue: UserEvents) -> None:
-    """A deleted event cannot be enabled by name; a new one of that name can, and starts disabled."""
+    """A deleted event cannot be enabled by name; a new one of that name can, and starts
+    disabled.
+    """
     instance = made(ue)
     ue.tracefs.command(f"u:{ue.name()}\n")
     text = f"user_events:{ue.name()}"
@@ -255,7 +259,9 @@ def test_deleted_event(ue: UserEvents) -> None:
     ("name", "{}", 127, ""),
 )
 def test_word_length(ue: UserEvents, pattern: str, length: int, errno: str) -> None:
-    """A name may have up to 127 characters; an event with a longer name cannot be enabled: EINVAL."""
+    """A name may have up to 127 characters; an event with a longer name cannot be enabled:
+    EINVAL.
+    """
     name = "n" * (length - len(pattern.removesuffix("\n").format("")))
     event = ue.open_data().register(f"{name} u16 x")
     path = ue.tracefs.path("set_event")

@@ -258,7 +258,9 @@ def test_unmapped_then_mapped_again(ue: UserEvents) -> None:
     doc="enable_addr is write accessible",
 )
 def test_read_only(ue: UserEvents) -> None:
-    """Memory made read-only after registration is not written; once writable, it is updated again."""
+    """Memory made read-only after registration is not written; once writable, it is updated
+    again.
+    """
     data = ue.open_data()
     page = ue.process.map()
     word = data.register(ue.name(), bit=1, word=ue.process.word_at(page)).word

@@ -44,7 +44,9 @@ def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
 @case(spec="max_len", doc="no limit is told")
 @variants(("checked", 4080, "EFAULT"), ("dropped", 4081, ""))
 def test_long_records(ue: UserEvents, size: int, errno: str) -> None:
-    """With a filter, payloads of up to 4080 bytes are validated, though over 4064 none is recorded."""
+    """With a filter, payloads of up to 4080 bytes are validated, though over 4064 none is
+    recorded.
+    """
     data = ue.open_data()
     data.register(ue.name() + " __rel_loc char[] s")
     ue.tracefs.enable(ue.name())

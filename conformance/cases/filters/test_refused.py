@@ -168,7 +168,9 @@ def test_length(ue: UserEvents) -> None:
     tier="full",
 )
 def test_on_nothing_written(ue: UserEvents) -> None:
-    """A write of zero bytes is a filter without a term: rejected, and the previous one is removed."""
+    """A write of zero bytes is a filter without a term: rejected, and the previous one is
+    removed.
+    """
     ue.open_data().register(ue.name() + " u32 a")
     directory = ue.tracefs.directory(ue.name())
     directory.set_filter("a == 1")

@@ -166,7 +166,9 @@ def test_perf_longer(ue: UserEvents, length: int, records: int) -> None:
 )
 @variants({"null": 0, "unmapped": 0x1000_0000})
 def test_perf_disabled(ue: UserEvents, address: int) -> None:
-    """While perf is disabled nothing is counted, and data is not read: unreadable data is harmless."""
+    """While perf is disabled nothing is counted, and data is not read: unreadable data is
+    harmless.
+    """
     data = bound(ue, ue.name())
     event = listen(ue.process, ue.name(), STOPPED)
     ring = event.map()

@@ -48,7 +48,9 @@ def test_has_its_own_switch(ue: UserEvents) -> None:
 )
 @variants("instance", "top")
 def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
-    """An event enabled at the top and in an instance is shown as used once, until both disable it."""
+    """An event enabled at the top and in an instance is shown as used once, until both disable
+    it.
+    """
     instance = made(ue)
     data = ue.open_data()
     event = data.register(ue.name() + FIELDS)

@@ -32,7 +32,9 @@ FIELDS = " u16 a"
     ("truncation", "truncation", 1),
 )
 def test_keeps_an_event(ue: UserEvents, way: str, listeners: int) -> None:
-    """An event enabled only in instances cannot be deleted: EBUSY, until the last one disables it."""
+    """An event enabled only in instances cannot be deleted: EBUSY, until the last one disables
+    it.
+    """
     ue.tracefs.command(f"u:{ue.name()}\n")
     data = ue.open_data()
     instances = [made(ue, stem) for stem in ("i", "j")[:listeners]]

@@ -141,7 +141,9 @@ def test_passed_to_nobody(ue: UserEvents) -> None:
 
 @case
 def test_passed_to_the_unprivileged(ue: UserEvents) -> None:
-    """A process that may not open the data file registers and writes through a received descriptor."""
+    """A process that may not open the data file registers and writes through a received
+    descriptor.
+    """
     sender, receiver = connected(ue)
     receiver.setuid(1000)
     seen, _ = receiver.open(DATA, 2)

@@ -68,7 +68,9 @@ def test_status_page(ue: UserEvents, wish: Wish) -> None:
     isolation="global",
 )
 def test_status_text(ue: UserEvents) -> None:
-    """user_events_status names perf after ftrace while each uses the event, and counts one event."""
+    """user_events_status names perf after ftrace while each uses the event, and counts one
+    event.
+    """
     ue.open_data().register(ue.name())
     event = listen(ue.process, ue.name())
     lines = ue.dated(

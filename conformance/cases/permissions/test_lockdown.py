@@ -27,7 +27,9 @@ LEVELS = {"confidentiality": ("confidentiality", "EPERM"), "integrity": ("integr
 @case(spec="trace.c:tracing_check_open_get_tr; trace_dynevent.c:dyn_event_open")
 @variants(LEVELS)
 def test_lockdown_hides_traces(ue: UserEvents, level: str, errno: str) -> None:
-    """Confidentiality lockdown refuses files that show traces or create events by command: EPERM."""
+    """Confidentiality lockdown refuses files that show traces or create events by command:
+    EPERM.
+    """
     data = ue.open_data()
     data.register(ue.name())
     lock_down(ue.new_process(), level)

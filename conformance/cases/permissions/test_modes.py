@@ -108,7 +108,9 @@ def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     tier="full",
 )
 def test_ordinary_user_removes(ue: UserEvents) -> None:
-    """An event is deleted, with its directory, when an unprivileged user drops the last reference."""
+    """An event is deleted, with its directory, when an unprivileged user drops the last
+    reference.
+    """
     administrator = opened_up(ue)
     Rights(ue.process).become(USER)
     ue.open_data().register(ue.name())

@@ -113,7 +113,9 @@ def test_string_in_the_page(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_answers_in_the_page(ue: UserEvents) -> None:
-    """A structure that a program stores to the page is read from there, with results stored there."""
+    """A structure that a program stores to the page is read from there, with results stored
+    there.
+    """
     page, reader = writable(ue.process), map_page(ue.new_process())
     raw = reg_of(ue, "e")
     page.store(2048, raw)

@@ -25,7 +25,9 @@ case = surface(
     ("no-more", "traceoff:0", [1, 2, 3]),
 )
 def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
-    """The record that fires traceoff is the last one recorded; later writes still return the count."""
+    """The record that fires traceoff is the last one recorded; later writes still return the
+    count.
+    """
     data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
     directory.trigger(text)
@@ -59,7 +61,9 @@ def test_traceon(ue: UserEvents, text: str, kept: list[int]) -> None:
 
 @case(spec="trace.c:trace_event_buffer_lock_reserve")
 def test_traceon_with_filter(ue: UserEvents) -> None:
-    """With a filter, records are committed after triggers: the one that fires traceon is recorded."""
+    """With a filter, records are committed after triggers: the one that fires traceon is
+    recorded.
+    """
     data, directory = registered(ue, " u8 a")
     ue.tracefs.enable(ue.name())
     directory.set_filter("a != 3")

@@ -25,7 +25,9 @@ TRIGGERS = (
     spec="trigger_show", doc="an empty trigger file lists what there is", facilities="hist snapshot"
 )
 def test_available(ue: UserEvents) -> None:
-    """Without triggers the file lists the available commands, whether the event is enabled or not."""
+    """Without triggers the file lists the available commands, whether the event is enabled or
+    not.
+    """
     ue.open_data().register(ue.name())
     directory = ue.tracefs.directory(ue.name())
     assert directory.available == TRIGGERS
@@ -97,7 +99,9 @@ def test_twice(ue: UserEvents, first: str, second: str, errno: str) -> None:
 
 @case(spec="try_unregister_trigger", doc="! in front removes a trigger")
 def test_removed_by_another_name(ue: UserEvents) -> None:
-    """Removal matches by type, whatever the count and filter; removing an absent trigger succeeds."""
+    """Removal matches by type, whatever the count and filter; removing an absent trigger
+    succeeds.
+    """
     ue.open_data().register(ue.name() + " u8 a")
     directory = ue.tracefs.directory(ue.name())
     assert directory.trigger("!traceon").value == 9

@@ -33,7 +33,9 @@ CREATE = "trace_eprobe.c:__trace_eprobe_create"
     ("two-of-a-name", " u8 a; u8 a", "a=$a:u8", b"\1\2", " a=2"),
 )
 def test_records(ue: UserEvents, fields: str, arguments: str, payload: bytes, shown: str) -> None:
-    """A write is recorded by an eprobe on the event, and enabling the eprobe sets the enable word."""
+    """A write is recorded by an eprobe on the event, and enabling the eprobe sets the enable
+    word.
+    """
     data = ue.open_data()
     event = data.register(ue.name() + fields)
     assert add(ue, arguments).errno == ""

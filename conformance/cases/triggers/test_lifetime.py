@@ -74,7 +74,9 @@ def test_outlives_the_process(ue: UserEvents) -> None:
     needs="multi_format persist arguments_matched",
 )
 def test_of_one_format(ue: UserEvents) -> None:
-    """With several formats of a name, a trigger and a filter apply to the format they were set on."""
+    """With several formats of a name, a trigger and a filter apply to the format they were set
+    on.
+    """
     data = ue.open_data()
     first = data.register(ue.name() + " u8 a", flags=2)
     second = data.register(ue.name() + " u8 b", flags=2)

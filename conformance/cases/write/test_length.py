@@ -31,7 +31,9 @@ case = surface(
     ("struct20.19", " struct s a 20", bytes(19), b"\0"),
 )
 def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: bytes) -> None:
-    """A payload shorter than the fields of its event is EINVAL; with the last byte it is recorded."""
+    """A payload shorter than the fields of its event is EINVAL; with the last byte it is
+    recorded.
+    """
     data = ue.open_data()
     data.register(ue.name() + fields)
     # The first kernels recorded a short payload unchanged.
@@ -98,7 +100,9 @@ def test_longer_payload(ue: UserEvents, extra: int, returned: int, dump: str) ->
     (8185, 8189, 0),
 )
 def test_longest_record(ue: UserEvents, length: int, returned: int, records: int) -> None:
-    """Payloads of up to 4064 bytes are recorded; longer ones are dropped, and the write succeeds."""
+    """Payloads of up to 4064 bytes are recorded; longer ones are dropped, and the write
+    succeeds.
+    """
     data = ue.open_data()
     data.register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())
