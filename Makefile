@@ -47,8 +47,9 @@ distclean: clean ## remove .venv as well
 	@rm -rf .venv .venv.lock
 
 .PHONY: docs
-docs: setup ## write docs/abi.md anew from the switches and cases
+docs: setup ## write docs/abi.md from the switches and docs/cli.md from the parsers
 	@$(BIN)/python -m conformance.report.specification.abi_tables
+	@$(BIN)/python -m conformance.cli.reference
 
 .PHONY: spec
 spec: setup ## the cases as the specification of user_events, on a page to be browsed

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.main import _parser
+from conformance.cli.main import build_parser
 
 CI = Path(__file__).resolve().parent.parent / "examples" / "ci"
 SCRIPTS = ("autopkgtest/user-events", "git-bisect.sh", "kselftest.sh")
@@ -51,7 +51,7 @@ def test_a_script_passes_words_and_code_on(tmp_path: Path, script: str) -> None:
     done = subprocess.run(words, env=environment, check=False, timeout=SECONDS)
     assert done.returncode == 4
     (call,) = uevt.calls
-    understood = _parser().parse_args(call)
+    understood = build_parser().parse_args(call)
     assert (understood.image, understood.keyword) == ("/nowhere/bzImage", "status.")
     assert understood.exit_style == {"kselftest.sh": "kselftest"}.get(script, "autopkgtest")
 
@@ -61,7 +61,7 @@ def test_the_commands_are_understood(name: str) -> None:
     commands = re.findall(r"\.venv/bin/uevt (.*)", (CI / name).read_text())
     assert commands
     for command in commands:
-        assert _parser().parse_args(shlex.split(command)).out == "uevt-results"
+        assert build_parser().parse_args(shlex.split(command)).out == "uevt-results"
 
 
 def test_the_pattern_of_lava_reads_the_stream() -> None:
@@ -125,7 +125,7 @@ def test_git_finds_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     suspects = git(tree, "bisect", "visualize", "--format=%s").split("\n")
     assert {"bad 4", "none 3", "broken 2"} >= set(suspects) - {""} >= {"bad 4"}
     for call in uevt.calls:
-        assert _parser().parse_args(call).exit_style == "bisect"
+        assert build_parser().parse_args(call).exit_style == "bisect"
 
 
 @pytest.mark.parametrize("code", [0, 1, 125, 129])
@@ -160,4 +160,4 @@ def test_lava_hands_the_image_on(tmp_path: Path) -> None:
     environment = {name: value for name, value in uevt.environment.items() if name != "IMAGE"}
     words = ["sh", "-c", f"IMAGE=/boot/mine\n{step}"]
     subprocess.run(words, cwd=CI.parents[1], env=environment, check=False, timeout=SECONDS)
-    assert _parser().parse_args(uevt.calls[0]).image == "/boot/mine"
+    assert build_parser().parse_args(uevt.calls[0]).image == "/boot/mine"

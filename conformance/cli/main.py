@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     style = _style(argv)
     try:
-        arguments = _parser(argv).parse_args(argv)
+        arguments = build_parser(argv).parse_args(argv)
         code: int = arguments.perform(arguments)
         sys.stdout.flush()
     except SystemExit as ended:
@@ -85,7 +85,7 @@ def _fail(error: Exception, ending: Ending, style: ExitStyle) -> int:
     return exit_code(ending, style)
 
 
-def _parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
+def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     """For the command that the words begin with; for all of them where it is none."""
     parser = argparse.ArgumentParser(
         prog="uevt", description="Conformance suite for the Linux user_events ABI."
