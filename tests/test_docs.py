@@ -1,0 +1,147 @@
+"""The documentation names commands, targets, files and keys that exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from conformance.cli.main import build_parser
+from conformance.cli.reference import FILE, render
+from conformance.results.case_result import Blame, CaseResult, Outcome
+from conformance.results.run import KernelFacts, RunHead, RunRecord
+from tests.report.samples import mixed
+from tests.test_architecture import FLOORS
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted(DOCS.glob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
+]
+# Paths in prose that start at the root of the repository.
+TOP = ("conformance/", "docs/", "examples/", "fixtures/", "host/", "kernels/", "tests/", "vm/")
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def prose_of(page: Path) -> str:
+    """A page without its code blocks."""
+    return re.sub(r"(?ms)^```.*?^```$", "", text_of(page))
+
+
+def commands_of(page: Path) -> list[str]:
+    """Command lines in shell blocks, and `uevt …` in prose that names a subcommand."""
+    blocks = re.findall(r"(?ms)^```sh\n(.*?)^```$", text_of(page))
+    lines = [line.split(" #")[0].strip() for block in blocks for line in block.splitlines()]
+    inline = re.findall(r"`(uevt [a-z]+ [^`]+)`", prose_of(page))
+    return [line.removeprefix(".venv/bin/") for line in (*lines, *inline) if "uevt " in line]
+
+
+def usage_lines() -> set[str]:
+    """The usage lines of docs/cli.md, which are no commands."""
+    return set(re.findall(r"(?m)^`(uevt [^`]*)`$", text_of(FILE)))
+
+
+COMMANDS = sorted({line for page in PAGES for line in commands_of(page)} - usage_lines())
+
+
+@pytest.mark.parametrize("command", [line for line in COMMANDS if line.startswith("uevt ")])
+def test_command_lines_parse(command: str) -> None:
+    words = shlex.split(command)[1:]
+    assert build_parser(words).parse_args(words)
+
+
+@each_page
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", text_of(page)):
+        if link.startswith(("http:", "https:")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        if anchor:
+            heads = re.findall(r"(?m)^#+ (.+)$", text_of(target))
+            assert anchor in {re.sub(r"[^\w\- ]", "", h).lower().replace(" ", "-") for h in heads}
+
+
+@each_page
+def test_paths_exist(page: Path) -> None:
+    words = re.findall(r"`([\w./*{},+-]+?)(?:::\w+)?`", prose_of(page))
+    paths = [w for w in words if w.startswith(TOP) and "NAME" not in w and "HAZARD" not in w]
+    assert [path for path in paths if not list(ROOT.glob(path))] == []
+
+
+@each_page
+def test_make_targets_exist(page: Path) -> None:
+    targets = set(re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text()))
+    named = re.findall(r"`make ([a-z-]+)[^`]*`", prose_of(page))
+    named += re.findall(r"(?m)^make ([a-z-]+)", text_of(page))
+    assert set(named) - {"olddefconfig"} <= targets
+
+
+@each_page
+def test_lines_are_short(page: Path) -> None:
+    long = [line for line in prose_of(page).splitlines() if len(line) > 110 and "|" not in line]
+    assert [line for line in long if "](" not in line] == []
+
+
+def test_readme_is_short() -> None:
+    assert len(text_of(ROOT / "README.md").splitlines()) <= 120
+    assert len(text_of(ROOT / "CONTRIBUTING.md").splitlines()) <= 100
+    assert "docs/findings.md" in text_of(ROOT / "README.md")[:1200]
+
+
+def test_every_page_is_linked_from_readme() -> None:
+    readme = text_of(ROOT / "README.md")
+    assert [page.name for page in DOCS.glob("*.md") if f"docs/{page.name}" not in readme] == []
+
+
+def test_command_reference_is_current() -> None:
+    assert text_of(FILE) == render(), "run make docs"
+
+
+def test_architecture_names_every_room_on_its_floor() -> None:
+    (picture,) = re.findall(r"(?ms)^```\n(8  .*?)^```$", text_of(DOCS / "architecture.md"))
+    found: dict[int, set[str]] = {}
+    floor = 0
+    for line in picture.splitlines():
+        floor = int(line[0]) if line[0] != " " else floor
+        found.setdefault(floor, set()).add(line[3:].split()[0])
+    assert found == {number: set(rooms) for number, rooms in enumerate(FLOORS, 1)}
+
+
+def keys_under(heading: str) -> set[str]:
+    """The keys in the table of one section of docs/results.md."""
+    section = text_of(DOCS / "results.md").split(f"{heading}\n", 1)[1].split("\n##", 1)[0]
+    cells = re.findall(r"(?m)^\| (`[^|]+) \|", section)
+    return {key for cell in cells for key in re.findall(r"`(\w+)`", cell)}
+
+
+def test_schema_of_results_is_complete() -> None:
+    record: RunRecord = mixed()
+    head = {field.name for field in fields(RunHead)}
+    assert keys_under("## results.json, schema 1") == {*head, "cases", "summary"}
+    assert keys_under("### kernel") == {field.name for field in fields(KernelFacts)}
+    assert keys_under("### cases") == {field.name for field in fields(CaseResult)}
+    assert keys_under("### summary") == set(record.to_json()["summary"])
+
+
+def test_every_outcome_and_blame_is_explained() -> None:
+    rows = re.findall(r"(?m)^\| (\w+) \|", text_of(DOCS / "reports.md"))
+    assert {outcome.value for outcome in Outcome} <= set(rows)
+    assert {blame.value for blame in Blame} - {"none"} <= set(rows)
+
+
+def test_shell_examples_are_posix_sh() -> None:
+    for script in (ROOT / "examples").rglob("*.sh"):
+        subprocess.run(["sh", "-n", script], check=True, timeout=60)
