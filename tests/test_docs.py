@@ -44,7 +44,8 @@ def commands_of(page: Path) -> list[str]:
     blocks = re.findall(r"(?ms)^```sh\n(.*?)^```$", text_of(page))
     lines = [line.split(" #")[0].strip() for block in blocks for line in block.splitlines()]
     inline = re.findall(r"`(uevt [a-z]+ [^`]+)`", prose_of(page))
-    return [line.removeprefix(".venv/bin/") for line in (*lines, *inline) if "uevt " in line]
+    commands = [line.removeprefix(".venv/bin/") for line in (*lines, *inline)]
+    return [line.replace(r"\|", "|") for line in commands if line.startswith("uevt ")]
 
 
 def usage_lines() -> set[str]:
@@ -55,9 +56,9 @@ def usage_lines() -> set[str]:
 COMMANDS = sorted({line for page in PAGES for line in commands_of(page)} - usage_lines())
 
 
-@pytest.mark.parametrize("command", [line for line in COMMANDS if line.startswith("uevt ")])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_command_lines_parse(command: str) -> None:
-    words = shlex.split(command)[1:]
+    words = shlex.split(command.partition(" | ")[0])[1:]
     assert build_parser(words).parse_args(words)
 
 
@@ -76,9 +77,11 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
 
 @each_page
 def test_paths_exist(page: Path) -> None:
-    words = re.findall(r"`([\w./*{},+-]+?)(?:::\w+)?`", prose_of(page))
-    paths = [w for w in words if w.startswith(TOP) and "NAME" not in w and "HAZARD" not in w]
-    assert [path for path in paths if not list(ROOT.glob(path))] == []
+    words = re.findall(r"`([\w./*-]+)`", prose_of(page))
+    paths = [w for w in words if w.startswith(TOP)]
+    placeholders = ("NAME", "HAZARD")
+    real = [path for path in paths if not any(word in path for word in placeholders)]
+    assert [path for path in real if not list(ROOT.glob(path))] == []
 
 
 @each_page
@@ -87,12 +90,6 @@ def test_make_targets_exist(page: Path) -> None:
     named = re.findall(r"`make ([a-z-]+)[^`]*`", prose_of(page))
     named += re.findall(r"(?m)^make ([a-z-]+)", text_of(page))
     assert set(named) - {"olddefconfig"} <= targets
-
-
-@each_page
-def test_lines_are_short(page: Path) -> None:
-    long = [line for line in prose_of(page).splitlines() if len(line) > 110 and "|" not in line]
-    assert [line for line in long if "](" not in line] == []
 
 
 def test_readme_is_short() -> None:

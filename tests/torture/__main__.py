@@ -13,8 +13,8 @@ from pathlib import Path
 from random import Random
 
 from tests.drills.provoke import hazard_module
+from tests.faults import BY_NAME, FAULTS, Fault
 from tests.torture.builds import disturbed_build
-from tests.torture.faults import BY_NAME, FAULTS, Fault
 from tests.torture.place import Place
 from tests.torture.runs import KERNEL, Report, Runs
 

@@ -13,8 +13,8 @@ from random import Random
 
 from kernels.build.build import ensure
 from kernels.store.store import Store
+from tests.faults import Fault
 from tests.kernels.fake_make import ENTRY, FakeMake, keep_source
-from tests.torture.faults import Fault
 from tests.torture.place import Place
 from tests.torture.runs import Report
 

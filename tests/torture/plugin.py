@@ -27,7 +27,7 @@ from conformance.session.pool.worker_process import Forked
 from conformance.session.selection import named
 from host.deadline import Deadline
 from tests.drills import provoke
-from tests.torture.faults import BY_NAME
+from tests.faults import BY_NAME
 from tests.torture.frames import Meddler
 from vm.agent import encoding
 from vm.errors import VmError

@@ -16,7 +16,7 @@ from typing import Any
 from conformance.results.case_result import Blame, Outcome
 from conformance.results.replay import read_journal
 from tests.drills import provoke
-from tests.torture.faults import Fault, Verdict
+from tests.faults import Fault, Verdict
 from tests.torture.place import Place
 from tests.torture.plugin import Plan, Strike
 

@@ -15,11 +15,11 @@ import pytest
 
 from conformance.results.case_result import Outcome
 from tests.enclosure import TAG
+from tests.faults import BY_NAME, CRASH, FAULTS, GUEST, HOST, PASS, Verdict
 from tests.report.samples import case
 from tests.torture import runs as torture_runs
 from tests.torture.__main__ import chosen, table, together, torture
 from tests.torture.builds import disturbed_build
-from tests.torture.faults import BY_NAME, CRASH, FAULTS, GUEST, HOST, PASS, Verdict
 from tests.torture.place import Place
 from tests.torture.plugin import alone
 from tests.torture.runs import Report, Runs, Undisturbed
