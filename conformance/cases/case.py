@@ -40,7 +40,7 @@ class Tier(StrEnum):
 
 
 class Isolation(StrEnum):
-    """What a case leaves behind or needs.
+    """What a case needs of its guest, and leaves changed.
 
     ``none`` leaves nothing; ``events`` creates only events of its own, which may linger;
     ``global`` touches or reads what all events share and puts it back, and starts on a
@@ -54,7 +54,7 @@ class Isolation(StrEnum):
 
 
 class Facility(StrEnum):
-    """What a case uses of the kernel beside user_events, and a kernel may be built without."""
+    """What a case uses of the kernel that a kernel may be built without."""
 
     PERF = "perf"
     BPF = "bpf"
@@ -109,7 +109,7 @@ class Case:
     without: tuple[str, ...] = ()
     # The module of fixtures/modules that must be loaded, "" for none.
     module: str = ""
-    # What it uses of the kernel beside user_events; what another implies is not named.
+    # What it uses besides user_events; what another implies is not named.
     facilities: tuple[Facility, ...] = ()
     # What it proves: the first paragraph of its docstring, on one line.
     sentence: str = ""

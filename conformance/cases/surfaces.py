@@ -1,4 +1,4 @@
-"""The order in which surfaces are told."""
+"""The order in which surfaces are listed."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ MINUS = 0xFFFF_FFFF_FFFF_FFFF
 
 
 @case(
-    doc="include/uapi/linux/bpf.h@v4.1: BPF_JNE, and BPF_JSGT and BPF_JSGE with signs, beside "
+    doc="include/uapi/linux/bpf.h@v4.1: BPF_JNE, and BPF_JSGT and BPF_JSGE with signs, next to "
     "those of classic BPF"
 )
 @variants(
@@ -76,7 +76,7 @@ def test_jumps(ue: UserEvents, left: int, right: int, expected: list[int]) -> No
 
 
 @case(
-    doc="include/uapi/linux/bpf.h@v4.1: BPF_JNE, and BPF_JSGT and BPF_JSGE with signs, beside "
+    doc="include/uapi/linux/bpf.h@v4.1: BPF_JNE, and BPF_JSGT and BPF_JSGE with signs, next to "
     "those of classic BPF"
 )
 @variants(

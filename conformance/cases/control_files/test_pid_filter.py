@@ -85,7 +85,7 @@ def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_reg",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit says whether a tool listens",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event",
 )
 @variants({"only": ONLY, "but": BUT})
 def test_nobody_is_told(ue: UserEvents, file: str) -> None:

@@ -105,7 +105,7 @@ def test_two_status_pages(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_put",
-    doc="Deleting: an event goes with its last reference",
+    doc="Deleting: an event is deleted with its last reference",
     switch="auto_delete",
 )
 def test_auto_delete(ue: UserEvents) -> None:
@@ -119,7 +119,7 @@ def test_auto_delete(ue: UserEvents) -> None:
 
 @case(
     spec="delayed_user_event_enabler_put",
-    doc="Deleting: succeeds only when nobody holds a reference",
+    doc="Deleting: succeeds only when no references are left",
     profiles="6.4..",
     needs="persist",
     switch="deferred_release",

@@ -84,7 +84,8 @@ def test_busy_tracer(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: by default an event goes with its "
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: by default an event is deleted "
+    "with its "
     "last reference",
     profiles="6.4..",
     needs="auto_delete",

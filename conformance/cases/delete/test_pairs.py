@@ -36,7 +36,7 @@ APART = (
 
 @case(
     spec="user_events_ioctl_del, delete_user_event",
-    doc="Deleting: nothing is said about which of two mistakes is told",
+    doc="Deleting: does not say which of two errors is reported",
 )
 @variants(pairs(ORDER, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:

@@ -48,7 +48,8 @@ def test_unknown_before_forbidden(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_set_call_visible",
-    doc="Documentation/trace/user_events.rst@v6.1: silent; who may open the file may delete",
+    doc="Documentation/trace/user_events.rst@v6.1: silent; a process that may open the file "
+    "may delete",
     profiles="5.18..6.4",
     without="auto_delete persist",
 )

@@ -86,7 +86,7 @@ def test_not_restored_by_others(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_enabler_update runs whenever a listener comes or goes",
-    doc="Status: says nothing of a second listener",
+    doc="Status: silent about a second tracer",
     facilities="perf",
 )
 def test_restored_by_each_listener(ue: UserEvents) -> None:

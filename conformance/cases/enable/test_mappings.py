@@ -66,7 +66,7 @@ def test_moved_here(ue: UserEvents) -> None:
 # Discarded pages
 
 
-@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens")
+@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event")
 @variants(("private", False, 0), ("shared", True, 16))
 def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
     """MADV_DONTNEED loses a set bit in private memory until the next change; shared memory keeps
@@ -83,7 +83,7 @@ def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
     assert word.wait() == 16
 
 
-@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens")
+@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event")
 def test_discarded_often(ue: UserEvents) -> None:
     """Each change faults the discarded page in again, a dozen times in a row."""
     process = ue.process
@@ -99,7 +99,7 @@ def test_discarded_often(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_enabler_update: each word has attempts of its own",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event",
 )
 def test_discarded_behind_others(ue: UserEvents) -> None:
     """A word in a discarded page is faulted in, however many words precede it."""
@@ -134,7 +134,7 @@ def test_discarded_then_unregistered(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_enabler_write",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event",
     tier="quick",
 )
 @variants({"disabled": "disable", "unregistered": "unregister", "gone": "exit"})
@@ -168,7 +168,7 @@ def test_file_of_two(ue: UserEvents, first: str) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_enabler_write",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event",
 )
 def test_file_of_two_events(ue: UserEvents) -> None:
     """Two processes register one bit of shared memory for two events: the last change wins."""
@@ -202,7 +202,7 @@ def test_file_mapped_twice(ue: UserEvents) -> None:
     assert two.value == 0
 
 
-@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens")
+@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event")
 def test_file_private(ue: UserEvents) -> None:
     """A word in a private file mapping is copied on write: the file does not change."""
     process = ue.process
@@ -297,7 +297,7 @@ def test_address_reused_read_only(ue: UserEvents) -> None:
 # fork, and which side has written the page
 
 
-@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens")
+@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event")
 @variants("parent", "child")
 def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
     """After fork the side that has written its page is updated at once, the other one soon."""
@@ -313,7 +313,7 @@ def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_enabler_write: without a look at rights",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event",
 )
 @variants({"touched": True, "after_fork": False})
 def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
@@ -326,7 +326,7 @@ def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
     assert word.wait() == 8
 
 
-@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens")
+@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event")
 def test_fork_unmapped(ue: UserEvents) -> None:
     """A child that unmaps its copy of the word does not affect its parent."""
     process = ue.process
@@ -344,7 +344,7 @@ def test_fork_unmapped(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:align_addr_bit",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit shows if somebody listens",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event",
     tier="quick",
 )
 @variants((31, 0x80000000), (0, 1))

@@ -36,7 +36,7 @@ def test_several_processes(ue: UserEvents) -> None:
     assert (one.value, other.value) == (0, 0)
 
 
-@case(spec="user_event_reg holds a reference", doc="Deleting: a listener is a reference")
+@case(spec="user_event_reg holds a reference", doc="Deleting: a tracer holds a reference")
 def test_outlives_the_process(ue: UserEvents) -> None:
     """If an event is already enabled, registering it in another process sets the bit there."""
     first = ue.new_process()

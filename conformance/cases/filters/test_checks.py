@@ -41,7 +41,7 @@ def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(spec="max_len", doc="no limit is told")
+@case(spec="max_len", doc="documents no limit")
 @variants(("checked", 4080, "EFAULT"), ("dropped", 4081, ""))
 def test_long_records(ue: UserEvents, size: int, errno: str) -> None:
     """With a filter, payloads of up to 4080 bytes are validated, though over 4064 none is

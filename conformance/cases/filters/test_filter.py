@@ -171,7 +171,7 @@ def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_perf",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: every listener gets the data",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: every tracer gets the data",
     needs="perf_sink",
     facilities="perf",
 )

@@ -151,7 +151,7 @@ def test_refused_functions(ue: UserEvents, text: str, shown: str) -> None:
 
 @case(
     spec="trace_events.c:event_filter_write: cnt >= PAGE_SIZE",
-    doc="Setting filters: one write, no limit told",
+    doc="Setting filters: one write, documents no limit",
 )
 def test_length(ue: UserEvents) -> None:
     """A filter has up to 4095 bytes; a longer write is EINVAL and keeps the previous filter."""

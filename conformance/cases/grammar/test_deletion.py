@@ -116,7 +116,7 @@ def test_long_names_deleted(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:delete_user_event: strcmp behind the hash",
+    spec="trace_events_user.c:delete_user_event: strcmp after the hash",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event is deleted by its name",
     tier="quick",
     isolation="global",

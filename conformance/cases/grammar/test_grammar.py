@@ -13,7 +13,7 @@ case = surface(
     "grammar",
     spec="trace_events_user.c:user_event_parse_field",
     doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
-    "format behind the prefix u:",
+    "format after the prefix u:",
 )
 
 ACCEPTED = load_definitions("accepted")

@@ -38,7 +38,7 @@ CREATED_AGAIN: Pairs = {
 
 
 @case(
-    doc="Overview: dynamic_events takes the same format behind the prefix u:",
+    doc="Overview: dynamic_events takes the same format after the prefix u:",
     needs="lasting_events",
 )
 def test_creates_again(ue: UserEvents) -> None:
@@ -95,7 +95,7 @@ def test_differs(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Overview: dynamic_events takes the same format behind the prefix u:",
+    doc="Overview: dynamic_events takes the same format after the prefix u:",
     needs="lasting_events",
 )
 def test_differs_in_dynamic_events(ue: UserEvents) -> None:

@@ -34,7 +34,7 @@ def test_ioctl_names(ue: UserEvents) -> None:
 @case(
     spec="user_event_parse_cmd",
     doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
-    "format behind the prefix u:",
+    "format after the prefix u:",
     needs="lasting_events",
     tier="full",
 )
@@ -104,7 +104,7 @@ def test_empty_name(ue: UserEvents, text: str, line: str) -> None:
 @case(
     spec="user_event_create",
     doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
-    "format behind the prefix u:",
+    "format after the prefix u:",
     needs="lasting_events",
     isolation="global",
 )
@@ -118,7 +118,7 @@ def test_prefix_alone(ue: UserEvents) -> None:
 @case(
     spec="user_event_create",
     doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
-    "format behind the prefix u:",
+    "format after the prefix u:",
     needs="lasting_events",
     isolation="global",
 )
@@ -131,7 +131,7 @@ def test_prefix_and_fields(ue: UserEvents) -> None:
 @case(
     spec="trace_dynevent.c:create_dyn_event",
     doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
-    "format behind the prefix u:",
+    "format after the prefix u:",
 )
 def test_prefix_of_others(ue: UserEvents) -> None:
     """A line without the prefix u: matches no event type and is rejected."""

@@ -136,7 +136,7 @@ def test_name_args_at_16(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="USER_EVENT_REG_PERSIST is bit 0 of the 16 flags behind enable_size",
+    doc="USER_EVENT_REG_PERSIST is bit 0 of the 16 flags after enable_size",
     needs="persist",
     tier="full",
 )
@@ -151,7 +151,7 @@ def test_flag_persist_is_1(ue: UserEvents) -> None:
 
 @case(
     spec="find_user_event",
-    doc="USER_EVENT_REG_MULTI_FORMAT is bit 1 of the 16 flags behind enable_size",
+    doc="USER_EVENT_REG_MULTI_FORMAT is bit 1 of the 16 flags after enable_size",
     needs="multi_format arguments_matched persist",
     tier="full",
 )

@@ -15,7 +15,7 @@ case = surface(
     "header",
     spec="trace_events_user.c",
     doc="include/linux/user_events.h@v5.19: struct user_reg is not packed: a hole of 4 bytes "
-    "behind size",
+    "after size",
     profiles="5.18..6.0",
 )
 

@@ -132,7 +132,7 @@ def test_variable_read_once(ue: UserEvents) -> None:
     owner.trigger("!hist:keys=a:x=b")
 
 
-@case(spec="hist_trigger_entry_print", doc="values are shown beside the hitcount")
+@case(spec="hist_trigger_entry_print", doc="values are shown with the hitcount")
 def test_sum_is_not_shown(ue: UserEvents) -> None:
     """A value that is a sum of fields is accepted, and appears in no entry."""
     data, directory = registered(ue, " u8 a; u8 b")
@@ -257,7 +257,7 @@ def test_variable_busy(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_last_ref",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while it is referenced",
     needs="lasting_events",
 )
 def test_variable_keeps_the_event(ue: UserEvents) -> None:

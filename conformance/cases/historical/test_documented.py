@@ -224,7 +224,7 @@ def test_int_payload(ue: UserEvents) -> None:
 @case(
     spec="user_events_write_iter",
     doc="Documentation/trace/user_events.rst@v5.18 and its proposal: a struct of three ints goes "
-    "behind the index by writev; trace_events_user.c@v5.18, message of its first commit: write or "
+    "after the index by writev; trace_events_user.c@v5.18, message of its first commit: write or "
     "writev will do",
 )
 def test_three_ints(ue: UserEvents) -> None:

@@ -76,7 +76,7 @@ def test_packet_of_an_id(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_show",
-    doc="dynamic_events defines events; who uses them is not to be shown there",
+    doc="dynamic_events defines events; their tracers are not to be shown there",
 )
 def test_definitions_alone(ue: UserEvents) -> None:
     """dynamic_events shows an event as it was defined, enabled or not."""

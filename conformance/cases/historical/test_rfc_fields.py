@@ -88,7 +88,7 @@ def test_signed_unless_u(ue: UserEvents) -> None:
     assert [line[-2] for line in shown(ue, fields)] == ["1", "0", "0", "0", "1"]
 
 
-@case(doc="trace_events_user.c@rfc-v1: columns behind the offset are for later")
+@case(doc="trace_events_user.c@rfc-v1: columns after the offset are for later")
 @variants({"one": "\tmore", "two": "\tmore\tand more", "empty": "\t", "number": "\t0x"})
 def test_columns_for_later(ue: UserEvents, more: str) -> None:
     """Columns after the offset are ignored."""

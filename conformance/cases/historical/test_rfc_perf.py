@@ -26,7 +26,7 @@ A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"
 
 @case(
     spec="update_reg_page_for",
-    doc="trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 anybody else",
+    doc="trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer",
 )
 @variants({"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
 def test_perf_byte(ue: UserEvents, wish: Wish) -> None:
@@ -46,7 +46,7 @@ def test_perf_byte(ue: UserEvents, wish: Wish) -> None:
 
 @case(
     spec="trace_event_perf.c:perf_trace_event_unreg",
-    doc="trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 anybody else",
+    doc="trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer",
 )
 def test_perf_last(ue: UserEvents) -> None:
     """The byte is 2 until the last perf event is closed, by any process."""

@@ -174,9 +174,7 @@ def test_string_cut_off(ue: UserEvents) -> None:
     assert register_at(data, whole).errno == ""
 
 
-@case(
-    spec="user_event_parse_cmd", doc="a command is the name, then fields, each behind a semicolon"
-)
+@case(spec="user_event_parse_cmd", doc="a command is the name, then fields, each after a semicolon")
 @variants(
     ("space", "{} b", "{} b"),
     ("release-fields", "{} u32 a; u32 b", "{} u32 a"),
@@ -193,7 +191,7 @@ def test_name_to_semicolon(ue: UserEvents, text: str, name: str) -> None:
 
 @case(
     spec="register_user_event",
-    doc="a command is the name, then fields, each behind a semicolon",
+    doc="a command is the name, then fields, each after a semicolon",
     isolation="global",
 )
 @variants({"slash": "a/b", "empty": "", "dot": ".", "dots": "..", "long": "x" * 256})

@@ -36,7 +36,7 @@ def test_directory_of_an_event(ue: UserEvents) -> None:
 
 @case(
     spec="remove_event_from_tracers",
-    doc="Deleting: an event that is gone is gone for every tool",
+    doc="Deleting: a deleted event is gone for every tool",
     needs="lasting_events",
 )
 def test_directory_goes(ue: UserEvents) -> None:

@@ -44,7 +44,7 @@ def test_has_its_own_switch(ue: UserEvents) -> None:
 
 @case(
     spec="update_enable_bit_for",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: who uses an event is shown",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: the tracers of an event are shown",
 )
 @variants("instance", "top")
 def test_two_listeners(ue: UserEvents, ended_first: str) -> None:

@@ -42,7 +42,7 @@ def test_trigger_tells(ue: UserEvents) -> None:
 @case(
     spec="trace.c:__remove_instance; trace_events_trigger.c:clear_event_triggers; "
     "trace_events_user.c:user_event_last_ref",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while it is referenced",
     needs="lasting_events",
     facilities="hist",
 )

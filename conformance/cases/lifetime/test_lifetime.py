@@ -20,7 +20,7 @@ case = surface(
 
 @case(
     spec="user_event_put, delayed_destroy_user_event",
-    doc="without the persist flag an event goes with its last reference",
+    doc="without the persist flag an event is deleted with its last reference",
 )
 @variants({"close_last": "unregister", "unregister_last": "close"})
 def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
@@ -45,7 +45,7 @@ def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
 
 @case(
     spec="user_event_put, delayed_destroy_user_event",
-    doc="without the persist flag an event goes with its last reference",
+    doc="without the persist flag an event is deleted with its last reference",
 )
 def test_second_word(ue: UserEvents) -> None:
     """Each registered bit holds the event: it is deleted after the last is unregistered."""
@@ -63,7 +63,7 @@ def test_second_word(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_release",
-    doc="without the persist flag an event goes with its last reference",
+    doc="without the persist flag an event is deleted with its last reference",
     needs="auto_delete ebadf_when_disabled",
 )
 def test_duplicate_descriptor(ue: UserEvents) -> None:
@@ -83,7 +83,7 @@ def test_duplicate_descriptor(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ref_add, user_events_release",
-    doc="without the persist flag an event goes with its last reference",
+    doc="without the persist flag an event is deleted with its last reference",
 )
 def test_second_descriptor(ue: UserEvents) -> None:
     """Every descriptor that registered the event holds it."""
@@ -101,7 +101,8 @@ def test_second_descriptor(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_events_ref_add", doc="without the persist flag an event goes with its last reference"
+    spec="user_events_ref_add",
+    doc="without the persist flag an event is deleted with its last reference",
 )
 def test_registered_twice(ue: UserEvents) -> None:
     """A descriptor that registered the event twice holds it once: one close drops it."""
@@ -118,7 +119,7 @@ def test_registered_twice(ue: UserEvents) -> None:
 @case(
     spec="user_events_ioctl_reg, user_event_enabler_create",
     doc="Documentation/trace/user_events.rst@v6.12: Registering: enable_addr must be writable; "
-    "says nothing of what a failure leaves behind",
+    "says nothing of what a failure leaves",
 )
 def test_refused_word(ue: UserEvents) -> None:
     """An event whose enable word failed with ENOMEM lives as long as the descriptor."""
@@ -144,7 +145,7 @@ def test_disabled_in_use(ue: UserEvents) -> None:
 
 @case(
     spec="delayed_destroy_user_event (refcount_dec_and_test)",
-    doc="the event goes when there are no references left",
+    doc="the event is deleted when no references are left",
 )
 @variants({"other_process": True, "same_process": False})
 def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
@@ -163,7 +164,7 @@ def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
 
 @case(
     spec="destroy_user_event",
-    doc="without the persist flag an event goes with its last reference",
+    doc="without the persist flag an event is deleted with its last reference",
     needs="arguments_matched auto_delete",
 )
 def test_name_free_again(ue: UserEvents) -> None:
@@ -266,7 +267,7 @@ def test_lasts(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
 
 
-@case(spec="user_event_last_ref", doc="not while anybody refers to it", needs="")
+@case(spec="user_event_last_ref", doc="not while it is referenced", needs="")
 def test_many_references(ue: UserEvents) -> None:
     """With 1 to 257 registered words an event is not deleted: EBUSY."""
     data = ue.open_data()
@@ -277,7 +278,7 @@ def test_many_references(ue: UserEvents) -> None:
         assert data.delete(ue.name()).errno == "EBUSY"
 
 
-@case(spec="user_events_release", doc="not while anybody refers to it", needs="lasting_events")
+@case(spec="user_events_release", doc="not while it is referenced", needs="lasting_events")
 def test_many_events(ue: UserEvents) -> None:
     """Closing a descriptor drops its references to all of its 257 events."""
     data = ue.open_data()

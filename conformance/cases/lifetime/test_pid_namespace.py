@@ -105,7 +105,7 @@ def test_perf_sample(ue: UserEvents) -> None:
 
 @case(
     spec="kernel/pid_namespace.c:zap_pid_ns_processes; trace_events_user.c:user_event_mm_remove",
-    doc="Deleting: an event goes with its last reference",
+    doc="Deleting: an event is deleted with its last reference",
     profiles="6.4..",
     needs="auto_delete",
 )

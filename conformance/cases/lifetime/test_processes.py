@@ -18,7 +18,7 @@ case = surface(
 
 @case(
     spec="user_event_mm_remove",
-    doc="Deleting: without the persist flag an event goes with its last reference",
+    doc="Deleting: without the persist flag an event is deleted with its last reference",
     tier="quick",
 )
 @variants({"descriptor_open": False, "descriptor_closed": True})

@@ -113,7 +113,8 @@ def test_ended_before_the_fix_up(ue: UserEvents, end: str) -> None:
 
 @case(
     spec="trace_events_user.c:delayed_destroy_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event goes with its last user",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event is deleted with its "
+    "last reference",
     needs="auto_delete arguments_matched",
 )
 def test_killed_releases_the_name(ue: UserEvents) -> None:

@@ -95,7 +95,7 @@ def test_bpf_twice(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_seq_show",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: `Used by` names the kinds of listeners",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: `Used by` names the kinds of tracers",
     needs="perf_sink",
 )
 def test_bpf_and_status(ue: UserEvents) -> None:

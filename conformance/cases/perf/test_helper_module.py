@@ -114,7 +114,7 @@ def test_set_at_registration(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_events_write_core: any enabled key of the tracepoint",
-    doc="Documentation/trace/user_events.rst@v6.12: silent about listeners of others in a write",
+    doc="Documentation/trace/user_events.rst@v6.12: silent about other tracers in a write",
 )
 def test_write_succeeds(ue: UserEvents) -> None:
     """A write calls a foreign probe at once: it succeeds, and nothing is recorded."""
@@ -130,7 +130,7 @@ def test_write_succeeds(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_events_write_core: any enabled key of the tracepoint",
-    doc="Documentation/trace/user_events.rst@v6.12: silent about listeners of others in a write",
+    doc="Documentation/trace/user_events.rst@v6.12: silent about other tracers in a write",
 )
 def test_write_reads(ue: UserEvents) -> None:
     """With only a foreign probe, a payload must be readable and as long as the fields."""
@@ -146,7 +146,7 @@ def test_write_reads(ue: UserEvents) -> None:
 @case(
     spec="trace_events_user.c:user_events_write_core: any enabled key of the tracepoint; "
     "copy_nofault is ftrace's",
-    doc="Documentation/trace/user_events.rst@v6.12: silent about listeners of others in a write",
+    doc="Documentation/trace/user_events.rst@v6.12: silent about other tracers in a write",
     tier="full",
 )
 def test_write_without_payload(ue: UserEvents) -> None:
@@ -159,7 +159,7 @@ def test_write_without_payload(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_last_ref",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: what is not referenced goes",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an unreferenced event is deleted",
     needs="lasting_events",
     tier="full",
 )

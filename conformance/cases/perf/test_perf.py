@@ -64,7 +64,7 @@ def test_status_page(ue: UserEvents, wish: Wish) -> None:
 
 @case(
     spec="user_seq_show",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: `Used by` names the kinds of listeners",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: `Used by` names the kinds of tracers",
     isolation="global",
 )
 def test_status_text(ue: UserEvents) -> None:
@@ -147,7 +147,7 @@ def test_forked_descriptor(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_free, destroy_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: only when nobody uses the event "
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: only when nothing references it "
     "any more",
     needs="perf_sink lasting_events",
 )
@@ -166,7 +166,7 @@ def test_keeps_from_deletion(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_put",
-    doc="Documentation/trace/user_events.rst@v6.12: silent about events whose programs have gone "
+    doc="Documentation/trace/user_events.rst@v6.12: silent about events whose programs have exited "
     "while a tool listens",
     profiles="6.5..",
     needs="perf_sink auto_delete",

@@ -93,7 +93,7 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
     assert event.count == 1
 
 
-@case(spec="user_event_perf", doc="silent about two listeners", tier="full", isolation="global")
+@case(spec="user_event_perf", doc="silent about two tracers", tier="full", isolation="global")
 @variants(("too_long", 1, 4065), ("tracing_off", 0, 13))
 def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
     """perf validates a record that ftrace drops silently: the write fails because of perf."""
@@ -109,7 +109,7 @@ def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
     ue.tracefs.write("/sys/kernel/tracing/tracing_on", "1\n")
 
 
-@case(spec="user_event_perf", doc="silent about two listeners", needs="perf_sink")
+@case(spec="user_event_perf", doc="silent about two tracers", needs="perf_sink")
 def test_dropped_by_perf(ue: UserEvents) -> None:
     """A record that perf has no room for, or that its filter rejects, still reaches ftrace."""
     data = ue.open_data()

@@ -154,7 +154,7 @@ def test_shared_struct(ue: UserEvents) -> None:
     assert data.register(ue.name() + " struct s a 20; u8 b", flags=MULTI).index == 0
 
 
-@case(spec="find_user_event: strcmp behind the hash", isolation="global")
+@case(spec="find_user_event: strcmp after the hash", isolation="global")
 def test_same_bucket(ue: UserEvents) -> None:
     """Names in one bucket of the hash table have separate formats, equal or not."""
     data = ue.open_data()

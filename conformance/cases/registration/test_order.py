@@ -22,7 +22,7 @@ case = surface(
     "registration",
     spec="trace_events_user.c",
     doc="Documentation/trace/user_events.rst@v6.12: Registering: nothing is said about which of "
-    "two mistakes is told",
+    "two errors is reported",
     profiles="6.4..",
 )
 

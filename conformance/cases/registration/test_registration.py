@@ -125,7 +125,7 @@ def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="the command format has flags behind a colon, none of them supported yet",
+    doc="the command format has flags after a colon, none of them supported yet",
 )
 @variants({"unknown": ":FLAG", "two": ":a,b u32 x", "empty": ":", "persist": ":1"})
 def test_text_flags(ue: UserEvents, rest: str) -> None:

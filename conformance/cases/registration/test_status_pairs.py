@@ -14,7 +14,7 @@ case = surface(
     "registration",
     spec="trace_events_user.c:user_reg_get, user_events_ioctl_reg, user_event_parse",
     doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering: nothing is said about "
-    "which of two mistakes is told",
+    "which of two errors is reported",
 )
 
 

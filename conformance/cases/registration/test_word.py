@@ -184,7 +184,7 @@ def test_word_unwritable_leaves_event(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: an event goes with its last "
+    doc="Documentation/trace/user_events.rst@v6.12: Registering: an event is deleted with its last "
     "reference",
     needs="auto_delete",
     tier="full",

@@ -87,7 +87,7 @@ def test_two_places_of_a_page(ue: UserEvents, flags: int) -> None:
 
 @case(
     spec="user_event_enabler_create; user_events_ioctl_unreg",
-    doc="Status: the bit shows whether anything listens, from registering to unregistering",
+    doc="Status: the bit shows whether the event is enabled, from registering to unregistering",
 )
 @variants(("on", True, 32), ("off", False, 0))
 def test_registrations_come_and_go(ue: UserEvents, listening: bool, left: int) -> None:
@@ -113,7 +113,7 @@ def test_registrations_come_and_go(ue: UserEvents, listening: bool, left: int) -
 
 @case(
     spec="user_event_enabler_create: written and listed under event_mutex",
-    doc="Status: the bit is set as soon as anything listens",
+    doc="Status: the bit is set as soon as the event is enabled",
 )
 @variants({"threads": THREAD, "processes": 0})
 def test_registered_while_enabled(ue: UserEvents, flags: int) -> None:

@@ -102,7 +102,7 @@ def test_unregistered_behind_a_fault(ue: UserEvents, flags: int) -> None:
 
 @case(
     spec="delayed_destroy_user_event: looks again whether it was the last",
-    doc="Registering: the event goes with its last reference, and not before",
+    doc="Registering: the event is deleted with its last reference, not before",
     needs="auto_delete",
 )
 @variants({"threads": THREAD, "processes": 0})

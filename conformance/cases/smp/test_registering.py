@@ -145,7 +145,7 @@ def test_deleted_while_registered(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_create: reg_mutex",
-    doc="Registering: who registers a name that was defined by command shares its event",
+    doc="Registering: registering a name that was defined by command shares its event",
 )
 def test_defined_while_registered(ue: UserEvents) -> None:
     """A definition given by command and by registration concurrently is one event."""
@@ -210,7 +210,7 @@ def test_deleted_while_opened(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_release; delayed_destroy_user_event",
-    doc="Registering: the event goes with its last reference, and not before",
+    doc="Registering: the event is deleted with its last reference, not before",
     profiles="6.4..",
     needs="auto_delete",
 )

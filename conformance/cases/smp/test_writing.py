@@ -52,7 +52,8 @@ def _entries(ue: UserEvents, cpu: int) -> str:
 
 
 @case(
-    spec="user_events_write_core", doc="EBADF while nobody listens (since 6.5), and no other error"
+    spec="user_events_write_core",
+    doc="EBADF while the event is disabled (since 6.5), and no other error",
 )
 @variants({"threads": THREAD, "processes": 0})
 def test_written_while_switched(ue: UserEvents, flags: int) -> None:

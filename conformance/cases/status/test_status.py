@@ -36,7 +36,7 @@ def test_documented_example(ue: UserEvents) -> None:
     assert whole_status(ue) == idle + "\nActive: 1\nBusy: 0\n"
 
 
-@case(doc="Active counts the events, Busy those somebody uses", tier="quick")
+@case(doc="Active counts the events, Busy those in use", tier="quick")
 @variants(
     ("one_idle", ("b",), (), "Active: 1\nBusy: 0"),
     ("two_idle", ("b", "c"), (), "Active: 2\nBusy: 0"),
@@ -167,7 +167,7 @@ def test_used_by_ftrace(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events.c:__ftrace_event_enable_disable; trace_events_user.c:user_event_reg",
-    doc="a tool that attaches shows, one that detaches is gone",
+    doc="a tool is shown while it is attached",
     isolation="events",
 )
 def test_enabled_twice(ue: UserEvents) -> None:

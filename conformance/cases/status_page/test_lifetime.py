@@ -115,7 +115,7 @@ def test_old_place_of_another(ue: UserEvents) -> None:
 @case(
     spec="destroy_user_event",
     doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: silent about what an event "
-    "that was deleted leaves behind",
+    "that was deleted leaves",
     tier="full",
 )
 def test_same_name_again(ue: UserEvents) -> None:

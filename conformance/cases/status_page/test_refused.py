@@ -65,7 +65,8 @@ def test_refused(ue: UserEvents, opened: int, protection: int, shared: bool) -> 
 
 @case(
     spec="user_data_fops",
-    doc="programs map user_events_status to see who listens; user_events_data is for registering "
+    doc="programs map user_events_status to see which events are enabled; user_events_data is "
+    "for registering "
     "and writing",
     profiles="5.18..",
     tier="full",

@@ -34,7 +34,7 @@ def test_mapped_twice(ue: UserEvents) -> None:
 
 @case(
     spec="mm/mmap.c:mmap_region",
-    doc="programs map user_events_status to see who listens",
+    doc="programs map user_events_status to see which events are enabled",
     tier="quick",
 )
 def test_without_descriptor(ue: UserEvents) -> None:
@@ -48,7 +48,7 @@ def test_without_descriptor(ue: UserEvents) -> None:
     assert page.shows(place) == 0
 
 
-@case(doc="programs map user_events_status to see who listens")
+@case(doc="programs map user_events_status to see which events are enabled")
 def test_without_data_file(ue: UserEvents) -> None:
     """The page is still updated after the descriptor that registered the event is closed."""
     page = map_page(ue.process)
@@ -61,7 +61,7 @@ def test_without_data_file(ue: UserEvents) -> None:
 
 @case(
     spec="mm/mmap.c:__vm_munmap",
-    doc="programs map user_events_status to see who listens",
+    doc="programs map user_events_status to see which events are enabled",
     tier="quick",
 )
 @variants({"page": 4096, "byte": 1})
@@ -75,7 +75,7 @@ def test_unmapped(ue: UserEvents, length: int) -> None:
     assert kept.shows(place) == 1
 
 
-@case(doc="programs map user_events_status to see who listens")
+@case(doc="programs map user_events_status to see which events are enabled")
 def test_mapped_again(ue: UserEvents) -> None:
     """A page that is unmapped and mapped again shows changes made in between."""
     page = map_page(ue.process)
@@ -85,7 +85,7 @@ def test_mapped_again(ue: UserEvents) -> None:
     assert map_page(ue.process).shows(place) == 1
 
 
-@case(doc="programs map user_events_status to see who listens")
+@case(doc="programs map user_events_status to see which events are enabled")
 def test_many_mappings(ue: UserEvents) -> None:
     """Thirty mappings of one process all show the same."""
     pages = [map_page(ue.process) for _ in range(30)]
@@ -161,7 +161,7 @@ def test_child_registers(ue: UserEvents) -> None:
     assert (page.shows(place), page.of(child).shows(place)) == (1, 1)
 
 
-@case(doc="programs map user_events_status to see who listens")
+@case(doc="programs map user_events_status to see which events are enabled")
 def test_child_maps(ue: UserEvents) -> None:
     """A child can map the page through an inherited descriptor."""
     page = map_page(ue.process)

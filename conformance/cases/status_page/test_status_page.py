@@ -66,7 +66,7 @@ def test_offset_ignored(ue: UserEvents, offset: int) -> None:
 
 @case(
     spec="mm/mmap.c:do_mmap",
-    doc="programs map user_events_status to see who listens",
+    doc="programs map user_events_status to see which events are enabled",
     isolation="none",
 )
 @variants(
@@ -141,7 +141,7 @@ def test_mapped_without_rights(ue: UserEvents, opened: int, protection: int, sha
     assert page.shows(place) == 1
 
 
-@case(doc="programs map user_events_status to see who listens", isolation="none")
+@case(doc="programs map user_events_status to see which events are enabled", isolation="none")
 @variants(
     ("read-only", os.O_RDONLY, True),
     ("private", os.O_RDONLY, False),
@@ -155,7 +155,9 @@ def test_unwritable(ue: UserEvents, opened: int, shared: bool) -> None:
 
 
 @case(
-    spec="mm/mmap.c:do_mmap", doc="programs map user_events_status to see who listens", tier="full"
+    spec="mm/mmap.c:do_mmap",
+    doc="programs map user_events_status to see which events are enabled",
+    tier="full",
 )
 def test_mapped_by_anybody(ue: UserEvents) -> None:
     """A process without capabilities that has a descriptor can map, read and register."""

@@ -56,7 +56,7 @@ def test_enable(ue: UserEvents) -> None:
 @case(
     spec="trace.c:tracing_open_file_tr; trace_events.c:event_enable_read, event_enable_write; "
     "trace_events_user.c:user_event_free",
-    doc="what is in use are registrations and listeners",
+    doc="registrations and tracers are uses",
     needs="lasting_events",
     tier="quick",
 )
@@ -77,7 +77,7 @@ def test_descriptor_is_no_reference(ue: UserEvents, way: str) -> None:
 
 @case(
     spec="trace_events.c:f_start, event_filter_read; trace_events_trigger.c:trigger_start",
-    doc="what is in use are registrations and listeners",
+    doc="registrations and tracers are uses",
     profiles="6.12..",
     needs="lasting_events",
 )

@@ -147,7 +147,7 @@ def test_of_an_enabled_event(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:destroy_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event goes with its last "
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event is deleted with its last "
     "reference",
     profiles="6.4..",
     needs="auto_delete",

@@ -111,7 +111,7 @@ def test_not_validated(ue: UserEvents) -> None:
 
 @case(
     spec="rb_move_tail; trace_events_user.c:user_events_write_core",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: silent about several listeners",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: silent about several tracers",
     needs="perf_sink",
     facilities="perf",
 )

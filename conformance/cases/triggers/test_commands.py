@@ -112,7 +112,7 @@ def test_removed_by_another_name(ue: UserEvents) -> None:
     assert directory.enabled == "0\n"
 
 
-@case(spec="event_trigger_regex_open", doc="> and >> are told to be the same", facilities="hist")
+@case(spec="event_trigger_regex_open", doc="> and >> are documented as the same", facilities="hist")
 def test_truncated(ue: UserEvents) -> None:
     """Opening the file with O_TRUNC removes histograms and keeps other triggers."""
     ue.open_data().register(ue.name() + " u8 a")

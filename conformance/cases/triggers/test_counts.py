@@ -126,7 +126,7 @@ def test_condition_gone(ue: UserEvents, text: str) -> None:
 
 @case(
     spec="event_trigger_regex_write: cnt >= PAGE_SIZE",
-    doc="command[:count] [if filter]; no limit is told",
+    doc="command[:count] [if filter]; documents no limit",
 )
 def test_length(ue: UserEvents) -> None:
     """A trigger has up to 4095 bytes; a longer write is EINVAL and changes nothing."""

@@ -93,7 +93,7 @@ def test_strings(ue: UserEvents, fields: str, payload: bytes, shown: str) -> Non
     remove(ue)
 
 
-@case(spec="__eprobe_trace_func", doc="the event itself goes on", profiles="6.4..")
+@case(spec="__eprobe_trace_func", doc="the event itself is not affected", profiles="6.4..")
 @variants(
     ("behind", False, ["e", "p"]),
     # A filtered record is committed last.

@@ -148,7 +148,7 @@ def test_hist_switch_of_itself(
 @case(
     spec="hist_enable_unreg_all",
     doc="Documentation/trace/histogram.rst@v6.12: enable_hist and disable_hist triggers; > and "
-    ">> are told to be the same",
+    ">> are documented as the same",
 )
 def test_hist_switch_truncated(ue: UserEvents) -> None:
     """Opening the file with O_TRUNC removes these triggers and keeps enable_event."""
@@ -169,7 +169,7 @@ def test_hist_switch_truncated(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_trigger.c:event_enable_trigger_parse: trace_event_try_get_ref",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while it is referenced",
     needs="lasting_events",
 )
 def test_hist_target_is_busy(ue: UserEvents) -> None:

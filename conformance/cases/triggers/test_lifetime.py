@@ -21,7 +21,7 @@ SOFT = "trace_events.c:__ftrace_event_enable_disable"
 
 @case(
     spec="trace_events_user.c:user_event_last_ref",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while it is referenced",
     needs="lasting_events",
     tier="quick",
 )
@@ -103,7 +103,7 @@ def test_of_one_format(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:update_enable_bit_for",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: ftrace and perf are told apart",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: ftrace and perf are distinguished",
     needs="perf_sink",
     facilities="perf",
 )
@@ -213,7 +213,7 @@ def test_disable_event(ue: UserEvents) -> None:
 
 @case(
     spec="event_enable_trigger_parse",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while anybody refers to it",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while it is referenced",
     needs="lasting_events",
     tier="quick",
     isolation="fatal",

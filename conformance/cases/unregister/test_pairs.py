@@ -12,7 +12,7 @@ case = surface(
     "unregister",
     spec="trace_events_user.c:user_unreg_get, user_events_ioctl_unreg",
     doc="Documentation/trace/user_events.rst@v6.12: Unregistering: nothing is said about which "
-    "of two mistakes is told",
+    "of two errors is reported",
     profiles="6.4..",
 )
 

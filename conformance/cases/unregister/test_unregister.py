@@ -116,7 +116,7 @@ def test_keeps_the_event(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_enabler_destroy",
-    doc="Documentation/trace/user_events.rst@v6.12: an event goes with its last reference",
+    doc="Documentation/trace/user_events.rst@v6.12: an event is deleted with its last reference",
     needs="auto_delete",
 )
 def test_last_reference(ue: UserEvents) -> None:

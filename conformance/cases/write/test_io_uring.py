@@ -84,7 +84,7 @@ def test_negative_index(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(doc="write() or writev() of the data file; a write that nobody listens to is refused")
+@case(doc="write() or writev() of the data file; a write of a disabled event is refused")
 def test_nobody_listens(ue: UserEvents) -> None:
     """Writing a disabled event fails with EBADF; before 6.5 it succeeds."""
     data = ue.open_data()

@@ -70,7 +70,7 @@ def test_least_size_wraps(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_ftrace copies i->count bytes",
-    doc="silent about bytes behind the last field",
+    doc="silent about bytes after the last field",
     tier="full",
 )
 @variants(

@@ -14,7 +14,7 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "write",
     spec="trace_events_user.c:user_events_write_core",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: silent about several listeners",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: silent about several tracers",
     tier="full",
     isolation="global",
 )
