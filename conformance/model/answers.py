@@ -1,7 +1,7 @@
-"""What the model allows: answers, and the difference between an answer and a kernel's.
+"""Answers of the model, and how an observation differs from one.
 
-``Answer.data`` None means that content is not compared (an id, a pid, a file outside of
-user_events that is seen for the first time).
+``Answer.data`` None means that content is not compared: an id, a pid, or a file outside of
+user_events that is read for the first time.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ Memory = Mapping[tuple[str, int], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One allowed answer to one operation.
+    """One allowed answer to an operation.
 
-    ``value`` None means that the number is not compared.  ``memory`` is the content of
-    the watched ranges afterwards; None stands for memory that cannot be read.
-    ``example`` is what the model as a kernel says where content is not compared.  What was
-    ``counted`` in a race need only be among what ``data`` allows.
+    ``value`` None means that the number is not compared.  ``memory`` is the content of watched
+    ranges afterwards, None for unreadable memory.  ``example`` is what the model answers when it
+    acts as a kernel.  ``counted`` results of a race need only be among those in ``data``.
     """
 
     value: int | None
@@ -35,7 +34,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field in which a kernel's answer is not an allowed one; both sides as text."""
+    """A field in which an observation is not allowed; both sides as text."""
 
     field: str
     allowed: str
@@ -43,7 +42,7 @@ class Difference:
 
 
 def differences(answer: Answer, seen: Observation) -> list[Difference]:
-    """Fields in which an observation differs from an answer; empty when it conforms."""
+    """The fields in which an observation differs from an answer."""
     found = []
     if answer.errno != seen.errno:
         found.append(Difference("errno", answer.errno or "success", seen.errno or "success"))

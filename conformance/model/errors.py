@@ -1,22 +1,22 @@
-"""Errors of the model.  They mean that a case asks for something outside of it."""
+"""Errors of the model, and exceptions that end a modelled system call."""
 
 from __future__ import annotations
 
 
 class ModelError(Exception):
-    """The model cannot answer; the case or the model must be mended, not the kernel."""
+    """The model cannot answer; fix the case or the model."""
 
 
 class NotModelled(ModelError):
-    """An operation, path or address the model knows nothing about."""
+    """The model does not cover an operation, path or address."""
 
 
 class TooManyStates(ModelError):
-    """More pending transitions than can be followed; the case must settle first."""
+    """Too much pending work to follow; the case must settle first."""
 
 
 class Errno(Exception):
-    """Unwinds a modelled system call: the name of the error it fails with."""
+    """Ends a modelled system call with an errno."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -24,7 +24,7 @@ class Errno(Exception):
 
 
 class RawReturn(Exception):
-    """Unwinds a modelled system call that returns a raw number no errno stands for."""
+    """Ends a modelled system call with a return value that is not an errno."""
 
     def __init__(self, value: int) -> None:
         super().__init__(value)

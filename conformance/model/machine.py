@@ -1,7 +1,7 @@
-"""The model as a machine: one step per operation, several states while work is pending.
+"""The model: one step per operation, several states while work is pending.
 
-``Model.step`` applies an operation to every state the system may be in and returns the
-answers those states give; ``Model.narrow`` keeps the states that explain an observation.
+``Model.step`` applies an operation to every possible state and returns the answers.
+``Model.narrow`` keeps the states that explain an observation.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from conformance.ops import credentials
 from conformance.ops import syscalls as op
 from conformance.ops.race import Race
 
-# Pending work of one program, squared: programs settle long before.
-MOST_STATES = 256
+# Limit of states; programs settle long before.
+MAX_STATES = 256
 
-# Operations whose answer depends on which events there are; what others answer depends at
-# most on the memory that pending fix-ups change.
+# Operations whose answer depends on which events exist; others depend at most on memory that
+# pending fix-ups change.
 _ABOUT_EVENTS = (
     op.Ioctl,
     op.Open,
@@ -46,7 +46,7 @@ Kinds = tuple[type[Transition], ...]
 
 @dataclass(slots=True)
 class _Candidate:
-    """One state the system may be in after an operation, and the answer it gave."""
+    """A state after an operation, and its answer."""
 
     answer: Answer
     world: World
@@ -63,31 +63,28 @@ class Model:
 
     @property
     def world(self) -> World:
-        """One of the states the system may be in: the one with least pending work done."""
+        """The possible state with the least pending work done."""
         return self._worlds[0]
 
     def step(self, operation: op.Operation, watches: Sequence[op.Watch] = ()) -> list[Answer]:
-        """All allowed answers to an operation, without repetition.
+        """All allowed answers to an operation, without duplicates.
 
-        Call ``narrow`` with what was observed before the next step.  Raises ModelError
-        for what is not modelled.
+        Call ``narrow`` with the observation before the next step.  Raises ModelError for what is
+        not modelled.
         """
         self._candidates = _candidates(self._worlds, operation, watches)
         return _distinct([candidate.answer for candidate in self._candidates])
 
     def foresee(self, operation: op.Operation, watches: Sequence[op.Watch] = ()) -> list[Answer]:
-        """The answers that ``step`` would allow now, without taking the step.
-
-        Raises ModelError for what is not modelled.
-        """
+        """The answers that ``step`` would return, without taking the step."""
         copies: list[World] = pickle.loads(_frozen(self._worlds))
         return _distinct([each.answer for each in _candidates(copies, operation, watches)])
 
     def narrow(self, operation: op.Operation, seen: op.Observation) -> list[Difference]:
-        """Keep the states that explain what was seen.
+        """Keep the states that explain an observation.
 
-        Returns the differences to the closest answer when there is none, and goes on from
-        that answer's state, so that later steps can still be judged.
+        If there is none, return the differences to the closest answer and continue from its state,
+        so that later steps can still be judged.
         """
         judged = [(differences(c.answer, seen), c) for c in self._candidates]
         fitting = [candidate for found, candidate in judged if not found]
@@ -99,14 +96,14 @@ class Model:
         return [] if fitting else closest
 
     def settle(self) -> None:
-        """Let everything pending happen."""
+        """Apply all pending work."""
         for world in self._worlds:
             while world.pending:
                 world.apply(world.pending[0])
         self._worlds = _unique(self._worlds)
 
     def _bind(self, operation: op.Operation, data: bytes) -> None:
-        """The first look at what somebody else has made fixes its content."""
+        """Learn content that the kernel chooses from its first read."""
         for world in self._worlds:
             match operation:
                 case op.ReadFile(path=path) if files.is_first_id(world, path):
@@ -124,9 +121,9 @@ def _candidates(
     *,
     fixing: bool = True,
 ) -> list[_Candidate]:
-    """Apply an operation to all states that may be: their answers, and what they become.
+    """Apply an operation to all possible states.
 
-    Unless ``fixing``, pages that are awaited stay so.
+    Unless ``fixing``, page fix-ups stay pending.
     """
     candidates = []
     before: Kinds = (Release, Remove) if isinstance(operation, _ABOUT_EVENTS) else ()
@@ -149,24 +146,24 @@ def _candidates(
 
 
 def _step(world: World, operation: op.Operation, fixing: bool) -> list[tuple[Answer, World]]:
-    """What one step of a race may be answered, and what becomes of the state."""
+    """The answers and next states of one step of a race."""
     found = _candidates([world], operation, (), fixing=fixing)
     return [(each.answer, each.world) for each in found]
 
 
 def _watching(answer: Answer, world: World, watches: Sequence[op.Watch]) -> Answer:
-    """An answer with the memory that is watched, as it is in a state."""
+    """The answer with the watched memory of a state."""
     if not watches:
         return answer
     return replace(answer, memory={(w.actor, w.address): _watched(world, w) for w in watches})
 
 
 def _overtaken(world: World, operation: op.Operation) -> World | None:
-    """The state after an event's removal that overtook the opening of one of its files.
+    """The state if the removal of an event overtakes open(2) of one of its files.
 
-    The directory entry was found, then event_mutex had to be waited for, and behind it the
-    file is marked as freed: trace.c:tracing_open_file_tr and trace_events.c:f_start, which
-    answer ENODEV.  None when no removal of that event is pending.
+    open(2) finds the directory entry, waits for event_mutex, then finds the file marked as freed:
+    trace.c:tracing_open_file_tr and trace_events.c:f_start return ENODEV.  None if no removal of
+    that event is pending.
     """
     if not isinstance(operation, (op.Open, op.ReadFile, op.WriteFile)):
         return None
@@ -179,7 +176,7 @@ def _overtaken(world: World, operation: op.Operation) -> World | None:
 
 
 def _reachable(worlds: Sequence[World], kinds: Kinds) -> list[World]:
-    """The states themselves and all that pending work of some kinds can make of them."""
+    """The states, and all states that pending work of some kinds leads to."""
     if not any(isinstance(each, kinds) for world in worlds for each in world.pending):
         return list(worlds)
     reached = {_frozen(world): world for world in worlds}
@@ -193,18 +190,18 @@ def _reachable(worlds: Sequence[World], kinds: Kinds) -> list[World]:
             if key not in reached:
                 reached[key] = changed
                 waiting.append((key, changed))
-        if len(reached) > MOST_STATES:
+        if len(reached) > MAX_STATES:
             raise TooManyStates("settle before going on: too much work is pending")
     return list(reached.values())
 
 
 def _frozen(state: object) -> bytes:
-    """A state, or several, to be compared and copied; older protocols make more of their pages."""
+    """Pickled states, to compare and copy; older pickle protocols encode pages less compactly."""
     return pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
 
 
 def _distinct_pending(world: World, kinds: Kinds) -> list[int]:
-    """Where in ``pending`` there is work of some kinds, equal work once."""
+    """The indexes of pending work of some kinds, without duplicates."""
     first = {each: index for index, each in reversed(list(enumerate(world.pending)))}
     return [index for each, index in first.items() if isinstance(each, kinds)]
 

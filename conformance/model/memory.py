@@ -1,8 +1,8 @@
-"""Address spaces: mappings, pages, copy-on-write and the faults of kernel and process.
+"""Address spaces: mappings, pages, copy-on-write and faults.
 
-Pages hold bytes; page-table entries say whether the page is resident and may be written
-without a fault, which is what decides if the kernel can update an enable word at once
-(trace_events_user.c:user_event_enabler_write pins with FOLL_NOFAULT) or later.
+A page-table entry says whether its page is present and writable without a fault.  That decides if
+the kernel updates an enable bit at once (trace_events_user.c:user_event_enabler_write pins with
+FOLL_NOFAULT) or later.
 """
 
 from __future__ import annotations
@@ -14,25 +14,24 @@ from dataclasses import dataclass, field, replace
 from conformance.model.errors import Errno, NotModelled
 
 PAGE_SIZE = 4096
-# The lowest address no user mapping can have with four-level paging; with five levels the
-# border lies higher, so what is between them is not modelled.
+# The end of user space with four-level paging.  Between this and the end with five levels the model
+# knows nothing.
 USER_TOP = 0x7FFFFFFFF000
 KERNEL_HALF = 1 << 63
 
 
 @dataclass(slots=True)
 class Page:
-    """The content of one page, shared by everybody who maps it.
+    """One page, shared by all of its mappings.
 
-    ``unknown`` are the positions of bytes that nobody has written or looked at since the
-    kernel took the page without clearing it.
+    ``unknown`` are bytes that the kernel left uninitialized and that no case has written or read.
     """
 
     content: bytearray = field(default_factory=lambda: bytearray(PAGE_SIZE))
     unknown: frozenset[int] = frozenset()
 
     def store(self, start: int, data: bytes) -> None:
-        """Let bytes have a content, which is known from now on."""
+        """Store bytes, which are known from then on."""
         self.content[start : start + len(data)] = data
         if self.unknown:
             self.unknown -= set(range(start, start + len(data)))
@@ -40,19 +39,19 @@ class Page:
 
 @dataclass(slots=True, eq=False)
 class Content:
-    """The pages of a file that is in memory alone, shared by all who map it."""
+    """The pages of a memfd, shared by all of its mappings."""
 
     pages: list[Page] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Entry:
-    """One page-table entry together with the rights of its mapping.
+    """A page-table entry with the rights of its mapping.
 
-    ``page`` None is not present.  ``exclusive`` means that a store needs no fault.
-    ``device`` is the page behind a mapping of page frames (remap_pfn_range), which no
-    get_userpages_of() finds; ``may_write`` says that the mapping may be made writable;
-    ``readable`` says that the entry lets everybody read, whatever the mapping's rights.
+    ``page`` is None if not present; ``exclusive`` means that a store needs no fault.  ``device`` is
+    the page of a VM_PFNMAP mapping (remap_pfn_range), which get_user_pages() does not find.
+    ``may_write`` is VM_MAYWRITE.  ``readable`` means that the entry allows reads, whatever the
+    protection.
     """
 
     protection: int
@@ -62,17 +61,16 @@ class Entry:
     device: Page | None = None
     may_write: bool = True
     readable: bool = False
-    # The open file of a perf event whose ring this is: it stays open for it, and no child
-    # of fork(2) gets the mapping (VM_DONTCOPY).
+    # The open file of a perf ring: the mapping holds a reference and is VM_DONTCOPY.
     owner: object | None = None
-    # Of a mapped file: its content, and the number of the page there.
+    # For a memfd: its pages, and the index of this one.
     file: Content | None = None
     index: int = 0
 
     def present(self) -> Page | None:
-        """The page, found in the file if need be; None of anonymous memory nobody has written.
+        """The page, looked up in the memfd if needed; None for untouched anonymous memory.
 
-        Raises Errno("EFAULT") behind the end of the file: SIGBUS.
+        Raises Errno("EFAULT") beyond the end of the file (SIGBUS).
         """
         if self.page is None and self.file is not None:
             if self.index >= len(self.file.pages):
@@ -82,9 +80,9 @@ class Entry:
 
 
 def is_user_range(address: int, length: int) -> bool:
-    """access_ok(): whether a range lies in the user half.
+    """access_ok(): whether a range lies in user space.
 
-    Raises NotModelled between the borders of four- and five-level paging.
+    Raises NotModelled between the limits of four-level and five-level paging.
     """
     end = address + length
     if address >= KERNEL_HALF or end > KERNEL_HALF:
@@ -99,33 +97,33 @@ class AddressSpace:
     """The memory of one process, by page number."""
 
     entries: dict[int, Entry] = field(default_factory=dict)
-    # (address, length) of what holds something that the kernel was free to choose.
-    left_open: list[tuple[int, int]] = field(default_factory=list)
+    # (address, length) of bytes whose content the kernel chooses.
+    unspecified: list[tuple[int, int]] = field(default_factory=list)
 
     def fork(self) -> AddressSpace:
-        """A copy after fork(2): private pages become copy-on-write on both sides."""
-        child = AddressSpace(left_open=list(self.left_open))
+        """The address space of a child: private pages become copy-on-write on both sides."""
+        child = AddressSpace(unspecified=list(self.unspecified))
         for number, entry in self.entries.items():
             if entry.owner is not None:
                 continue
             if entry.page is not entry.device and entry.device is not None:
-                # Some stable kernels refuse it with ENOMEM (measured on 6.1.192).
+                # Some stable releases fail with ENOMEM (measured on 6.1.192).
                 raise NotModelled("fork with a changed private mapping of page frames")
             if not entry.shared:
                 entry.exclusive = False
-            # dup_mmap() leaves page tables of shared anonymous memory to be faulted in.
+            # dup_mmap() does not copy page tables of shared anonymous memory.
             child.entries[number] = replace(entry, exclusive=False)
         return child
 
     def map(self, address: int, length: int, protection: int, *, shared: bool) -> None:
-        """mmap(2) of fresh anonymous pages at a free, aligned address."""
+        """mmap(2) of anonymous memory at a free, aligned address."""
         for number in self.free_pages(address, length):
-            # Shared anonymous memory is one object from the start, whoever touches it.
+            # Shared anonymous memory is one object from the start.
             page = Page() if shared else None
             self.entries[number] = Entry(protection, shared, page)
 
     def free_pages(self, address: int, length: int) -> range:
-        """The page numbers of a range that must be aligned and free."""
+        """The page numbers of a range.  Raises Errno unless it is aligned and free."""
         if length == 0 or address % PAGE_SIZE:
             raise Errno("EINVAL")
         numbers = pages_of(address, length)
@@ -134,23 +132,22 @@ class AddressSpace:
         return numbers
 
     def map_frames(self, numbers: range, pages: Sequence[Page], entry: Entry) -> None:
-        """remap_pfn_range() of one page for each number, with the rights of ``entry``.
+        """remap_pfn_range() of one page per number, with the rights of ``entry``.
 
-        The page-table entries are those of a readable mapping, until mprotect(2) makes
-        them follow the rights.
+        The entries are readable until mprotect(2) applies the rights.
         """
         for number, page in zip(numbers, pages, strict=True):
             self.entries[number] = replace(entry, page=page, device=page, readable=True)
 
     def unmap(self, address: int, length: int) -> None:
-        """munmap(2); holes are fine."""
+        """munmap(2); unmapped pages are ignored."""
         if length == 0 or address % PAGE_SIZE:
             raise Errno("EINVAL")
         for number in pages_of(address, length):
             self.entries.pop(number, None)
 
     def owners(self, numbers: Iterable[int] | None = None) -> list[object]:
-        """The open files whose rings are mapped, everywhere or in some pages, each once."""
+        """The open files of perf rings in all or some pages, each once."""
         chosen = self.entries if numbers is None else numbers
         found = (self.entries[number].owner for number in chosen if number in self.entries)
         return list(dict.fromkeys(owner for owner in found if owner is not None))
@@ -164,15 +161,15 @@ class AddressSpace:
             if protection & mmap.PROT_WRITE and not entry.may_write:
                 raise Errno("EACCES")
             if protection == entry.protection:
-                # mprotect_fixup() has nothing to do.
+                # mprotect_fixup() does nothing.
                 continue
             entry.protection = protection
             entry.readable = False
-            # Raising rights leaves a read-only page-table entry until the next store.
+            # Added rights take effect with a fault.
             entry.exclusive = False
 
     def read(self, address: int, length: int) -> bytes:
-        """Bytes as the process, or the kernel on its behalf, reads them; EFAULT else."""
+        """Read bytes as the process or the kernel would.  Raises Errno("EFAULT")."""
         if not is_user_range(address, length):
             raise Errno("EFAULT")
         number, start = divmod(address, PAGE_SIZE)
@@ -181,11 +178,11 @@ class AddressSpace:
         return b"".join(self._readable(*chunk) for chunk in _chunks(address, length))
 
     def is_known(self, address: int, length: int) -> bool:
-        """Whether nothing of a range that can be read is unknown."""
+        """Whether no byte of a range is unknown."""
         return not any(self._unknown(*chunk) for chunk in _chunks(address, length))
 
     def learn(self, address: int, data: bytes) -> None:
-        """What was seen of a range is what its unknown bytes hold."""
+        """Fill the unknown bytes of a range with what was read."""
         done = 0
         for number, start, stop in _chunks(address, len(data)):
             page = self.entries[number].page
@@ -221,7 +218,7 @@ class AddressSpace:
         return bytes(stop - start) if page is None else bytes(page.content[start:stop])
 
     def write(self, address: int, data: bytes) -> None:
-        """Store bytes, taking the write faults a process would take; EFAULT else."""
+        """Store bytes with write faults.  Raises Errno("EFAULT")."""
         if not is_user_range(address, len(data)):
             raise Errno("EFAULT")
         done = 0
@@ -231,13 +228,13 @@ class AddressSpace:
             done += stop - start
 
     def put(self, address: int, data: bytes) -> None:
-        """One store of the processor (put_user): all bytes or none; EFAULT else."""
+        """put_user(): all bytes or none.  Raises Errno("EFAULT")."""
         for number in pages_of(address, len(data)):
             self.fault_in(number * PAGE_SIZE)
         self.write(address, data)
 
     def fault_in(self, address: int) -> Page:
-        """A write fault on the page of ``address``: present and exclusive afterwards."""
+        """Take a write fault: the page is present and exclusive afterwards."""
         entry = self.entries.get(address // PAGE_SIZE)
         if entry is None or not entry.protection & mmap.PROT_WRITE:
             raise Errno("EFAULT")
@@ -251,7 +248,7 @@ class AddressSpace:
         return entry.page
 
     def pinned(self, address: int) -> Page | None:
-        """The page of ``address`` if it can be written without any fault."""
+        """The page of ``address`` if it is writable without a fault (FOLL_NOFAULT)."""
         entry = self.entries.get(address // PAGE_SIZE)
         if entry is not None and entry.device is not None:
             raise NotModelled("an enable word in a mapping of page frames")
@@ -259,22 +256,22 @@ class AddressSpace:
             return None
         return entry.page
 
-    def leave_open(self, address: int, length: int) -> None:
-        """What these bytes are now is the kernel's choice."""
-        self.left_open.append((address, length))
+    def mark_unspecified(self, address: int, length: int) -> None:
+        """Mark bytes whose content the kernel chooses."""
+        self.unspecified.append((address, length))
 
-    def is_open(self, address: int, length: int) -> bool:
-        """Whether any of these bytes are."""
+    def is_unspecified(self, address: int, length: int) -> bool:
+        """Whether the kernel chose any of these bytes."""
         return any(
-            start < address + length and address < start + size for start, size in self.left_open
+            start < address + length and address < start + size for start, size in self.unspecified
         )
 
     def store(self, address: int, data: bytes) -> None:
-        """The process stores bytes of its own: ``write``, and they are known again."""
+        """A store of the process: the bytes are known again."""
         self.write(address, data)
-        self.left_open = [
+        self.unspecified = [
             (start, size)
-            for start, size in self.left_open
+            for start, size in self.unspecified
             if start < address or address + len(data) < start + size
         ]
 
@@ -299,12 +296,12 @@ class AddressSpace:
             self.entries[new] = self.entries.pop(number)
 
     def map_content(self, numbers: range, file: Content, first: int, entry: Entry) -> None:
-        """mmap(2) of a file's pages from ``first`` on, with the rights of ``entry``."""
+        """mmap(2) of a memfd from page ``first`` on, with the rights of ``entry``."""
         for index, number in enumerate(numbers, first):
             self.entries[number] = replace(entry, file=file, index=index)
 
-    def cut(self, file: Content, length: int) -> None:
-        """A file has only so many pages any more: unmap_mapping_range() of the others."""
+    def truncate_file(self, file: Content, length: int) -> None:
+        """unmap_mapping_range() beyond the new length of a memfd, in pages."""
         for entry in self.entries.values():
             if entry.file is file and entry.index >= length:
                 entry.page = None
@@ -312,12 +309,12 @@ class AddressSpace:
 
 
 def pages_of(address: int, length: int) -> range:
-    """The numbers of the pages that a range touches."""
+    """The numbers of the pages in a range."""
     return range(address // PAGE_SIZE, (address + length + PAGE_SIZE - 1) // PAGE_SIZE)
 
 
 def _chunks(address: int, length: int) -> Iterator[tuple[int, int, int]]:
-    """(page number, start, stop) for every page a range touches, up to where a fault ends it."""
+    """(page number, start, stop) of every page in a range."""
     position = address
     while position < address + length:
         number, start = divmod(position, PAGE_SIZE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.model.errors import Errno
-from conformance.model.user_events.bpf_context import Context, Parts
+from conformance.model.user_events.bpf_context import Context, IovIter
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ from conformance.model.user_events.bpf_context import Context, Parts
     ],
 )
 def test_the_write_index_is_consumed(lengths: list[int], left: list[int], offset: int) -> None:
-    parts = Parts(tuple((0x1000 * number, length) for number, length in enumerate(lengths)))
-    rest = parts.behind(4)
+    parts = IovIter(tuple((0x1000 * number, length) for number, length in enumerate(lengths)))
+    rest = parts.advanced(4)
     assert [length for _, length in rest.segments] == left
     assert rest.offset == offset
     # Which of them are left: the last ones.

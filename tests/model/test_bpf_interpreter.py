@@ -14,7 +14,7 @@ from conformance.model.bpf.arithmetic import arithmetic, compare, signed, swap
 from conformance.model.bpf.interpreter import Machine, Region
 from conformance.model.bpf.maps import Map, create
 from conformance.model.bpf.structure import Refused
-from conformance.model.bpf.verifier import Question
+from conformance.model.bpf.verifier import VerifierInput
 from conformance.model.errors import Errno, NotModelled
 from conformance.ops import bpf_assembler
 from conformance.ops.bpf_assembler import R0, R1, R2, R10, Alu, Instruction, Jump, Size
@@ -31,11 +31,11 @@ def run(program: Sequence[bpf_assembler.Piece]) -> int:
 def judge(program: Sequence[bpf_assembler.Piece], *, strict: bool = False, size: int = 8) -> str:
     """What the verifier says of a program: "" or an error, with a hash behind every descriptor."""
     map_ = create(MapType.HASH, 8, size, 4)
-    question = Question(
+    given = VerifierInput(
         ProgramType.SOCKET_FILTER, bpf_assembler.resolve(program), gpl=True, strict=strict
     )
     try:
-        verifier.check(question, lambda number: map_, [])
+        verifier.check(given, lambda number: map_, [])
     except Errno as error:
         return error.name
     return ""
@@ -164,12 +164,12 @@ def test_what_is_let_through_runs(body: list[Instruction]) -> None:
 @settings(max_examples=300)
 @given(st.lists(st.binary(min_size=8, max_size=8), min_size=1, max_size=8))
 def test_any_bytes_are_judged(raw: list[bytes]) -> None:
-    question = Question(
+    given = VerifierInput(
         ProgramType.KPROBE, [Instruction.decode(each) for each in raw], gpl=False, strict=False
     )
     said: list[str] = []
     try:
-        verifier.check(question, _no_map, said)
+        verifier.check(given, _no_map, said)
     except (Refused, NotModelled):
         return
     assert said

@@ -1,7 +1,4 @@
-"""Which memory a program may read and write.
-
-Source: kernel/bpf/verifier.c:check_mem_access, check_ptr_alignment, check_ctx_access.
-"""
+"""Memory accesses that the verifier allows."""
 
 from __future__ import annotations
 
@@ -14,20 +11,20 @@ from conformance.model.errors import NotModelled
 
 # struct pt_regs of x86-64, the context of a program on a kprobe.
 PT_REGS_SIZE = 168
-# What a program for tracepoints may load: nothing of the pointer that the kernel's own have
-# first, and no more than perf has room for.
+# A tracepoint program loads neither the pointer at the start of kernel contexts nor more than perf
+# copies.
 _TRACEPOINT_CONTEXT = range(8, 8192)
-# What of struct __sk_buff every release has: its first member, the length.
+# struct __sk_buff::len, the member that every release has.
 _SK_BUFF_LEN = (0, 4)
-# Nothing of struct __sk_buff lies from here on in any release.
+# No release has members of struct __sk_buff from here on.
 _SK_BUFF_END = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """From where memory is accessed.  ``strict``: addresses must be aligned everywhere.
+    """The state and program of an access; ``strict`` requires alignment everywhere.
 
-    ``context_ends`` takes where each access to the context ends.
+    The end of each context access is appended to ``context_ends``.
     """
 
     state: State
@@ -39,7 +36,7 @@ class Access:
 def check_access(
     access: Access, register: int, offset: int, size: int, stored: Register | None = None
 ) -> Register:
-    """A load, and what it gives; with ``stored`` a store.  Raises Refused, NotModelled."""
+    """Check a load and return its result; with ``stored``, a store.  Raises Refused, NotModelled."""
     address = access.state.read(register)
     if isinstance(address, Scalar):
         raise Refused("EACCES", f"R{register} invalid mem access 'scalar'")
@@ -77,17 +74,17 @@ def _stack(access: Access, offset: int, size: int, stored: Register | None) -> R
 
 
 def check_written(state: State, offset: int, size: int) -> None:
-    """Bytes of the stack that are read should have been written.
+    """Stack bytes that are read must be initialized.
 
-    Since 6.3 they need not ("bpf: Allow reads from uninit stack"), nor in some stable kernels
-    before it, and nobody knows what they are then.
+    "bpf: Allow reads from uninit stack" (6.3 and some stable releases) allows them; their content
+    is undefined.
     """
     if state.unwritten(offset, size):
         raise NotModelled("a read of what the stack holds before it is written")
 
 
 def check_value(address: Address, offset: int, size: int) -> None:
-    """Bytes of a map's value."""
+    """Bytes of a map value."""
     assert address.map is not None
     start = address.offset + offset
     if start < 0 or start + size > address.map.value_size:

@@ -1,7 +1,7 @@
-"""What single instructions of eBPF compute: arithmetic, orders of bytes, comparisons.
+"""Instructions of eBPF: arithmetic, byte order, comparisons.
 
-Source: kernel/bpf/core.c:___bpf_prog_run; the divisions by zero that
-verifier.c:do_misc_fixups takes out.  Numbers are unsigned unless said otherwise.
+Numbers are unsigned unless stated otherwise.  Source: kernel/bpf/core.c:___bpf_prog_run;
+verifier.c:do_misc_fixups, which replaces divisions by zero.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from conformance.ops.bpf_assembler import Alu, Jump
 
 
 def signed(number: int, bits: int) -> int:
-    """An unsigned number of so many bits, as a signed one."""
+    """An unsigned number of ``bits`` bits as a signed one."""
     number &= (1 << bits) - 1
     return number - (1 << bits) if number >> bits - 1 else number
 
 
 def swap(number: int, bits: int, *, big: bool) -> int:
-    """BPF_END: the low bits of a number, in an order of bytes."""
+    """BPF_END: the low bits of a number in a byte order."""
     low = (number & (1 << bits) - 1).to_bytes(bits // 8, "little")
     return int.from_bytes(low, "big" if big else "little")
 
 
 def arithmetic(operation: int, left: int, right: int, bits: int) -> int:
-    """One operation of 32 or 64 bits; the upper half of a 32-bit answer is zero."""
+    """A 32-bit or 64-bit operation; a 32-bit result is zero-extended."""
     mask = (1 << bits) - 1
     left, right = left & mask, right & mask
     shift = right & bits - 1

@@ -1,7 +1,4 @@
-"""What the verifier asks of calls of helpers: who may call them, with which arguments.
-
-Source: kernel/bpf/verifier.c:check_helper_call, check_func_arg.
-"""
+"""Calls of helpers: availability and arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ _NO_HELPER = 10_000
 
 
 def check(access: Access, number: int, gpl: bool, id: int) -> None:
-    """A call; R0 is its answer then, and R1 to R5 are gone.  Raises Refused, NotModelled."""
+    """Check a call; it sets R0 and clobbers R1 to R5.  Raises Refused, NotModelled."""
     helper = _helper(access.kind, number)
     if helper is Helper.PROBE_READ:
         if not gpl:
@@ -66,7 +63,7 @@ def _check_map_arguments(access: Access, helper: Helper) -> None:
 
 
 def _check_memory(access: Access, register: int, size: int) -> None:
-    """Memory that a helper reads: of the stack, or of a value."""
+    """Memory that a helper reads, in the stack or a map value."""
     address = access.state.read(register)
     if isinstance(address, Address) and address.kind is Kind.STACK:
         _check_stack(access, address.offset, size)
@@ -78,9 +75,9 @@ def _check_memory(access: Access, register: int, size: int) -> None:
 
 
 def _check_stack(access: Access, offset: int, size: int) -> None:
-    """Bytes of the stack that a helper reads or writes."""
+    """Stack bytes that a helper reads or writes."""
     if offset < 0 < offset + size:
-        # EACCES until "bpf: Fix accesses to uninit stack slots" of 6.8 and of stable kernels.
+        # EACCES before "bpf: Fix accesses to uninit stack slots" (6.8 and stable releases).
         raise NotModelled("an argument that begins in the stack and ends above it")
     access.state.check_stack(offset, size, "indirect access to")
 

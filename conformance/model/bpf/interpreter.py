@@ -1,7 +1,6 @@
-"""An interpreter of eBPF programs that the verifier let through.
+"""Interpreter of verified eBPF programs.
 
-Source: kernel/bpf/core.c:___bpf_prog_run; kernel/bpf/helpers.c.  Numbers are 64 bits,
-unsigned.
+Numbers are unsigned, 64 bits.  Source: kernel/bpf/core.c:___bpf_prog_run; kernel/bpf/helpers.c.
 """
 
 from __future__ import annotations
@@ -36,16 +35,14 @@ _U64 = (1 << 64) - 1
 _U32 = (1 << 32) - 1
 STACK_SIZE = 512
 _EFAULT = 14
-_MOST_STEPS = 1 << 16
+_MAX_STEPS = 1 << 16
 
 
 @dataclass(slots=True, eq=False)
 class Region:
-    """Memory that a program may reach: its stack, its context, a value of a map.
+    """Memory that a program can access: the stack, the context or a map value.
 
-    ``known`` says which bytes of a stack have been written, or of a context are known; None
-    is all of them.
-    ``spilled`` holds pointers, by offset.
+    ``known`` are the initialized bytes, None for all.  ``spilled`` are pointers by offset.
     """
 
     content: bytearray
@@ -55,7 +52,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """An address inside of a region."""
+    """An address in a region."""
 
     region: Region
     offset: int
@@ -67,9 +64,9 @@ ReadMemory = Callable[[int, int], bytes]
 
 @dataclass(slots=True)
 class Machine:
-    """One run of one program.  ``maps`` are those that instructions load, by their number.
+    """One run of a program; ``maps`` are by instruction.
 
-    ``read_memory`` is the kernel's memory for probe_read: address and length; it raises
+    ``read_memory`` reads kernel memory for probe_read: address and length.  It raises
     Errno("EFAULT").
     """
 
@@ -81,10 +78,10 @@ class Machine:
     counter: int = 0
 
     def run(self) -> int:
-        """The program's answer, R0.  Raises NotModelled for what is not known."""
+        """The return value, R0.  Raises NotModelled for undefined content."""
         stack = Region(bytearray(STACK_SIZE), known=set())
         self.registers = {R1: Pointer(self.context, 0), R10: Pointer(stack, STACK_SIZE)}
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             instruction = self.program[self.counter]
             self.counter += 1
             if instruction.code == Class.JMP | Jump.EXIT:
@@ -110,7 +107,7 @@ class Machine:
                 raise NotModelled(f"instruction {each.code:#04x}")
 
     def pointer(self, register: int, offset: int = 0) -> Pointer:
-        """An address in a register, and so many bytes more."""
+        """The address in a register plus an offset."""
         value = self.registers[register]
         if not isinstance(value, Pointer):
             raise NotModelled(f"R{register} is not the address of memory")
@@ -147,7 +144,7 @@ class Machine:
         return int.from_bytes(self.read(where, size), "little")
 
     def read(self, where: Pointer, size: int) -> bytes:
-        """Bytes of a region.  Raises NotModelled for those of a stack nobody has written."""
+        """Bytes of a region.  Raises NotModelled for uninitialized ones."""
         places = range(where.offset, where.offset + size)
         region = where.region
         if region.known is not None and not region.known.issuperset(places):
@@ -204,7 +201,7 @@ class Machine:
         if isinstance(left, int) and isinstance(right, int):
             return compare(each.code & 0xF0, left, right)
         if right == 0 and each.code & 0xF0 in (Jump.JEQ, Jump.JNE):
-            # No address is zero.
+            # No pointer is 0.
             return each.code & 0xF0 == Jump.JNE
         raise NotModelled("an address compared with a number")
 
@@ -220,18 +217,18 @@ class Machine:
     # Arguments of helpers
 
     def map(self) -> Map:
-        """The first argument of the helpers about maps."""
+        """R1 as a map."""
         value = self.registers[R1]
         if not isinstance(value, Map):
             raise NotModelled("a helper about maps without one")
         return value
 
     def key(self) -> bytes:
-        """The second one."""
+        """R2 as a key."""
         return self.read(self.pointer(R2), self.map().key_size)
 
     def number(self, register: int) -> int:
-        """A number in a register."""
+        """A register as a number."""
         value = self.registers[register]
         if not isinstance(value, int):
             raise NotModelled("an address as a number")
@@ -274,7 +271,7 @@ def _probe_read(machine: Machine) -> Value:
         else:
             data = machine.read_memory(machine.number(R3), size)
     except Errno:
-        # copy_from_kernel_nofault() failed: nothing of it is left.
+        # copy_from_kernel_nofault() failed: the destination is cleared.
         machine.write(target, bytes(size))
         return -_EFAULT & _U64
     machine.write(target, data)

@@ -1,7 +1,7 @@
-"""eBPF maps: hashes and arrays, as both user space and programs see them.
+"""eBPF maps: hashes and arrays.
 
-Source: kernel/bpf/hashtab.c, kernel/bpf/arraymap.c.  The order in which a hash is walked
-is left open: it is decided step by step as it is seen, and stays until the map changes.
+The order of a hash is unspecified: every step that is observed fixes a part of it until the map
+changes.  Source: kernel/bpf/hashtab.c, kernel/bpf/arraymap.c.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from conformance.abi.bpf import BPF_EXIST, BPF_NOEXIST, MapType
 from conformance.model.errors import Errno, NotModelled
 
 _KEY = struct.Struct("<I")
-# Beyond this many bytes memory may be short, and what is too much differs by release.
+# The kernel may lack memory for larger maps, and the limit differs by release.
 _MODELLED_SIZE = 1 << 20
 # No release has so many types.
 _NO_TYPE = 1000
@@ -22,20 +22,20 @@ _INT_MAX = (1 << 31) - 1
 
 
 class End(Enum):
-    """The ends of the order in which a hash is walked."""
+    """The ends of a walk through a hash."""
 
     FIRST = "before the first"
     LAST = "behind the last"
 
 
-Place = bytes | End
+Position = bytes | End
 
 
 @dataclass(slots=True, eq=False)
 class Map:
-    """A map.  ``values`` holds what is in it, the elements of an array from the start.
+    """A map; ``values`` of an array has all elements from the start.
 
-    ``following`` is what is known of a hash's order: the key behind a key.
+    ``following`` is the known part of the order of a hash: the key after a key.
     """
 
     kind: MapType
@@ -43,15 +43,15 @@ class Map:
     value_size: int
     max_entries: int
     values: dict[bytes, bytearray] = field(default_factory=dict)
-    following: dict[Place, Place] = field(default_factory=dict)
+    following: dict[Position, Position] = field(default_factory=dict)
 
     @property
     def is_array(self) -> bool:
-        """Whether its keys are the numbers below ``max_entries``."""
+        """Whether keys are the numbers below ``max_entries``."""
         return self.kind is MapType.ARRAY
 
     def lookup(self, key: bytes) -> bytearray | None:
-        """The value of a key, which is shared with everybody who looked it up."""
+        """The value of a key, shared by all lookups."""
         return self.values.get(key)
 
     def update(self, key: bytes, value: bytes, flags: int) -> None:
@@ -67,7 +67,7 @@ class Map:
             raise Errno("ENOENT")
         if key not in self.values and len(self.values) == self.max_entries:
             raise Errno("E2BIG")
-        # Another element takes the old one's place: who looked that up keeps it.
+        # The element is replaced; pointers from earlier lookups keep the old value.
         self.values[key] = bytearray(value)
         self.following.clear()
 
@@ -89,49 +89,49 @@ class Map:
 
     # Walking
 
-    def next_keys(self, key: bytes | None) -> list[Place]:
-        """What may follow a key: keys, or the end.  None and unknown keys are before the first."""
+    def next_keys(self, key: bytes | None) -> list[Position]:
+        """The keys or the end that may follow a key; None and unknown keys are at the start."""
         if self.is_array:
             return [self._next_index(key)]
-        place: Place = key if key is not None and key in self.values else End.FIRST
-        if place in self.following:
-            return [self.following[place]]
-        places: list[Place] = [*self.values, End.LAST]
-        return [each for each in places if self._may_follow(place, each)]
+        position: Position = key if key is not None and key in self.values else End.FIRST
+        if position in self.following:
+            return [self.following[position]]
+        places: list[Position] = [*self.values, End.LAST]
+        return [each for each in places if self._may_follow(position, each)]
 
-    def _next_index(self, key: bytes | None) -> Place:
+    def _next_index(self, key: bytes | None) -> Position:
         index = 0 if key is None else _KEY.unpack(key)[0] + 1
         if key is not None and key not in self.values:
             index = 0
         return End.LAST if index == self.max_entries else _KEY.pack(index)
 
-    def _may_follow(self, place: Place, key: Place) -> bool:
-        """Whether some order of all keys has what is known, and this."""
+    def _may_follow(self, position: Position, key: Position) -> bool:
+        """Whether a complete order exists with the known steps and this one."""
         if key in self.following.values():
             return False
-        links = {**self.following, place: key}
+        links = {**self.following, position: key}
         reached = [End.FIRST, *self._walk(End.FIRST, links)]
         if reached[-1] is End.LAST:
             return len(reached) == len(self.values) + 2
         return all(each not in self._walk(each, links) for each in links)
 
-    def _walk(self, place: Place, links: dict[Place, Place]) -> list[Place]:
-        """What follows a place, as far as it is known, once around a circle."""
-        walked: list[Place] = []
-        while place in links and len(walked) <= len(links):
-            place = links[place]
-            walked.append(place)
+    def _walk(self, position: Position, links: dict[Position, Position]) -> list[Position]:
+        """The known steps from a position, once around a circle."""
+        walked: list[Position] = []
+        while position in links and len(walked) <= len(links):
+            position = links[position]
+            walked.append(position)
         return walked
 
-    def decide(self, key: bytes | None, following: Place) -> None:
-        """From now on this is what follows a key."""
+    def decide(self, key: bytes | None, following: Position) -> None:
+        """Fix the key that follows."""
         if not self.is_array:
-            place = key if key is not None and key in self.values else End.FIRST
-            self.following[place] = following
+            position = key if key is not None and key in self.values else End.FIRST
+            self.following[position] = following
 
 
 def create(kind: int, key_size: int, value_size: int, max_entries: int) -> Map:
-    """map_create() with the checks of its kind.  Raises Errno, NotModelled for other kinds."""
+    """map_create().  Raises Errno, NotModelled for other map types."""
     if kind == MapType.UNSPEC or kind >= _NO_TYPE:
         raise Errno("EINVAL")
     if kind not in tuple(MapType):

@@ -1,7 +1,4 @@
-"""eBPF programs: loading them, and running them over a context.
-
-Source: kernel/bpf/syscall.c:bpf_prog_load; kernel/bpf/verifier.c:bpf_check.
-"""
+"""eBPF programs: load and run."""
 
 from __future__ import annotations
 
@@ -18,8 +15,8 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.memory import AddressSpace
 from conformance.ops.bpf_assembler import INSTRUCTION_SIZE, Instruction
 
-# BPF_COMPLEXITY_LIMIT_INSNS: for who may do everything.
-MOST_INSTRUCTIONS = 1_000_000
+# BPF_COMPLEXITY_LIMIT_INSNS, for CAP_BPF.
+MAX_INSTRUCTIONS = 1_000_000
 _MODELLED_INSTRUCTIONS = 4096
 _LICENSE_SIZE = 128
 # license_is_gpl_compatible() in include/linux/license.h.
@@ -31,9 +28,9 @@ _NO_TYPE = 1000
 
 @dataclass(slots=True, eq=False)
 class Program:
-    """A loaded program, which keeps its maps: ``maps`` has them by instruction.
+    """A loaded program; ``maps`` are by instruction.
 
-    ``context_size`` is how many bytes of its context it loads from: max_ctx_offset.
+    ``context_size`` is max_ctx_offset: the end of the last load from the context.
     """
 
     kind: ProgramType
@@ -47,17 +44,17 @@ class Program:
         read_memory: ReadMemory | None = None,
         known: set[int] | None = None,
     ) -> int:
-        """Its answer, R0, for a context, of which some bytes may be known or all of them.
+        """The return value for a context, of which only the ``known`` bytes may be read.
 
-        Raises NotModelled for what is not known.
+        Raises NotModelled for unknown bytes.
         """
         region = Region(bytearray(context), known)
         return Machine(self.instructions, self.maps, region, read_memory).run()
 
 
 @dataclass(frozen=True, slots=True)
-class Loading:
-    """What BPF_PROG_LOAD was asked for, its log left aside."""
+class LoadAttributes:
+    """Attributes of BPF_PROG_LOAD, except for the log."""
 
     kind: int
     count: int
@@ -70,45 +67,45 @@ def load(
     profile: Profile,
     memory: AddressSpace,
     map_of: Callable[[int], Map],
-    asked: Loading,
+    attributes: LoadAttributes,
     log: Log,
 ) -> Program:
-    """The program, if it is good.  Raises Errno, NotModelled."""
+    """Verify and load a program.  Raises Errno, NotModelled."""
     license_text = ""
     if not profile.has("bpf_license_read_last"):
-        license_text = _license(memory, asked.license)
-    if asked.count == 0 or asked.count > MOST_INSTRUCTIONS:
+        license_text = _license(memory, attributes.license)
+    if attributes.count == 0 or attributes.count > MAX_INSTRUCTIONS:
         raise Errno("E2BIG")
-    if asked.count > _MODELLED_INSTRUCTIONS:
+    if attributes.count > _MODELLED_INSTRUCTIONS:
         raise NotModelled("a long program")
-    raw = memory.read(asked.instructions, asked.count * INSTRUCTION_SIZE)
+    raw = memory.read(attributes.instructions, attributes.count * INSTRUCTION_SIZE)
     if profile.has("bpf_license_read_last"):
-        license_text = _license(memory, asked.license)
-    if asked.kind == ProgramType.UNSPEC or asked.kind >= _NO_TYPE:
+        license_text = _license(memory, attributes.license)
+    if attributes.kind == ProgramType.UNSPEC or attributes.kind >= _NO_TYPE:
         raise Errno("EINVAL")
-    if asked.kind not in tuple(ProgramType):
-        raise NotModelled(f"program of type {asked.kind}")
+    if attributes.kind not in tuple(ProgramType):
+        raise NotModelled(f"program of type {attributes.kind}")
     places = range(0, len(raw), INSTRUCTION_SIZE)
     program = [Instruction.decode(raw[at : at + INSTRUCTION_SIZE]) for at in places]
-    question = verifier.Question(
-        ProgramType(asked.kind),
+    given = verifier.VerifierInput(
+        ProgramType(attributes.kind),
         program,
         gpl=license_text in _GPL,
-        strict=bool(asked.flags & BPF_F_STRICT_ALIGNMENT),
+        strict=bool(attributes.flags & BPF_F_STRICT_ALIGNMENT),
     )
     log.check(profile)
     try:
-        maps = verifier.check(question, map_of, log.said)
+        maps = verifier.check(given, map_of, log.lines)
     except Errno:
-        log.finish(memory, asked.count, refused=True)
+        log.finish(memory, attributes.count, refused=True)
         raise
-    log.finish(memory, asked.count, refused=False)
-    context_size = max(question.context_ends, default=0)
-    return Program(ProgramType(asked.kind), program, maps, context_size)
+    log.finish(memory, attributes.count, refused=False)
+    context_size = max(given.context_ends, default=0)
+    return Program(ProgramType(attributes.kind), program, maps, context_size)
 
 
 def _license(memory: AddressSpace, address: int) -> str:
-    """strncpy_from_user(): as far as its NUL; what is longer is cut off."""
+    """strncpy_from_user(): up to the NUL; a longer text is truncated."""
     size = min(_LICENSE_SIZE - 1, memory.readable(address, _LICENSE_SIZE - 1))
     text = memory.read(address, size)
     if size < _LICENSE_SIZE - 1 and b"\0" not in text:

@@ -1,7 +1,4 @@
-"""What the verifier knows about registers and stack at one place of a program.
-
-Source: kernel/bpf/verifier.c, struct bpf_verifier_state.
-"""
+"""The state of registers and stack at one instruction."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from conformance.ops.bpf_assembler import R1, R10
 
 
 class Kind(StrEnum):
-    """What a register holds that is no number; the words are the verifier's."""
+    """Pointer types, in the verifier's words."""
 
     CONTEXT = "ctx"
     STACK = "fp"
@@ -27,14 +24,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A number; ``value`` None is an unknown one."""
+    """A number; ``value`` is None if unknown."""
 
     value: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address: ``offset`` bytes into what it is.  ``id`` tells answers of lookups apart."""
+    """A pointer at ``offset`` bytes into its object; ``id`` distinguishes lookups."""
 
     kind: Kind
     offset: int = 0
@@ -47,70 +44,70 @@ Register = Scalar | Address
 
 @dataclass(slots=True)
 class State:
-    """One state.  ``written`` has the bytes of the stack, by negative offset."""
+    """A verifier state; ``written`` are the initialized stack bytes, by negative offset."""
 
-    place: int = 0
+    insn_idx: int = 0
     registers: dict[int, Register] = field(default_factory=dict)
     written: frozenset[int] = frozenset()
     spilled: dict[int, Register] = field(default_factory=dict)
 
     @classmethod
     def at_entry(cls) -> State:
-        """A program begins with its context and its stack."""
+        """R1 is the context, R10 the stack."""
         return cls(registers={R1: Address(Kind.CONTEXT), R10: Address(Kind.STACK)})
 
-    def copy(self, place: int) -> State:
-        """The same at another place."""
-        return State(place, dict(self.registers), self.written, dict(self.spilled))
+    def copy(self, insn_idx: int) -> State:
+        """A copy at another instruction."""
+        return State(insn_idx, dict(self.registers), self.written, dict(self.spilled))
 
     @property
     def key(self) -> Hashable:
-        """What makes two states equal."""
+        """Equal for equal states."""
         registers = tuple(sorted(self.registers.items(), key=lambda pair: pair[0]))
         spilled = tuple(sorted(self.spilled.items(), key=lambda pair: pair[0]))
-        return self.place, registers, self.written, spilled
+        return self.insn_idx, registers, self.written, spilled
 
     def read(self, register: int) -> Register:
-        """A register that is used."""
+        """A register as a source operand."""
         _check_number(register)
         if register not in self.registers:
             raise Refused("EACCES", f"R{register} !read_ok")
         return self.registers[register]
 
     def check_writable(self, register: int) -> None:
-        """A register that is going to be set."""
+        """Check a destination register."""
         _check_number(register)
         if register == R10:
             raise Refused("EACCES", "frame pointer is read only")
 
     def learn(self, id: int, *, null: bool) -> None:
-        """The answer of a lookup was compared with zero: all copies of it are known."""
+        """A lookup result was compared with 0: update all copies of it."""
         for held in (self.registers, self.spilled):
-            for place, each in held.items():
+            for insn_idx, each in held.items():
                 if isinstance(each, Address) and each.id == id and each.kind is Kind.VALUE_OR_NULL:
-                    held[place] = Scalar(0) if null else replace(each, kind=Kind.VALUE, id=0)
+                    held[insn_idx] = Scalar(0) if null else replace(each, kind=Kind.VALUE, id=0)
 
     # Stack
 
     def check_stack(self, offset: int, size: int, what: str) -> None:
-        """Whether bytes are in the stack."""
+        """Check that bytes lie in the stack."""
         if not -STACK_SIZE <= offset <= -size:
             raise Refused("EACCES", f"invalid {what} stack R10 off={offset} size={size}")
 
     def unwritten(self, offset: int, size: int) -> bool:
-        """Whether some of these bytes have not been written."""
+        """Whether any of the bytes is uninitialized."""
         return not self.written.issuperset(range(offset, offset + size))
 
     def write_stack(self, offset: int, size: int, value: Register | None) -> None:
-        """Bytes of the stack are written; an address stays known."""
+        """Write stack bytes; 8 bytes keep the register that was stored."""
         self.written |= frozenset(range(offset, offset + size))
-        for place in [each for each in self.spilled if -8 < each - offset < size]:
-            del self.spilled[place]
+        for insn_idx in [each for each in self.spilled if -8 < each - offset < size]:
+            del self.spilled[insn_idx]
         if size == 8 and value is not None:
             self.spilled[offset] = value
 
     def read_stack(self, offset: int, size: int) -> Register:
-        """What was stored there as a whole, or any number."""
+        """The register that was stored, or an unknown number."""
         if size == 8 and offset in self.spilled:
             return self.spilled[offset]
         return Scalar()

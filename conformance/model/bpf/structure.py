@@ -1,7 +1,7 @@
-"""What the verifier refuses without looking at values: opcodes, fields, where jumps go.
+"""Checks of opcodes, reserved fields and jumps.
 
-Source: kernel/bpf/verifier.c:check_subprogs, resolve_pseudo_ldimm64, check_cfg.  Only what
-the first version of bpf.h has is known; later instructions raise NotModelled.
+Instructions later than the first bpf.h raise NotModelled.
+Source: kernel/bpf/verifier.c:check_subprogs, resolve_pseudo_ldimm64, check_cfg.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EXIT = Class.JMP | Jump.EXIT
 CALL = Class.JMP | Jump.CALL
 JA = Class.JMP | Jump.JA
 
-# Of opcodes nobody has taken, some that are none in any release so far.
+# Opcodes that no release has so far.
 _NEVER = {0xFF, 0xF7, 0xE7, 0xF5, 0x0D, 0x9D, 0x00}
 _SHIFTS = (Alu.LSH, Alu.RSH, Alu.ARSH)
 
@@ -36,7 +36,7 @@ FindMap = Callable[[int], Map]
 
 
 class Refused(Errno):
-    """The verifier refuses a program; ``why`` is what its log says."""
+    """The verifier refuses a program; ``why`` is the line in its log."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(name)
@@ -55,7 +55,7 @@ def check(program: Sequence[Instruction], find_map: FindMap) -> dict[int, Map]:
 
 
 def instructions(program: Sequence[Instruction]) -> Iterator[int]:
-    """Where instructions begin: one that loads 64 bits takes two places."""
+    """The indexes of instructions; a 64-bit load takes two slots."""
     number = 0
     while number < len(program):
         yield number
@@ -63,12 +63,12 @@ def instructions(program: Sequence[Instruction]) -> Iterator[int]:
 
 
 def is_conditional(each: Instruction) -> bool:
-    """Whether an instruction goes to one of two places."""
+    """Whether an instruction is a conditional jump."""
     return each.code & 7 == Class.JMP and each.code not in (JA, CALL, EXIT)
 
 
 def targets(number: int, each: Instruction) -> list[int]:
-    """Where a program may go on after an instruction."""
+    """The possible successors of an instruction."""
     if each.code == EXIT:
         return []
     if each.code == JA:
@@ -118,7 +118,7 @@ def _map(number: int, find_map: FindMap) -> Map:
 
 
 def _known(code: int) -> bool:
-    """bpf_opcode_in_insntable(), of what the first version has."""
+    """bpf_opcode_in_insntable(), for the first bpf.h."""
     operation, mode, size = code & 0xF0, code & 0xE0, code & 0x18
     match code & 7:
         case Class.ALU | Class.ALU64 if operation < Alu.END:
@@ -140,7 +140,7 @@ def _known(code: int) -> bool:
 
 
 def _uses_reserved(each: Instruction) -> bool:
-    """Whether something is in a field that an instruction has no use for."""
+    """Whether a reserved field is set."""
     operation = each.code & 0xF0
     match each.code & 7:
         case Class.ALU | Class.ALU64:
@@ -189,7 +189,7 @@ def _check_reached(program: Sequence[Instruction]) -> None:
 
 
 def check_constant(each: Instruction) -> None:
-    """Constants that arithmetic cannot be done with."""
+    """Refuse constants that are invalid for an operation."""
     operation = each.code & 0xF0
     if each.code & X:
         return

@@ -1,7 +1,7 @@
-"""A small verifier: follows every path of a program with what is known of its registers.
+"""A small verifier that follows every path of a program.
 
-Source: kernel/bpf/verifier.c:do_check.  It knows less than the kernel's: what depends on
-the range of an unknown number raises NotModelled.
+What depends on the range of an unknown number raises NotModelled. Source:
+kernel/bpf/verifier.c:do_check.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from conformance.model.errors import NotModelled
 from conformance.ops.bpf_assembler import R0, XADD, Alu, Class, Instruction, Jump, Size, X
 
 _U64 = (1 << 64) - 1
-_MOST_STEPS = 1 << 14
+_MAX_STEPS = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A program, and what else decides about it.
+class VerifierInput:
+    """A program and what decides about it.
 
-    ``context_ends`` takes where each access to the context ends.
+    The end of each context access is appended to ``context_ends``.
     """
 
     kind: ProgramType
@@ -37,47 +37,47 @@ class Question:
     context_ends: list[int] = field(default_factory=list)
 
 
-def check(question: Question, find_map: FindMap, said: list[str]) -> Mapping[int, Map]:
-    """The maps of a good program; ``said`` takes what the log says.  Raises Errno."""
+def check(given: VerifierInput, find_map: FindMap, log: list[str]) -> Mapping[int, Map]:
+    """Verify a program and return its maps; ``log`` collects the log.  Raises Errno."""
     try:
-        maps = structure.check(question.program, find_map)
-        _Walk(question, maps).run()
+        maps = structure.check(given.program, find_map)
+        _Verifier(given, maps).run()
     except Refused as refused:
-        said.append(refused.why)
+        log.append(refused.why)
         raise
-    said += [f"{number}: ({each.code:02x})" for number, each in enumerate(question.program)]
-    said.append(f"processed {len(question.program)} insns")
+    log += [f"{number}: ({each.code:02x})" for number, each in enumerate(given.program)]
+    log.append(f"processed {len(given.program)} insns")
     return maps
 
 
 @dataclass(slots=True)
 class _Path:
-    """A state, and the states that led to it."""
+    """A state and the states that led to it."""
 
     state: State
     passed: frozenset[Hashable] = frozenset()
 
 
 @dataclass(slots=True)
-class _Walk:
-    """All paths of one program."""
+class _Verifier:
+    """All paths through one program."""
 
-    question: Question
+    given: VerifierInput
     maps: Mapping[int, Map]
     waiting: list[_Path] = field(default_factory=list)
     seen: set[Hashable] = field(default_factory=set)
     lookups: int = 0
 
     def run(self) -> None:
-        """Follow them.  Raises Refused, NotModelled."""
+        """Follow all paths.  Raises Refused, NotModelled."""
         self.waiting.append(_Path(State.at_entry()))
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             if not self.waiting:
                 return
             path = self.waiting.pop()
             key = path.state.key
             if key in path.passed:
-                raise Refused("EINVAL", f"infinite loop detected at insn {path.state.place}")
+                raise Refused("EINVAL", f"infinite loop detected at insn {path.state.insn_idx}")
             if key in self.seen:
                 continue
             self.seen.add(key)
@@ -86,9 +86,9 @@ class _Walk:
         raise NotModelled("a program with many paths")
 
     def _after(self, state: State) -> list[State]:
-        """What one instruction makes of a state: none at the end, two where it branches."""
-        each = self.question.program[state.place]
-        state = state.copy(state.place)
+        """The states after one instruction: none at exit, two at a branch."""
+        each = self.given.program[state.insn_idx]
+        state = state.copy(state.insn_idx)
         if each.code == EXIT:
             if isinstance(state.read(R0), Address):
                 raise NotModelled("a program that answers with an address")
@@ -97,15 +97,15 @@ class _Walk:
             return self._branch(state, each)
         if each.code == CALL:
             self.lookups += 1
-            helpers.check(self._access(state), each.imm, self.question.gpl, self.lookups)
+            helpers.check(self._access(state), each.imm, self.given.gpl, self.lookups)
         elif each.code != JA:
             self._step(state, each)
-        (state.place,) = structure.targets(state.place, each)
+        (state.insn_idx,) = structure.targets(state.insn_idx, each)
         return [state]
 
     def _access(self, state: State) -> Access:
-        question = self.question
-        return Access(state, question.kind, question.strict, question.context_ends)
+        given = self.given
+        return Access(state, given.kind, given.strict, given.context_ends)
 
     def _step(self, state: State, each: Instruction) -> None:
         match each.code & 7:
@@ -113,7 +113,7 @@ class _Walk:
                 self._arithmetic(state, each)
             case Class.LD if each.code == LD_IMM64:
                 state.check_writable(each.dst)
-                state.registers[each.dst] = self._wide(state.place, each)
+                state.registers[each.dst] = self._wide(state.insn_idx, each)
             case Class.LDX:
                 state.read(each.src)
                 state.check_writable(each.dst)
@@ -121,10 +121,10 @@ class _Walk:
             case Class.STX | Class.ST:
                 self._store(state, each)
 
-    def _wide(self, place: int, each: Instruction) -> Register:
+    def _wide(self, insn_idx: int, each: Instruction) -> Register:
         if each.src == PSEUDO_MAP_FD:
-            return Address(Kind.MAP, map=self.maps[place])
-        high = self.question.program[place + 1].imm & 0xFFFFFFFF
+            return Address(Kind.MAP, map=self.maps[insn_idx])
+        high = self.given.program[insn_idx + 1].imm & 0xFFFFFFFF
         return Scalar(high << 32 | each.imm & 0xFFFFFFFF)
 
     def _load(self, state: State, each: Instruction) -> Register:
@@ -189,9 +189,9 @@ class _Walk:
         left = state.read(each.dst)
         taken = _decided(operation, left, right)
         ways = []
-        for jumps, place in ((False, state.place + 1), (True, state.place + 1 + each.off)):
+        for jumps, insn_idx in ((False, state.insn_idx + 1), (True, state.insn_idx + 1 + each.off)):
             if taken is None or taken == jumps:
-                way = state.copy(place)
+                way = state.copy(insn_idx)
                 if operation in (Jump.JEQ, Jump.JNE):
                     _learn(way, each.dst, right, equal=jumps == (operation == Jump.JEQ))
                 ways.append(way)
@@ -209,7 +209,7 @@ def _low(operand: Register) -> Register:
 
 
 def _with_address(target: Register, operand: Register, each: Instruction) -> Register:
-    """adjust_ptr_min_max_vals(), for who may see addresses."""
+    """adjust_ptr_min_max_vals(), with CAP_PERFMON."""
     operation, wide = each.code & 0xF0, each.code & 7 == Class.ALU64
     if operation in (Alu.NEG, Alu.END):
         return Scalar()
@@ -243,7 +243,7 @@ def _with_address(target: Register, operand: Register, each: Instruction) -> Reg
 
 
 def _decided(operation: int, left: Register, right: Register) -> bool | None:
-    """Whether a branch is taken, if that is known."""
+    """Whether a branch is taken, None if unknown."""
     if isinstance(left, Scalar) and isinstance(right, Scalar):
         if left.value is None or right.value is None:
             return None

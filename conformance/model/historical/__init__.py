@@ -1,1 +1,1 @@
-"""Rules of ABIs that no release has."""
+"""Rules of rfc-v1, which was never merged."""

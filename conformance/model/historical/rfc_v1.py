@@ -1,9 +1,8 @@
-"""ioctls, data and lines of dynamic_events of the first version of user_events.
+"""rfc-v1: ioctls, writes and the lines of dynamic_events.
 
-A descriptor stands for one event, and the byte of that event in a page is all that a
-registration tells.  Source: the patch that ``conformance/abi/rfc_v1.py`` names,
-trace_events_user.c: functions named where a rule is applied; fs/read_write.c:vfs_write,
-do_loop_readv_writev.
+A descriptor refers to one event, and a registration returns an index in the status page.
+Source: the patch named in ``conformance/abi/rfc_v1.py``, trace_events_user.c; fs/read_write.c:
+vfs_write, do_loop_readv_writev.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def ioctl(world: World, process: Process, file: OpenFile, request: int, argument
 
 
 def _register(world: World, process: Process, file: OpenFile, argument: int) -> int:
-    """The string is looked at before the file, which has room for one event."""
+    """The string is checked before the file, which has room for one event."""
     raw = copy_string(process, argument)
     if file.events:
         raise Errno("EMFILE")
@@ -44,7 +43,7 @@ def _register(world: World, process: Process, file: OpenFile, argument: int) -> 
 
 
 def _delete(world: World, process: Process, argument: int) -> int:
-    """delete_user_event(): here, unlike in dynamic_events, descriptors are in the way."""
+    """delete_user_event(): fails while a descriptor is open, unlike dynamic_events."""
     for event in world.table.named(copy_string(process, argument)):
         if not event.deletable:
             raise Errno("EBUSY")
@@ -56,14 +55,14 @@ def _delete(world: World, process: Process, argument: int) -> int:
 
 # Writing
 
-# No call writes more bytes; what is behind them is not looked at (vfs_write).
+# MAX_RW_COUNT: the rest of a longer buffer is not checked (vfs_write).
 _MAX_RW_COUNT = 0x7FFF_F000
 
 
 def write(
     world: World, process: Process, file: OpenFile, segment: Segment, position: int = 0
 ) -> int:
-    """write(2) and pwrite64(2): all of the buffer is payload, as far as a call reaches."""
+    """write(2) and pwrite64(2): the whole buffer is payload."""
     writing.check_call(file, position)
     address, count = segment
     writing.check_range(address, count)
@@ -73,9 +72,9 @@ def write(
 def writev(
     world: World, process: Process, file: OpenFile, vector: Segment, position: int = 0
 ) -> int:
-    """writev(2) and pwritev(2): there is no write_iter, each segment is written by itself.
+    """writev(2) and pwritev(2): without write_iter every segment is one write.
 
-    Empty segments are skipped with the one before them, which the first has not.
+    Empty segments after the first are skipped.
     """
     writing.check_call(file, position)
     segments = writing.import_vector(process, *vector)
@@ -97,7 +96,7 @@ def writev(
 def _write_one(
     world: World, process: Process, file: OpenFile, segment: Segment, position: int
 ) -> int:
-    """user_events_write(); what becomes of the payload is not told."""
+    """user_events_write(): the payload is not validated."""
     address, count = segment
     writing.check_range(address, count)
     if position != 0 or count == 0:
@@ -111,10 +110,10 @@ def _write_one(
 
 
 def _record(world: World, process: Process, event: Event, segment: Segment) -> None:
-    """The probes: each copies the data by itself, programs get to see where they are.
+    """Run the probes: each copies the payload, and BPF programs get its address.
 
-    What was begun and cannot be filled is never ended: user_event_ftrace() leaves a record
-    reserved, user_event_perf() a processor that seems to be within another record.
+    If the copy faults, user_event_ftrace() never commits its record, and user_event_perf() leaves
+    its recursion counter raised.
     """
     address, count = segment
     given = rfc_v1.USER_BPF_CONTEXT.pack({"udatalen": count, "udata": address})
@@ -122,16 +121,16 @@ def _record(world: World, process: Process, event: Event, segment: Segment) -> N
     size = grammar.TRACE_ENTRY_SIZE + count
     if event.file.triggers:
         raise NotModelled("triggers of the first version")
-    takers = recording.reserve(world, process, event, size)
-    to_perf = writing.perf_takers(world, process, event, size)
-    if not takers and not to_perf:
+    reservations = recording.reserve(world, process, event, size)
+    listeners = writing.perf_listeners(world, process, event, size)
+    if not reservations and not listeners:
         return
     if process.memory.readable(address, count) < count:
         if process.cpu is None:
             raise NotModelled("a record that is never ended, on some processor")
-        for room in takers:
-            room.instance.stuck_cpus.add(process.cpu)
-        if to_perf:
+        for reservation in reservations:
+            reservation.instance.stuck_cpus.add(process.cpu)
+        if listeners:
             world.perf_stuck_cpus.add(process.cpu)
         return
     if not process.memory.is_known(address, count):
@@ -143,9 +142,9 @@ def _record(world: World, process: Process, event: Event, segment: Segment) -> N
 
 
 def definition_line(world: World, event: Event) -> str:
-    """user_event_show(): the fields last first, as their list is kept, and who listens.
+    """user_event_show(): the fields last first, and the probes.
 
-    An unknown byte shows nothing here; ``anything_unknown`` tells.
+    A status that is not determined shows no probe; see ``anything_unknown``.
     """
     assert world.status_page is not None
     fields = "".join(f";{field.type} {field.name}" for field in reversed(event.fields))
@@ -156,6 +155,6 @@ def definition_line(world: World, event: Event) -> str:
 
 
 def anything_unknown(world: World) -> bool:
-    """Whether the lines say more than can be known: the page was never cleared."""
+    """Whether a line depends on a status that is not determined."""
     page = world.status_page
     return page is not None and not all(page.is_known(e.index) for e in world.table.events)

@@ -1,8 +1,7 @@
-"""Events of the first version of user_events: their definitions, and the table of them.
+"""rfc-v1: definitions of events, and the table of events.
 
-Source: the patch that ``conformance/abi/rfc_v1.py`` names, trace_events_user.c: functions
-named where a rule is applied; what becomes of an error in between is up to
-trace_events.c:event_define_fields and event_create_dir.
+Source: the patch named in ``conformance/abi/rfc_v1.py``, trace_events_user.c; errors while an
+event is defined are handled by trace_events.c:event_define_fields and event_create_dir.
 """
 
 from __future__ import annotations
@@ -17,17 +16,16 @@ from conformance.model.text.definition import Field
 from conformance.model.text.numbers import parse_unsigned
 
 _U32 = 1 << 32
-# Longest name of a directory, in bytes (lookup_one_len), and names that no directory has.
+# NAME_MAX, and names that cannot be directories (lookup_one_len).
 _NAME_MAX = 255
 _NO_DIRECTORY = ("", ".", "..")
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What stands behind the name: fields, and the print fmt if it is among them.
+    """The fields of an event, and its print fmt.
 
-    ``exact`` says that every field came with an offset: of one without it is whatever the
-    kernel's stack held.
+    ``exact`` says that every field has an offset; without one it is uninitialized.
     """
 
     fields: tuple[Field, ...] = ()
@@ -36,9 +34,9 @@ class Definition:
 
     @classmethod
     def parse(cls, arguments: str | None) -> Definition:
-        """user_event_parse_fields(): what cannot be parsed ends the parsing.
+        """user_event_parse_fields(): a field that cannot be parsed ends the parsing.
 
-        The error gets lost on its way (event_define_fields): nobody is told.
+        The error is lost (event_define_fields).
         """
         fields: list[Field] = []
         print_fmt, exact = rfc_v1.NO_PRINT_FMT, True
@@ -53,14 +51,14 @@ class Definition:
                 print_fmt = name
                 continue
             exact = exact and offset is not None
-            # The user counts from the payload, the fields from the start of the record.
+            # User space counts offsets from the payload, the kernel from the record.
             place = ((offset or 0) + grammar.TRACE_ENTRY_SIZE) % _U32
             fields.append(Field(type_, name, place, size))
         return cls(tuple(fields), print_fmt, exact)
 
 
 def _numbers(columns: list[str]) -> tuple[int, int | None]:
-    """Size and offset of a field in bytes, None for no offset (user_event_parse_field).
+    """user_event_parse_field(): size and offset in bytes, None without an offset.
 
     Raises Errno("EINVAL").
     """
@@ -74,31 +72,28 @@ def _numbers(columns: list[str]) -> tuple[int, int | None]:
 
 @dataclass(slots=True, eq=False)
 class RfcEvent(Event):
-    """An event of the first version."""
+    """An event of rfc-v1."""
 
     definition: Definition = Definition()
 
     def print_format(self, profile: Profile) -> str:
-        """What `format` ends with."""
+        """The print fmt of `format`."""
         if not self.definition.exact:
             raise NotModelled("the offset of a field that was given none")
         return self.definition.print_fmt
 
 
 class RfcTable(EventTable):
-    """All events of the system, under the rules of the first version."""
+    """All events, under the rules of rfc-v1."""
 
     def register(self, raw: str, flags: int, *, capable: bool) -> Event:
-        """register_user_event(): the event of a name, whatever else is said of it.
-
-        Raises Errno.
-        """
+        """register_user_event(): a known name is found whatever its fields.  Raises Errno."""
         name, semicolon, arguments = raw.partition(rfc_v1.FIELD_SEPARATOR)
         for event in self.named(name):
             return event
         index = self._indexes.lowest()
-        # tracefs looks its directories up with the rights of whoever makes the event; the
-        # fields are parsed once there is one.
+        # tracefs creates the directory with the credentials of the caller; fields are parsed after
+        # it.
         has_directory = capable and "/" not in name and name not in _NO_DIRECTORY
         has_directory = has_directory and len(name) <= _NAME_MAX
         defined = Definition.parse(arguments if semicolon and has_directory else None)
@@ -117,7 +112,7 @@ class RfcTable(EventTable):
         return made
 
     def free(self, event: Event, *, capable: bool) -> None:
-        """destroy_user_event(): only listeners are in the way (probe_remove_event_call)."""
+        """destroy_user_event(): busy only while a probe is attached (probe_remove_event_call)."""
         if event.is_enabled:
             raise Errno("EBUSY")
         self.remove(event)

@@ -17,7 +17,7 @@ TOP = ""
 _NO_EVENT = -1
 # Characters of a cpumask, and more groups of it than any kernel has processors for.
 _HEXADECIMAL = "0123456789abcdefABCDEF,"
-_MOST_GROUPS = 1024
+_MAX_GROUPS = 1024
 # BUF_PAGE_SIZE: room for events in a sub-buffer.
 _PAGE_ROOM = 4080
 
@@ -85,7 +85,7 @@ class Instance:
         mask = text.strip(SPACES)
         if not text or mask.strip(_HEXADECIMAL):
             raise Errno("EINVAL")
-        if mask.count(",") >= _MOST_GROUPS:
+        if mask.count(",") >= _MAX_GROUPS:
             raise Errno("EOVERFLOW")
         if mask not in ("", "0", "1"):
             raise NotModelled(f"the processors {mask}")

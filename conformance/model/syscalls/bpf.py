@@ -1,7 +1,4 @@
-"""bpf(2): one command after another, on one state of the modelled system.
-
-Source: kernel/bpf/syscall.c.
-"""
+"""bpf(2)."""
 
 from __future__ import annotations
 
@@ -25,15 +22,15 @@ _BY_KEY = (
     Command.MAP_DELETE_ELEM,
     Command.MAP_GET_NEXT_KEY,
 )
-# Up to here flags of an update are looked at last, in every release.
+# Higher flags are reserved, and every release checks them last.
 _KNOWN_FLAGS = 3
-# No release has so many commands; later ones have flags beside them.
+# No release has so many commands; from 1 << 16 on there are flags.
 _NO_COMMANDS = 1000
 _COMMAND_FLAGS = 1 << 16
 
 
 def bpf(world: World, operation: op.Bpf) -> Answer:
-    """A command.  Raises Errno, NotModelled."""
+    """One command.  Raises Errno, NotModelled."""
     process = world.process(operation.actor)
     command, attributes = _asked(world, process, operation)
     if command in _BY_KEY:
@@ -80,7 +77,7 @@ def _create_map(process: Process, attributes: Mapping[str, int]) -> Map:
         attributes["max_entries"],
     )
     if process.uid:
-        # sysctl_unprivileged_bpf_disabled is 2 where CONFIG_BPF_UNPRIV_DEFAULT_OFF says so.
+        # CONFIG_BPF_UNPRIV_DEFAULT_OFF sets sysctl_unprivileged_bpf_disabled to 2.
         raise Errno("EPERM")
     return made
 
@@ -91,7 +88,7 @@ def _load(world: World, process: Process, attributes: Mapping[str, int]) -> prog
         raise NotModelled("flags of a program")
     if process.uid:
         raise Errno("EPERM")
-    asked = programs.Loading(
+    asked = programs.LoadAttributes(
         attributes["prog_type"],
         attributes["insn_cnt"],
         attributes["insns"],
@@ -105,7 +102,7 @@ def _load(world: World, process: Process, attributes: Mapping[str, int]) -> prog
 
 
 def _map_of(process: Process, number: int) -> Map:
-    """The map behind the number of a descriptor.  Raises Errno."""
+    """The map of a descriptor.  Raises Errno."""
     file = process.file(process.slot_of_fd(number))
     if not isinstance(file.object, Map):
         raise Errno("EINVAL")
@@ -120,7 +117,7 @@ def key_command(process: Process, command: Command, attributes: Mapping[str, int
     flags = attributes["flags"]
     number = attributes["map_fd"]
     if command is Command.MAP_LOOKUP_ELEM and flags:
-        # Before or after the descriptor is looked at: that differs by release.
+        # Whether the descriptor is checked before the flags differs by release.
         _only_violation(process, number)
         raise Errno("EINVAL")
     map_ = _map_of(process, number)
@@ -171,7 +168,7 @@ def _key_before(process: Process, map_: Map, attributes: Mapping[str, int]) -> b
 
 
 def choices(world: World, operation: op.Operation) -> list[World]:
-    """A state for each key that may come next in the order in which a hash is walked."""
+    """One state for every key that may come next when a hash is walked."""
     if not isinstance(operation, op.Bpf) or operation.command != Command.MAP_GET_NEXT_KEY:
         return [world]
     try:

@@ -1,7 +1,4 @@
-"""Attributes of bpf(2), as the kernel reads them from a program's memory.
-
-Source: kernel/bpf/syscall.c:__sys_bpf, bpf_check_uarg_tail_zero, CHECK_ATTR.
-"""
+"""The attributes of bpf(2)."""
 
 from __future__ import annotations
 
@@ -10,9 +7,9 @@ from conformance.abi.uapi import Layout
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.memory import PAGE_SIZE, AddressSpace
 
-# sizeof(union bpf_attr) lies between these in all releases from 5.18 on.
-_SHORTEST = 144
-_LONGEST = 256
+# sizeof(union bpf_attr) is between these in all releases since 5.18.
+_MIN_SIZE = 144
+_MAX_SIZE = 256
 
 LAYOUTS: dict[Command, Layout] = {
     Command.MAP_CREATE: MAP_CREATE,
@@ -22,7 +19,7 @@ LAYOUTS: dict[Command, Layout] = {
     Command.MAP_GET_NEXT_KEY: MAP_ELEM,
     Command.PROG_LOAD: PROG_LOAD,
 }
-# Where the members that a command uses end; None differs by release.
+# The end of the members that a command uses; None where it differs by release.
 _END: dict[Command, int | None] = {
     Command.MAP_CREATE: None,
     Command.MAP_LOOKUP_ELEM: 32,
@@ -31,24 +28,24 @@ _END: dict[Command, int | None] = {
     Command.MAP_GET_NEXT_KEY: 24,
     Command.PROG_LOAD: None,
 }
-# Beyond this byte BPF_MAP_CREATE has no member in any release.
+# No release uses bytes of BPF_MAP_CREATE from here on.
 _END_OF_MAP_CREATE = 128
 
 
 def fetch(memory: AddressSpace, address: int, size: int) -> bytes:
-    """The attributes, as long as the longest union.  Raises Errno, NotModelled."""
+    """Read the attributes, padded with zeros.  Raises Errno, NotModelled."""
     if size > PAGE_SIZE:
         raise Errno("E2BIG")
-    if size > _LONGEST and any(memory.read(address + _LONGEST, size - _LONGEST)):
+    if size > _MAX_SIZE and any(memory.read(address + _MAX_SIZE, size - _MAX_SIZE)):
         raise Errno("E2BIG")
-    raw = memory.read(address, min(size, _LONGEST))
-    if any(raw[_SHORTEST:]):
+    raw = memory.read(address, min(size, _MAX_SIZE))
+    if any(raw[_MIN_SIZE:]):
         raise NotModelled("bytes that are attributes in some releases")
-    return raw.ljust(_LONGEST, b"\0")
+    return raw.ljust(_MAX_SIZE, b"\0")
 
 
 def check_unused(command: Command, raw: bytes) -> None:
-    """CHECK_ATTR(): what a command has no use for is zero.  Raises Errno, NotModelled."""
+    """CHECK_ATTR(): unused bytes must be zero.  Raises Errno, NotModelled."""
     end = _END[command]
     if end is not None:
         if any(raw[end:]):

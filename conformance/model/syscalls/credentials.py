@@ -1,4 +1,4 @@
-"""Identity, modes, mounts and filters: what lies between a system call and user_events."""
+"""Credentials, mounts, modes and seccomp: checks before user_events is reached."""
 
 from __future__ import annotations
 
@@ -38,10 +38,9 @@ _SECURITYFS = "/sys/kernel/security"
 
 
 def enter(world: World, operation: AnyOperation) -> AnyOperation:
-    """The operation as the kernel's own code sees it, once it has got that far.
+    """Check an operation and translate its path to the initial mount namespace.
 
-    A path becomes the one by which the first mount namespace knows its file.  Raises Errno
-    for what a filter, a mode or a mount refuses.
+    Raises Errno for what seccomp, a mode or a mount refuses.
     """
     process = world.processes.get(operation.actor)
     if process is None:
@@ -57,7 +56,7 @@ def enter(world: World, operation: AnyOperation) -> AnyOperation:
 
 
 def _wanted(operation: Pathed) -> int:
-    """The rights to a file that an operation asks for; 0 for a look at its attributes."""
+    """The access that an operation needs; 0 for stat(2)."""
     match operation:
         case op.Stat():
             return 0
@@ -68,19 +67,19 @@ def _wanted(operation: Pathed) -> int:
 
 
 def seen(world: World, process: Process, path: str, wanted: int) -> str:
-    """The path of the first mount namespace that a process means.
+    """The path in the initial mount namespace.
 
-    Raises Errno: EACCES on the way to the file or for what is wanted of it, then EROFS.
+    Raises Errno: EACCES for a directory or the file, then EROFS.
     """
     found, mount = (process.namespace or world.namespace).find(process.root + path)
     who = process.credentials
     if wanted and _is_nowhere(world, found, mount):
         raise Errno("ENOENT")
     if found.startswith(f"{TRACEFS}/") and TRACEFS.startswith(mount.root):
-        # Somebody who is shown one file alone does not come by the root of tracefs.
+        # A bind mount of one file does not lead through the root of tracefs.
         namespaces.check(attributes(world, TRACEFS), who, MAY_SEARCH, directory=True)
     if world.tracefs_readonly and wanted & MAY_WRITE and found.startswith(f"{TRACEFS}/"):
-        # sb_permission(), which comes before the mode.
+        # sb_permission() comes before the mode.
         raise Errno("EROFS")
     if found == tracefs.MAXIMUM:
         namespaces.check_sysctl(who, wanted)
@@ -92,7 +91,7 @@ def seen(world: World, process: Process, path: str, wanted: int) -> str:
 
 
 def _is_nowhere(world: World, path: str, mount: Mount) -> bool:
-    """Whether nobody has made a file of a tmpfs, or what has it is not mounted there."""
+    """Whether a path does not exist: never created in a tmpfs, or on no mount."""
     if path.startswith("tmpfs"):
         return path not in world.tmpfs_files
     bare = not mount.root and path.startswith((f"{TRACEFS}/", f"{_SECURITYFS}/"))
@@ -100,7 +99,7 @@ def _is_nowhere(world: World, path: str, mount: Mount) -> bool:
 
 
 def attributes(world: World, path: str) -> Attributes:
-    """Mode and owners of a file.  Raises NotModelled."""
+    """Mode and owner of a file.  Raises NotModelled."""
     if path not in world.attributes:
         group = world.tracefs_gid if path.startswith(TRACEFS) else 0
         return Attributes(tracefs.mode(world, path), 0, group)
@@ -208,12 +207,12 @@ def _mount(world: World, operation: credentials.Mount) -> Answer:
 
 
 def _new_root(world: World, process: Process, kind: str) -> str:
-    """What a new mount of a file system shows."""
+    """The root of a new mount."""
     if kind == "tmpfs":
         world.tmpfs_files.append(f"tmpfs{len(world.tmpfs_files)}:")
         return world.tmpfs_files[-1]
     if process.credentials.in_user_namespace:
-        # Neither of the others may be mounted by a user namespace (FS_USERNS_MOUNT).
+        # tracefs and securityfs lack FS_USERNS_MOUNT.
         raise Errno("EPERM")
     match kind:
         case "tracefs":
@@ -226,9 +225,9 @@ def _new_root(world: World, process: Process, kind: str) -> str:
 def _reconfigure(
     world: World, process: Process, root: str, options: str, *, readonly: bool
 ) -> None:
-    """do_remount(), reconfigure_super(): of the file system, wherever it is mounted.
+    """do_remount(), reconfigure_super(): applies to every mount of the file system.
 
-    Raises Errno: EPERM, or EBUSY where something is open for writing.
+    Raises Errno: EPERM, or EBUSY while a file is open for writing.
     """
     if root != TRACEFS:
         raise NotModelled(f"reconfiguring {root}")
@@ -241,7 +240,7 @@ def _reconfigure(
 
 
 def _is_written(world: World) -> bool:
-    """sb_prepare_remount_readonly(): whether a file of tracefs is open for writing."""
+    """sb_prepare_remount_readonly(): whether a tracefs file is open for writing."""
     files = (file for each in world.processes.values() for file in each.slots.values())
     return any(
         file.path.startswith(TRACEFS) and file.flags & os.O_ACCMODE != os.O_RDONLY for file in files
@@ -249,7 +248,7 @@ def _is_written(world: World) -> bool:
 
 
 def _apply_options(world: World, root: str, options: str) -> None:
-    """tracefs_apply_options(): there is one tracefs, and every mount of it changes it."""
+    """tracefs_apply_options(): tracefs has one superblock, which every mount changes."""
     if not options:
         return
     if root != TRACEFS:
@@ -290,7 +289,7 @@ def _make(world: World, operation: credentials.Mknod | credentials.Mkdir) -> Ans
 
 
 def _check_there(world: World, path: str) -> None:
-    """Raises Errno("ENOENT") for what nobody has made in a tmpfs."""
+    """Raise Errno("ENOENT") for a path that was never created in a tmpfs."""
     if path.startswith("tmpfs") and path not in world.tmpfs_files:
         raise Errno("ENOENT")
 
@@ -322,7 +321,7 @@ def _chown(world: World, operation: credentials.Chown) -> Answer:
 def _to_change(
     world: World, operation: credentials.Chmod | credentials.Chown
 ) -> tuple[Attributes, str]:
-    """A file's attributes and path.  Raises Errno: EROFS, or EPERM for a sysctl."""
+    """The attributes and path of a file.  Raises Errno: EROFS, or EPERM for a sysctl."""
     process = world.process(operation.actor)
     path = seen(world, process, operation.path, 0)
     _, mount = (process.namespace or world.namespace).find(process.root + operation.path)

@@ -278,7 +278,7 @@ def _read_ring(world: World, operation: op.ReadRing) -> Answer:
 def _load(world: World, operation: op.Load) -> Answer:
     memory = world.process(operation.actor).memory
     data = memory.read(operation.address, operation.length)
-    if memory.is_open(operation.address, operation.length):
+    if memory.is_unspecified(operation.address, operation.length):
         return Answer(operation.length, example=data)
     known = memory.is_known(operation.address, operation.length)
     return Answer(operation.length, "", data if known else None)

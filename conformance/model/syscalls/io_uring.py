@@ -1,7 +1,4 @@
-"""Writing through io_uring: the same events, by another road.
-
-Source: io_uring/rw.c:io_write, io_rw_init_file, io_kiocb_update_pos; lib/iov_iter.c.
-"""
+"""Writes through io_uring."""
 
 from __future__ import annotations
 
@@ -18,15 +15,15 @@ from conformance.model.user_events import writing
 from conformance.ops import tracing
 from conformance.ops.syscalls import Operation
 
-# The position of the file itself.
+# Use the position of the file.
 _HERE = -1
 
 
 def submit_write(world: World, operation: tracing.SubmitWrite) -> Answer:
     """The result of a completion.
 
-    Both kinds of write end in user_events_write_iter(), which has no position and is called for
-    nothing at all, too.  No position is right that is none.
+    IORING_OP_WRITE and IORING_OP_WRITEV both call user_events_write_iter(), even for no bytes.
+    Negative offsets other than -1 are refused.
     """
     process = world.process(operation.actor)
     file = process.file(operation.slot)
@@ -41,7 +38,7 @@ def submit_write(world: World, operation: tracing.SubmitWrite) -> Answer:
         raise Errno("EBADF")
     if operation.offset < 0 and operation.offset != _HERE:
         raise Errno("EINVAL")
-    # A regular file, which may wait: a thread that io_uring keeps for that writes, anywhere.
+    # A worker thread of io_uring writes to a regular file, on any processor.
     worker = replace(process, cpu=None)
     return Answer(writing.write_core(world, worker, file, segments))
 

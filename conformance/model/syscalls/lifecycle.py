@@ -1,9 +1,4 @@
-"""Tasks that share memory, descriptors and enablers: how they begin, and all the ways they end.
-
-Source: include/linux/user_events.h:user_events_fork, user_events_execve, user_events_exit;
-trace_events_user.c:user_event_mm_dup, user_event_mm_remove; kernel/fork.c:copy_process;
-fs/exec.c:bprm_execve, begin_new_exec; net/core/scm.c; fs/ioctl.c:compat_sys_ioctl.
-"""
+"""Tasks: clone, execve, exit; what they share and inherit."""
 
 from __future__ import annotations
 
@@ -21,18 +16,18 @@ from conformance.model.user_events import writing
 from conformance.ops import syscalls as op
 from conformance.ops import tasks
 
-# What execve(2) says of some paths.
+# Paths that execve(2) refuses.
 _REFUSED = {"/nonexistent": "ENOENT", "/proc": "EACCES", files.STATUS: "EACCES"}
 
 
 def spawn_driver(world: World, operation: tasks.SpawnDriver) -> Answer:
-    """A process of root's that has nothing."""
+    """A new process of root."""
     world.processes[operation.actor] = Process()
     return Answer(None)
 
 
 def clone(world: World, operation: tasks.Clone) -> Answer:
-    """clone(2): what is shared is the same object, and else a copy."""
+    """clone(2): shared resources are the same object, others are copied."""
     maker = world.process(operation.actor)
     flags = operation.flags
     if flags & tasks.CLONE_VFORK and maker.driver is None:
@@ -57,7 +52,7 @@ def clone(world: World, operation: tasks.Clone) -> Answer:
     if any(event.inherit and maker in event.tasks for event in world.perf_events):
         raise NotModelled("a task of a process that perf follows")
     if maker.enablers is not None and flags & tasks.CLONE_VM:
-        # user_events_fork(): who has registered nothing has nothing to share.
+        # user_events_fork(): without user_event_mm there is nothing to share.
         child.enablers = maker.enablers
     elif maker.enablers is not None:
         child.enablers = [world.duplicate(each) for each in maker.enablers if not each.freeing]
@@ -66,7 +61,7 @@ def clone(world: World, operation: tasks.Clone) -> Answer:
 
 
 def execute(world: World, operation: tasks.Exec) -> Answer:
-    """execve(2): the other threads end; memory and enablers go, descriptors by their flag."""
+    """execve(2): other threads, memory, enablers and close-on-exec descriptors go."""
     process = world.process(operation.actor)
     if operation.path:
         if operation.path not in _REFUSED:
@@ -93,7 +88,7 @@ def execute(world: World, operation: tasks.Exec) -> Answer:
 def exit_group(world: World, operation: op.Exit | tasks.Die) -> Answer:
     """exit_group(2), or SIGKILL: all threads of a process end.
 
-    With process 1 of a namespace everybody there ends (pid_namespace.c:zap_pid_ns_processes).
+    With process 1 all of its PID namespace ends (pid_namespace.c:zap_pid_ns_processes).
     """
     process = world.process(operation.actor)
     if process.is_init:
@@ -117,14 +112,14 @@ def exit_task(world: World, operation: tasks.ExitTask) -> Answer:
 
 
 def _threads(world: World, actor: str) -> list[str]:
-    """The actors of the process that an actor belongs to."""
+    """The actors of all threads of a process."""
     process = world.process(actor)
     leader = process.leader or process
     return [name for name, each in world.processes.items() if (each.leader or each) is leader]
 
 
 def _end(world: World, actor: str) -> None:
-    """do_exit(): what nobody else has goes with the task."""
+    """do_exit(): release what no other task shares."""
     process = world.processes.pop(actor)
     if any(each.driver is process for each in world.processes.values()):
         raise NotModelled("the end of a process that drives tasks")
@@ -133,13 +128,13 @@ def _end(world: World, actor: str) -> None:
         world.close(file)
     _unmapped(world, process.memory.owners())
     for event in world.perf_events:
-        # No empty list, which would be everybody.
+        # An empty list would mean all processes.
         event.tasks = [task for task in event.tasks if task is not process] or event.tasks
     world.remove_enablers(process)
 
 
 def check_awake(world: World, operation: op.Operation) -> None:
-    """Refuse what a parent of vfork cannot do while it waits.  Raises NotModelled."""
+    """Raise NotModelled for operations of a vfork parent that waits for its child."""
     process = world.processes.get(operation.actor)
     outside = isinstance(operation, (op.Load, op.Store, tasks.Die))
     if process is not None and process.waits_for is not None and not outside:
@@ -147,7 +142,7 @@ def check_awake(world: World, operation: op.Operation) -> None:
 
 
 def _wake(world: World, process: Process) -> None:
-    """mm_release(): the parent of vfork goes on."""
+    """mm_release(): wake the parent of a vfork."""
     for each in world.processes.values():
         if each.waits_for is process:
             each.waits_for = None
@@ -177,7 +172,7 @@ def limit_descriptors(world: World, operation: tasks.LimitDescriptors) -> Answer
 
 
 def check_room(process: Process) -> None:
-    """alloc_fd(): before a path is looked at.  Raises Errno, NotModelled."""
+    """alloc_fd(), before path lookup.  Raises Errno, NotModelled."""
     if process.rlimit_nofile == 0:
         raise Errno("EMFILE")
     if process.rlimit_nofile is not None and process.rlimit_nofile < 1024:
@@ -185,7 +180,7 @@ def check_room(process: Process) -> None:
 
 
 def send_descriptor(world: World, operation: tasks.SendDescriptor) -> Answer:
-    """sendmsg(2) of one byte and SCM_RIGHTS: the open file waits at the other end."""
+    """sendmsg(2) with SCM_RIGHTS: queues the file at the peer."""
     process = world.process(operation.actor)
     socket = _socket(process, operation.slot)
     passed = process.file(operation.passed)
@@ -195,7 +190,7 @@ def send_descriptor(world: World, operation: tasks.SendDescriptor) -> Answer:
 
 
 def receive_descriptor(world: World, operation: tasks.ReceiveDescriptor) -> Answer:
-    """recvmsg(2): the first open file that waits."""
+    """recvmsg(2): the first queued file."""
     process = world.process(operation.actor)
     _socket(process, operation.slot)
     file = process.file(operation.slot)
@@ -224,7 +219,7 @@ def _end_of(world: World, socket: Socket | None) -> OpenFile:
 
 
 def ioctl32(world: World, operation: tasks.Ioctl32) -> Answer:
-    """compat_sys_ioctl(): no file of user_events has a compat_ioctl, whatever is asked."""
+    """compat_sys_ioctl(): files of user_events have no compat_ioctl."""
     file = world.process(operation.actor).file(operation.slot)
     if file.object is not None:
         raise NotModelled("an ioctl of 32 bits of a file without a path")
@@ -232,7 +227,7 @@ def ioctl32(world: World, operation: tasks.Ioctl32) -> Answer:
 
 
 def writev32(world: World, operation: tasks.Writev32) -> Answer:
-    """writev(2) with iovecs of 32 bits."""
+    """writev(2) with 32-bit iovecs."""
     process = world.process(operation.actor)
     file = process.file(operation.slot)
     if file.path != files.DATA:

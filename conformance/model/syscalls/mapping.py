@@ -1,8 +1,4 @@
-"""Mappings: what is mapped, and memory that moves, is given up, or belongs to a file.
-
-Source: mm/mremap.c:move_vma; mm/madvise.c:madvise_dontneed_free; mm/memory.c:do_shared_fault,
-do_cow_fault, unmap_mapping_range; mm/shmem.c:shmem_fault, shmem_setattr.
-"""
+"""mmap(2) and its relatives: anonymous memory, memfds, the status page, perf rings."""
 
 from __future__ import annotations
 
@@ -25,14 +21,14 @@ from conformance.ops.tasks import Mmap32
 
 
 def mremap(world: World, operation: mapping.Mremap) -> Answer:
-    """mremap(2) with MREMAP_MAYMOVE | MREMAP_FIXED to where nothing is."""
+    """mremap(2) with MREMAP_MAYMOVE | MREMAP_FIXED to a free range."""
     memory = world.process(operation.actor).memory
     memory.move(operation.address, operation.length, operation.new_address)
     return Answer(operation.new_address)
 
 
 def discard(world: World, operation: mapping.Discard) -> Answer:
-    """madvise(2): what is private reads as zero again, or as its file."""
+    """madvise(2): private pages are dropped."""
     world.process(operation.actor).memory.discard(operation.address, operation.length)
     return Answer(0)
 
@@ -45,7 +41,7 @@ def memory_file(world: World, operation: mapping.MemoryFile) -> Answer:
 
 
 def truncate(world: World, operation: mapping.Truncate) -> Answer:
-    """ftruncate(2): of what is cut off, copies that processes have made go too."""
+    """ftruncate(2): private copies of pages beyond the end are dropped too."""
     content = world.process(operation.actor).file(operation.slot).object
     if not isinstance(content, Content) or operation.length % PAGE_SIZE:
         raise NotModelled("ftruncate of this file to this length")
@@ -53,12 +49,12 @@ def truncate(world: World, operation: mapping.Truncate) -> Answer:
     del content.pages[length:]
     content.pages += [Page() for _ in range(length - len(content.pages))]
     for process in world.processes.values():
-        process.memory.cut(content, length)
+        process.memory.truncate_file(content, length)
     return Answer(0)
 
 
 def map_file(world: World, operation: op.Mmap, content: Content, entry: Entry) -> Answer:
-    """mmap(2) of a file in memory; pages behind its end are mapped and not there."""
+    """mmap(2) of a memfd; pages beyond its end can be mapped, not accessed."""
     memory = world.process(operation.actor).memory
     first = operation.offset // PAGE_SIZE
     numbers = pages_of(operation.address, operation.length)
@@ -67,7 +63,7 @@ def map_file(world: World, operation: op.Mmap, content: Content, entry: Entry) -
 
 
 def map_memory(world: World, operation: op.Mmap) -> Answer:
-    """mmap(2) at an address that must be free: of memory, of a file, of a ring of perf."""
+    """mmap(2) to a free range: memory, a memfd, a perf ring or the status page."""
     process = world.process(operation.actor)
     shared = bool(operation.flags & mmap.MAP_SHARED)
     if operation.slot is None:
@@ -90,14 +86,14 @@ def map_memory(world: World, operation: op.Mmap) -> Answer:
         raise NotModelled(f"mapping of {file.path}")
     frames = world.status_page.content
     if len(numbers) != len(frames):
-        # user_status_mmap(): all of it, whatever the offset.
+        # user_status_mmap(): all pages, whatever the offset.
         raise Errno("EINVAL")
     process.memory.map_frames(numbers, frames, entry)
     return Answer(operation.address)
 
 
 def _file_mapping(file: OpenFile, operation: op.Mmap, *, shared: bool) -> Entry:
-    """do_mmap(): the rights of a mapping are bounded by those of the descriptor."""
+    """do_mmap(): the mode of the descriptor bounds the protection."""
     access = file.flags & os.O_ACCMODE
     may_write = access == os.O_RDWR or not shared
     if access == os.O_WRONLY or (operation.protection & mmap.PROT_WRITE and not may_write):
@@ -106,7 +102,7 @@ def _file_mapping(file: OpenFile, operation: op.Mmap, *, shared: bool) -> Entry:
 
 
 def munmap(world: World, operation: op.Munmap) -> Answer:
-    """munmap(2); a ring of perf may go with its last mapping."""
+    """munmap(2); the last mapping frees a perf ring."""
     memory = world.process(operation.actor).memory
     owners = memory.owners(pages_of(operation.address, operation.length))
     memory.unmap(operation.address, operation.length)

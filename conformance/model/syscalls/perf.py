@@ -1,8 +1,4 @@
-"""perf_event_open(2) and what its descriptor answers.
-
-Source: kernel/events/core.c, functions named where a rule is applied;
-kernel/trace/trace_event_perf.c:perf_trace_init.
-"""
+"""perf_event_open(2), and ioctl(2), read(2) and mmap(2) of its descriptor."""
 
 from __future__ import annotations
 
@@ -32,29 +28,29 @@ _SAMPLE_TYPES = (
     | perf.PERF_SAMPLE_RAW
     | perf.PERF_SAMPLE_REGS_INTR
 )
-# Ids of events are 16 bits wide; of those that are no user event's nothing is known.
+# The range of event ids; only those of user events are known.
 _KERNEL_IDS = 1 << 16
 _COUNT_SIZE = 8
 # PERF_REG_X86_AX
 _FIRST_REGISTER = 1
-# No kernel has so many processors (CONFIG_NR_CPUS).
-_MOST_CPUS = 8192
+# CONFIG_NR_CPUS is never larger.
+_MAX_CPUS = 8192
 # strndup_user() of a filter.
-_LONGEST_FILTER = PAGE_SIZE
+_MAX_FILTER = PAGE_SIZE
 
 
 def open_event(world: World, process: Process, operation: op.PerfEventOpen) -> OpenFile:
-    """perf_event_open(2), for the caller itself or for a processor."""
+    """perf_event_open(2), for the caller or for a processor."""
     attr = _attr(process, operation.address)
     flags, sample_type = attr["flags"], attr["sample_type"]
     if not process.capable and not flags & perf.ATTR_EXCLUDE_KERNEL:
-        # perf_allow_kernel(), kernel.perf_event_paranoid being 2.
+        # perf_allow_kernel(), with kernel.perf_event_paranoid 2.
         raise Errno("EACCES")
     if sample_type & perf.PERF_SAMPLE_REGS_INTR and world.lockdown >= CONFIDENTIALITY:
         raise Errno("EPERM")
     if operation.pid not in (0, -1):
         raise NotModelled(f"perf_event_open for process {operation.pid}")
-    if operation.cpu >= _MOST_CPUS or (operation.pid == -1 and operation.cpu == ANY_CPU):
+    if operation.cpu >= _MAX_CPUS or (operation.pid == -1 and operation.cpu == ANY_CPU):
         # perf_event_alloc()
         raise Errno("EINVAL")
     source, kprobe = _source(world, attr)
@@ -83,13 +79,13 @@ def open_event(world: World, process: Process, operation: op.PerfEventOpen) -> O
 
 
 def _attr(process: Process, address: int) -> dict[str, int]:
-    """perf_copy_attr(), of a structure that asks for nothing unknown here."""
+    """perf_copy_attr(), for attributes that the model knows."""
     size = int.from_bytes(process.memory.read(address + _ATTR.member("size").offset, 4), "little")
     if size not in (0, _ATTR.size, perf.ATTR_SIZE_WITH_REGISTERS):
         raise NotModelled(f"a perf_event_attr of {size} bytes")
     attr = _ATTR.unpack(process.memory.read(address, _ATTR.size))
     if (attr["flags"] | attr["sample_type"]) & perf.ATTR_RESERVED:
-        # Before anybody asks for rights.
+        # Comes before any permission check.
         raise Errno("EINVAL")
     if attr["flags"] & ~_FLAGS or attr["sample_type"] & ~_SAMPLE_TYPES or attr["read_format"]:
         raise NotModelled("a perf_event_attr with other wishes")
@@ -99,7 +95,7 @@ def _attr(process: Process, address: int) -> dict[str, int]:
 
 
 def _check_registers(process: Process, address: int, size: int) -> None:
-    """perf_reg_validate(): some register has to be meant.  Raises Errno("EINVAL")."""
+    """perf_reg_validate(): the mask must not be empty.  Raises Errno("EINVAL")."""
     mask = 0
     if size > perf.ATTR_REGISTERS:
         mask = int.from_bytes(process.memory.read(address + perf.ATTR_REGISTERS, 8), "little")
@@ -110,7 +106,7 @@ def _check_registers(process: Process, address: int, size: int) -> None:
 
 
 def _source(world: World, attr: dict[str, int]) -> tuple[int | None, Kprobe | None]:
-    """The user event or kprobe of an id; a dummy has neither.  Raises Errno("EINVAL")."""
+    """The user event or kprobe of an id, neither for a dummy.  Raises Errno("EINVAL")."""
     kind, config = attr["type"], attr["config"]
     if (kind, config) == (perf.PERF_TYPE_SOFTWARE, perf.PERF_COUNT_SW_DUMMY):
         return None, None
@@ -150,7 +146,7 @@ def set_program(world: World, process: Process, event: PerfEvent, slot: int) -> 
         raise Errno("EINVAL")
     wanted = {(True, False): ProgramType.TRACEPOINT, (False, True): ProgramType.KPROBE}
     place = (event.source is not None, event.kprobe is not None)
-    # What is neither wants a type of program that nothing here loads.
+    # Other events take program types that the model does not load.
     if program.kind is not wanted.get(place):
         raise Errno("EINVAL")
     if event.source is not None:
@@ -167,7 +163,7 @@ def set_program(world: World, process: Process, event: PerfEvent, slot: int) -> 
 
 
 def _check_context(world: World, program: Program, source: int) -> None:
-    """trace_event_get_offsets(): what a program loads has to lie within the fields."""
+    """trace_event_get_offsets(): loads of a program must lie within the fields."""
     fields = world.event(source).fields
     if not fields and program.context_size:
         raise NotModelled("a program that loads from an event without fields")
@@ -179,10 +175,10 @@ def _set_filter(world: World, process: Process, event: PerfEvent, address: int) 
     """perf_event_set_filter(), ftrace_profile_set_filter()."""
     if event.source is None:
         raise Errno("EINVAL")
-    reach = process.memory.readable(address, _LONGEST_FILTER)
+    reach = process.memory.readable(address, _MAX_FILTER)
     text, end, _ = process.memory.read(address, reach).partition(b"\0")
     if not end:
-        raise Errno("EFAULT" if reach < _LONGEST_FILTER else "EINVAL")
+        raise Errno("EFAULT" if reach < _MAX_FILTER else "EINVAL")
     if event.filter is not None:
         raise Errno("EEXIST")
     source = world.event(event.source)
@@ -190,19 +186,19 @@ def _set_filter(world: World, process: Process, event: PerfEvent, address: int) 
 
 
 def read(event: PerfEvent, count: int) -> bytes:
-    """perf_read_one() without any PERF_FORMAT_*: the number of events alone."""
+    """perf_read_one() without PERF_FORMAT_*: the count."""
     if count < _COUNT_SIZE:
         raise Errno("ENOSPC")
     return event.count.to_bytes(_COUNT_SIZE, "little")
 
 
 def map_ring(process: Process, file: OpenFile, operation: op.Mmap) -> None:
-    """perf_mmap(): the page that describes the ring, and 2^n pages behind it or none."""
+    """perf_mmap(): the control page, and 2^n data pages or none."""
     event = perf_event_of(file)
     assert event is not None
     numbers = memory.pages_of(operation.address, operation.length)
     records = len(numbers) - 1
-    # Many children would write to one ring, and that is refused.
+    # All children would write to one ring, so perf_mmap() refuses it.
     refused = event.cpu == ANY_CPU and event.inherit
     if refused or not operation.flags & mmap.MAP_SHARED or operation.offset:
         raise Errno("EINVAL")

@@ -1,11 +1,11 @@
-"""Races: what tasks that run at once may be answered, and in which states they may end.
+"""Races: the possible results and final states of tasks that run concurrently.
 
-Every system call of user_events that is modelled here happens at one moment, under reg_mutex and
-event_mutex (trace_events_user.c:user_events_ioctl, user_event_reg) or by one atomic operation
-(user_event_enabler_write, user_events_write_core).  So a race goes as some order of its steps.
+Every modelled system call of user_events takes effect at one point, under reg_mutex and event_mutex
+(trace_events_user.c:user_events_ioctl, user_event_reg) or through one atomic operation
+(user_event_enabler_write, user_events_write_core).  So a race is some interleaving of its steps.
 
-A race of one pass is tried in every order.  Of one with more the answers are those of every order
-of a few passes; it has to end alike whoever was faster, as far as its program looks.
+With one pass per track every interleaving is tried.  With more passes, the results are those of all
+interleavings of a few passes, and the final state must not depend on the order.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from conformance.ops import race as races
 from conformance.ops.race import Add, Race
 from conformance.ops.syscalls import Open, Operation
 
-# What an operation makes of a state: the answers, each with the state that follows.  Pages that
-# are awaited may have come before, if the last word says so.
+# Applies an operation to a state: the answers, each with the next state.  The flag allows pending
+# page fix-ups to happen first.
 Step = Callable[[World, Operation, bool], Iterable[tuple[Answer, World]]]
 
-# What more passes would bring was seen in these.
+# More passes give no further results.
 _PASSES = 2
-# Orders are tried until they come to so many states.
-_MOST = 4096
+# Limit of states.
+_MAX_STATES = 4096
 
 _Answers = tuple[tuple[int, int, str], ...]
 
 
 def outcomes(world: World, race: Race, step: Step) -> list[tuple[Answer, World]]:
-    """What may be told of a race, each with a state in which it may end."""
+    """The possible results of a race, each with a final state."""
     if all(track.passes == 1 for track in race.tracks):
         ends = _every_order(world, race, step, together=False)
-        return [(Answer(0, "", _told(race, answers)), after) for answers, after in ends]
+        return [(Answer(0, "", _tallies_text(race, answers)), after) for answers, after in ends]
     found = {
         each for answers, _ in _every_order(world, race, step, together=True) for each in answers
     }
@@ -54,13 +54,13 @@ def outcomes(world: World, race: Race, step: Step) -> list[tuple[Answer, World]]
     ]
     allowed = races.allowed(race, may).encode()
     return [
-        (Answer(0, "", allowed, example=_told(race, answers), counted=True), after)
+        (Answer(0, "", allowed, example=_tallies_text(race, answers), counted=True), after)
         for answers, after in runs
     ]
 
 
 def add(world: World, operation: Add) -> Answer:
-    """``lock add``: nothing that is written elsewhere in the word is lost."""
+    """``lock add``: concurrent changes of other bits survive."""
     memory = world.process(operation.actor).memory
     before = int.from_bytes(memory.read(operation.address, 4), "little")
     after = (before + operation.amount * operation.times) & 0xFFFFFFFF
@@ -68,7 +68,7 @@ def add(world: World, operation: Add) -> Answer:
     return Answer(0)
 
 
-def _told(race: Race, answers: Iterable[tuple[int, int, str]]) -> bytes:
+def _tallies_text(race: Race, answers: Iterable[tuple[int, int, str]]) -> bytes:
     counted = Counter(answers)
     tallies = [
         [
@@ -83,10 +83,10 @@ def _told(race: Race, answers: Iterable[tuple[int, int, str]]) -> bytes:
 def _every_order(
     world: World, race: Race, step: Step, *, together: bool
 ) -> list[tuple[_Answers, World]]:
-    """All ends of a few passes: what was answered on the way, and the state.
+    """All results of a few passes, each with its final state.
 
-    ``together`` forgets which answers belong to which state: each comes with those on any way.
-    Pages that are awaited do not come then: no answer depends on it.
+    ``together`` merges the results of all interleavings, and leaves page fix-ups pending, which
+    change no answer.
     """
     tracks = races.unrolled(race, _PASSES)
     start = (0,) * len(tracks)
@@ -112,7 +112,7 @@ def _every_order(
                     seen.add(said)
                     way = () if together else tuple(sorted((*answers, said)))
                     following[moved, way, pickle.dumps(after)] = None
-        if len(following) > _MOST:
+        if len(following) > _MAX_STATES:
             raise TooManyStates("a race of fewer steps, please")
         level = following
     if together:
@@ -121,9 +121,9 @@ def _every_order(
 
 
 def _removed_meanwhile(before: World, operation: Operation, answer: Answer) -> bool:
-    """Whether a file that is gone could be found as a race began, and its event no more then.
+    """Whether open(2) found the file of an event that was removed before the file was opened.
 
-    See ``machine._overtaken``: the one call that does not happen at one moment.
+    See ``machine._overtaken``: open(2) does not take effect at one point.
     """
     return (
         isinstance(operation, Open)
@@ -133,7 +133,7 @@ def _removed_meanwhile(before: World, operation: Operation, answer: Answer) -> b
 
 
 def _orders(race: Race) -> Iterator[list[list[tuple[int, int, Operation]]]]:
-    """Some orders of all passes of a race, as lists of passes."""
+    """Some interleavings of all passes."""
     passes = [
         [
             [(number, index, step) for index, step in enumerate(track.steps)]
@@ -149,7 +149,7 @@ def _orders(race: Race) -> Iterator[list[list[tuple[int, int, Operation]]]]:
 def _run(
     world: World, order: list[list[tuple[int, int, Operation]]], step: Step
 ) -> tuple[_Answers, World]:
-    """A race in one order; what is left to do later is done after each pass but the last."""
+    """One interleaving; pending work is done after each pass but the last."""
     after: World = pickle.loads(pickle.dumps(world))
     answers: list[tuple[int, int, str]] = []
     for number, one in enumerate(order):

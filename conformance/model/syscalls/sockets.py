@@ -1,8 +1,4 @@
-"""Pairs of AF_UNIX datagram sockets, which never wait, and the filters on them.
-
-Source: net/unix/af_unix.c:unix_dgram_sendmsg; net/core/filter.c:sk_filter_trim_cap,
-sk_attach_bpf.
-"""
+"""Non-blocking AF_UNIX datagram sockets and their BPF filters."""
 
 from __future__ import annotations
 
@@ -18,40 +14,40 @@ from conformance.ops import syscalls as op
 
 SOL_SOCKET = 1
 SO_ATTACH_BPF = 50
-# net.unix.max_dgram_qlen: how many datagrams may wait.
-_LONGEST_QUEUE = 10
-_LONGEST_DATAGRAM = 4096
+# net.unix.max_dgram_qlen: the length of the queue.
+_MAX_QUEUE = 10
+_MAX_DATAGRAM = 4096
 _O_RDWR = 2
 
 
 @dataclass(slots=True, eq=False)
 class Socket:
-    """One end: the datagrams that wait there, and the program that sees them first."""
+    """One end of a pair: the queued datagrams and the filter."""
 
     waiting: list[bytes] = field(default_factory=list)
     filter: Program | None = None
     peer: Socket | None = None
 
     def receive(self, count: int) -> bytes:
-        """The first datagram that waits, cut off after ``count`` bytes.  Raises Errno."""
+        """The first datagram, truncated to ``count`` bytes.  Raises Errno."""
         if not self.waiting:
             raise Errno("EAGAIN")
         return self.waiting.pop(0)[:count]
 
     def send(self, datagram: bytes) -> int:
-        """Let the other end's filter see a datagram and cut it off, or drop it."""
+        """Pass a datagram through the filter of the peer, which truncates or drops it."""
         assert self.peer is not None
-        if len(datagram) > _LONGEST_DATAGRAM or len(self.peer.waiting) >= _LONGEST_QUEUE:
+        if len(datagram) > _MAX_DATAGRAM or len(self.peer.waiting) >= _MAX_QUEUE:
             raise NotModelled("a datagram that has no room")
         self.peer.take(datagram)
         return len(datagram)
 
     def take(self, datagram: bytes) -> None:
-        """A datagram arrives."""
+        """Filter and queue a datagram."""
         if self.filter is None:
             self.waiting.append(datagram)
             return
-        # Of struct __sk_buff its first member, the length.
+        # The filter gets the first member of struct __sk_buff, the length.
         length = self.filter.run(len(datagram).to_bytes(4, "little")) & 0xFFFFFFFF
         if length:
             self.waiting.append(datagram[:length])

@@ -1,1 +1,1 @@
-"""Parsers and printers: definitions, filters, numbers, globs."""
+"""Texts that the kernel parses and prints."""

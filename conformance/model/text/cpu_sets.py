@@ -1,8 +1,4 @@
-"""Sets of processors in filters, CPUS{...}.
-
-Source: trace_events_filter.c:parse_pred, filter_pred_8_cpumask and the like,
-do_filter_scalar_cpumask; lib/bitmap-str.c:bitmap_parselist.
-"""
+"""CPUS{...} in filters."""
 
 from __future__ import annotations
 
@@ -11,20 +7,20 @@ import re
 from conformance.model.errors import NotModelled
 
 WORD = "CPUS"
-# Before 6.6 it is no word at all.
+# Earlier releases do not know the word.
 SINCE = (6, 6)
 OPERATORS = ("==", "!=", "&")
-# Of a guest on which a case that names more than one processor runs.
+# Processors of a guest for cases that name more than one.
 _PROCESSORS = 2
-# No kernel has so many (CONFIG_NR_CPUS).
-_TOO_MANY = 8192
+# CONFIG_NR_CPUS is never larger.
+_MAX_CPUS = 8192
 _RANGES = re.compile(r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*")
-# What lists may hold beside that: steps, spaces, "all", and N for the last processor.
+# Other characters of a list: steps, spaces, "all", and N for the last processor.
 _OTHER_LIST = re.compile(r"[0-9,:/\sNal-]*")
 
 
 def parse(text: str) -> frozenset[int] | None:
-    """cpulist_parse(): a list of numbers and ranges, None for one that is refused."""
+    """cpulist_parse(): numbers and ranges, None if refused."""
     if _RANGES.fullmatch(text) is None:
         if _OTHER_LIST.fullmatch(text) is None:
             return None
@@ -33,7 +29,7 @@ def parse(text: str) -> frozenset[int] | None:
     for part in text.split(","):
         low, _, high = part.partition("-")
         first, last = int(low), int(high or low)
-        if first > last or last >= _TOO_MANY:
+        if first > last or last >= _MAX_CPUS:
             return None
         found.update(range(first, last + 1))
     if max(found) >= _PROCESSORS:
@@ -42,11 +38,11 @@ def parse(text: str) -> frozenset[int] | None:
 
 
 def passes(operator: str, value: int, size: int, processors: frozenset[int]) -> bool:
-    """Whether a field of ``size`` bytes, of an unsigned ``value``, passes."""
+    """Whether a field of ``size`` bytes with the unsigned ``value`` passes."""
     if len(processors) == 1:
-        # One processor is compared with as a number.
+        # A set of one processor is compared as a number.
         return (value in processors) == (operator != "!=")
-    # Of eight bytes the lower four are looked at; what is no processor never passes.
+    # The lower four of eight bytes count; a number that is no processor never passes.
     number = value & 0xFFFFFFFF if size == 8 else value
     if number >= _PROCESSORS or operator == "==":
         return False

@@ -1,7 +1,6 @@
-"""Registration strings: parsing fields and comparing definitions, as the kernel does.
+"""Registration strings: parse the fields, compare definitions.
 
-Text is held as ``str`` with one character per byte (latin-1), since the kernel compares
-bytes and prints them back unchanged.
+Text is ``str`` with one character per byte (latin-1), since the kernel compares and prints bytes.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from conformance.abi.profile import Profile
 from conformance.model.errors import Errno, RawReturn
 from conformance.model.text.numbers import parse_unsigned
 
-# lib/ctype.c: isspace() of the kernel, which includes the no-break space of latin-1.
+# lib/ctype.c: isspace() of the kernel includes the no-break space of latin-1.
 SPACES = "\t\n\v\f\r \xa0"
 _U32 = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of an event: type and name as written, offset and size in bytes."""
+    """A field of an event: type and name as written, offset and size in bytes."""
 
     type: str
     name: str
@@ -29,22 +28,22 @@ class Field:
 
     @property
     def signed(self) -> bool:
-        """What `format` shows as signed (user_event_parse_field: type[0] != 'u')."""
+        """Whether `format` shows the field as signed (user_event_parse_field: type[0] != 'u')."""
         return not self.type.startswith("u")
 
     @property
     def is_struct(self) -> bool:
-        """Whether the size is part of the definition's text."""
+        """Whether the definition shows the size."""
         return self.type.startswith(grammar.STRUCT_PREFIX)
 
     @property
     def is_location(self) -> bool:
-        """Whether the field is a __data_loc or __rel_loc word."""
+        """Whether the field is __data_loc or __rel_loc."""
         return self.type.startswith(grammar.LOCATION_PREFIXES)
 
     @property
     def is_relative(self) -> bool:
-        """Whether the offset of a location word counts from behind the word."""
+        """Whether the offset counts from the end of the word (__rel_loc)."""
         return self.type.startswith("__rel_loc ")
 
     @property
@@ -55,23 +54,23 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A registration string cut in its parts (user_event_parse_cmd)."""
+    """The parts of a registration string (user_event_parse_cmd)."""
 
     name: str
     arguments: str | None
-    # The text behind the colon of the name part, None where there is none.
+    # The text after the colon of the name, None without a colon.
     flags: str | None
 
     @classmethod
     def parse(cls, raw: str) -> Command:
-        """Cut at the first space, then the name part at the first colon."""
+        """Split at the first space, then the name at the first colon."""
         name, space, arguments = raw.partition(" ")
         name, colon, flags = name.partition(":")
         return cls(name, arguments if space else None, flags if colon else None)
 
 
 def split_arguments(text: str) -> list[str]:
-    """argv_split(): tokens between runs of white space."""
+    """argv_split(): split at runs of white space."""
     tokens, token = [], ""
     for character in text:
         if character not in SPACES:
@@ -83,7 +82,7 @@ def split_arguments(text: str) -> list[str]:
 
 
 def registration_tokens(arguments: str | None, profile: Profile) -> list[str]:
-    """Tokens compared when a name is registered again (user_event_argv_split)."""
+    """The tokens that are compared when a name is registered again (user_event_argv_split)."""
     if arguments is None:
         return []
     if profile.has("unspaced_fields_match"):
@@ -102,10 +101,10 @@ def _space_after_semicolons(arguments: str) -> str:
 
 
 def fields_match(fields: tuple[Field, ...], tokens: list[str], profile: Profile) -> bool:
-    """Whether tokens describe exactly these fields (user_fields_match).
+    """user_fields_match(): whether tokens describe exactly these fields.
 
-    Tokens are joined by single spaces up to the one that contains a semicolon, and each
-    such run is compared as text with a field.
+    Tokens up to one with a semicolon are joined by single spaces, and compared with the text of a
+    field.
     """
     if not tokens:
         return not fields
@@ -126,9 +125,9 @@ def fields_match(fields: tuple[Field, ...], tokens: list[str], profile: Profile)
 
 
 def parse_fields(arguments: str | None) -> tuple[Field, ...]:
-    """Fields of a new event, in order of definition (user_event_parse_fields).
+    """user_event_parse_fields(): the fields of a new event.
 
-    Raises Errno or RawReturn for what the kernel refuses.
+    Raises Errno or RawReturn.
     """
     if arguments is None:
         return ()
@@ -170,13 +169,13 @@ def _field_size(type_: str, sizes: list[str], prefix: str | None) -> int:
     if size == 0:
         raise Errno("EINVAL")
     if size >= _U32 // 2:
-        # Held in an int: the negative size is returned as if it were an error number.
+        # The size is an int: a negative one is returned like an errno.
         raise RawReturn(size - _U32)
     return size
 
 
 def type_size(type_: str) -> int:
-    """Size in bytes of a type that carries none (user_field_size).
+    """user_field_size(): the size of a type in bytes.
 
     Raises Errno("EINVAL") for an unknown type.
     """
@@ -200,7 +199,7 @@ def _array_size(type_: str) -> int:
 
 
 def print_format(fields: tuple[Field, ...], profile: Profile) -> str:
-    """The text behind ``print fmt: `` (user_event_set_print_fmt)."""
+    """The text after ``print fmt: `` (user_event_set_print_fmt)."""
     if not profile.has("print_fmt_generated"):
         return '""'
     shown = " ".join(f"{field.name}={_conversion(field.type)}" for field in fields)

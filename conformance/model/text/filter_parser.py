@@ -1,8 +1,4 @@
-"""The text of a filter: its terms and operators, and what is wrong with them.
-
-Its errors, and the places they are said to be at, are the kernel's own.
-Source: trace_events_filter.c:calc_stack, predicate_parse, parse_pred.
-"""
+"""Parser of filters, with the kernel's errors and error positions."""
 
 from __future__ import annotations
 
@@ -16,48 +12,48 @@ from conformance.model.text.definition import SPACES, Field
 from conformance.model.text.filters import Filter, Group, Term, find_field, is_string
 from conformance.model.text.numbers import number_in
 
-# The operators, those first that others begin with.
+# Operators; one that is a prefix of another comes later.
 _OPERATORS = ("~", "!=", "==", "<=", "<", ">=", ">", "&")
-_LONGEST_NUMBER = 24
-_LONGEST_STRING = 256
-# Addresses of functions, which are as long as a long.
+_MAX_NUMBER = 24
+_MAX_STRING = 256
+# A field holds the address of a function if it is a long.
 _FUNCTION = ".function"
 _FUNCTIONS_SINCE = (6, 4)
 _ADDRESS = 8
-# Names and addresses that no kernel has a function at.
+# Names and addresses without a function in any kernel.
 _NO_FUNCTIONS = ("", "0", "1", "0x1000", "no_such_function", "no_such_function)", "'vfs_read'")
-# trace_define_generic_fields(): the names of the task, which no filter of a program knows.
+# trace_define_generic_fields(): the name of the task.
 _TASK_NAMES = ("COMM", "comm")
 _GENERIC = ("CPU", "cpu", "common_cpu", "stacktrace", "STACKTRACE")
-# Whoever runs a program is not called like this.
+# No task of a case has this name.
 _NOBODY = "nobody"
 _COMMAND = "  Command: "
 
 
 class FilterError(Errno):
-    """A filter that is refused; ``said`` is what the kernel has to say, "" for nothing.
+    """A refused filter; ``message`` is the kernel's text, "" without one.
 
-    ``position`` counts characters from the beginning of the filter.
+    ``position`` counts characters from the start of the filter.
     """
 
-    def __init__(self, name: str, said: str = "", position: int = 0) -> None:
+    def __init__(self, name: str, message: str = "", position: int = 0) -> None:
         super().__init__(name)
-        self.said = said
+        self.message = message
         self.position = position
 
     def logged(self, text: str) -> str:
-        """What `error_log` shows of it, without the time (tracing_err_log_seq_show)."""
-        said, position = (self.said, self.position) if self.said else ("Error", 0)
+        """The entry in error_log, without the time (tracing_err_log_seq_show)."""
+        message, position = (self.message, self.position) if self.message else ("Error", 0)
         place = " " * (len(_COMMAND) + position) + "^"
-        return f"event filter parse error: error: {said}\n{_COMMAND}{text}\n{place}\n"
+        return f"event filter parse error: error: {message}\n{_COMMAND}{text}\n{place}\n"
 
     def shown(self, text: str) -> str:
-        """What the file `filter` shows from now on, without a last newline (append_filter_err)."""
-        if not self.said:
+        """The new text of `filter`, without a final newline (append_filter_err)."""
+        if not self.message:
             return f"{text}\nError: (0)\n"
         position = min(self.position, len(text))
         place = "^".rjust(position + 1 if position else 0)
-        return f"{text}\n{place}\nparse_error: {self.said}\n"
+        return f"{text}\n{place}\nparse_error: {self.message}\n"
 
 
 def parse(text: str, fields: Sequence[Field], profile: Profile) -> Filter:
@@ -70,9 +66,10 @@ def parse(text: str, fields: Sequence[Field], profile: Profile) -> Filter:
 
 
 def _count(text: str) -> int:
-    """calc_stack(): how many terms there are; what is out of balance is refused at once.
+    """calc_stack(): the number of terms.
 
-    Its own numbers for that are taken for error numbers: 1, 2 and 3.
+    Raises FilterError for unbalanced quotes or parentheses; calc_stack() returns -1, -2 and -3,
+    which are taken for error numbers.
     """
     terms, is_term, quote, last_quote = 0, False, "", 0
     opened: list[int] = []
@@ -140,7 +137,7 @@ class _Parser:
         if self._peek() == "(":
             self._at += 1
             inner = self._any()
-            # calc_stack() has seen to it that there is one.
+            # calc_stack() has checked the parentheses.
             self._at += 1
             return inner
         if self._peek() == "!" and self._text[self._at + 1 : self._at + 2] not in ("=", "~"):
@@ -151,7 +148,7 @@ class _Parser:
         return self._term()
 
     def _take(self, word: str) -> bool:
-        """Whether an operator between terms comes next; anything else is refused."""
+        """Whether a given operator between terms comes next.  Raises FilterError for other text."""
         self._skip_spaces()
         if self._text.startswith(word, self._at):
             self._at += 2
@@ -203,10 +200,10 @@ class _Parser:
             return Term(field, operator, self._number(field, operator))
         raise self._error("Invalid value (did you forget quotes)?")
 
-    def _error(self, said: str, position: int | None = None) -> FilterError:
-        """parse_error() with what is being looked at, counted one too far."""
+    def _error(self, message: str, position: int | None = None) -> FilterError:
+        """parse_error() at the present position, which the kernel counts one too far."""
         place = self._at if position is None else position
-        return FilterError("EINVAL", said, place + 1)
+        return FilterError("EINVAL", message, place + 1)
 
     def _word(self) -> str:
         start = self._at
@@ -222,24 +219,21 @@ class _Parser:
         quote = self._peek()
         end = self._text.index(quote, self._at + 1)
         text = self._text[self._at + 1 : end]
-        if len(text) >= _LONGEST_STRING:
+        if len(text) >= _MAX_STRING:
             self._at = end
             raise self._error("Operand too long")
         self._at = end + 1
         return text
 
     def _holds_text(self, field: Field) -> bool:
-        # Before 6.4 no field of a user event was known to be a string.
+        # Before 6.4 no field of a user event is a string.
         return is_string(field) and self._profile.has("remote_enable")
 
     def _has_functions(self) -> bool:
         return self._profile.release.series >= _FUNCTIONS_SINCE
 
     def _function(self, field: Field | None, operator: str) -> FilterError:
-        """What is wrong with a filter on the function that an address is in.
-
-        Raises NotModelled for one that may be right.
-        """
+        """The error of a filter on a function.  Raises NotModelled for a valid one."""
         if field is None or field.size != _ADDRESS:
             return self._error("Illegal operation for field type")
         if operator not in ("==", "!="):
@@ -250,7 +244,7 @@ class _Parser:
         ):
             self._at += 1
         text = self._text[start : self._at]
-        if number and len(text) >= _LONGEST_NUMBER:
+        if number and len(text) >= _MAX_NUMBER:
             return self._error("Operand too long")
         if number and number_in(text) is None:
             return self._error("Invalid value (did you forget quotes)?")
@@ -284,7 +278,7 @@ class _Parser:
         while re.match(r"[^\W_]", self._peek(), re.ASCII):
             self._at += 1
         text = self._text[start : self._at]
-        if len(text) >= _LONGEST_NUMBER:
+        if len(text) >= _MAX_NUMBER:
             raise self._error("Operand too long")
         value = number_in(text)
         low, high = (-(1 << 63), 1 << 63) if field.signed else (0, 1 << 64)

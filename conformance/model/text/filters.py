@@ -1,7 +1,4 @@
-"""Filters on the fields of an event: what ftrace, perf and triggers let pass.
-
-Source: trace_events_filter.c:filter_match_preds, select_comparison_fn.
-"""
+"""Filters on the fields of an event."""
 
 from __future__ import annotations
 
@@ -28,13 +25,13 @@ _COMMON = (
     Field("unsigned char", "common_preempt_count", 3, 1),
     Field("int", "common_pid", 4, 4),
 )
-# Whoever runs a program is not process 1.
-_SOMEBODY = 1000
+# Stands for the pid of a case, which is not 1.
+_SOME_PID = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One comparison; of no field where it is with the task's name.
+    """One comparison; ``field`` is None for the name of the task.
 
     ``constant`` is a number, a text or a set of processors.
     """
@@ -46,7 +43,7 @@ class Term:
     def passes(self, record: bytes) -> bool:
         """Whether a record passes."""
         if self.field is None:
-            # The name of a task that is not that of the filter.
+            # No task of a case has the name.
             return self.operator == "!="
         if isinstance(self.constant, bytes):
             text = string_of(self.field, record)
@@ -54,12 +51,12 @@ class Term:
                 return globs.matches(text, self.constant)
             return globs.equals(text, self.constant) == (self.operator == "==")
         if self.field.size not in INTEGER_SIZES:
-            # select_comparison_fn() finds nothing to compare with.
+            # select_comparison_fn() has no function for other sizes.
             return False
         if isinstance(self.constant, frozenset):
             value = _value(self.field, record) % (1 << 8 * self.field.size)
             return cpu_sets.passes(self.operator, value, self.field.size, self.constant)
-        # The constant is cut off to the size of the field.
+        # The constant is truncated to the size of the field.
         raw = (self.constant % (1 << 64)).to_bytes(8, "little")[: self.field.size]
         constant = int.from_bytes(raw, "little", signed=self.field.signed)
         return _COMPARISONS[self.operator](_value(self.field, record), constant)
@@ -67,7 +64,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Several terms or groups, all or any of which have to pass, or what must not pass."""
+    """Terms joined by && or ||, or a negated term."""
 
     word: str
     parts: tuple[Term | Group, ...]
@@ -85,35 +82,35 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter: its text, and what it asks for."""
+    """A filter: its text and its expression."""
 
     text: str
     expression: Term | Group
 
     def matches(self, record: bytes) -> bool:
-        """Whether a record, common fields included, passes the filter."""
+        """Whether a record, common fields included, passes."""
         return self.expression.passes(record)
 
 
 def is_string(field: Field) -> bool:
-    """filter_assign_type(), as far as user events have strings."""
+    """filter_assign_type(), for the string types of user events."""
     return "char" in field.type and ("[" in field.type or field.is_location)
 
 
 def find_own_field(fields: Sequence[Field], name: str) -> Field | None:
-    """A field by its name: of two the last one defined, which is the first in the kernel's list."""
+    """A field by name; the kernel's list begins with the last one defined."""
     return next((field for field in reversed(fields) if field.name == name), None)
 
 
 def find_field(fields: Sequence[Field], name: str) -> Field | None:
-    """trace_find_event_field(): a field of the event's own, or one that all events have."""
+    """trace_find_event_field(): a field of the event, or a common field."""
     common = next((field for field in _COMMON if field.name == name), None)
     return find_own_field(fields, name) or common
 
 
 def _value(field: Field, record: bytes) -> int:
     if field.name == "common_pid" and field in _COMMON:
-        return _SOMEBODY
+        return _SOME_PID
     if field in _COMMON:
         raise NotModelled(f"a filter on {field.name}")
     raw = record[field.offset : field.offset + field.size]

@@ -1,4 +1,4 @@
-"""The patterns of filters on strings: trace_events_filter.c:filter_parse_regex, lib/glob.c."""
+"""Patterns of filters on strings: trace_events_filter.c:filter_parse_regex, lib/glob.c."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from conformance.model.errors import NotModelled
 
 
 def equals(field: bytes, text: bytes) -> bool:
-    """regex_match_full(): whether the string in a field, with what pads it, is a text."""
+    """regex_match_full(): whether the string in a padded field equals a text."""
     if not field:
         raise NotModelled("a string without length, of which the kernel looks for the end")
     return len(field) >= len(text) and _string(field) == text
 
 
 def matches(field: bytes, pattern: bytes) -> bool:
-    """Whether the string in a field, with what pads it, has the form of a pattern.
+    """Whether the string in a padded field matches a pattern.
 
-    Stars at either end are looked at without lib/glob.c, each in a way of its own.
+    A star at the start or end is handled without lib/glob.c.
     """
     if pattern.startswith(b"!"):
         return not matches(field, pattern[1:])
     if pattern[:1].isdigit():
-        # MATCH_INDEX, the number of something: no character is special.
+        # MATCH_INDEX: no character is special.
         return equals(field, pattern)
     if any(byte in b"[?\\" for byte in pattern) or b"*" in pattern[1:-1]:
         return _globs(field, pattern)
@@ -41,7 +41,7 @@ def _string(field: bytes) -> bytes:
 
 
 def _ends(field: bytes, text: bytes) -> bool:
-    """regex_match_end(): what has to end so is the field less one byte, not the string in it."""
+    """regex_match_end(): compares the end of the field less one byte, not of the string."""
     length = len(field) - 1
     return length >= len(text) and field[length - len(text) : length] == text
 

@@ -1,7 +1,4 @@
-"""The kernel's jhash(), which decides the order of lines in user_events_status.
-
-Source: include/linux/jhash.h (Bob Jenkins' lookup3), include/linux/hash.h.
-"""
+"""jhash(), which determines the order of lines in user_events_status."""
 
 from __future__ import annotations
 
@@ -59,12 +56,12 @@ def _final(a: int, b: int, c: int) -> int:
 
 
 def bucket_bits(profile: Profile) -> int:
-    """How many bits number the buckets of the table of events."""
+    """The number of bits of a bucket index."""
     if profile.generation is Generation.BYTE_STATUS:
         return _BYTE_STATUS_BUCKET_BITS
     return _BUCKET_BITS
 
 
 def bucket(name: bytes, bits: int) -> int:
-    """The bucket of an event's registered name: hash_min() of its jhash."""
+    """The bucket of a registered name: hash_min() of its jhash."""
     return (jhash(name) * _GOLDEN_RATIO_32 & _MASK) >> (32 - bits)

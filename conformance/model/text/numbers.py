@@ -1,4 +1,4 @@
-"""Numbers in the texts that the kernel is given."""
+"""Numbers in texts that the kernel parses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NUMBER = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0([0-7]*)|([1-9][0-9]*))")
 
 
 def number_in(text: str) -> int | None:
-    """kstrtoll() with base 0: decimal, 0x hexadecimal or 0 octal; None for anything else."""
+    """kstrtoll() with base 0, None if refused."""
     found = _NUMBER.fullmatch(text)
     if found is None:
         return None
@@ -24,10 +24,10 @@ def number_in(text: str) -> int | None:
 
 
 def parse_unsigned(text: str, base: int) -> int:
-    """kstrtouint(): 32 bits, optional ``+``, one trailing newline; base 0 guesses.
+    """kstrtouint(): 32 bits, optional ``+``, one trailing newline.
 
-    Raises Errno("EINVAL") for anything else, out of range included (the caller of
-    user_events turns every failure into EINVAL).
+    Raises Errno("EINVAL") for other text and out of range: user_events returns EINVAL for every
+    failure.
     """
     digits = text.removeprefix("+").removesuffix("\n")
     if base == 0:

@@ -1,8 +1,8 @@
-"""The text of a record in `trace`: print_event_fields() and print_fields().
+"""Text of a record in `trace`: print_event_fields() and print_fields().
 
+A record is common fields, payload, and up to four bytes of padding that no case may depend on.
 Source: kernel/trace/trace_output.c; before 6.4 trace_events_user.c:user_event_print_trace
-and trace_seq.c:trace_seq_hex_dump.  A record is the common header, the payload, and up to
-four bytes of padding that nothing here may depend on.
+and trace_seq.c:trace_seq_hex_dump.
 """
 
 from __future__ import annotations
@@ -16,25 +16,24 @@ from conformance.model.text.definition import Field
 _INTEGER_CODES = {2: "<H", 4: "<I", 8: "<Q"}
 _OVERFLOW = "<OVERFLOW>"
 _DUMP_WIDTH = 16
-# sizeof a trace_seq's buffer before 6.8, and what task, pid, cpu, flags and time take of it.
+# Size of a trace_seq before 6.8, and how much of it the head of a line takes.
 _SEQ_SIZE = 4096
-_SHORTEST_HEAD, _LONGEST_HEAD = 40, 64
-# Bytes of the word of a dynamic field.
+_MIN_HEAD, _MAX_HEAD = 40, 64
+# Size of the word of a dynamic field.
 _WORD = 4
 
 
 def record_text(tracepoint: str, fields: tuple[Field, ...], record: bytes, profile: Profile) -> str:
-    """The body of the trace line of ``record`` (header and payload) up to its end."""
+    """The trace line of ``record`` (header and payload) after its head."""
     if not profile.has("remote_enable"):
         return _dump(record)
     return f"{_decoded(tracepoint, fields, record, profile)}\n"
 
 
 def _dump(record: bytes) -> str:
-    """All bytes as hexadecimal digits and text, 16 to a line; a NUL ends it.
+    """A hex dump, 16 bytes per line, terminated by NUL.
 
-    A dump that does not fit in a trace_seq beside the head of its line is left out whole
-    (trace_seq.c:trace_seq_hex_dump).
+    A dump that does not fit in the trace_seq is omitted (trace_seq.c:trace_seq_hex_dump).
     """
     lines = []
     for start in range(0, len(record), _DUMP_WIDTH):
@@ -42,9 +41,9 @@ def _dump(record: bytes) -> str:
         shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
         lines.append(f"{start:08x}: {row.hex(' '):<{3 * _DUMP_WIDTH}} {shown}\n")
     dump = "".join(lines)
-    if len(dump) > _SEQ_SIZE - _SHORTEST_HEAD:
+    if len(dump) > _SEQ_SIZE - _MIN_HEAD:
         return "\n"
-    if len(dump) > _SEQ_SIZE - _LONGEST_HEAD:
+    if len(dump) > _SEQ_SIZE - _MAX_HEAD:
         raise NotModelled("a dump whose fate depends on the length of the line's head")
     return f"\n{dump}\0"
 
@@ -58,7 +57,7 @@ def _decoded(tracepoint: str, fields: tuple[Field, ...], record: bytes, profile:
 
 
 def _value(field: Field, record: bytes, profile: Profile) -> str:
-    """print_fields() by filter_assign_type(), which looks for words anywhere in the type."""
+    """print_fields(), which by filter_assign_type() searches for words anywhere in the type."""
     raw = record[field.offset : field.offset + field.size]
     if len(raw) < field.size:
         raise NotModelled("a record shorter than its fields")
@@ -84,7 +83,7 @@ def _integer(raw: bytes, profile: Profile) -> str:
     if len(raw) == 8 and profile.has("long_values_as_symbols"):
         return _pointer(raw)
     value = struct.unpack(_INTEGER_CODES[len(raw)], raw)[0]
-    # %d of an unsigned short promotes without a sign; 4 and 8 bytes print as signed.
+    # An unsigned short is promoted without a sign; 4 and 8 bytes print as signed.
     signed = value if len(raw) == 2 else int.from_bytes(raw, "little", signed=True)
     return f"{value:#x} ({signed})" if value else f"0x0 ({signed})"
 
@@ -113,17 +112,17 @@ def _is_unprintable(byte: int) -> bool:
 
 
 def _in_both_ways(data: bytes) -> str:
-    """All bytes, NUL included, as characters or dots, then as %02x of a signed char."""
+    """All bytes as characters or dots, then as %02x of a signed char."""
     shown = "".join("." if _is_unprintable(byte) else chr(byte) for byte in data)
     digits = ":".join(f"{byte:02x}" if byte < 0x80 else f"ffffff{byte:02x}" for byte in data)
     return f"{shown} ({digits})"
 
 
 def _located(field: Field, record: bytes, *, relative: bool) -> bytes | None:
-    """Dynamic data of a field, None where they end behind the record.
+    """The data of a dynamic field, None if it ends after the record.
 
-    A struct whose type has "__data_loc" in it gets here without ever being validated: its
-    length may be negative, which prints nothing (vsprintf.c:format_decode).
+    A struct type that contains "__data_loc" is not validated: its length may be negative, and then
+    prints nothing (vsprintf.c:format_decode).
     """
     raw = record[field.offset : field.offset + _WORD]
     if len(raw) < _WORD:

@@ -1,8 +1,4 @@
-"""The files with which tracers say what is to become of records: of events, systems, probes.
-
-Source: trace_events.c:event_filter_write, subsystem_filter_write; trace.c:tracing_snapshot_write,
-tracing_err_log_open.
-"""
+"""Files that control recording: filter, trigger, hist, snapshot, error_log."""
 
 from __future__ import annotations
 
@@ -30,12 +26,12 @@ _TRACEFS = "/sys/kernel/tracing"
 SNAPSHOT = f"{_TRACEFS}/snapshot"
 ERROR_LOG = f"{_TRACEFS}/error_log"
 # TRACING_LOG_ERRS_MAX
-_MOST_ERRORS = 8
+_MAX_ERRORS = 8
 _SYSTEM_FILTER = re.compile(rf"{_TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/filter")
 
 
 def truncate(world: World, path: str, found: tuple[Event, str] | None) -> None:
-    """What opening a file for truncation does; ``found`` is the event it is of, and its name."""
+    """Open a file with O_TRUNC; ``found`` are event and file name of a path in events/."""
     instance, local = instances.locate(world, path)
     if found is not None and found[1] == "trigger":
         commands.remove_all(world, found[0].file_in(instance))
@@ -45,7 +41,7 @@ def truncate(world: World, path: str, found: tuple[Event, str] | None) -> None:
 
 
 def event_text(hooks: EventFile, file: str) -> str | None:
-    """The text of a file of an event, None for one that is not of this module."""
+    """The text of an event's file, None for files handled elsewhere."""
     match file:
         case "filter":
             return f"{hooks.filter_text}\n"
@@ -57,7 +53,7 @@ def event_text(hooks: EventFile, file: str) -> str | None:
 
 
 def write_event(world: World, event: Event, hooks: EventFile, file: str, text: str) -> bool:
-    """Write a file of an event; False for one that is not of this module."""
+    """Write an event's file; False for files handled elsewhere."""
     if file == "filter":
         event_files.set_filter(world, event, hooks, text)
     elif file == "trigger":
@@ -66,12 +62,12 @@ def write_event(world: World, event: Event, hooks: EventFile, file: str, text: s
 
 
 def read(world: World, path: str) -> str | None:
-    """The text of another file, None for one that is not of this module."""
+    """The text of any other file, None for files handled elsewhere."""
     instance, local = instances.locate(world, path)
     if local == ERROR_LOG:
         if world.instances[instance].error_log_unknown:
             raise NotModelled("error_log after a trigger whose condition is wrong")
-        return "".join(world.instances[instance].error_log[-_MOST_ERRORS:])
+        return "".join(world.instances[instance].error_log[-_MAX_ERRORS:])
     system = _SYSTEM_FILTER.fullmatch(local)
     if system is not None:
         event_files.events_of(world, system[1])
@@ -86,7 +82,7 @@ def read(world: World, path: str) -> str | None:
 
 
 def write(world: World, path: str, text: str, flags: int) -> bool:
-    """Write another file; False for one that is not of this module."""
+    """Write any other file; False for files handled elsewhere."""
     instance, local = instances.locate(world, path)
     system = _SYSTEM_FILTER.fullmatch(local)
     probe = eprobes.at(world, local)
@@ -95,19 +91,19 @@ def write(world: World, path: str, text: str, flags: int) -> bool:
         event_files.set_system_filter(world, instance, system[1], text)
     elif probe is not None and probe[1] == "enable":
         on = parse_unsigned(text, 10) != 0
-        eprobes.switch(world, probe[0], instance, on=on)
+        eprobes.set_enabled(world, probe[0], instance, on=on)
     elif made is not None and made[1] == "enable":
-        synthetic_events.switch(made[0], made[2], on=parse_unsigned(text, 10) != 0)
+        synthetic_events.set_enabled(made[0], made[2], on=parse_unsigned(text, 10) != 0)
     elif local == SNAPSHOT:
         _set_snapshot(world.instances[instance], parse_unsigned(text, 10))
     else:
-        # What is written to error_log means nothing; opening it did.
+        # The text written to error_log is ignored; the open has cleared it.
         return local == ERROR_LOG and bool(flags & os.O_TRUNC)
     return True
 
 
 def _set_snapshot(instance: Instance, wanted: int) -> None:
-    """tracing_snapshot_write(): free the spare buffer, swap it with the other, or clear it."""
+    """tracing_snapshot_write(): free, take or clear the snapshot."""
     if wanted == 0:
         instance.snapshot = None
     elif wanted == 1:

@@ -1,8 +1,4 @@
-"""read(2), write(2) and lseek(2) of descriptors of tracefs's files, whose events may be gone.
-
-Source: trace_events.c:event_enable_read, event_enable_write, event_filter_write;
-fs/seq_file.c:seq_read, seq_lseek.
-"""
+"""read(2), write(2) and lseek(2) of open tracefs files, whose event may be removed."""
 
 from __future__ import annotations
 
@@ -18,13 +14,13 @@ from conformance.model.user_events import status_file
 
 
 def read(world: World, file: OpenFile, count: int) -> bytes:
-    """read(2) of a descriptor: the text is made at position 0 and kept (seq_read)."""
+    """seq_read(): the text is generated at position 0 and kept."""
     if is_switch(world, file.path):
         data = _switch_text(world, file)[file.position : file.position + count]
         file.position += len(data)
         return data
     if files.file_in(file.path) in ("format", "filter", "trigger"):
-        # f_start(), event_filter_read(), trigger_start(): ENODEV for an event gone.
+        # f_start(), event_filter_read(), trigger_start(): ENODEV for a removed event.
         _event_of(world, file)
     if file.path != files.STATUS:
         raise NotModelled(f"read(2) of {file.path}")
@@ -36,7 +32,7 @@ def read(world: World, file: OpenFile, count: int) -> bytes:
 
 
 def is_switch(world: World, path: str) -> bool:
-    """Whether a path, of an event that may be gone, is an `enable` of one or several."""
+    """Whether a path is an `enable`; its event may be removed."""
     try:
         local = instances.locate(world, path)[1]
     except Errno:
@@ -45,7 +41,7 @@ def is_switch(world: World, path: str) -> bool:
 
 
 def is_filter(world: World, path: str) -> bool:
-    """Whether a path, of an event that may be gone, is its `filter`."""
+    """Whether a path is a `filter`; its event may be removed."""
     try:
         return files.file_in(instances.locate(world, path)[1]) == "filter"
     except Errno:
@@ -53,7 +49,7 @@ def is_filter(world: World, path: str) -> bool:
 
 
 def _switch_text(world: World, file: OpenFile) -> bytes:
-    """event_enable_read(), system_enable_read().  Raises Errno("ENODEV") for an event gone."""
+    """event_enable_read(), system_enable_read().  Raises Errno("ENODEV") for a removed event."""
     name, local = instances.locate(world, file.path)
     if enabling.is_enable(local):
         return enabling.group_text(world, name, local)
@@ -61,7 +57,7 @@ def _switch_text(world: World, file: OpenFile) -> bytes:
 
 
 def _event_of(world: World, file: OpenFile) -> Event:
-    """event_file_file(): the event whose file was opened.  Raises Errno("ENODEV")."""
+    """event_file_file(): the event of an open file.  Raises Errno("ENODEV")."""
     event = None if file.event is None else world.table.find(file.event)
     if event is None:
         raise Errno("ENODEV")
@@ -69,7 +65,7 @@ def _event_of(world: World, file: OpenFile) -> Event:
 
 
 def write(world: World, file: OpenFile, text: str) -> int:
-    """write(2) of the descriptor of an `enable` or `filter`: the position moves on, for nothing."""
+    """write(2) to an open `enable` or `filter`; the position advances and has no effect."""
     name, local = instances.locate(world, file.path)
     if files.file_in(local) == "filter":
         files.write_event_file(world, _event_of(world, file), "filter", text, name)
@@ -85,7 +81,7 @@ def write(world: World, file: OpenFile, text: str) -> int:
 
 
 def seek(world: World, file: OpenFile, offset: int, whence: int) -> int:
-    """lseek(2) of a descriptor (seq_lseek): moving makes the text anew, the end is unknown."""
+    """seq_lseek(): a new position regenerates the text; SEEK_END is refused."""
     if file.path != files.STATUS:
         raise NotModelled(f"lseek(2) of {file.path}")
     if whence == os.SEEK_CUR:

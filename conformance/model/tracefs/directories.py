@@ -1,7 +1,4 @@
-"""getdents64(2) of events/user_events: what tracefs makes of the names of events.
-
-Source: fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:filldir64, verify_dirent_name.
-"""
+"""getdents64(2) of the directories of user event systems."""
 
 from __future__ import annotations
 
@@ -18,12 +15,12 @@ from conformance.ops import credentials
 from conformance.ops import syscalls as op
 
 _SYSTEM = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})")
-# What every directory has, and every directory of a system.
+# Entries of every system's directory.
 _ALWAYS = [b".", b"..", b"enable", b"filter"]
 
 
 def getdents(world: World, operation: credentials.Getdents) -> Answer:
-    """One call: everything up to the first name that no directory can hold, then its error."""
+    """List the entries up to the first name that a directory cannot hold; the next call fails."""
     file = world.process(operation.actor).file(operation.slot)
     system = _SYSTEM.fullmatch(file.path)
     if system is None:
@@ -39,7 +36,7 @@ def getdents(world: World, operation: credentials.Getdents) -> Answer:
         good = next((n for n, name in enumerate(names) if not _listable(name)), len(names))
         entries = _ALWAYS + names[:good]
     else:
-        # tracefs makes no directory of such a name, nor a second one of a name there is.
+        # tracefs creates no directory for such a name, nor for a duplicate.
         good = len(names)
         entries = _ALWAYS + [name for name in names if _can_be_made(name)]
     rest = entries[file.position :]
@@ -56,7 +53,7 @@ def _listable(name: bytes) -> bool:
 
 
 def _can_be_made(name: bytes) -> bool:
-    """lookup_one_len(), and that there is nothing of the name."""
+    """Whether lookup_one_len() accepts the name and it is free."""
     return _listable(name) and len(name) <= 255 and name not in _ALWAYS
 
 

@@ -1,9 +1,4 @@
-"""dynamic_events: the lines it shows, and the commands that are written to it.
-
-Source: trace_events_user.c:user_event_show, user_event_create, user_event_match,
-user_event_free; trace_dynevent.c:dyn_event_release, create_dyn_event;
-trace.c:trace_parse_run_command.
-"""
+"""dynamic_events: its lines, and its commands."""
 
 from __future__ import annotations
 
@@ -39,22 +34,21 @@ def _definition_line(world: World, event: Event) -> str:
 
 
 def run_commands(world: World, process: Process, text: str, count: int | None = None) -> int:
-    """Lines of one write, up to the first that fails; earlier ones stay done.
+    """Run the lines of one write until one fails; earlier commands stay done.
 
-    ``count`` is what the write is said to have, where less can be read.
+    ``count`` is the length of the write, if less of it is readable.
     """
     count = len(text) if count is None else count
     position = held = 0
     while position < count:
         line, newline, _ = text[position:held].partition("\n")
         if not newline and held < count:
-            # The buffer is filled anew from the line on: 4095 characters, and a NUL behind.
+            # The buffer is refilled from the start of the line: 4095 characters and a NUL.
             held = min(count, position + grammar.COMMAND_BUFFER - 1)
             if held > len(text):
                 raise Errno("EFAULT")
             line, newline, _ = text[position:held].partition("\n")
-        # A NUL of the writer's own ends a line before its newline, which is taken for a
-        # longer one.
+        # A NUL in the text ends a line before its newline, as if the line were too long.
         if "\0" in line or (not newline and held < count):
             raise Errno("EINVAL")
         _run_command(world, process, line.partition("#")[0])
@@ -67,7 +61,7 @@ def _run_command(world: World, process: Process, command: str) -> None:
         _delete_command(world, process, command)
     elif (raw := _definition_in(world, command)) is not None:
         if not world.profile.has("lasting_events"):
-            # user_event_create() asks for the persist flag, which these kernels refuse.
+            # user_event_create() sets the persist flag, which these releases refuse.
             raise Errno("EINVAL")
         flags = USER_EVENT_REG_PERSIST if world.profile.has("persist") else 0
         world.table.register(raw, flags, capable=process.capable)
@@ -77,15 +71,15 @@ def _run_command(world: World, process: Process, command: str) -> None:
         synthetic_events.create(world, command)
     elif definition.split_arguments(command):
         raise Errno("EINVAL")
-    # A line without a token is accepted: trace_probe.c:trace_probe_create() is asked
-    # first and takes it, where kprobe, uprobe or eprobe events are configured.
+    # A line without a token is accepted: trace_probe.c:trace_probe_create() comes first, if kprobe,
+    # uprobe or eprobe events are configured.
 
 
 def _definition_in(world: World, command: str) -> str | None:
-    """What stands behind the prefix of a command that creates, None for any other."""
+    """The definition in a create command, None for other commands."""
     prefix, skipped = grammar.PREFIX, definition.SPACES
     if world.profile.generation is Generation.RFC_V1:
-        # The name begins right there, be it with a space.
+        # The name begins right after the prefix, even with a space.
         prefix, skipped = abi_rfc.PREFIX, ""
     return command.removeprefix(prefix).lstrip(skipped) if command.startswith(prefix) else None
 
@@ -109,7 +103,7 @@ def _delete_command(world: World, process: Process, command: str) -> None:
 def _delete(
     world: World, process: Process, system: str | None, name: str, tokens: list[str]
 ) -> None:
-    """All events that match, up to the first that cannot go."""
+    """Delete all events that match, until one is busy."""
     if system == probes.GROUP:
         eprobes.delete(world, name, tokens)
         return
@@ -142,7 +136,7 @@ def _matches(world: World, event: Event, name: str, tokens: list[str]) -> bool:
 
 
 def release_all(world: World, process: Process) -> None:
-    """Opening dynamic_events for truncation: nothing goes while anything is busy."""
+    """Open dynamic_events with O_TRUNC: delete all events, or none if one is busy."""
     if world.eprobes or world.synthetic_events:
         raise NotModelled("truncation of dynamic_events with probes among the events")
     try:

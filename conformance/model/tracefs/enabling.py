@@ -1,8 +1,4 @@
-"""Files that make ftrace listen to several events at once, or to some processes only.
-
-Source: trace_events.c:system_enable_read, system_enable_write, __ftrace_set_clr_event_nolock,
-ftrace_event_write, event_pid_write; trace.c:trace_get_user, trace_pid_write.
-"""
+"""Files that enable several events (`enable`, set_event) or limit tracing to processes."""
 
 from __future__ import annotations
 
@@ -27,29 +23,29 @@ _TRACEFS = "/sys/kernel/tracing"
 SET_EVENT = f"{_TRACEFS}/set_event"
 _PIDS = f"{_TRACEFS}/set_event_pid"
 _NO_PIDS = f"{_TRACEFS}/set_event_notrace_pid"
-# Process 1 of the system, which is no program's.
+# The pid of init, which no case runs as.
 _INIT = "1"
 # EVENT_BUF_SIZE
-_LONGEST_WORD = 127
+_MAX_WORD = 127
 _SYSTEMS = (grammar.SYSTEM, grammar.MULTI_SYSTEM)
 _ENABLE = re.compile(rf"{_TRACEFS}/events/(?:({'|'.join(_SYSTEMS)})/)?enable")
 _NUMBER = re.compile(r"\+?\d\w*")
-# What system_enable_read() shows for no event at all, none, all, and some enabled.
+# system_enable_read(): no event, none enabled, all enabled, some enabled.
 _SHOWN = {(): "?", (False,): "0", (True,): "1", (False, True): "X"}
 
 
 def is_group(world: World, path: str) -> bool:
-    """Whether a path is one of the files that this module is about."""
+    """Whether this module handles a path."""
     local = instances.locate(world, path)[1]
     return local in (SET_EVENT, _PIDS, _NO_PIDS) or _ENABLE.fullmatch(local) is not None
 
 
 def check_open(world: World, path: str, flags: int) -> None:
-    """What open(2) of such a file answers, and does where it truncates."""
+    """open(2) of such a file, with its effect under O_TRUNC."""
     name, local = instances.locate(world, path)
     found = _ENABLE.fullmatch(local)
     if found and found[1] and not _events_of(world, found[1]):
-        # The directory comes with the first event of a system and goes with the last.
+        # The directory of a system exists while it has events.
         raise Errno("ENOENT")
     if not flags & os.O_TRUNC or flags & os.O_ACCMODE == os.O_RDONLY:
         return
@@ -66,7 +62,7 @@ def check_open(world: World, path: str, flags: int) -> None:
 
 
 def read(world: World, path: str) -> bytes | None:
-    """The text of such a file; None for the numbers of processes."""
+    """The text of such a file; None for a list of pids."""
     name, local = instances.locate(world, path)
     instance = world.instances[name]
     if local in (_PIDS, _NO_PIDS):
@@ -78,16 +74,16 @@ def read(world: World, path: str) -> bytes | None:
 
 
 def is_enable(local: str) -> bool:
-    """Whether a path at the top is the `enable` of all events, or of a system of user events."""
+    """Whether a path is the `enable` of all events or of a user event system."""
     return _ENABLE.fullmatch(local) is not None
 
 
 def group_text(world: World, instance: str, local: str) -> bytes:
-    """What such an `enable` shows."""
+    """The text of such an `enable`."""
     system = _system_in(local)
     states = {instance in event.tracers for event in _events_of(world, system)}
     if system is None:
-        # Of the kernel's own events there are some that nobody enables.
+        # Some kernel events are always disabled.
         states.add(False)
         if instance == TOP and world.kernel_enabled:
             states.add(True)
@@ -95,9 +91,9 @@ def group_text(world: World, instance: str, local: str) -> bytes:
 
 
 def set_group(world: World, instance: str, local: str, *, on: bool, count: int) -> int:
-    """system_enable_write(): all events of a system there are now.
+    """system_enable_write(): all present events of a system.
 
-    Returns ``count``.  Raises Errno("EINVAL") where there are none.
+    Returns ``count``.  Raises Errno("EINVAL") without any event.
     """
     system = _system_in(local)
     if system is None and on:
@@ -113,7 +109,7 @@ def set_group(world: World, instance: str, local: str, *, on: bool, count: int) 
 
 
 def _system_in(local: str) -> str | None:
-    """The system whose `enable` a path is, None for that of all events."""
+    """The system of an `enable`, None for that of all events."""
     found = _ENABLE.fullmatch(local)
     assert found is not None
     return found[1]
@@ -126,7 +122,7 @@ def _events_of(world: World, system: str | None) -> list[Event]:
 
 
 def _enabled_text(world: World, name: str) -> str:
-    """s_next(): events that came after the instance stand first, the newest in front."""
+    """s_next(): events created after the instance come first, newest first."""
     if name == TOP and world.kernel_enabled:
         raise NotModelled("set_event with events of the kernel's own")
     first = world.instances[name].first_event
@@ -137,7 +133,7 @@ def _enabled_text(world: World, name: str) -> str:
 
 
 def write(world: World, path: str, text: str) -> int:
-    """One write(2) to such a file; the value is what it returns."""
+    """One write(2) to such a file."""
     name, local = instances.locate(world, path)
     if local == SET_EVENT:
         return _set_event(world, name, text)
@@ -147,10 +143,10 @@ def write(world: World, path: str, text: str) -> int:
 
 
 def _list_processes(instance: Instance, local: str, text: str) -> int:
-    """trace_pid_write(), of anything but the numbers of programs' processes."""
+    """trace_pid_write(), for any text but pids of cases."""
     for word in definition.split_arguments(text):
         if word == _INIT:
-            # Of all processes, whatever namespace the writer is in.
+            # Init, whatever PID namespace the writer is in.
             instance.pids += (_INIT,) * (local == _PIDS)
             instance.no_pids += (_INIT,) * (local == _NO_PIDS)
             continue
@@ -169,11 +165,11 @@ def switch(text: str) -> bool:
 
 
 def _set_event(world: World, name: str, text: str) -> int:
-    """ftrace_event_write(): the first word of what is written, and the white space after it."""
+    """ftrace_event_write(): handles the first word and the white space after it."""
     word, consumed = _first_word(text)
     if not word:
         return consumed
-    if len(word) > _LONGEST_WORD:
+    if len(word) > _MAX_WORD:
         raise Errno("EINVAL")
     pattern = word.removeprefix("!")
     found = [event for event in world.table.events if _fits(event, pattern)]
@@ -186,14 +182,14 @@ def _set_event(world: World, name: str, text: str) -> int:
 
 
 def _first_word(text: str) -> tuple[str, int]:
-    """trace_get_user(): a word, and how many characters it took to read it."""
+    """trace_get_user(): a word, and the number of characters consumed."""
     spaces = len(text) - len(text.lstrip(definition.SPACES))
     word = definition.split_arguments(text)[0] if text.strip(definition.SPACES) else ""
     return word, min(spaces + len(word) + 1, len(text))
 
 
 def _fits(event: Event, pattern: str) -> bool:
-    """__ftrace_set_clr_event_nolock(): SYSTEM:NAME, either empty or a star, or one of both."""
+    """__ftrace_set_clr_event_nolock(): SYSTEM:NAME, SYSTEM or NAME; a part may be empty or a star."""
     system, colon, name = pattern.partition(":")
     if not colon:
         return pattern in (event.tracepoint, event.system)
@@ -203,7 +199,7 @@ def _fits(event: Event, pattern: str) -> bool:
 
 
 def _check_kernel_events(pattern: str) -> None:
-    """Raises NotModelled for words that mean events of the kernel's own."""
+    """Raise NotModelled for a pattern that matches kernel events."""
     known = {
         *kernel_events.KNOWN,
         *(name for names in kernel_events.KNOWN.values() for name in names),
@@ -213,7 +209,7 @@ def _check_kernel_events(pattern: str) -> None:
 
 
 def write_pid(world: World, operation: tracing.WritePid) -> Answer:
-    """event_pid_write(): the process is added to a list."""
+    """event_pid_write(): append the pid of the caller to a list."""
     process = world.process(operation.actor)
     if process.uid != 0:
         raise Errno("EACCES")

@@ -1,6 +1,6 @@
-"""The text files of tracefs and the sysctl: opening, reading and writing them whole.
+"""Text files of tracefs and the sysctl, opened, read or written in one operation.
 
-What is done with a descriptor of one is in tracefs_descriptors.
+Operations on open files are in ``descriptors``.
 Source: trace_events_user.c:create_user_tracefs; trace_events.c:event_enable_write.
 """
 
@@ -26,7 +26,7 @@ from conformance.model.user_events import helper_module, limits, status_file
 
 DATA = f"{TRACEFS}/user_events_data"
 STATUS = f"{TRACEFS}/user_events_status"
-# What the first version had in its place.
+# The status file of rfc-v1.
 MMAP = f"{TRACEFS}/user_events_mmap"
 DYNAMIC_EVENTS = f"{TRACEFS}/dynamic_events"
 TRACE = f"{TRACEFS}/trace"
@@ -36,7 +36,7 @@ BUFFER_SIZE = f"{TRACEFS}/buffer_size_kb"
 OVERWRITE = f"{TRACEFS}/options/overwrite"
 MAXIMUM = "/proc/sys/kernel/user_events_max"
 
-# A shared mapping wanted a writable descriptor of user_events_status.
+# A shared mapping needs a writable descriptor of user_events_status.
 _MAPPED_STATUS_MODE = 0o640
 MODES = {
     DATA: 0o640,
@@ -50,21 +50,21 @@ MODES = {
 }
 _RFC_MODES = {DATA: 0o644, MMAP: 0o644}
 _EVENT_MODES = {"enable": 0o640, "filter": 0o640, "trigger": 0o640, "format": 0o440, "id": 0o440}
-# Of the files above all events, or all of a system.
+# The `enable` and `filter` of all events or of a system.
 _GROUP_MODE = 0o640
 
 _EVENT_FILE = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/(.+)/(\w+)")
 
 _STATS = re.compile(rf"{TRACEFS}/per_cpu/cpu(\d+)/stats")
 
-# What stands before the body of a trace line: task, pid, cpu, flags, time.
+# Task, pid, cpu, flags and time of a trace line.
 _LINE_HEAD = "model-1 [000] ..... 0.000000: "
 
 
 def event_file(world: World, path: str) -> tuple[Event, str] | None:
-    """The event and file name behind a path below events/user_events*.
+    """The event and file name of a path in events/user_events*, None elsewhere.
 
-    None for a path elsewhere; raises Errno("ENOENT") for an event that is not there.
+    Raises Errno("ENOENT") for an unknown event.
     """
     found = _EVENT_FILE.fullmatch(instances.locate(world, path)[1])
     if found is None:
@@ -74,7 +74,7 @@ def event_file(world: World, path: str) -> tuple[Event, str] | None:
 
 
 def event_at(world: World, path: str) -> Event | None:
-    """The event one of whose files a path names, if there is one."""
+    """The event of a path, None for other files and unknown events."""
     try:
         found = event_file(world, path)
     except Errno:
@@ -83,35 +83,35 @@ def event_at(world: World, path: str) -> Event | None:
 
 
 def is_first_id(world: World, path: str) -> bool:
-    """Whether a path is the `id` of the first event that was ever made, and the only one."""
+    """Whether a path is the `id` of the only event that was ever created."""
     found = _EVENT_FILE.fullmatch(path)
     return found is not None and found[3] == "id" and world.table.created == 1
 
 
 def file_in(local: str) -> str:
-    """Which file of an event a path names, which may be gone; "" elsewhere."""
+    """The file name of a path in an event's directory, "" elsewhere; the event may be removed."""
     found = _EVENT_FILE.fullmatch(local)
     return "" if found is None else found[3]
 
 
 def shows_id(world: World, path: str) -> bool:
-    """Whether a path is the `format` of an event, which has a number of the kernel's choice."""
+    """Whether a path is the `format` of an event, which shows the id."""
     return file_in(instances.locate(world, path)[1]) == "format"
 
 
 def page_file(world: World) -> str:
-    """The file that the status page is mapped from."""
+    """The file that maps the status page."""
     return MMAP if world.profile.generation is Generation.RFC_V1 else STATUS
 
 
 def _check_there(world: World, path: str) -> None:
-    """Raises Errno("ENOENT") for the file of user_events that these kernels have not."""
+    """Raise Errno("ENOENT") for the status file of another ABI."""
     if path in (STATUS, MMAP) and path != page_file(world):
         raise Errno("ENOENT")
 
 
 def check_open(world: World, process: Process, path: str, flags: int) -> None:
-    """What open(2) of a modelled path answers; O_TRUNC acts on dynamic_events."""
+    """open(2) of a path, with its effect under O_TRUNC."""
     _check_there(world, path)
     found = event_file(world, path)
     _check_locked_down(world, path, found)
@@ -123,9 +123,9 @@ def check_open(world: World, process: Process, path: str, flags: int) -> None:
 
 
 def _check_locked_down(world: World, path: str, found: tuple[Event, str] | None) -> None:
-    """security_locked_down(LOCKDOWN_TRACEFS), which most files ask.
+    """security_locked_down(LOCKDOWN_TRACEFS).
 
-    Raises Errno("EPERM"), and NotModelled for files of which that is not known.
+    Raises Errno("EPERM"), and NotModelled for files whose behaviour is unknown.
     """
     if world.lockdown < CONFIDENTIALITY or not path.startswith(TRACEFS):
         return
@@ -140,7 +140,7 @@ def _check_locked_down(world: World, path: str, found: tuple[Event, str] | None)
 def mode(world: World, path: str) -> int:
     """Permission bits of a path.  Raises NotModelled and Errno("ENOENT")."""
     if path == MAXIMUM:
-        limits.check_limited(world)
+        limits.check_sysctl(world)
     _check_there(world, path)
     found = event_file(world, path)
     modes = MODES if found is None else _EVENT_MODES
@@ -157,7 +157,7 @@ def mode(world: World, path: str) -> int:
 
 
 def read(world: World, process: Process, path: str) -> bytes | None:
-    """The whole text of a file, or None when nothing is known of it yet."""
+    """The text of a file, None if the model does not know it yet."""
     check_open(world, process, path, os.O_RDONLY)
     name, local = instances.locate(world, path)
     instance = world.instances[name]
@@ -176,13 +176,13 @@ def read(world: World, process: Process, path: str) -> bytes | None:
         case _ if local == PROCESSORS:
             return b"1\n" if instance.cpu_traced else b"0\n"
         case _ if path == MAXIMUM:
-            return b"%d\n" % limits.maximum(world)
+            return b"%d\n" % limits.read_maximum(world)
         case _ if local == TRACE:
             return trace_text(world, instance)
         case _ if local == control_files.SNAPSHOT:
             return trace_text(world, instance, instance.snapshot or [])
         case _ if path == helper_module.ATTACH:
-            return _encode(helper_module.shown(world))
+            return _encode(helper_module.attach_text(world))
     stats = _STATS.fullmatch(local)
     if stats is not None:
         return _encode(instance.stats_text(int(stats[1])))
@@ -196,7 +196,7 @@ def read(world: World, process: Process, path: str) -> bytes | None:
 
 
 def number(world: World, process: Process, path: str) -> int:
-    """The number in a file, as far as the model has one that stands for it."""
+    """The stand-in for the number in a file."""
     check_open(world, process, path, os.O_RDONLY)
     found = event_file(world, path)
     probe = kprobes.number(world, path)
@@ -208,7 +208,7 @@ def number(world: World, process: Process, path: str) -> int:
 
 
 def example(world: World, path: str) -> bytes | None:
-    """What a file may show whose text is the kernel's choice."""
+    """An example of a text that the kernel chooses."""
     event = event_at(world, path)
     return None if event is None else b"%d\n" % event.id
 
@@ -241,7 +241,7 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
         case _ if local == PROCESSORS:
             instance.set_cpumask(text)
         case _ if path == MAXIMUM:
-            limits.set_maximum(world, text)
+            limits.write_maximum(world, text)
         case _ if local == BUFFER_SIZE and name != TOP:
             instance.resize(parse_unsigned(text, 10))
         case _ if local == OVERWRITE and name != TOP:
@@ -253,7 +253,7 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
         case _ if path == helper_module.DETACH:
             helper_module.detach(world)
         case _ if path == LOCKDOWN:
-            limits.lock_down(world, text)
+            limits.write_lockdown(world, text)
         case _:
             raise NotModelled(f"writing {path}")
     return len(data)
@@ -277,7 +277,7 @@ def _event_text(world: World, event: Event, file: str, instance: str) -> bytes |
 
 
 def write_event_file(world: World, event: Event, file: str, text: str, instance: str) -> None:
-    """One write(2) to a file of an event, in an instance.  Raises Errno, NotModelled."""
+    """One write(2) to an event's file in an instance.  Raises Errno, NotModelled."""
     if file == "enable":
         event_files.enable(world, event, instance, on=enabling.switch(text))
     elif not control_files.write_event(world, event, event.file_in(instance), file, text):
@@ -288,9 +288,9 @@ def write_event_file(world: World, event: Event, file: str, text: str, instance:
 
 
 def trace_text(world: World, instance: Instance, records: Sequence[Record] | None = None) -> bytes:
-    """What `trace` shows of a buffer, and what a reader of trace_pipe is given.
+    """The text of `trace` or of trace_pipe.
 
-    ``records`` are others than those in the buffer.
+    ``records`` are given instead of those in the buffer.
     """
     if instance.unknown_because:
         raise NotModelled(f"the trace buffer: {instance.unknown_because}; clear it first")
@@ -300,7 +300,7 @@ def trace_text(world: World, instance: Instance, records: Sequence[Record] | Non
 
 
 def _body(world: World, record: Record) -> str:
-    """trace.c:print_trace_fmt(): decoded as whatever event has the number now."""
+    """trace.c:print_trace_fmt(): decoded as the event that has the id at present."""
     if record.text:
         return record.text
     event = world.table.with_id(record.id)

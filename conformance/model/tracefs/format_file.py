@@ -1,4 +1,4 @@
-"""The text of an event's file `format`: trace_events.c:f_show."""
+"""The file `format` of an event: trace_events.c:f_show."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _COMMON_FIELDS = (
     ("unsigned char common_preempt_count", 3, 1, 0),
     ("int common_pid", 4, 4, 1),
 )
-# The id of an event is the kernel's choice; View.STRUCTURE leaves it out on both sides.
+# The kernel chooses the id; View.STRUCTURE removes it on both sides.
 _ID_LINE = "ID: 0"
 
 
 def text(event: Event, profile: Profile) -> str:
-    """The `format` file: common fields, own fields, print fmt.  The id is left open."""
+    """Common fields, own fields and print fmt, with a placeholder for the id."""
     common = "".join(_format_line(*line) for line in _COMMON_FIELDS)
     own = "".join(
         _format_line(_shown_type(field, profile), field.offset, field.size, int(field.signed))
@@ -35,17 +35,18 @@ def _format_line(text: str, offset: int, size: int, signed: int) -> str:
 
 
 def _shown_type(field: definition.Field, profile: Profile) -> str:
-    """The array part of a type becomes a length behind the name, except for __data_loc.
+    """The type without its array part, which moves behind the name as a length, except for
+    __data_loc.
 
-    Whatever follows the bracket is not shown; a length of 0 is shown as nothing.  Before
-    fields had a length of their own the text of the type was moved, bracket and all.
+    Text after the bracket is dropped, and a length of 0 shows as nothing.  Releases without
+    `field->len` move the text of the array part unchanged.
     """
     before, bracket, rest = field.type.partition("[")
     if not bracket or field.type.startswith("__data_loc"):
         return f"{field.type} {field.name}"
     if not profile.has("array_length_of_field"):
         return f"{before} {field.name}[{rest}"
-    # The first version knew no such number, which is 0 then (trace_define_field).
+    # rfc-v1 has no length, which then is 0 (trace_define_field).
     known = profile.generation is not Generation.RFC_V1
     measured = known and field.type.startswith(grammar.ARRAY_PREFIXES)
     length = field.size if measured else ""

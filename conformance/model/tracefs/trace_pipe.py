@@ -1,8 +1,4 @@
-"""Reading a buffer so that what was read is gone: trace_pipe and trace_pipe_raw.
-
-Source: trace.c:tracing_read_pipe, tracing_buffers_read;
-ring_buffer.c:ring_buffer_read_page, rb_calculate_event_length, rb_update_event.
-"""
+"""Consuming reads: trace_pipe and trace_pipe_raw."""
 
 from __future__ import annotations
 
@@ -25,12 +21,12 @@ from conformance.ops.syscalls import Operation, ReadFile, View
 
 _PIPE = re.compile(rf"{TRACEFS}/(?:per_cpu/cpu(\d+)/)?trace_pipe")
 _RAW = re.compile(rf"{TRACEFS}/per_cpu/cpu(\d+)/trace_pipe_raw")
-# A read(2) of trace_pipe takes as many lines as fit in a page: fewer records surely do.
+# One read(2) of trace_pipe returns at least this much text.
 _SURE_TEXT = 2048
 
 
 def read_pipe(world: World, operation: tracing.ReadPipe) -> Answer:
-    """tracing_read_pipe(): whole lines, of records that are taken out of the buffer."""
+    """tracing_read_pipe(): whole lines; the records are consumed."""
     file = world.process(operation.actor).file(operation.slot)
     instance, cpu = _consumed(world, file, _PIPE)
     taken = instance.records_of(cpu)
@@ -45,7 +41,7 @@ def read_pipe(world: World, operation: tracing.ReadPipe) -> Answer:
 
 
 def read_page(world: World, operation: tracing.ReadPage) -> Answer:
-    """tracing_buffers_read(): a page of records as they lie in the buffer."""
+    """tracing_buffers_read(): one page of raw records."""
     process = world.process(operation.actor)
     file = process.file(operation.slot)
     event = files.event_at(world, operation.id_path)
@@ -70,7 +66,7 @@ def read_page(world: World, operation: tracing.ReadPage) -> Answer:
 
 
 def _consumed(world: World, file: OpenFile, kind: re.Pattern[str]) -> tuple[Instance, int | None]:
-    """The instance and processor whose buffer a descriptor reads."""
+    """The instance and processor of an open file."""
     name, local = instances.locate(world, file.path)
     found = kind.fullmatch(local)
     if found is None:

@@ -1,6 +1,6 @@
-"""Probes on user events, made through dynamic_events: events of their own, with other fields.
+"""Eprobes on user events, created through dynamic_events.
 
-Source: trace_eprobe.c; trace_probe.c:traceprobe_parse_event_name, print_type functions.
+Source: trace_eprobe.c; trace_probe.c:traceprobe_parse_event_name.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from conformance.model.tracing import kprobes, triggers
 _CREATE = re.compile(r"e:(\w+)/(\w+) (\w+)\.(\S+)((?: \w+=\$\w+(?::\w+)?)*)(?: if (.+))?")
 _ARGUMENT = re.compile(r"(\w+)=(\$(\w+)(?::(\w+))?)")
 _FILE = re.compile(rf"/sys/kernel/tracing/events/{GROUP}/(\w+)/(\w+)")
-# is_good_name(): what the names of events need, of which the rest of tracefs asks nothing.
+# is_good_name(): names that an eprobe accepts; tracefs is less strict.
 _GOOD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DEFAULT_TYPE = "x64"
 
 
 def find(world: World, name: str) -> Eprobe | None:
-    """A probe by its name."""
+    """Find an eprobe by name."""
     return next((probe for probe in world.eprobes if probe.name == name), None)
 
 
 def at(world: World, path: str) -> tuple[Eprobe, str] | None:
-    """The probe and the file of a path below events/ at the top, None for others.
+    """The eprobe and file name of a path in events/ of the top instance, None for others.
 
     Raises Errno.
     """
@@ -78,11 +78,8 @@ def _argument(
     return ProbeArgument(name, text, found, wanted)
 
 
-def switch(world: World, probe: Eprobe, instance: str, *, on: bool) -> None:
-    """enable_eprobe(), disable_eprobe(): a trigger on the event, which `trigger` does not show.
-
-    On the event as the instance has it.
-    """
+def set_enabled(world: World, probe: Eprobe, instance: str, *, on: bool) -> None:
+    """enable_eprobe(), disable_eprobe(): a trigger on the event in an instance."""
     if on == (instance in probe.enabled):
         return
     file = world.event(probe.source).file_in(instance)
@@ -97,7 +94,7 @@ def switch(world: World, probe: Eprobe, instance: str, *, on: bool) -> None:
 
 
 def _matches(probe: Eprobe, tokens: list[str]) -> bool:
-    """eprobe_dyn_event_match(): the event it is on, and the first of its arguments."""
+    """eprobe_dyn_event_match(): the event and the first arguments."""
     if not tokens:
         return True
     system, separator, name = re.sub("[/.]", " ", tokens[0], count=1).partition(" ")
@@ -114,7 +111,7 @@ def delete(world: World, name: str, tokens: list[str]) -> None:
     if probe.enabled:
         raise Errno("EBUSY")
     world.eprobes.remove(probe)
-    # The buffer is reset if it was ever enabled, of which nothing is kept here.
+    # The buffer is reset if the eprobe was ever enabled, which the model does not keep.
     world.top.clear_trace = None
     event = world.table.find(probe.source)
     if event is not None:

@@ -1,6 +1,6 @@
-"""What tracers hang on an event in tracefs: filter, triggers, soft mode.
+"""Enabling, soft mode and filters of events.
 
-Of the events of user_events in every instance, of the few of the kernel's own at the top.
+User events in every instance, kernel events in the top instance.
 Source: trace_events.c:__ftrace_event_enable_disable, event_enable_read;
 trace_events_filter.c:apply_event_filter.
 """
@@ -16,10 +16,10 @@ from conformance.model.text import filter_parser
 from conformance.model.text.definition import SPACES
 from conformance.model.text.filter_parser import FilterError
 
-# memdup_user_nul() of what is written to `filter` or `trigger`: less than a page.
-LONGEST_TEXT = 4095
+# memdup_user_nul(): the limit for `filter` and `trigger`.
+MAX_TEXT = 4095
 _NOT_IN_ALL = "Couldn't find or set field in one of a subsystem's events"
-# What `filter` of a system shows, whatever is written to it.
+# `filter` of a system always shows this text.
 SYSTEM_FILTER = (
     "### global filter ###\n"
     "# Use this to set filters for multiple events.\n"
@@ -29,19 +29,19 @@ SYSTEM_FILTER = (
 
 
 def kernel_file(world: World, event: str, instance: str = TOP) -> EventFile:
-    """The file of an event of the kernel's own, system:name."""
+    """The file of a kernel event, system:name."""
     if instance != TOP:
         raise NotModelled(f"{event} in an instance")
     return world.kernel_files.setdefault(event, EventFile(event))
 
 
 def enable(world: World, event: Event, instance: str, *, on: bool) -> None:
-    """`enable` of an event is written, or that of all, or set_event."""
-    switch(world, event.file_in(instance), on=on)
+    """Write `enable` of an event; also called for a system and for set_event."""
+    set_enabled(world, event.file_in(instance), on=on)
 
 
-def switch(world: World, file: EventFile, *, on: bool, soft: bool = False) -> None:
-    """The event is enabled or disabled; softly means that somebody needs it registered."""
+def set_enabled(world: World, file: EventFile, *, on: bool, soft: bool = False) -> None:
+    """__ftrace_event_enable_disable(); ``soft`` changes soft mode."""
     if on and soft:
         file.sm_ref += 1
         if file.sm_ref > 1:
@@ -53,7 +53,7 @@ def switch(world: World, file: EventFile, *, on: bool, soft: bool = False) -> No
         file.sm_ref -= 1
         if file.sm_ref:
             return
-    # Who is enabled by hand beside a trigger stays so without it.
+    # An event that is enabled stays so when soft mode ends.
     wanted = on or (not file.soft_disabled if soft else bool(file.sm_ref))
     if not on:
         file.soft_disabled = bool(file.sm_ref)
@@ -76,18 +76,18 @@ def _register(world: World, file: EventFile, *, on: bool) -> None:
 
 
 def enable_text(world: World, file: EventFile) -> str:
-    """What `enable` shows: whether it records, and a star while it is wanted softly."""
+    """The text of `enable`: whether the event is recorded, and a star in soft mode."""
     records = _is_registered(world, file) and not file.soft_disabled
     return ("1" if records else "0") + ("*" if file.sm_ref or file.soft_disabled else "") + "\n"
 
 
 def set_system_filter(world: World, instance: str, system: str, text: str) -> None:
-    """apply_subsystem_event_filter(): all events of a system get it, or are told that they cannot.
+    """apply_subsystem_event_filter(): filter all events of a system.
 
-    Raises Errno("ENOENT") for a system without events, which has no directory.
+    Raises Errno("ENOENT") for a system without events.
     """
     events = events_of(world, system)
-    if len(text) > LONGEST_TEXT:
+    if len(text) > MAX_TEXT:
         raise Errno("EINVAL")
     text = text.partition("\0")[0].rstrip(SPACES)
     for event in events:
@@ -106,7 +106,7 @@ def set_system_filter(world: World, instance: str, system: str, text: str) -> No
 
 
 def events_of(world: World, system: str) -> list[Event]:
-    """The events of a system.  Raises Errno("ENOENT") if there are none."""
+    """The events of a system.  Raises Errno("ENOENT") without any."""
     found = [
         event for event in world.table.events if event.system == system and event.has_directory
     ]
@@ -116,13 +116,13 @@ def events_of(world: World, system: str) -> list[Event]:
 
 
 def set_filter(world: World, event: Event, file: EventFile, text: str) -> None:
-    """apply_event_filter(): one that is refused takes the one before away, and is shown.
+    """apply_event_filter(): a refused filter removes the old one and is shown.
 
     Raises FilterError.
     """
-    if len(text) > LONGEST_TEXT:
+    if len(text) > MAX_TEXT:
         raise FilterError("EINVAL")
-    # strstrip() cuts the end off in place, and only looks past the beginning.
+    # strstrip() cuts off the end in place, and only skips spaces at the start.
     text = text.partition("\0")[0].rstrip(SPACES)
     file.filter = None
     if text.lstrip(SPACES) == "0":

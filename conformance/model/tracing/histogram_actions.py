@@ -1,7 +1,4 @@
-"""Actions of histograms: what happens when variables are there, or when one has changed.
-
-Source: trace_events_hist.c:action_parse, trace_action_create, track_data_create, ontrack_action.
-"""
+"""Parsing of histogram actions: onmatch, onmax, onchange; save and trace."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from conformance.model.tracing.histogram_parser import Parser
 HANDLERS = ("onmatch(", "onmax(", "onchange(")
 _ACTION = re.compile(r"(onmatch|onmax|onchange)\(([^)]*)\)(.*)", re.DOTALL)
 _CALL = re.compile(r"[^.]*\.([^(]*)\(([^)]*)(\)?.*)", re.DOTALL)
-_SHORTEST = 2
+_MIN_PARAMETER = 2
 _SIZE_OF_SUM = 8
 
 
@@ -51,7 +48,7 @@ def parsed(parser: Parser, world: World, text: str) -> Action:
     word, inside, _ = call.groups()
     parameters = tuple(each.strip() for each in inside.split(","))
     for each in parameters:
-        if len(each) < _SHORTEST:
+        if len(each) < _MIN_PARAMETER:
             parser.refuse("Invalid action param", each)
     if word.startswith(SAVE) and handler == "onmatch":
         parser.refuse("Handler doesn't support action", word)
@@ -113,7 +110,7 @@ def _prepare_recording(parser: Parser, world: World, histogram: Histogram, actio
 def _source(
     parser: Parser, histogram: Histogram, action: Action, name: str
 ) -> tuple[Source, tuple[str, int, bool]]:
-    """trace_action_find_var(), trace_action_create_field_var(): what is meant, and its type."""
+    """trace_action_find_var(), trace_action_create_field_var(): a source and its type."""
     if name.count("."):
         raise NotModelled(f"the parameter {name}")
     if not name.startswith("$"):

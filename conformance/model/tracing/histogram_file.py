@@ -1,7 +1,4 @@
-"""The trigger `hist` as it is written: making, removing, pausing and clearing histograms.
-
-Source: trace_events_hist.c, functions named where a rule is applied.
-"""
+"""The trigger `hist` and the file `hist`: create, remove, pause and clear histograms."""
 
 from __future__ import annotations
 
@@ -26,10 +23,10 @@ from conformance.model.tracing.histogram_parser import Parser
 
 _DEFAULT_BITS = 11
 _BITS = range(7, 18)
-_MOST_KEYS = 3
-_MOST_VALUES = 2
-_MOST_SORT_KEYS = 2
-# " if " in front of a filter, which needs something behind it.
+_MAX_KEYS = 3
+_MAX_VALUES = 2
+_MAX_SORT_KEYS = 2
+# " if " before a filter.
 _CONDITION = re.compile(r"[ \t]if[ \t]")
 _UNMODELLED = ("name=", "clock=", "nohitcount", "NOHC")
 
@@ -67,7 +64,7 @@ def command(world: World, event: Event, file: EventFile, text: str, *, removes: 
 
 
 def is_referenced(world: World, file: EventFile, trigger: Trigger) -> bool:
-    """check_var_refs(): whether another histogram of the instance reads one of its variables."""
+    """check_var_refs(): whether another histogram of the instance reads a variable of this one."""
     assert trigger.histogram is not None
     table = trigger.histogram.table
     files = [event.files.get(file.instance) for event in world.table.events]
@@ -81,7 +78,7 @@ def is_referenced(world: World, file: EventFile, trigger: Trigger) -> bool:
 
 
 def remove_all(world: World, file: EventFile) -> None:
-    """hist_unreg_all(): all histograms of an event, or none where one is referred to."""
+    """hist_unreg_all(): remove all histograms of an event, or none if one is referenced."""
     found = [each for each in file.triggers if each.histogram is not None]
     if any(is_referenced(world, file, each) for each in found):
         return
@@ -142,14 +139,14 @@ def _parsed(parser: Parser, world: World, words: list[str], *, removes: bool) ->
     acting = tuple(histogram_actions.parsed(parser, world, each) for each in actions)
     parser.define(assignments)
     summed = [each for each in values if each != HITCOUNT]
-    parsed = tuple(parser.value(each) for each in summed[:_MOST_VALUES])
-    if len(summed) > _MOST_VALUES or len(values) - len(summed) > 1:
+    parsed = tuple(parser.value(each) for each in summed[:_MAX_VALUES])
+    if len(summed) > _MAX_VALUES or len(values) - len(summed) > 1:
         raise NotModelled("more values than two")
     if any(isinstance(each, HistField) and each.is_string for each in parsed):
         raise NotModelled("a string that is added up")
     variables = parser.variables(removes=removes)
-    parts = tuple(parser.key(each) for each in keys[:_MOST_KEYS])
-    if len(keys) > _MOST_KEYS:
+    parts = tuple(parser.key(each) for each in keys[:_MAX_KEYS])
+    if len(keys) > _MAX_KEYS:
         raise Errno("EINVAL")
     sums: tuple[Expression, ...] = (HistField(None), *parsed)
     found = _orders(parser, sort_keys, (*sums, *parts))
@@ -172,7 +169,7 @@ def _orders(
     for index, text in enumerate([HITCOUNT] if texts is None else texts):
         if not text:
             parser.refuse("Empty sort field", "sort=")
-        if index == _MOST_SORT_KEYS - 1 and texts and len(texts) > _MOST_SORT_KEYS:
+        if index == _MAX_SORT_KEYS - 1 and texts and len(texts) > _MAX_SORT_KEYS:
             parser.refuse("Too many sort fields (Max = 2)", "sort=")
         name, dot, direction = text.partition(".")
         if not name:

@@ -1,7 +1,4 @@
-"""The text of a histogram: keys, values, variables and what is wrong with them.
-
-Source: trace_events_hist.c:parse_hist_trigger_attrs, create_hist_data, parse_expr, parse_field.
-"""
+"""Parser of the keys, values and variables of a histogram."""
 
 from __future__ import annotations
 
@@ -27,20 +24,20 @@ from conformance.model.text import filters
 from conformance.model.text.numbers import number_in
 
 _MODIFIERS = ("hex", "sym", "log2")
-# What only values are shown by, and what they cannot be shown by.
+# Modifiers for values only, and for keys only.
 _OF_VALUES = ("percent", "graph")
 _OF_KEYS = ("log2", "sym")
-_MOST_SUBEXPRESSIONS = 3
-_MOST_VARIABLES = 16
+_MAX_SUBEXPRESSIONS = 3
+_MAX_VARIABLES = 16
 _UNKNOWN = ("common_", "cpu", "CPU", "stacktrace", "STACKTRACE", "comm", "COMM")
 _COMMAND = "  Command: "
 _OPERATORS = re.compile(r"[-+*/]")
 
 
 class Parser:
-    """One command, ``text``, for an event as an instance has it.
+    """Parser of one command ``text`` for an event in an instance.
 
-    ``references`` are the variables of other histograms that were found on the way, in order.
+    ``references`` are the variables of other histograms, in the order in which they are found.
     """
 
     def __init__(self, world: World, event: Event, file: EventFile, text: str) -> None:
@@ -53,35 +50,35 @@ class Parser:
         self._subexpressions = 0
         self.references: list[VariableReference] = []
 
-    def refuse(self, said: str, near: str = "", errno: str = "EINVAL") -> NoReturn:
-        """What `error_log` shows, and the error."""
-        self.log(said, near)
+    def refuse(self, message: str, near: str = "", errno: str = "EINVAL") -> NoReturn:
+        """Add to error_log and raise the error."""
+        self.log(message, near)
         raise Errno(errno)
 
-    def log(self, said: str, near: str = "") -> None:
-        """hist_err(): ``near`` is pointed at where it is first found, which may be elsewhere."""
+    def log(self, message: str, near: str = "") -> None:
+        """hist_err(): the caret points at the first occurrence of ``near``, be it elsewhere."""
         event_name = " " * (len(_COMMAND) + max(self._command.find(near), 0))
         where = f"hist:{self._event.system}:{self._event.tracepoint}"
         self._world.instances[self._file.instance].error_log.append(
-            f"{where}: error: {said}\n{_COMMAND}{self._command}\n{event_name}^\n"
+            f"{where}: error: {message}\n{_COMMAND}{self._command}\n{event_name}^\n"
         )
 
     # Variables
 
     def check_number(self, assignments: list[str]) -> None:
-        """parse_assignment(): how many words may define variables."""
-        if len(assignments) > _MOST_VARIABLES:
+        """parse_assignment(): the limit of variables."""
+        if len(assignments) > _MAX_VARIABLES:
             self.refuse("Too many variables defined", assignments[-1])
 
     def define(self, assignments: list[str]) -> None:
         """parse_var_defs()"""
         found: list[tuple[str, str]] = []
         for assignment in assignments:
-            for each in assignment.split(",")[:_MOST_VARIABLES]:
+            for each in assignment.split(",")[:_MAX_VARIABLES]:
                 name, sign, text = each.partition("=")
                 if not sign:
                     self.refuse("Malformed assignment", name)
-                if len(found) == _MOST_VARIABLES:
+                if len(found) == _MAX_VARIABLES:
                     self.refuse("Too many variables defined", name)
                 found.append((name, text))
         self._assignments = found
@@ -99,7 +96,7 @@ class Parser:
             if isinstance(value, HistField) and (value.buckets or value.modifier == "log2"):
                 self.refuse("Invalid field modifier", text)
             made.append(Variable(name, value))
-            # parse_expr() ends the text where it finds an operator, the first of them at last.
+            # parse_expr() writes a NUL over the first operator of the text.
             self._defined[name] = text if text.startswith("-") else _OPERATORS.split(text)[0]
         return tuple(made)
 
@@ -126,8 +123,8 @@ class Parser:
     # Expressions
 
     def _expression(self, text: str, *, shown: tuple[str, ...]) -> Expression:
-        """parse_expr(); ``shown`` are the ways to be shown that values alone have."""
-        if self._subexpressions > _MOST_SUBEXPRESSIONS:
+        """parse_expr(); ``shown`` are the modifiers for values."""
+        if self._subexpressions > _MAX_SUBEXPRESSIONS:
             self.refuse("Too many subexpressions (3 max)", text)
         at = _root(text)
         if at < 0:
@@ -148,12 +145,12 @@ class Parser:
         return operand
 
     def _negative(self, text: str) -> Expression:
-        """parse_unary(): a minus, and something in parentheses."""
-        if self._subexpressions > _MOST_SUBEXPRESSIONS:
+        """parse_unary(): a minus before a parenthesis."""
+        if self._subexpressions > _MAX_SUBEXPRESSIONS:
             self.refuse("Too many subexpressions (3 max)", text)
         if "(" not in text or ")" not in text:
             raise Errno("EINVAL")
-        # Whatever stands behind the minus is taken for the parenthesis.
+        # The character after the minus is taken for the parenthesis.
         inner, _, behind = text[2:].rpartition(")")
         if behind:
             self.refuse("Unary minus not supported in sub-expressions", text[2:])
@@ -196,7 +193,7 @@ class Parser:
         return self.refer(found, name[1:], event_name)
 
     def refer(self, table: VariableTable, name: str, event_name: str = "") -> VariableReference:
-        """create_var_ref(): one for each variable, however often it is used."""
+        """create_var_ref(): one reference per variable."""
         for each in self.references:
             if each.table is table and each.name == name:
                 return each
@@ -204,7 +201,7 @@ class Parser:
         return self.references[-1]
 
     def field(self, name: str) -> HistField:
-        """create_field_var(): a field of the event's own."""
+        """create_field_var(): a field of the event itself."""
         if name.startswith("$") or "." in name:
             raise NotModelled(f"the parameter {name}")
         return self._field(name, ())
@@ -259,7 +256,7 @@ class Parser:
 
 
 def _root(text: str) -> int:
-    """contains_operator(): where the operator is that is applied last, -1 for none."""
+    """contains_operator(): the position of the operator applied last, -1 without one."""
     minus, plus = text.rfind("-"), text.rfind("+")
     if minus == 0:
         return 0
@@ -276,7 +273,7 @@ def _refers(part: Expression | None) -> bool:
 
 
 def _variables_of(file: EventFile) -> dict[str, VariableTable]:
-    """The variables that the histograms of an event define, and where (find_file_var)."""
+    """find_file_var(): the variables of an event's histograms by name."""
     return {
         variable.name: trigger.histogram.table
         for trigger in reversed(file.triggers)

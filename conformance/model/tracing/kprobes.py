@@ -1,7 +1,7 @@
-"""Kprobes made through kprobe_events, on the one function of the kernel that programs call at will.
+"""Kprobes created through kprobe_events on user_events_write().
 
-A write(2) of user_events_data is a call of ``user_events_write(file, buffer, count,
-position)``: trace_events_user.c.  What a probe does is in trace_kprobe.c:kprobe_perf_func.
+Cases call ``user_events_write(file, buffer, count, position)`` with write(2).
+Source: trace_events_user.c; trace_kprobe.c:kprobe_perf_func.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from conformance.model.tracing import instances
 
 KPROBE_EVENTS = "/sys/kernel/tracing/kprobe_events"
 FUNCTION = "user_events_write"
-# Ids beyond those of user events.
+# Stand-ins for ids, above those of user events.
 _FIRST_ID = 1 << 40
 _CREATE = re.compile(rf"p:{GROUP}/(\w+) {FUNCTION}\n")
 _DELETE = re.compile(rf"-:{GROUP}/(\w+)\n")
 _FILE = re.compile(rf"/sys/kernel/tracing/events/{GROUP}/(\w+)/id")
 
-# struct pt_regs of x86-64: where the second to fourth argument of a function are, in bytes.
+# struct pt_regs of x86-64: byte offsets of arguments 2 to 4.
 _RSI, _RDX, _RCX = 104, 96, 88
 _REGS_SIZE = 168
-# The address of the position of a file in vfs_write(), which is 0 for a write(2).
+# A stand-in for the address of the position in vfs_write(), which is 0 for a write(2).
 _POSITION = 0xFFFF_C900_0000_0000
 _POSITION_SIZE = 8
 _KERNEL_HALF = 1 << 63
 
 
 def command(world: World, text: str) -> None:
-    """trace_kprobe.c:probes_write(), of one line that makes or removes a probe."""
+    """trace_kprobe.c:probes_write(): one command that creates or deletes a kprobe."""
     if created := _CREATE.fullmatch(text):
         if find(world, created[1]) is not None:
             raise NotModelled("a second kprobe of a name")
@@ -52,12 +52,12 @@ def command(world: World, text: str) -> None:
 
 
 def find(world: World, name: str) -> Kprobe | None:
-    """A probe by its name."""
+    """Find a kprobe by name."""
     return next((probe for probe in world.kprobes if probe.name == name), None)
 
 
 def number(world: World, path: str) -> int | None:
-    """What stands for the number in a probe's `id`; None for other paths."""
+    """The stand-in for a kprobe's `id`, None for other paths."""
     found = _FILE.fullmatch(path)
     if found is None:
         return None
@@ -68,11 +68,11 @@ def number(world: World, path: str) -> int | None:
 
 
 def hit(world: World, process: Process, buffer: int, count: int) -> None:
-    """The function is called: each probe's programs run, then perf counts unless one says 0."""
+    """kprobe_perf_func(): run the programs; perf counts unless one returns 0."""
     for probe in world.kprobes:
         listeners = [event for event in world.perf_events if event.kprobe is probe]
         answers = [_run(process, event, buffer, count) for event in listeners if event.program]
-        # trace_call_bpf(): all of them run, whichever process their event follows.
+        # trace_call_bpf() runs all programs, whichever task their perf event follows.
         if not all(answers):
             continue
         for event in listeners:
@@ -90,7 +90,7 @@ def _run(process: Process, event: PerfEvent, buffer: int, count: int) -> int:
         known.update(range(offset, offset + 8))
 
     def read_memory(address: int, length: int) -> bytes:
-        """copy_from_kernel_nofault(), and below the kernel's half the caller's memory."""
+        """copy_from_kernel_nofault(); user addresses are read from the caller."""
         if address >= _POSITION and address + length <= _POSITION + _POSITION_SIZE:
             return bytes(length)
         if address >= _KERNEL_HALF:

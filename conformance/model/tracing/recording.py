@@ -1,8 +1,4 @@
-"""A record on its way into the trace buffer: soft mode, filter, triggers.
-
-Source: trace_events_user.c:user_event_ftrace; trace.c:trace_event_buffer_lock_reserve,
-trace_event_buffer_commit; trace.h:__event_trigger_test_discard.
-"""
+"""The path of a record into the trace buffer: soft mode, filter, triggers."""
 
 from __future__ import annotations
 
@@ -17,21 +13,21 @@ from conformance.model.state.world import World
 from conformance.model.tracing import triggers
 from conformance.model.tracing.instances import actor_of
 
-# A sub-buffer of one page less its header, an event header of 8 bytes: the longest record
-# ring_buffer.c takes is 4072 bytes, common fields included.  Longer ones are dropped.
-LONGEST_RECORD = 4072
-# Where the event header may need a time extend of 8 bytes beside it.
-SURE_RECORD = LONGEST_RECORD - 8
-# The page that a record waits in while nobody knows whether it is wanted, less 8 bytes.
-_LONGEST_WAITING = 4088
+# The longest record that ring_buffer.c takes, common fields included: a sub-buffer of one page less
+# its header and an event header of 8 bytes.  Longer records are dropped.
+MAX_RECORD = 4072
+# Longer records fit only without a time extend of 8 bytes.
+MAX_RECORD_WITH_EXTEND = MAX_RECORD - 8
+# trace_buffered_event, a page, less 8 bytes.
+_MAX_BUFFERED = 4088
 
 
 @dataclass(slots=True)
 class Reservation:
-    """Room for a record: in a buffer, on the page of those that wait, or in one nobody reads.
+    """A reserved record: in the ring buffer, in trace_buffered_event, or in temp_buffer.
 
-    ``buffer`` is what was the buffer of the instance when it was reserved, None for nobody's, and
-    ``place`` how many records were in it: what triggers record meanwhile comes behind.
+    ``buffer`` is the ring buffer at the time of the reservation, None for temp_buffer.  ``place``
+    is the position in it: what triggers record in between comes later.
     """
 
     instance: Instance
@@ -42,9 +38,9 @@ class Reservation:
 
 
 def reserve(world: World, process: Process, event: Event, size: int) -> list[Reservation]:
-    """What the instances that listen have room for; none of those that take no look at a payload.
+    """Reserve the record in all instances that enable the event.
 
-    Triggers that need nothing of the record act here.
+    Triggers that need no record act here.
     """
     actor = actor_of(world, process)
     files = [event.file_in(name) for name in sorted(event.tracers)]
@@ -59,10 +55,10 @@ def _room(instance: Instance, file: EventFile, size: int) -> Reservation | None:
 
 
 def _fits(world: World, size: int) -> bool:
-    """Whether a buffer takes a record of so many bytes."""
-    if LONGEST_RECORD >= size > SURE_RECORD and not world.profile.has("long_records_kept"):
+    """Whether a buffer takes a record of this size."""
+    if MAX_RECORD >= size > MAX_RECORD_WITH_EXTEND and not world.profile.has("long_records_kept"):
         raise NotModelled("a record whose fate depends on the time since the last")
-    return size <= LONGEST_RECORD
+    return size <= MAX_RECORD
 
 
 def _room_for(world: World, file: EventFile, size: int, actor: str) -> Reservation | None:
@@ -74,7 +70,7 @@ def _room_for(world: World, file: EventFile, size: int, actor: str) -> Reservati
         return None
     if instance.ignores(actor):
         return None
-    if (file.soft_disabled or file.filter is not None) and size <= _LONGEST_WAITING:
+    if (file.soft_disabled or file.filter is not None) and size <= _MAX_BUFFERED:
         return Reservation(instance, file, instance.records, waits=True)
     if instance.is_recording:
         return _room(instance, file, size) if _fits(world, size) else None
@@ -82,7 +78,7 @@ def _room_for(world: World, file: EventFile, size: int, actor: str) -> Reservati
 
 
 def commit(world: World, room: Reservation, made: Record, *, stuck: bool) -> None:
-    """The record is there: triggers that want it act, it is kept or not, others act behind it."""
+    """Commit a record: run its triggers, keep or discard it, run the post triggers."""
     late = _act(world, room.file, made.raw) if room.file.conditional else []
     if _passes(room.file, made.raw) and _is_kept(room, len(made.raw)) and not stuck:
         assert room.buffer is not None
@@ -92,7 +88,7 @@ def commit(world: World, room: Reservation, made: Record, *, stuck: bool) -> Non
 
 
 def _act(world: World, file: EventFile, raw: bytes) -> list[Trigger]:
-    """event_triggers_call(); the triggers that are to act behind the record."""
+    """event_triggers_call(): returns the post triggers that are to run."""
     late = []
     for trigger in list(file.triggers):
         if trigger.paused or not (trigger.filter is None or trigger.filter.matches(raw)):
@@ -109,8 +105,8 @@ def _passes(file: EventFile, raw: bytes) -> bool:
 
 
 def _is_kept(room: Reservation, size: int) -> bool:
-    """What has waited still has to find room, and a buffer that takes something."""
+    """A record in trace_buffered_event still has to be copied to the ring buffer."""
     if room.waits:
-        taken = size <= LONGEST_RECORD and room.instance.is_recording
+        taken = size <= MAX_RECORD and room.instance.is_recording
         return taken and room.instance.reserve(size)
     return room.buffer is not None

@@ -1,7 +1,4 @@
-"""Synthetic events: what histograms of user events record when they match.
-
-Source: trace_events_synth.c, functions named where a rule is applied.
-"""
+"""Synthetic events: create, delete, enable."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ _FILE = re.compile(rf"/sys/kernel/tracing/events/{GROUP}/(\w+)/(\w+)")
 
 
 def find(world: World, name: str) -> SyntheticEvent | None:
-    """A synthetic event by its name."""
+    """Find a synthetic event by name."""
     return next((each for each in world.synthetic_events if each.name == name), None)
 
 
@@ -43,7 +40,7 @@ def _made(kind: str, name: str) -> SyntheticField:
 
 
 def delete(world: World, name: str) -> None:
-    """synth_event_release().  Raises Errno: ENOENT, or EBUSY while it is used or listened to."""
+    """synth_event_release().  Raises Errno: ENOENT, or EBUSY while in use or enabled."""
     found = find(world, name)
     if found is None:
         raise Errno("ENOENT")
@@ -55,7 +52,7 @@ def delete(world: World, name: str) -> None:
 
 
 def at(world: World, path: str) -> tuple[SyntheticEvent, str, str] | None:
-    """Event, file and instance of a path below events/synthetic, None for others."""
+    """Event, file name and instance of a path in events/synthetic, None for others."""
     instance, local = instances.locate(world, path)
     found = _FILE.fullmatch(local)
     if found is None:
@@ -66,8 +63,8 @@ def at(world: World, path: str) -> tuple[SyntheticEvent, str, str] | None:
     return event, found[2], instance
 
 
-def switch(event: SyntheticEvent, instance: str, *, on: bool) -> None:
-    """Listen to it in an instance, or stop."""
+def set_enabled(event: SyntheticEvent, instance: str, *, on: bool) -> None:
+    """Enable or disable the event in an instance."""
     if on:
         event.enabled.add(instance)
         event.was_enabled.add(instance)

@@ -1,7 +1,4 @@
-"""What is written to `trigger` of an event.
-
-Source: trace_events_trigger.c, functions named where a rule is applied.
-"""
+"""Commands written to the file `trigger`."""
 
 from __future__ import annotations
 
@@ -12,12 +9,12 @@ from conformance.model.state.world import World
 from conformance.model.text.definition import SPACES
 from conformance.model.text.numbers import number_in
 from conformance.model.tracing import event_files, histogram_file, triggers
-from conformance.model.tracing.event_files import LONGEST_TEXT
+from conformance.model.tracing.event_files import MAX_TEXT
 from conformance.model.tracing.kernel_events import KNOWN
 
 
 def remove_all(world: World, file: EventFile) -> None:
-    """Opening `trigger` for truncation: what is about histograms goes, others have no unreg_all."""
+    """Open `trigger` with O_TRUNC: removes triggers of histograms; others have no unreg_all."""
     histogram_file.remove_all(world, file)
     for trigger in [each for each in file.triggers if each.kind in HIST_ENABLING]:
         triggers.remove(world, file, trigger)
@@ -27,7 +24,7 @@ def command(world: World, event: Event, file: EventFile, text: str) -> None:
     """event_trigger_regex_write(), trigger_process_regex().  Raises Errno."""
     if not text:
         return
-    if len(text) > LONGEST_TEXT:
+    if len(text) > MAX_TEXT:
         raise Errno("EINVAL")
     text = text.partition("\0")[0].strip(SPACES)
     end = next((at for at, character in enumerate(text) if character in ": \t"), len(text))
@@ -59,7 +56,7 @@ def command(world: World, event: Event, file: EventFile, text: str) -> None:
 
 
 def _separate(text: str, *, needed: bool) -> tuple[str | None, str]:
-    """event_trigger_separate_filter(): the parameter, and what is to be the condition."""
+    """event_trigger_separate_filter(): the parameter, and the rest."""
     if not text:
         if needed:
             raise Errno("EINVAL")
@@ -71,7 +68,7 @@ def _separate(text: str, *, needed: bool) -> tuple[str | None, str]:
 
 
 def _aim(world: World, instance: str, trigger: Trigger, parameter: str | None) -> str | None:
-    """The event in front of the count; the count, if there is one (find_event_file)."""
+    """find_event_file(): set the target of a trigger; returns the count, if any."""
     system, colon, rest = (parameter or "").partition(":")
     if not colon:
         raise Errno("EINVAL")
@@ -88,7 +85,7 @@ def _aim(world: World, instance: str, trigger: Trigger, parameter: str | None) -
 
 
 def _count(parameter: str) -> int:
-    """event_trigger_parse_num(): kstrtoul() of what is in front of a colon."""
+    """event_trigger_parse_num(): kstrtoul() of the text before a colon."""
     number = number_in(parameter.partition(":")[0])
     if number is None or number < 0:
         raise Errno("EINVAL")

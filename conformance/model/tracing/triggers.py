@@ -1,7 +1,4 @@
-"""Triggers: what they do when their event occurs, and what `trigger` shows of them.
-
-Source: trace_events_trigger.c, functions named where a rule is applied.
-"""
+"""Triggers: registration, effect, and the text of the file `trigger`."""
 
 from __future__ import annotations
 
@@ -13,17 +10,17 @@ from conformance.model.state.world import World
 from conformance.model.text import filter_parser
 from conformance.model.text.filter_parser import FilterError
 from conformance.model.text.filters import Filter
-from conformance.model.tracing.event_files import switch
+from conformance.model.tracing.event_files import set_enabled
 
 _SIMPLE = ("traceon", "traceoff", "snapshot", "stacktrace")
-# In the order in which they were registered at boot.
+# In the order of registration at boot.
 KINDS = (*_SIMPLE, *ENABLING, *HIST_ENABLING, "hist")
-# The body of a line in `trace`; the functions on the lines behind it are not looked at.
+# The first line of a stack trace; the lines that follow are not compared.
 STACK_TRACE = "<stack trace>\n"
 
 
 def shown(file: EventFile) -> str:
-    """The file `trigger`: a line for each, newest first, or what there could be."""
+    """The text of `trigger`: triggers newest first, or the available ones."""
     lines = [trigger.text for trigger in file.triggers if trigger.kind != "eprobe"]
     return "".join(lines) or f"# Available triggers:\n# {' '.join(KINDS)}\n"
 
@@ -31,14 +28,14 @@ def shown(file: EventFile) -> str:
 def add(world: World, file: EventFile, trigger: Trigger, *, last: bool = False) -> None:
     """register_trigger(), event_enable_register_trigger()."""
     if trigger.target is not None:
-        switch(world, trigger.target, on=True, soft=True)
+        set_enabled(world, trigger.target, on=True, soft=True)
     instance = world.instances[file.instance]
     if trigger.kind == "snapshot" and instance.snapshot is None:
         instance.snapshot = []
     _count_users(trigger, 1)
     file.triggers.insert(len(file.triggers) if last else 0, trigger)
     if len(file.triggers) == 1:
-        switch(world, file, on=True, soft=True)
+        set_enabled(world, file, on=True, soft=True)
 
 
 def remove(world: World, file: EventFile, trigger: Trigger) -> None:
@@ -46,13 +43,13 @@ def remove(world: World, file: EventFile, trigger: Trigger) -> None:
     file.triggers.remove(trigger)
     _count_users(trigger, -1)
     if not file.triggers:
-        switch(world, file, on=False, soft=True)
+        set_enabled(world, file, on=False, soft=True)
     if trigger.target is not None:
-        switch(world, trigger.target, on=False, soft=True)
+        set_enabled(world, trigger.target, on=False, soft=True)
 
 
 def _count_users(trigger: Trigger, change: int) -> None:
-    """The synthetic events that a histogram records are in use."""
+    """Count the users of the synthetic events that a histogram generates."""
     actions = trigger.histogram.actions if trigger.histogram is not None else ()
     for action in actions:
         if action.event is not None:
@@ -60,14 +57,14 @@ def _count_users(trigger: Trigger, change: int) -> None:
 
 
 def condition_of(world: World, event: Event, file: EventFile, text: str) -> Filter:
-    """set_trigger_filter(): "if", and a filter.  Raises Errno."""
+    """set_trigger_filter(): "if" and a filter.  Raises Errno."""
     word, _, rest = text.replace("\t", " ").partition(" ")
     if word != "if" or not rest:
         raise Errno("EINVAL")
     try:
         return filter_parser.parse(text[len(word) + 1 :], event.fields, world.profile)
     except FilterError:
-        # Some kernels tell it in `error_log`, others do not.
+        # Only some releases log the error.
         world.instances[file.instance].error_log_unknown = True
         raise
 
@@ -105,7 +102,7 @@ def act(world: World, file: EventFile, trigger: Trigger, record: bytes | None) -
 
 
 def _changes(instance: Instance, trigger: Trigger) -> bool:
-    """Whether it would change anything; one that would not is not counted."""
+    """Whether the trigger has an effect; one without is not counted."""
     match trigger.kind:
         case "traceon" | "traceoff":
             return instance.tracing_on != (trigger.kind == "traceon")

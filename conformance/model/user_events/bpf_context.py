@@ -1,8 +1,4 @@
-"""What attached BPF programs are given: struct user_bpf_context and what it points to.
-
-Source: trace_events_user.c:user_event_bpf, user_event_perf as they were in the merge window
-of 5.18; lib/iov_iter.c:iterate_iovec, which consumes the write index.
-"""
+"""struct user_bpf_context, the context of BPF programs attached to a user event."""
 
 from __future__ import annotations
 
@@ -26,28 +22,28 @@ from conformance.model.state.world import World
 
 Segment = tuple[int, int]
 
-# Of a payload in several parts, or in none, no more is copied.
+# A payload in several segments, or in none, is copied up to this size.
 MAX_BPF_COPY_SIZE = PAGE_SIZE
-# Where the kernel keeps things is its affair: addresses that a case must not compare.
+# Stand-ins for kernel addresses, which a case must not compare.
 _DATA = 0xFFFF_8880_0100_0000
 _ITERATOR = 0xFFFF_8880_0200_0000
 _VECTOR = 0xFFFF_8880_0300_0000
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """What is left of an iov_iter: its segments, and how much of the first was consumed.
+class IovIter:
+    """struct iov_iter: the remaining segments, and how much of the first was consumed.
 
-    A segment is (address, bytes); empty ones count.
+    A segment is (address, bytes); empty segments count.
     """
 
     segments: tuple[Segment, ...]
     offset: int = 0
 
-    def behind(self, consumed: int) -> Parts:
-        """The parts behind so many bytes more.
+    def advanced(self, consumed: int) -> IovIter:
+        """The iterator after ``consumed`` more bytes.
 
-        A segment that is consumed to its end is left at once, the next one not entered.
+        The iterator leaves a segment as soon as it is used up, and does not skip empty ones.
         """
         segments, offset = self.segments, self.offset
         while consumed:
@@ -56,18 +52,18 @@ class Parts:
             offset += part
             if offset == segments[0][1]:
                 segments, offset = segments[1:], 0
-        return Parts(segments, offset)
+        return IovIter(segments, offset)
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The structure, and the kernel's memory that it leads to, by address."""
+    """The structure, and the kernel memory that it points to, by address."""
 
     raw: bytes
     kernel: dict[int, bytes] = field(default_factory=dict)
 
     def read(self, address: int, length: int) -> bytes:
-        """The kernel's memory.  Raises Errno("EFAULT") for what is not known of it."""
+        """Read kernel memory.  Raises Errno("EFAULT") outside of it."""
         for start, content in self.kernel.items():
             if start <= address and address + length <= start + len(content):
                 return content[address - start :][:length]
@@ -82,32 +78,34 @@ def run_programs(
     consumed: int,
     payload: bytes,
 ) -> None:
-    """Run the programs on a user event for a write; what they answer is ignored.
+    """user_event_bpf(): run the programs for one write; their return values are ignored.
 
-    ``consumed`` bytes of the segments were the write index, ``payload`` is the rest.
+    The first ``consumed`` bytes of the segments are the write index, ``payload`` is the rest.
     """
     if not world.profile.has("bpf_programs_run"):
         return
-    run_attached(world, process, event, context(event, segments, consumed, payload))
+    run_attached(world, process, event, build_context(event, segments, consumed, payload))
 
 
-def run_attached(world: World, process: Process, event: Event, given: Context) -> None:
-    """trace_call_bpf(): the programs of all events of perf that listen, counting or not."""
+def run_attached(world: World, process: Process, event: Event, context: Context) -> None:
+    """trace_call_bpf(): programs run for disabled perf events too."""
 
     def read_memory(address: int, length: int) -> bytes:
-        """bpf_probe_read(): the writer's memory below the kernel's half, else the kernel's."""
+        """bpf_probe_read(): user memory of the writer, or kernel memory."""
         if memory.is_user_range(address, length):
             return process.memory.read(address, length)
-        return given.read(address, length)
+        return context.read(address, length)
 
     for listener in world.perf_events:
         if listener.source == event.serial and listener.program is not None:
-            listener.program.run(given.raw, read_memory)
+            listener.program.run(context.raw, read_memory)
 
 
-def context(event: Event, segments: Sequence[Segment], consumed: int, payload: bytes) -> Context:
-    """The context of a write, ``consumed`` bytes of which were the write index."""
-    parts = Parts(tuple(segments)).behind(consumed)
+def build_context(
+    event: Event, segments: Sequence[Segment], consumed: int, payload: bytes
+) -> Context:
+    """The context of a write that begins with ``consumed`` bytes of write index."""
+    parts = IovIter(tuple(segments)).advanced(consumed)
     if event.bpf_iter:
         return _iterator(parts, len(payload))
     if len(parts.segments) == 1:
@@ -117,7 +115,7 @@ def context(event: Event, segments: Sequence[Segment], consumed: int, payload: b
     return Context(_packed(USER_BPF_DATA_KERNEL, len(copied), _DATA), {_DATA: copied})
 
 
-def _iterator(parts: Parts, length: int) -> Context:
+def _iterator(parts: IovIter, length: int) -> Context:
     iterator = USER_BPF_ITER.pack(
         {"iov_offset": parts.offset, "nr_segs": len(parts.segments), "iov": _VECTOR}
     )

@@ -1,6 +1,6 @@
-"""The helper module's probe: one listener that is neither ftrace nor perf.
+"""The helper module uevt_probe, whose probe is neither ftrace nor perf.
 
-Source: fixtures/modules/uevt_probe/uevt_probe.c, which says what its two parameters do.
+Source: fixtures/modules/uevt_probe/uevt_probe.c, which documents the parameters.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ ATTACH = f"{PARAMETERS}/attach"
 DETACH = f"{PARAMETERS}/detach"
 
 
-def attached(world: World) -> Event | None:
-    """The event that has the probe."""
+def attached_event(world: World) -> Event | None:
+    """The event that the probe is attached to."""
     return next((event for event in world.table.events if event.other_attached), None)
 
 
 def attach(world: World, text: str) -> None:
-    """uevt_attach(): nothing is told to anybody, but writes find a listener."""
+    """uevt_attach(): the status stays, but a write finds the tracepoint enabled."""
     name = text.removesuffix("\n")
-    before = attached(world)
+    before = attached_event(world)
     if before is not None:
         raise Errno("EEXIST" if before.tracepoint == name else "EBUSY")
     world.table.tracepoint(grammar.SYSTEM, name).other_attached = True
 
 
 def detach(world: World) -> None:
-    """uevt_detach(): status and words keep what they say until a tracer comes or goes."""
-    event = attached(world)
+    """uevt_detach(): the status stays until a tracer registers or unregisters."""
+    event = attached_event(world)
     if event is None:
         raise Errno("ENOENT")
     event.other_attached = False
 
 
-def shown(world: World) -> str:
-    """What reading the parameter `attach` shows."""
-    event = attached(world)
+def attach_text(world: World) -> str:
+    """The text of the parameter `attach`."""
+    event = attached_event(world)
     return f"{event.tracepoint if event is not None else ''}\n"

@@ -1,7 +1,4 @@
-"""What root sets for the whole system: how many events there may be, and lockdown.
-
-Source: kernel/sysctl.c:proc_douintvec, proc_get_long; security/lockdown/lockdown.c:lockdown_write.
-"""
+"""The sysctl user_events_max, and lockdown."""
 
 from __future__ import annotations
 
@@ -12,32 +9,32 @@ from conformance.model.state.namespaces import CONFIDENTIALITY
 from conformance.model.state.world import World
 from conformance.model.text import definition
 
-# A number of any base of C, and what may stand behind it; no longer than the kernel's buffer.
+# A number in C notation, and the delimiter that must follow it.
 _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)(?![^ \t\n])")
 _DIGITS = 20
 _LEVELS = ("none", "integrity", "confidentiality")
 
 
-def check_limited(world: World) -> None:
-    """Where a page gives room to events there is no sysctl for their number."""
+def check_sysctl(world: World) -> None:
+    """Raise Errno("ENOENT") on releases with a status page, which have no sysctl."""
     if not world.profile.has("remote_enable"):
         raise Errno("ENOENT")
 
 
-def maximum(world: World) -> int:
-    """How many events there may be, as the sysctl shows it."""
-    check_limited(world)
+def read_maximum(world: World) -> int:
+    """The value of the sysctl."""
+    check_sysctl(world)
     return world.table.maximum
 
 
-def set_maximum(world: World, text: str) -> None:
-    """The sysctl is written.  Raises Errno."""
-    check_limited(world)
+def write_maximum(world: World, text: str) -> None:
+    """Write the sysctl.  Raises Errno."""
+    check_sysctl(world)
     world.table.maximum = _number(text)
 
 
-def lock_down(world: World, text: str) -> None:
-    """lockdown_write(): a level, higher than that there is.  Raises Errno."""
+def write_lockdown(world: World, text: str) -> None:
+    """lockdown_write(): the level can only rise.  Raises Errno."""
     level = text.removesuffix("\n")
     if level not in _LEVELS:
         raise Errno("EINVAL")
@@ -45,12 +42,12 @@ def lock_down(world: World, text: str) -> None:
         raise Errno("EPERM")
     world.lockdown = _LEVELS.index(level)
     if world.lockdown >= CONFIDENTIALITY:
-        # tracefs_create_dir() makes none; eventfs, of 6.6, makes them when they are looked at.
+        # tracefs_create_dir() fails; eventfs (6.6) creates directories on lookup.
         world.table.creates_directories = world.profile.has("directories_of_any_name")
 
 
 def _number(text: str) -> int:
-    """proc_douintvec(): an unsigned number of 32 bits.  Raises Errno("EINVAL")."""
+    """proc_douintvec(): 32 bits, unsigned.  Raises Errno("EINVAL")."""
     found = _NUMBER.match(text.lstrip(definition.SPACES))
     if found is None or len(found[0]) > _DIGITS:
         raise Errno("EINVAL")

@@ -1,8 +1,4 @@
-"""The ioctls of user_events_data: register, delete, unregister; their order of checks.
-
-Source: trace_events_user.c:user_reg_get, user_events_ioctl_reg, user_events_ioctl_del,
-user_unreg_get, user_events_ioctl_unreg; before 6.4 the first three of 5.19 and 6.1.
-"""
+"""The ioctls of user_events_data: register, unregister and delete."""
 
 from __future__ import annotations
 
@@ -40,14 +36,13 @@ def ioctl(world: World, process: Process, file: OpenFile, request: int, argument
 
 
 def copy_struct(process: Process, address: int, layout: Layout, size: int) -> dict[str, int]:
-    """copy_struct_from_user(): members of a structure of ``size`` bytes, tail zero.
+    """copy_struct_from_user(): the members, missing ones 0.
 
-    The tail is looked at first (check_zeroed_user), then the structure is copied.  Of a
-    shorter one the members that are missing are zero.
+    The tail beyond the layout must be zero and is checked first (check_zeroed_user).
     """
     tail = size - layout.size
     if tail > 0:
-        # Word by word: a byte that is not zero is found before a fault behind it.
+        # Word by word: a byte that is not zero is found before a fault after it.
         reach = process.memory.readable(address + layout.size, tail)
         if any(process.memory.read(address + layout.size, reach)):
             raise Errno("E2BIG")
@@ -82,7 +77,7 @@ def _valid_flags(profile: Profile) -> int:
     """USER_EVENT_REG_MAX - 1 of the profile's kernels."""
     if profile.has("multi_format"):
         return USER_EVENT_REG_PERSIST | USER_EVENT_REG_MULTI_FORMAT
-    # Since 6.5 the bit exists inside of the kernel; the text-flag check refuses it later.
+    # Since 6.5 the kernel defines the bit; user_event_parse() refuses it later.
     return USER_EVENT_REG_PERSIST if profile.has("auto_delete") else 0
 
 
@@ -99,48 +94,47 @@ def _register(world: World, process: Process, file: OpenFile, argument: int) -> 
     if not memory.is_user_range(address, reg["enable_size"]):
         raise Errno("EFAULT")
     if process.enablers is None:
-        # current_user_event_enabler_exists() makes the list, whatever follows.
+        # current_user_event_enabler_exists() creates user_event_mm, even if a later check fails.
         process.enablers = []
     if any((e.address, e.bit) == (address, bit) for e in process.enablers):
         raise Errno("EADDRINUSE")
     raw = copy_string(process, reg["name_args"])
     event = world.table.register(raw, reg["flags"], capable=process.capable)
     index = _reference(file, event)
-    _follow(process, event, address, bit)
-    _report(process, argument, USER_REG, "write_index", index)
+    _create_enabler(process, event, address, bit)
+    _put_result(process, argument, USER_REG, "write_index", index)
     return 0
 
 
 def _register_for_page(world: World, process: Process, file: OpenFile, argument: int) -> int:
-    """Registration of 5.18 to 6.3: the answer is a place in the status page."""
+    """Registration of 5.18 to 6.3, which returns an index in the status page."""
     generation = world.profile.generation
     layout = USER_REG_OF[generation]
-    # Up to 6.0 no size is too small: what is missing of the structure reads as zero, and
-    # the outputs are written wherever they belong.
+    # Up to 6.0 no size is too small: missing members read as zero, and the results are stored past
+    # the end.
     least = 0 if generation is Generation.BYTE_STATUS else layout.size
     size = _struct_size(process, argument, least)
     reg = copy_struct(process, argument, layout, size)
     raw = copy_string(process, reg["name_args"])
     event = world.table.register(raw, 0, capable=process.capable)
     index = _reference(file, event)
-    _report(process, argument, layout, "write_index", index)
-    _report(process, argument, layout, PLACE_MEMBER[generation], event.index)
+    _put_result(process, argument, layout, "write_index", index)
+    _put_result(process, argument, layout, PLACE_MEMBER[generation], event.index)
     return 0
 
 
 def _reference(file: OpenFile, event: Event) -> int:
-    """user_events_ref_add(): the write index of an event on this file."""
+    """user_events_ref_add(): the write index of an event in this file."""
     if event.serial not in file.events:
         file.events.append(event.serial)
         event.references += 1
     return file.events.index(event.serial)
 
 
-def _follow(process: Process, event: Event, address: int, bit: int) -> None:
-    """user_event_enabler_create(): reflect the present state, then keep following it.
+def _create_enabler(process: Process, event: Event, address: int, bit: int) -> None:
+    """user_event_enabler_create(): set the enable bit to the present status.
 
-    A word that cannot be written is reported as ENOMEM; the event and its write index
-    stay behind.
+    A fault gives ENOMEM; the event and its write index remain.
     """
     try:
         page = process.memory.fault_in(address)
@@ -152,8 +146,8 @@ def _follow(process: Process, event: Event, address: int, bit: int) -> None:
     event.references += 1
 
 
-def _report(process: Process, argument: int, layout: Layout, member: str, value: int) -> None:
-    """put_user() of a result; a fault is ignored."""
+def _put_result(process: Process, argument: int, layout: Layout, member: str, value: int) -> None:
+    """put_user(); a fault is ignored."""
     try:
         process.memory.put(argument + layout.member(member).offset, value.to_bytes(4, "little"))
     except Errno:
@@ -161,7 +155,7 @@ def _report(process: Process, argument: int, layout: Layout, member: str, value:
 
 
 def _delete(world: World, process: Process, argument: int) -> int:
-    """delete_user_event(): all formats of a name, newest first, up to the first failure."""
+    """delete_user_event(): all formats of a name, newest first, until one fails."""
     found = world.table.named(copy_string(process, argument))
     if not found:
         raise Errno("ENOENT")
@@ -171,10 +165,10 @@ def _delete(world: World, process: Process, argument: int) -> int:
     return 0
 
 
-def _reserved_bits(process: Process, argument: int, size: int) -> bool:
-    """user_unreg_get(): the reserved members are judged before it is known that all was copied.
+def _has_reserved_bits(process: Process, argument: int, size: int) -> bool:
+    """user_unreg_get() checks the reserved members before the result of the copy.
 
-    Where the tail is refused nothing was, and the structure is zero.
+    If the tail is refused, nothing was copied and the members are zero.
     """
     if size > USER_UNREG.size:
         try:
@@ -188,7 +182,7 @@ def _reserved_bits(process: Process, argument: int, size: int) -> bool:
 
 def _unregister(world: World, process: Process, argument: int) -> int:
     size = _struct_size(process, argument, USER_UNREG.size)
-    if _reserved_bits(process, argument, size):
+    if _has_reserved_bits(process, argument, size):
         raise Errno("EINVAL")
     unreg = copy_struct(process, argument, USER_UNREG, size)
     address, bit = unreg["disable_addr"], unreg["disable_bit"]
@@ -201,7 +195,7 @@ def _unregister(world: World, process: Process, argument: int) -> int:
             assert process.enablers is not None
             process.enablers.remove(enabler)
             world.release(enabler.event)
-    # The bit is cleared whatever the state of the event; a fault is told to the caller.
+    # The bit is cleared whatever the status of the event; a fault is an error.
     page = process.memory.fault_in(address)
     write_bit(page, address, bit, on=False)
     return 0

@@ -31,7 +31,7 @@ def text(world: World) -> str:
 
 
 def _shown_status(world: World, event: Event) -> int:
-    """What the text believes: 5.18 to 6.0 look into the page, which others may write."""
+    """The status that the text shows; 5.18 to 6.0 read it back from the page."""
     if world.profile.generation is Generation.BYTE_STATUS:
         assert world.status_page is not None
         return world.status_page.byte(event.index)

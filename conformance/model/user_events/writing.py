@@ -1,8 +1,4 @@
-"""write() and writev() on user_events_data: index, payload, validators, sinks.
-
-Source: fs/read_write.c:vfs_write, vfs_writev, do_pwritev; lib/iov_iter.c:import_iovec;
-trace_events_user.c:user_events_write, user_eventswrite_core, user_event_validate.
-"""
+"""write(2) and writev(2) on user_events_data: index, payload, validation, probes."""
 
 from __future__ import annotations
 
@@ -29,7 +25,7 @@ _IOVEC_SIZE = 16
 _MAX_IOVECS = 1024
 _INDEX_SIZE = 4
 _SIGN = 1 << 63
-# struct trace_entry of the record: type, flags, preempt count, pid.  Never compared.
+# struct trace_entry: type, flags, preempt count, pid.  Never compared.
 _HEADER = bytes(grammar.TRACE_ENTRY_SIZE)
 
 
@@ -50,17 +46,19 @@ def writev(
     world: World, process: Process, file: OpenFile, vector: Segment, position: int = 0
 ) -> int:
     """writev(2) and pwritev(2); ``vector`` is (address, number of iovecs)."""
-    segments = _import_for(process, file, position, vector)
+    segments = _import_checked(process, file, position, vector)
     if sum(length for _, length in segments) == 0:
         return 0
-    # write_iter has no position: pwritev() works at any offset.
+    # user_events_write_iter() ignores the position: pwritev() works at any offset.
     return write_core(world, process, file, segments)
 
 
-def _import_for(process: Process, file: OpenFile, position: int, vector: Segment) -> list[Segment]:
-    """The segments for a descriptor that may be written.
+def _import_checked(
+    process: Process, file: OpenFile, position: int, vector: Segment
+) -> list[Segment]:
+    """Check the descriptor and import the iovecs.
 
-    Which of the two is looked at first is not of user_events, and has changed.
+    The order of the two checks belongs to fs/read_write.c and has changed.
     """
     try:
         check_call(file, position)
@@ -74,7 +72,7 @@ def _import_for(process: Process, file: OpenFile, position: int, vector: Segment
 
 
 def check_call(file: OpenFile, position: int) -> None:
-    """What is looked at before any data: the position and the descriptor."""
+    """The checks of vfs_write() before the iterator: position and mode."""
     if position < 0:
         raise Errno("EINVAL")
     if file.flags & os.O_ACCMODE == os.O_RDONLY:
@@ -82,7 +80,7 @@ def check_call(file: OpenFile, position: int) -> None:
 
 
 def check_range(address: int, length: int) -> None:
-    """access_ok(): what no process has is refused, be it read or not."""
+    """access_ok(): addresses outside of the user half are refused, even if not read."""
     if not memory.is_user_range(address, length):
         raise Errno("EFAULT")
 
@@ -102,7 +100,7 @@ def writev32(world: World, process: Process, file: OpenFile, vector: Segment) ->
 
 
 def import_vector(process: Process, address: int, count: int) -> list[Segment]:
-    """The segments that an array of iovecs describes (import_iovec)."""
+    """import_iovec(): the segments of an array of iovecs."""
     if count < 0 or count > _MAX_IOVECS:
         raise Errno("EINVAL")
     raw = process.memory.read(address, count * _IOVEC_SIZE)
@@ -115,14 +113,14 @@ def import_vector(process: Process, address: int, count: int) -> list[Segment]:
 
 
 def write_core(world: World, process: Process, file: OpenFile, segments: Sequence[Segment]) -> int:
-    """user_events_write_core(): index, event, payload, sinks; the value that is returned."""
+    """user_events_write_core(): index, event, payload, probes."""
     total = sum(length for _, length in segments)
-    head, rest = _take(process, segments, _INDEX_SIZE)
+    head, rest = _copy_from(process, segments, _INDEX_SIZE)
     index = int.from_bytes(head, "little", signed=True)
     if index < 0:
         if not world.profile.has("negative_index_refused"):
             if not file.events:
-                # There is no array yet to read out of bounds of.
+                # There is no array of references yet.
                 raise Errno("ENOENT")
             raise NotModelled("a negative index, for which these kernels read out of bounds")
         raise Errno("EINVAL")
@@ -137,7 +135,7 @@ def write_core(world: World, process: Process, file: OpenFile, segments: Sequenc
             raise Errno("EBADF")
         return total
     if world.profile.has("unreadable_payload_refused"):
-        payload, _ = _take(process, rest, total - _INDEX_SIZE)
+        payload, _ = _copy_from(process, rest, total - _INDEX_SIZE)
     else:
         payload = _readable(process, rest)
     bpf_context.run_programs(world, process, event, segments, _INDEX_SIZE, payload)
@@ -146,7 +144,7 @@ def write_core(world: World, process: Process, file: OpenFile, segments: Sequenc
 
 
 def _readable(process: Process, segments: Sequence[Segment]) -> bytes:
-    """The bytes of the segments up to the first that cannot be read (copy_from_iter)."""
+    """copy_from_iter(): the bytes up to the first fault."""
     taken = b""
     for base, length in segments:
         reach = process.memory.readable(base, length)
@@ -156,8 +154,10 @@ def _readable(process: Process, segments: Sequence[Segment]) -> bytes:
     return taken
 
 
-def _take(process: Process, segments: Sequence[Segment], count: int) -> tuple[bytes, list[Segment]]:
-    """The first ``count`` bytes of the segments, and the segments behind them."""
+def _copy_from(
+    process: Process, segments: Sequence[Segment], count: int
+) -> tuple[bytes, list[Segment]]:
+    """The first ``count`` bytes of the segments, and the remaining segments."""
     taken = b""
     rest: list[Segment] = []
     for base, length in segments:
@@ -171,37 +171,36 @@ def _take(process: Process, segments: Sequence[Segment], count: int) -> tuple[by
 
 
 def record(world: World, process: Process, event: Event, payload: bytes) -> None:
-    """Every sink takes the payload; one that cannot makes the whole call fail.
+    """Pass the payload to every probe; a probe that fails makes the whole write fail.
 
-    Nothing is copied or validated for a sink that has no room for the record, or nobody who
-    wants it at the moment; those that take it agree whether it is valid.
+    The payload is copied and validated only for probes that have room for the record.
     """
     raw = _HEADER + payload
-    rooms = recording.reserve(world, process, event, len(raw))
-    to_perf = perf_takers(world, process, event, len(raw))
-    if not rooms and not to_perf:
+    reservations = recording.reserve(world, process, event, len(raw))
+    listeners = perf_listeners(world, process, event, len(raw))
+    if not reservations and not listeners:
         return
     if not payload and not world.profile.has("empty_payload"):
-        # Copying no byte at all was taken for a copy that failed.
+        # A copy of no bytes counted as a failed copy.
         raise Errno("EFAULT")
     if world.profile.has("dynamic_fields_validated"):
         _validate(event, raw)
-    made = Record(event.id, raw, actor_of(world, process), process.cpu)
-    for room in rooms:
-        recording.commit(world, room, made, stuck=_is_stuck(room.instance, process))
-    for taker in to_perf:
-        taker.deliver(raw)
+    entry = Record(event.id, raw, actor_of(world, process), process.cpu)
+    for reservation in reservations:
+        recording.commit(world, reservation, entry, stuck=_is_stuck(reservation.instance, process))
+    for listener in listeners:
+        listener.deliver(raw)
 
 
 def _is_stuck(instance: Instance, process: Process) -> bool:
-    """Whether a record is committed behind one that never is (rb_end_commit)."""
+    """Whether an earlier reservation was never committed (rb_end_commit)."""
     if instance.stuck_cpus and process.cpu is None:
         raise NotModelled("records of any processor, and the buffer of one stuck")
     return process.cpu in instance.stuck_cpus
 
 
-def perf_takers(world: World, process: Process, event: Event, size: int) -> list[PerfEvent]:
-    """user_event_perf(): the events of perf on this processor, if they get the record."""
+def perf_listeners(world: World, process: Process, event: Event, size: int) -> list[PerfEvent]:
+    """user_event_perf(): the perf events on this processor that get the record."""
     if not world.profile.has("perf_sink"):
         return []
     found = [
@@ -212,13 +211,13 @@ def perf_takers(world: World, process: Process, event: Event, size: int) -> list
     if found and world.perf_stuck_cpus:
         if process.cpu is None:
             raise NotModelled("records of any processor, and perf stuck on one")
-        # perf_trace_buf_alloc() takes the record for one within another.
+        # perf_trace_buf_alloc() takes the write for a recursive one.
         return [] if process.cpu in world.perf_stuck_cpus else found
     return found
 
 
 def _validate(event: Event, record: bytes) -> None:
-    """user_event_validate(): dynamic data must lie within the record and end with NUL."""
+    """user_event_validate(): dynamic data lies within the record, strings end with NUL."""
     for field in event.fields:
         if not field.is_location:
             continue
