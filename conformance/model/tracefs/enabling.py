@@ -189,7 +189,7 @@ def _first_word(text: str) -> tuple[str, int]:
 
 
 def _fits(event: Event, pattern: str) -> bool:
-    """__ftrace_set_clr_event_nolock(): SYSTEM:NAME, SYSTEM or NAME; a part may be empty or a star."""
+    """__ftrace_set_clr_event_nolock(): SYSTEM:NAME, SYSTEM or NAME; a part may be a star."""
     system, colon, name = pattern.partition(":")
     if not colon:
         return pattern in (event.tracepoint, event.system)
