@@ -3,16 +3,74 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TypeVar
 
 from conformance.abi.profile import Profile
-from conformance.client.data_file import DataFile
+from conformance.client.data_file import DataFile, Registration, Word
 from conformance.client.lockstep import Lockstep
 from conformance.client.process import EVENTUALLY, Process
-from conformance.client.tracefs import Instance, Tracefs
+from conformance.client.tracefs import EventDirectory, Instance, Tracefs
 from conformance.ops import syscalls as op
+from conformance.ops.syscalls import Observation
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event of the first process, the data file it was registered through, and its answer."""
+
+    ue: UserEvents
+    name: str
+    data: DataFile
+    registered: Registration
+    bit: int = 0
+
+    @property
+    def index(self) -> int:
+        """The write index."""
+        return self.registered.index
+
+    @property
+    def place(self) -> int:
+        """The place in the status page, before 6.4."""
+        return self.registered.place
+
+    @property
+    def word(self) -> Word:
+        """The enable word.  Raises ValueError on a kernel that has a status page."""
+        return self.registered.word
+
+    @property
+    def errno(self) -> str:
+        """Name of the error of the registration, "" on success."""
+        return self.registered.errno
+
+    @property
+    def directory(self) -> EventDirectory:
+        """The files below events/."""
+        return self.ue.tracefs.directory(self.name)
+
+    def write(self, payload: bytes = b"") -> Observation:
+        """write(2) of the write index and a payload."""
+        return self.data.write_event(self.index, payload)
+
+    def unregister(self) -> Observation:
+        """DIAG_IOCSUNREG of the enable word and bit."""
+        return self.data.unregister(self.word, self.bit)
+
+    def delete(self, *, eventually: bool = False) -> Observation:
+        """DIAG_IOCSDEL; ``eventually`` repeats it until deferred references are gone."""
+        return self.data.delete(self.name, eventually=eventually)
+
+    def enable(self) -> Observation:
+        """Enable the event in ftrace."""
+        return self.ue.tracefs.enable(self.name)
+
+    def disable(self) -> Observation:
+        """Disable the event in ftrace."""
+        return self.ue.tracefs.disable(self.name)
 
 
 class UserEvents:
@@ -75,6 +133,24 @@ class UserEvents:
     def open_data(self, flags: int = os.O_RDWR) -> DataFile:
         """Open user_events_data in the first process."""
         return self.process.open_data(flags)
+
+    def event(
+        self,
+        fields: str = "",
+        name: str = "e",
+        *,
+        bit: int = 0,
+        flags: int = 0,
+        enabled: bool = False,
+    ) -> Event:
+        """Register event ``name()`` through a data file of its own; ``enabled`` by ftrace too."""
+        data = self.open_data()
+        definition = f"{self.name(name)} {fields}" if fields else self.name(name)
+        registered = data.register(definition, bit=bit, flags=flags)
+        event = Event(self, self.name(name), data, registered, bit)
+        if enabled:
+            event.enable()
+        return event
 
     def dated(self, switch: str, *, since: T, before: T) -> T:
         """A literal that changed with a dated switch."""

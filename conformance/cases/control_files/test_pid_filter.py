@@ -40,19 +40,18 @@ def emptied(files: Tracefs, file: str) -> None:
 @variants(("only", ONLY, "a=0x1 (1)"), ("but", BUT, "a=0x2 (2)"))
 def test_recorded(ue: UserEvents, file: str, recorded: str) -> None:
     """Of two writers one is recorded; both writes return their full count."""
-    data = ue.open_data()
-    data.register(ue.name() + " u16 a")
+    event = ue.event("u16 a")
     other = ue.new_process().open_data()
     other.register(ue.name() + " u16 a")
     listed(ue.process, ue.tracefs, file)
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0, b"\1\0").value == 6
+    event.enable()
+    assert event.write(b"\1\0").value == 6
     assert other.write_event(0, b"\2\0").value == 6
     dump = {ONLY: "01 00", BUT: "02 00"}[file]
     assert ue.tracefs.records() == [ue.line(recorded, dump=dump)]
     emptied(ue.tracefs, file)
     assert ue.tracefs.read(ue.tracefs.path(file)).text == ""
-    assert data.write_event(0, b"\3\0").value == 6
+    assert event.write(b"\3\0").value == 6
     assert other.write_event(0, b"\4\0").value == 6
     assert ue.tracefs.records()[1:] == [
         ue.line("a=0x3 (3)", dump="03 00"),
@@ -90,11 +89,10 @@ def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
 @variants({"only": ONLY, "but": BUT})
 def test_nobody_is_told(ue: UserEvents, file: str) -> None:
     """The enable word of a process that is not recorded is set all the same."""
-    data = ue.open_data()
-    event = data.register(ue.name() + " u16 a")
+    event = ue.event("u16 a")
     other = ue.new_process().open_data()
     own = other.register(ue.name() + " u16 a")
-    ue.tracefs.enable(ue.name())
+    event.enable()
     listed(ue.process, ue.tracefs, file)
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
     if ue.profile.has("remote_enable"):
@@ -110,12 +108,11 @@ def test_later_event(ue: UserEvents, file: str) -> None:
     """An event registered after the list was written is filtered by it as well."""
     other = ue.new_process()
     listed(ue.process if file == ONLY else other, ue.tracefs, file)
-    data = ue.open_data()
-    data.register(ue.name() + " u16 a")
+    event = ue.event("u16 a")
     apart = other.open_data()
     apart.register(ue.name() + " u16 a")
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0, b"\1\0").value == 6
+    event.enable()
+    assert event.write(b"\1\0").value == 6
     assert apart.write_event(0, b"\2\0").value == 6
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
     emptied(ue.tracefs, file)
@@ -127,14 +124,12 @@ def test_later_event(ue: UserEvents, file: str) -> None:
 )
 def test_both_lists(ue: UserEvents) -> None:
     """A process in both lists is not recorded."""
-    data = ue.open_data()
-    data.register(ue.name() + " u16 a")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("u16 a", enabled=True)
     listed(ue.process, ue.tracefs, ONLY)
     listed(ue.process, ue.tracefs, BUT)
-    assert data.write_event(0, b"\1\0").value == 6
+    assert event.write(b"\1\0").value == 6
     emptied(ue.tracefs, BUT)
-    assert data.write_event(0, b"\2\0").value == 6
+    assert event.write(b"\2\0").value == 6
     assert ue.tracefs.records() == [ue.line("a=0x2 (2)", dump="02 00")]
     emptied(ue.tracefs, ONLY)
 
@@ -145,14 +140,12 @@ def test_both_lists(ue: UserEvents) -> None:
 )
 def test_child(ue: UserEvents) -> None:
     """A child is not added to the list of its parent."""
-    data = ue.open_data()
-    data.register(ue.name() + " u16 a")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("u16 a", enabled=True)
     listed(ue.process, ue.tracefs, ONLY)
-    child = data.of(ue.fork(ue.process))
+    child = event.data.of(ue.fork(ue.process))
     assert child.write_event(0, b"\1\0").value == 6
     assert ue.tracefs.records() == []
-    assert data.write_event(0, b"\2\0").value == 6
+    assert event.write(b"\2\0").value == 6
     assert ue.tracefs.records() == [ue.line("a=0x2 (2)", dump="02 00")]
     emptied(ue.tracefs, ONLY)
 
@@ -164,12 +157,11 @@ def test_child(ue: UserEvents) -> None:
 def test_of_an_instance(ue: UserEvents) -> None:
     """A list applies to its instance only: other instances record what it filters out."""
     instance = made(ue)
-    data = ue.open_data()
-    data.register(ue.name() + " u16 a")
+    event = ue.event("u16 a")
     instance.enable(ue.name())
-    ue.tracefs.enable(ue.name())
+    event.enable()
     listed(ue.process, instance, BUT)
-    assert data.write_event(0, b"\1\0").value == 6
+    assert event.write(b"\1\0").value == 6
     assert instance.records() == []
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
     instance.remove()
@@ -184,15 +176,13 @@ def test_of_an_instance(ue: UserEvents) -> None:
 @variants(("left_out", BUT, ""), ("recorded", ONLY, "EFAULT"))
 def test_refused_payload(ue: UserEvents, file: str, errno: str) -> None:
     """A record that is filtered out is not validated; unreadable memory is EFAULT regardless."""
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc char[] a")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("__rel_loc char[] a", enabled=True)
     listed(ue.process, ue.tracefs, file)
     # Without the terminating NUL.
-    assert data.write_event(0, b"\0\0\2\0hi").errno == errno
+    assert event.write(b"\0\0\2\0hi").errno == errno
     page = ue.process.map()
     ue.process.store(page + 4088, bytes(8))
-    assert data.write_at(page + 4088, 12).errno == "EFAULT"
+    assert event.data.write_at(page + 4088, 12).errno == "EFAULT"
     assert ue.tracefs.records() == []
     emptied(ue.tracefs, file)
 
@@ -204,14 +194,13 @@ def test_refused_payload(ue: UserEvents, file: str, errno: str) -> None:
 @variants({"word": "self", "negative": "-1", "event": "user_events", "star": "*"})
 def test_no_number(ue: UserEvents, text: str) -> None:
     """Text that is no number is EINVAL, and the list does not change."""
-    data = ue.open_data()
-    data.register(ue.name() + " u16 a")
+    event = ue.event("u16 a")
     other = ue.new_process().open_data()
     other.register(ue.name() + " u16 a")
-    ue.tracefs.enable(ue.name())
+    event.enable()
     listed(ue.process, ue.tracefs, ONLY)
     assert ue.tracefs.write(ue.tracefs.path(ONLY), text).errno == "EINVAL"
-    assert data.write_event(0, b"\1\0").value == 6
+    assert event.write(b"\1\0").value == 6
     assert other.write_event(0, b"\2\0").value == 6
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
     emptied(ue.tracefs, ONLY)

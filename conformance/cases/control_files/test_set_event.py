@@ -134,8 +134,7 @@ def test_one_word(ue: UserEvents) -> None:
 def test_truncated(ue: UserEvents, where: str) -> None:
     """Opening the file with O_TRUNC disables all events of its instance, and of no other."""
     instance = made(ue)
-    data = ue.open_data()
-    event = data.register(ue.name() + " u16 x")
+    event = ue.event("u16 x")
     emptied, kept = (instance, ue.tracefs) if where == "instance" else (ue.tracefs, instance)
     emptied.enable(ue.name())
     kept.enable(ue.name())

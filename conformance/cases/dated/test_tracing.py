@@ -64,10 +64,8 @@ def test_ids_reused(ue: UserEvents) -> None:
 )
 def test_long_records_kept(ue: UserEvents) -> None:
     """A record of 4064 payload bytes, the maximum, is kept."""
-    data = ue.open_data()
-    data.register(ue.name() + " struct s a 4064")
-    ue.tracefs.enable(ue.name())
-    data.write_event(0, bytes(4064))
+    event = ue.event("struct s a 4064", enabled=True)
+    event.write(bytes(4064))
     assert ue.tracefs.records() == [f"{ue.name()}: a=<INVALID-SIZE>"]
 
 
@@ -79,10 +77,8 @@ def test_long_records_kept(ue: UserEvents) -> None:
 )
 def test_unprintable_text_as_hex(ue: UserEvents) -> None:
     """A dynamic string with an unprintable byte prints unchanged; later as dots and hex."""
-    data = ue.open_data()
-    data.register(ue.name() + " __data_loc char[] a")
-    ue.tracefs.enable(ue.name())
-    data.write_event(0, b"\x0c\0\4\0" + b"a\1b\0")
+    event = ue.event("__data_loc char[] a", enabled=True)
+    event.write(b"\x0c\0\4\0" + b"a\1b\0")
     text = ue.dated("unprintable_text_as_hex", since="a.b. (61:01:62:00)", before="a\1b")
     assert ue.tracefs.records() == [f"{ue.name()}: a={text}"]
 
@@ -98,8 +94,6 @@ def test_unprintable_text_as_hex(ue: UserEvents) -> None:
 )
 def test_long_values_as_symbols(ue: UserEvents) -> None:
     """The kernel's start address prints in digits, like any other 64-bit value."""
-    data = ue.open_data()
-    data.register(ue.name() + " u64 a")
-    ue.tracefs.enable(ue.name())
-    data.write_event(0, b"\0\0\0\x81\xff\xff\xff\xff")
+    event = ue.event("u64 a", enabled=True)
+    event.write(b"\0\0\0\x81\xff\xff\xff\xff")
     assert ue.tracefs.records() == [f"{ue.name()}: a=0xffffffff81000000 (-2130706432)"]

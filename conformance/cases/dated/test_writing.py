@@ -18,9 +18,7 @@ case = surface(
 @case(spec="fault_in_iov_iter_readable", profiles="5.18..6.0", switch="unreadable_payload_refused")
 def test_unreadable_payload_refused(ue: UserEvents) -> None:
     """A payload that ends in unreadable memory is EFAULT; in the first kernels it was truncated."""
-    data = ue.open_data()
-    data.register(ue.name() + " u16 a")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u16 a", enabled=True).data
     address = ue.process.map() + PAGE - 5
     ue.process.store(address, bytes(5))
     written = data.write_at(address, 6)
@@ -30,10 +28,8 @@ def test_unreadable_payload_refused(ue: UserEvents) -> None:
 @case(spec="user->min_size", profiles="5.18..6.0", switch="payload_size_checked")
 def test_payload_size_checked(ue: UserEvents) -> None:
     """A payload shorter than the fields is EINVAL; in the first kernels it was recorded."""
-    data = ue.open_data()
-    data.register(ue.name() + " u16 a")
-    ue.tracefs.enable(ue.name())
-    written = data.write_event(0, b"\1")
+    event = ue.event("u16 a", enabled=True)
+    written = event.write(b"\1")
     assert written.errno == ue.dated("payload_size_checked", since="EINVAL", before="")
 
 
@@ -44,10 +40,8 @@ def test_payload_size_checked(ue: UserEvents) -> None:
 )
 def test_dynamic_fields_validated(ue: UserEvents) -> None:
     """A dynamic field that ends past its record is EFAULT; the first kernels did not check."""
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc u8[] a")
-    ue.tracefs.enable(ue.name())
-    written = data.write_event(0, b"\0\0\1\0")
+    event = ue.event("__rel_loc u8[] a", enabled=True)
+    written = event.write(b"\0\0\1\0")
     assert written.errno == ue.dated("dynamic_fields_validated", since="EFAULT", before="")
 
 
@@ -71,9 +65,8 @@ def test_negative_index_refused(ue: UserEvents) -> None:
 )
 def test_ebadf_when_disabled(ue: UserEvents) -> None:
     """Writing a disabled event is EBADF; before, it returned the length."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    assert data.write_event(0, b"\1").value == ue.dated("ebadf_when_disabled", since=-1, before=5)
+    event = ue.event("u8 a")
+    assert event.write(b"\1").value == ue.dated("ebadf_when_disabled", since=-1, before=5)
 
 
 @case(
@@ -84,10 +77,8 @@ def test_ebadf_when_disabled(ue: UserEvents) -> None:
 )
 def test_empty_payload(ue: UserEvents) -> None:
     """An event without fields is recorded by its index alone; before 6.5 that was EFAULT."""
-    data = ue.open_data()
-    data.register(ue.name())
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0).errno == ue.dated("empty_payload", since="", before="EFAULT")
+    event = ue.event(enabled=True)
+    assert event.write().errno == ue.dated("empty_payload", since="", before="EFAULT")
 
 
 @case(
@@ -100,9 +91,8 @@ def test_empty_payload(ue: UserEvents) -> None:
 )
 def test_bpf_programs_run(ue: UserEvents) -> None:
     """A BPF program can be attached, and only the 5.18 merge window runs it."""
-    data = ue.open_data()
-    data.register(ue.name() + " u64 a")
+    event = ue.event("u64 a")
     recorder = Recorder(ue.process)
     assert recorder.attach(listen(ue.process, ue.name())).value == 0
-    assert data.write_event(0, bytes(8)).value == 12
+    assert event.write(bytes(8)).value == 12
     assert recorder.take().runs == ue.dated("bpf_programs_run", since=1, before=0)

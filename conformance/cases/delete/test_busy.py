@@ -18,12 +18,11 @@ case = surface(
 @case(tier="quick")
 def test_busy_own_descriptor(ue: UserEvents) -> None:
     """The descriptor that registered the event holds a reference: EBUSY."""
-    data = ue.open_data()
-    event = data.register(ue.name())
-    assert data.delete(ue.name()).errno == "EBUSY"
+    event = ue.event()
+    assert event.delete().errno == "EBUSY"
     if ue.profile.has("remote_enable"):
-        data.unregister(event.word)
-    assert data.delete(ue.name()).errno == "EBUSY"
+        event.unregister()
+    assert event.delete().errno == "EBUSY"
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 

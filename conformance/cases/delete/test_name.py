@@ -51,8 +51,7 @@ def test_string_unreadable(ue: UserEvents, address: int) -> None:
 @variants(("none", PROT_NONE, "EFAULT"), ("read", mmap.PROT_READ, "EBUSY"))
 def test_string_protected(ue: UserEvents, protection: int, errno: str) -> None:
     """The name only needs to be readable."""
-    data = ue.open_data()
-    data.register(ue.name())
+    data = ue.event().data
     at = ue.process.map()
     ue.process.store(at, ue.name().encode() + b"\0")
     ue.process.protect(at, protection)

@@ -124,12 +124,10 @@ def test_delete_when_idle(ue: UserEvents) -> None:
 )
 def test_delete_registration(ue: UserEvents) -> None:
     """An auto-delete event is busy as long as it exists, whatever holds it."""
-    data = ue.open_data()
-    data.register(ue.name())
-    ue.tracefs.enable(ue.name())
+    event = ue.event(enabled=True)
     ue.process.exit()
     assert ue.tracefs.command("-:" + ue.name() + "\n").errno == "EBUSY"
-    ue.tracefs.disable(ue.name())
+    event.disable()
     assert ue.tracefs.dynamic_events(eventually=True) == ""
     assert ue.tracefs.command("-:" + ue.name() + "\n").errno == "ENOENT"
 

@@ -168,12 +168,11 @@ def test_existing_different(ue: UserEvents, again: str, flagged: bool) -> None:
 )
 def test_existing_registration(ue: UserEvents) -> None:
     """A command for an event that a program registered succeeds, but does not make it persist."""
-    data = ue.open_data()
-    event = data.register(ue.name() + " u32 a")
+    event = ue.event("u32 a")
     text = "u:" + ue.name() + " u32 a\n"
     assert ue.tracefs.command(text).errno == ""
-    data.unregister(event.word)
-    data.close()
+    event.unregister()
+    event.data.close()
     assert ue.tracefs.dynamic_events(eventually=True) == ""
 
 

@@ -23,8 +23,7 @@ GUARD = b"\xa5" * 8
 @variants(0, 7, 8, 15, 16, 23, 24, 31)
 def test_bit_of_32(ue: UserEvents, bit: int) -> None:
     """Enabling sets only the registered bit of a 4-byte word; disabling clears only that bit."""
-    data = ue.open_data()
-    word = data.register(ue.name(), bit=bit).word
+    word = ue.event(bit=bit).word
     assert word.value == 0
     ue.tracefs.enable(ue.name())
     assert word.value == 1 << bit

@@ -21,8 +21,7 @@ case = surface(
 @case(spec="user_event_enabler_update", doc="Status: the bit is updated as tools attach and detach")
 def test_every_change(ue: UserEvents) -> None:
     """The bit is set when the event is enabled and cleared when it is disabled, each time."""
-    data = ue.open_data()
-    word = data.register(ue.name(), bit=5).word
+    word = ue.event(bit=5).word
     seen = []
     for _ in range(3):
         ue.tracefs.enable(ue.name())
@@ -38,8 +37,7 @@ def test_every_change(ue: UserEvents) -> None:
 )
 def test_twice(ue: UserEvents) -> None:
     """Enabling an enabled event succeeds and adds nothing: one disable clears the bit."""
-    data = ue.open_data()
-    word = data.register(ue.name(), bit=1).word
+    word = ue.event(bit=1).word
     assert ue.tracefs.enable(ue.name()).value == 2
     assert ue.tracefs.enable(ue.name()).value == 2
     assert word.value == 2
@@ -55,9 +53,7 @@ def test_twice(ue: UserEvents) -> None:
 )
 def test_not_restored(ue: UserEvents) -> None:
     """A value that the process stores in its word stays until the event changes again."""
-    data = ue.open_data()
-    word = data.register(ue.name(), bit=0).word
-    ue.tracefs.enable(ue.name())
+    word = ue.event(bit=0, enabled=True).word
     ue.process.store(word.address, b"\xf0\xff\xff\xff")
     ue.tracefs.enable(ue.name())
     assert word.value == 0xFFFFFFF0

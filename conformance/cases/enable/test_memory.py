@@ -94,8 +94,7 @@ def test_fork_of_several_words(ue: UserEvents) -> None:
 )
 def test_fork_touched(ue: UserEvents) -> None:
     """Once both sides have written to the page after fork, updates are immediate."""
-    data = ue.open_data()
-    word = data.register(ue.name(), bit=1).word
+    word = ue.event(bit=1).word
     child = ue.fork(ue.process)
     copy = child.word_at(word.address, value=0x10)
     ue.process.store(word.address, b"\x20\0\0\0")
@@ -106,9 +105,7 @@ def test_fork_touched(ue: UserEvents) -> None:
 @case(spec="user_event_mm_dup", doc="fork() retains registered events")
 def test_fork_while_enabled(ue: UserEvents) -> None:
     """A child of a process with an enabled event inherits the set bit and sees it cleared."""
-    data = ue.open_data()
-    word = data.register(ue.name(), bit=4).word
-    ue.tracefs.enable(ue.name())
+    word = ue.event(bit=4, enabled=True).word
     child = ue.fork(ue.process)
     copy = child.word_at(word.address, value=None)
     assert copy.value == 16
@@ -123,13 +120,12 @@ def test_fork_while_enabled(ue: UserEvents) -> None:
 )
 def test_fork_child_unregisters(ue: UserEvents) -> None:
     """A word that the child unregisters is no longer followed there, but still in its parent."""
-    data = ue.open_data()
-    word = data.register(ue.name(), bit=2).word
+    event = ue.event(bit=2)
     child = ue.fork(ue.process)
-    copy = child.word_at(word.address, value=0)
-    assert data.of(child).unregister(copy, bit=2).value == 0
-    ue.tracefs.enable(ue.name())
-    assert word.wait() == 4
+    copy = child.word_at(event.word.address, value=0)
+    assert event.data.of(child).unregister(copy, bit=2).value == 0
+    event.enable()
+    assert event.word.wait() == 4
     assert copy.wait() == 0
 
 
@@ -139,14 +135,13 @@ def test_fork_child_unregisters(ue: UserEvents) -> None:
 )
 def test_fork_parent_unregisters(ue: UserEvents) -> None:
     """A word that the parent unregisters is no longer followed there, but still in its child."""
-    data = ue.open_data()
-    word = data.register(ue.name(), bit=2).word
+    event = ue.event(bit=2)
     child = ue.fork(ue.process)
-    copy = child.word_at(word.address, value=0)
-    assert data.unregister(word, bit=2).value == 0
-    ue.tracefs.enable(ue.name())
+    copy = child.word_at(event.word.address, value=0)
+    assert event.data.unregister(event.word, bit=2).value == 0
+    event.enable()
     assert copy.wait() == 4
-    assert word.wait() == 0
+    assert event.word.wait() == 0
 
 
 @case(spec="user_event_mm_remove", doc="fork() retains registered events")

@@ -16,27 +16,23 @@ case = surface(
 @case(spec="trace_events_user.c:user_event_validate", doc="dynamic fields are checked")
 def test_checked_first(ue: UserEvents) -> None:
     """A record that the filter would reject is validated first: EFAULT if it is malformed."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a; __rel_loc char[] s")
-    ue.tracefs.enable(ue.name())
-    assert ue.tracefs.directory(ue.name()).set_filter("a == 1").errno == ""
-    assert data.write_event(0, b"\2\0\0\2\0x\0").value == 11
-    assert data.write_event(0, b"\2\0\0\2\0xx").errno == "EFAULT"
-    assert data.write_event(0, b"\1\0\0\3\0x\0").errno == "EFAULT"
+    event = ue.event("u8 a; __rel_loc char[] s", enabled=True)
+    assert event.directory.set_filter("a == 1").errno == ""
+    assert event.write(b"\2\0\0\2\0x\0").value == 11
+    assert event.write(b"\2\0\0\2\0xx").errno == "EFAULT"
+    assert event.write(b"\1\0\0\3\0x\0").errno == "EFAULT"
     assert ue.tracefs.records() == []
 
 
 @case(doc="Documentation/trace/ftrace.rst@v6.12: tracing_on: 0 stops recording", isolation="global")
 def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
     """With tracing off a malformed payload is not validated, unless there is a filter."""
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc char[] s")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("__rel_loc char[] s", enabled=True)
     ue.tracefs.write("/sys/kernel/tracing/tracing_on", "0\n")
-    assert data.write_event(0, b"\0\0\2\0xx").value == 10
-    ue.tracefs.directory(ue.name()).set_filter("common_pid > 1")
-    assert data.write_event(0, b"\0\0\2\0xx").errno == "EFAULT"
-    assert data.write_event(0, b"\0\0\2\0x\0").value == 10
+    assert event.write(b"\0\0\2\0xx").value == 10
+    event.directory.set_filter("common_pid > 1")
+    assert event.write(b"\0\0\2\0xx").errno == "EFAULT"
+    assert event.write(b"\0\0\2\0x\0").value == 10
     ue.tracefs.write("/sys/kernel/tracing/tracing_on", "1\n")
     assert ue.tracefs.records() == []
 
@@ -47,10 +43,8 @@ def test_long_records(ue: UserEvents, size: int, errno: str) -> None:
     """With a filter, payloads of up to 4080 bytes are validated, though over 4064 none is
     recorded.
     """
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc char[] s")
-    ue.tracefs.enable(ue.name())
-    ue.tracefs.directory(ue.name()).set_filter("common_pid > 1")
-    assert data.write_event(0, b"\0\0\4\0".ljust(size, b"x")).errno == errno
-    assert data.write_event(0, b"\0\0\4\0".ljust(size, b"\0")).value == size + 4
+    event = ue.event("__rel_loc char[] s", enabled=True)
+    event.directory.set_filter("common_pid > 1")
+    assert event.write(b"\0\0\4\0".ljust(size, b"x")).errno == errno
+    assert event.write(b"\0\0\4\0".ljust(size, b"\0")).value == size + 4
     assert ue.tracefs.records() == []

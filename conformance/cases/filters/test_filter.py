@@ -102,12 +102,10 @@ def test_number(
 )
 def test_expression(ue: UserEvents, text: str, kept: list[tuple[int, int]]) -> None:
     """Comparisons combine with &&, ||, ! and parentheses; && binds tighter than ||."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a; u8 b")
-    ue.tracefs.enable(ue.name())
-    assert ue.tracefs.directory(ue.name()).set_filter(text).errno == ""
+    event = ue.event("u8 a; u8 b", enabled=True)
+    assert event.directory.set_filter(text).errno == ""
     for payload in (b"\0\0", b"\0\1", b"\1\0", b"\1\1"):
-        assert data.write_event(0, payload).value == 6
+        assert event.write(payload).value == 6
     lines = [ue.line(f"a=({a})", f"b=({b})", dump=f"{a:02x} {b:02x}") for a, b in kept]
     assert ue.tracefs.records() == lines
 
@@ -134,12 +132,10 @@ def test_other_sizes(ue: UserEvents, fields: str, text: str, payload: bytes) -> 
 )
 def test_two_fields_of_a_name(ue: UserEvents) -> None:
     """Of two fields of the same name a filter uses the one defined last."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a; u8 a")
-    ue.tracefs.enable(ue.name())
-    assert ue.tracefs.directory(ue.name()).set_filter("a == 2").errno == ""
-    data.write_event(0, b"\2\1")
-    data.write_event(0, b"\1\2")
+    event = ue.event("u8 a; u8 a", enabled=True)
+    assert event.directory.set_filter("a == 2").errno == ""
+    event.write(b"\2\1")
+    event.write(b"\1\2")
     assert ue.tracefs.records() == [ue.line("a=(1)", "a=(2)", dump="01 02")]
 
 
@@ -177,8 +173,7 @@ def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
 )
 def test_not_for_perf(ue: UserEvents) -> None:
     """A record that the ftrace filter rejects still reaches perf."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data = ue.event("u8 a").data
     event = listen(ue.process, ue.name())
     ue.tracefs.enable(ue.name())
     ue.tracefs.directory(ue.name()).set_filter("a == 1")

@@ -39,15 +39,14 @@ def test_shown(ue: UserEvents) -> None:
 )
 def test_alone(ue: UserEvents) -> None:
     """A filter on a disabled event sets no enable word and lets no write pass."""
-    data = ue.open_data()
-    event = data.register(ue.name() + " u8 a")
-    assert ue.tracefs.directory(ue.name()).set_filter("a == 1").errno == ""
-    assert ue.tracefs.directory(ue.name()).enabled == "0\n"
+    event = ue.event("u8 a")
+    assert event.directory.set_filter("a == 1").errno == ""
+    assert event.directory.enabled == "0\n"
     if ue.profile.has("remote_enable"):
         assert event.word.value == 0
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
     errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    assert data.write_event(0, b"\1").errno == errno
+    assert event.write(b"\1").errno == errno
 
 
 @case(
@@ -66,10 +65,9 @@ def test_stays(ue: UserEvents) -> None:
     ue.tracefs.disable(ue.name())
     ue.tracefs.enable(ue.name())
     first.exit()
-    again = ue.open_data()
-    again.register(ue.name() + " u8 a")
-    again.write_event(0, b"\2")
-    again.write_event(0, b"\1")
+    event = ue.event("u8 a")
+    event.write(b"\2")
+    event.write(b"\1")
     assert directory.filter == "a == 1\n"
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
 

@@ -91,23 +91,19 @@ def test_string_ending(ue: UserEvents, kind: str, kept: list[str]) -> None:
 )
 def test_string_filling_its_array(ue: UserEvents, text: str, count: int) -> None:
     """A string without a NUL ends with its array."""
-    data = ue.open_data()
-    data.register(ue.name() + " char[4] s; u8 b")
-    ue.tracefs.enable(ue.name())
-    assert ue.tracefs.directory(ue.name()).set_filter(text).errno == ""
-    assert data.write_event(0, b"abcde").value == 9
+    event = ue.event("char[4] s; u8 b", enabled=True)
+    assert event.directory.set_filter(text).errno == ""
+    assert event.write(b"abcde").value == 9
     assert ue.tracefs.records() == [ue.line("s=abcd", "b='e'(101)")] * count
 
 
 @case(spec="filter_parse_regex", tier="full")
 def test_string_of_digits(ue: UserEvents) -> None:
     """A pattern that begins with a digit is no glob: its star is compared literally."""
-    data = ue.open_data()
-    data.register(ue.name() + " char[4] s")
-    ue.tracefs.enable(ue.name())
-    assert ue.tracefs.directory(ue.name()).set_filter('s ~ "1*"').errno == ""
+    event = ue.event("char[4] s", enabled=True)
+    assert event.directory.set_filter('s ~ "1*"').errno == ""
     for text in (b"1\0\0\0", b"12\0\0", b"1*\0\0"):
-        data.write_event(0, text)
+        event.write(text)
     assert ue.tracefs.records() == [ue.line("s=1*")]
 
 

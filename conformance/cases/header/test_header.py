@@ -93,8 +93,7 @@ def test_reg_minimum(ue: UserEvents, present: int, errno: str) -> None:
 )
 def test_write_index_at_24(ue: UserEvents) -> None:
     """The write index is stored in the 4 bytes at offset 24, and nothing else is written."""
-    data = ue.open_data()
-    data.register(ue.name("first"))
+    data = ue.event(name="first").data
     raw = reg_of(ue, ue.process.word(), {24: b"\xee\xee\xee\xee"})
     at = ue.process.map()
     ue.process.store(at, b"\xdd" * 8 + raw + b"\xdd" * 8)
@@ -184,18 +183,16 @@ def test_flag_multi_format_is_2(ue: UserEvents) -> None:
 )
 def test_unreg_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -> None:
     """Each member of user_unreg is checked at its offset."""
-    data = ue.open_data()
-    word = data.register(ue.name()).word
-    assert ioctl_errno(data, IOCSUNREG, unreg_of(word, {offset: content})) == errno
+    event = ue.event()
+    assert ioctl_errno(event.data, IOCSUNREG, unreg_of(event.word, {offset: content})) == errno
 
 
 @case(spec="user_unreg_get", doc="struct user_unreg is packed, without holes between its members")
 @variants((16, ""), (15, "EFAULT"), (8, "EFAULT"), (4, "EFAULT"), (3, "EFAULT"))
 def test_unreg_minimum(ue: UserEvents, present: int, errno: str) -> None:
     """The kernel reads exactly 16 bytes of user_unreg."""
-    data = ue.open_data()
-    word = data.register(ue.name()).word
-    assert ioctl_errno(data, IOCSUNREG, unreg_of(word)[:present]) == errno
+    event = ue.event()
+    assert ioctl_errno(event.data, IOCSUNREG, unreg_of(event.word)[:present]) == errno
 
 
 @case(
@@ -337,8 +334,6 @@ def test_dyn_loc(ue: UserEvents, location: str, word: bytes, padding: bytes) -> 
 )
 def test_dyn_loc_beyond_the_end(ue: UserEvents, word: bytes, errno: str) -> None:
     """Offset plus size may reach the end of the four bytes of data, but not beyond."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} __rel_loc char[] text")
-    ue.tracefs.enable(ue.name())
-    written = data.write_event(0, word + b"abc\0")
+    event = ue.event("__rel_loc char[] text", enabled=True)
+    written = event.write(word + b"abc\0")
     assert written.errno == ue.dated("dynamic_fields_validated", since=errno, before="")

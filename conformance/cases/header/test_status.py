@@ -172,8 +172,7 @@ def test_status_numbers(ue: UserEvents) -> None:
 )
 def test_status_no_unregister(ue: UserEvents, number: int, raw: bytes) -> None:
     """There is no DIAG_IOCSUNREG: ENOTTY, and the event stays in use."""
-    data = ue.open_data()
-    data.register(ue.name())
+    data = ue.event().data
     at = ue.process.place(raw) if raw else 0
     assert data.ioctl(number, at).errno == "ENOTTY"
     assert ue.open_data().delete(ue.name()).errno == "EBUSY"

@@ -30,16 +30,15 @@ def histogram(definition: str, lines: str, hits: int, entries: int, dropped: int
 @case(spec="hist_trigger_show")
 def test_counts(ue: UserEvents) -> None:
     """A histogram of a disabled event counts writes, and lists the smallest count first."""
-    data = ue.open_data()
-    event = data.register(ue.name() + " u32 a")
-    directory = ue.tracefs.directory(ue.name())
+    event = ue.event("u32 a")
+    directory = event.directory
     assert directory.hist == ""
     assert directory.trigger("hist:keys=a").errno == ""
     assert directory.enabled == "0*\n"
     if ue.profile.has("remote_enable"):
         assert event.word.value == 1
     for number in (65, 7, 65, 65, 7, 3000000000):
-        assert data.write_event(0, struct.pack("<I", number)).value == 8
+        assert event.write(struct.pack("<I", number)).value == 8
     assert directory.hist == histogram(
         "hist:keys=a:vals=hitcount:sort=hitcount:size=2048 [active]",
         "{ a: 3000000000 } hitcount:          1\n"

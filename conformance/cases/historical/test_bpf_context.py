@@ -42,8 +42,7 @@ WRITTEN = INDEX + PAYLOAD
 )
 def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
     """A payload in one segment stays in the writer's memory: the program gets its address."""
-    data = ue.open_data()
-    data.register(ue.name() + " u64 a")
+    data = ue.event("u64 a").data
     recorder = Recorder(ue.process)
     assert recorder.attach(listen(ue.process, ue.name())).value == 0
     # Apart from each other, so that every segment has its own address.
@@ -60,8 +59,7 @@ def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
 @case
 def test_write(ue: UserEvents) -> None:
     """write(), pwrite() and pwritev() of one segment look the same to the program."""
-    data = ue.open_data()
-    data.register(ue.name() + " u64 a")
+    data = ue.event("u64 a").data
     recorder = Recorder(ue.process)
     recorder.attach(listen(ue.process, ue.name()))
     for written in (data.write(WRITTEN), data.pwrite(WRITTEN, 0), data.pwritev([WRITTEN], 77)):
@@ -74,8 +72,7 @@ def test_write(ue: UserEvents) -> None:
 @case(tier="full")
 def test_end_of_memory(ue: UserEvents) -> None:
     """The program can read the payload to its last byte, after which nothing is mapped."""
-    data = ue.open_data()
-    data.register(ue.name() + " u64 a")
+    data = ue.event("u64 a").data
     recorder = Recorder(ue.process)
     recorder.attach(listen(ue.process, ue.name()))
     # One page at the first free address.
@@ -90,8 +87,7 @@ def test_end_of_memory(ue: UserEvents) -> None:
 @variants(9, 512, 513, 4096, 4097, 8176)
 def test_longer_payload(ue: UserEvents, length: int) -> None:
     """The length is that of the payload, however long, if nothing is copied."""
-    data = ue.open_data()
-    data.register(ue.name() + " u64 a")
+    data = ue.event("u64 a").data
     recorder = Recorder(ue.process, room=length)
     recorder.attach(listen(ue.process, ue.name()))
     payload = b"x" * (length - 1) + b"."
@@ -112,8 +108,7 @@ def test_longer_payload(ue: UserEvents, length: int) -> None:
 )
 def test_several_parts(ue: UserEvents, parts: list[bytes]) -> None:
     """A payload in several segments is copied: the program gets a kernel address."""
-    data = ue.open_data()
-    data.register(ue.name() + " u64 a")
+    data = ue.event("u64 a").data
     recorder = Recorder(ue.process)
     recorder.attach(listen(ue.process, ue.name()))
     assert data.writev(parts).value == 12
@@ -140,8 +135,7 @@ def test_several_parts(ue: UserEvents, parts: list[bytes]) -> None:
 )
 def test_copy_length(ue: UserEvents, length: int, copied: int) -> None:
     """Of a payload in several segments at most a page is copied, and that is the length passed."""
-    data = ue.open_data()
-    data.register(ue.name() + " u64 a")
+    data = ue.event("u64 a").data
     recorder = Recorder(ue.process, room=copied)
     recorder.attach(listen(ue.process, ue.name()))
     payload = bytes(each % 251 for each in range(length))

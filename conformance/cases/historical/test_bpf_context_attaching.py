@@ -54,8 +54,7 @@ def test_detached(ue: UserEvents) -> None:
 @case(spec="perf_event_attach_bpf_prog, trace_call_bpf")
 def test_two_programs(ue: UserEvents) -> None:
     """Programs of several perf events all run; one event has one, and none is attached twice."""
-    data = ue.open_data()
-    data.register(ue.name() + " u64 a")
+    data = ue.event("u64 a").data
     one, two = Recorder(ue.process), Recorder(ue.process, answer=0)
     first, second = listen(ue.process, ue.name()), listen(ue.process, ue.name())
     assert one.attach(first).errno == ""

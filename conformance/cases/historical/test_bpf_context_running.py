@@ -31,8 +31,7 @@ WRITTEN = INDEX + PAYLOAD
 @case(spec="trace_events_user.c:user_event_perf, user_event_validate")
 def test_not_validated(ue: UserEvents) -> None:
     """Programs run before a payload is validated: the write is EFAULT, but they have run."""
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc char[] a")
+    data = ue.event("__rel_loc char[] a").data
     recorder = Recorder(ue.process, room=4)
     recorder.attach(listen(ue.process, ue.name()))
     # Five bytes where there are none.
@@ -47,8 +46,7 @@ def test_not_validated(ue: UserEvents) -> None:
 @case(spec="trace_events_user.c:user_events_write_core", tier="full")
 def test_not_reached(ue: UserEvents) -> None:
     """A write that fails before any tracer is called does not run programs."""
-    data = ue.open_data()
-    data.register(ue.name() + " u64 a")
+    data = ue.event("u64 a").data
     recorder = Recorder(ue.process)
     recorder.attach(listen(ue.process, ue.name()))
     assert data.write(INDEX + PAYLOAD[:7]).errno == "EINVAL"
@@ -64,8 +62,7 @@ def test_not_reached(ue: UserEvents) -> None:
 @variants(0, 1)
 def test_answer_ignored(ue: UserEvents, answer: int) -> None:
     """Whatever a program returns, perf gets its sample, unlike from kernel tracepoints."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name())
     recorder = Recorder(ue.process, room=4, answer=answer)
     recorder.attach(event)
@@ -100,8 +97,7 @@ def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
 @case(tier="full")
 def test_event_not_counting(ue: UserEvents) -> None:
     """The program runs even if its perf event is disabled."""
-    data = ue.open_data()
-    data.register(ue.name() + " u64 a")
+    data = ue.event("u64 a").data
     event = listen(ue.process, ue.name(), Wish(disabled=True))
     recorder = Recorder(ue.process)
     recorder.attach(event)
@@ -113,8 +109,7 @@ def test_event_not_counting(ue: UserEvents) -> None:
 @case(tier="full")
 def test_other_process(ue: UserEvents) -> None:
     """The program runs for every writer, even if its perf event counts another process."""
-    data = ue.open_data()
-    data.register(ue.name() + " u64 a")
+    ue.event("u64 a")
     event = listen(ue.process, ue.name())
     recorder = Recorder(ue.process)
     recorder.attach(event)

@@ -139,13 +139,11 @@ def test_basic_types(ue: UserEvents) -> None:
 )
 def test_struct(ue: UserEvents) -> None:
     """The struct of the example has 20 bytes, as `format` shows."""
-    data = ue.open_data()
-    data.register(ue.name() + " struct mytype myname 20")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("struct mytype myname 20", enabled=True)
     (field,) = fields_of(ue.tracefs.format(ue.name()))
     assert field == "field:struct mytype myname; offset:8; size:20; signed:1;"
-    assert data.write_event(0, b"x" * 19).errno == "EINVAL"
-    assert data.write_event(0, b"x" * 20).value == 24
+    assert event.write(b"x" * 19).errno == "EINVAL"
+    assert event.write(b"x" * 20).value == 24
     dump = "78 78 78 78 78 78 78 78 78 78 78 78 78 78 78 78 78 78 78 78"
     assert ue.tracefs.records() == [ue.line("myname=<INVALID-SIZE>", dump=dump)]
 
@@ -197,10 +195,8 @@ def test_rel_loc(ue: UserEvents) -> None:
 )
 def test_data_loc_not_updated(ue: UserEvents) -> None:
     """The offset in a __data_loc is not adjusted: offset 8 shows the location itself."""
-    data = ue.open_data()
-    data.register(ue.name() + " __data_loc u8[] msg")
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0, b"\x08\0\4\0hello\0").value == 14
+    event = ue.event("__data_loc u8[] msg", enabled=True)
+    assert event.write(b"\x08\0\4\0hello\0").value == 14
     dump = "08 00 04 00 68 65 6c 6c 6f 00"
     assert ue.tracefs.records() == [ue.line("msg=08,00,04,00", dump=dump)]
 
@@ -229,13 +225,12 @@ def test_int_payload(ue: UserEvents) -> None:
 )
 def test_three_ints(ue: UserEvents) -> None:
     """A struct of three ints is written by writev of two segments, and by write as well."""
-    data = ue.open_data()
-    index = data.register(ue.name() + " int src; int dst; int flags").index
-    assert index == 0
-    ue.tracefs.enable(ue.name())
+    event = ue.event("int src; int dst; int flags")
+    assert event.index == 0
+    event.enable()
     payload = b"\1\0\0\0\2\0\0\0\3\0\0\0"
-    assert data.writev([b"\0\0\0\0", payload]).value == 16
-    assert data.write(b"\0\0\0\0" + payload).value == 16
+    assert event.data.writev([b"\0\0\0\0", payload]).value == 16
+    assert event.data.write(b"\0\0\0\0" + payload).value == 16
     line = ue.line(
         "src=0x1 (1)", "dst=0x2 (2)", "flags=0x3 (3)", dump="01 00 00 00 02 00 00 00 03 00 00 00"
     )

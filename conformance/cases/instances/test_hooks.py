@@ -54,8 +54,7 @@ def test_hooks_of_an_ordinary_user(ue: UserEvents) -> None:
 def test_filter_goes_with_it(ue: UserEvents) -> None:
     """An instance created again under its old name has none of its filters and triggers."""
     instance = made(ue)
-    data = ue.open_data()
-    event = data.register(ue.name() + " u8 a")
+    event = ue.event("u8 a")
     directory = instance.directory(ue.name())
     directory.set_filter("a == 2")
     directory.trigger("traceon if a == 1")

@@ -27,16 +27,15 @@ FIELDS = " u16 a"
 def test_removal_ends_listening(ue: UserEvents) -> None:
     """Removing an instance clears the enable word and drops the reference to the event."""
     ue.tracefs.command(f"u:{ue.name()}\n")
-    data = ue.open_data()
-    event = data.register(ue.name())
+    event = ue.event()
     instance = made(ue)
     instance.enable(ue.name())
     assert instance.remove().value == 0
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
     if ue.profile.has("remote_enable"):
         assert event.word.value == 0
-        data.unregister(event.word)
-    data.close()
+        event.unregister()
+    event.data.close()
     assert ue.open_data().delete(ue.name(), eventually=True).value == 0
 
 

@@ -138,16 +138,15 @@ def test_snapshot(ue: UserEvents) -> None:
 def test_hist(ue: UserEvents) -> None:
     """Histograms of an event at the top and in an instance are independent."""
     instance = made(ue)
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    top, directory = ue.tracefs.directory(ue.name()), instance.directory(ue.name())
+    event = ue.event("u8 a")
+    top, directory = event.directory, instance.directory(ue.name())
     assert directory.trigger("hist:keys=a").errno == ""
     assert top.trigger("hist:keys=a:clear").errno == "ENOENT"
-    data.write_event(0, b"\1")
+    event.write(b"\1")
     assert top.hist == ""
     assert top.trigger("hist:keys=a").errno == ""
     directory.trigger("hist:keys=a:pause")
-    data.write_event(0, b"\2")
+    event.write(b"\2")
     assert "{ a:          1 } hitcount:          1\n" in directory.hist
     assert "    Hits: 1\n" in directory.hist
     assert "{ a:          2 } hitcount:          1\n" in top.hist

@@ -26,19 +26,18 @@ case = surface(
 def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
     """An event lives as long as its descriptor or its enable word, and is deleted after both."""
     passing = passing_event(ue)
-    data = ue.open_data()
-    event = data.register(ue.name() + " u32 a")
+    event = ue.event("u32 a")
     other = ue.open_data()
     if first == "close":
-        data.close()
+        event.data.close()
     else:
-        data.unregister(event.word)
+        event.unregister()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
     if first == "close":
         other.unregister(event.word)
     else:
-        data.close()
+        event.data.close()
     assert ue.tracefs.status(eventually=True) == ""
     assert ue.tracefs.dynamic_events() == ""
 
@@ -69,11 +68,10 @@ def test_second_word(ue: UserEvents) -> None:
 def test_duplicate_descriptor(ue: UserEvents) -> None:
     """A duplicated descriptor holds the event like the original."""
     passing = passing_event(ue)
-    data = ue.open_data()
-    event = data.register(ue.name())
-    duplicate = data.dup()
-    data.unregister(event.word)
-    data.close()
+    event = ue.event()
+    duplicate = event.data.dup()
+    event.unregister()
+    event.data.close()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
     assert duplicate.write_event(0).errno == "EBADF"

@@ -46,13 +46,12 @@ def test_accepted(ue: UserEvents) -> None:
 def test_stays(ue: UserEvents, way: str) -> None:
     """A persistent event stays after its last reference is dropped."""
     passing = passing_event(ue)
-    data = ue.open_data()
-    event = data.register(ue.name() + " u32 a", flags=PERSIST)
+    event = ue.event("u32 a", flags=PERSIST)
     if way == "exit":
         ue.process.exit()
     else:
-        data.unregister(event.word)
-        data.close()
+        event.unregister()
+        event.data.close()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"

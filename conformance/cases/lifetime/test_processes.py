@@ -106,13 +106,12 @@ def test_left_behind_keeps_fields(ue: UserEvents) -> None:
 def test_child(ue: UserEvents, holds: str) -> None:
     """A forked child holds its parent's events through its copies until it exits."""
     passing = passing_event(ue)
-    data = ue.open_data()
-    event = data.register(ue.name())
+    event = ue.event()
     child = ue.fork(ue.process)
     if holds == "word":
-        data.of(child).close()
+        event.data.of(child).close()
     elif holds == "descriptor":
-        data.of(child).unregister(event.word)
+        event.data.of(child).unregister(event.word)
     ue.process.exit()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
@@ -127,13 +126,12 @@ def test_child(ue: UserEvents, holds: str) -> None:
 def test_child_lets_go(ue: UserEvents) -> None:
     """References that a child drops are still held by its parent, word and descriptor each."""
     passing = passing_event(ue)
-    data = ue.open_data()
-    event = data.register(ue.name())
+    event = ue.event()
     child = ue.fork(ue.process)
-    assert data.of(child).unregister(event.word).value == 0
-    assert data.of(child).unregister(event.word).errno == "ENOENT"
+    assert event.data.of(child).unregister(event.word).value == 0
+    assert event.data.of(child).unregister(event.word).errno == "ENOENT"
     child.exit()
-    data.close()
+    event.data.close()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
     ue.process.exit()
@@ -144,8 +142,7 @@ def test_child_lets_go(ue: UserEvents) -> None:
 def test_child_before_registration(ue: UserEvents) -> None:
     """A child forked before the registration holds nothing of it."""
     child = ue.fork(ue.process)
-    data = ue.open_data()
-    event = data.register(ue.name())
+    event = ue.event()
     ue.process.exit()
     assert ue.tracefs.status(eventually=True) == ""
     assert child.open_data().unregister(event.word).errno == "ENOENT"

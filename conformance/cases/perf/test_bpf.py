@@ -41,8 +41,7 @@ A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
 @variants(0, 1)
 def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
     """A program attached to a user event never runs, and its return value has no effect."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name())
     ring = event.map()
     program, counts = load_counting(Bpf(ue.process), TRACEPOINT, answer=answer)
@@ -76,8 +75,7 @@ def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
 )
 def test_bpf_twice(ue: UserEvents) -> None:
     """A program is attached to a user event once, and a perf event has one: then EEXIST."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    event = ue.event("u32 a")
     first, second = listen(ue.process, ue.name()), listen(ue.process, ue.name())
     program, counts = load_counting(Bpf(ue.process), TRACEPOINT)
     another = Bpf(ue.process).load(answering(0), TRACEPOINT)
@@ -85,10 +83,10 @@ def test_bpf_twice(ue: UserEvents) -> None:
     assert first.set_program(another.slot).errno == "EEXIST"
     assert second.set_program(program.slot).errno == "EEXIST"
     assert second.set_program(another.slot).value == 0
-    assert data.write_event(0, A).value == 8
+    assert event.write(A).value == 8
     first.close()
     assert second.set_program(program.slot).errno == "EEXIST"
-    assert data.write_event(0, A).value == 8
+    assert event.write(A).value == 8
     assert counted(counts) == 0
     assert second.count == 2
 
@@ -117,8 +115,7 @@ def test_bpf_and_status(ue: UserEvents) -> None:
 )
 def test_bpf_without_sink(ue: UserEvents) -> None:
     """A kernel whose user events lack perf accepts programs, counts nothing and runs none."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name())
     ring = event.map()
     program, counts = load_counting(Bpf(ue.process), TRACEPOINT)

@@ -23,8 +23,7 @@ B_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 42 00 00 00"
 @case(spec="_perf_event_enable", doc="disabled, PERF_EVENT_IOC_ENABLE and _DISABLE", tier="quick")
 def test_enabled_later(ue: UserEvents) -> None:
     """A perf event counts from enable to disable; writes before and after succeed uncounted."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name(), Wish(disabled=True))
     ring = event.map()
     # perf has the event enabled, so it is not EBADF, though the record is dropped.
@@ -42,8 +41,7 @@ def test_enabled_later(ue: UserEvents) -> None:
 )
 def test_count(ue: UserEvents) -> None:
     """read(2) returns the count in 8 bytes, ENOSPC for a smaller buffer; RESET sets it to 0."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name(), COUNTING)
     assert event.read().data == bytes(8)
     for _ in range(3):
@@ -67,8 +65,7 @@ def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
 @case(spec="perf_tp_event_match", doc="exclude_kernel: nothing that happens in the kernel")
 def test_exclude_kernel(ue: UserEvents) -> None:
     """A write counts as kernel mode: an event with exclude_kernel enables and counts none."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name(), Wish(exclude_kernel=True))
     assert data.write_event(0, A).value == 8
     assert event.count == 0
@@ -83,8 +80,7 @@ def test_exclude_kernel(ue: UserEvents) -> None:
 )
 def test_other_process(ue: UserEvents) -> None:
     """perf follows its own process: records of others are neither counted nor validated."""
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc char[] s")
+    data = ue.event("__rel_loc char[] s").data
     tool = ue.new_process()
     theirs = tool.open_data()
     theirs.register(ue.name() + " __rel_loc char[] s")
@@ -102,8 +98,7 @@ def test_other_process(ue: UserEvents) -> None:
 @variants(("yes", True, 3), ("no", False, 1))
 def test_inherit(ue: UserEvents, inherit: bool, count: int) -> None:
     """Children count for an inherited event of their parent, also after they exit."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     before = ue.fork(ue.process)
     event = listen(ue.process, ue.name(), Wish(inherit=inherit))
     child = ue.fork(ue.process)

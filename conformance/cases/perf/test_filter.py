@@ -28,8 +28,7 @@ A = b"\x41\0\0\0"
 )
 def test_filter(ue: UserEvents, text: str, count: int) -> None:
     """With a numeric filter only records that match are sampled and counted."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a; s16 b")
+    data = ue.event("u32 a; s16 b").data
     event = listen(ue.process, ue.name(), Wish(sample_type=PERIOD))
     ring = event.map()
     assert event.set_filter(text).value == 0
@@ -60,8 +59,7 @@ def test_filter_string(ue: UserEvents, fields: str, payloads: list[bytes]) -> No
 @case(tier="full")
 def test_filter_refused(ue: UserEvents) -> None:
     """A filter on an unknown field is EINVAL, one at a bad address EFAULT, a second one EEXIST."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name())
     assert event.set_filter("b == 1").errno == "EINVAL"
     assert event.set_filter('a == "x"').errno == "EINVAL"

@@ -151,8 +151,7 @@ def test_write_reads(ue: UserEvents) -> None:
 )
 def test_write_without_payload(ue: UserEvents) -> None:
     """An event without fields needs no payload if a foreign probe is its only tracer."""
-    data = ue.open_data()
-    data.register(ue.name())
+    data = ue.event().data
     ue.tracefs.attach_probe(ue.name())
     assert data.write(b"\0\0\0\0").value == 4
 

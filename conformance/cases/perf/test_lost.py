@@ -26,8 +26,7 @@ B_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 42 00 00 00"
 @case(spec="__perf_output_begin", doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_LOST")
 def test_lost(ue: UserEvents) -> None:
     """A sample that finds no room is lost; the next that fits is preceded by the number lost."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name())
     ring = event.map()
     # 8 of header, 4 of size, 8 of common fields, 2004 of payload: only two fit.
@@ -52,22 +51,20 @@ def test_lost(ue: UserEvents) -> None:
 @variants((4068, 4088), (4076, 0))
 def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:
     """A ring is never filled to its last byte: a sample of exactly that size is lost."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    event = ue.event("u32 a")
     ring = listen(ue.process, ue.name()).map()
-    assert data.write_event(0, bytes(length)).ok
+    assert event.write(bytes(length)).ok
     assert ring.lines()[0] == f"head {head} tail 0"
 
 
 @case(spec="__perf_output_begin")
 def test_wraps(ue: UserEvents) -> None:
     """A ring that is consumed wraps, even within a sample; data_head only grows."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    event = ue.event("u32 a")
     ring = listen(ue.process, ue.name()).map()
-    data.write_event(0, bytes(4060))
+    event.write(bytes(4060))
     ring.read_up_to(4080)
-    data.write_event(0, b"1234567890ab")
+    event.write(b"1234567890ab")
     lines = [
         "head 4112 tail 4080",
         "SAMPLE misc 1 size 32 raw 20: 31 32 33 34 35 36 37 38 39 30 61 62",
@@ -81,14 +78,13 @@ def test_wraps(ue: UserEvents) -> None:
 )
 def test_overwrites(ue: UserEvents) -> None:
     """A ring mapped read-only is overwritten, and no sample is lost."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    event = ue.event("u32 a")
     ring = listen(ue.process, ue.name()).map(protection=mmap.PROT_READ)
     assert ring.read_up_to(8).errno == "EFAULT"
     for _ in range(3):
-        data.write_event(0, b"\xee" * 2004)
+        event.write(b"\xee" * 2004)
     assert ring.lines() == ["head 6072 tail 0", "overwritten"]
-    data.write_event(0, A)
+    event.write(A)
     # 6072 is 1976 past the end: type, misc and size, then the raw size.
     written = b"\x09\0\0\0\x01\0\x18\0\x0c\0\0\0"
     assert ue.process.load(ring.address + PAGE + 1976, 12).data == written
@@ -97,8 +93,7 @@ def test_overwrites(ue: UserEvents) -> None:
 @case(spec="rb_alloc", tier="quick")
 def test_no_records_page(ue: UserEvents) -> None:
     """A ring without data pages takes no samples, and the event still counts."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name())
     ring = event.map(1)
     assert data.write_event(0, A).value == 8
@@ -109,8 +104,7 @@ def test_no_records_page(ue: UserEvents) -> None:
 @case(spec="kernel/events/core.c:perf_output_begin")
 def test_mapped_later(ue: UserEvents) -> None:
     """Writes before the ring was mapped are counted, and not found in it."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name())
     data.write_event(0, A)
     ring = event.map()

@@ -151,8 +151,7 @@ def test_ring_refused(ue: UserEvents, wish: Wish, shared: bool, offset: int) -> 
 @case(spec="perf_mmap", doc="silent about a ring that is mapped twice", needs="perf_sink")
 def test_ring_twice(ue: UserEvents) -> None:
     """A second mapping of the same size shows the same ring; another size is EINVAL."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name())
     first, second = event.map(), event.map(protection=mmap.PROT_READ)
     assert event.map(3).mapped.errno == "EINVAL"

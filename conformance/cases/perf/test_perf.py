@@ -117,8 +117,7 @@ def test_exit(ue: UserEvents) -> None:
 @case(spec="kernel/events/core.c:perf_mmap", needs="perf_sink")
 def test_ring_outlives_descriptor(ue: UserEvents) -> None:
     """After close, a mapped ring keeps the perf event, and it is still filled."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name())
     ring = event.map()
     event.close()

@@ -23,8 +23,7 @@ B_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 42 00 00 00"
 @case(spec="trace_events_user.c:user_event_perf", needs="", switch="perf_sink")
 def test_record(ue: UserEvents) -> None:
     """A write with only perf enabled is counted and sampled, without its index."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name())
     ring = event.map()
     assert data.write_event(0, A).value == 8
@@ -83,10 +82,9 @@ def test_raw(ue: UserEvents, fields: str, payload: bytes, returned: int, sample:
 )
 def test_raw_no_fields(ue: UserEvents) -> None:
     """A record without payload is common bytes and padding; before 6.5 its copy failed."""
-    data = ue.open_data()
-    data.register(ue.name())
+    event = ue.event()
     ring = listen(ue.process, ue.name()).map()
-    assert data.write_event(0).errno == ue.dated("empty_payload", since="", before="EFAULT")
+    assert event.write().errno == ue.dated("empty_payload", since="", before="EFAULT")
     sample = ["SAMPLE misc 1 size 24 raw 12: 00 00 00 00"]
     assert ring.records() == ue.dated("empty_payload", since=sample, before=[])
 
@@ -94,8 +92,7 @@ def test_raw_no_fields(ue: UserEvents) -> None:
 @case(spec="trace_events_user.c:user_events_write_core", tier="full")
 def test_raw_in_pieces(ue: UserEvents) -> None:
     """The pieces of a writev are one record, wherever the index ends."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a; u64 b")
+    data = ue.event("u32 a; u64 b").data
     ring = listen(ue.process, ue.name()).map()
     assert data.writev([b"\0\0", b"\0\x001234", b"", b"1234", b"5678"]).value == 16
     sample = "SAMPLE misc 1 size 32 raw 20: 31 32 33 34 31 32 33 34 35 36 37 38"
@@ -122,10 +119,9 @@ def test_raw_in_pieces(ue: UserEvents) -> None:
 )
 def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
     """A sample has the requested members, and common_pid is that of the writing thread."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    event = ue.event("u32 a")
     ring = listen(ue.process, ue.name(), Wish(sample_type=sample_type)).map()
-    data.write_event(0, A)
+    event.write(A)
     assert ring.records() == [f"SAMPLE misc 1 {sample}"]
 
 
@@ -137,8 +133,7 @@ def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
 @variants(("3", 3, RAW, 2), ("0", 0, RAW, 0), ("8", 8, RAW, 0), ("shown.3", 3, PERIOD, 7))
 def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> None:
     """Of 7 records every third is sampled, all if samples carry their period; all are counted."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name(), Wish(period=period, sample_type=sample_type))
     ring = event.map()
     for number in range(7):
@@ -155,14 +150,13 @@ def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> 
 @case(spec="perf_tp_event")
 def test_two_events(ue: UserEvents) -> None:
     """Two perf events get the same record in their own rings, and ftrace gets it, too."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    event = ue.event("u32 a")
     first, second = listen(ue.process, ue.name()), listen(ue.process, ue.name())
     rings = first.map(), second.map()
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0, A).value == 8
+    event.enable()
+    assert event.write(A).value == 8
     first.disable()
-    assert data.write_event(0, b"\x42\0\0\0").value == 8
+    assert event.write(b"\x42\0\0\0").value == 8
     assert [ring.records() for ring in rings] == [[A_SAMPLE], [A_SAMPLE, B_SAMPLE]]
     lines = [ue.line("a=0x41 (65)", dump="41 00 00 00"), ue.line("a=0x42 (66)", dump="42 00 00 00")]
     assert ue.tracefs.records() == lines

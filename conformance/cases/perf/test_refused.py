@@ -51,8 +51,7 @@ def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
 @variants({"none": 0, "half": 2})
 def test_unreadable(ue: UserEvents, readable: int) -> None:
     """With only perf, an unreadable payload is EFAULT, whether perf counts or not."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name())
     address = ue.process.map() + PAGE - 4 - readable
     ue.process.store(address, bytes(4 + readable))
@@ -69,8 +68,7 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
 )
 def test_short(ue: UserEvents) -> None:
     """A payload shorter than the fields is EINVAL, and reaches neither perf nor ftrace."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name())
     assert data.write_event(0, b"\x41\0\0").errno == "EINVAL"
     assert event.count == 0
@@ -80,8 +78,7 @@ def test_short(ue: UserEvents) -> None:
 @variants((8184, 0, 8208), (4065, 0, 4088), (4064, 1, 4088))
 def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
     """perf takes payloads of 8184 bytes, ftrace drops those over 4064; both silently."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     event = listen(ue.process, ue.name())
     ring = event.map(5)
     ue.tracefs.enable(ue.name())
@@ -97,9 +94,7 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
 @variants(("too_long", 1, 4065), ("tracing_off", 0, 13))
 def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
     """perf validates a record that ftrace drops silently: the write fails because of perf."""
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc char[] s")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("__rel_loc char[] s", enabled=True).data
     ue.tracefs.write("/sys/kernel/tracing/tracing_on", f"{tracing}\n")
     invalid = b"\0\0\xff\xff".ljust(length, b"\0")
     assert data.write_event(0, invalid).value == 4 + length
@@ -112,13 +107,11 @@ def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
 @case(spec="user_event_perf", doc="silent about two tracers", needs="perf_sink")
 def test_dropped_by_perf(ue: UserEvents) -> None:
     """A record that perf has no room for, or that its filter rejects, still reaches ftrace."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("u32 a", enabled=True)
     full, filtered = listen(ue.process, ue.name()), listen(ue.process, ue.name())
     ring = full.map(1)
     filtered.set_filter("a == 1")
-    assert data.write_event(0, A).value == 8
+    assert event.write(A).value == 8
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
     assert (full.count, filtered.count) == (1, 0)
     assert ue.process.load(ring.address + 1024, 8).data == bytes(8)

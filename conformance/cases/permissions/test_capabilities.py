@@ -105,12 +105,11 @@ def test_effective_counts(ue: UserEvents) -> None:
 @case(needs="persist auto_delete empty_payload", tier="full")
 def test_dropped_afterwards(ue: UserEvents) -> None:
     """A persistent event persists after its creator drops the capability, and can be written."""
-    data = ue.open_data()
-    data.register(ue.name(), flags=PERSIST)
+    event = ue.event(flags=PERSIST)
     Rights(ue.process).keep_only()
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0).value == 4
-    ue.tracefs.disable(ue.name())
+    event.enable()
+    assert event.write().value == 4
+    event.disable()
     ue.process.exit()
     assert ue.tracefs.status() == f"{ue.name()}\n"
 

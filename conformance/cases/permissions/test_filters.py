@@ -39,12 +39,11 @@ def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
 )
 def test_filtered_program_learns(ue: UserEvents) -> None:
     """The kernel updates the enable word of a process that may make almost no system call."""
-    data = ue.open_data()
-    event = data.register(ue.name())
+    event = ue.event()
     Rights(ue.process).filter("ioctl", "writev", "pwrite64", "pwritev", errno="EPERM")
-    ue.tracefs.enable(ue.name())
+    event.enable()
     assert event.word.value == 1
-    ue.tracefs.disable(ue.name())
+    event.disable()
     assert event.word.value == 0
 
 
@@ -54,15 +53,13 @@ def test_filtered_program_learns(ue: UserEvents) -> None:
 )
 def test_filter_of_writev(ue: UserEvents) -> None:
     """If writev is rejected, write of one buffer does the same."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} u8 a; u8 b")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("u8 a; u8 b", enabled=True)
     Rights(ue.process).filter("writev", "pwritev", errno="ENOSYS")
-    assert data.writev([b"\0\0\0\0", b"\x05", b"\x06"]).errno == "ENOSYS"
-    assert data.pwritev([b"\0\0\0\0", b"\x05\x06"], 0).errno == "ENOSYS"
-    assert data.write_event(0, b"\x05\x06").value == 6
+    assert event.data.writev([b"\0\0\0\0", b"\x05", b"\x06"]).errno == "ENOSYS"
+    assert event.data.pwritev([b"\0\0\0\0", b"\x05\x06"], 0).errno == "ENOSYS"
+    assert event.write(b"\x05\x06").value == 6
     assert ue.tracefs.records() == [ue.line("a=(5)", "b=(6)", dump="05 06")]
-    ue.tracefs.disable(ue.name())
+    event.disable()
 
 
 @case

@@ -30,13 +30,12 @@ def test_lockdown_hides_traces(ue: UserEvents, level: str, errno: str) -> None:
     """Confidentiality lockdown refuses files that show traces or create events by command:
     EPERM.
     """
-    data = ue.open_data()
-    data.register(ue.name())
+    event = ue.event()
     lock_down(ue.new_process(), level)
     assert opening(ue.process, DYNAMIC_EVENTS, os.O_RDONLY).errno == errno
     assert opening(ue.process, DYNAMIC_EVENTS, os.O_WRONLY).errno == errno
     assert opening(ue.process, TRACING_ON, os.O_WRONLY).errno == errno
-    assert ue.tracefs.enable(ue.name()).errno == errno
+    assert event.enable().errno == errno
     # Last, since a reader of the buffer prevents its expansion for the first event.
     assert opening(ue.process, TRACE, os.O_RDONLY).errno == errno
 
@@ -44,11 +43,9 @@ def test_lockdown_hides_traces(ue: UserEvents, level: str, errno: str) -> None:
 @case(spec="trace_events_user.c:user_data_fops, user_status_fops")
 def test_lockdown_leaves_programs_alone(ue: UserEvents) -> None:
     """Programs are not affected: they open, register and write, and tracers stay attached."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} u8 a")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("u8 a", enabled=True)
     lock_down(ue.new_process(), "confidentiality")
-    assert data.write_event(0, b"\x05").value == 5
+    assert event.write(b"\x05").value == 5
     again = ue.open_data()
     assert again.register(f"{ue.name()} u8 a").index == 0
     assert again.register(ue.name("new")).index == 1
@@ -189,15 +186,14 @@ def test_lockdown_and_instances(ue: UserEvents) -> None:
 @variants(LEVELS)
 def test_lockdown_leaves_perf(ue: UserEvents, level: str, errno: str) -> None:
     """perf still samples user events; lockdown refuses only kernel registers."""
-    data = ue.open_data()
-    event = data.register(f"{ue.name()} u8 a")
+    event = ue.event("u8 a")
     lock_down(ue.new_process(), level)
     listener = listen(ue.process, ue.name())
     assert listener.errno == ""
     if ue.profile.has("remote_enable"):
         assert event.word.value == 1
     ring = listener.map()
-    assert data.write_event(0, b"\5").value == 5
+    assert event.write(b"\5").value == 5
     assert listener.count == 1
     assert len(ring.records()) == 1
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "perf")

@@ -64,8 +64,7 @@ def test_index_per_descriptor(ue: UserEvents) -> None:
 @case(spec="user_events_ref_add")
 def test_index_after_dup(ue: UserEvents) -> None:
     """A duplicated descriptor continues the numbering of the original."""
-    data = ue.open_data()
-    data.register(ue.name("a"))
+    data = ue.event(name="a").data
     copy = data.dup()
     assert copy.register(ue.name("b")).index == 1
     data.close()

@@ -124,11 +124,10 @@ def test_word_taken_by_descriptor(ue: UserEvents) -> None:
 @case(spec="trace_events_user.c:user_event_mm_dup", tier="full")
 def test_word_taken_after_fork(ue: UserEvents) -> None:
     """A forked child inherits the word: EADDRINUSE there, until it unregisters."""
-    data = ue.open_data()
-    word = data.register(ue.name()).word
+    event = ue.event()
     child = ue.fork(ue.process)
-    copy = data.of(child)
-    there = Word(child, word.address)
+    copy = event.data.of(child)
+    there = Word(child, event.word.address)
     assert refused(copy.register(ue.name("f"), word=there)) == "EADDRINUSE"
     assert copy.unregister(there).value == 0
     assert copy.register(ue.name("f"), word=there).errno == ""

@@ -101,15 +101,14 @@ def test_enabled_cannot_go(ue: UserEvents, by: bool) -> None:
 def test_old_place_of_another(ue: UserEvents) -> None:
     """An index outlives its event: it then shows the state of the next event that uses it."""
     page = map_page(ue.process)
-    data = ue.open_data()
-    old = data.register(ue.name("old")).place
-    data.close()
+    event = ue.event(name="old")
+    event.data.close()
     ue.open_data().delete(ue.name("old"))
     other = ue.new_process()
-    assert other.open_data().register(ue.name("new")).place == old
-    assert page.shows(old) == 0
+    assert other.open_data().register(ue.name("new")).place == event.place
+    assert page.shows(event.place) == 0
     ue.tracefs.enable(ue.name("new"))
-    assert page.shows(old) == 1
+    assert page.shows(event.place) == 1
 
 
 @case(
@@ -121,13 +120,11 @@ def test_old_place_of_another(ue: UserEvents) -> None:
 def test_same_name_again(ue: UserEvents) -> None:
     """An event that is deleted and registered again starts disabled."""
     page = map_page(ue.process)
-    data = ue.open_data()
-    place = data.register(ue.name()).place
-    ue.tracefs.enable(ue.name())
-    ue.tracefs.disable(ue.name())
-    data.close()
+    event = ue.event(enabled=True)
+    event.disable()
+    event.data.close()
     again = ue.open_data()
     assert again.delete(ue.name()).value == 0
-    assert again.register(ue.name()).place == place
-    assert page.shows(place) == 0
+    assert again.register(ue.name()).place == event.place
+    assert page.shows(event.place) == 0
     assert ue.tracefs.enabled(ue.name()).text == "0\n"

@@ -79,9 +79,7 @@ def test_private_copy_exits(ue: UserEvents) -> None:
 def test_payload_in_the_page(ue: UserEvents) -> None:
     """Index and payload of a write may lie in the page: zeros where there is no event."""
     page = map_page(ue.process)
-    data = ue.open_data()
-    data.register(f"{ue.name()} u32 a")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u32 a", enabled=True).data
     assert data.write_at(page.address + 2048, 8).value == 8
     assert ue.tracefs.records() == ["00 00 00 00"]
 

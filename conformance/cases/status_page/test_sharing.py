@@ -52,11 +52,10 @@ def test_without_descriptor(ue: UserEvents) -> None:
 def test_without_data_file(ue: UserEvents) -> None:
     """The page is still updated after the descriptor that registered the event is closed."""
     page = map_page(ue.process)
-    data = ue.open_data()
-    place = data.register(ue.name()).place
-    data.close()
-    ue.tracefs.enable(ue.name())
-    assert page.shows(place) == 1
+    event = ue.event()
+    event.data.close()
+    event.enable()
+    assert page.shows(event.place) == 1
 
 
 @case(

@@ -118,24 +118,21 @@ def test_updated_on_change(ue: UserEvents) -> None:
 def test_recorded_all_the_same(ue: UserEvents) -> None:
     """A write is recorded while ftrace has the event enabled, though the page denies it."""
     page = writable(ue.process)
-    data = ue.open_data()
-    data.register(f"{ue.name()} u32 a")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("u32 a", enabled=True)
     page.store(0, bytes(2))
-    assert data.write_event(0, b"\x01\x02\x03\x04").value == 8
+    assert event.write(b"\x01\x02\x03\x04").value == 8
     assert ue.tracefs.records() == ["01 02 03 04"]
-    ue.tracefs.disable(ue.name())
+    event.disable()
 
 
 @case(spec="user_events_write_core", tier="full")
 def test_nothing_recorded_all_the_same(ue: UserEvents) -> None:
     """A page that claims a tracer does not enable an event."""
     page = writable(ue.process)
-    data = ue.open_data()
-    place = data.register(f"{ue.name()} u32 a").place
+    event = ue.event("u32 a")
     page.store(0, b"\x03\x01")
-    assert page.shows(place) == 1
-    written = data.write_event(0, b"\x01\x02\x03\x04")
+    assert page.shows(event.place) == 1
+    written = event.write(b"\x01\x02\x03\x04")
     assert written.value == ue.dated("ebadf_when_disabled", since=-1, before=8)
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
     assert ue.tracefs.records() == []
@@ -146,8 +143,7 @@ def test_nothing_recorded_all_the_same(ue: UserEvents) -> None:
 def test_deleted_all_the_same(ue: UserEvents) -> None:
     """An event that is in use only by the page can be deleted, which clears its byte."""
     page = writable(ue.process)
-    data = ue.open_data()
-    data.register(ue.name())
+    data = ue.event().data
     data.close()
     page.store(0, b"\xff\xff\xff")
     assert ue.open_data().delete(ue.name()).value == 0

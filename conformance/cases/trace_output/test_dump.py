@@ -20,11 +20,9 @@ case = surface(
 
 def recorded(ue: UserEvents, fields: str, *payloads: bytes) -> list[str]:
     """Dump in `trace` of payloads written to a new event with these fields."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} {fields}")
-    ue.tracefs.enable(ue.name())
+    event = ue.event(fields, enabled=True)
     for payload in payloads:
-        assert data.write_event(0, payload).value == len(payload) + 4
+        assert event.write(payload).value == len(payload) + 4
     return ue.tracefs.records()
 
 
@@ -101,17 +99,16 @@ def test_dump_names_nothing(ue: UserEvents) -> None:
 @case
 def test_dump_of_several_writers(ue: UserEvents) -> None:
     """Dumps of different lengths, events and processes are in the order of writing."""
-    data = ue.open_data()
-    data.register(ue.name("a") + " u8 x")
+    event = ue.event("u8 x", name="a")
     other = ue.new_process().open_data()
     other.register(ue.name("b") + " char[20] y")
-    ue.tracefs.enable(ue.name("a"))
+    event.enable()
     ue.tracefs.enable(ue.name("b"))
-    data.write_event(0, b"\1")
+    event.write(b"\1")
     other.write_event(0, b"a" * 20)
-    data.write_event(0, b"\2\2")
+    event.write(b"\2\2")
     other.write_event(0, b"b" * 20)
-    data.write_event(0, b"\3" * 30)
+    event.write(b"\3" * 30)
     assert ue.tracefs.records() == [
         "01",
         " ".join(["61"] * 20),
@@ -135,13 +132,11 @@ def test_dump_of_text_like_a_dump(ue: UserEvents) -> None:
 @case(spec="trace_events_user.c:user_event_ftrace: copy_nofault of no byte", tier="quick")
 def test_dump_without_payload(ue: UserEvents) -> None:
     """An event without fields is recorded only if bytes follow its index."""
-    data = ue.open_data()
-    data.register(ue.name())
-    ue.tracefs.enable(ue.name())
+    event = ue.event(enabled=True)
     errno = ue.dated("empty_payload", since="", before="EFAULT")
-    assert data.write_event(0).errno == errno
-    assert data.write_event(0, b"\xa0").value == 5
-    assert data.write_event(0).errno == errno
+    assert event.write().errno == errno
+    assert event.write(b"\xa0").value == 5
+    assert event.write().errno == errno
     assert ue.tracefs.records() == ue.dated("empty_payload", since=["", "a0", ""], before=["a0"])
 
 
@@ -149,13 +144,11 @@ def test_dump_without_payload(ue: UserEvents) -> None:
 def test_dump_of_a_refused_payload(ue: UserEvents) -> None:
     """A payload rejected by validation is not dumped and leaves no gap."""
     errno = ue.dated("dynamic_fields_validated", since="EFAULT", before="")
-    data = ue.open_data()
-    data.register(ue.name() + " u8 n; __data_loc char[] m")
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0, b"\1\x0d\0\2\0a\0").value == 11
-    assert data.write_event(0, b"\2\x0d\0\2\0ab").errno == errno
-    assert data.write_event(0, b"\3\x0d\0\3\0b\0").errno == errno
-    assert data.write_event(0, b"\4\x0d\0\1\0\0").value == 10
+    event = ue.event("u8 n; __data_loc char[] m", enabled=True)
+    assert event.write(b"\1\x0d\0\2\0a\0").value == 11
+    assert event.write(b"\2\x0d\0\2\0ab").errno == errno
+    assert event.write(b"\3\x0d\0\3\0b\0").errno == errno
+    assert event.write(b"\4\x0d\0\1\0\0").value == 10
     refused = ["02 0d 00 02 00 61 62", "03 0d 00 03 00 62 00"]
     between = ue.dated("dynamic_fields_validated", since=[], before=refused)
     assert ue.tracefs.records() == ["01 0d 00 02 00 61 00", *between, "04 0d 00 01 00 00"]

@@ -135,10 +135,8 @@ def test_stays(ue: UserEvents) -> None:
 @case(tier="quick")
 def test_of_an_enabled_event(ue: UserEvents) -> None:
     """Enabling an event and writing it do not change its format."""
-    data = ue.open_data()
-    event = data.register(f"{ue.name()} u16 a; __data_loc char[] b")
-    ue.tracefs.enable(ue.name())
-    data.write_event(event.index, bytes.fromhex("01000e0002007800"))
+    event = ue.event("u16 a; __data_loc char[] b", enabled=True)
+    event.write(bytes.fromhex("01000e0002007800"))
     assert fields_of(ue.tracefs.format(ue.name())) == [
         "field:u16 a; offset:8; size:2; signed:0;",
         "field:__data_loc char[] b; offset:10; size:4; signed:1;",
@@ -154,10 +152,9 @@ def test_of_an_enabled_event(ue: UserEvents) -> None:
 )
 def test_gone_with_the_event(ue: UserEvents) -> None:
     """The format is deleted with its event; a new event of that name has its own."""
-    data = ue.open_data()
-    event = data.register(f"{ue.name()} u32 a")
-    data.unregister(event.word)
-    data.close()
+    event = ue.event("u32 a")
+    event.unregister()
+    event.data.close()
     path = ue.tracefs.event_path(ue.name(), "format")
     assert ue.tracefs.read(path, View.STRUCTURE, eventually=True).errno == "ENOENT"
     ue.open_data().register(f"{ue.name()} s64 b")

@@ -53,11 +53,10 @@ def test_overwritten(ue: UserEvents, written: int, kept: tuple[int, ...], overru
     """In a full buffer the oldest page is overwritten, and all writes return their length."""
     ue.process.pin(0)
     instance = small(ue)
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    event = ue.event("u8 a")
     instance.enable(ue.name())
     for number in range(1, written + 1):
-        assert data.write_event(0, payload(number)).value == 2004
+        assert event.write(payload(number)).value == 2004
     assert instance.records() == [line(ue, number) for number in kept]
     assert counted(instance) == (
         f"entries: {len(kept)}\noverrun: {overrun}\ncommit overrun: 0\n"
@@ -72,17 +71,16 @@ def test_dropped(ue: UserEvents) -> None:
     ue.process.pin(0)
     instance = small(ue)
     assert instance.write(instance.path("options/overwrite"), "0").value == 1
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    event = ue.event("u8 a")
     instance.enable(ue.name())
     for number in range(1, 8):
-        assert data.write_event(0, payload(number)).value == 2004
+        assert event.write(payload(number)).value == 2004
     assert instance.records() == [line(ue, number) for number in (1, 2, 3, 4)]
     assert counted(instance) == (
         "entries: 4\noverrun: 0\ncommit overrun: 0\ndropped events: 3\nread events: 0\n"
     )
     instance.clear_trace()
-    assert data.write_event(0, payload(8)).value == 2004
+    assert event.write(payload(8)).value == 2004
     assert instance.records() == [line(ue, 8)]
     instance.remove()
 
@@ -97,14 +95,13 @@ def test_not_validated(ue: UserEvents) -> None:
     ue.process.pin(0)
     instance = small(ue)
     assert instance.write(instance.path("options/overwrite"), "0").value == 1
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc char[] a")
+    event = ue.event("__rel_loc char[] a")
     instance.enable(ue.name())
     invalid = b"\0\0\xff\xff".ljust(SIZE, b"\0")
-    assert data.write_event(0, invalid).errno == "EFAULT"
+    assert event.write(invalid).errno == "EFAULT"
     for _ in range(4):
-        assert data.write_event(0, bytes(SIZE)).value == 2004
-    assert data.write_event(0, invalid).value == 2004
+        assert event.write(bytes(SIZE)).value == 2004
+    assert event.write(invalid).value == 2004
     assert counted(instance).endswith("dropped events: 1\nread events: 0\n")
     instance.remove()
 
@@ -120,8 +117,7 @@ def test_others_have_room(ue: UserEvents) -> None:
     ue.process.pin(0)
     instance = small(ue)
     assert instance.write(instance.path("options/overwrite"), "0").value == 1
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data = ue.event("u8 a").data
     instance.enable(ue.name())
     ue.tracefs.enable(ue.name())
     event = listen(ue.process, ue.name())
@@ -143,10 +139,9 @@ def test_size(ue: UserEvents, kilobytes: str, kept: tuple[int, ...]) -> None:
     ue.process.pin(0)
     instance = small(ue, kilobytes)
     assert instance.write(instance.path("buffer_size_kb"), "0").errno == "EINVAL"
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    event = ue.event("u8 a")
     instance.enable(ue.name())
     for number in range(1, 9):
-        assert data.write_event(0, payload(number)).value == 2004
+        assert event.write(payload(number)).value == 2004
     assert instance.records() == [line(ue, number) for number in kept]
     instance.remove()

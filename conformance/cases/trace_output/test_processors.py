@@ -41,18 +41,16 @@ def test_processors_refused(ue: UserEvents, where: str) -> None:
 @variants(("zero", "0", 2), ("empty", "", 1))
 def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
     """A write on a CPU outside the mask returns its length and is not recorded."""
-    data = ue.open_data()
-    event = data.register(ue.name() + " u8 a")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("u8 a", enabled=True)
     assert ue.tracefs.set_processors(mask).value == length
     assert ue.tracefs.processors == "0\n"
-    assert data.write_event(0, b"\1").value == 5
+    assert event.write(b"\1").value == 5
     assert ue.tracefs.read(TRACING_ON).text == "1\n"
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
     if ue.profile.has("remote_enable"):
         assert event.word.value == 1
     assert ue.tracefs.set_processors("1").value == 2
-    assert data.write_event(0, b"\2").value == 5
+    assert event.write(b"\2").value == 5
     assert ue.tracefs.records() == [ue.line("a=(2)", dump="02")]
 
 
@@ -61,8 +59,7 @@ def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
 def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
     """Each instance has its own mask: one that contains the CPU records."""
     instance = made(ue)
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    event = ue.event("u8 a")
     listeners: dict[str, Tracefs] = {"top": ue.tracefs, "instance": instance}
     for each in listeners.values():
         each.enable(ue.name())
@@ -70,7 +67,7 @@ def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
     (other,) = listeners.values()
     without.set_processors("0")
     assert other.processors == "1\n"
-    assert data.write_event(0, b"\1").value == 5
+    assert event.write(b"\1").value == 5
     assert without.records() == []
     assert other.records() == [ue.line("a=(1)", dump="01")]
     without.set_processors("1")

@@ -59,29 +59,25 @@ def test_removed_by_ioctl(ue: UserEvents) -> None:
 )
 def test_removed_by_itself(ue: UserEvents) -> None:
     """A record of an auto-deleted event prints as an unknown type as well."""
-    data = ue.open_data()
-    data.register(ue.name() + " u16 a")
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0, b"\1\0").value == 6
+    event = ue.event("u16 a", enabled=True)
+    assert event.write(b"\1\0").value == 6
     ue.process.exit()
     assert ue.tracefs.bodies() == [f"{ue.name()}: a=0x1 (1)"]
-    ue.tracefs.disable(ue.name())
+    event.disable()
     assert ue.tracefs.bodies(eventually=True) == ["Unknown type N"]
 
 
 @case
 def test_removed_by_command(ue: UserEvents) -> None:
     """Deletion through dynamic_events resets the buffer, records of other events included."""
-    data = ue.open_data()
-    data.register(ue.name("other") + " u16 a")
-    ue.tracefs.enable(ue.name("other"))
+    event = ue.event("u16 a", name="other", enabled=True)
     known(ue)
-    data.write_event(0, b"\2\0")
+    event.write(b"\2\0")
     recorded(ue, ue.name(), b"\1\0")
     assert len(ue.tracefs.bodies()) == 2
     assert ue.tracefs.command(f"-:{ue.name()} u16 a\n", eventually=True).errno == ""
     assert ue.tracefs.bodies() == []
-    assert data.write_event(0, b"\3\0").value == 6
+    assert event.write(b"\3\0").value == 6
     assert ue.tracefs.bodies() == [ue.line("a=0x3 (3)", name="other", dump="03 00")]
 
 
@@ -89,10 +85,8 @@ def test_removed_by_command(ue: UserEvents) -> None:
 def test_removed_never_enabled(ue: UserEvents) -> None:
     """Deleting an event that was never enabled keeps the records of others."""
     known(ue)
-    data = ue.open_data()
-    data.register(ue.name("other") + " u16 a")
-    ue.tracefs.enable(ue.name("other"))
-    data.write_event(0, b"\2\0")
+    event = ue.event("u16 a", name="other", enabled=True)
+    event.write(b"\2\0")
     ue.tracefs.command(f"u:{ue.name()}\n")
     assert ue.tracefs.command(f"-:{ue.name()}\n").errno == ""
     assert ue.tracefs.bodies() == [ue.line("a=0x2 (2)", name="other", dump="02 00")]
@@ -123,11 +117,10 @@ def test_removed_in_instances(ue: UserEvents) -> None:
     was.make()
     never.make()
     known(ue)
-    data = ue.open_data()
-    data.register(ue.name("other") + " u16 a")
+    event = ue.event("u16 a", name="other")
     for each in (was, never):
         each.enable(ue.name("other"))
-    data.write_event(0, b"\2\0")
+    event.write(b"\2\0")
     ue.tracefs.command(f"u:{ue.name()}\n")
     was.enable(ue.name())
     was.disable(ue.name())
@@ -188,10 +181,8 @@ def test_removed_then_truncation(ue: UserEvents) -> None:
 def test_removed_after_trigger(ue: UserEvents) -> None:
     """Deleting an event that was first used by a trigger resets the buffer."""
     known(ue)
-    data = ue.open_data()
-    data.register(ue.name("other") + " u16 a")
-    ue.tracefs.enable(ue.name("other"))
-    assert data.write_event(0, b"\2\0").value == 6
+    event = ue.event("u16 a", name="other", enabled=True)
+    assert event.write(b"\2\0").value == 6
     ue.tracefs.command(f"u:{ue.name()} u16 a\n")
     directory = ue.tracefs.directory(ue.name())
     assert directory.trigger("traceon").errno == ""

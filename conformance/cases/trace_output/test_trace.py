@@ -16,11 +16,9 @@ case = surface(
 
 def recorded(ue: UserEvents, fields: str, *payloads: bytes) -> list[str]:
     """Text in `trace` of payloads written to a new event with these fields."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} {fields}")
-    ue.tracefs.enable(ue.name())
+    event = ue.event(fields, enabled=True)
     for payload in payloads:
-        assert data.write_event(0, payload).value == len(payload) + 4
+        assert event.write(payload).value == len(payload) + 4
     return ue.tracefs.records()
 
 
@@ -212,10 +210,8 @@ def test_struct_named_like_dynamic(ue: UserEvents, type_text: str, word: bytes, 
 @case(spec="trace_output.c:print_event_fields", needs="empty_payload", tier="quick")
 def test_no_fields(ue: UserEvents) -> None:
     """An event without fields prints its name and a colon without a space."""
-    data = ue.open_data()
-    data.register(ue.name())
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0).value == 4
+    event = ue.event(enabled=True)
+    assert event.write().value == 4
     assert ue.tracefs.records() == [f"{ue.name()}:No fields found"]
 
 
@@ -284,13 +280,11 @@ def test_event_names(ue: UserEvents, ending: str) -> None:
 @case(spec="trace_events_user.c:user_event_reg", profiles="5.18..")
 def test_survives_disable(ue: UserEvents) -> None:
     """Records stay readable after the event is disabled and its word, if any, unregistered."""
-    data = ue.open_data()
-    event = data.register(ue.name() + " u16 a")
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0, b"\1\0").value == 6
-    ue.tracefs.disable(ue.name())
+    event = ue.event("u16 a", enabled=True)
+    assert event.write(b"\1\0").value == 6
+    event.disable()
     if ue.profile.has("remote_enable"):
-        assert data.unregister(event.word).value == 0
+        assert event.unregister().value == 0
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
     ue.tracefs.clear_trace()
     assert ue.tracefs.records() == []
@@ -299,17 +293,16 @@ def test_survives_disable(ue: UserEvents) -> None:
 @case(spec="trace_output.c:print_event_fields", profiles="5.18..")
 def test_several_events(ue: UserEvents) -> None:
     """Records of several events, files and processes are in the order of writing."""
-    data = ue.open_data()
-    data.register(ue.name("a") + " u16 x")
+    event = ue.event("u16 x", name="a")
     other = ue.new_process().open_data()
     other.register(ue.name("a") + " u16 x")
     other.register(ue.name("b") + " char[2] y")
-    ue.tracefs.enable(ue.name("a"))
+    event.enable()
     ue.tracefs.enable(ue.name("b"))
-    data.write_event(0, b"\1\0")
+    event.write(b"\1\0")
     other.write_event(1, b"hi")
     other.write_event(0, b"\2\0")
-    data.write_event(0, b"\3\0")
+    event.write(b"\3\0")
     assert ue.tracefs.records() == [
         ue.line("x=0x1 (1)", name="a", dump="01 00"),
         ue.line("y=hi", name="b", dump="68 69"),

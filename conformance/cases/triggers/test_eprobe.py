@@ -60,11 +60,10 @@ def test_records(ue: UserEvents, fields: str, arguments: str, payload: bytes, sh
 )
 def test_signed_byte(ue: UserEvents) -> None:
     """A signed byte is fetched as unsigned: the kernel is compiled with an unsigned char."""
-    data = ue.open_data()
-    data.register(ue.name() + " s8 a; char b")
+    event = ue.event("s8 a; char b")
     add(ue, "a=$a:s32 b=$b:s64")
     enable(ue)
-    assert data.write_event(0, b"\xff\x80").value == 6
+    assert event.write(b"\xff\x80").value == 6
     disable(ue)
     assert ue.tracefs.records(ue.name("p")) == [
         f"{ue.name('p')}: (user_events.{ue.name()}) a=255 b=128"
@@ -119,13 +118,12 @@ def test_beside_the_event(ue: UserEvents, filtered: bool, order: list[str]) -> N
 @case(spec="trace_eprobe_parse_filter", doc="if FILTER", profiles="6.1..")
 def test_condition(ue: UserEvents) -> None:
     """An eprobe with a condition records what matches; one on an unknown field is rejected."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a; u8 b")
+    event = ue.event("u8 a; u8 b")
     assert add(ue, "b=$b:u8 if c == 1").errno == "EINVAL"
     assert add(ue, "b=$b:u8 if a == 1").errno == ""
     enable(ue)
     for payload in (b"\1\3", b"\2\4", b"\1\5"):
-        data.write_event(0, payload)
+        event.write(payload)
     disable(ue)
     head = f"{ue.name('p')}: (user_events.{ue.name()})"
     assert ue.tracefs.records(ue.name("p")) == [f"{head} b=3", f"{head} b=5"]
@@ -272,14 +270,13 @@ def test_removed_by_its_event(ue: UserEvents, text: str, errno: str) -> None:
 def test_in_an_instance(ue: UserEvents) -> None:
     """An eprobe enabled in an instance records there, and nothing at the top."""
     instance = made(ue)
-    data = ue.open_data()
-    event = data.register(ue.name() + " u8 a")
+    event = ue.event("u8 a")
     assert add(ue, "a=$a:u8").errno == ""
     assert instance.enable(ue.name("p"), system=KPROBES).errno == ""
     assert instance.directory(ue.name()).enabled == "0*\n"
-    assert ue.tracefs.directory(ue.name()).enabled == "0\n"
+    assert event.directory.enabled == "0\n"
     assert event.word.value == 1
-    assert data.write_event(0, b"\7").value == 5
+    assert event.write(b"\7").value == 5
     line = f"{ue.name('p')}: (user_events.{ue.name()}) a=7"
     assert instance.records() == [line]
     assert ue.tracefs.records() == []
@@ -301,12 +298,11 @@ def test_in_an_instance(ue: UserEvents) -> None:
 def test_two_instances(ue: UserEvents) -> None:
     """An eprobe enabled in two instances records in both."""
     instance = made(ue)
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    event = ue.event("u8 a")
     add(ue, "a=$a:u8")
     instance.enable(ue.name("p"), system=KPROBES)
     enable(ue)
-    data.write_event(0, b"\7")
+    event.write(b"\7")
     line = f"{ue.name('p')}: (user_events.{ue.name()}) a=7"
     assert instance.records() == [line]
     assert ue.tracefs.records() == [line]

@@ -57,9 +57,8 @@ def test_outlives_the_process(ue: UserEvents) -> None:
     directory = ue.tracefs.directory(ue.name())
     directory.trigger("traceon")
     process.exit()
-    again = ue.open_data()
-    again.register(ue.name() + " u8 a")
-    assert again.write_event(0, b"\1").value == 5
+    event = ue.event("u8 a")
+    assert event.write(b"\1").value == 5
     ue.process.exit()
     assert directory.triggers == "traceon:unlimited\n"
     assert directory.trigger("!traceon").errno == ""
@@ -109,13 +108,12 @@ def test_of_one_format(ue: UserEvents) -> None:
 )
 def test_beside_perf(ue: UserEvents) -> None:
     """Trigger and perf both use the event: the enable word is set until both are gone."""
-    data = ue.open_data()
-    event = data.register(ue.name() + " u8 a")
+    event = ue.event("u8 a")
     listener = listen(ue.process, ue.name())
-    directory = ue.tracefs.directory(ue.name())
+    directory = event.directory
     directory.trigger("traceon")
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace perf")
-    data.write_event(0, b"\1")
+    event.write(b"\1")
     assert listener.count == 1
     assert ue.tracefs.records() == []
     listener.close()

@@ -22,9 +22,8 @@ case = surface(
 )
 def test_tells(ue: UserEvents, text: str) -> None:
     """A trigger alone sets the enable word, and does not enable the event for recording."""
-    data = ue.open_data()
-    event = data.register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    event = ue.event("u8 a")
+    directory = event.directory
     assert directory.trigger(text).errno == ""
     assert directory.enabled == "0*\n"
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
@@ -52,35 +51,32 @@ def test_records_nothing(ue: UserEvents) -> None:
 @case(tier="full")
 def test_enabled_beside(ue: UserEvents) -> None:
     """With a trigger, enabling and disabling the event does not change the enable word."""
-    data = ue.open_data()
-    event = data.register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    event = ue.event("u8 a")
+    directory = event.directory
     directory.trigger("traceon")
-    ue.tracefs.enable(ue.name())
+    event.enable()
     assert directory.enabled == "1*\n"
-    data.write_event(0, b"\1")
-    ue.tracefs.disable(ue.name())
+    event.write(b"\1")
+    event.disable()
     assert directory.enabled == "0*\n"
     if ue.profile.has("remote_enable"):
         assert event.word.value == 1
-    assert data.write_event(0, b"\2").value == 5
+    assert event.write(b"\2").value == 5
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
 
 
 @case(tier="full")
 def test_beside_enabled(ue: UserEvents) -> None:
     """An event enabled before its trigger was set stays enabled after its removal."""
-    data = ue.open_data()
-    event = data.register(ue.name() + " u8 a")
-    ue.tracefs.enable(ue.name())
-    directory = ue.tracefs.directory(ue.name())
+    event = ue.event("u8 a", enabled=True)
+    directory = event.directory
     directory.trigger("stacktrace:0")
     assert directory.enabled == "1*\n"
     directory.trigger("!stacktrace")
     assert directory.enabled == "1\n"
     if ue.profile.has("remote_enable"):
         assert event.word.value == 1
-    data.write_event(0, b"\1")
+    event.write(b"\1")
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
 
 

@@ -43,20 +43,18 @@ def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
 @variants({"null": 0, "first-page": 0x300, "kernel-half": 0xFFFF_8880_0000_0000})
 def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     """A structure that cannot be read is EFAULT."""
-    data = ue.open_data()
-    data.register(ue.name())
+    data = ue.event().data
     assert data.ioctl(DIAG_IOCSUNREG, address).errno == "EFAULT"
 
 
 @case(tier="full")
 def test_struct_read_only(ue: UserEvents) -> None:
     """The structure is only read: it may lie in read-only memory."""
-    data = ue.open_data()
-    word = data.register(ue.name()).word
+    event = ue.event()
     at = ue.process.map()
-    ue.process.store(at, USER_UNREG.pack({"size": 16, "disable_addr": word.address}))
+    ue.process.store(at, USER_UNREG.pack({"size": 16, "disable_addr": event.word.address}))
     ue.process.protect(at, mmap.PROT_READ)
-    assert data.ioctl(DIAG_IOCSUNREG, at).value == 0
+    assert event.data.ioctl(DIAG_IOCSUNREG, at).value == 0
 
 
 @case(
@@ -68,10 +66,11 @@ def test_struct_read_only(ue: UserEvents) -> None:
 )
 def test_reserved(ue: UserEvents, reserved: int, reserved2: int) -> None:
     """A set bit in a reserved member is EINVAL, and the word stays registered."""
-    data = ue.open_data()
-    word = data.register(ue.name()).word
-    assert data.unregister(word, reserved=reserved, reserved2=reserved2).errno == "EINVAL"
-    assert data.unregister(word).errno == ""
+    event = ue.event()
+    assert (
+        event.data.unregister(event.word, reserved=reserved, reserved2=reserved2).errno == "EINVAL"
+    )
+    assert event.unregister().errno == ""
 
 
 @case(

@@ -82,28 +82,24 @@ def test_one_of_two_words(ue: UserEvents) -> None:
 @case(spec="user_events_ioctl_unreg")
 def test_ends_updates(ue: UserEvents) -> None:
     """The kernel no longer writes to an unregistered word."""
-    data = ue.open_data()
-    word = data.register(ue.name()).word
-    data.unregister(word)
-    ue.tracefs.enable(ue.name())
-    assert word.value == 0
-    ue.process.store(word.address, b"\xff\xff\xff\xff")
-    ue.tracefs.disable(ue.name())
-    assert word.value == 0xFFFF_FFFF
+    event = ue.event()
+    event.unregister()
+    event.enable()
+    assert event.word.value == 0
+    ue.process.store(event.word.address, b"\xff\xff\xff\xff")
+    event.disable()
+    assert event.word.value == 0xFFFF_FFFF
 
 
 @case(spec="user_events_write_core", tier="full")
 def test_write_index_stays(ue: UserEvents) -> None:
     """The write index stays valid: an event can be written without a registered word."""
-    data = ue.open_data()
-    event = data.register(f"{ue.name()} u32 a")
-    data.unregister(event.word)
-    assert data.write_event(0, bytes(4)).errno == ue.dated(
-        "ebadf_when_disabled", since="EBADF", before=""
-    )
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0, bytes(4)).value == 8
-    assert data.write_event(1, bytes(4)).errno == "ENOENT"
+    event = ue.event("u32 a")
+    event.unregister()
+    assert event.write(bytes(4)).errno == ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    event.enable()
+    assert event.write(bytes(4)).value == 8
+    assert event.data.write_event(1, bytes(4)).errno == "ENOENT"
 
 
 @case(spec="user_event_put")

@@ -51,18 +51,16 @@ def test_unknown_word(ue: UserEvents, offset: int, bit: int) -> None:
 @variants({"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "last": (1 << 64) - 1})
 def test_unknown_address(ue: UserEvents, address: int) -> None:
     """The address is only compared: one that can never be registered is ENOENT, too."""
-    data = ue.open_data()
-    data.register(ue.name())
+    data = ue.event().data
     assert data.unregister(address).errno == "ENOENT"
 
 
 @case(doc="address and bit must have been registered before")
 def test_twice(ue: UserEvents) -> None:
     """Unregistering the same address and bit a second time is ENOENT."""
-    data = ue.open_data()
-    event = data.register(ue.name())
-    assert data.unregister(event.word).value == 0
-    assert data.unregister(event.word).errno == "ENOENT"
+    event = ue.event()
+    assert event.unregister().value == 0
+    assert event.unregister().errno == "ENOENT"
 
 
 @case
@@ -76,22 +74,19 @@ def test_any_descriptor(ue: UserEvents, flags: int) -> None:
 @case
 def test_after_close(ue: UserEvents) -> None:
     """A word stays registered after the descriptor that registered it is closed."""
-    data = ue.open_data()
-    word = data.register(ue.name()).word
-    data.close()
+    event = ue.event()
+    event.data.close()
     other = ue.open_data()
-    ue.tracefs.enable(ue.name())
-    assert word.value == 1
-    assert other.unregister(word).value == 0
-    assert word.value == 0
+    event.enable()
+    assert event.word.value == 1
+    assert other.unregister(event.word).value == 0
+    assert event.word.value == 0
 
 
 @case(doc="address and bit must have been registered before", tier="full")
 def test_other_process(ue: UserEvents) -> None:
     """A process cannot unregister a word of another process at the same address: ENOENT."""
-    data = ue.open_data()
-    word = data.register(ue.name()).word
-    ue.tracefs.enable(ue.name())
+    word = ue.event(enabled=True).word
     other = ue.new_process()
     there = other.word_at(word.address, value=1)
     stranger = other.open_data()
@@ -107,16 +102,15 @@ def test_other_process(ue: UserEvents) -> None:
 )
 def test_child_for_itself(ue: UserEvents) -> None:
     """A child unregisters its own copy of a word; its parent's copy is still followed."""
-    data = ue.open_data()
-    word = data.register(ue.name()).word
+    event = ue.event()
     child = ue.fork(ue.process)
-    there = Word(child, word.address)
-    copy = data.of(child)
+    there = Word(child, event.word.address)
+    copy = event.data.of(child)
     assert copy.unregister(there).value == 0
     assert copy.unregister(there).errno == "ENOENT"
-    ue.tracefs.enable(ue.name())
-    assert (word.wait(), there.wait()) == (1, 0)
-    assert data.unregister(word).value == 0
+    event.enable()
+    assert (event.word.wait(), there.wait()) == (1, 0)
+    assert event.unregister().value == 0
 
 
 @case(
@@ -126,11 +120,10 @@ def test_child_for_itself(ue: UserEvents) -> None:
 )
 def test_parent_for_itself(ue: UserEvents) -> None:
     """A word that the parent unregisters stays registered in a child forked before."""
-    data = ue.open_data()
-    word = data.register(ue.name()).word
+    event = ue.event()
     child = ue.fork(ue.process)
-    there = Word(child, word.address)
-    assert data.unregister(word).value == 0
-    ue.tracefs.enable(ue.name())
-    assert (word.wait(), there.wait()) == (0, 1)
-    assert data.of(child).unregister(there).value == 0
+    there = Word(child, event.word.address)
+    assert event.unregister().value == 0
+    event.enable()
+    assert (event.word.wait(), there.wait()) == (0, 1)
+    assert event.data.of(child).unregister(there).value == 0

@@ -62,9 +62,7 @@ def test_write_only_descriptor(ue: UserEvents) -> None:
 )
 def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
     """pwrite works at offset 0 only."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u32 a", enabled=True).data
     assert data.pwrite(RECORD, offset).errno == errno
     assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
 
@@ -75,9 +73,7 @@ def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
 )
 def test_pwritev_position(ue: UserEvents, offset: int, errno: str) -> None:
     """pwritev works at any nonnegative offset."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u32 a", enabled=True).data
     assert data.pwritev([INDEX, b"\1\0\0\0"], offset).errno == errno
     assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
 
@@ -89,9 +85,7 @@ def test_pwritev_position(ue: UserEvents, offset: int, errno: str) -> None:
 )
 def test_position_stays(ue: UserEvents) -> None:
     """Writing does not move the file position: a third write succeeds like the first."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u32 a", enabled=True).data
     assert [data.write(RECORD).value for _ in range(3)] == [8, 8, 8]
     assert data.pwrite(RECORD, 8).errno == "EFAULT"
     assert len(ue.tracefs.records()) == 3

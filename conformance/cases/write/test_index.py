@@ -18,8 +18,7 @@ case = surface(
 @variants({"none": b"", "one": b"\0", "two": b"\0\0", "three": b"\0\0\0"})
 def test_too_short_for_index(ue: UserEvents, data: bytes) -> None:
     """A write of less than the four bytes of an index is EFAULT, enabled or not."""
-    file = ue.open_data()
-    file.register(ue.name())
+    file = ue.event().data
     assert file.write(data).errno == "EFAULT"
     ue.tracefs.enable(ue.name())
     assert file.write(data).errno == "EFAULT"
@@ -135,8 +134,7 @@ def test_index_of_a_duplicate(ue: UserEvents) -> None:
 )
 def test_index_in_a_child(ue: UserEvents) -> None:
     """Parent and child share the indices of an inherited descriptor in both directions."""
-    data = ue.open_data()
-    data.register(ue.name("a") + " u8 x")
+    data = ue.event("u8 x", name="a").data
     child = ue.fork(ue.process)
     inherited = data.of(child)
     assert inherited.register(ue.name("b") + " u8 y").index == 1
@@ -159,9 +157,8 @@ def test_index_in_a_child(ue: UserEvents) -> None:
 )
 def test_after_unregister(ue: UserEvents) -> None:
     """The write index stays valid after the word is unregistered."""
-    data = ue.open_data()
-    event = data.register(ue.name() + " u32 a")
-    assert data.unregister(event.word).value == 0
-    ue.tracefs.enable(ue.name())
-    assert data.write(RECORD).value == 8
+    event = ue.event("u32 a")
+    assert event.unregister().value == 0
+    event.enable()
+    assert event.data.write(RECORD).value == 8
     assert ue.tracefs.records() == [f"{ue.name()}: a=0x41 (65)"]

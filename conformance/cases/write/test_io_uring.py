@@ -87,8 +87,7 @@ def test_negative_index(ue: UserEvents) -> None:
 @case(doc="write() or writev() of the data file; a write of a disabled event is refused")
 def test_nobody_listens(ue: UserEvents) -> None:
     """Writing a disabled event fails with EBADF; before 6.5 it succeeds."""
-    data = ue.open_data()
-    data.register(ue.name() + " u16 a")
+    data = ue.event("u16 a").data
     seen = data.submit(b"\0\0\0\0\1\0")
     errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
     value = ue.dated("ebadf_when_disabled", since=-1, before=6)
@@ -254,9 +253,7 @@ def test_of_a_worker(ue: UserEvents) -> None:
 )
 def test_worker_keeps_nothing(ue: UserEvents) -> None:
     """Workers share the words of their process: the event is deleted when it exits."""
-    data = ue.open_data()
-    data.register(ue.name() + " u16 a")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u16 a", enabled=True).data
     assert data.submit(b"\0\0\0\0\1\0").value == 6
     ue.tracefs.disable(ue.name())
     data.close()

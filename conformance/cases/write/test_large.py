@@ -46,9 +46,7 @@ def test_index_beyond_a_byte(ue: UserEvents) -> None:
 )
 def test_page_behind_is_away(ue: UserEvents) -> None:
     """A long payload is read to its end, even if its last page is not present yet."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} struct s a 3896; u32 b")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("struct s a 3896; u32 b", enabled=True).data
     ue.tracefs.directory(ue.name()).set_filter("b == 67305985")
     at = ue.process.map(2, shared=True)
     ue.process.store(at + PAGE, bytes([1, 2, 3, 4]))
@@ -62,10 +60,8 @@ def test_page_behind_is_away(ue: UserEvents) -> None:
 @case(spec="min_size", doc="nothing is said of a payload that is too short")
 def test_shorter_than_64_kib(ue: UserEvents) -> None:
     """An event of 65540 bytes accepts nothing shorter: EINVAL."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} struct large v 65540")
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0, bytes(100)).errno == "EINVAL"
+    event = ue.event("struct large v 65540", enabled=True)
+    assert event.write(bytes(100)).errno == "EINVAL"
 
 
 @case(
@@ -75,9 +71,7 @@ def test_shorter_than_64_kib(ue: UserEvents) -> None:
 )
 def test_location_far_behind(ue: UserEvents) -> None:
     """Dynamic data is validated at any offset, past 300 bytes as well."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} char[300] a; __rel_loc char[] s")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("char[300] a; __rel_loc char[] s", enabled=True)
     text = b"x\0"
-    assert data.write_event(0, bytes(300) + struct.pack("<HH", 0, 2) + text).value == 310
-    assert data.write_event(0, bytes(300) + struct.pack("<HH", 0, 3) + text).errno == "EFAULT"
+    assert event.write(bytes(300) + struct.pack("<HH", 0, 2) + text).value == 310
+    assert event.write(bytes(300) + struct.pack("<HH", 0, 3) + text).errno == "EFAULT"

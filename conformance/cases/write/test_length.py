@@ -80,9 +80,7 @@ def test_least_size_wraps(ue: UserEvents) -> None:
 )
 def test_longer_payload(ue: UserEvents, extra: int, returned: int, dump: str) -> None:
     """Bytes after the last field are accepted and counted; the fields read the same."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u32 a", enabled=True).data
     assert data.write(RECORD + b"\xff" * extra).value == returned
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump=dump)]
 
@@ -103,9 +101,7 @@ def test_longest_record(ue: UserEvents, length: int, returned: int, records: int
     """Payloads of up to 4064 bytes are recorded; longer ones are dropped, and the write
     succeeds.
     """
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u32 a", enabled=True).data
     assert data.write(RECORD.ljust(4 + length, b"\0")).value == returned
     # A dump of more than a page is left out; the line of its record is there.
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="")] * records
@@ -118,9 +114,7 @@ def test_longest_record(ue: UserEvents, length: int, returned: int, records: int
 )
 def test_dropped_is_not_validated(ue: UserEvents) -> None:
     """A payload too long to be recorded succeeds even if it is malformed."""
-    data = ue.open_data()
-    data.register(ue.name() + " __data_loc char[] s")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("__data_loc char[] s", enabled=True).data
     bad = INDEX + b"\xff\xff\xff\xff"
     errno = ue.dated("dynamic_fields_validated", since="EFAULT", before="")
     assert data.write(bad.ljust(4 + 4064, b"\0")).errno == errno
@@ -141,9 +135,7 @@ def test_dropped_is_not_validated(ue: UserEvents) -> None:
 )
 def test_no_fields(ue: UserEvents, parts: list[bytes], returned: int, dumps: list[str]) -> None:
     """An event without fields needs no payload, before 6.5 one byte, and accepts more."""
-    data = ue.open_data()
-    data.register(ue.name())
-    ue.tracefs.enable(ue.name())
+    data = ue.event(enabled=True).data
     # A copy of zero bytes was taken for a failure.
     older = returned if dumps else -1
     assert data.writev(parts).value == ue.dated("empty_payload", since=returned, before=older)

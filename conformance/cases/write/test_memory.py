@@ -23,8 +23,7 @@ case = surface(
 @variants(("none", 0, ""), ("half", 2, "00 00"))
 def test_unreadable_payload(ue: UserEvents, readable: int, dump: str) -> None:
     """An unreadable payload is EFAULT, unless the event is disabled: then it is not read."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     address = ue.process.map() + PAGE - 4 - readable
     ue.process.store(address, bytes(4 + readable))
     unheard = ue.dated("ebadf_when_disabled", since="EBADF", before="")
@@ -44,8 +43,7 @@ def test_unreadable_payload(ue: UserEvents, readable: int, dump: str) -> None:
 @variants({"none": 0, "one": 1, "three": 3})
 def test_unreadable_index(ue: UserEvents, readable: int) -> None:
     """An index that cannot be read completely is EFAULT, enabled or not."""
-    data = ue.open_data()
-    data.register(ue.name())
+    data = ue.event().data
     address = ue.process.map() + PAGE - readable
     assert data.write_at(address, 4).errno == "EFAULT"
     ue.tracefs.enable(ue.name())
@@ -56,8 +54,7 @@ def test_unreadable_index(ue: UserEvents, readable: int) -> None:
 @case(doc="silent about memory protection")
 def test_protected_memory(ue: UserEvents) -> None:
     """Index and payload must be readable, not writable; PROT_NONE is EFAULT."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     page = ue.process.map()
     ue.process.store(page, RECORD)
     ue.tracefs.enable(ue.name())
@@ -71,8 +68,7 @@ def test_protected_memory(ue: UserEvents) -> None:
 @case(spec="fault_in_iov_iter_readable", doc="silent about pages that are not resident")
 def test_untouched_memory(ue: UserEvents) -> None:
     """Index and payload in pages that were never touched read as zero and are recorded."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a; u32 b")
+    data = ue.event("u32 a; u32 b").data
     pages = ue.process.map(2)
     ue.tracefs.enable(ue.name())
     assert data.write_at(pages + PAGE - 8, 12).value == 12

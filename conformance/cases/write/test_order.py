@@ -33,8 +33,7 @@ def test_order_descriptor_first(ue: UserEvents) -> None:
 @variants({"negative": -1, "unknown": 1})
 def test_order_position_before_index(ue: UserEvents, index: int) -> None:
     """pwrite at an offset is EFAULT before the index is checked."""
-    data = ue.open_data()
-    data.register(ue.name())
+    data = ue.event().data
     packed = index.to_bytes(4, "little", signed=True)
     assert data.pwrite(packed, 4).errno == "EFAULT"
     # If a negative index is not rejected, the kernel reads out of bounds.
@@ -48,8 +47,7 @@ def test_order_position_before_index(ue: UserEvents, index: int) -> None:
 )
 def test_order_address_before_index(ue: UserEvents) -> None:
     """A payload iovec at a kernel address is EFAULT before a bad index is detected."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     address = SCRATCH + PAGE * 40
     ue.process.store(address, b"\1\0\0\0")
     assert data.writev_at([(address, 4), (KERNEL_HALF, 4)]).errno == "EFAULT"
@@ -60,9 +58,7 @@ def test_order_address_before_index(ue: UserEvents) -> None:
 @variants(("negative", -1, "EINVAL"), ("unknown", 1, "ENOENT"))
 def test_order_index_before_payload(ue: UserEvents, index: int, errno: str) -> None:
     """A bad index is reported before an unreadable payload."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u32 a", enabled=True).data
     address = ue.process.map() + PAGE - 4
     ue.process.store(address, index.to_bytes(4, "little", signed=True))
     assert data.write_at(address, 8).errno == errno
@@ -74,9 +70,7 @@ def test_order_index_before_payload(ue: UserEvents, index: int, errno: str) -> N
 @case(tier="full")
 def test_order_length_before_payload(ue: UserEvents) -> None:
     """A short payload is EINVAL, even if it is unreadable."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u32 a", enabled=True).data
     address = ue.process.map() + PAGE - 4
     ue.process.store(address, INDEX)
     unreadable = ue.dated("unreadable_payload_refused", since="EFAULT", before="")

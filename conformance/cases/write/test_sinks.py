@@ -33,18 +33,17 @@ def turn(files: Tracefs, on: str) -> None:
 @case(spec="trace_events_user.c:user_event_ftrace", tier="quick")
 def test_turned_off(ue: UserEvents) -> None:
     """While tracing is off the event stays enabled and writable, and nothing is recorded."""
-    data = ue.open_data()
-    event = data.register(ue.name() + " u16 a")
+    event = ue.event("u16 a")
     turn(ue.tracefs, "0")
-    ue.tracefs.enable(ue.name())
+    event.enable()
     if ue.profile.has("remote_enable"):
         assert event.word.value == 1
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
-    assert data.write_event(0, b"\1\0").value == 6
+    assert event.write(b"\1\0").value == 6
     assert ue.tracefs.read(ue.tracefs.path("tracing_on")).text == "0\n"
     turn(ue.tracefs, "1")
     assert ue.tracefs.records() == []
-    assert data.write_event(0, b"\2\0").value == 6
+    assert event.write(b"\2\0").value == 6
     assert ue.tracefs.records() == [ue.line("a=0x2 (2)", dump="02 00")]
 
 

@@ -61,11 +61,9 @@ REL_LOC_BOUNDS = {
 @variants(DATA_LOC_BOUNDS)
 def test_data_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | None) -> None:
     """A `__data_loc` string must end within the record with a NUL as its last byte; else EFAULT."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 n; __data_loc char[] m")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("u32 n; __data_loc char[] m", enabled=True)
     payload = b"A\0\0\0" + located(offset, length) + b"abc\0"
-    written = data.write_event(0, payload)
+    written = event.write(payload)
     if text is None and ue.dated(CHECKED, since=True, before=False):
         assert written.errno == "EFAULT"
         assert ue.tracefs.records() == []
@@ -81,11 +79,9 @@ def test_data_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | N
 @variants(REL_LOC_BOUNDS)
 def test_rel_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | None) -> None:
     """A `__rel_loc` string must end within the record with a NUL as its last byte; else EFAULT."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 n; __rel_loc char[] m")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("u32 n; __rel_loc char[] m", enabled=True)
     payload = b"A\0\0\0" + located(offset, length) + b"abc\0"
-    written = data.write_event(0, payload)
+    written = event.write(payload)
     if text is None and ue.dated(CHECKED, since=True, before=False):
         assert written.errno == "EFAULT"
         assert ue.tracefs.records() == []
@@ -159,13 +155,11 @@ def test_bounds_are_those_of_the_write(
 @variants(("from_start", 0, 12), ("from_pid", 4, 8), ("before_field", 7, 5))
 def test_data_loc_into_common_fields(ue: UserEvents, offset: int, length: int) -> None:
     """A `__data_loc` string may start in the common fields: only its end is checked."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 n; __data_loc char[] m")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("u32 n; __data_loc char[] m", enabled=True)
     zero, one = b"\0\0\0\0", b"\0\0\0\1"
     errno = ue.dated(CHECKED, since="EFAULT", before="")
-    assert data.write_event(0, zero + located(offset, length)).value == 12
-    assert data.write_event(0, one + located(offset, length)).errno == errno
+    assert event.write(zero + located(offset, length)).value == 12
+    assert event.write(one + located(offset, length)).errno == errno
 
 
 @case(spec="VALIDATOR_ENSURE_NULL; user_event_add_field")
@@ -204,10 +198,8 @@ def test_nul_needed(ue: UserEvents, type_text: str, offset: int) -> None:
 )
 def test_nul_not_needed(ue: UserEvents, type_text: str, payload: bytes, text: str) -> None:
     """Dynamic types without "char", and types that are not dynamic, need no NUL."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} {type_text}")
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0, payload).ok
+    event = ue.event(type_text, enabled=True)
+    assert event.write(payload).ok
     assert ue.tracefs.records() == [ue.line(f"m={text}", dump=payload.hex(" "))]
 
 
@@ -269,21 +261,18 @@ def test_several_dynamic_fields(
 @case(spec="trace_events_user.c:user_events_write_core, user_event_validate")
 def test_order_listener_before_validators(ue: UserEvents) -> None:
     """A bad dynamic field of a disabled event is not checked; once enabled it is EFAULT."""
-    data = ue.open_data()
-    data.register(ue.name() + " __data_loc char[] m")
+    event = ue.event("__data_loc char[] m")
     bad = b"\xff\xff\xff\xff"
     unheard = ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    assert data.write_event(0, bad).errno == unheard
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0, bad).errno == ue.dated(CHECKED, since="EFAULT", before="")
+    assert event.write(bad).errno == unheard
+    event.enable()
+    assert event.write(bad).errno == ue.dated(CHECKED, since="EFAULT", before="")
 
 
 @case(spec="trace_events_user.c:user_event_validate looks at the copied record")
 def test_validated_across_parts(ue: UserEvents) -> None:
     """Dynamic fields are checked across the whole record, however it is split into iovecs."""
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc char[] m")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("__rel_loc char[] m", enabled=True).data
     assert data.writev([b"\0\0", b"\0\0\0", b"\0", b"\3", b"\0ab", b"\0"]).value == 11
     errno = ue.dated(CHECKED, since="EFAULT", before="")
     assert data.writev([b"\0\0", b"\0\0\0", b"\0", b"\3", b"\0ab", b"c"]).errno == errno
@@ -295,13 +284,11 @@ def test_validated_across_parts(ue: UserEvents) -> None:
 @case(spec="trace_events_user.c:user_event_ftrace: discard")
 def test_discarded_record(ue: UserEvents) -> None:
     """A rejected payload leaves no trace between the records before and after it."""
-    data = ue.open_data()
-    data.register(ue.name() + " __rel_loc char[] m")
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0, located(0, 2) + b"a\0").value == 10
+    event = ue.event("__rel_loc char[] m", enabled=True)
+    assert event.write(located(0, 2) + b"a\0").value == 10
     errno = ue.dated(CHECKED, since="EFAULT", before="")
-    assert data.write_event(0, located(0, 2) + b"bb").errno == errno
-    assert data.write_event(0, located(0, 2) + b"c\0").value == 10
+    assert event.write(located(0, 2) + b"bb").errno == errno
+    assert event.write(located(0, 2) + b"c\0").value == 10
     first = ue.line("m=a", dump="00 00 02 00 61 00")
     last = ue.line("m=c", dump="00 00 02 00 63 00")
     dumped = [first, "00 00 02 00 62 62", last]

@@ -20,9 +20,7 @@ case = surface(
 )
 def test_equals_writev(ue: UserEvents) -> None:
     """The same bytes through write and writev give the same result and the same record."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a; char[4] b")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u32 a; char[4] b", enabled=True).data
     assert data.write(b"\0\0\0\0\7\0\0\0abc\0").value == 12
     assert data.writev([b"\0\0\0\0", b"\7\0\0\0abc\0"]).value == 12
     line = ue.line("a=0x7 (7)", "b=abc", dump="07 00 00 00 61 62 63 00")
@@ -44,9 +42,7 @@ def test_equals_writev(ue: UserEvents) -> None:
 )
 def test_parts(ue: UserEvents, parts: list[bytes]) -> None:
     """Index and payload may be split into iovecs anywhere: it is one record."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u32 a", enabled=True).data
     assert data.writev(parts).value == 8
     assert ue.tracefs.records() == [ue.line("a=0x11223344 (287454020)", dump="44 33 22 11")]
 
@@ -57,9 +53,7 @@ def test_parts(ue: UserEvents, parts: list[bytes]) -> None:
 )
 def test_parts_too_short_for_index(ue: UserEvents, parts: list[bytes]) -> None:
     """iovecs of one to three bytes in total are EFAULT."""
-    data = ue.open_data()
-    data.register(ue.name())
-    ue.tracefs.enable(ue.name())
+    data = ue.event(enabled=True).data
     assert data.writev(parts).errno == "EFAULT"
     assert ue.tracefs.records() == []
 
@@ -83,9 +77,7 @@ def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
 )
 def test_iovec_limits(ue: UserEvents) -> None:
     """1024 iovecs are accepted; 1025, or one of negative length, are EINVAL."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u32 a", enabled=True).data
     ue.process.store(SCRATCH + PAGE * 40, RECORD)
     whole, empty = (SCRATCH + PAGE * 40, 8), (SCRATCH, 0)
     assert data.writev_at([empty] * 1023 + [whole]).value == 8

@@ -35,9 +35,7 @@ def test_returns_all_bytes(ue: UserEvents, fields: str, payload: bytes, returned
 @case(doc="Writing Data: every write is an entry of its own")
 def test_records_in_order(ue: UserEvents) -> None:
     """Every write is one record, in the order of writing, whatever the system call."""
-    data = ue.open_data()
-    data.register(ue.name() + " u16 n")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u16 n", enabled=True).data
     data.write(b"\0\0\0\0\1\0")
     data.writev([b"\0\0\0\0", b"\2\0"])
     data.pwrite(b"\0\0\0\0\3\0", 0)
@@ -58,13 +56,12 @@ def test_records_in_order(ue: UserEvents) -> None:
 )
 def test_word_not_consulted(ue: UserEvents) -> None:
     """The kernel does not read the enable word: clearing or setting it does not affect a write."""
-    data = ue.open_data()
-    event = data.register(ue.name() + " u32 a")
+    event = ue.event("u32 a")
     ue.process.store(event.word.address, b"\1\0\0\0")
-    assert data.write(RECORD).errno == "EBADF"
-    ue.tracefs.enable(ue.name())
+    assert event.data.write(RECORD).errno == "EBADF"
+    event.enable()
     ue.process.store(event.word.address, b"\0\0\0\0")
-    assert data.write(RECORD).value == 8
+    assert event.data.write(RECORD).value == 8
     assert ue.tracefs.records() == [f"{ue.name()}: a=0x41 (65)"]
 
 
@@ -74,14 +71,13 @@ def test_word_not_consulted(ue: UserEvents) -> None:
 @variants({"exact": b"\1\0\0\0", "longer": b"\1\0\0\0more"})
 def test_nobody_listens(ue: UserEvents, payload: bytes) -> None:
     """Writing an event that is not enabled, or no longer enabled, is EBADF."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    event = ue.event("u32 a")
     errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    assert data.write_event(0, payload).errno == errno
-    assert data.writev([INDEX, payload]).errno == errno
-    ue.tracefs.enable(ue.name())
-    ue.tracefs.disable(ue.name())
-    assert data.write_event(0, payload).errno == errno
+    assert event.write(payload).errno == errno
+    assert event.data.writev([INDEX, payload]).errno == errno
+    event.enable()
+    event.disable()
+    assert event.write(payload).errno == errno
     assert ue.tracefs.records() == []
 
 
