@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from host.errors import FileError, UevtError
+from host.packages import install_command
 
 if TYPE_CHECKING:
     from kernels.kconfig import LostOption
@@ -120,10 +121,9 @@ class StoreUnusable(HostTrouble):
 class MissingTool(HostTrouble):
     """Programs or headers that obtaining or building this kernel needs are not installed."""
 
-    def __init__(self, names: Sequence[str], command: str) -> None:
-        super().__init__(f"missing on this machine: {', '.join(names)}", command)
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"missing on this machine: {', '.join(names)}", install_command(names))
         self.names = tuple(names)
-        self.command = command
 
 
 class SourceUnavailable(HostTrouble):

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from host import packages
 from host.progress import silent
 from kernels.build.build import needed_tools
 from kernels.catalog.entries import DEBIAN_SOURCE, TARBALL, KernelEntry, Source
@@ -19,7 +20,6 @@ from kernels.sources.unpacked import SourceTrees
 from kernels.sources.versions_offered import matching
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
-from kernels.tools import host_tools
 
 
 class State(StrEnum):
@@ -91,18 +91,18 @@ class _Host:
             entry.kernel_id: needed_tools(entry, at_hand=at_hand[entry.kernel_id])
             for entry in entries
         }
-        self._absent = host_tools.missing(name for names in self._needed.values() for name in names)
+        self._absent = packages.missing(name for names in self._needed.values() for name in names)
         unseen = {entry.source for entry in entries if not at_hand[entry.kernel_id]}
-        has_apt = host_tools.TOOLS["apt-cache"] not in self._absent
+        has_apt = "apt-cache" not in self._absent
         self._offered = _offered(unseen, store, has_apt=has_apt)
 
     def problem(self, entry: KernelEntry) -> KernelsError | None:
         """Why an entry cannot be built, or None."""
-        absent = [tool for tool in self._absent if tool.name in self._needed[entry.kernel_id]]
-        if "apt-cache" in [tool.name for tool in absent]:
+        absent = [name for name in self._absent if name in self._needed[entry.kernel_id]]
+        if "apt-cache" in absent:
             return apt.no_apt(entry.source)
         if absent:
-            return MissingTool([tool.name for tool in absent], host_tools.install_command(absent))
+            return MissingTool(absent)
         if entry.source not in self._offered:
             return None  # its tree is in the store
         return _unoffered(entry, self._offered[entry.source], self._store)

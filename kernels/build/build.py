@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from host import packages
 from host.progress import Progress, silent
 from kernels.build import module_abi
 from kernels.build.kbuild import Kbuild
@@ -19,8 +20,7 @@ from kernels.sources.unpacked import SourceTrees, tools_for
 from kernels.sources.versions_offered import Offer
 from kernels.store.built_kernel import BuiltKernel, Product, Recipe
 from kernels.store.store import Store
-from kernels.tools import host_tools
-from kernels.tools.host_tools import Toolchain
+from kernels.tools.toolchain import Toolchain, require
 
 # What this module itself runs; what a kernel's build runs is the catalog's to say.
 BUILD_TOOLS = ("make", "setpriv")
@@ -133,11 +133,11 @@ class HostWorkshop:
         """See Workshop.  Raises MissingTool, SourceUnavailable, UnknownRevision."""
         at_hand = revision and self._trees.path(entry.source, revision).is_dir()
         needed = needed_tools(entry, at_hand=bool(at_hand))
-        if "apt-cache" in needed and host_tools.missing(["apt-cache"]):
+        if "apt-cache" in needed and packages.missing(["apt-cache"]):
             raise apt.no_apt(entry.source)
         # All at once: nobody wants to install, try again and install some more.
-        host_tools.require(needed)
-        toolchain = host_tools.toolchain()
+        require(needed)
+        toolchain = Toolchain.of_host()
         if entry.source.kind == TREE:
             return Toolset(self._trees.follow(entry), toolchain)
         if revision and at_hand:

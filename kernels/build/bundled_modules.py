@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kernels.build.ko_file import modinfo
 from kernels.errors import UserMistake
-from kernels.tools import child_process, host_tools
+from kernels.tools import child_process, toolchain
 
 UNPACK_S = 60.0
 _FILE = re.compile(r"(.+)\.ko(?:\.(gz|xz|zst))?")
@@ -107,7 +107,7 @@ def _content(file: Path) -> bytes:
     """A module's file, uncompressed.  Raises MissingTool, NoModules."""
     try:
         if file.suffix == ".zst":
-            host_tools.require(["zstd"])
+            toolchain.require(["zstd"])
             done = subprocess.run(
                 ["zstd", "-dcq", str(file)],
                 capture_output=True,

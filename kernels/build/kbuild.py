@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
+from host.arch import ARCH, IMAGE
 from host.deadline import Deadline
 from host.progress import Progress, Step
 from kernels import kconfig
@@ -88,7 +89,7 @@ class Kbuild:
         deadline = Deadline(BUILD_S, f"compiling {entry.kernel_id}")
         self._compiled = 0
         jobs = len(os.sched_getaffinity(0))
-        self._make(f"-j{jobs}", "bzImage", deadline=deadline, expected=expected)
+        self._make(f"-j{jobs}", IMAGE, deadline=deadline, expected=expected)
         self._tell(deadline, expected, passing=False, why=why)
 
     def prepare_modules(self) -> None:
@@ -136,7 +137,7 @@ class Kbuild:
     def _identity(self) -> dict[str, str]:
         """What kbuild would otherwise take from the clock and the user: same recipe, same image."""
         return {
-            "ARCH": "x86_64",
+            "ARCH": ARCH,
             "KBUILD_BUILD_TIMESTAMP": time.strftime("%a %b %e %H:%M:%S UTC %Y", self._when),
             "KBUILD_BUILD_USER": "uevt",
             "KBUILD_BUILD_HOST": "uevt",

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from host.arch import IMAGE_IN_OBJECTS
 from host.deadline import Deadline
 from host.files import digest_of
 from host.progress import Progress, ticking
@@ -55,7 +56,7 @@ class ObjectsDirectory:
     @property
     def image(self) -> Path:
         """The bzImage."""
-        return self.path / "arch/x86/boot/bzImage"
+        return self.path / IMAGE_IN_OBJECTS
 
     @property
     def release(self) -> str:

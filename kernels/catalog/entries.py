@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from host.packages import tools as known_tools
 from host.text import closest
 from host.toml_table import Table, read
 from kernels import kconfig
 from kernels.catalog.patch import Patch, digest_of_all
 from kernels.errors import BadCatalogEntry, UnknownKernel
-from kernels.tools.host_tools import TOOLS
 
 CATALOG = Path(__file__).parent
 VARIANTS = Path(__file__).parents[1] / "variants"
@@ -350,10 +350,8 @@ def _patches(table: Table) -> tuple[Patch, ...]:
 def _needs(table: Table) -> Needs:
     tools = table.texts("tools")
     for name in tools:
-        if name not in TOOLS:
-            raise table.bad(
-                "tools", f"unknown tool {name!r}", "add it to kernels/tools/host_tools.py"
-            )
+        if name not in known_tools():
+            raise table.bad("tools", f"unknown tool {name!r}", "add it to host/packages.txt")
     needs = Needs(
         tools=tools,
         tree_mib=table.number("tree_mib"),

@@ -22,7 +22,7 @@ from kernels.errors import MIB, SourceUnavailable
 from kernels.sources import apt_suites
 from kernels.sources.versions_offered import Offer
 from kernels.store.store import Store
-from kernels.tools import child_process, host_tools
+from kernels.tools import child_process, toolchain
 
 TOOLS = ("apt-cache", "apt-config", "apt-get", "dpkg-deb", "setpriv", "tar", "xz")
 # And what tar unpacks each with.
@@ -213,7 +213,7 @@ def _tarball(directory: Path, package: str) -> Path:
             tarball = place / f"{package}.tar.{compression}"
             # Ubuntu's link from here to there is absolute in some releases.
             if tarball.is_file() and not tarball.is_symlink():
-                host_tools.require([tool])
+                toolchain.require([tool])
                 return tarball
     raise SourceUnavailable(
         f"the package {package} has no {package}.tar.xz below usr/src",

@@ -15,7 +15,7 @@ from kernels.sources import apt, tarballs
 from kernels.sources.versions_offered import Offer, Origin, choose
 from kernels.store.last_build import LastBuild
 from kernels.store.store import Store
-from kernels.tools import child_process, git, host_tools
+from kernels.tools import child_process, git, toolchain
 from kernels.trees.worktrees import WorkTree
 
 # A tree that root unpacks belongs to root, not to whoever owned it where it was packed.
@@ -56,7 +56,7 @@ class SourceTrees:
 
         Raises MissingTool, SourceUnavailable, UnknownRevision.
         """
-        host_tools.require(tools_for(entry.source))
+        toolchain.require(tools_for(entry.source))
         origin = self._origin(entry.source)
         offered = origin.at_hand()
         chosen = choose(offered, entry.revision)

@@ -30,15 +30,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from host.arch import IMAGE
 from host.files import read_record, sweep, sync, write_record
 from host.progress import Progress, silent
 from kernels.catalog.entries import KernelEntry
 from kernels.errors import MIB, StoreBusy, StoreFull, StoreUnusable
 from kernels.store.built_kernel import KEPT, BuiltKernel, Product, Recipe
-from kernels.tools import file_lock, host_tools
+from kernels.tools import file_lock, toolchain
+from kernels.tools.toolchain import Toolchain
 
 SCHEMA = 1
-IMAGE = "bzImage"
 CONFIG = "config"
 RECORD = "kernel.json"
 # A build takes minutes on a laptop and an hour on a small busy machine.
@@ -307,7 +308,7 @@ def default_root() -> Path:
 
 def _same_toolchain(name: dict[str, object]) -> bool:
     """Whether today's compiler and linker are those of a name's record; none at all will do."""
-    stamp = host_tools.toolchain_stamp()
+    stamp = toolchain.stamp()
     if stamp in ("", name.get("stamp")):
         return True
-    return host_tools.toolchain().version == name.get("compiler")
+    return Toolchain.of_host().version == name.get("compiler")

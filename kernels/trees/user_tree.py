@@ -11,7 +11,7 @@ from host.progress import Progress
 from kernels.catalog.entries import ABI_OF_RELEASE, TREE, KernelEntry, Source, load_catalog
 from kernels.errors import UserMistake
 from kernels.store.store import Store
-from kernels.tools import host_tools
+from kernels.tools import toolchain
 from kernels.tools.git import TOOLS
 from kernels.trees.worktrees import WorkTree
 
@@ -27,7 +27,7 @@ def entry_of(directory: Path, ref: str | None, store: Store, progress: Progress)
     Its name is `tree-RELEASE` or `tree-RELEASE-COMMIT`, its revision the id of the content.
     Raises MissingTool, UserMistake for what is no kernel tree, too old, or no commit.
     """
-    host_tools.require(TOOLS)
+    toolchain.require(TOOLS)
     directory = directory.resolve()
     source = Source(TREE, _package(directory), tree=directory, ref=ref)
     snapshot = WorkTree(source, store, progress).snapshot()

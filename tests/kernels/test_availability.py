@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli import kernels, main
+from host import packages
 from host.progress import silent
 from kernels.build import build
 from kernels.build.availability import Availability, State, survey
@@ -23,7 +24,7 @@ from kernels.catalog.patch import Patch
 from kernels.errors import SourceUnavailable
 from kernels.store.built_kernel import BuiltKernel, Product, Recipe
 from kernels.store.store import Store
-from kernels.tools import host_tools
+from kernels.tools import toolchain
 
 LISTED = "Package: linux-source-9.9\nVersion: {version}\nSize: 1\n"
 SUITE = Source("debian-source", "linux-source-9.9", suite="other-backports")
@@ -81,7 +82,7 @@ def publish(entry: KernelEntry, store: Store, directory: Path) -> None:
     recipe = Recipe("linux-source-9.9", "9.9.3-1", entry.wanted, entry.patches_digest, "gcc")
     with store.locked("a test", silent):
         store.publish(recipe, Product("9.9.3", directory / "image", directory / "config"))
-        store.remember(entry, recipe, host_tools.toolchain_stamp())
+        store.remember(entry, recipe, toolchain.stamp())
 
 
 def test_built(entry: KernelEntry, store: Store, apt: FakeApt, tmp_path: Path) -> None:
@@ -132,10 +133,10 @@ def test_missing_tools_are_named(
 ) -> None:
     apt.lists("host", "9.9.3-1")
 
-    def missing(names: Iterable[str]) -> tuple[host_tools.Tool, ...]:
-        return tuple(host_tools.TOOLS[name] for name in sorted({"patch", "bison"} & set(names)))
+    def missing(names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(sorted({"patch", "bison"} & set(names)))
 
-    monkeypatch.setattr(host_tools, "missing", missing)
+    monkeypatch.setattr(packages, "missing", missing)
     needs = replace(entry.needs, tools=("gcc", "bison"))
     said = str(only(replace(entry, needs=needs, patches=(Patch("fix", "text"),)), store))
     assert said.startswith("cannot be built here: missing on this machine: bison, patch; install")

@@ -19,8 +19,8 @@ from kernels.catalog.entries import KernelEntry, load_catalog
 from kernels.errors import BuildFailed
 from kernels.store.built_kernel import Product, Recipe
 from kernels.store.store import Store
-from kernels.tools import host_tools
-from kernels.tools.host_tools import Toolchain
+from kernels.tools import toolchain
+from kernels.tools.toolchain import Toolchain
 
 
 @dataclass
@@ -35,7 +35,7 @@ class FakeWorkshop:
 
     def prepare(self, entry: KernelEntry, revision: str | None) -> Toolset:
         self.diary.append(f"prepare {entry.kernel_id} {revision}")
-        return Toolset(revision or self.revision, Toolchain("gcc 1", host_tools.toolchain_stamp()))
+        return Toolset(revision or self.revision, Toolchain("gcc 1", toolchain.stamp()))
 
     def make(self, entry: KernelEntry, recipe: Recipe) -> Product:
         self.diary.append(f"make {recipe.revision}")

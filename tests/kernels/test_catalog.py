@@ -133,7 +133,7 @@ def test_what_differs_follows_the_abi(tmp_path: Path, abi: str, expected: str) -
         ('["guest"]', '["guest"]\ndiffers = "a=no"', "differs", 'differs = ["…"]'),
         ('"linux-source-9.9"', '"-o evil"', "source.package", "use only a-z"),
         ('"debian-source"', '"debian-source"\nurl = "x"', "source.url", "remove it"),
-        ('["gcc"]', '["clang"]', "needs.tools", "kernels/tools/host_tools.py"),
+        ('["gcc"]', '["clang"]', "needs.tools", "host/packages.txt"),
         ("tree_mib = 10", "tree_mib = -1", "needs.tree_mib", "tree_mib = 100"),
         ("tree_mib = 10", "tree_mib = true", "needs.tree_mib", "tree_mib = 100"),
         ("objects_mib = 5", "", "needs.objects_mib", "add objects_mib"),

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from host import packages
 from kernels.build.bundled_modules import ModulesDirectory, NoModules
 from kernels.errors import MissingTool
-from kernels.tools import host_tools
 
 RELEASE = "6.1.0-9-amd64"
 
@@ -54,7 +54,7 @@ def test_zstd_is_a_tool(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = root / "lib/modules" / RELEASE / "kernel/netfs.ko"
     file.unlink()
     packed = file.with_name("netfs.ko.zst")
-    if not host_tools.missing(["zstd"]):
+    if not packages.missing(["zstd"]):
         made = subprocess.run(["zstd", "-cq"], input=ko("netfs"), capture_output=True, check=True)
         packed.write_bytes(made.stdout)
         (only,) = ModulesDirectory(root, RELEASE).ordered(["netfs"])

@@ -20,8 +20,7 @@ from kernels.catalog.patch import Patch
 from kernels.errors import HostTrouble, StoreBusy, StoreFull, StoreUnusable
 from kernels.store.built_kernel import Product, Recipe
 from kernels.store.store import Store, default_root
-from kernels.tools import host_tools
-from kernels.tools.host_tools import Toolchain
+from kernels.tools import toolchain
 
 RECIPE = Recipe(
     package="linux-source-9.9",
@@ -40,7 +39,7 @@ def filled(store: Store, entry: KernelEntry, tmp_path: Path, stamp: str = "") ->
     config.write_text("CONFIG_A=y\n")
     with store.locked("a test", silent):
         store.publish(RECIPE, Product("9.9.3-test", image, config))
-        store.remember(entry, RECIPE, stamp or host_tools.toolchain_stamp())
+        store.remember(entry, RECIPE, stamp or toolchain.stamp())
 
 
 def test_a_finished_kernel_is_found(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
@@ -83,10 +82,10 @@ def test_another_compiler_is_noticed_and_the_same_in_a_new_file_is_not(
     store: Store, entry: KernelEntry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled(store, entry, tmp_path, stamp="old file")
-    monkeypatch.setattr(host_tools, "toolchain_stamp", lambda: "new file")
-    monkeypatch.setattr(host_tools, "toolchain", lambda: Toolchain("gcc 1; ld 1", "new file"))
+    monkeypatch.setattr(toolchain, "stamp", lambda: "new file")
+    monkeypatch.setattr(toolchain, "_version", {"gcc": "gcc 1", "ld": "ld 1"}.get)
     assert store.lookup(entry) is not None
-    monkeypatch.setattr(host_tools, "toolchain", lambda: Toolchain("gcc 2; ld 1", "new file"))
+    monkeypatch.setattr(toolchain, "_version", {"gcc": "gcc 2", "ld": "ld 1"}.get)
     assert store.lookup(entry) is None
 
 

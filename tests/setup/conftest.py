@@ -1,4 +1,4 @@
-"""The machine that the set-up scripts are tried on."""
+"""Fixtures of the tests of .ci."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from tests.setup.fake_machine import FakeMachine
 
 @pytest.fixture
 def machine(tmp_path: Path) -> FakeMachine:
-    """A machine with a shell, coreutils and Python, and no distribution yet."""
+    """A machine with a shell, coreutils and Python, and no package manager."""
     return FakeMachine(tmp_path / "machine")

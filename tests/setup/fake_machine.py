@@ -1,4 +1,4 @@
-"""A machine made of a few files: what .ci's scripts see instead of the real one."""
+"""A fake host for the scripts of .ci, made of a few files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# What the scripts may count on: POSIX, coreutils and util-linux.
+# The scripts rely on POSIX, coreutils and util-linux.
 BASE_TOOLS = (
     *("cat", "dirname", "env", "flock", "mkdir", "rm", "sh", "sha256sum", "sleep"),
     *("touch", "true"),
@@ -19,7 +19,7 @@ SCRIPT_SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a script said and how it ended."""
+    """Output and exit status of a script."""
 
     code: int
     out: str
@@ -27,7 +27,7 @@ class Answer:
 
 
 class FakeMachine:
-    """A search path of stubs, an os-release and a /usr/include below one directory.
+    """A search path of stubs and a /usr/include below one directory.
 
     Every stub appends its name and arguments to `log`; PATH is `bin` alone.
     """
@@ -52,7 +52,7 @@ class FakeMachine:
         path.chmod(0o755)
 
     def user(self, uid: int) -> None:
-        """Be this user."""
+        """Set the user id."""
         self.stub("id", f"echo {uid}", logged=False)
 
     def header(self, name: str) -> None:
@@ -61,15 +61,9 @@ class FakeMachine:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
 
-    def os_release(self, text: str) -> None:
-        """Be this distribution."""
-        path = self.root / "etc/os-release"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-
     @property
     def calls(self) -> list[str]:
-        """What the logged stubs were called with, in order."""
+        """The calls of logged stubs, in order."""
         return self.log.read_text().splitlines()
 
     def environment(self, **more: str) -> dict[str, str]:
@@ -77,7 +71,7 @@ class FakeMachine:
         return {"PATH": str(self.bin), "UEVT_HOST_ROOT": str(self.root), **more}
 
     def run(self, script: Path, *arguments: str, **more: str) -> Answer:
-        """Run a script here; `more` are environment variables."""
+        """Run a script on this machine; `more` are environment variables."""
         done = subprocess.run(
             [script, *arguments],
             env=self.environment(**more),

@@ -99,7 +99,7 @@ def test_qemu_missing(spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     with pytest.raises(QemuMissing, match="qemu-system-x86_64 is not installed") as caught:
         qemu_argv(MachineSpec(spec.kernel), console=tmp_path / "c", channels=[7], monitor=6)
-    assert "apt install qemu-system-x86" in caught.value.hint
+    assert "apt-get install qemu-system-x86" in caught.value.hint
 
 
 def test_virtme_that_prints_no_command(spec: MachineSpec, tmp_path: Path) -> None:

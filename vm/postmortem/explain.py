@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from host.arch import CONSOLE
 from host.kernel_reports import CRASHES, ReportKind
 from vm.agent.channel import ChannelEnded
 from vm.errors import (
@@ -221,7 +222,7 @@ class Inquest:
         elif phase is Phase.SILENT:
             # A kernel that was never heard cannot be told from a file that is none.
             why += "; its console was silent"
-            hint = f"check that {name} is a kernel for this machine with a serial console (ttyS0)"
+            hint = f"check that {name} is a kernel for this machine with a console on {CONSOLE}"
         failed = BootFailed(
             f"no agent after a boot of {name} (reached phase {phase}): {why}",
             phase=phase,

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from host.arch import CONSOLE
 from host.files import write_atomically
 from host.temporary_directories import scratch
 from vm.errors import AcceleratorTrouble
@@ -110,7 +111,7 @@ def _try(kernel: Path, qemu: str, log: Path, seconds: float) -> Accelerator:
     argv = [
         qemu, "-machine", _KVM.machine, "-cpu", _KVM.cpu, "-m", "256M",
         "-nodefaults", "-display", "none", "-no-reboot", "-serial", "stdio",
-        "-kernel", str(kernel), "-append", "console=ttyS0 panic=-1",
+        "-kernel", str(kernel), "-append", f"console={CONSOLE} panic=-1",
     ]
     # fmt: on
     trial = Qemu(argv, log)

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from host.arch import CONSOLE, QEMU
+from host.packages import install_command
 from vm.errors import CommandLineTooLong, QemuMissing
 from vm.qemu.accelerator import TCG, Accelerator
 from vm.qemu.virtme_ng import Command, virtme_command
 
-QEMU = "qemu-system-x86_64"
 #: Names of the virtio-serial ports begin thus; the first is the supervisor's.
 PORT = "uevt"
 #: x86 COMMAND_LINE_SIZE, bytes including the final NUL.
@@ -33,7 +34,7 @@ _HIDING = ("quiet", "loglevel=", "console=", "virtme_console=", "init=")
 _CACHE = "cache=loose"
 #: What the console must show, and that a kernel in trouble ends at once (with -no-reboot).
 _KERNEL_ARGUMENTS = (
-    "console=ttyS0,115200",
+    f"console={CONSOLE},115200",
     "ignore_loglevel",
     "printk.devkmsg=on",
     "panic=-1",
@@ -167,7 +168,7 @@ def find_qemu(qemu: Path | None) -> str:
     if found is None:
         raise QemuMissing(
             f"{qemu or QEMU} is not installed",
-            hint="install it (Debian: apt install qemu-system-x86; Fedora: dnf install qemu-kvm)",
+            hint=install_command([QEMU]) if qemu is None else "name a QEMU for this machine",
         )
     return found
 

@@ -31,6 +31,7 @@ from conformance.results.case_result import Blame, CaseResult, Outcome, RunVerdi
 from conformance.results.json_codec import encode
 from conformance.results.run import RunRecord, named
 from conformance.results.verdict import verdict_line
+from host.arch import ARCH
 from host.text import printable
 
 MAJOR, MINOR = 5, 3
@@ -170,7 +171,7 @@ class _Run:
             "checkout_id": self._build,
             "origin": self._origin,
             "comment": f"{kernel.id} ({kernel.release})" if kernel.release else kernel.id,
-            "architecture": "x86_64",
+            "architecture": ARCH,
             "status": Status.PASS.value,
             "misc": {"uevt": facts},
         }

@@ -11,7 +11,7 @@ from kernels.build.gc import in_mib, usage
 from kernels.catalog.entries import load_catalog
 from kernels.errors import KernelsError
 from kernels.store.store import Store
-from kernels.tools import host_tools
+from kernels.tools import toolchain
 from vm.errors import VmError
 from vm.qemu.command_line import find_qemu
 
@@ -55,7 +55,7 @@ def _qemu() -> Finding:
 
 def _tools() -> Finding:
     try:
-        host_tools.require(load_catalog().find(_KERNEL).needs.tools)
+        toolchain.require(load_catalog().find(_KERNEL).needs.tools)
     except KernelsError as error:
         return Finding("build tools", False, str(error), error.hint)
     return Finding("build tools", True, f"all that building {_KERNEL} needs")

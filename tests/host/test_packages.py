@@ -1,0 +1,73 @@
+"""The package table, and the install command that is derived from it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from host import packages
+
+USES = {"setup", "demand", "browser"}
+KINDS = {"command", "header", "module"}
+
+
+def rows() -> list[list[str]]:
+    """The rows of the table, in words."""
+    lines = packages.TABLE.read_text().splitlines()
+    return [line.split() for line in lines if line and not line.startswith("#")]
+
+
+def test_table_is_well_formed() -> None:
+    assert {len(row) for row in rows()} == {2 + len(packages.MANAGERS)}
+    assert {row[0] for row in rows()} == USES
+    assert {row[1].partition(":")[0] for row in rows()} == KINDS
+    probes = [row[1] for row in rows()]
+    assert len(set(probes)) == len(probes)
+
+
+@pytest.mark.parametrize(
+    ("manager", "command"),
+    [
+        ("apt-get", "apt-get install bison libelf-dev xz-utils"),
+        ("dnf", "dnf install bison elfutils-libelf-devel xz"),
+        ("zypper", "zypper install bison libelf-devel xz"),
+        ("pacman", "pacman -S --needed bison libelf xz"),
+    ],
+)
+@pytest.mark.parametrize(("user", "sudo"), [(0, ""), (1000, "sudo ")])
+def test_install_command_is_that_of_the_host(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    manager: str,
+    command: str,
+    user: int,
+    sudo: str,
+) -> None:
+    program = tmp_path / manager
+    program.touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    expected = f"install with: {sudo}{command}"
+    assert packages.install_command(("xz", "gelf.h", "bison")) == expected
+
+
+def test_unknown_host_gets_the_command_of_each_manager(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    command = packages.install_command(["xz"])
+    assert all(f"{manager} " in command for manager in packages.MANAGERS)
+
+
+def test_compiler_finds_headers() -> None:
+    assert packages.Tool("stddef.h", (), header=True).present
+    assert not packages.Tool("no/such/header.h", (), header=True).present
+
+
+def test_without_a_compiler_only_the_compiler_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert packages.missing(("gcc", "gelf.h")) == ("gcc",)

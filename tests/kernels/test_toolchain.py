@@ -1,0 +1,38 @@
+"""Missing tools are named all at once; the compiler and linker are identified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from host import packages
+from kernels.catalog.entries import load_catalog
+from kernels.errors import HostTrouble, MissingTool
+from kernels.tools.toolchain import Toolchain, require, stamp
+
+
+def test_all_missing_tools_are_named_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("gcc", "apt-get", "make"):
+        (tmp_path / name).touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingTool) as caught:
+        require(("make", "flex", "bison", "flex"))
+    assert caught.value.names == ("bison", "flex")
+    assert str(caught.value) == "missing on this machine: bison, flex"
+    assert "install bison flex" in caught.value.hint
+    assert isinstance(caught.value, HostTrouble)
+
+
+def test_toolchain_names_compiler_and_linker() -> None:
+    toolchain = Toolchain.of_host()
+    assert "gcc" in toolchain.version
+    assert "; GNU ld" in toolchain.version
+    assert toolchain.stamp == stamp() != ""
+
+
+def test_this_host_can_build_the_kernels_that_ship() -> None:
+    for entry in load_catalog().entries.values():
+        assert packages.missing(entry.needs.tools) == ()
