@@ -36,7 +36,7 @@ class Access:
 def check_access(
     access: Access, register: int, offset: int, size: int, stored: Register | None = None
 ) -> Register:
-    """Check a load and return its result; with ``stored``, a store.  Raises Refused, NotModelled."""
+    """Check a load and return its result, or check a store of ``stored``.  Raises Refused."""
     address = access.state.read(register)
     if isinstance(address, Scalar):
         raise Refused("EACCES", f"R{register} invalid mem access 'scalar'")
