@@ -191,7 +191,7 @@ def _reachable(worlds: Sequence[World], kinds: Kinds) -> list[World]:
                 reached[key] = changed
                 waiting.append((key, changed))
         if len(reached) > MAX_STATES:
-            raise TooManyStates("settle before going on: too much work is pending")
+            raise TooManyStates("too much work is pending: settle first")
     return list(reached.values())
 
 

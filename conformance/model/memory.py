@@ -88,7 +88,7 @@ def is_user_range(address: int, length: int) -> bool:
     if address >= KERNEL_HALF or end > KERNEL_HALF:
         return False
     if end > USER_TOP + PAGE_SIZE:
-        raise NotModelled(f"address {address:#x}: its fate depends on the paging mode")
+        raise NotModelled(f"address {address:#x}: depends on the paging mode")
     return True
 
 
@@ -108,7 +108,7 @@ class AddressSpace:
                 continue
             if entry.page is not entry.device and entry.device is not None:
                 # Some stable releases fail with ENOMEM (measured on 6.1.192).
-                raise NotModelled("fork with a changed private mapping of page frames")
+                raise NotModelled("fork(2) with a written private VM_PFNMAP mapping")
             if not entry.shared:
                 entry.exclusive = False
             # dup_mmap() does not copy page tables of shared anonymous memory.
@@ -251,7 +251,7 @@ class AddressSpace:
         """The page of ``address`` if it is writable without a fault (FOLL_NOFAULT)."""
         entry = self.entries.get(address // PAGE_SIZE)
         if entry is not None and entry.device is not None:
-            raise NotModelled("an enable word in a mapping of page frames")
+            raise NotModelled("an enable word in a VM_PFNMAP mapping")
         if entry is None or not entry.exclusive or not entry.protection & mmap.PROT_WRITE:
             return None
         return entry.page
@@ -291,7 +291,7 @@ class AddressSpace:
         if any(number not in self.entries for number in numbers):
             raise Errno("EFAULT")
         if any(self.entries[number].device or self.entries[number].owner for number in numbers):
-            raise NotModelled("moving a mapping of page frames or of a ring")
+            raise NotModelled("moving a VM_PFNMAP mapping or a ring")
         for number, new in zip(numbers, self.free_pages(new_address, length), strict=True):
             self.entries[new] = self.entries.pop(number)
 

@@ -136,7 +136,7 @@ def test_a_dangling_descriptor_is_not_used() -> None:
     data = ue.open_data()
     register(data, ue.name())
     ue.tracefs.command(f"-:{ue.name()}\n")
-    with pytest.raises(NotModelled, match="referenced but gone"):
+    with pytest.raises(NotModelled, match="referenced but removed"):
         data.write(b"x")
 
 

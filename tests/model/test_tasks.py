@@ -24,7 +24,7 @@ START = (op.Spawn("d"), tasks.Clone("d", "a", 0))
 def test_a_parent_of_vfork_does_nothing_until_its_child_is_gone() -> None:
     forked = (*START, tasks.Clone("a", "b", VFORK))
     act = op.Mmap("a", 0x10000, 4096, 3, 2)
-    with pytest.raises(NotModelled, match="waits for its child"):
+    with pytest.raises(NotModelled, match="waits for its vfork child"):
         run(*forked, act)
     for end in (op.Exit("b"), tasks.Die("b"), tasks.Exec("b"), tasks.ExitTask("b")):
         assert run(*forked, end, act)[-1].value == 0x10000
@@ -45,7 +45,7 @@ def test_a_driver_does_not_wait() -> None:
 @pytest.mark.parametrize("end", [op.Exit("b"), tasks.Die("b"), tasks.Exec("b")])
 def test_threads_end_together(end: op.Operation) -> None:
     program = (*START, tasks.Clone("a", "b", THREAD), tasks.Clone("b", "c", THREAD), end)
-    with pytest.raises(NotModelled, match="'a' does not live"):
+    with pytest.raises(NotModelled, match="'a' does not exist"):
         run(*program, op.Load("a", 0, 1))
-    with pytest.raises(NotModelled, match="'c' does not live"):
+    with pytest.raises(NotModelled, match="'c' does not exist"):
         run(*program, op.Load("c", 0, 1))

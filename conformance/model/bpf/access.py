@@ -53,7 +53,7 @@ def check_access(
             return _context(access, address, offset, size, stored)
         case Kind.VALUE_OR_NULL:
             raise Refused("EACCES", f"R{register} invalid mem access '{address.kind}'")
-    raise NotModelled("memory of a map itself")
+    raise NotModelled("access to a map itself")
 
 
 def _stack(access: Access, offset: int, size: int, stored: Register | None) -> Register:
@@ -64,7 +64,7 @@ def _stack(access: Access, offset: int, size: int, stored: Register | None) -> R
         held = [each for each in state.spilled if -8 < each - offset < size]
         whole = size == 8 and held == [offset]
         if not whole and any(isinstance(state.spilled[each], Address) for each in held):
-            raise NotModelled("a part of an address on the stack")
+            raise NotModelled("a part of a spilled pointer")
         return state.read_stack(offset, size)
     state.check_stack(offset, size, "write to")
     if isinstance(stored, Address) and size != 8:
@@ -80,7 +80,7 @@ def check_written(state: State, offset: int, size: int) -> None:
     is undefined.
     """
     if state.unwritten(offset, size):
-        raise NotModelled("a read of what the stack holds before it is written")
+        raise NotModelled("a read of uninitialized stack")
 
 
 def check_value(address: Address, offset: int, size: int) -> None:
@@ -96,17 +96,17 @@ def _context(
     access: Access, address: Address, offset: int, size: int, stored: Register | None
 ) -> Register:
     if address.offset:
-        raise NotModelled("an address inside of the context")
+        raise NotModelled("a pointer into the context")
     if access.kind is ProgramType.KPROBE:
         good = offset >= 0 and offset % size == 0 and offset + size <= PT_REGS_SIZE
         if good and stored is not None:
-            raise NotModelled("a store into the registers, which later releases allow")
+            raise NotModelled("a store into pt_regs, which later releases allow")
     elif access.kind is ProgramType.TRACEPOINT:
         good = offset in _TRACEPOINT_CONTEXT and offset % size == 0 and stored is None
     else:
         good = (offset, size) == _SK_BUFF_LEN and stored is None
         if not good and 0 < offset < _SK_BUFF_END:
-            raise NotModelled("members of struct __sk_buff that came later")
+            raise NotModelled("later members of struct __sk_buff")
         if (offset, size) in ((0, 1), (0, 2)) and stored is None:
             raise NotModelled("a part of a member of struct __sk_buff")
     if not good:

@@ -87,7 +87,7 @@ class Machine:
             if instruction.code == Class.JMP | Jump.EXIT:
                 return self.number(R0)
             self._step(instruction)
-        raise NotModelled("a program that takes long")
+        raise NotModelled("a program with too many steps")
 
     def _step(self, each: Instruction) -> None:
         match each.code & 0x07:
@@ -110,7 +110,7 @@ class Machine:
         """The address in a register plus an offset."""
         value = self.registers[register]
         if not isinstance(value, Pointer):
-            raise NotModelled(f"R{register} is not the address of memory")
+            raise NotModelled(f"R{register} is not a pointer")
         return Pointer(value.region, value.offset + offset)
 
     # Arithmetic
@@ -129,7 +129,7 @@ class Machine:
             self.registers[each.dst] = _moved(target, operation, operand)
             return
         if not isinstance(target, int) or not isinstance(operand, int):
-            raise NotModelled("an address as a number")
+            raise NotModelled("a pointer as a number")
         if operation == Alu.END:
             self.registers[each.dst] = swap(target, each.imm, big=bool(each.code & X))
         else:
@@ -148,7 +148,7 @@ class Machine:
         places = range(where.offset, where.offset + size)
         region = where.region
         if region.known is not None and not region.known.issuperset(places):
-            raise NotModelled("what the stack holds before it is written")
+            raise NotModelled("uninitialized stack")
         return bytes(region.content[where.offset : where.offset + size])
 
     def write(self, where: Pointer, data: bytes) -> None:
@@ -176,7 +176,7 @@ class Machine:
             self.write(where, bytes(8))
             where.region.spilled[where.offset] = value
         else:
-            raise NotModelled("an address stored where user space sees it")
+            raise NotModelled("a pointer stored outside of the stack")
 
     def _load_wide(self, each: Instruction) -> None:
         if each.src == PSEUDO_MAP_FD:
@@ -203,7 +203,7 @@ class Machine:
         if right == 0 and each.code & 0xF0 in (Jump.JEQ, Jump.JNE):
             # No pointer is 0.
             return each.code & 0xF0 == Jump.JNE
-        raise NotModelled("an address compared with a number")
+        raise NotModelled("a comparison of a pointer with a number")
 
     def _call(self, helper: Helper) -> None:
         try:
@@ -220,7 +220,7 @@ class Machine:
         """R1 as a map."""
         value = self.registers[R1]
         if not isinstance(value, Map):
-            raise NotModelled("a helper about maps without one")
+            raise NotModelled("a map helper without a map")
         return value
 
     def key(self) -> bytes:
@@ -231,7 +231,7 @@ class Machine:
         """A register as a number."""
         value = self.registers[register]
         if not isinstance(value, int):
-            raise NotModelled("an address as a number")
+            raise NotModelled("a pointer as a number")
         return value
 
 
@@ -241,7 +241,7 @@ def _moved(pointer: Pointer, operation: int, number: int) -> Pointer:
         return Pointer(pointer.region, pointer.offset + signed_number)
     if operation == Alu.SUB:
         return Pointer(pointer.region, pointer.offset - signed_number)
-    raise NotModelled("arithmetic with an address")
+    raise NotModelled("pointer arithmetic")
 
 
 def _map_lookup_elem(machine: Machine) -> Value:
@@ -263,7 +263,7 @@ def _map_delete_elem(machine: Machine) -> Value:
 def _probe_read(machine: Machine) -> Value:
     target, size = machine.pointer(R1), machine.number(R2)
     if machine.read_memory is None:
-        raise NotModelled("the kernel's memory")
+        raise NotModelled("kernel memory")
     source = machine.registers[R3]
     try:
         if isinstance(source, Pointer):

@@ -50,7 +50,7 @@ class Log:
         text = ("\n".join(self.lines) + "\n").encode()
         short = self.size == 1 or (self.size <= _MIN_LINE * count and not refused)
         if not short and self.size < _ENOUGH + _MAX_LINE * count:
-            raise NotModelled("a log that may be long enough or not")
+            raise NotModelled("a log buffer that suffices or not, depending on the release")
         memory.write(self.address, text[: self.size - 1] + b"\0")
         memory.mark_unspecified(self.address, self.size)
         if short:

@@ -77,7 +77,7 @@ def load(
     if attributes.count == 0 or attributes.count > MAX_INSTRUCTIONS:
         raise Errno("E2BIG")
     if attributes.count > _MODELLED_INSTRUCTIONS:
-        raise NotModelled("a long program")
+        raise NotModelled("a program of more than 4096 instructions")
     raw = memory.read(attributes.instructions, attributes.count * INSTRUCTION_SIZE)
     if profile.has("bpf_license_read_last"):
         license_text = _license(memory, attributes.license)

@@ -157,7 +157,7 @@ def _uses_reserved(each: Instruction) -> bool:
             return bool(each.dst or each.src or each.imm)
         case Class.JMP if operation == Jump.CALL:
             if each.src:
-                raise NotModelled("a call of what is no helper")
+                raise NotModelled("a call other than of a helper")
             return bool(each.dst or each.off)
         case Class.JMP:
             return bool(each.imm if each.code & X else each.src)

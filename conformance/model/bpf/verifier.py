@@ -83,7 +83,7 @@ class _Verifier:
             self.seen.add(key)
             passed = path.passed | {key}
             self.waiting += [_Path(state, passed) for state in self._after(path.state)]
-        raise NotModelled("a program with many paths")
+        raise NotModelled("a program with too many paths")
 
     def _after(self, state: State) -> list[State]:
         """The states after one instruction: none at exit, two at a branch."""
@@ -91,7 +91,7 @@ class _Verifier:
         state = state.copy(state.insn_idx)
         if each.code == EXIT:
             if isinstance(state.read(R0), Address):
-                raise NotModelled("a program that answers with an address")
+                raise NotModelled("a program that returns a pointer")
             return []
         if structure.is_conditional(each):
             return self._branch(state, each)
@@ -233,10 +233,10 @@ def _with_address(target: Register, operand: Register, each: Instruction) -> Reg
     if operation not in (Alu.ADD, Alu.SUB):
         raise Refused("EACCES", f"R{each.dst} pointer arithmetic with this operator prohibited")
     if number.value is None:
-        raise NotModelled("an address and an unknown number")
+        raise NotModelled("pointer arithmetic with an unknown number")
     distance = signed(number.value, 64)
     if not -(1 << 29) < distance < 1 << 29:
-        raise NotModelled("an address far away")
+        raise NotModelled("pointer arithmetic with a large number")
     return replace(
         address, offset=address.offset + (distance if operation == Alu.ADD else -distance)
     )

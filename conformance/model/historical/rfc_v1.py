@@ -120,21 +120,21 @@ def _record(world: World, process: Process, event: Event, segment: Segment) -> N
     bpf_context.run_attached(world, process, event, bpf_context.Context(given))
     size = grammar.TRACE_ENTRY_SIZE + count
     if event.file.triggers:
-        raise NotModelled("triggers of the first version")
+        raise NotModelled("triggers of rfc-v1")
     reservations = recording.reserve(world, process, event, size)
     listeners = writing.perf_listeners(world, process, event, size)
     if not reservations and not listeners:
         return
     if process.memory.readable(address, count) < count:
         if process.cpu is None:
-            raise NotModelled("a record that is never ended, on some processor")
+            raise NotModelled("a record that is never committed, on some processor")
         for reservation in reservations:
             reservation.instance.stuck_cpus.add(process.cpu)
         if listeners:
             world.perf_stuck_cpus.add(process.cpu)
         return
     if not process.memory.is_known(address, count):
-        raise NotModelled("a payload that nobody knows")
+        raise NotModelled("a payload of unknown bytes")
     writing.record(world, process, event, process.memory.read(address, count))
 
 

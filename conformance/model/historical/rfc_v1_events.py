@@ -79,7 +79,7 @@ class RfcEvent(Event):
     def print_format(self, profile: Profile) -> str:
         """The print fmt of `format`."""
         if not self.definition.exact:
-            raise NotModelled("the offset of a field that was given none")
+            raise NotModelled("the offset of a field without one")
         return self.definition.print_fmt
 
 

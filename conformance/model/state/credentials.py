@@ -46,7 +46,7 @@ class Credentials:
         if not (self.has(Capability.SETGID) and self.has(Capability.SETUID)):
             raise Errno("EPERM")
         if self.uid != 0:
-            raise NotModelled("an ordinary user that becomes another")
+            raise NotModelled("a change of user without root")
         self.uid, self.gid, self.groups = uid, gid, groups
         if uid != 0:
             # cap_emulate_setxuid(): none of the user ids is 0 any more.

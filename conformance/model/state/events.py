@@ -241,7 +241,7 @@ class EventTable:
     def free(self, event: Event, *, capable: bool) -> None:
         """user_event_free(): EBUSY comes before EPERM."""
         if event.perf_count and not self.profile.has("perf_sink"):
-            raise NotModelled("deleting an event that is open in perf, which takes no notice")
+            raise NotModelled("deleting an event with a perf event, without the perf probe")
         if event.eprobe_count or not event.deletable:
             raise Errno("EBUSY")
         if event.flags & USER_EVENT_REG_PERSIST and not capable:

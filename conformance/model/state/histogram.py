@@ -81,7 +81,7 @@ class Action:
         if self.handler != "onmatch":
             value = own[self.subject[1:]]
             if isinstance(value, bytes):
-                raise NotModelled("where the text of a variable lies")
+                raise NotModelled("a variable that is a string, as a number")
             value %= 1 << 64
             before = self.tracked.setdefault(key, 0)
             if not (value > before if self.handler == "onmax" else value != before):
@@ -103,7 +103,7 @@ class Action:
         if self.name != SAVE:
             return text
         if key not in self.saved and any(_is_string(each) for each in self.sources):
-            raise NotModelled("how a string is shown that was never saved")
+            raise NotModelled("a saved string before the first save")
         saved = self.saved.get(key, [0] * len(self.parameters))
         for name, value in zip(self.parameters, saved, strict=True):
             if isinstance(value, bytes):
@@ -187,7 +187,7 @@ class Histogram:
         for index, part in enumerate(self.values):
             value = evaluate(part, record, read)
             if isinstance(value, bytes):
-                raise NotModelled("where the text of a variable lies")
+                raise NotModelled("a variable that is a string, as a number")
             sums[index] += value
         own = self.table.values.setdefault(key, {})
         for variable in self.table.variables:
@@ -229,7 +229,7 @@ class Histogram:
         found = list(self.entries)
         ranks = {key: [self._rank(order.part, key) for order in self.sort_keys] for key in found}
         if len({tuple(rank) for rank in ranks.values()}) < len(found):
-            raise NotModelled("the order of entries that are equal to the sort keys")
+            raise NotModelled("the order of entries with equal sort keys")
         for index, order in reversed(list(enumerate(self.sort_keys))):
             column = {key: rank[index] for key, rank in ranks.items()}
             found.sort(key=column.__getitem__, reverse=order.descending)

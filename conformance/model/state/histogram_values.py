@@ -58,7 +58,7 @@ class HistField:
         value = int.from_bytes(raw, "little", signed=self.field.signed)
         if self.modifier == "log2":
             if value <= 0:
-                raise NotModelled("the logarithm of what is not positive")
+                raise NotModelled("log2 of a number that is not positive")
             return (value - 1).bit_length()
         return value // self.buckets * self.buckets if self.buckets else value
 
@@ -82,7 +82,7 @@ class HistField:
                 return f"{self.name}: ~ 2^{value:<2}"
             case "sym":
                 if value >= _NO_SYMBOL:
-                    raise NotModelled("a value that may be a symbol")
+                    raise NotModelled("a value that may be printed as a symbol")
                 return f"{self.name}: [{value:x}] {f'{value:#x}':<45}"
         return f"{self.name}: {value:>10}"
 
@@ -116,7 +116,7 @@ class VariableReference:
     def text(self) -> str:
         """hist_field_print()"""
         if self.event_name:
-            raise NotModelled("how a reference with the name of its event is shown")
+            raise NotModelled("a qualified variable in a definition")
         return f"${self.name}"
 
 
@@ -211,5 +211,5 @@ def calculate(operator: str, first: int, second: int, *, constant: bool) -> int:
 
 def _number(value: Value) -> int:
     if isinstance(value, bytes):
-        raise NotModelled("where the text of a variable lies")
+        raise NotModelled("a variable that is a string, as a number")
     return value & _MASK

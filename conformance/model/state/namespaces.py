@@ -65,7 +65,7 @@ class Namespace:
         for mount in reversed(self.mounts):
             if path == mount.target or path.startswith(f"{mount.target}/"):
                 return mount.root + path[len(mount.target) :], mount
-        raise AssertionError("everything is below the root")
+        raise AssertionError("every path is below the root")
 
     def copy(self, *, in_user_namespace: bool) -> Namespace:
         """unshare(CLONE_NEWNS)."""

@@ -119,7 +119,7 @@ class PerfEvent:
         if self.cpu == ANY_CPU:
             return True
         if process.cpu is None:
-            raise NotModelled("an event of one processor, and a process on any")
+            raise NotModelled("a perf event of one processor, and a process on any")
         return process.cpu == self.cpu
 
     def deliver(self, record: bytes) -> None:

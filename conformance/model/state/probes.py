@@ -62,7 +62,7 @@ def _string(field: Field, record: bytes) -> bytes:
         start += field.offset if field.is_relative else 0
     text, end, _ = record[start:].partition(b"\0")
     if not end:
-        raise NotModelled("a text that a probe does not find the end of")
+        raise NotModelled("a string without NUL in an eprobe")
     return text
 
 

@@ -135,5 +135,5 @@ class Process:
         if not number < 1 << 31 or number == _NO_DESCRIPTOR:
             raise Errno("EBADF")
         if number < _FIRST_DESCRIPTOR:
-            raise NotModelled(f"descriptor {number}, which may be anybody's")
+            raise NotModelled(f"descriptor {number}, which the model did not hand out")
         return number - _FIRST_DESCRIPTOR

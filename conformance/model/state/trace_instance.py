@@ -110,7 +110,7 @@ class Instance:
             return True
         fitting = _records_per_page(size)
         if any(len(each.raw) != size for each in self.records) or self.consumed:
-            raise NotModelled("how records of several sizes, or after others, fill a page")
+            raise NotModelled("how records of several sizes, or after consumed ones, fill a page")
         if len(self.records) < self.pages * fitting:
             return True
         if not self.overwrite:
@@ -125,7 +125,7 @@ class Instance:
         if kilobytes == 0:
             raise Errno("EINVAL")
         if self.records:
-            raise NotModelled("another size for a buffer with records")
+            raise NotModelled("resizing a buffer with records")
         self.pages = max(-(-kilobytes * 1024 // _PAGE_ROOM), 2)
 
     def consume(self, record: Record) -> None:
@@ -136,7 +136,7 @@ class Instance:
     def records_of(self, cpu: int | None) -> list[Record]:
         """The records of a processor, or of all with None."""
         if cpu is not None and any(record.cpu is None for record in self.records):
-            raise NotModelled("the records of one processor, and a writer that ran anywhere")
+            raise NotModelled("the records of one processor, and a writer on any")
         return [record for record in self.records if cpu in (None, record.cpu)]
 
     def stats_text(self, cpu: int) -> str:
@@ -165,5 +165,5 @@ def _records_per_page(size: int) -> int:
     event = -(-size // 4) * 4 + 8
     fitting = _PAGE_ROOM // event
     if fitting != _PAGE_ROOM // (event + 8):
-        raise NotModelled("a page that is full or not, as time goes")
+        raise NotModelled("a page that is full or not, depending on time extends")
     return fitting

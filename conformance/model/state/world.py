@@ -97,7 +97,7 @@ class World:
     def process(self, actor: str) -> Process:
         """The process of an actor.  Raises NotModelled if it does not exist."""
         if actor not in self.processes:
-            raise NotModelled(f"actor {actor!r} does not live")
+            raise NotModelled(f"actor {actor!r} does not exist")
         return self.processes[actor]
 
     @property
@@ -109,7 +109,7 @@ class World:
         """The event with a serial.  Raises NotModelled if it was removed."""
         event = self.table.find(serial)
         if event is None:
-            raise NotModelled(f"event {serial} is referenced but gone")
+            raise NotModelled(f"event {serial} is referenced but removed")
         return event
 
     # Lifetime

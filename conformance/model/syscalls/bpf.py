@@ -37,7 +37,7 @@ def bpf(world: World, operation: op.Bpf) -> Answer:
         key_command(process, command, attributes)
         return Answer(0)
     if operation.slot is None:
-        raise NotModelled("a descriptor that is not kept")
+        raise NotModelled("a descriptor without a slot")
     file = _create(world, process, command, attributes)
     process.slots[operation.slot] = file
     return Answer(0)
@@ -136,7 +136,7 @@ def key_command(process: Process, command: Command, attributes: Mapping[str, int
                 map_.delete(key)
     except Errno as error:
         if flags > _KNOWN_FLAGS and error.name != "EINVAL":
-            raise NotModelled("reserved flags and another mistake") from None
+            raise NotModelled("reserved flags together with another error") from None
         raise
 
 
@@ -144,7 +144,7 @@ def _only_violation(process: Process, number: int) -> None:
     try:
         _map_of(process, number)
     except Errno:
-        raise NotModelled("flags for what is no map") from None
+        raise NotModelled("flags together with a descriptor that is not a map") from None
 
 
 def _lookup(process: Process, map_: Map, key: bytes, address: int) -> None:

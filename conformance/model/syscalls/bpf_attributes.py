@@ -40,7 +40,7 @@ def fetch(memory: AddressSpace, address: int, size: int) -> bytes:
         raise Errno("E2BIG")
     raw = memory.read(address, min(size, _MAX_SIZE))
     if any(raw[_MIN_SIZE:]):
-        raise NotModelled("bytes that are attributes in some releases")
+        raise NotModelled("attributes that only some releases have")
     return raw.ljust(_MAX_SIZE, b"\0")
 
 
@@ -55,4 +55,4 @@ def check_unused(command: Command, raw: bytes) -> None:
         raise Errno("EINVAL")
     layout = LAYOUTS[command]
     if any(raw[max(each.offset + each.size for each in layout.members) :]):
-        raise NotModelled("attributes that came later")
+        raise NotModelled("attributes of later releases")

@@ -170,7 +170,7 @@ def _may_mount(world: World, process: Process) -> None:
     """may_mount().  Raises Errno("EPERM")."""
     namespace = process.namespace
     if namespace is None:
-        raise NotModelled("mounts that everybody sees")
+        raise NotModelled("mounts in the initial mount namespace")
     who = process.credentials
     in_user_namespace = (
         who.in_user_namespace

@@ -77,7 +77,7 @@ def _spawn(world: World, operation: op.Spawn) -> Answer:
 def _fork(world: World, operation: op.Fork) -> Answer:
     parent = world.process(operation.actor)
     if parent.pid_namespace_for_children is not parent.pid_namespace:
-        raise NotModelled("a fork into a namespace of ids")
+        raise NotModelled("fork(2) into another PID namespace")
     child = parent.task_with(parent.memory.fork(), dict(parent.slots))
     if parent.enablers is not None:
         # user_event_mm_dup(): bit and address are copied, each with a reference.
@@ -293,7 +293,7 @@ def _read_file(world: World, operation: op.ReadFile) -> Answer:
     if _says_too_much(world, operation):
         return Answer(None)
     if operation.view is View.EXACT and files.shows_id(world, operation.path):
-        raise NotModelled(f"the ID in {operation.path}: read it with a view that leaves it out")
+        raise NotModelled(f"the ID in {operation.path}: read it with a view without it")
     return Answer(None, "", file_views.read(operation, text))
 
 

@@ -31,7 +31,7 @@ def clone(world: World, operation: tasks.Clone) -> Answer:
     maker = world.process(operation.actor)
     flags = operation.flags
     if flags & tasks.CLONE_VFORK and maker.driver is None:
-        raise NotModelled("vfork of a process that drives tasks")
+        raise NotModelled("vfork(2) of a process that drives tasks")
     memory = maker.memory if flags & tasks.CLONE_VM else maker.memory.fork()
     slots = maker.slots if flags & tasks.CLONE_FILES else dict(maker.slots)
     child = maker.task_with(memory, slots)
@@ -43,14 +43,14 @@ def clone(world: World, operation: tasks.Clone) -> Answer:
         child.leader = maker.leader or maker
     if maker.pid_namespace_for_children is not maker.pid_namespace:
         if flags & (tasks.CLONE_THREAD | tasks.CLONE_VFORK):
-            raise NotModelled("a thread or a vfork of who has left its namespace of ids")
+            raise NotModelled("a thread or vfork child after unshare(CLONE_NEWPID)")
         child.pid_namespace = child.pid_namespace_for_children = maker.pid_namespace_for_children
         assert child.pid_namespace is not None
         child.pid_namespace.members.append(child)
     elif maker.pid_namespace is not None:
-        raise NotModelled("a task of one in a namespace of ids, where its number is another")
+        raise NotModelled("a child inside of a PID namespace")
     if any(event.inherit and maker in event.tasks for event in world.perf_events):
-        raise NotModelled("a task of a process that perf follows")
+        raise NotModelled("a child of a process that perf follows")
     if maker.enablers is not None and flags & tasks.CLONE_VM:
         # user_events_fork(): without user_event_mm there is nothing to share.
         child.enablers = maker.enablers
@@ -138,7 +138,7 @@ def check_awake(world: World, operation: op.Operation) -> None:
     process = world.processes.get(operation.actor)
     outside = isinstance(operation, (op.Load, op.Store, tasks.Die))
     if process is not None and process.waits_for is not None and not outside:
-        raise NotModelled(f"{operation.actor!r} waits for its child of vfork")
+        raise NotModelled(f"{operation.actor!r} waits for its vfork child")
 
 
 def _wake(world: World, process: Process) -> None:
@@ -176,7 +176,7 @@ def check_room(process: Process) -> None:
     if process.rlimit_nofile == 0:
         raise Errno("EMFILE")
     if process.rlimit_nofile is not None and process.rlimit_nofile < 1024:
-        raise NotModelled("a limit of descriptors that may suffice or not")
+        raise NotModelled("RLIMIT_NOFILE of 1 to 1023")
 
 
 def send_descriptor(world: World, operation: tasks.SendDescriptor) -> Answer:
@@ -222,7 +222,7 @@ def ioctl32(world: World, operation: tasks.Ioctl32) -> Answer:
     """compat_sys_ioctl(): files of user_events have no compat_ioctl."""
     file = world.process(operation.actor).file(operation.slot)
     if file.object is not None:
-        raise NotModelled("an ioctl of 32 bits of a file without a path")
+        raise NotModelled("a 32-bit ioctl of a file without a path")
     raise Errno("ENOTTY")
 
 

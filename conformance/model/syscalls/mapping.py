@@ -83,7 +83,7 @@ def map_memory(world: World, operation: op.Mmap) -> Answer:
     if file.path == files.DATA or (mapped and world.status_page is None):
         raise Errno("ENODEV")
     if not mapped or world.status_page is None:
-        raise NotModelled(f"mapping of {file.path}")
+        raise NotModelled(f"mmap of {file.path}")
     frames = world.status_page.content
     if len(numbers) != len(frames):
         # user_status_mmap(): all pages, whatever the offset.

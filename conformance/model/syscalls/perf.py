@@ -56,7 +56,7 @@ def open_event(world: World, process: Process, operation: op.PerfEventOpen) -> O
     source, kprobe = _source(world, attr)
     raw = bool(sample_type & perf.PERF_SAMPLE_RAW)
     if raw and kprobe is not None:
-        raise NotModelled("the records of kprobes")
+        raise NotModelled("PERF_SAMPLE_RAW of a kprobe")
     if raw and source is not None and not process.capable:
         # perf_allow_tracepoint()
         raise Errno("EPERM")
@@ -88,7 +88,7 @@ def _attr(process: Process, address: int) -> dict[str, int]:
         # Comes before any permission check.
         raise Errno("EINVAL")
     if attr["flags"] & ~_FLAGS or attr["sample_type"] & ~_SAMPLE_TYPES or attr["read_format"]:
-        raise NotModelled("a perf_event_attr with other wishes")
+        raise NotModelled("other members of perf_event_attr")
     if attr["sample_type"] & perf.PERF_SAMPLE_REGS_INTR:
         _check_registers(process, address, size)
     return attr
@@ -119,7 +119,7 @@ def _source(world: World, attr: dict[str, int]) -> tuple[int | None, Kprobe | No
     if probe is not None:
         return None, probe
     if config < _KERNEL_IDS:
-        raise NotModelled(f"the event of the kernel with the id {config}")
+        raise NotModelled(f"the kernel event with the id {config}")
     raise Errno("EINVAL")
 
 
@@ -166,7 +166,7 @@ def _check_context(world: World, program: Program, source: int) -> None:
     """trace_event_get_offsets(): loads of a program must lie within the fields."""
     fields = world.event(source).fields
     if not fields and program.context_size:
-        raise NotModelled("a program that loads from an event without fields")
+        raise NotModelled("a program that loads from the context of an event without fields")
     if fields and program.context_size > fields[-1].offset + fields[-1].size:
         raise Errno("EACCES")
 

@@ -113,7 +113,7 @@ def _every_order(
                     way = () if together else tuple(sorted((*answers, said)))
                     following[moved, way, pickle.dumps(after)] = None
         if len(following) > _MAX_STATES:
-            raise TooManyStates("a race of fewer steps, please")
+            raise TooManyStates("too many interleavings: give the race fewer steps")
         level = following
     if together:
         return [(tuple(seen), world)]

@@ -38,7 +38,7 @@ class Socket:
         """Pass a datagram through the filter of the peer, which truncates or drops it."""
         assert self.peer is not None
         if len(datagram) > _MAX_DATAGRAM or len(self.peer.waiting) >= _MAX_QUEUE:
-            raise NotModelled("a datagram that has no room")
+            raise NotModelled("a datagram that exceeds the queue")
         self.peer.take(datagram)
         return len(datagram)
 

@@ -117,7 +117,7 @@ class _Parser:
         """The whole filter."""
         found = self._any()
         if self._at < len(self._text):
-            raise NotModelled(f"what follows in the filter {self._text!r}")
+            raise NotModelled(f"trailing text in the filter {self._text!r}")
         return found
 
     def _any(self) -> Term | Group:
@@ -144,7 +144,7 @@ class _Parser:
             self._at += 1
             return Group("!", (self._one(),))
         if self._at >= len(self._text):
-            raise NotModelled("a filter that ends where a term has to be")
+            raise NotModelled("a filter that ends before a term")
         return self._term()
 
     def _take(self, word: str) -> bool:
@@ -194,7 +194,7 @@ class _Parser:
         if self._peek() in ("'", '"'):
             text = self._string(field, operator)
             if field is None and text != _NOBODY:
-                raise NotModelled("a filter on a name that a task may have")
+                raise NotModelled("a filter on the name of a task")
             return Term(field, operator, text.encode("latin-1"))
         if self._peek() and self._peek() in "0123456789-":
             return Term(field, operator, self._number(field, operator))

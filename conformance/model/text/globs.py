@@ -11,7 +11,7 @@ from conformance.model.errors import NotModelled
 def equals(field: bytes, text: bytes) -> bool:
     """regex_match_full(): whether the string in a padded field equals a text."""
     if not field:
-        raise NotModelled("a string without length, of which the kernel looks for the end")
+        raise NotModelled("a string of length 0")
     return len(field) >= len(text) and _string(field) == text
 
 
@@ -49,6 +49,6 @@ def _ends(field: bytes, text: bytes) -> bool:
 def _globs(field: bytes, pattern: bytes) -> bool:
     """glob_match_len()"""
     if b"\\" in pattern:
-        raise NotModelled("a pattern with something escaped")
+        raise NotModelled("a pattern with a backslash")
     expression = fnmatch.translate(pattern.decode("latin-1"))
     return re.match(expression, _string(field).decode("latin-1")) is not None

@@ -44,7 +44,7 @@ def _dump(record: bytes) -> str:
     if len(dump) > _SEQ_SIZE - _MIN_HEAD:
         return "\n"
     if len(dump) > _SEQ_SIZE - _MAX_HEAD:
-        raise NotModelled("a dump whose fate depends on the length of the line's head")
+        raise NotModelled("a dump that fits or not, depending on the head of its line")
     return f"\n{dump}\0"
 
 
@@ -91,7 +91,7 @@ def _integer(raw: bytes, profile: Profile) -> str:
 def _pointer(raw: bytes) -> str:
     value = int.from_bytes(raw, "little")
     if value >= 1 << 63:
-        raise NotModelled("a 64-bit value that may be a kernel address prints as a symbol")
+        raise NotModelled("a 64-bit value that may be printed as a symbol")
     return f"{value:#x} ({value})"
 
 
@@ -126,7 +126,7 @@ def _located(field: Field, record: bytes, *, relative: bool) -> bytes | None:
     """
     raw = record[field.offset : field.offset + _WORD]
     if len(raw) < _WORD:
-        raise NotModelled("the word of a dynamic field that ends behind its record")
+        raise NotModelled("a dynamic field whose word ends after its record")
     offset = int.from_bytes(raw[:2], "little")
     size = int.from_bytes(raw[2:], "little", signed=True)
     if relative:

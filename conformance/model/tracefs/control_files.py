@@ -66,7 +66,7 @@ def read(world: World, path: str) -> str | None:
     instance, local = instances.locate(world, path)
     if local == ERROR_LOG:
         if world.instances[instance].error_log_unknown:
-            raise NotModelled("error_log after a trigger whose condition is wrong")
+            raise NotModelled("error_log after a trigger with an invalid filter")
         return "".join(world.instances[instance].error_log[-_MAX_ERRORS:])
     system = _SYSTEM_FILTER.fullmatch(local)
     if system is not None:

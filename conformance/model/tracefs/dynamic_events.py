@@ -19,7 +19,7 @@ from conformance.model.tracing import eprobes, instances, synthetic_events
 def text(world: World) -> str:
     """One line for each event, oldest first."""
     if world.kprobes:
-        raise NotModelled("dynamic_events with kprobes among the events")
+        raise NotModelled("dynamic_events with kprobes")
     lines = [(float(event.serial), _definition_line(world, event)) for event in world.table.events]
     lines += [(probe.after - 0.5, probe.definition) for probe in world.eprobes]
     lines += [(each.after - 0.5, each.definition) for each in world.synthetic_events]
@@ -138,7 +138,7 @@ def _matches(world: World, event: Event, name: str, tokens: list[str]) -> bool:
 def release_all(world: World, process: Process) -> None:
     """Open dynamic_events with O_TRUNC: delete all events, or none if one is busy."""
     if world.eprobes or world.synthetic_events:
-        raise NotModelled("truncation of dynamic_events with probes among the events")
+        raise NotModelled("truncation of dynamic_events with eprobes or synthetic events")
     try:
         if any(not event.deletable for event in world.table.events):
             raise Errno("EBUSY")

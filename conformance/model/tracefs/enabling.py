@@ -97,7 +97,7 @@ def set_group(world: World, instance: str, local: str, *, on: bool, count: int) 
     """
     system = _system_in(local)
     if system is None and on:
-        raise NotModelled("enabling all events of the kernel")
+        raise NotModelled("enabling all kernel events")
     found = _events_of(world, system)
     if system is not None and not found:
         raise Errno("EINVAL")
@@ -124,7 +124,7 @@ def _events_of(world: World, system: str | None) -> list[Event]:
 def _enabled_text(world: World, name: str) -> str:
     """s_next(): events created after the instance come first, newest first."""
     if name == TOP and world.kernel_enabled:
-        raise NotModelled("set_event with events of the kernel's own")
+        raise NotModelled("set_event with kernel events")
     first = world.instances[name].first_event
     older = [event for event in world.table.events if event.serial < first]
     newer = [event for event in world.table.events if event.serial >= first]
@@ -151,7 +151,7 @@ def _list_processes(instance: Instance, local: str, text: str) -> int:
             instance.no_pids += (_INIT,) * (local == _NO_PIDS)
             continue
         if _NUMBER.fullmatch(word):
-            raise NotModelled("the number of a process that is not the writer's own")
+            raise NotModelled("the pid of another process")
         raise Errno("EINVAL")
     return len(text)
 
@@ -194,7 +194,7 @@ def _fits(event: Event, pattern: str) -> bool:
     if not colon:
         return pattern in (event.tracepoint, event.system)
     if system in ("", "*") and name in ("", "*"):
-        raise NotModelled("all events of the kernel")
+        raise NotModelled("all kernel events")
     return system in ("", "*", event.system) and name in ("", "*", event.tracepoint)
 
 
@@ -222,7 +222,7 @@ def write_pid(world: World, operation: tracing.WritePid) -> Answer:
     elif local == _NO_PIDS:
         instance.no_pids = (*instance.no_pids, actor)
     else:
-        raise NotModelled(f"the number of a process written to {operation.path}")
+        raise NotModelled(f"a pid written to {operation.path}")
     return Answer(None)
 
 

@@ -33,7 +33,7 @@ def read_pipe(world: World, operation: tracing.ReadPipe) -> Answer:
     _check_waiting(file, taken)
     text = files.trace_text(world, Instance(taken, unknown_because=instance.unknown_because))
     if len(text) > min(_SURE_TEXT, operation.count):
-        raise NotModelled("more than one read(2) of trace_pipe takes")
+        raise NotModelled("more text than one read(2) of trace_pipe returns")
     for record in taken:
         instance.consume(record)
     view = ReadFile(operation.actor, file.path, View.RECORDS, operation.prefix, operation.sizes)
@@ -59,7 +59,7 @@ def read_page(world: World, operation: tracing.ReadPage) -> Answer:
         for record in taken
     ]
     if sum(len(each.record) for each in shown) > trace_page.DATA_SIZE // 2:
-        raise NotModelled("more than surely lies on one page")
+        raise NotModelled("more records than fit on one page in every release")
     for record in taken:
         instance.consume(record)
     return Answer(trace_page.SIZE, "", trace_page.text(shown).encode())

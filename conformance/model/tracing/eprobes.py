@@ -49,7 +49,7 @@ def create(world: World, command: str) -> None:
         raise NotModelled(f"the probe {command!r}")
     group, name, system, event_name, arguments, condition = found.groups()
     if group != GROUP or find(world, name) is not None:
-        raise NotModelled("a probe of another group, or a second of its name")
+        raise NotModelled("an eprobe of another group, or a second one with the same name")
     if not _GOOD_NAME.fullmatch(event_name):
         raise Errno("EINVAL")
     try:

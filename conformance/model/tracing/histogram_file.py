@@ -141,9 +141,9 @@ def _parsed(parser: Parser, world: World, words: list[str], *, removes: bool) ->
     summed = [each for each in values if each != HITCOUNT]
     parsed = tuple(parser.value(each) for each in summed[:_MAX_VALUES])
     if len(summed) > _MAX_VALUES or len(values) - len(summed) > 1:
-        raise NotModelled("more values than two")
+        raise NotModelled("more than two values")
     if any(isinstance(each, HistField) and each.is_string for each in parsed):
-        raise NotModelled("a string that is added up")
+        raise NotModelled("a sum of strings")
     variables = parser.variables(removes=removes)
     parts = tuple(parser.key(each) for each in keys[:_MAX_KEYS])
     if len(keys) > _MAX_KEYS:

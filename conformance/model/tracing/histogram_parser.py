@@ -162,7 +162,7 @@ class Parser:
             if isinstance(each, VariableReference):
                 each.consumed = True
                 if isinstance(each.table.find(each.name).value, Constant):
-                    raise NotModelled("a sum with a variable that is a constant")
+                    raise NotModelled("an expression with a variable that is a constant")
         if sign == "/" and right == Constant(0):
             self.refuse("Division by zero", near, "EDOM")
         if isinstance(left, Constant) and isinstance(right, Constant):
@@ -243,13 +243,13 @@ class Parser:
         elif dot and modifier not in (*_MODIFIERS, *shown):
             self.refuse("Invalid field modifier", modifier)
         if name == HITCOUNT:
-            raise NotModelled("the hitcount under a name of its own")
+            raise NotModelled("hitcount as a variable")
         found = filters.find_field(self._event.fields, name)
         if found is None:
             self.refuse("Couldn't find field", name)
         if filters.is_string(found):
             if not self._world.profile.has("remote_enable") or modifier or buckets:
-                raise NotModelled("a string that is shown otherwise, or not known to be one")
+                raise NotModelled("a string with a modifier, or of a release before 6.4")
         elif found.size not in filters.INTEGER_SIZES:
             raise NotModelled(f"a field of {found.size} bytes in a histogram")
         return HistField(found, modifier, buckets)

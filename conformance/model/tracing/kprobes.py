@@ -36,7 +36,7 @@ def command(world: World, text: str) -> None:
     """trace_kprobe.c:probes_write(): one command that creates or deletes a kprobe."""
     if created := _CREATE.fullmatch(text):
         if find(world, created[1]) is not None:
-            raise NotModelled("a second kprobe of a name")
+            raise NotModelled("a second kprobe with the same name")
         world.kprobes_created += 1
         world.kprobes.append(Kprobe(created[1], _FIRST_ID + world.kprobes_created))
     elif removed := _DELETE.fullmatch(text):
@@ -94,7 +94,7 @@ def _run(process: Process, event: PerfEvent, buffer: int, count: int) -> int:
         if address >= _POSITION and address + length <= _POSITION + _POSITION_SIZE:
             return bytes(length)
         if address >= _KERNEL_HALF:
-            raise NotModelled(f"the kernel's memory at {address:#x}")
+            raise NotModelled(f"kernel memory at {address:#x}")
         return process.memory.read(address, length)
 
     return event.program.run(bytes(context), read_memory, known)

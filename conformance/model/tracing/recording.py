@@ -57,7 +57,7 @@ def _room(instance: Instance, file: EventFile, size: int) -> Reservation | None:
 def _fits(world: World, size: int) -> bool:
     """Whether a buffer takes a record of this size."""
     if MAX_RECORD >= size > MAX_RECORD_WITH_EXTEND and not world.profile.has("long_records_kept"):
-        raise NotModelled("a record whose fate depends on the time since the last")
+        raise NotModelled("a record that fits or not, depending on a time extend")
     return size <= MAX_RECORD
 
 

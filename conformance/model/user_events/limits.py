@@ -52,7 +52,7 @@ def _number(text: str) -> int:
     if found is None or len(found[0]) > _DIGITS:
         raise Errno("EINVAL")
     if text.lstrip(definition.SPACES)[found.end() :].strip(definition.SPACES):
-        raise NotModelled("what a sysctl makes of more than a number, which is not ours")
+        raise NotModelled("text after the number of a sysctl")
     digits = found[0]
     if digits[:2] in ("0x", "0X"):
         number = int(digits, 16)

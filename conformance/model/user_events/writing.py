@@ -66,7 +66,7 @@ def _import_checked(
         try:
             import_vector(process, *vector)
         except Errno as error:
-            raise NotModelled(f"a vector that is {error.name}, and {refused.name}") from None
+            raise NotModelled(f"a vector with {error.name} on a file with {refused.name}") from None
         raise
     return import_vector(process, *vector)
 
@@ -122,7 +122,7 @@ def write_core(world: World, process: Process, file: OpenFile, segments: Sequenc
             if not file.events:
                 # There is no array of references yet.
                 raise Errno("ENOENT")
-            raise NotModelled("a negative index, for which these kernels read out of bounds")
+            raise NotModelled("a negative index, which reads out of bounds")
         raise Errno("EINVAL")
     if index >= len(file.events):
         raise Errno("ENOENT")
@@ -195,7 +195,7 @@ def record(world: World, process: Process, event: Event, payload: bytes) -> None
 def _is_stuck(instance: Instance, process: Process) -> bool:
     """Whether an earlier reservation was never committed (rb_end_commit)."""
     if instance.stuck_cpus and process.cpu is None:
-        raise NotModelled("records of any processor, and the buffer of one stuck")
+        raise NotModelled("a write on any processor, and an uncommitted record on one")
     return process.cpu in instance.stuck_cpus
 
 
@@ -207,10 +207,10 @@ def perf_listeners(world: World, process: Process, event: Event, size: int) -> l
         each for each in world.perf_events if each.source == event.serial and each.follows(process)
     ]
     if found and size > PERF_MAX_TRACE_SIZE:
-        raise NotModelled("a record too long for perf, about which the kernel warns")
+        raise NotModelled("a record too long for perf, which triggers a kernel warning")
     if found and world.perf_stuck_cpus:
         if process.cpu is None:
-            raise NotModelled("records of any processor, and perf stuck on one")
+            raise NotModelled("a write on any processor, and perf stuck on one")
         # perf_trace_buf_alloc() takes the write for a recursive one.
         return [] if process.cpu in world.perf_stuck_cpus else found
     return found
