@@ -102,7 +102,7 @@ def test_system(ue: UserEvents, pattern: str) -> None:
 def test_unknown(ue: UserEvents, pattern: str) -> None:
     """A name that no event has is EINVAL, and nothing is enabled."""
     instance = made(ue)
-    ue.open_data().register(ue.name() + " u16 x")
+    ue.event("u16 x")
     text = pattern.format(ue.name())
     assert instance.write(instance.path("set_event"), text).errno == "EINVAL"
     assert instance.read(instance.path("set_event")).text == ""
@@ -277,9 +277,9 @@ def test_word_length(ue: UserEvents, pattern: str, length: int, errno: str) -> N
 )
 def test_with_a_trigger(ue: UserEvents) -> None:
     """An event with only a trigger is listed, and cannot be disabled by name."""
-    ue.open_data().register(ue.name() + " u16 x")
+    event = ue.event("u16 x")
     path = ue.tracefs.path("set_event")
-    directory = ue.tracefs.directory(ue.name())
+    directory = event.directory
     assert directory.trigger("traceon").errno == ""
     assert ue.tracefs.read(path).text == f"user_events:{ue.name()}\n"
     assert ue.tracefs.write(path, f"!user_events:{ue.name()}").errno == ""

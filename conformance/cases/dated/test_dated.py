@@ -59,7 +59,7 @@ def test_text_flags_refused(ue: UserEvents) -> None:
 )
 def test_multi_format(ue: UserEvents) -> None:
     """USER_EVENT_REG_MULTI_FORMAT is known since 6.9; before, it is EINVAL."""
-    event = ue.open_data().register(ue.name(), flags=MULTI_FORMAT)
+    event = ue.event(flags=MULTI_FORMAT)
     assert event.errno == ue.dated("multi_format", since="", before="EINVAL")
 
 
@@ -71,7 +71,7 @@ def test_multi_format(ue: UserEvents) -> None:
 )
 def test_print_fmt_generated(ue: UserEvents) -> None:
     """The print fmt of an event names its fields; in the first kernels it was empty."""
-    ue.open_data().register(ue.name() + " u8 a")
+    ue.event("u8 a")
     print_fmt = print_fmt_of(ue.tracefs.format(ue.name()))
     printing = '"a=%u", REC->a'
     assert print_fmt == ue.dated("print_fmt_generated", since=printing, before='""')

@@ -21,7 +21,7 @@ case = surface(
 )
 def test_deletion_arguments_matched(ue: UserEvents) -> None:
     """Other fields match no event; in the first kernels the name was enough."""
-    ue.open_data().register(ue.name() + " u32 a")
+    ue.event("u32 a")
     found = ue.tracefs.command(f"-:{ue.name()} u64 b\n")
     # No event of that text, or one that is in use.
     assert found.errno == ue.dated("deletion_arguments_matched", since="ENOENT", before="EBUSY")
@@ -35,7 +35,7 @@ def test_deletion_arguments_matched(ue: UserEvents) -> None:
 )
 def test_strings_formatted_safely(ue: UserEvents) -> None:
     """A percent sign in a field is text; before 6.1 it was a format, and 5% equalled %."""
-    ue.open_data().register(ue.name() + " u8 a%%")
+    ue.event("u8 a%%")
     found = ue.tracefs.command(f"-:{ue.name()} u8 a%5%\n")
     # No event of that text, or one that is in use.
     assert found.errno == ue.dated("strings_formatted_safely", since="ENOENT", before="EBUSY")
@@ -49,7 +49,7 @@ def test_strings_formatted_safely(ue: UserEvents) -> None:
 )
 def test_struct_size_matched(ue: UserEvents) -> None:
     """The size of a struct is compared; before that no struct matched itself."""
-    ue.open_data().register(ue.name() + " struct s a 20")
+    ue.event("struct s a 20")
     found = ue.tracefs.command(f"-:{ue.name()} struct s a 20\n")
     assert found.errno == ue.dated("struct_size_matched", since="EBUSY", before="ENOENT")
 
@@ -71,7 +71,7 @@ def test_arguments_matched(ue: UserEvents) -> None:
 @case(spec="user_event_match", switch="null_arguments_matched")
 def test_null_arguments_matched(ue: UserEvents) -> None:
     """A bare name is an event without fields; before, it matched every event of that name."""
-    ue.open_data().register(ue.name() + " u32 a")
+    ue.event("u32 a")
     found = ue.tracefs.command(f"-:{ue.name()}\n")
     assert found.errno == ue.dated("null_arguments_matched", since="ENOENT", before="EBUSY")
 

@@ -17,7 +17,7 @@ case = surface("dated", spec="trace_output.c", doc="Documentation/trace/user_eve
 def test_array_length_of_field(ue: UserEvents) -> None:
     """`format` omits the text after the brackets of an array's type; old kernels show it."""
     # The text between the brackets is covered by format.array_length.
-    ue.open_data().register(ue.name() + " char[4]x a")
+    ue.event("char[4]x a")
     assert fields_of(ue.tracefs.format(ue.name())) == [
         ue.dated(
             "array_length_of_field",

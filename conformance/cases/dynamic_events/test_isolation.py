@@ -86,7 +86,7 @@ def test_named_like_a_system(ue: UserEvents, name: str) -> None:
 @case(spec="user_event_group_create", tier="quick", isolation="events")
 def test_not_in_another_system(ue: UserEvents) -> None:
     """A user event appears in user_events and in no other system."""
-    ue.open_data().register(f"{ue.name()} u32 a")
+    ue.event("u32 a")
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
     for system in ("sched", "task", "signal"):
         assert ue.tracefs.enabled(ue.name(), system=system).errno == "ENOENT"
@@ -101,7 +101,7 @@ def test_not_in_another_system(ue: UserEvents) -> None:
 )
 def test_not_in_the_multi_system(ue: UserEvents) -> None:
     """A single-format event does not appear in user_events_multi."""
-    ue.open_data().register(f"{ue.name()} u32 a")
+    ue.event("u32 a")
     assert ue.tracefs.enabled(ue.name(), system="user_events_multi").errno == "ENOENT"
 
 

@@ -87,8 +87,7 @@ def test_not_restored_by_others(ue: UserEvents) -> None:
 )
 def test_restored_by_each_listener(ue: UserEvents) -> None:
     """The bit is written again when a second tracer attaches and when one of two detaches."""
-    word = ue.open_data().register(ue.name(), bit=3).word
-    ue.tracefs.enable(ue.name())
+    word = ue.event(bit=3, enabled=True).word
     ue.process.store(word.address, b"\1\0\0\0")
     event = listen(ue.process, ue.name())
     assert word.value == 9

@@ -301,12 +301,12 @@ def test_address_reused_read_only(ue: UserEvents) -> None:
 @variants("parent", "child")
 def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
     """After fork the side that has written its page is updated at once, the other one soon."""
-    word = ue.open_data().register(ue.name(), bit=3).word
+    event = ue.event(bit=3)
     child = ue.fork(ue.process)
-    copy = child.word_at(word.address, value=None)
-    mine, other = (word, copy) if touches == "parent" else (copy, word)
+    copy = child.word_at(event.word.address, value=None)
+    mine, other = (event.word, copy) if touches == "parent" else (copy, event.word)
     (ue.process if touches == "parent" else child).store(mine.address, b"\x01\0\0\0")
-    ue.tracefs.enable(ue.name())
+    event.enable()
     assert mine.value == 9
     assert other.wait() == 8
 
@@ -318,12 +318,12 @@ def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
 @variants({"touched": True, "after_fork": False})
 def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
     """The word of a non-dumpable process that dropped its privileges is updated."""
-    word = ue.open_data().register(ue.name(), bit=3).word
+    event = ue.event(bit=3)
     ue.process.setuid(1000)
     if not touched:
         ue.fork(ue.process)
-    ue.tracefs.enable(ue.name())
-    assert word.wait() == 8
+    event.enable()
+    assert event.word.wait() == 8
 
 
 @case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event")

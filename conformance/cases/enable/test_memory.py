@@ -43,7 +43,7 @@ def test_outlives_the_process(ue: UserEvents) -> None:
     first.open_data().register(ue.name())
     ue.tracefs.enable(ue.name())
     first.exit()
-    word = ue.open_data().register(ue.name(), bit=6).word
+    word = ue.event(bit=6).word
     assert word.value == 64
 
 

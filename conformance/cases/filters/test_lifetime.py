@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface
-from conformance.cases.support.tracing_setup import registered
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -21,15 +20,14 @@ case = surface(
 )
 def test_shown(ue: UserEvents) -> None:
     """The file shows `none`, or the filter without trailing blanks, until 0 clears it."""
-    data, directory = registered(ue, " u8 a")
-    ue.tracefs.enable(ue.name())
-    assert directory.filter == "none\n"
-    assert directory.set_filter("  a == 1 \t ").value == 12
-    assert directory.filter == "  a == 1\n"
-    data.write_event(0, b"\2")
-    assert directory.set_filter(" 0 ").errno == ""
-    assert directory.filter == "none\n"
-    data.write_event(0, b"\3")
+    event = ue.event("u8 a", enabled=True)
+    assert event.directory.filter == "none\n"
+    assert event.directory.set_filter("  a == 1 \t ").value == 12
+    assert event.directory.filter == "  a == 1\n"
+    event.write(b"\2")
+    assert event.directory.set_filter(" 0 ").errno == ""
+    assert event.directory.filter == "none\n"
+    event.write(b"\3")
     assert ue.tracefs.records() == [ue.line("a=(3)", dump="03")]
 
 
@@ -93,5 +91,5 @@ def test_gone_with_the_process(ue: UserEvents) -> None:
     process.exit()
     path = ue.tracefs.event_path(ue.name(), "filter")
     assert ue.tracefs.read(path, eventually=True).errno == "ENOENT"
-    ue.open_data().register(ue.name() + " u8 a")
+    ue.event("u8 a")
     assert directory.filter == "none\n"

@@ -75,6 +75,6 @@ def test_one_processor(ue: UserEvents, field: str, text: str, kept: tuple[int, .
 )
 def test_processors_refused(ue: UserEvents, text: str, shown: str) -> None:
     """A malformed CPU set, another operator or a string field is EINVAL, with a position."""
-    _, directory = registered(ue, " u8 a; char[4] s")
+    directory = ue.event("u8 a; char[4] s").directory
     assert directory.set_filter(text).errno == "EINVAL"
     assert directory.filter == f"{text}\n{shown}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.tracing_setup import forget_errors, registered
+from conformance.cases.support.tracing_setup import forget_errors
 from conformance.client.user_events import UserEvents
 
 case = surface("filter", spec="trace_events_filter.c", doc="Documentation/trace/events.rst@v6.12")
@@ -71,12 +71,11 @@ case = surface("filter", spec="trace_events_filter.c", doc="Documentation/trace/
 )
 def test_refused(ue: UserEvents, text: str, errno: str, shown: str) -> None:
     """An invalid filter is rejected, shown with an error message, and removes the previous one."""
-    data, directory = registered(ue, " u32 a")
-    ue.tracefs.enable(ue.name())
-    directory.set_filter("a == 1")
-    assert directory.set_filter(text).errno == errno
-    assert directory.filter == f"{text}\n{shown}\n"
-    data.write_event(0, b"\x41\0\0\0")
+    event = ue.event("u32 a", enabled=True)
+    event.directory.set_filter("a == 1")
+    assert event.directory.set_filter(text).errno == errno
+    assert event.directory.filter == f"{text}\n{shown}\n"
+    event.write(b"\x41\0\0\0")
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
 
 
@@ -89,8 +88,7 @@ def test_refused(ue: UserEvents, text: str, errno: str, shown: str) -> None:
 )
 def test_refused_for_strings(ue: UserEvents, text: str, shown: str) -> None:
     """A string can be compared with quoted text by ==, != and ~ only."""
-    ue.open_data().register(ue.name() + " char[8] s")
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event("char[8] s").directory
     assert directory.set_filter(text).errno == "EINVAL"
     assert directory.filter == f"{text}\n{shown}\n"
 
@@ -144,7 +142,7 @@ def test_refused_for_strings(ue: UserEvents, text: str, shown: str) -> None:
 )
 def test_refused_functions(ue: UserEvents, text: str, shown: str) -> None:
     """Only 8-byte fields can be compared with a function, which must exist: EINVAL."""
-    _, directory = registered(ue, " u32 a; u64 b; char[8] s")
+    directory = ue.event("u32 a; u64 b; char[8] s").directory
     assert directory.set_filter(text).errno == "EINVAL"
     assert directory.filter == f"{text}\n{shown}\n"
 
@@ -155,8 +153,7 @@ def test_refused_functions(ue: UserEvents, text: str, shown: str) -> None:
 )
 def test_length(ue: UserEvents) -> None:
     """A filter has up to 4095 bytes; a longer write is EINVAL and keeps the previous filter."""
-    ue.open_data().register(ue.name() + " u32 a")
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event("u32 a").directory
     assert directory.set_filter("a == 1".ljust(4094)).value == 4095
     assert directory.set_filter("a == 2".ljust(4095)).errno == "EINVAL"
     assert directory.filter == "a == 1\n"
@@ -171,8 +168,7 @@ def test_on_nothing_written(ue: UserEvents) -> None:
     """A write of zero bytes is a filter without a term: rejected, and the previous one is
     removed.
     """
-    ue.open_data().register(ue.name() + " u32 a")
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event("u32 a").directory
     directory.set_filter("a == 1")
     path = ue.tracefs.event_path(ue.name(), "filter")
     assert ue.tracefs.write(path, "", os.O_WRONLY).errno == "EINVAL"
@@ -187,10 +183,10 @@ def test_on_nothing_written(ue: UserEvents) -> None:
 )
 def test_logged(ue: UserEvents) -> None:
     """error_log lists rejected filters with the position of the error, until it is cleared."""
-    ue.open_data().register(ue.name() + " u32 a")
+    event = ue.event("u32 a")
     forget_errors(ue)
     assert ue.tracefs.errors() == ""
-    directory = ue.tracefs.directory(ue.name())
+    directory = event.directory
     directory.set_filter("a == 1 && b == 2")
     directory.set_filter("== 1")
     assert ue.tracefs.errors() == (

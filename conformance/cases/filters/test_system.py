@@ -50,8 +50,7 @@ def test_system(ue: UserEvents) -> None:
 @case(spec="apply_subsystem_event_filter", doc="an error where no event has it")
 def test_system_of_nothing(ue: UserEvents) -> None:
     """A filter that no event of the system accepts is stored, and the events lose theirs."""
-    ue.open_data().register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event("u8 a").directory
     directory.set_filter("a == 1")
     assert ue.tracefs.write(SYSTEM_FILTER, "nothing\n").value == 8
     assert directory.filter == f"nothing\n{NOT_IN_ALL}\n"

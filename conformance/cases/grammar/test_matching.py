@@ -184,7 +184,7 @@ def test_refused_spacing_matches(ue: UserEvents) -> None:
 )
 def test_other_process_differs(ue: UserEvents) -> None:
     """All processes share one name space: a second one cannot register other fields."""
-    ue.open_data().register(f"{ue.name()} u32 a")
+    ue.event("u32 a")
     other = ue.new_process().open_data()
     errno = ue.dated("arguments_matched", since="EADDRINUSE", before="")
     assert other.register(f"{ue.name()} u64 a").errno == errno

@@ -63,8 +63,8 @@ def unmade(ue: UserEvents) -> None:
 )
 def test_action_refused(ue: UserEvents, text: str, said: str, near: str) -> None:
     """An invalid action is EINVAL, and error_log has the reason."""
-    event = ue.open_data().register(ue.name() + " u8 a; u8 bb")
-    directory = ue.tracefs.directory(ue.name())
+    event = ue.event("u8 a; u8 bb")
+    directory = event.directory
     forget_errors(ue)
     command = f"hist:keys=a:xx=bb:{text}"
     assert directory.trigger(command).errno == "EINVAL"
@@ -113,9 +113,9 @@ def test_action_refused(ue: UserEvents, text: str, said: str, near: str) -> None
 )
 def test_action_does_not_fit(ue: UserEvents, text: str, errno: str, said: str) -> None:
     """The arguments of an action must match the fields of the synthetic event."""
-    ue.open_data().register(ue.name() + " u8 a; u8 bb; u16 cc")
+    event = ue.event("u8 a; u8 bb; u16 cc")
     made(ue, "u8 v")
-    directory = ue.tracefs.directory(ue.name())
+    directory = event.directory
     forget_errors(ue)
     action = text.format(ue.name("e" if "onmatch" in text else "made"))
     assert directory.trigger(f"hist:keys=a:xx=bb:yy=cc:{action}").errno == errno
@@ -164,9 +164,9 @@ def test_onmatch(ue: UserEvents, action: str, worth: int) -> None:
 )
 def test_synthetic_event_is_busy(ue: UserEvents) -> None:
     """A synthetic event stays while a user event's histogram generates it or a tracer uses it."""
-    ue.open_data().register(ue.name() + " u8 aa; u8 bb")
+    event = ue.event("u8 aa; u8 bb")
     name = made(ue, "u8 v")
-    directory = ue.tracefs.directory(ue.name())
+    directory = event.directory
     text = f"hist:keys=aa:xx=bb:onmax($xx).trace({name},$xx)"
     directory.trigger(text)
     removal = f"-:synthetic/{name}\n"
@@ -211,48 +211,48 @@ def test_synthetic_signs(ue: UserEvents, kind: str, payload: bytes, shown: str) 
 @variants(("onmax", "max", 9, 3), ("onchange", "changed", 4, 5))
 def test_tracked(ue: UserEvents, handler: str, label: str, worth: int, with_it: int) -> None:
     """onmax and onchange save the fields that came with the largest, or latest other, value."""
-    data, directory = registered(ue, " u8 aa; u8 bb; u8 cc")
+    event = ue.event("u8 aa; u8 bb; u8 cc")
     text = f"hist:keys=aa:xx=bb:{handler}($xx).save(cc)"
-    assert directory.trigger(text).errno == ""
-    assert directory.triggers == (
+    assert event.directory.trigger(text).errno == ""
+    assert event.directory.triggers == (
         f"hist:keys=aa:vals=hitcount:xx=bb:sort=hitcount:size=2048:{handler}($xx).save(cc)"
         " [active]\n"
     )
     for payload in (b"\1\7\1", b"\1\7\2", b"\1\x09\3", b"\1\x09\4", b"\1\4\5", b"\1\4\6"):
-        data.write_event(0, payload)
+        event.write(payload)
     assert (
         f"\n{{ aa:          1 }} hitcount:          6\n\t{label}:          {worth}"
-        f"  cc:          {with_it}\n" in directory.hist
+        f"  cc:          {with_it}\n" in event.directory.hist
     )
-    assert directory.trigger(f"!{text}").errno == ""
-    assert directory.enabled == "0\n"
+    assert event.directory.trigger(f"!{text}").errno == ""
+    assert event.directory.enabled == "0\n"
 
 
 @case(spec="check_track_val_max, check_track_val_changed")
 @variants(("onmax", "max"), ("onchange", "changed"))
 def test_tracked_nothing(ue: UserEvents, handler: str, label: str) -> None:
     """A value that has always been 0 is neither a maximum nor a change."""
-    data, directory = registered(ue, " u8 aa; u8 bb; u8 cc")
+    event = ue.event("u8 aa; u8 bb; u8 cc")
     text = f"hist:keys=aa:xx=bb:{handler}($xx).save(cc)"
-    directory.trigger(text)
-    data.write_event(0, b"\1\0\5")
+    event.directory.trigger(text)
+    event.write(b"\1\0\5")
     assert (
         f"\n{{ aa:          1 }} hitcount:          1\n\t{label}:          0  cc:          0\n"
-        in directory.hist
+        in event.directory.hist
     )
-    directory.trigger(f"!{text}")
+    event.directory.trigger(f"!{text}")
 
 
 @case(spec="ontrack_action, track_data_print")
 @variants(("onmax", [5, 9]), ("onchange", [5, 9, 4, 0]))
 def test_tracked_and_told(ue: UserEvents, handler: str, recorded: list[int]) -> None:
     """Each new maximum, or change, of a value generates a synthetic event."""
-    data, directory = registered(ue, " u8 aa; u8 bb")
+    event = ue.event("u8 aa; u8 bb")
     name = made(ue, "u8 v")
     text = f"hist:keys=aa:xx=bb:{handler}($xx).trace({name},$xx) if bb != 7"
-    assert directory.trigger(text).errno == ""
+    assert event.directory.trigger(text).errno == ""
     for number in (0, 5, 5, 9, 7, 4, 0):
-        assert data.write_event(0, bytes([1, number])).value == 6
+        assert event.write(bytes([1, number])).value == 6
     assert ue.tracefs.records() == [f"{name}: v={number}" for number in recorded]
-    directory.trigger(f"!{text}")
+    event.directory.trigger(f"!{text}")
     unmade(ue)

@@ -143,70 +143,72 @@ def test_string(ue: UserEvents, field: str, payloads: list[bytes], texts: list[s
 )
 def test_values(ue: UserEvents, text: str, definition: str, lines: str) -> None:
     """Values are summed by key, and entries sorted by keys or values."""
-    data, directory = registered(ue, " u8 a; u16 b")
-    assert directory.trigger(text).errno == ""
-    assert directory.triggers == f"{definition} [active]\n"
+    event = ue.event("u8 a; u16 b")
+    assert event.directory.trigger(text).errno == ""
+    assert event.directory.triggers == f"{definition} [active]\n"
     for payload in (b"\1\x0a\0", b"\2\5\0", b"\1\x14\0"):
-        data.write_event(0, payload)
+        event.write(payload)
     hits = lines.count("\n") if "hitcount:          2" not in lines else 3
-    assert directory.hist == histogram(f"{definition} [active]", lines, hits, lines.count("\n"))
-    directory.trigger(f"!{text}")
-    assert directory.enabled == "0\n"
+    assert event.directory.hist == histogram(
+        f"{definition} [active]", lines, hits, lines.count("\n")
+    )
+    event.directory.trigger(f"!{text}")
+    assert event.directory.enabled == "0\n"
 
 
 @case(spec="existing_hist_update_only")
 def test_paused(ue: UserEvents) -> None:
     """A histogram is paused, continued and cleared by its own text; paused, it does not count."""
-    data, directory = registered(ue, " u8 a")
+    event = ue.event("u8 a")
     definition = "hist:keys=a:vals=hitcount:sort=hitcount:size=2048"
-    assert directory.trigger("hist:keys=a:cont").errno == "ENOENT"
-    assert directory.trigger("hist:keys=a:clear").errno == "ENOENT"
-    directory.trigger("hist:keys=a:pause")
-    assert directory.triggers == f"{definition} [paused]\n"
-    data.write_event(0, b"\1")
-    assert directory.hist == histogram(f"{definition} [paused]", "", 0, 0)
-    assert directory.trigger("hist:keys=a:cont").errno == ""
-    data.write_event(0, b"\1")
-    assert directory.hist == histogram(
+    assert event.directory.trigger("hist:keys=a:cont").errno == "ENOENT"
+    assert event.directory.trigger("hist:keys=a:clear").errno == "ENOENT"
+    event.directory.trigger("hist:keys=a:pause")
+    assert event.directory.triggers == f"{definition} [paused]\n"
+    event.write(b"\1")
+    assert event.directory.hist == histogram(f"{definition} [paused]", "", 0, 0)
+    assert event.directory.trigger("hist:keys=a:cont").errno == ""
+    event.write(b"\1")
+    assert event.directory.hist == histogram(
         f"{definition} [active]", "{ a:          1 } hitcount:          1\n", 1, 1
     )
-    assert directory.trigger("hist:keys=a:clear").errno == ""
-    assert directory.hist == histogram(f"{definition} [active]", "", 0, 0)
-    directory.trigger("!hist:keys=a")
+    assert event.directory.trigger("hist:keys=a:clear").errno == ""
+    assert event.directory.hist == histogram(f"{definition} [active]", "", 0, 0)
+    event.directory.trigger("!hist:keys=a")
 
 
 @case(spec="hist_trigger_match")
 def test_several(ue: UserEvents) -> None:
     """Histograms of an event may differ in keys, values, order or condition, not only in size."""
-    data, directory = registered(ue, " u8 a; u8 b")
+    event = ue.event("u8 a; u8 b")
     texts = ("keys=a", "keys=b", "keys=a:sort=a", "keys=a if b == 1")
     for text in texts:
-        assert directory.trigger(f"hist:{text}").errno == ""
-    assert directory.trigger("hist:keys=a:size=4096").errno == "EEXIST"
-    assert directory.trigger("hist:keys=a if b == 1").errno == "EEXIST"
-    data.write_event(0, b"\2\3")
-    hits = [line for line in directory.hist.splitlines() if line.startswith("    Hits: ")]
+        assert event.directory.trigger(f"hist:{text}").errno == ""
+    assert event.directory.trigger("hist:keys=a:size=4096").errno == "EEXIST"
+    assert event.directory.trigger("hist:keys=a if b == 1").errno == "EEXIST"
+    event.write(b"\2\3")
+    hits = [line for line in event.directory.hist.splitlines() if line.startswith("    Hits: ")]
     assert hits == ["    Hits: 1", "    Hits: 1", "    Hits: 1", "    Hits: 0"]
     # A histogram that differs is not found, which is no error.
-    assert directory.trigger("!hist:keys=a if b == 2").errno == ""
+    assert event.directory.trigger("!hist:keys=a if b == 2").errno == ""
     for text in texts:
-        assert directory.enabled == "0*\n"
-        assert directory.trigger(f"!hist:{text}").errno == ""
-    assert directory.enabled == "0\n"
+        assert event.directory.enabled == "0*\n"
+        assert event.directory.trigger(f"!hist:{text}").errno == ""
+    assert event.directory.enabled == "0\n"
 
 
 @case(spec="tracing_map.c:tracing_map_insert")
 def test_full(ue: UserEvents) -> None:
     """A key that does not fit into the table is dropped and counted; known keys still count."""
-    data, directory = registered(ue, " u8 a")
-    directory.trigger("hist:keys=a:sort=a:size=128")
+    event = ue.event("u8 a")
+    event.directory.trigger("hist:keys=a:sort=a:size=128")
     for number in (*range(131), 5, 130):
-        data.write_event(0, bytes([number]))
-    text = directory.hist
+        event.write(bytes([number]))
+    text = event.directory.hist
     assert text.endswith("\n\nTotals:\n    Hits: 129\n    Entries: 128\n    Dropped: 4\n")
     assert "{ a:          5 } hitcount:          2\n" in text
     assert "{ a:        127 } hitcount:          1\n\n" in text
-    directory.trigger("!hist:keys=a:sort=a:size=128")
+    event.directory.trigger("!hist:keys=a:sort=a:size=128")
 
 
 @case(spec="event_hist_trigger_parse", tier="quick")
@@ -228,8 +230,8 @@ def test_full(ue: UserEvents) -> None:
 )
 def test_refused(ue: UserEvents, text: str, errno: str) -> None:
     """An invalid histogram is rejected, and no enable word changes."""
-    event = ue.open_data().register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    event = ue.event("u8 a")
+    directory = event.directory
     assert directory.trigger(text).errno == errno
     assert directory.enabled == "0\n"
     if ue.profile.has("remote_enable"):
@@ -240,8 +242,7 @@ def test_refused(ue: UserEvents, text: str, errno: str) -> None:
 @case(spec="event_hist_trigger_parse", tier="quick")
 def test_without_fields(ue: UserEvents) -> None:
     """An event without fields has no key to count by: EINVAL."""
-    ue.open_data().register(ue.name())
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event().directory
     assert directory.trigger("hist:keys=a").errno == "EINVAL"
     assert directory.enabled == "0\n"
 
@@ -249,29 +250,27 @@ def test_without_fields(ue: UserEvents) -> None:
 @case(spec="trace.c:trace_event_buffer_lock_reserve: temp_buffer", isolation="global")
 def test_while_tracing_is_off(ue: UserEvents) -> None:
     """With tracing off a histogram still counts, even of an enabled event."""
-    data, directory = registered(ue, " u8 a")
-    ue.tracefs.enable(ue.name())
-    directory.trigger("hist:keys=a")
+    event = ue.event("u8 a", enabled=True)
+    event.directory.trigger("hist:keys=a")
     ue.tracefs.write("/sys/kernel/tracing/tracing_on", "0\n")
-    assert data.write_event(0, b"\1").value == 5
+    assert event.write(b"\1").value == 5
     ue.tracefs.write("/sys/kernel/tracing/tracing_on", "1\n")
-    assert "{ a:          1 } hitcount:          1\n" in directory.hist
+    assert "{ a:          1 } hitcount:          1\n" in event.directory.hist
     assert ue.tracefs.records() == []
-    directory.trigger("!hist:keys=a")
+    event.directory.trigger("!hist:keys=a")
 
 
 @case(spec="include/linux/trace_events.h:trace_trigger_soft_disabled")
 def test_filter_apart(ue: UserEvents) -> None:
     """Records that the event's filter rejects are counted; malformed ones are not."""
-    data, directory = registered(ue, " u8 a; __rel_loc char[] s")
-    ue.tracefs.enable(ue.name())
-    directory.set_filter("a == 1")
-    directory.trigger("hist:keys=a:sort=a")
-    data.write_event(0, b"\1\0\0\2\0x\0")
-    data.write_event(0, b"\2\0\0\2\0x\0")
+    event = ue.event("u8 a; __rel_loc char[] s", enabled=True)
+    event.directory.set_filter("a == 1")
+    event.directory.trigger("hist:keys=a:sort=a")
+    event.write(b"\1\0\0\2\0x\0")
+    event.write(b"\2\0\0\2\0x\0")
     errno = ue.dated("dynamic_fields_validated", since="EFAULT", before="")
-    assert data.write_event(0, b"\3\0\0\2\0xx").errno == errno
-    assert "{ a:          2 } hitcount:          1\n" in directory.hist
+    assert event.write(b"\3\0\0\2\0xx").errno == errno
+    assert "{ a:          2 } hitcount:          1\n" in event.directory.hist
     counted = ue.dated("dynamic_fields_validated", since=2, before=3)
-    assert f"    Hits: {counted}\n" in directory.hist
-    directory.trigger("!hist:keys=a:sort=a")
+    assert f"    Hits: {counted}\n" in event.directory.hist
+    event.directory.trigger("!hist:keys=a:sort=a")

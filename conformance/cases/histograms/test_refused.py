@@ -73,8 +73,8 @@ def test_variable_refused(
     ue: UserEvents, text: str, errno: str, told: list[tuple[str, str]]
 ) -> None:
     """An invalid variable is rejected with a reason in error_log, and the event does not change."""
-    event = ue.open_data().register(ue.name() + " u32 a; u32 b")
-    directory = ue.tracefs.directory(ue.name())
+    event = ue.event("u32 a; u32 b")
+    directory = event.directory
     forget_errors(ue)
     assert directory.trigger(f"hist:{text}").errno == errno
     assert ue.tracefs.errors() == "".join(
@@ -115,8 +115,7 @@ def test_refused_and_told(
     ue: UserEvents, texts: tuple[str, ...], errno: str, said: str, column: int
 ) -> None:
     """error_log has the reason for which a histogram was rejected, and the column."""
-    ue.open_data().register(ue.name() + " u8 a; u8 b")
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event("u8 a; u8 b").directory
     *before, last = texts
     for text in before:
         directory.trigger(f"hist:{text}")
@@ -134,8 +133,7 @@ def test_refused_and_told(
 @variants({"left": "s+1", "right": "1-s", "negative": "-(s)"})
 def test_variable_of_a_string(ue: UserEvents, text: str) -> None:
     """A string cannot be an operand of a sum, on either side."""
-    ue.open_data().register(ue.name() + " u32 a; __rel_loc char[] s")
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event("u32 a; __rel_loc char[] s").directory
     forget_errors(ue)
     assert directory.trigger(f"hist:keys=a:x={text}").errno == "EINVAL"
     # The caret marks the first s.

@@ -7,7 +7,7 @@ import struct
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import made
-from conformance.cases.support.tracing_setup import forget_errors, registered
+from conformance.cases.support.tracing_setup import forget_errors
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -99,8 +99,7 @@ def test_variable_worth(ue: UserEvents, text: str, shown: str, worth: int) -> No
 )
 def test_variable_of_the_same(ue: UserEvents, text: str, shown: str) -> None:
     """A variable of the same histogram reads as its field; a sum reads as its first field."""
-    ue.open_data().register(ue.name() + " u8 a; u8 b")
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event("u8 a; u8 b").directory
     assert directory.trigger(f"hist:{text}").errno == ""
     assert directory.triggers == f"hist:{shown}:size=2048 [active]\n"
     assert directory.trigger(f"!hist:{text}").errno == ""
@@ -135,13 +134,13 @@ def test_variable_read_once(ue: UserEvents) -> None:
 @case(spec="hist_trigger_entry_print", doc="values are shown with the hitcount")
 def test_sum_is_not_shown(ue: UserEvents) -> None:
     """A value that is a sum of fields is accepted, and appears in no entry."""
-    data, directory = registered(ue, " u8 a; u8 b")
-    assert directory.trigger("hist:keys=a:vals=b+1,b").errno == ""
+    event = ue.event("u8 a; u8 b")
+    assert event.directory.trigger("hist:keys=a:vals=b+1,b").errno == ""
     definition = "hist:keys=a:vals=hitcount,b+1,b:sort=hitcount:size=2048 [active]\n"
-    assert directory.triggers == definition
-    data.write_event(0, b"\1\5")
-    assert "\n{ a:          1 } hitcount:          1  b:          5\n" in directory.hist
-    directory.trigger("!hist:keys=a:vals=b+1,b")
+    assert event.directory.triggers == definition
+    event.write(b"\1\5")
+    assert "\n{ a:          1 } hitcount:          1  b:          5\n" in event.directory.hist
+    event.directory.trigger("!hist:keys=a:vals=b+1,b")
 
 
 @case(spec="hist_trigger_print_val", doc=".hex, .percent, .graph")
@@ -152,13 +151,13 @@ def test_sum_is_not_shown(ue: UserEvents) -> None:
 )
 def test_value_modifier(ue: UserEvents, modifier: str, one: str, two: str) -> None:
     """A value is shown in another base, as a percentage, or as a graph."""
-    data, directory = registered(ue, " u8 a; u8 b")
-    assert directory.trigger(f"hist:keys=a:vals=b.{modifier}:sort=a").errno == ""
+    event = ue.event("u8 a; u8 b")
+    assert event.directory.trigger(f"hist:keys=a:vals=b.{modifier}:sort=a").errno == ""
     for payload in (b"\1\x0a", b"\1\x14", b"\2\x0a"):
-        data.write_event(0, payload)
-    assert f"{{ a:          1 }} hitcount:          2  {one}\n" in directory.hist
-    assert f"{{ a:          2 }} hitcount:          1  {two}\n" in directory.hist
-    directory.trigger(f"!hist:keys=a:vals=b.{modifier}:sort=a")
+        event.write(payload)
+    assert f"{{ a:          1 }} hitcount:          2  {one}\n" in event.directory.hist
+    assert f"{{ a:          2 }} hitcount:          1  {two}\n" in event.directory.hist
+    event.directory.trigger(f"!hist:keys=a:vals=b.{modifier}:sort=a")
 
 
 # Variables of the same name
@@ -196,8 +195,7 @@ def test_variable_not_unique(ue: UserEvents) -> None:
 @case(spec="create_var_field", doc="Histogram variables")
 def test_variable_defined_twice(ue: UserEvents) -> None:
     """An event has a variable name only once, across all its histograms."""
-    ue.open_data().register(ue.name() + " u8 a; u8 b")
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event("u8 a; u8 b").directory
     directory.trigger("hist:keys=a:x=b")
     assert directory.trigger("hist:keys=b:x=a").errno == "EINVAL"
     assert directory.trigger("hist:keys=b:y=a").errno == ""
@@ -220,8 +218,7 @@ def test_variable_defined_twice(ue: UserEvents) -> None:
 )
 def test_variable_removed_by_another(ue: UserEvents, first: str, second: str, stays: bool) -> None:
     """Removal compares the names of variables and fields, not the operands of a sum."""
-    ue.open_data().register(ue.name() + " u8 a; u8 b")
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event("u8 a; u8 b").directory
     directory.trigger(f"hist:keys=a:{first}")
     assert directory.trigger(f"!hist:keys=a:{second}").errno == ""
     left = f"hist:keys=a:vals=hitcount:{first}:sort=hitcount:size=2048 [active]\n"

@@ -55,7 +55,7 @@ def test_directory_goes(ue: UserEvents) -> None:
 def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
     """mkdir below events/ creates no event, and rmdir deletes none: EPERM."""
     instance = made(ue)
-    ue.open_data().register(ue.name())
+    ue.event()
     files = instance if where == "instance" else ue.tracefs
     assert files.make_directory(f"events/user_events/{ue.name('new')}").errno == "EPERM"
     assert files.remove_directory(f"events/user_events/{ue.name()}").errno == "EPERM"

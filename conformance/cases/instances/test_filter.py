@@ -21,9 +21,9 @@ case = surface(
 def test_filter_refused(ue: UserEvents) -> None:
     """An invalid filter is reported in the files of its instance only."""
     instance = made(ue)
-    ue.open_data().register(ue.name() + " u8 a")
+    event = ue.event("u8 a")
     forget_errors(ue)
-    top, directory = ue.tracefs.directory(ue.name()), instance.directory(ue.name())
+    top, directory = event.directory, instance.directory(ue.name())
     assert directory.set_filter("b == 1").errno == "EINVAL"
     assert directory.filter == "b == 1\n  ^\nparse_error: Field not found\n\n"
     assert instance.errors() == (
@@ -57,11 +57,11 @@ def test_filter(ue: UserEvents, where: str) -> None:
 def test_filter_of_a_system(ue: UserEvents) -> None:
     """The filter of the system in an instance is set on the events of that instance."""
     instance = made(ue)
-    ue.open_data().register(ue.name() + " u8 a")
+    event = ue.event("u8 a")
     system = instance.path("events/user_events/filter")
     assert instance.write(system, "a == 2\n").value == 7
     assert instance.directory(ue.name()).filter == "a == 2\n"
-    assert ue.tracefs.directory(ue.name()).filter == "none\n"
+    assert event.directory.filter == "none\n"
     assert instance.write(system, "0\n").errno == ""
     assert instance.directory(ue.name()).filter == "none\n"
     instance.remove()

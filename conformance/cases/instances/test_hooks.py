@@ -19,7 +19,7 @@ case = surface(
 def test_hooks_of_nothing(ue: UserEvents) -> None:
     """An instance rejects filters and triggers of an event, or on a field, that does not exist."""
     instance = made(ue)
-    ue.open_data().register(ue.name() + " u8 a")
+    ue.event("u8 a")
     nothing, directory = instance.directory(ue.name("none")), instance.directory(ue.name())
     assert nothing.set_filter("a == 1").errno == "ENOENT"
     assert nothing.trigger("traceon").errno == "ENOENT"
@@ -36,7 +36,7 @@ def test_hooks_of_nothing(ue: UserEvents) -> None:
 def test_hooks_of_an_ordinary_user(ue: UserEvents) -> None:
     """Without permission nothing can be set in an instance, valid or not: EACCES."""
     instance = made(ue)
-    ue.open_data().register(ue.name() + " u8 a")
+    ue.event("u8 a")
     ue.process.setuid()
     directory = instance.of(ue.process.actor).directory(ue.name())
     assert directory.set_filter("a == 1").errno == "EACCES"

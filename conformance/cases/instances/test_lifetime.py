@@ -68,7 +68,7 @@ def test_keeps_an_event(ue: UserEvents, way: str, listeners: int) -> None:
 def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
     """An event held only by an instance is deleted when the instance is removed."""
     instance = made(ue)
-    ue.open_data().register(ue.name())
+    ue.event()
     instance.enable(ue.name())
     ue.process.exit()
     assert ue.tracefs.status(eventually=True) == f"{ue.name()} # Used by ftrace\n"

@@ -106,7 +106,7 @@ def test_refused(ue: UserEvents) -> None:
 def test_ordinary_user(ue: UserEvents) -> None:
     """Without permission no instance is created or removed and nothing in one enabled: EACCES."""
     instance = made(ue)
-    ue.open_data().register(ue.name())
+    ue.event()
     ue.process.setuid()
     mine = ue.instance("j").of(ue.process.actor)
     assert mine.make().errno == "EACCES"

@@ -21,8 +21,8 @@ case = surface(
 def test_trigger_tells(ue: UserEvents) -> None:
     """A trigger in an instance sets the enable word; one at the top is separate."""
     instance = made(ue)
-    event = ue.open_data().register(ue.name() + " u8 a")
-    top, directory = ue.tracefs.directory(ue.name()), instance.directory(ue.name())
+    event = ue.event("u8 a")
+    top, directory = event.directory, instance.directory(ue.name())
     assert directory.trigger("traceon").errno == ""
     assert (top.enabled, directory.enabled) == ("0\n", "0*\n")
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
@@ -72,7 +72,7 @@ def test_trigger_keeps_an_event(ue: UserEvents, text: str) -> None:
 def test_trigger_is_the_last_reference(ue: UserEvents) -> None:
     """An event referenced only by a trigger in an instance is deleted with the instance."""
     instance = made(ue)
-    ue.open_data().register(ue.name() + " u8 a")
+    ue.event("u8 a")
     instance.directory(ue.name()).trigger("traceon")
     ue.process.exit()
     assert ue.tracefs.status(eventually=True) == f"{ue.name()} # Used by ftrace\n"

@@ -134,9 +134,8 @@ def test_refused_word(ue: UserEvents) -> None:
 def test_disabled_in_use(ue: UserEvents) -> None:
     """Disabling an event that a program has registered does not delete it."""
     passing = passing_event(ue)
-    ue.open_data().register(ue.name())
-    ue.tracefs.enable(ue.name())
-    ue.tracefs.disable(ue.name())
+    event = ue.event(enabled=True)
+    event.disable()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
 
@@ -186,7 +185,7 @@ def test_directory(ue: UserEvents) -> None:
     """The directory of an event exists from registration until deletion."""
     path = ue.tracefs.event_path(ue.name(), "enable")
     assert ue.tracefs.read(path).errno == "ENOENT"
-    ue.open_data().register(ue.name())
+    ue.event()
     assert ue.tracefs.read(path).text == "0\n"
     ue.process.exit()
     assert ue.tracefs.read(path, eventually=True).errno == "ENOENT"
@@ -255,7 +254,7 @@ def test_reference_after_close(ue: UserEvents) -> None:
 )
 def test_lasts(ue: UserEvents) -> None:
     """Before 6.5 an event outlives its program, and the next one finds it unchanged."""
-    ue.open_data().register(ue.name() + " u32 a")
+    ue.event("u32 a")
     ue.process.exit()
     assert ue.tracefs.status(eventually=True) == ue.status_line(1, ue.name())
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
@@ -300,8 +299,7 @@ def test_many_events(ue: UserEvents) -> None:
 )
 def test_lasts_while_traced(ue: UserEvents) -> None:
     """An enabled event whose program is gone still records the writes of the next one."""
-    ue.open_data().register(ue.name() + " u16 a")
-    ue.tracefs.enable(ue.name())
+    ue.event("u16 a", enabled=True)
     ue.process.exit()
     assert ue.tracefs.status(eventually=True) == ue.status_line(1, ue.name(), "ftrace")
     data = ue.new_process().open_data()

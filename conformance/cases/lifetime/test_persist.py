@@ -32,7 +32,7 @@ MULTI_FORMAT = 2
 )
 def test_accepted(ue: UserEvents) -> None:
     """The flag is known since 6.7; before, it is EINVAL."""
-    event = ue.open_data().register(ue.name(), flags=PERSIST)
+    event = ue.event(flags=PERSIST)
     assert event.errno == ue.dated("persist", since="", before="EINVAL")
 
 
@@ -170,7 +170,7 @@ def test_flag_on_existing(ue: UserEvents) -> None:
 def test_without_flag_on_existing(ue: UserEvents) -> None:
     """Registering a persistent event without the flag does not end its persistence."""
     passing = passing_event(ue)
-    ue.open_data().register(ue.name(), flags=PERSIST)
+    ue.event(flags=PERSIST)
     assert ue.open_data().register(ue.name()).value == 0
     ue.process.exit()
     passing.exit()

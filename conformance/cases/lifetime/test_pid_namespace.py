@@ -45,8 +45,8 @@ def test_registers(ue: UserEvents) -> None:
     assert word.value == 8
     assert data.write_event(0, b"\1\0\0\0").value == 8
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)")]
-    other = ue.open_data().register(f"{ue.name()} u32 a", bit=1)
-    assert (other.index, other.word.value) == (0, 2)
+    event = ue.event("u32 a", bit=1)
+    assert (event.index, event.word.value) == (0, 2)
 
 
 @case(

@@ -58,13 +58,12 @@ def test_unmapped_word(ue: UserEvents) -> None:
 def test_tracer(ue: UserEvents) -> None:
     """An enabled event whose programs have exited stays until it is disabled."""
     passing = passing_event(ue)
-    ue.open_data().register(ue.name() + " u32 a")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("u32 a", enabled=True)
     ue.process.exit()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + " # Used by ftrace\n"
     assert ue.tracefs.enabled(ue.name()).text == "1\n"
-    assert ue.tracefs.disable(ue.name()).value == 2
+    assert event.disable().value == 2
     assert ue.tracefs.status(eventually=True) == ""
 
 
@@ -91,12 +90,11 @@ def test_tracer_meets_next_program(ue: UserEvents) -> None:
 )
 def test_left_behind_keeps_fields(ue: UserEvents) -> None:
     """While a tracer holds an event, its name cannot be registered with other fields."""
-    ue.open_data().register(ue.name() + " u32 a")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("u32 a", enabled=True)
     ue.process.exit()
     data = ue.new_process().open_data()
     assert data.register(ue.name() + " u64 a").errno == "EADDRINUSE"
-    ue.tracefs.disable(ue.name())
+    event.disable()
     assert ue.tracefs.status(eventually=True) == ""
     assert data.register(ue.name() + " u64 a").errno == ""
 

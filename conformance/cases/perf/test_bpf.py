@@ -61,7 +61,7 @@ def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
 @variants({"kprobe": KPROBE, "socket_filter": SOCKET_FILTER})
 def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
     """A kprobe or socket filter program is EINVAL for a user event, which is a tracepoint."""
-    ue.open_data().register(ue.name() + " u32 a")
+    ue.event("u32 a")
     event = listen(ue.process, ue.name())
     program = Bpf(ue.process).load(answering(1), kind)
     assert program.errno == ""
@@ -98,7 +98,7 @@ def test_bpf_twice(ue: UserEvents) -> None:
 )
 def test_bpf_and_status(ue: UserEvents) -> None:
     """A program does not change the status: perf uses the event, until it is closed."""
-    ue.open_data().register(ue.name())
+    ue.event()
     event = listen(ue.process, ue.name())
     program = Bpf(ue.process).load(answering(1), TRACEPOINT)
     assert event.set_program(program.slot).value == 0

@@ -58,7 +58,7 @@ def test_count(ue: UserEvents) -> None:
 @variants({"register": 0xC0082A00, "delete": 0x40082A01})
 def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
     """The user_events ioctls are ENOTTY on a perf event."""
-    ue.open_data().register(ue.name())
+    ue.event()
     assert listen(ue.process, ue.name()).ioctl(number).errno == "ENOTTY"
 
 

@@ -33,7 +33,7 @@ case = surface(
 )
 def test_unprivileged(ue: UserEvents, wish: Wish, errno: str, listens: str) -> None:
     """Unprivileged, raw samples are EPERM, kernel mode is EACCES, and counting works."""
-    ue.open_data().register(ue.name() + " u32 a")
+    ue.event("u32 a")
     user = ue.new_process()
     store_id(user, ue.name(), wish)
     user.setuid(1000)
@@ -50,7 +50,7 @@ def test_unprivileged(ue: UserEvents, wish: Wish, errno: str, listens: str) -> N
 def test_unprivileged_processor(ue: UserEvents) -> None:
     """Unprivileged, an event for all processes of a CPU is EACCES."""
     wish = Wish(period=0, sample_type=0, exclude_kernel=True)
-    ue.open_data().register(ue.name())
+    ue.event()
     user = ue.new_process()
     store_id(user, ue.name(), wish)
     user.setuid(1000)
@@ -95,7 +95,7 @@ def test_wrong_config(ue: UserEvents, config: int) -> None:
 @variants(("everywhere", -1, -1), ("absent", -1, 8192), ("mine", 0, 8192))
 def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
     """All processes on all CPUs, or a CPU that does not exist, is EINVAL; no event is enabled."""
-    ue.open_data().register(ue.name())
+    ue.event()
     assert listen(ue.process, ue.name(), pid=pid, cpu=cpu).errno == "EINVAL"
     assert used_by(ue) == ""
 
@@ -108,7 +108,7 @@ def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
 @variants({"flags": 47, "sample_type": 31})
 def test_reserved_bit(ue: UserEvents, offset: int) -> None:
     """Bit 63 of flags or sample_type is EINVAL, with or without permission."""
-    ue.open_data().register(ue.name())
+    ue.event()
     store_id(ue.process, ue.name(), COUNTING)
     ue.process.store(ATTR + offset, b"\x80")
     assert open_stored(ue.process, COUNTING).errno == "EINVAL"
@@ -129,7 +129,7 @@ def test_reserved_bit(ue: UserEvents, offset: int) -> None:
 @variants((2, ""), (1, ""), (3, ""), (4, "EINVAL"), (5, ""), (6, "EINVAL"))
 def test_ring_size(ue: UserEvents, pages: int, errno: str) -> None:
     """A ring has one control page and 0, 1, 2 or 4 data pages; other sizes are EINVAL."""
-    ue.open_data().register(ue.name())
+    ue.event()
     event = listen(ue.process, ue.name())
     assert event.map(pages).mapped.errno == errno
 
@@ -143,7 +143,7 @@ def test_ring_size(ue: UserEvents, pages: int, errno: str) -> None:
 )
 def test_ring_refused(ue: UserEvents, wish: Wish, shared: bool, offset: int) -> None:
     """A ring that is private, mapped at an offset, or of an inherited event is EINVAL."""
-    ue.open_data().register(ue.name())
+    ue.event()
     event = listen(ue.process, ue.name(), wish)
     assert event.map(shared=shared, offset=offset).mapped.errno == "EINVAL"
 
@@ -173,7 +173,7 @@ def test_ring_twice(ue: UserEvents) -> None:
 )
 def test_ring_page(ue: UserEvents) -> None:
     """The control page has the offset and size of the data."""
-    ue.open_data().register(ue.name())
+    ue.event()
     ring = listen(ue.process, ue.name()).map(3)
     place = b"\0\x10\0\0\0\0\0\0" + b"\0\x20\0\0\0\0\0\0"
     assert ue.process.load(ring.address + 1024, 32).data == bytes(16) + place

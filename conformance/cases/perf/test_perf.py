@@ -91,7 +91,7 @@ def test_status_text(ue: UserEvents) -> None:
 @case(spec="trace_event_perf.c:perf_trace_event_reg")
 def test_two_listeners(ue: UserEvents) -> None:
     """perf uses the event until its last perf event is closed, by any process."""
-    ue.open_data().register(ue.name())
+    ue.event()
     other = ue.new_process()
     mine, second, theirs = (listen(each, ue.name()) for each in (ue.process, ue.process, other))
     listens = ue.dated("perf_sink", since="perf", before="")
@@ -106,7 +106,7 @@ def test_two_listeners(ue: UserEvents) -> None:
 @case(spec="kernel/events/core.c:perf_release", needs="perf_sink")
 def test_exit(ue: UserEvents) -> None:
     """When a tool exits, its descriptors and rings are released and the bit is cleared."""
-    ue.open_data().register(ue.name())
+    ue.event()
     tool = ue.new_process()
     listen(tool, ue.name()).map()
     assert used_by(ue) == "perf"
@@ -131,7 +131,7 @@ def test_ring_outlives_descriptor(ue: UserEvents) -> None:
 @case(spec="kernel/events/core.c:perf_release", needs="perf_sink")
 def test_forked_descriptor(ue: UserEvents) -> None:
     """A child inherits the descriptor, not the ring; perf is active until both have released."""
-    ue.open_data().register(ue.name())
+    ue.event()
     tool = ue.new_process()
     event = listen(tool, ue.name())
     ring = event.map()

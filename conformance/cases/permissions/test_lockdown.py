@@ -105,13 +105,13 @@ def test_denied_before_lockdown(ue: UserEvents) -> None:
 @variants(LEVELS)
 def test_lockdown_shows_formats(ue: UserEvents, level: str, errno: str) -> None:
     """format and id stay readable; files that show records do not."""
-    ue.open_data().register(f"{ue.name()} u8 a")
+    event = ue.event("u8 a")
     lock_down(ue.new_process(), level)
     assert "\tfield:u8 a;\toffset:8;\tsize:1;\tsigned:0;\n" in ue.tracefs.format(ue.name())
     files = ["id", "enable", "filter", "trigger", "hist"]
     paths = [ue.tracefs.event_path(ue.name(), file) for file in files]
     assert [ue.tracefs.read(path).errno for path in paths] == ["", errno, errno, errno, errno]
-    directory = ue.tracefs.directory(ue.name())
+    directory = event.directory
     assert directory.set_filter("nonsense").errno == (errno or "EINVAL")
     assert directory.trigger("nonsense").errno == (errno or "EINVAL")
     assert ue.tracefs.write(ue.tracefs.path("set_event"), f"{ue.name()}\n").errno == errno
@@ -151,11 +151,11 @@ def test_lockdown_hides_new_events(ue: UserEvents) -> None:
 @case(spec="trace.c:tracing_open_file_tr; trace_events.c:event_enable_write")
 def test_lockdown_leaves_descriptors(ue: UserEvents) -> None:
     """An open descriptor of `enable` still enables and disables; a new one cannot be opened."""
-    event = ue.open_data().register(ue.name())
+    event = ue.event()
     tracer = ue.new_process()
     file = File(tracer, ue.tracefs.event_path(ue.name(), "enable"), os.O_RDWR)
     lock_down(ue.new_process(), "confidentiality")
-    assert ue.tracefs.enable(ue.name()).errno == "EPERM"
+    assert event.enable().errno == "EPERM"
     assert file.write(b"1").value == 1
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
     if ue.profile.has("remote_enable"):
@@ -169,7 +169,7 @@ def test_lockdown_and_instances(ue: UserEvents) -> None:
     """No instance can be created, and an enabled one is disabled only by removing it."""
     instance, other = ue.instance("i"), ue.instance("j")
     instance.make()
-    event = ue.open_data().register(ue.name())
+    event = ue.event()
     instance.enable(ue.name())
     lock_down(ue.new_process(), "confidentiality")
     assert other.make().errno == "EINVAL"

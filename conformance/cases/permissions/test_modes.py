@@ -113,7 +113,7 @@ def test_ordinary_user_removes(ue: UserEvents) -> None:
     """
     administrator = opened_up(ue)
     Rights(ue.process).become(USER)
-    ue.open_data().register(ue.name())
+    ue.event()
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
     ue.process.exit()
     assert ue.tracefs.status(eventually=True) == ""

@@ -68,7 +68,7 @@ def test_name(ue: UserEvents, definition: str, stem: str) -> None:
 )
 def test_system(ue: UserEvents) -> None:
     """The tracepoint is below events/user_events_multi, and not below events/user_events."""
-    ue.open_data().register(ue.name() + " u32 a", flags=MULTI)
+    ue.event("u32 a", flags=MULTI)
     (tracepoint,) = _tracepoints(ue)
     assert ue.tracefs.enabled(tracepoint, system="user_events_multi").text == "0\n"
     assert ue.tracefs.enabled(tracepoint).errno == "ENOENT"
@@ -351,7 +351,7 @@ def test_goes_alone(ue: UserEvents) -> None:
 )
 def test_goes_with_its_tracer(ue: UserEvents) -> None:
     """A format held only by its tracer is deleted when it is disabled."""
-    ue.open_data().register(ue.name() + " u32 a", flags=MULTI)
+    ue.event("u32 a", flags=MULTI)
     (tracepoint,) = _tracepoints(ue)
     ue.tracefs.enable(tracepoint, system=MULTI_SYSTEM)
     ue.process.exit()

@@ -73,7 +73,7 @@ def test_delete_many(ue: UserEvents) -> None:
 def test_truncate_busy(ue: UserEvents) -> None:
     """While a format is in use, opening dynamic_events with O_TRUNC is EBUSY and deletes none."""
     _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI)
-    ue.open_data().register(ue.name() + " u64 a", flags=MULTI)
+    ue.event("u64 a", flags=MULTI)
     assert ue.tracefs.command("u:new\n", os.O_WRONLY | os.O_TRUNC).errno == "EBUSY"
     assert ue.tracefs.dynamic_events(whole=True) == "u:{0} u32 a\nu:{0} u64 a\n".format(ue.name())
 
@@ -151,7 +151,7 @@ def test_command_stops_at_busy(ue: UserEvents, held: int, left: int) -> None:
     """A deletion of both kinds deletes the older first, up to one in use: EBUSY."""
     _left_behind(ue, (" u32 a",), PERSIST | MULTI)
     _left_behind(ue, (" u32 a",), PERSIST)
-    ue.open_data().register(ue.name() + " u32 a", flags=held)
+    ue.event("u32 a", flags=held)
     assert ue.tracefs.command("-:" + ue.name() + " u32 a\n").errno == "EBUSY"
     assert ue.tracefs.dynamic_events() == ("u:" + ue.name() + " u32 a\n") * left
 
@@ -159,7 +159,7 @@ def test_command_stops_at_busy(ue: UserEvents, held: int, left: int) -> None:
 @case(spec="trace_events_user.c:user_event_create", tier="quick")
 def test_command_makes_single(ue: UserEvents) -> None:
     """A command creates a single-format event, even if formats of its name exist."""
-    ue.open_data().register(ue.name() + " u32 a", flags=MULTI)
+    ue.event("u32 a", flags=MULTI)
     assert ue.tracefs.command("u:" + ue.name() + " u32 a\n").errno == ""
     assert _tracepoints(ue)[0] == ue.name()
     assert ue.tracefs.command("u:" + ue.name() + " u64 a\n").errno == "EADDRINUSE"

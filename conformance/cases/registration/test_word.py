@@ -117,7 +117,7 @@ def test_words_far_apart(ue: UserEvents) -> None:
 )
 def test_word_taken_by_descriptor(ue: UserEvents) -> None:
     """The descriptor does not matter: another one of the process gets EADDRINUSE as well."""
-    word = ue.open_data().register(ue.name()).word
+    word = ue.event().word
     assert refused(ue.open_data().register(ue.name("f"), word=word)) == "EADDRINUSE"
 
 

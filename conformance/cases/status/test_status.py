@@ -172,11 +172,10 @@ def test_used_by_ftrace(ue: UserEvents) -> None:
 )
 def test_enabled_twice(ue: UserEvents) -> None:
     """Enabling an enabled event changes nothing: one disable ends the use."""
-    ue.open_data().register(ue.name())
-    ue.tracefs.enable(ue.name())
-    ue.tracefs.enable(ue.name())
+    event = ue.event(enabled=True)
+    event.enable()
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
-    ue.tracefs.disable(ue.name())
+    event.disable()
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 

@@ -21,8 +21,7 @@ case = surface(
 @case(spec="update_reg_page_for")
 def test_enabled_before_mapped(ue: UserEvents) -> None:
     """A page mapped later shows at once which events are enabled."""
-    place = ue.open_data().register(ue.name()).place
-    ue.tracefs.enable(ue.name())
+    place = ue.event(enabled=True).place
     assert map_page(ue.process).shows(place) == 1
 
 

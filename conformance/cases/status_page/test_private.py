@@ -24,13 +24,12 @@ def test_private_is_a_copy(ue: UserEvents) -> None:
     """A store to a private mapping copies the page, which no longer changes."""
     page = map_page(ue.process)
     private = map_page(ue.process, protection=READ_WRITE, shared=False)
-    place = ue.open_data().register(ue.name()).place
-    ue.tracefs.enable(ue.name())
-    assert private.shows(place) == 1
+    event = ue.event(enabled=True)
+    assert private.shows(event.place) == 1
     # Past the bytes of all existing events.
     assert private.store(4000, b"\xff").value == 1
-    ue.tracefs.disable(ue.name())
-    assert (page.shows(place), private.shows(place)) == (0, 1)
+    event.disable()
+    assert (page.shows(event.place), private.shows(event.place)) == (0, 1)
     assert (page.load(4000).data, private.load(4000).data) == (b"\0", b"\xff")
 
 
@@ -39,7 +38,7 @@ def test_private_is_unseen(ue: UserEvents) -> None:
     """A store to a private mapping is seen neither by the kernel nor by other processes."""
     page = map_page(ue.process)
     private = map_page(ue.process, protection=READ_WRITE, shared=False)
-    place = ue.open_data().register(ue.name()).place
+    place = ue.event().place
     private.store(0, b"\xff" * length_of(ue.process))
     assert private.shows(place) == {"byte-status": 0xFF, "bit-status": 1}[ue.profile.generation]
     assert page.load(0, 64).data == bytes(64)
@@ -50,11 +49,11 @@ def test_private_is_unseen(ue: UserEvents) -> None:
 def test_private_in_a_child(ue: UserEvents) -> None:
     """A child's store to a private mapping is private to the child; its parent sees changes."""
     private = map_page(ue.process, protection=READ_WRITE, shared=False)
-    place = ue.open_data().register(ue.name()).place
+    event = ue.event()
     child = private.of(ue.fork(ue.process))
     child.store(4000, b"\xff")
-    ue.tracefs.enable(ue.name())
-    assert (private.shows(place), child.shows(place)) == (1, 0)
+    event.enable()
+    assert (private.shows(event.place), child.shows(event.place)) == (1, 0)
     assert (private.load(4000).data, child.load(4000).data) == (b"\0", b"\xff")
 
 

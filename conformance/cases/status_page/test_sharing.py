@@ -26,10 +26,10 @@ case = surface(
 def test_mapped_twice(ue: UserEvents) -> None:
     """Two mappings of one process, through two descriptors, show the same."""
     first, second = map_page(ue.process), map_page(ue.process, opened=os.O_RDWR)
-    place = ue.open_data().register(ue.name()).place
-    assert (first.shows(place), second.shows(place)) == (0, 0)
-    ue.tracefs.enable(ue.name())
-    assert (first.shows(place), second.shows(place)) == (1, 1)
+    event = ue.event()
+    assert (first.shows(event.place), second.shows(event.place)) == (0, 0)
+    event.enable()
+    assert (first.shows(event.place), second.shows(event.place)) == (1, 1)
 
 
 @case(
@@ -40,12 +40,12 @@ def test_mapped_twice(ue: UserEvents) -> None:
 def test_without_descriptor(ue: UserEvents) -> None:
     """A mapping outlives the descriptor it was made with."""
     page = map_page(ue.process)
-    place = ue.open_data().register(ue.name()).place
+    event = ue.event()
     assert page.close().value == 0
-    ue.tracefs.enable(ue.name())
-    assert page.shows(place) == 1
-    ue.tracefs.disable(ue.name())
-    assert page.shows(place) == 0
+    event.enable()
+    assert page.shows(event.place) == 1
+    event.disable()
+    assert page.shows(event.place) == 0
 
 
 @case(doc="programs map user_events_status to see which events are enabled")
@@ -67,8 +67,7 @@ def test_without_data_file(ue: UserEvents) -> None:
 def test_unmapped(ue: UserEvents, length: int) -> None:
     """Unmapping leaves nothing mapped, and does not affect another mapping."""
     gone, kept = map_page(ue.process), map_page(ue.process)
-    place = ue.open_data().register(ue.name()).place
-    ue.tracefs.enable(ue.name())
+    place = ue.event(enabled=True).place
     assert ue.process.run(op.Munmap(ue.process.actor, gone.address, length)).value == 0
     assert gone.load(0, 1).errno == "EFAULT"
     assert kept.shows(place) == 1
@@ -78,18 +77,17 @@ def test_unmapped(ue: UserEvents, length: int) -> None:
 def test_mapped_again(ue: UserEvents) -> None:
     """A page that is unmapped and mapped again shows changes made in between."""
     page = map_page(ue.process)
-    place = ue.open_data().register(ue.name()).place
+    event = ue.event()
     page.unmap()
-    ue.tracefs.enable(ue.name())
-    assert map_page(ue.process).shows(place) == 1
+    event.enable()
+    assert map_page(ue.process).shows(event.place) == 1
 
 
 @case(doc="programs map user_events_status to see which events are enabled")
 def test_many_mappings(ue: UserEvents) -> None:
     """Thirty mappings of one process all show the same."""
     pages = [map_page(ue.process) for _ in range(30)]
-    place = ue.open_data().register(ue.name()).place
-    ue.tracefs.enable(ue.name())
+    place = ue.event(enabled=True).place
     assert [page.shows(place) for page in pages] == [1] * 30
 
 
@@ -99,8 +97,7 @@ def test_many_mappings(ue: UserEvents) -> None:
 )
 def test_mapped_after_reading(ue: UserEvents) -> None:
     """A descriptor that was read as text can be mapped, and still read."""
-    place = ue.open_data().register(ue.name()).place
-    ue.tracefs.enable(ue.name())
+    place = ue.event(enabled=True).place
     page = map_page(ue.process)
     read = op.Read(ue.process.actor, page.slot, 1)
     assert ue.process.run(read).value == 1
@@ -122,11 +119,10 @@ def test_two_processes(ue: UserEvents) -> None:
     """A process without registrations sees the state of another process's event."""
     watcher = map_page(ue.new_process())
     page = map_page(ue.process)
-    place = ue.open_data().register(ue.name()).place
-    ue.tracefs.enable(ue.name())
-    assert (page.shows(place), watcher.shows(place)) == (1, 1)
-    ue.tracefs.disable(ue.name())
-    assert (page.shows(place), watcher.shows(place)) == (0, 0)
+    event = ue.event(enabled=True)
+    assert (page.shows(event.place), watcher.shows(event.place)) == (1, 1)
+    event.disable()
+    assert (page.shows(event.place), watcher.shows(event.place)) == (0, 0)
 
 
 @case(
@@ -138,13 +134,13 @@ def test_two_processes(ue: UserEvents) -> None:
 def test_after_fork(ue: UserEvents, shared: bool) -> None:
     """A forked child inherits the mapping, and sees later changes like its parent."""
     page = map_page(ue.process, shared=shared)
-    place = ue.open_data().register(ue.name()).place
+    event = ue.event()
     child = page.of(ue.fork(ue.process))
-    assert child.shows(place) == 0
-    ue.tracefs.enable(ue.name())
-    assert (page.shows(place), child.shows(place)) == (1, 1)
-    ue.tracefs.disable(ue.name())
-    assert (page.shows(place), child.shows(place)) == (0, 0)
+    assert child.shows(event.place) == 0
+    event.enable()
+    assert (page.shows(event.place), child.shows(event.place)) == (1, 1)
+    event.disable()
+    assert (page.shows(event.place), child.shows(event.place)) == (0, 0)
 
 
 @case(
@@ -164,12 +160,12 @@ def test_child_registers(ue: UserEvents) -> None:
 def test_child_maps(ue: UserEvents) -> None:
     """A child can map the page through an inherited descriptor."""
     page = map_page(ue.process)
-    place = ue.open_data().register(ue.name()).place
+    event = ue.event()
     page.unmap()
     child = ue.fork(ue.process)
-    ue.tracefs.enable(ue.name())
+    event.enable()
     _, address = child.map_status(page.slot, length=length_of(child))
-    assert replace(page.of(child), address=address).shows(place) == 1
+    assert replace(page.of(child), address=address).shows(event.place) == 1
     assert page.load(0, 1).errno == "EFAULT"
 
 
@@ -177,23 +173,23 @@ def test_child_maps(ue: UserEvents) -> None:
 def test_child_unmaps(ue: UserEvents) -> None:
     """A child that unmaps the page does not affect its parent."""
     page = map_page(ue.process)
-    place = ue.open_data().register(ue.name()).place
+    event = ue.event()
     child = page.of(ue.fork(ue.process))
     child.unmap()
-    ue.tracefs.enable(ue.name())
+    event.enable()
     assert child.load(0, 1).errno == "EFAULT"
-    assert page.shows(place) == 1
+    assert page.shows(event.place) == 1
 
 
 @case(spec="kernel/exit.c:exit_mm", doc="nothing is said about private mappings")
 def test_parent_exits(ue: UserEvents) -> None:
     """A child still sees changes after the process that mapped and registered has exited."""
     page = map_page(ue.process)
-    place = ue.open_data().register(ue.name()).place
+    event = ue.event()
     child = page.of(ue.fork(ue.process))
     ue.process.exit()
-    ue.tracefs.enable(ue.name())
-    assert child.shows(place) == 1
+    event.enable()
+    assert child.shows(event.place) == 1
 
 
 @case(
@@ -217,9 +213,9 @@ def test_holder_exits(ue: UserEvents) -> None:
 @case(doc="the status is updated in real time, for every program that mapped it")
 def test_last_mapping_gone(ue: UserEvents) -> None:
     """The page keeps its content while it is not mapped."""
-    place = ue.open_data().register(ue.name()).place
+    event = ue.event()
     watcher = ue.new_process()
-    assert map_page(watcher).shows(place) == 0
+    assert map_page(watcher).shows(event.place) == 0
     watcher.exit()
-    ue.tracefs.enable(ue.name())
-    assert map_page(ue.process).shows(place) == 1
+    event.enable()
+    assert map_page(ue.process).shows(event.place) == 1

@@ -54,8 +54,7 @@ def test_offset_ignored(ue: UserEvents, offset: int) -> None:
     length = length_of(ue.process)
     seen, address = ue.process.map_status(page.slot, length=length, offset=offset)
     assert seen.errno == ""
-    place = ue.open_data().register(ue.name()).place
-    ue.tracefs.enable(ue.name())
+    place = ue.event(enabled=True).place
     content = page.load(0, 64).data
     assert ue.process.load(address, 64).data == content
     assert page.shows(place) == 1
@@ -113,12 +112,12 @@ def test_raised_rights(ue: UserEvents, opened: int, shared: bool, errno: str) ->
 def test_rights_taken(ue: UserEvents) -> None:
     """A page made unreadable shows changes made meanwhile once it is readable again."""
     page = map_page(ue.process)
-    place = ue.open_data().register(ue.name()).place
+    event = ue.event()
     assert page.protect(PROT_NONE).value == 0
     assert page.load(0, 1).errno == "EFAULT"
-    ue.tracefs.enable(ue.name())
+    event.enable()
     assert page.protect(PROT_READ).value == 0
-    assert page.shows(place) == 1
+    assert page.shows(event.place) == 1
 
 
 @case(
@@ -135,10 +134,10 @@ def test_rights_taken(ue: UserEvents) -> None:
 def test_mapped_without_rights(ue: UserEvents, opened: int, protection: int, shared: bool) -> None:
     """A mapping is readable whatever its protection: its page table entry is set from the start."""
     page = map_page(ue.process, opened=opened, protection=protection, shared=shared)
-    place = ue.open_data().register(ue.name()).place
-    assert page.shows(place) == 0
-    ue.tracefs.enable(ue.name())
-    assert page.shows(place) == 1
+    event = ue.event()
+    assert page.shows(event.place) == 0
+    event.enable()
+    assert page.shows(event.place) == 1
 
 
 @case(doc="programs map user_events_status to see which events are enabled", isolation="none")

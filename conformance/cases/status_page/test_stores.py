@@ -88,11 +88,11 @@ def test_own_place_only(
 ) -> None:
     """An update by the kernel overwrites the byte of its event and nothing else."""
     page = writable(ue.process)
-    ue.open_data().register(ue.name())
+    event = ue.event()
     page.store(0, stored)
-    ue.tracefs.enable(ue.name())
+    event.enable()
     assert page.load(0, 3).data == enabled[ue.profile.generation]
-    ue.tracefs.disable(ue.name())
+    event.disable()
     assert page.load(0, 3).data == disabled[ue.profile.generation]
     page.store(0, bytes(3))
 
@@ -101,17 +101,16 @@ def test_own_place_only(
 def test_updated_on_change(ue: UserEvents) -> None:
     """An overwritten byte stays wrong until a tracer attaches or detaches."""
     page = writable(ue.process)
-    place = ue.open_data().register(ue.name()).place
-    ue.tracefs.enable(ue.name())
+    event = ue.event(enabled=True)
     page.store(0, bytes(2))
     # It is enabled already: no tracer attaches.
-    ue.tracefs.enable(ue.name())
-    assert page.shows(place) == 0
-    ue.tracefs.disable(ue.name())
-    assert page.shows(place) == 0
-    ue.tracefs.enable(ue.name())
-    assert page.shows(place) == 1
-    ue.tracefs.disable(ue.name())
+    event.enable()
+    assert page.shows(event.place) == 0
+    event.disable()
+    assert page.shows(event.place) == 0
+    event.enable()
+    assert page.shows(event.place) == 1
+    event.disable()
 
 
 @case(spec="user_events_write_core")
@@ -157,7 +156,7 @@ def test_new_event_in_old_dirt(ue: UserEvents) -> None:
     """Registering does not clear a byte: a new event shows what was stored there before."""
     page = writable(ue.process)
     page.store(0, b"\x02\x42")
-    place = ue.open_data().register(ue.name()).place
+    place = ue.event().place
     assert page.shows(place) == {"byte-status": 0x42, "bit-status": 1}[ue.profile.generation]
     page.store(0, bytes(2))
 

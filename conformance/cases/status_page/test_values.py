@@ -92,7 +92,7 @@ def test_documented_check(ue: UserEvents, place: int, long: int) -> None:
 def test_follows(ue: UserEvents) -> None:
     """The byte of an event follows every change at once."""
     page = map_page(ue.process)
-    place = ue.open_data().register(ue.name()).place
+    place = ue.event().place
     shown = [page.shows(place)]
     for switch in (ue.tracefs.enable, ue.tracefs.disable) * 3:
         switch(ue.name())

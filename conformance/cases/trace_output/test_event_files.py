@@ -38,7 +38,7 @@ def test_id(ue: UserEvents) -> None:
 @case(doc="Documentation/trace/events.rst@v6.12: each event has a directory of files")
 def test_enable(ue: UserEvents) -> None:
     """One descriptor of `enable` can be written and read many times, at any position."""
-    event = ue.open_data().register(ue.name())
+    event = ue.event()
     path = ue.tracefs.event_path(ue.name(), "enable")
     reader, writer = File(ue.process, path), File(ue.process, path, os.O_WRONLY)
     seen = [reader.read(1).text, reader.read().text, reader.read().text]
@@ -113,7 +113,7 @@ def test_not_the_next_of_its_name(ue: UserEvents) -> None:
 )
 def test_outlives_the_event(ue: UserEvents) -> None:
     """An open `enable` does not delay deletion after the last reference, either."""
-    ue.open_data().register(ue.name())
+    ue.event()
     other = ue.new_process()
     file = File(other, ue.tracefs.event_path(ue.name(), "enable"), os.O_RDWR)
     ue.process.exit()

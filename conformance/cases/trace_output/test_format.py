@@ -28,7 +28,7 @@ COMMON = (
 @case(doc="Documentation/trace/events.rst@v6.12: Event formats: field type, name, offset, size")
 def test_whole(ue: UserEvents) -> None:
     """The file has name, id, common fields, own fields and print fmt, tabs included."""
-    ue.open_data().register(f"{ue.name()} u32 count; __rel_loc u8 more; struct s pair 16")
+    ue.event("u32 count; __rel_loc u8 more; struct s pair 16")
     printing = '"count=%u more=%llu pair=%llu", REC->count, REC->more, REC->pair'
     print_fmt = ue.dated("print_fmt_generated", since=printing, before='""')
     assert ue.tracefs.whole_format(ue.name()) == (
@@ -70,7 +70,7 @@ def test_no_fields(ue: UserEvents, arguments: str) -> None:
 )
 def test_print_fmt_of_several(ue: UserEvents, fields: str, print_fmt: str) -> None:
     """The print fmt names all fields in order, separated by spaces, then their arguments."""
-    ue.open_data().register(f"{ue.name()} {fields}")
+    ue.event(fields)
     text = ue.tracefs.format(ue.name())
     assert text.endswith("\n")
     assert print_fmt_of(text) == ue.dated("print_fmt_generated", since=print_fmt, before='""')
@@ -113,7 +113,7 @@ def test_longest_text(ue: UserEvents) -> None:
 def test_of_dynamic_events(ue: UserEvents, fields: str, line: str) -> None:
     """An event created through dynamic_events has the same format as one created by ioctl."""
     assert ue.tracefs.command(f"u:{ue.name('d')} {fields}").errno == ""
-    ue.open_data().register(f"{ue.name('i')} {fields}")
+    ue.event(fields, name="i")
     through_file, through_ioctl = (ue.tracefs.format(ue.name(stem)) for stem in "di")
     assert fields_of(through_file) == [line]
     assert fields_of(through_ioctl) == [line]
@@ -157,14 +157,14 @@ def test_gone_with_the_event(ue: UserEvents) -> None:
     event.data.close()
     path = ue.tracefs.event_path(ue.name(), "format")
     assert ue.tracefs.read(path, View.STRUCTURE, eventually=True).errno == "ENOENT"
-    ue.open_data().register(f"{ue.name()} s64 b")
+    ue.event("s64 b")
     assert fields_of(ue.tracefs.format(ue.name())) == ["field:s64 b; offset:8; size:8; signed:1;"]
 
 
 @case(spec="trace_events.c:event_callback")
 def test_modes(ue: UserEvents) -> None:
     """The files of a user event have the same modes as those of any event."""
-    ue.open_data().register(ue.name())
+    ue.event()
     files = ("enable", "filter", "trigger", "format", "id")
     modes = [ue.tracefs.mode(ue.tracefs.event_path(ue.name(), file)) for file in files]
     assert modes == [0o640, 0o640, 0o640, 0o440, 0o440]

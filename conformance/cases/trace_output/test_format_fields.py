@@ -133,7 +133,7 @@ def test_every_type_in_one(ue: UserEvents) -> None:
         "u8 a;u64 b;s16 c;int d;char e;unsigned short f;char[3] g;struct s h 7;"
         "__data_loc char[] i;unsigned char[5] j;__rel_loc char[] k;s64 l;unsigned int m"
     )
-    ue.open_data().register(f"{ue.name()} {fields}")
+    ue.event(fields)
     assert fields_of(ue.tracefs.format(ue.name())) == [
         "field:u8 a; offset:8; size:1; signed:0;",
         "field:u64 b; offset:9; size:8; signed:0;",
@@ -210,7 +210,7 @@ def test_huge_structures(ue: UserEvents) -> None:
 )
 def test_location_keeps_its_brackets(ue: UserEvents, field: str, line: str) -> None:
     """The brackets of a __data_loc type stay where they were written."""
-    ue.open_data().register(f"{ue.name()} {field}")
+    ue.event(field)
     assert fields_of(ue.tracefs.whole_format(ue.name())) == [line]
 
 

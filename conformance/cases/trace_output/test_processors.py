@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import made
-from conformance.cases.support.tracing_setup import registered
 from conformance.client.perf import listen
 from conformance.client.tracefs import TRACING_ON, Tracefs
 from conformance.client.user_events import UserEvents
@@ -82,18 +81,17 @@ def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
 @variants(("nothing", "", ""), ("filter", "filter", "EFAULT"), ("trigger", "trigger", "EFAULT"))
 def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) -> None:
     """A malformed payload is not detected there, unless a filter or trigger reads the record."""
-    data, directory = registered(ue, " __rel_loc char[] s; u8 a")
-    ue.tracefs.enable(ue.name())
+    event = ue.event("__rel_loc char[] s; u8 a", enabled=True)
     if hook == "filter":
-        directory.set_filter("a == 1")
+        event.directory.set_filter("a == 1")
     elif hook:
-        directory.trigger("traceon if a == 1")
+        event.directory.trigger("traceon if a == 1")
     ue.tracefs.set_processors("0")
-    assert data.write_event(0, b"\1\0\2\0\1xx").errno == errno
-    assert data.write_event(0, b"\1\0\2\0\1x\0").value == 11
+    assert event.write(b"\1\0\2\0\1xx").errno == errno
+    assert event.write(b"\1\0\2\0\1x\0").value == 11
     ue.tracefs.set_processors("1")
     assert ue.tracefs.records() == []
-    directory.trigger("!traceon")
+    event.directory.trigger("!traceon")
 
 
 @case(
@@ -103,14 +101,13 @@ def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) ->
 )
 def test_no_processor_beside_others(ue: UserEvents) -> None:
     """perf and histograms count writes on a CPU outside the mask."""
-    data, directory = registered(ue, " u8 a")
-    ue.tracefs.enable(ue.name())
-    directory.trigger("hist:keys=a")
+    event = ue.event("u8 a", enabled=True)
+    event.directory.trigger("hist:keys=a")
     listener = listen(ue.process, ue.name())
     ue.tracefs.set_processors("0")
-    assert data.write_event(0, b"\1").value == 5
+    assert event.write(b"\1").value == 5
     assert listener.count == 1
-    assert "{ a:          1 } hitcount:          1\n" in directory.hist
+    assert "{ a:          1 } hitcount:          1\n" in event.directory.hist
     ue.tracefs.set_processors("1")
     assert ue.tracefs.records() == []
-    directory.trigger("!hist:keys=a")
+    event.directory.trigger("!hist:keys=a")

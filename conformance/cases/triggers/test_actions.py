@@ -28,13 +28,12 @@ def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
     """The record that fires traceoff is the last one recorded; later writes still return the
     count.
     """
-    data, directory = registered(ue, " u8 a")
-    ue.tracefs.enable(ue.name())
-    directory.trigger(text)
+    event = ue.event("u8 a", enabled=True)
+    event.directory.trigger(text)
     for payload in (b"\1", b"\2", b"\3"):
-        assert data.write_event(0, payload).value == 5
+        assert event.write(payload).value == 5
     assert ue.tracefs.records() == shown(ue, *kept)
-    directory.trigger("!traceoff")
+    event.directory.trigger("!traceoff")
     ue.tracefs.write(TRACING_ON, "1\n")
 
 
@@ -48,13 +47,12 @@ def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
 )
 def test_traceon(ue: UserEvents, text: str, kept: list[int]) -> None:
     """The record that fires traceon is the first one recorded; with a condition it is the next."""
-    data, directory = registered(ue, " u8 a")
-    ue.tracefs.enable(ue.name())
-    directory.trigger(text)
+    event = ue.event("u8 a", enabled=True)
+    event.directory.trigger(text)
     ue.tracefs.write(TRACING_ON, "0\n")
     for payload in (b"\1", b"\2", b"\3"):
-        assert data.write_event(0, payload).value == 5
-    directory.trigger("!traceon")
+        assert event.write(payload).value == 5
+    event.directory.trigger("!traceon")
     ue.tracefs.write(TRACING_ON, "1\n")
     assert ue.tracefs.records() == shown(ue, *kept)
 
@@ -64,14 +62,13 @@ def test_traceon_with_filter(ue: UserEvents) -> None:
     """With a filter, records are committed after triggers: the one that fires traceon is
     recorded.
     """
-    data, directory = registered(ue, " u8 a")
-    ue.tracefs.enable(ue.name())
-    directory.set_filter("a != 3")
-    directory.trigger("traceon if a == 2")
+    event = ue.event("u8 a", enabled=True)
+    event.directory.set_filter("a != 3")
+    event.directory.trigger("traceon if a == 2")
     ue.tracefs.write(TRACING_ON, "0\n")
     for payload in (b"\1", b"\2", b"\3", b"\4"):
-        assert data.write_event(0, payload).value == 5
-    directory.trigger("!traceon")
+        assert event.write(payload).value == 5
+    event.directory.trigger("!traceon")
     assert ue.tracefs.records() == shown(ue, 2, 4)
     ue.tracefs.write(TRACING_ON, "1\n")
 
@@ -79,20 +76,20 @@ def test_traceon_with_filter(ue: UserEvents) -> None:
 @case(spec="event_trigger_count", doc=":count says how often a trigger acts")
 def test_counts(ue: UserEvents) -> None:
     """A count decreases when the trigger changes something; at 0 it no longer fires."""
-    data, directory = registered(ue, " u8 a")
-    directory.trigger("traceoff:2")
-    data.write_event(0, b"\1")
-    assert directory.triggers == "traceoff:count=1\n"
+    event = ue.event("u8 a")
+    event.directory.trigger("traceoff:2")
+    event.write(b"\1")
+    assert event.directory.triggers == "traceoff:count=1\n"
     assert ue.tracefs.read(TRACING_ON).text == "0\n"
-    data.write_event(0, b"\1")
-    assert directory.triggers == "traceoff:count=1\n"
+    event.write(b"\1")
+    assert event.directory.triggers == "traceoff:count=1\n"
     ue.tracefs.write(TRACING_ON, "1\n")
-    data.write_event(0, b"\1")
+    event.write(b"\1")
     ue.tracefs.write(TRACING_ON, "1\n")
-    data.write_event(0, b"\1")
-    assert directory.triggers == "traceoff:count=0\n"
+    event.write(b"\1")
+    assert event.directory.triggers == "traceoff:count=0\n"
     assert ue.tracefs.read(TRACING_ON).text == "1\n"
-    directory.trigger("!traceoff")
+    event.directory.trigger("!traceoff")
 
 
 @case(
@@ -109,11 +106,11 @@ def test_counts(ue: UserEvents) -> None:
 )
 def test_checked(ue: UserEvents, text: str, errno: str) -> None:
     """With only a trigger, a payload is validated if the trigger reads records or fires after."""
-    data, directory = registered(ue, " __rel_loc char[] s")
-    directory.trigger(text)
-    assert data.write_event(0, b"\0\0\2\0xx").errno == errno
-    assert data.write_event(0, b"\0\0\2\0x\0").value == 10
-    directory.trigger(f"!{text}")
+    event = ue.event("__rel_loc char[] s")
+    event.directory.trigger(text)
+    assert event.write(b"\0\0\2\0xx").errno == errno
+    assert event.write(b"\0\0\2\0x\0").value == 10
+    event.directory.trigger(f"!{text}")
 
 
 @case(spec="register_trigger")
@@ -140,12 +137,12 @@ def test_without_fields(ue: UserEvents) -> None:
 )
 def test_stacktrace(ue: UserEvents, enabled: bool, text: str, kept: list[str]) -> None:
     """The kernel stack is recorded after the record, and also if the record itself is not."""
-    data, directory = registered(ue, " u8 a")
+    event = ue.event("u8 a")
     if enabled:
-        ue.tracefs.enable(ue.name())
-    directory.trigger(text)
+        event.enable()
+    event.directory.trigger(text)
     for payload in (b"\1", b"\2", b"\3"):
-        data.write_event(0, payload)
-    directory.trigger("!stacktrace")
+        event.write(payload)
+    event.directory.trigger("!stacktrace")
     lines = [ue.line(f"a=({each})") if len(each) == 1 else each for each in kept]
     assert ue.tracefs.records_and_stacks() == lines

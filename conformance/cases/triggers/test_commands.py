@@ -28,8 +28,7 @@ def test_available(ue: UserEvents) -> None:
     """Without triggers the file lists the available commands, whether the event is enabled or
     not.
     """
-    ue.open_data().register(ue.name())
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event().directory
     assert directory.available == TRIGGERS
     ue.tracefs.enable(ue.name())
     assert directory.available == TRIGGERS
@@ -61,8 +60,8 @@ def test_available(ue: UserEvents) -> None:
 )
 def test_refused(ue: UserEvents, text: str, errno: str) -> None:
     """An invalid trigger is rejected, and no enable word changes."""
-    event = ue.open_data().register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    event = ue.event("u8 a")
+    directory = event.directory
     assert directory.trigger(text).errno == errno
     assert directory.enabled == "0\n"
     if ue.profile.has("remote_enable"):
@@ -87,8 +86,7 @@ def test_refused(ue: UserEvents, text: str, errno: str) -> None:
 )
 def test_twice(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """An event has one trigger per type, and traceon and traceoff are the same type."""
-    ue.open_data().register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event("u8 a").directory
     assert directory.trigger(first).errno == ""
     assert directory.trigger(second).errno == errno
     directory.trigger(f"!{first}")
@@ -102,8 +100,7 @@ def test_removed_by_another_name(ue: UserEvents) -> None:
     """Removal matches by type, whatever the count and filter; removing an absent trigger
     succeeds.
     """
-    ue.open_data().register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event("u8 a").directory
     assert directory.trigger("!traceon").value == 9
     directory.trigger("traceon:3 if a == 1")
     assert directory.trigger("!stacktrace").errno == ""
@@ -115,8 +112,7 @@ def test_removed_by_another_name(ue: UserEvents) -> None:
 @case(spec="event_trigger_regex_open", doc="> and >> are documented as the same", facilities="hist")
 def test_truncated(ue: UserEvents) -> None:
     """Opening the file with O_TRUNC removes histograms and keeps other triggers."""
-    ue.open_data().register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event("u8 a").directory
     directory.trigger("hist:keys=a")
     directory.trigger("traceon")
     assert directory.trigger("stacktrace", os.O_WRONLY | os.O_TRUNC).errno == ""
@@ -133,8 +129,7 @@ def test_truncated(ue: UserEvents) -> None:
 @variants(("older", 0, 1), ("newer", 1, 0))
 def test_two_targets(ue: UserEvents, removed: int, kept: int) -> None:
     """An event has one trigger per event that it enables, and each is removed separately."""
-    ue.open_data().register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event("u8 a").directory
     targets = ("signal:signal_generate", "task:task_newtask")
     for target in targets:
         assert directory.trigger(f"enable_event:{target}").errno == ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.trace_text import shown
-from conformance.cases.support.tracing_setup import registered
 from conformance.client.tracefs import TRACING_ON
 from conformance.client.user_events import UserEvents
 
@@ -29,8 +28,7 @@ TARGET = "signal:signal_generate"
 )
 def test_count_bases(ue: UserEvents, text: str, errno: str, told: str) -> None:
     """A count may be decimal, hexadecimal with 0x, or octal with 0, and is shown in decimal."""
-    ue.open_data().register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event("u8 a").directory
     assert directory.trigger(text).errno == errno
     assert directory.triggers == told
     directory.trigger(f"!{text}")
@@ -47,20 +45,20 @@ def test_nothing_to_count(ue: UserEvents, kind: str, wanted: str) -> None:
     """If tracing is already as the trigger wants it, the count stays and the trigger can still
     fire.
     """
-    data, directory = registered(ue, " u8 a")
+    event = ue.event("u8 a")
     other = {"1\n": "0\n", "0\n": "1\n"}[wanted]
     ue.tracefs.write(TRACING_ON, wanted)
-    directory.trigger(f"{kind}:1")
-    assert data.write_event(0, b"\1").value == 5
-    assert directory.triggers == f"{kind}:count=1\n"
+    event.directory.trigger(f"{kind}:1")
+    assert event.write(b"\1").value == 5
+    assert event.directory.triggers == f"{kind}:count=1\n"
     ue.tracefs.write(TRACING_ON, other)
-    data.write_event(0, b"\1")
-    assert directory.triggers == f"{kind}:count=0\n"
+    event.write(b"\1")
+    assert event.directory.triggers == f"{kind}:count=0\n"
     assert ue.tracefs.read(TRACING_ON).text == wanted
     ue.tracefs.write(TRACING_ON, other)
-    data.write_event(0, b"\1")
+    event.write(b"\1")
     assert ue.tracefs.read(TRACING_ON).text == other
-    directory.trigger(f"!{kind}")
+    event.directory.trigger(f"!{kind}")
     ue.tracefs.write(TRACING_ON, "1\n")
 
 
@@ -72,25 +70,25 @@ def test_nothing_to_count(ue: UserEvents, kind: str, wanted: str) -> None:
 @variants(("enable", "enable_event", "1*\n", "0*\n"), ("disable", "disable_event", "0*\n", "1*\n"))
 def test_no_target_to_count(ue: UserEvents, kind: str, wanted: str, other: str) -> None:
     """If the target is already as the trigger wants it, the count stays and it can still fire."""
-    data, directory = registered(ue, " u8 a")
+    event = ue.event("u8 a")
     system, name = TARGET.split(":")
 
     def switch(state: str) -> None:
         ue.tracefs.write(ue.tracefs.event_path(name, "enable", system), state[0])
 
     switch(wanted)
-    assert directory.trigger(f"{kind}:{TARGET}:1").errno == ""
-    assert data.write_event(0, b"\1").value == 5
-    assert directory.triggers == f"{kind}:{TARGET}:count=1\n"
+    assert event.directory.trigger(f"{kind}:{TARGET}:1").errno == ""
+    assert event.write(b"\1").value == 5
+    assert event.directory.triggers == f"{kind}:{TARGET}:count=1\n"
     switch(other)
     assert ue.tracefs.enabled(name, system=system).text == other
-    data.write_event(0, b"\1")
-    assert directory.triggers == f"{kind}:{TARGET}:count=0\n"
+    event.write(b"\1")
+    assert event.directory.triggers == f"{kind}:{TARGET}:count=0\n"
     assert ue.tracefs.enabled(name, system=system).text == wanted
     switch(other)
-    data.write_event(0, b"\1")
+    event.write(b"\1")
     assert ue.tracefs.enabled(name, system=system).text == other
-    directory.trigger(f"!{kind}:{TARGET}")
+    event.directory.trigger(f"!{kind}:{TARGET}")
     switch("0")
     assert ue.tracefs.enabled(name, system=system).text == "0\n"
 
@@ -109,19 +107,18 @@ def test_no_target_to_count(ue: UserEvents, kind: str, wanted: str, other: str) 
 )
 def test_condition_gone(ue: UserEvents, text: str) -> None:
     """With a second trigger that reads records, the event that fires traceon is not recorded."""
-    data, directory = registered(ue, " u8 a")
-    ue.tracefs.enable(ue.name())
-    assert directory.trigger("traceon").errno == ""
-    assert directory.trigger(text).errno == ""
+    event = ue.event("u8 a", enabled=True)
+    assert event.directory.trigger("traceon").errno == ""
+    assert event.directory.trigger(text).errno == ""
     ue.tracefs.write(TRACING_ON, "0\n")
-    assert data.write_event(0, b"\1").value == 5
+    assert event.write(b"\1").value == 5
     assert ue.tracefs.read(TRACING_ON).text == "1\n"
     assert ue.tracefs.records() == []
-    assert directory.trigger(f"!{text}").errno == ""
+    assert event.directory.trigger(f"!{text}").errno == ""
     ue.tracefs.write(TRACING_ON, "0\n")
-    assert data.write_event(0, b"\2").value == 5
+    assert event.write(b"\2").value == 5
     assert ue.tracefs.records() == shown(ue, 2)
-    directory.trigger("!traceon")
+    event.directory.trigger("!traceon")
 
 
 @case(
@@ -130,8 +127,7 @@ def test_condition_gone(ue: UserEvents, text: str) -> None:
 )
 def test_length(ue: UserEvents) -> None:
     """A trigger has up to 4095 bytes; a longer write is EINVAL and changes nothing."""
-    ue.open_data().register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event("u8 a").directory
     assert directory.trigger("traceon if a == 1".ljust(4095)).errno == "EINVAL"
     assert directory.enabled == "0\n"
     condition = " || ".join(["a == 1"] * 100)

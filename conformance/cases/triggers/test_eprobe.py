@@ -5,7 +5,6 @@ from __future__ import annotations
 from conformance.cases.case import surface, variants
 from conformance.cases.support.eprobes import add, disable, enable, remove
 from conformance.cases.support.instances import made
-from conformance.cases.support.tracing_setup import registered
 from conformance.client.tracefs import KPROBES, MULTI_SYSTEM, TRACING_ON
 from conformance.client.user_events import UserEvents
 
@@ -100,16 +99,16 @@ def test_strings(ue: UserEvents, fields: str, payload: bytes, shown: str) -> Non
 )
 def test_beside_the_event(ue: UserEvents, filtered: bool, order: list[str]) -> None:
     """An enabled event is recorded along with its eprobe; with a filter, after it."""
-    data, directory = registered(ue, " u8 a")
+    event = ue.event("u8 a")
     add(ue, "a=$a:u8")
     enable(ue)
-    ue.tracefs.enable(ue.name())
-    assert directory.enabled == "1*\n"
+    event.enable()
+    assert event.directory.enabled == "1*\n"
     if filtered:
-        directory.set_filter("a == 1")
-    data.write_event(0, b"\1")
+        event.directory.set_filter("a == 1")
+    event.write(b"\1")
     disable(ue)
-    assert directory.enabled == "1\n"
+    assert event.directory.enabled == "1\n"
     lines = {"e": f"{ue.name()}: a=(1)", "p": f"{ue.name('p')}: (user_events.{ue.name()}) a=1"}
     assert ue.tracefs.records() == [lines[each] for each in order]
     remove(ue)
@@ -181,7 +180,7 @@ def test_holds_the_event(ue: UserEvents, by: str) -> None:
 )
 def test_definition(ue: UserEvents) -> None:
     """dynamic_events lists event and eprobe, each in its own syntax."""
-    ue.open_data().register(ue.name() + " u8 a; u32 b")
+    ue.event("u8 a; u32 b")
     add(ue, "one=$a two=$b:s32")
     event, probe = ue.name(), ue.name("p")
     shown = ue.tracefs.dynamic_events(whole=True)
@@ -215,7 +214,7 @@ def test_refused(ue: UserEvents, name: str, errno: str) -> None:
 )
 def test_not_on_one_format(ue: UserEvents) -> None:
     """Multi-format events have a dot in their name and cannot have an eprobe."""
-    ue.open_data().register(ue.name() + " u8 a", flags=2)
+    ue.event("u8 a", flags=2)
     name = ue.tracefs.status().partition("\n")[0]
     assert add(ue, event=name, system=MULTI_SYSTEM).errno == "EINVAL"
     assert add(ue, system=MULTI_SYSTEM).errno == "ENODEV"
@@ -224,10 +223,10 @@ def test_not_on_one_format(ue: UserEvents) -> None:
 @case(spec="trace_probe.c:parse_probe_vars", doc="$FIELD", profiles="6.12..", tier="quick")
 def test_unknown_field(ue: UserEvents) -> None:
     """An eprobe on an unknown field is rejected and does not affect the event."""
-    ue.open_data().register(ue.name() + " u8 a")
+    event = ue.event("u8 a")
     assert add(ue, "b=$b").errno == "EINVAL"
     assert enable(ue).errno == "ENOENT"
-    assert ue.tracefs.directory(ue.name()).enabled == "0\n"
+    assert event.directory.enabled == "0\n"
 
 
 @case(
@@ -251,7 +250,7 @@ def test_unknown_field(ue: UserEvents) -> None:
 )
 def test_removed_by_its_event(ue: UserEvents, text: str, errno: str) -> None:
     """Removal of an eprobe may name its event, and its arguments from the first on."""
-    ue.open_data().register(ue.name() + " u8 a; u8 b")
+    ue.event("u8 a; u8 b")
     assert add(ue, "a=$a b=$b").errno == ""
     command = f"-:uevt/{ue.name('p')} {text.format(ue.name())}\n"
     assert ue.tracefs.command(command).errno == errno
@@ -318,7 +317,7 @@ def test_two_instances(ue: UserEvents) -> None:
 def test_off_in_two_instances(ue: UserEvents) -> None:
     """An eprobe disabled in both instances that had it enabled drops the event."""
     instance = made(ue)
-    event = ue.open_data().register(ue.name() + " u8 a")
+    event = ue.event("u8 a")
     add(ue, "a=$a:u8")
     instance.enable(ue.name("p"), system=KPROBES)
     enable(ue)
@@ -337,19 +336,19 @@ def test_off_in_two_instances(ue: UserEvents) -> None:
 )
 def test_looks_no_more(ue: UserEvents) -> None:
     """With an eprobe enabled, the event that fires `traceon` is not recorded; without one it is."""
-    data, directory = registered(ue, " u8 a")
+    event = ue.event("u8 a")
     add(ue, "a=$a:u8")
-    ue.tracefs.enable(ue.name())
-    directory.trigger("traceon")
+    event.enable()
+    event.directory.trigger("traceon")
     assert enable(ue).errno == ""
     ue.tracefs.write(TRACING_ON, "0\n")
-    assert data.write_event(0, b"\1").value == 5
+    assert event.write(b"\1").value == 5
     assert ue.tracefs.records(ue.name()) == []
     assert disable(ue).errno == ""
     ue.tracefs.write(TRACING_ON, "0\n")
-    assert data.write_event(0, b"\2").value == 5
+    assert event.write(b"\2").value == 5
     assert ue.tracefs.records(ue.name()) == [f"{ue.name()}: a=(2)"]
-    directory.trigger("!traceon")
+    event.directory.trigger("!traceon")
     remove(ue)
 
 
@@ -362,7 +361,7 @@ def test_looks_no_more(ue: UserEvents) -> None:
 )
 def test_other_system(ue: UserEvents, system: str) -> None:
     """An eprobe must name the system of its event in full, or else: ENODEV."""
-    event = ue.open_data().register(ue.name() + " u8 a")
+    event = ue.event("u8 a")
     assert add(ue, "a=$a", system=system).errno == "ENODEV"
     assert enable(ue).errno == "ENOENT"
     if ue.profile.has("remote_enable"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.tracing_setup import registered
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -132,17 +131,17 @@ def test_hist_switch_of_itself(
     ue: UserEvents, kind: str, before: str, hits: int, after: str
 ) -> None:
     """An event may switch its own histogram, and the order decides whether it counts itself."""
-    data, directory = registered(ue, " u8 a")
-    directory.trigger(f"hist:keys=a{before}")
+    event = ue.event("u8 a")
+    event.directory.trigger(f"hist:keys=a{before}")
     text = f"{kind}:user_events:{ue.name()}"
-    assert directory.trigger(text).errno == ""
-    data.write_event(0, b"\1")
-    data.write_event(0, b"\1")
-    assert f"\nTotals:\n    Hits: {hits}\n" in directory.hist
-    assert directory.triggers.endswith(f":size=2048 [{after}]\n")
-    directory.trigger(f"!{text}")
-    assert directory.trigger("!hist:keys=a").errno == ""
-    assert directory.enabled == "0\n"
+    assert event.directory.trigger(text).errno == ""
+    event.write(b"\1")
+    event.write(b"\1")
+    assert f"\nTotals:\n    Hits: {hits}\n" in event.directory.hist
+    assert event.directory.triggers.endswith(f":size=2048 [{after}]\n")
+    event.directory.trigger(f"!{text}")
+    assert event.directory.trigger("!hist:keys=a").errno == ""
+    assert event.directory.enabled == "0\n"
 
 
 @case(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.trace_text import shown
-from conformance.cases.support.tracing_setup import registered
 from conformance.client.perf import listen
 from conformance.client.tracefs import MULTI_SYSTEM, SNAPSHOT
 from conformance.client.user_events import UserEvents
@@ -138,12 +137,12 @@ def test_beside_perf(ue: UserEvents) -> None:
 )
 def test_enable_kernel_event(ue: UserEvents, text: str, before: str, after: str, left: str) -> None:
     """A user event enables a kernel event, which stays enabled without the trigger."""
-    data, directory = registered(ue, " u8 a")
-    assert directory.trigger(text).errno == ""
+    event = ue.event("u8 a")
+    assert event.directory.trigger(text).errno == ""
     assert ue.tracefs.enabled("signal_generate", system="signal").text == before
-    assert data.write_event(0, b"\1").value == 5
+    assert event.write(b"\1").value == 5
     assert ue.tracefs.enabled("signal_generate", system="signal").text == after
-    assert directory.trigger(f"!{text}").errno == ""
+    assert event.directory.trigger(f"!{text}").errno == ""
     assert ue.tracefs.enabled("signal_generate", system="signal").text == left
     ue.tracefs.disable("signal_generate", system="signal")
     assert ue.tracefs.enabled("signal_generate", system="signal").text == "0\n"
@@ -250,15 +249,14 @@ def test_snapshot(
     ue: UserEvents, text: str, kept: list[int], then: list[int], afterwards: list[int]
 ) -> None:
     """A snapshot keeps the earlier records; recording continues in the other buffer."""
-    data, directory = registered(ue, " u8 a")
-    ue.tracefs.enable(ue.name())
-    data.write_event(0, b"\1")
-    assert directory.trigger(text).errno == ""
+    event = ue.event("u8 a", enabled=True)
+    event.write(b"\1")
+    assert event.directory.trigger(text).errno == ""
     for number in (2, 3, 4):
-        assert data.write_event(0, bytes([number])).value == 5
+        assert event.write(bytes([number])).value == 5
     assert ue.tracefs.snapshot() == shown(ue, *kept)
     assert ue.tracefs.records() == shown(ue, *then)
-    directory.trigger("!snapshot")
+    event.directory.trigger("!snapshot")
     assert ue.tracefs.write(SNAPSHOT, "0\n").errno == ""
     assert ue.tracefs.snapshot() == []
     assert ue.tracefs.records() == shown(ue, *afterwards)
@@ -272,15 +270,14 @@ def test_snapshot(
 )
 def test_snapshot_again(ue: UserEvents) -> None:
     """The second snapshot swaps back what the first one took."""
-    data, directory = registered(ue, " u8 a")
-    ue.tracefs.enable(ue.name())
-    data.write_event(0, b"\1")
-    directory.trigger("snapshot")
-    data.write_event(0, b"\2")
-    data.write_event(0, b"\3")
+    event = ue.event("u8 a", enabled=True)
+    event.write(b"\1")
+    event.directory.trigger("snapshot")
+    event.write(b"\2")
+    event.write(b"\3")
     assert ue.tracefs.snapshot() == [ue.line("a=(2)", dump="02")]
     assert ue.tracefs.records() == shown(ue, 1, 3)
-    directory.trigger("!snapshot")
+    event.directory.trigger("!snapshot")
     ue.tracefs.write(SNAPSHOT, "0\n")
 
 

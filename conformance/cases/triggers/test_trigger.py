@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.tracing_setup import registered
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -39,13 +38,13 @@ def test_tells(ue: UserEvents, text: str) -> None:
 @case(spec="trace_events_user.c:user_event_ftrace")
 def test_records_nothing(ue: UserEvents) -> None:
     """With only a trigger a write returns its count and is not recorded."""
-    data, directory = registered(ue, " u8 a")
-    directory.trigger("traceon")
-    assert data.write_event(0, b"\1").value == 5
+    event = ue.event("u8 a")
+    event.directory.trigger("traceon")
+    assert event.write(b"\1").value == 5
     assert ue.tracefs.records() == []
-    assert directory.trigger("!traceon").errno == ""
+    assert event.directory.trigger("!traceon").errno == ""
     errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    assert data.write_event(0, b"\1").errno == errno
+    assert event.write(b"\1").errno == errno
 
 
 @case(tier="full")
@@ -83,8 +82,8 @@ def test_beside_enabled(ue: UserEvents) -> None:
 @case(spec="sm_ref", tier="full")
 def test_last_of_two(ue: UserEvents) -> None:
     """Removing the last of several triggers ends soft mode."""
-    event = ue.open_data().register(ue.name() + " u8 a")
-    directory = ue.tracefs.directory(ue.name())
+    event = ue.event("u8 a")
+    directory = event.directory
     directory.trigger("traceon")
     directory.trigger("stacktrace if a == 1")
     assert directory.triggers == "stacktrace:unlimited if a == 1\ntraceon:unlimited\n"

@@ -67,7 +67,7 @@ def test_twice(ue: UserEvents) -> None:
 @variants(("read-only", os.O_RDONLY), ("write-only", os.O_WRONLY), ("read-write", os.O_RDWR))
 def test_any_descriptor(ue: UserEvents, flags: int) -> None:
     """Words belong to the process: any of its descriptors can unregister them."""
-    word = ue.open_data().register(ue.name()).word
+    word = ue.event().word
     assert ue.open_data(flags).unregister(word).value == 0
 
 
