@@ -115,11 +115,12 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a reader needs to judge the outcome for himself.
+    """What a reader needs to judge the outcome.
 
-    ``steps`` are the operations performed, one line each that starts with its number;
-    ``model`` and ``kernel`` what the one allows and the other said; ``docs`` the
-    documentation in our own words; ``console`` the case's slice of the guest's console.
+    ``steps`` are the operations, one numbered line each; ``model`` the answers that the model
+    allows at the steps that differ, ``kernel`` those of the kernel; ``docs`` the documentation in
+    our own words, as ``file@tag: text``; ``spec`` the kernel function that decides; ``console`` the
+    console output during the case.
     """
 
     steps: tuple[str, ...] = ()
@@ -127,6 +128,12 @@ class Evidence:
     kernel: str = ""
     docs: str = ""
     console: str = ""
+    spec: str = ""
+
+    @property
+    def reference(self) -> str:
+        """Documentation and the kernel function that decides, in one text."""
+        return f"{self.docs} (decided by {self.spec})" if self.spec else self.docs
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +177,15 @@ class Rerun:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """The result of one case that stands.
+    """The final result of one case.
 
-    ``reason`` is one line for people, and for SKIP a ``SkipReason``.  ``adapted`` names
-    the switches it depends on that were measured and not taken from the profile.  ``digest``
-    identifies the program that ran, whatever names and addresses it used, and ``course`` how
-    it began: see ``program.codec.identify``.  ``reports`` are what the kernel reported on its
-    console meanwhile; ``sentence`` is what the case proves.  Raises ValueError for an id outside
-    the grammar of case ids, a SKIP without a reason code, or a bad duration.
+    ``reason`` is one line for people, for SKIP a ``SkipReason``.  ``adapted`` names the measured
+    switches that the case depends on and that differ from the profile.  ``digest`` identifies the
+    program that ran, independent of names and addresses, ``course`` its beginning: see
+    ``conformance.ops.digest.identify``.  ``reports`` are the kernel's reports on the console;
+    ``sentence`` is what the case proves.  ``file`` and ``line`` locate the failing line of the
+    case, else its function; they are empty for results as expected.  Raises ValueError for an
+    invalid id, a SKIP without a reason code, or an invalid duration.
     """
 
     id: str
@@ -195,6 +203,8 @@ class CaseResult:
     course: str = ""
     reports: tuple[Report, ...] = ()
     sentence: str = ""
+    file: str = ""
+    line: int = 0
 
     def __post_init__(self) -> None:
         if not CASE_ID.fullmatch(self.id):
@@ -205,6 +215,11 @@ class CaseResult:
             raise ValueError(f"case {self.id}: SKIP needs one of {', '.join(SkipReason)} as reason")
         if not (math.isfinite(self.duration_s) and self.duration_s >= 0):
             raise ValueError(f"case {self.id}: {self.duration_s} is not a duration in seconds")
+
+    @property
+    def location(self) -> str:
+        """``file:line`` in the source of the case, "" if unknown."""
+        return f"{self.file}:{self.line}" if self.line else self.file
 
     @property
     def unexpected(self) -> bool:

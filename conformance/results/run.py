@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from conformance.results.case_result import (
+    MODULE_SURFACE,
     CaseResult,
     Contradiction,
     Outcome,
@@ -15,6 +17,12 @@ from conformance.results.case_result import (
     verdict_of,
 )
 from conformance.results.json_codec import SCHEMA, SchemaError, decode, encode
+
+# Words of `uevt run` that a run of a single case does without.
+_OF_A_WHOLE_RUN = (
+    *("-k=", "--tier=", "--isolation=need", "--shuffle=", "--repeat="),
+    *("--exit-style=", "--require"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,18 @@ class RunHead:
             raise ValueError(f"schema {self.schema} was written by another uevt: not {SCHEMA}")
         if "accel" not in self.host:
             raise ValueError("host.accel is missing")
+
+    def command_for(self, case: CaseResult) -> str:
+        """The command that runs one case as this run did, "" if the run did not record it."""
+        if not self.asked or case.surface == MODULE_SURFACE:
+            return ""
+        words = ["uevt", "run"]
+        for word in self.asked:
+            if not word.startswith(_OF_A_WHOLE_RUN):
+                name, _, value = word.partition("=")
+                words += [name, value] if value and not value.startswith("-") else [word]
+        words += ["--tier", case.tier] if case.tier == "full" else []
+        return shlex.join([*words, "-k", case.id])
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,8 @@ class Attempt:
             steps=() if trouble.outcome is Outcome.PASS else tuple(s.text for s in self._steps),
             model="\n".join(f"step {s.number}: {_allowed(s)}" for s in wrong),
             kernel="\n".join(f"step {s.number}: {shown(s.seen)}" for s in wrong),
-            docs=f"{case.doc} (decided by {case.spec})",
+            docs=case.doc,
+            spec=case.spec,
             console=trouble.console,
         )
         identity, course = identify(self.program)

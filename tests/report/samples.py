@@ -63,6 +63,7 @@ def head(**others: Any) -> RunHead:
             "host": {"accel": "tcg", "accel_reason": "QEMU aborts: failed to set MSR 0x10a"},
             "started": "2026-11-20T17:44:00Z",
             "suite": "0.1.0",
+            "asked": ("--kernel=6.12", "--tier=quick", "--isolation=need"),
             **others,
         }
     )
@@ -99,15 +100,18 @@ def failure() -> CaseResult:
                 ' enable_addr=0x10000 name_args="short u8 a; u8 b") -> ?',
                 '3. a1: slurp("/sys/kernel/tracing/events/user_events/short/format")',
             ),
-            model="step 2: value -1, errno EINVAL\nthe size is below the first version's",
-            kernel="step 2: value 0, errno 0\n\x1b[31mwrite_index 0\x00\xff",
-            docs="The size member must be that of the structure the caller was built with; a"
-            " kernel refuses one that is too short for the first version, and one whose"
-            " unknown tail is not zero.",
+            model="step 2: -1 EINVAL",
+            kernel="step 2: 0",
+            docs="Documentation/trace/user_events.rst@v6.12: size is that of the structure the"
+            " caller was built with; the kernel refuses one shorter than the first version.",
+            spec="trace_events_user.c:user_reg_get",
             console="[    1.234567] uevt: registration.size_short\r\n"
-            "[    1.240000] user_events: hello",
+            "[    1.240000] \x1b[31muser_events: \x00\xff",
         ),
         adapted=("nonspaced_match",),
+        sentence="A size below that of the first struct user_reg is refused with EINVAL.",
+        file="conformance/cases/registration/test_size.py",
+        line=42,
     )
 
 

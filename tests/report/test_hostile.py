@@ -121,7 +121,7 @@ def test_a_terminal_shows_what_was_said_and_does_nothing(record: RunRecord) -> N
     assert [line.startswith("uevt: ") for line in lines].count(True) == 1
     for quiet in (False, True):
         stream = io.StringIO()
-        live = Live(stream, record.head.kernel.id, Path("\x1b[2J"), quiet=quiet)
+        live = Live(stream, record.head, Path("\x1b[2J"), quiet=quiet)
         live.begin(1)
         live.case(record.cases[0])
         live.remark(record.cases[0])
@@ -131,7 +131,8 @@ def test_a_terminal_shows_what_was_said_and_does_nothing(record: RunRecord) -> N
 
 def test_the_line_that_moves_is_one_line() -> None:
     stream = io.StringIO()
-    live = Live(stream, "6.12\x1b[2J\nPASS", Path("out"), moving=True)
+    kernel = KernelFacts("6.12\x1b[2J\nPASS", "6.12", "6.12")
+    live = Live(stream, head(kernel=kernel), Path("out"), moving=True)
     live.begin(1)
     live.case(case("write.a"))
     check(stream.getvalue().replace("\r\x1b[K", ""))

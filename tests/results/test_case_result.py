@@ -39,7 +39,7 @@ def test_the_keys_are_those_of_schema_1() -> None:
         *("id", "surface", "tier", "outcome", "blame", "reason", "duration_s"),
         *("adapted", "evidence", "rerun"),
     }
-    assert set(entry["evidence"]) == {"steps", "model", "kernel", "docs", "console"}
+    assert set(entry["evidence"]) == {"steps", "model", "kernel", "docs", "console", "spec"}
     settled = settle(case(ID, Outcome.CRASH), case(ID)).to_json()
     assert settled["rerun"] == {
         "outcome": "PASS",

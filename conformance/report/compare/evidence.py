@@ -56,7 +56,7 @@ def _parts(result: CaseResult, found: Sequence[Mismatch]) -> Iterable[tuple[str,
     if not found:
         yield "reason", [cut(result.reason)]
         yield "step", [cut(result.evidence.steps[-1])] if result.evidence.steps else []
-        yield "docs", [cut(result.evidence.docs)]
+        yield "docs", [cut(result.evidence.reference)]
         return
     first = found[0]
     operation = _operation(result, first)
@@ -67,7 +67,7 @@ def _parts(result: CaseResult, found: Sequence[Mismatch]) -> Iterable[tuple[str,
     else:
         yield "model", [f"{cut(first.field)}: {cut(first.allowed)}"]
         yield "kernel", [f"{cut(first.field)}: {cut(first.observed)}"]
-    yield "docs", [cut(result.evidence.docs)]
+    yield "docs", [cut(result.evidence.reference)]
     rest = len(found) - 1
     yield "more", [f"{rest} more difference{'s' * (rest > 1)} in this case"] if rest else []
 

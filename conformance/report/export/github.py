@@ -146,7 +146,7 @@ def _blocks(record: RunRecord) -> Iterator[str]:
     yield head
     for case in record.cases:
         if case.outcome in BAD:
-            yield _detail(_told(case), render_failure(case)[1:])
+            yield _detail(_told(case), render_failure(case, record.head)[1:])
     known = [case for case in record.cases if case.outcome is Outcome.XFAIL]
     if known:
         count = f"{len(known)} known deviation{'' if len(known) == 1 else 's'}"

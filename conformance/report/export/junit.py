@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, SubElement
 from conformance.report.failure import adapted_line, render_failure
 from conformance.results.case_result import UNEXPECTED, CaseResult, Outcome, Rerun, SkipReason
 from conformance.results.json_codec import encode
-from conformance.results.run import RunRecord, named
+from conformance.results.run import RunHead, RunRecord, named
 from host.files import write_atomically
 from host.text import one_line
 
@@ -61,7 +61,7 @@ def _add_suite(root: Element, record: RunRecord, name: str, prefix: str) -> None
     for key, value in _properties(record).items():
         SubElement(properties, "property", {"name": one_line(key), "value": one_line(value)})
     for case in record.cases:
-        _add_case(suite, case, prefix)
+        _add_case(suite, case, prefix, record.head)
     if record.not_built and not record.cases:
         entry = _entry(suite, prefix + RUN_CLASS, RUN_NAME, 0.0)
         said = one_line(record.note) or SkipReason.NOT_BUILT.sentence
@@ -88,7 +88,7 @@ def _properties(record: RunRecord) -> dict[str, str]:
     return {key: str(value) for key, value in {**kernel, **host, **run}.items() if value}
 
 
-def _add_case(suite: Element, case: CaseResult, prefix: str) -> None:
+def _add_case(suite: Element, case: CaseResult, prefix: str, head: RunHead) -> None:
     entry = _entry(suite, prefix + case.surface, case.id, case.duration_s)
     tag = _TAGS.get(case.outcome)
     if tag:
@@ -97,7 +97,7 @@ def _add_case(suite: Element, case: CaseResult, prefix: str) -> None:
             message = f"{message}: {SkipReason(case.reason).sentence}"
         told = SubElement(entry, tag, {"type": case.outcome.value, "message": message})
         if tag != "skipped":
-            told.text = "\n".join(render_failure(case))
+            told.text = "\n".join(render_failure(case, head))
     if case.adapted:
         SubElement(entry, "system-out").text = one_line(adapted_line(case))
     if case.rerun and (other := _tag_of_rerun(case, case.rerun)):

@@ -206,7 +206,9 @@ class _Run:
         elif case.reason:
             test["comment"] = case.reason
         if case.outcome in BAD or case.outcome is Outcome.XFAIL:
-            test["log_excerpt"] = _excerpt(printable("\n".join(render_failure(case))))
+            test["log_excerpt"] = _excerpt(
+                printable("\n".join(render_failure(case, self._record.head)))
+            )
             parts = {**encode(case.evidence), "steps": "\n".join(case.evidence.steps)}
             facts["evidence"] = {name: _excerpt(text) for name, text in parts.items() if text}
         test["misc"] = {"uevt": facts}

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from conformance.report.export.ktap import BAD, RUN_ID, by_surface, head_lines, not_built_reason
 from conformance.report.failure import adapted_line, render_failure
 from conformance.results.case_result import CaseResult, Outcome, SkipReason
-from conformance.results.run import RunRecord, named
+from conformance.results.run import RunHead, RunRecord, named
 from host.text import one_line
 
 VERSION = "TAP version 13"
@@ -68,7 +68,7 @@ def _programs(record: RunRecord) -> Iterator[_Program]:
     for surface, cases in by_surface(record).items():
         outcomes = {case.outcome for case in cases}
         ended = _FAILED if outcomes & BAD else "SKIP" if outcomes == {Outcome.SKIP} else ""
-        yield _Program(surface, list(_said(cases)), ended)
+        yield _Program(surface, list(_said(cases, record.head)), ended)
     if record.not_built:
         skipped = f"1..0 # SKIP {one_line(not_built_reason(record))}"
         yield _Program(RUN_ID, [VERSION, skipped], "SKIP")
@@ -76,12 +76,12 @@ def _programs(record: RunRecord) -> Iterator[_Program]:
         yield _Program(RUN_ID, [f"Bail out! {one_line(record.trouble)}"], _FAILED)
 
 
-def _said(cases: Sequence[CaseResult]) -> Iterator[str]:
+def _said(cases: Sequence[CaseResult], head: RunHead) -> Iterator[str]:
     """What kselftest.h would print for these cases."""
     yield VERSION
     yield f"1..{len(cases)}"
     for number, case in enumerate(cases, start=1):
-        for line in _evidence(case):
+        for line in _evidence(case, head):
             yield f"# | {line}"
         word = "not ok" if case.outcome in BAD else "ok"
         plain = case.outcome in {Outcome.PASS, Outcome.FAIL}
@@ -93,9 +93,9 @@ def _said(cases: Sequence[CaseResult]) -> Iterator[str]:
     yield f"# Totals: {' '.join(counts)}"
 
 
-def _evidence(case: CaseResult) -> list[str]:
+def _evidence(case: CaseResult, head: RunHead) -> list[str]:
     if case.outcome in BAD:
-        return render_failure(case)
+        return render_failure(case, head)
     lines = [one_line(case.reason)] if case.reason else []
     if case.outcome is Outcome.SKIP:
         lines = [f"{case.reason}: {SkipReason(case.reason).sentence}"]

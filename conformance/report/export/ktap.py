@@ -62,7 +62,7 @@ def _run(record: RunRecord, name: str = "") -> list[str]:
     if contradicted := " ".join(each.override for each in record.contradictions):
         lines.append(f"# contradicted: {one_line(contradicted)}")
     for number, (surface, cases) in enumerate(surfaces.items(), start=1):
-        lines += [f"  {line}" for line in _surface(surface, cases)]
+        lines += [f"  {line}" for line in _surface(surface, cases, record.head)]
         lines.append(_surface_result(number, surface, cases))
     if record.not_built:
         lines.append(result_line(1, RUN_ID, "SKIP", detail(not_built_reason(record))))
@@ -95,20 +95,20 @@ def head_lines(head: RunHead) -> list[str]:
     return [f"# {name}: {one_line(value)}" for name, value in facts.items() if value]
 
 
-def _surface(surface: str, cases: list[CaseResult]) -> list[str]:
+def _surface(surface: str, cases: list[CaseResult], head: RunHead) -> list[str]:
     lines = [VERSION, f"# Subtest: {surface}", f"1..{len(cases)}"]
     for number, case in enumerate(cases, start=1):
-        lines += case_lines(number, case)
+        lines += case_lines(number, case, head)
     return lines
 
 
-def case_lines(number: int, case: CaseResult) -> list[str]:
+def case_lines(number: int, case: CaseResult, head: RunHead) -> list[str]:
     """The result line of a case behind its diagnostic lines."""
     lines = []
     if case.outcome in BAD:
         # Evidence is indented behind its "#", so that no text of a kernel can be
         # taken for a "# Subtest:" line.
-        lines = [f"# {line}" for line in render_failure(case)]
+        lines = [f"# {line}" for line in render_failure(case, head)]
     elif case.adapted:
         lines = [f"# {one_line(adapted_line(case))}"]
     ok = case.outcome not in BAD

@@ -46,12 +46,12 @@ class KtapStream:
     def case(self, result: CaseResult) -> None:
         """A case ended."""
         self._ended += 1
-        self._say(case_lines(self._ended, result))
+        self._say(case_lines(self._ended, result, self._head))
 
     def remark(self, result: CaseResult) -> None:
         """Something ended that is no selected case, and that the plan does not count."""
         self._remarks.append(f"{result.id} {result.outcome}")
-        self._say(case_lines(0, result)[:-1])
+        self._say(case_lines(0, result, self._head)[:-1])
 
     def end(self, record: RunRecord | None) -> None:
         """The run is over; None where it has no result."""

@@ -118,7 +118,7 @@ class Row:
     def docs(self) -> str:
         """What the kernel's documentation says, as the newest run that judged it has it."""
         judged = [each for each in self.results if each.outcome is not Outcome.SKIP]
-        told = [each.evidence.docs for each in judged if each.evidence.docs]
+        told = [each.evidence.reference for each in judged if each.evidence.docs]
         return told[-1] if told else ""
 
 

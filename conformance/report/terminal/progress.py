@@ -15,7 +15,7 @@ from typing import TextIO
 from conformance.report.failure import render_failure
 from conformance.report.terminal.summary import DETAILED, TOLD, render_summary
 from conformance.results.case_result import CaseResult
-from conformance.results.run import RunRecord
+from conformance.results.run import RunHead, RunRecord
 from conformance.results.verdict import case_line, verdict_line
 from host.text import Outlet, one_line
 
@@ -35,7 +35,7 @@ class Live:
     def __init__(
         self,
         stream: TextIO,
-        kernel: str,
+        head: RunHead,
         directory: Path,
         *,
         moving: bool = False,
@@ -45,7 +45,7 @@ class Live:
         stale: Callable[[RunRecord], Sequence[str]] = lambda record: (),
     ) -> None:
         self._outlet = Outlet(stream, escape)
-        self._kernel = one_line(kernel)
+        self._head = head
         self._directory = directory
         self._moving = moving
         self._colour = colour
@@ -91,7 +91,7 @@ class Live:
         if self._quiet or self._told > DETAILED:
             self._say(case_line(result) + "\n")
         else:
-            self._say("\n".join([*render_failure(result), "", ""]))
+            self._say("\n".join([*render_failure(result, self._head), "", ""]))
 
     def _move(self, what: str) -> None:
         now = time.monotonic()
@@ -99,7 +99,7 @@ class Live:
             return
         self._last = now
         bad = f", {self._told} unexpected" if self._told else ""
-        text = f"uevt: {self._kernel} {self._ended}/{self._selected}{bad}  {what}"
+        text = f"uevt: {one_line(self._head.kernel.id)} {self._ended}/{self._selected}{bad}  {what}"
         # A line that the terminal folds cannot be taken back.
         room = shutil.get_terminal_size().columns - 1
         self._outlet.write(f"{_ERASE}{text[:room]}")

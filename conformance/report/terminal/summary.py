@@ -62,7 +62,7 @@ def _failures(record: RunRecord) -> list[str]:
     told = [case for case in record.cases if case.outcome in TOLD]
     lines: list[str] = []
     for case in told[:DETAILED]:
-        lines += [*render_failure(case), ""]
+        lines += [*render_failure(case, record.head), ""]
     if rest := told[DETAILED:]:
         lines.append(f"{len(rest)} more, told in results.json")
         for case in rest:

@@ -55,7 +55,7 @@ def views(config: pytest.Config, head: RunHead, directory: Path, ktap: TextIO | 
     moving = is_terminal(sys.stdout, os.environ) and not quiet
     live = Live(
         sys.stdout,
-        head.kernel.id,
+        head,
         directory,
         moving=moving,
         colour=colour,

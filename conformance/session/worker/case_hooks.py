@@ -14,6 +14,7 @@ from conformance.cases.case import Case
 from conformance.report.failure import render_failure
 from conformance.results.case_result import NOT_OK, CaseResult, Outcome
 from conformance.results.json_codec import encode
+from conformance.runner.case_location import failing_line, located
 from conformance.session.controller.controller import (
     BEGUN,
     BESIDE,
@@ -70,7 +71,11 @@ class Running:
             return None
         case = replace(case, tier=tier_of(case, item))
 
+        function = item.function  # type: ignore[attr-defined]
+        line = 0
+
         def attempt() -> BaseException | None:
+            nonlocal line
             item.stash[_RAISED] = None
             # Fixtures are made anew for every attempt.
             item._initrequest()  # type: ignore[attr-defined]
@@ -78,12 +83,15 @@ class Running:
             runtestprotocol(item, log=False, nextitem=nextitem)
             if item.stash[_RAISED] is None and not item.stash[_CALLED]:
                 return NotCalled("pytest made what the case needs, and did not run it")
-            return item.stash[_RAISED]
+            if (raised := item.stash[_RAISED]) is not None:
+                line = failing_line(function, raised)
+            return raised
 
         where = _location(item)
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=where)
         item.ihook.pytest_runtest_logreport(report=_begun(item, case))
         result, first = self._worker.run(case, case_id(case, item), attempt)
+        result = located(result, function, line)
         report = _report(item, result, first)
         self._add_what_was_seen(report)
         item.ihook.pytest_runtest_logreport(report=report)

@@ -104,7 +104,7 @@ def test_the_text_of_a_failure_is_its_evidence() -> None:
     root = ElementTree.fromstring(render_junit([mixed()]))
     text = root.findtext(".//testcase[@name='registration.size_short']/failure") or ""
     assert "ioctl(fd 0, DIAG_IOCSREG, size=4" in text
-    assert "\\x1b[31mwrite_index 0\\x00\xff" in text
+    assert "\\x1b[31muser_events: \\x00\xff" in text
 
 
 def test_a_first_run_lost_to_the_host_is_kept_as_flaky() -> None:

@@ -15,7 +15,7 @@ from conformance.report.terminal.summary import render_summary
 from conformance.results.case_result import Outcome
 from conformance.results.run import RunRecord
 from conformance.results.verdict import verdict_line
-from tests.report.samples import case, failure, mixed, run
+from tests.report.samples import case, failure, head, mixed, run
 
 PLACE = Path("results/6.12/x")
 
@@ -23,7 +23,7 @@ PLACE = Path("results/6.12/x")
 def shown(record: RunRecord, *, moving: bool = False, quiet: bool = False) -> str:
     """All that is said of a run."""
     stream = io.StringIO()
-    live = Live(stream, "6.12", PLACE, moving=moving, quiet=quiet)
+    live = Live(stream, head(), PLACE, moving=moving, quiet=quiet)
     live.begin(record.selected)
     for each in record.cases:
         live.case(each)
@@ -54,7 +54,7 @@ def test_quietly_there_is_nothing_else() -> None:
 
 def test_it_is_told_when_it_happens() -> None:
     stream = io.StringIO()
-    live = Live(stream, "6.12", PLACE)
+    live = Live(stream, head(), PLACE)
     live.begin(2)
     live.case(case("write.a"))
     assert stream.getvalue() == ""
@@ -101,7 +101,7 @@ def test_a_reader_that_goes_away_does_not_end_the_run() -> None:
         def write(self, text: str) -> int:
             raise BrokenPipeError
 
-    live = Live(Gone(), "6.12", PLACE)
+    live = Live(Gone(), head(), PLACE)
     live.begin(1)
     live.case(failure())
     live.end(run(failure()))

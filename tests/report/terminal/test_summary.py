@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from conformance.report.failure import render_failure
 from conformance.report.terminal.summary import render_summary
-from conformance.results.case_result import CaseResult, Evidence, Mismatch, Outcome, SkipReason
+from conformance.results.case_result import Outcome, SkipReason
 from conformance.results.run import KernelFacts, RunRecord
 from conformance.results.verdict import verdict_line
 from host.text import one_line, printable, use_colour, wrapped
@@ -20,10 +19,8 @@ from tests.report.samples import (
     case,
     contradicted,
     contradiction,
-    failure,
     head,
     mixed,
-    results,
     run,
     runs,
 )
@@ -36,10 +33,6 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
-
-
-def test_a_failure_looks_as_agreed(golden: Golden) -> None:
-    golden("failure.txt", "\n".join(render_failure(failure())) + "\n")
 
 
 def test_a_summary_looks_as_agreed(golden: Golden) -> None:
@@ -58,14 +51,6 @@ def test_a_contradicted_switch_looks_as_agreed(golden: Golden) -> None:
 def lines(record: RunRecord) -> list[str]:
     """The summary, line by line."""
     return render_summary(record).split("\n")
-
-
-@UNHURRIED
-@given(results())
-def test_a_failure_keeps_to_its_columns(result: CaseResult) -> None:
-    for line in render_failure(result):
-        assert len(line) <= 100
-        assert line.isprintable()
 
 
 @UNHURRIED
@@ -132,27 +117,12 @@ def test_the_last_line_is_the_verdict(record: RunRecord, line: str) -> None:
     assert lines(record)[-2] == line
 
 
-def test_answers_that_differ_in_white_space_look_different() -> None:
-    mismatch = Mismatch(3, "data", "a: 1\n", "a:  1\n")
-    told = render_failure(case("status.a", Outcome.FAIL, mismatches=(mismatch,)))
-    assert "      allowed   a: 1" in told
-    assert "      observed  a:  1" in told
-
-
 def test_a_kernel_that_breaks_everything_does_not_bury_its_summary() -> None:
     cases = [case(f"write.n{n}", Outcome.FAIL, reason="EINVAL") for n in range(200)]
     told = lines(run(*cases))
     assert "190 more, told in results.json" in told
     assert "  FAIL write.n199: EINVAL" in told
     assert len(told) < 300
-
-
-def test_a_long_console_keeps_its_head_and_its_end() -> None:
-    console = "\n".join(f"line {number}" for number in range(1000))
-    told = render_failure(case("write.a", Outcome.CRASH, evidence=Evidence(console=console)))
-    assert "    line 0" in told
-    assert "    line 999" in told
-    assert "    [952 lines left out; results.json has them]" in told
 
 
 def test_the_measured_switches_are_named() -> None:
