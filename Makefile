@@ -71,8 +71,8 @@ bench: setup ## measure what the harness costs; the table is kept in docs/perfor
 	@$(BIN)/python -m tests.bench $(KERNEL) --keep
 
 .PHONY: fuzz
-fuzz: setup ## a million wrong inputs for all that reads what may be hostile; what is found is kept
-	@$(BIN)/python -m tests.fuzz
+fuzz: setup ## feed malformed input to every parser, for some minutes
+	@$(BIN)/pytest tests/fuzz --hypothesis-profile=fuzz $(PYTEST_ARGS)
 
 .PHONY: browser
 browser: setup ## the tests of pages, in Chromium, which it installs

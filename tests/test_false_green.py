@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.main import _parser
+from conformance.cli.main import build_parser
 from conformance.results import journal
 from conformance.results.case_result import Outcome, RunVerdict
 from conformance.results.errors import ReportError
@@ -105,7 +105,7 @@ def test_options_of_pytest_that_leave_cases_out(tmp_path: Path, options: str, co
 def meddled(tmp_path: Path, name: str, plugin: str) -> int:
     """The exit code of a session as `uevt run` starts it, on a drill, with a plugin in it."""
     (tmp_path / "meddler.py").write_text("import pytest\n" + plugin.replace("\n        ", "\n"))
-    options = _parser().parse_args(["run", "--kernel=model"])
+    options = build_parser().parse_args(["run", "--kernel=model"])
     words = launch._words(options, "model", str(tmp_path / "out"))
     words[words.index("conformance/cases")] = str(DRILLS / name)
     environment = {**launch._environment(), "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}

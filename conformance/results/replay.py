@@ -20,6 +20,9 @@ INTERRUPTED = "interrupted"
 
 _NO_ENTRY = "is no entry of a journal"
 
+# No run is longer; an int may be too large for a float.
+_LONGEST_S = 1e9
+
 
 class Running(NamedTuple):
     """A case that began."""
@@ -184,6 +187,8 @@ class _Replay:
                 raise self._wrong(_NO_ENTRY)
         elapsed = entry.get("s")
         if not isinstance(elapsed, int | float) or isinstance(elapsed, bool):
+            raise self._wrong("does not say when it was")
+        if not 0 <= elapsed < _LONGEST_S:
             raise self._wrong("does not say when it was")
         self._part_s = float(elapsed)
 

@@ -1,1 +1,1 @@
-"""Whatever may come from a guest, a patch's author or a file is read without coming to harm."""
+"""Hostile input to every parser of data from a guest, a patch or a file."""

@@ -1,4 +1,4 @@
-"""What is fuzzed: a reader, inputs that are right, and what it may raise."""
+"""A fuzz target: a parser, valid inputs, and the exceptions it documents."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
-# One input takes milliseconds; this is on a machine that does other things too.
+# An input takes milliseconds; the limit allows for a busy machine.
 INPUT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A reader of what may be hostile.
+    """A parser of input that may be hostile.
 
-    ``read`` takes an input and returns, or raises one of ``documented``; what else it has to keep
-    to it asserts itself.  ``seeds`` are valid inputs, ``tokens`` what they are made of.
+    ``parse`` returns, or raises one of ``documented``; it asserts whatever else must hold.
+    ``seeds`` are valid inputs, ``tokens`` pieces of its language.
     """
 
     name: str
-    read: Callable[[bytes], object]
+    parse: Callable[[bytes], object]
     seeds: Callable[[], Sequence[bytes]]
     documented: tuple[type[Exception], ...] = ()
     tokens: tuple[bytes, ...] = ()
 
-    def kind(self, data: bytes) -> str:
-        """What comes of an input: "read", or the name of the documented error.
+    def accepts(self, data: bytes) -> bool:
+        """Whether the parser accepts an input; False for a documented error.
 
-        Raises whatever else the reader raises, and TooSlow.
+        Raises any other exception of the parser, and TooSlow.
         """
         with limited(INPUT_S):
             try:
-                self.read(data)
-            except self.documented as error:
-                return type(error).__name__
-        return "read"
+                self.parse(data)
+            except self.documented:
+                return False
+        return True
 
 
 class TooSlow(Exception):
-    """An input took longer than any may."""
+    """An input took too long."""
 
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """End what takes longer with TooSlow.  In the main thread only."""
+    """Raise TooSlow after some seconds.  In the main thread only."""
 
-    def ring(number: int, frame: FrameType | None) -> None:
+    def expire(number: int, frame: FrameType | None) -> None:
         raise TooSlow(f"more than {seconds:g} s")
 
-    before = signal.signal(signal.SIGALRM, ring)
+    before = signal.signal(signal.SIGALRM, expire)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
