@@ -17,6 +17,8 @@ case = surface(
     tier="full",
 )
 
+MATCHED = "deletion_arguments_matched"
+
 
 @case(
     spec="trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_match",
@@ -54,38 +56,36 @@ def test_delete(ue: UserEvents, fields: str, command: str) -> None:
     tier="quick",
 )
 @variants(
-    ("other_name", "-:{}x u32 a; u64 b\n", "ENOENT"),
-    ("shorter_name", "-:{:.7} u32 a; u64 b\n", "ENOENT"),
-    ("other_system", "-:syscalls/{} u32 a; u64 b\n", "ENOENT"),
-    ("no_system", "-:/{} u32 a; u64 b\n", "ENOENT"),
-    ("system_alone", "-:user_events/ u32 a; u64 b\n", "ENOENT"),
-    # Old kernels deleted any event of that name.
-    ("no_fields", "-:{}\n", "ENOENT"),
-    ("fewer_fields", "-:{} u32 a\n", "ENOENT"),
-    ("more_fields", "-:{} u32 a; u64 b; u8 c\n", "ENOENT"),
-    ("other_type", "-:{} u32 a; s64 b\n", "ENOENT"),
-    ("other_order", "-:{} u64 b; u32 a\n", "ENOENT"),
+    ("other_name", "-:{}x u32 a; u64 b\n", MATCHED, "ENOENT", "ENOENT"),
+    ("shorter_name", "-:{:.7} u32 a; u64 b\n", MATCHED, "ENOENT", "ENOENT"),
+    ("other_system", "-:syscalls/{} u32 a; u64 b\n", MATCHED, "ENOENT", "ENOENT"),
+    ("no_system", "-:/{} u32 a; u64 b\n", MATCHED, "ENOENT", "ENOENT"),
+    ("system_alone", "-:user_events/ u32 a; u64 b\n", MATCHED, "ENOENT", "ENOENT"),
+    # The first kernels ignored fields; later ones compared them only if some were given.
+    ("no_fields", "-:{}\n", "null_arguments_matched", "ENOENT", ""),
+    ("fewer_fields", "-:{} u32 a\n", MATCHED, "ENOENT", ""),
+    ("more_fields", "-:{} u32 a; u64 b; u8 c\n", MATCHED, "ENOENT", ""),
+    ("other_type", "-:{} u32 a; s64 b\n", MATCHED, "ENOENT", ""),
+    ("other_order", "-:{} u64 b; u32 a\n", MATCHED, "ENOENT", ""),
     # Unlike in a registration, no space is inserted after the semicolon.
-    ("unspaced_fields", "-:{} u32 a;u64 b\n", "ENOENT"),
-    ("no_colon", "-{} u32 a; u64 b\n", "EINVAL"),
-    ("minus_alone", "-\n", "EINVAL"),
-    ("minus_and_prefix", "-u:{} u32 a; u64 b\n", "EINVAL"),
-    ("bang_no_colon", "!{} u32 a; u64 b\n", "EINVAL"),
-    ("bang_alone", "!\n", "EINVAL"),
-    ("empty_name", "-: u32 a; u64 b\n", "EINVAL"),
-    ("bang_empty_name", "!u: {} u32 a; u64 b\n", "EINVAL"),
+    ("unspaced_fields", "-:{} u32 a;u64 b\n", MATCHED, "ENOENT", ""),
+    ("no_colon", "-{} u32 a; u64 b\n", MATCHED, "EINVAL", "EINVAL"),
+    ("minus_alone", "-\n", MATCHED, "EINVAL", "EINVAL"),
+    ("minus_and_prefix", "-u:{} u32 a; u64 b\n", MATCHED, "EINVAL", "EINVAL"),
+    ("bang_no_colon", "!{} u32 a; u64 b\n", MATCHED, "EINVAL", "EINVAL"),
+    ("bang_alone", "!\n", MATCHED, "EINVAL", "EINVAL"),
+    ("empty_name", "-: u32 a; u64 b\n", MATCHED, "EINVAL", "EINVAL"),
+    ("bang_empty_name", "!u: {} u32 a; u64 b\n", MATCHED, "EINVAL", "EINVAL"),
 )
-def test_delete_nothing(ue: UserEvents, command: str, errno: str) -> None:
+def test_delete_nothing(
+    ue: UserEvents, command: str, switch: str, errno: str, errno_before: str
+) -> None:
     """A deletion that matches no event fails with ENOENT, a malformed one with EINVAL."""
     shown = "u:" + ue.name() + " u32 a; u64 b\n"
     ue.tracefs.command(shown)
-    # The first kernels ignored fields; later ones compared them only if some were given.
-    named = command.startswith("-:{}") and not command.startswith("-:{}x")
-    switch = "null_arguments_matched" if command == "-:{}\n" else "deletion_arguments_matched"
-    matched = "" if named else errno
     found = ue.tracefs.command(command.format(ue.name()))
-    assert found.errno == ue.dated(switch, since=errno, before=matched)
-    left = ue.dated(switch, since=shown, before=shown if matched else "")
+    assert found.errno == ue.dated(switch, since=errno, before=errno_before)
+    left = ue.dated(switch, since=shown, before=shown if errno_before else "")
     assert ue.tracefs.dynamic_events() == left
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 from conformance.abi.uapi import DIAG_IOCSREG, USER_REG
 from conformance.cases.case import surface, variants
 from conformance.cases.support.error_pairs import pairs
@@ -54,68 +58,86 @@ APART = (
 )
 
 
-def register(ue: UserEvents, *mistakes: str) -> str:
-    """Errno of a registration with the given errors."""
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A registration: by default a correct one, of an event that does not exist."""
+
+    size: int = 28
+    tail: bytes = b""
+    cut_off: int = 0
+    flags: int = 0
+    persist: int = 0
+    word_size: int = 4
+    bit: int = 0
+    offset: int = 8
+    half: int = 0
+    taken: bool = False
+    mapped: bool = True
+    privileged: bool = True
+    readable: bool = True
+    name: str = "f"
+    text_flags: str = ""
+    fields: str = "u32 a"
+    length: int = 0
+    other_fields: bool = False
+
+
+# What each error changes.  Of two errors that change the same, the first one counts.
+CHANGES: Mapping[str, Mapping[str, Any]] = {
+    "too-big": {"size": 4097},
+    "too-small": {"size": 27},
+    "tail": {"size": 32, "tail": b"\0\0\0\1"},
+    "cut-off": {"cut_off": 1},
+    "flags": {"flags": UNKNOWN_FLAG},
+    "word-size": {"word_size": 3},
+    "alignment": {"word_size": 8, "offset": 4},
+    "bit": {"bit": 40},
+    "kernel-half": {"half": KERNEL_HALF},
+    "taken": {"taken": True},
+    "string-unreadable": {"readable": False},
+    "string-too-long": {"length": 512},
+    "text-flags": {"text_flags": ":x"},
+    "permission": {"persist": PERSIST, "privileged": False},
+    "other-fields": {"name": "e", "other_fields": True},
+    "bad-field": {"fields": "long a"},
+    "maximum": {},
+    "unwritable": {"mapped": False},
+}
+
+
+def register(ue: UserEvents, first: str, second: str) -> str:
+    """Errno of a registration with two errors."""
+    request = Request(**{**CHANGES[second], **CHANGES[first]})
     process, data = ue.process, ue.open_data()
     page = process.map()
-    address = page + (4 if "alignment" in mistakes else 8)
+    address = page + request.offset
     process.store(page, bytes(16))
-    bit = 40 if "bit" in mistakes else 0
-    if "taken" in mistakes:
-        word = process.word_at(address, 8 if bit else 4, value=None)
-        data.register(ue.name("t"), word=word, bit=bit)
-    if "other-fields" in mistakes:
+    if request.taken:
+        word = process.word_at(address, 8 if request.bit else 4, value=None)
+        data.register(ue.name("t"), word=word, bit=request.bit)
+    if request.other_fields:
         ue.new_process().open_data().register(f"{ue.name('e')} u8 z")
+    text = f"{ue.name(request.name)}{request.text_flags} {request.fields}".ljust(request.length)
     raw = USER_REG.pack(
         {
-            "size": size_of(mistakes),
-            "flags": (UNKNOWN_FLAG if "flags" in mistakes else 0)
-            | (PERSIST if "permission" in mistakes else 0),
-            "enable_size": word_size_of(mistakes),
-            "enable_bit": bit,
-            "enable_addr": KERNEL_HALF + address % PAGE if "kernel-half" in mistakes else address,
-            "name_args": 0
-            if "string-unreadable" in mistakes
-            else process.place(text_of(ue, mistakes).encode() + b"\0"),
+            "size": request.size,
+            "flags": request.flags | request.persist,
+            "enable_size": request.word_size,
+            "enable_bit": request.bit,
+            "enable_addr": request.half + address % PAGE if request.half else address,
+            "name_args": process.place(text.encode() + b"\0") if request.readable else 0,
         }
     )
-    if "cut-off" in mistakes:
-        raw = raw[:-1]
-    place = process.place(raw + (b"\0\0\0\1" if "tail" in mistakes else b""))
-    if "unwritable" in mistakes:
+    place = process.place(raw[: len(raw) - request.cut_off] + request.tail)
+    if not request.mapped:
         process.unmap(page)
-    if "permission" in mistakes:
+    if not request.privileged:
         process.setuid()
     return data.ioctl(DIAG_IOCSREG, place).errno
 
 
-def size_of(mistakes: tuple[str, ...]) -> int:
-    """The size member of the structure."""
-    if "too-big" in mistakes:
-        return 4097
-    if "too-small" in mistakes:
-        return 27
-    return 32 if "tail" in mistakes else 28
-
-
-def word_size_of(mistakes: tuple[str, ...]) -> int:
-    """The enable_size member of the structure."""
-    if "word-size" in mistakes:
-        return 3
-    return 8 if "alignment" in mistakes else 4
-
-
-def text_of(ue: UserEvents, mistakes: tuple[str, ...]) -> str:
-    """The registration string."""
-    name = ue.name("e" if "other-fields" in mistakes else "f")
-    flags = ":x" if "text-flags" in mistakes else ""
-    fields = " long a" if "bad-field" in mistakes else " u32 a"
-    text = f"{name}{flags}{fields}"
-    return text.ljust(512) if "string-too-long" in mistakes else text
-
-
-def made(ue: UserEvents, *mistakes: str) -> str:
-    """The lines of dynamic_events for the events that the errors are about."""
+def created(ue: UserEvents, *mistakes: str) -> str:
+    """The lines of dynamic_events for the events that the errors need."""
     taken = f"u:{ue.name('t')}\n" if "taken" in mistakes else ""
     return taken + (f"u:{ue.name('e')} u8 z\n" if "other-fields" in mistakes else "")
 
@@ -126,7 +148,7 @@ def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """If two checks fail, errno is that of the first, and no event is created."""
     assert register(ue, first, second) == errno
     shown = ue.tracefs.dynamic_events()
-    assert shown == made(ue, first, second)
+    assert shown == created(ue, first, second)
 
 
 @case(tier="full", isolation="global")
@@ -138,5 +160,5 @@ def test_pairs_at_the_maximum(ue: UserEvents, first: str, second: str, errno: st
     ue.tracefs.write(MAXIMUM, there)
     assert register(ue, first, second) == errno
     shown = ue.tracefs.dynamic_events()
-    assert shown == made(ue, first, second)
+    assert shown == created(ue, first, second)
     ue.tracefs.write(MAXIMUM, "32768\n")

@@ -54,12 +54,14 @@ def test_different_definitions(ue: UserEvents, flags: int) -> None:
     mine, its = both.open_data()
     left = [both.prepared_left.register(mine, f"{ue.name(name)} u32 v") for name in NAMES]
     right = [both.prepared_right.register(its, f"{ue.name(name)} u64 v") for name in NAMES]
-    won, lost = both.race(left, right)
-    pairs = [sorted([*one, *other]) for one, other in zip(won, lost, strict=True)]
+    left_answers, right_answers = both.race(left, right)
+    pairs = [sorted([*one, *other]) for one, other in zip(left_answers, right_answers, strict=True)]
     assert pairs == [["0", "EADDRINUSE"]] * 3
+    types = {"0": "u32", "EADDRINUSE": "u64"}
     lines = [
-        f"u:{ue.name(name)} {'u32' if '0' in one else 'u64'} v"
-        for name, one in zip(NAMES, won, strict=True)
+        f"u:{ue.name(name)} {types[errno]} v"
+        for name, answers in zip(NAMES, left_answers, strict=True)
+        for errno in answers
     ]
     assert sorted(ue.tracefs.dynamic_events().splitlines()) == lines
 
