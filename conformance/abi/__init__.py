@@ -1,5 +1,5 @@
-"""Facts of the user_events ABI: layouts, numbers, limits, type tables, dated switches.
+"""Facts of the user_events ABI: layouts, numbers, limits, types, dated switches.
 
-Data only.  Every fact names the kernel file and function, or the commit title, it was
-read from.  Nothing here imports another room.
+Data only, without imports of other rooms.  Every fact names its source: a kernel file and function,
+or the title of a commit.
 """

@@ -1,6 +1,6 @@
 """Numbers and attributes of ``include/uapi/linux/bpf.h``, as of its first ten commits.
 
-Of ``union bpf_attr`` only what those had: today's is longer, and a shorter one is taken.
+``union bpf_attr`` has only the members of those commits; the kernel accepts a shorter union.
 Offsets and sizes are in bytes.
 """
 
@@ -36,7 +36,7 @@ class ProgramType(IntEnum):
     UNSPEC = 0
     SOCKET_FILTER = 1
     KPROBE = 2
-    # Since 4.7, for events of the kernel: what user events are too.
+    # Since 4.7, for kernel events, which user events are too.
     TRACEPOINT = 5
 
 
@@ -55,11 +55,10 @@ BPF_ANY = 0
 BPF_NOEXIST = 1
 BPF_EXIST = 2
 
-# Of prog_flags, which came with 4.12: a load or store that is not aligned is refused even
-# where the processor does not mind.
+# A bit of prog_flags (4.12): refuse unaligned access, even where the processor allows it.
 BPF_F_STRICT_ALIGNMENT = 1
 
-# The size of the union when it had no more members than these.
+# The size of the union with these members.
 ATTR_SIZE = 48
 
 MAP_CREATE = Layout(
@@ -102,6 +101,5 @@ PROG_LOAD = Layout(
     ),
 )
 
-# Where the first version's MAP_*_ELEM and PROG_LOAD keep descriptors of maps: the member
-# map_fd, and the immediate number of a 64-bit load whose source register says so.
+# The source register of a 64-bit load whose immediate is the descriptor of a map.
 PSEUDO_MAP_FD = 1

@@ -1,7 +1,7 @@
-"""What a registration string may say: types, their sizes and formats, and limits.
+"""Grammar of registration strings: types with sizes and formats, and limits.
 
-Source: kernel/trace/trace_events_user.c, functions named beside each table.  The parser
-has not changed between 5.18 and 7.3.
+Source: kernel/trace/trace_events_user.c, functions named with each table; unchanged from 5.18 to
+7.3.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 # strndup_user() limit of user_events_ioctl_reg() and _del(), in bytes with the NUL.
 MAX_EVENT_DESC = 512
-# user_field_array_size(): most elements of a char array, and bytes of its text buffer.
+# user_field_array_size(): the largest char array, and the size of its text buffer.
 MAX_FIELD_ARRAY_SIZE = 1024
 ARRAY_TEXT_BUFFER = 8
-# sizeof(struct trace_entry): the common fields before the first field of an event, bytes.
+# sizeof(struct trace_entry): the common fields of a record, in bytes.
 TRACE_ENTRY_SIZE = 8
 # trace.c:trace_parse_run_command(): size of the line buffer of dynamic_events, in bytes.
 COMMAND_BUFFER = 4096
@@ -25,7 +25,7 @@ PREFIX = "u:"
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
-    """A type known by its exact text: size in bytes and printf conversion."""
+    """A type by its exact text: size in bytes and printf conversion."""
 
     size: int
     conversion: str
@@ -52,8 +52,7 @@ ARRAY_PREFIXES = ("char[", "unsigned char[")
 LOCATION_PREFIXES = ("__data_loc ", "__rel_loc ")
 LOCATION_SIZE = 4
 STRUCT_PREFIX = "struct "
-# user_event_parse_field(): prefixes after which the type extends to the next space, in
-# the order in which they are tried.
+# user_event_parse_field(): prefixes of types that extend to the next space, in order of checks.
 SPACED_PREFIXES = (
     "unsigned ",
     "struct ",

@@ -1,14 +1,11 @@
-"""Facts of ``include/uapi/linux/perf_event.h`` that a listener to user events needs.
-
-Offsets and sizes are in bytes.
-"""
+"""Facts of ``include/uapi/linux/perf_event.h`` for perf events on user events."""
 
 from __future__ import annotations
 
 from conformance.abi.uapi import Layout, Member
 
-# struct perf_event_attr as it was first published (PERF_ATTR_SIZE_VER0): what came later is
-# zero when it is not given.  ``flags`` stands for its bit field.
+# struct perf_event_attr of PERF_ATTR_SIZE_VER0; later members are zero.  ``flags`` is its bit
+# field.
 PERF_EVENT_ATTR = Layout(
     "perf_event_attr",
     64,
@@ -25,14 +22,14 @@ PERF_EVENT_ATTR = Layout(
         Member("config1", 56, 8),
     ),
 )
-# The structure of PERF_ATTR_SIZE_VER4, which ends with ``sample_regs_intr``, u64.
+# PERF_ATTR_SIZE_VER4, whose last member is ``sample_regs_intr``, u64.
 ATTR_SIZE_WITH_REGISTERS = 104
 ATTR_REGISTERS = 96
 # The bits of ``flags``.
 ATTR_DISABLED = 1 << 0
 ATTR_INHERIT = 1 << 1
 ATTR_EXCLUDE_KERNEL = 1 << 5
-# Of the flags, and of the bits of sample_type, no kernel knows the last.
+# The last bit of the flags and of sample_type, which no kernel defines.
 ATTR_RESERVED = 1 << 63
 
 PERF_TYPE_SOFTWARE = 1
@@ -58,10 +55,10 @@ PERF_EVENT_IOC_SET_BPF = 0x40042408
 
 PERF_FLAG_FD_CLOEXEC = 8
 
-# struct perf_event_mmap_page: where its first page says what is in those behind.
+# struct perf_event_mmap_page: offsets of head, tail and start of the data.
 DATA_HEAD = 1024
 DATA_TAIL = 1032
 DATA_OFFSET = 1040
 
-# perf_trace_buf_alloc() has room for no more, common fields and padding to 8 included.
+# perf_trace_buf_alloc(): the limit of a record with common fields and padding to 8.
 PERF_MAX_TRACE_SIZE = 8192

@@ -1,8 +1,7 @@
-"""Profiles: which behaviours a kernel's own contract holds it to.
+"""Profiles: the behaviours that a kernel is expected to have.
 
-A profile is a set of switches plus the release they were derived from.  ``profile_for``
-reads the form users write: a release number, then optional overrides, as in
-``6.8,ebadf_when_disabled=no``.
+A profile is a set of switches and the release that they follow from.  ``profile_for`` parses what
+users write: a release number, then optional overrides, as in ``6.8,ebadf_when_disabled=no``.
 """
 
 from __future__ import annotations
@@ -26,23 +25,22 @@ _TRUTH = {"yes": True, "no": False}
 
 
 class Generation(StrEnum):
-    """How a program learns whether anybody listens; all but the first began with a release."""
+    """How a program learns whether an event is enabled."""
 
-    # A byte per event in a page mapped from user_events_mmap: "user_events: Enable user
-    # processes to create and write to trace events", as it was first sent for review.
+    # A byte per event in a page mapped from user_events_mmap: "user_events: Enable user processes
+    # to create and write to trace events" as first sent for review.
     RFC_V1 = "rfc-v1"
     # A byte per event in a page mapped from user_events_status.
     BYTE_STATUS = "byte-status"
     # A bit per event in that page: "tracing/user_events: Use bits vs bytes for enabled
     # status page data".
     BIT_STATUS = "bit-status"
-    # A bit in a word of the program's own: "tracing/user_events: Use remote writes for
-    # event enablement".
+    # A bit in memory of the program: "tracing/user_events: Use remote writes for event enablement".
     REMOTE_ENABLE = "remote-enable"
 
 
 _FIRST_RELEASE = {
-    # Never released: what was being made when it was sent.
+    # Never released: mainline was at 5.15 when the patch was sent.
     Generation.RFC_V1: (5, 15),
     Generation.BYTE_STATUS: (5, 18),
     Generation.BIT_STATUS: (6, 1),
@@ -51,12 +49,12 @@ _FIRST_RELEASE = {
 
 
 class ProfileError(ValueError):
-    """A profile text that names no profile; the message says what would."""
+    """A text that is not a profile; the message shows the valid forms."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Release:
-    """A kernel release as numbers; anything after them (``-rc2``, ``+``) is not compared."""
+    """A kernel release as numbers; a suffix (``-rc2``, ``+``) is not compared."""
 
     major: int
     minor: int
@@ -84,13 +82,13 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What a name stands for: a release, and the switches in which it differs from that."""
+    """The release of a named profile, and the switches that differ from it."""
 
     release: Release
     differs: frozenset[str] = frozenset()
 
 
-# The structure that DIAG_IOCSREG takes, and its member for the place in the status page.
+# The structure of DIAG_IOCSREG, and its member for the index in the status page.
 USER_REG_OF: Mapping[Generation, Layout] = {
     Generation.BYTE_STATUS: USER_REG_BYTE_STATUS,
     Generation.BIT_STATUS: USER_REG_BIT_STATUS,
@@ -101,9 +99,8 @@ PLACE_MEMBER: Mapping[Generation, str] = {
     Generation.BIT_STATUS: "status_bit",
 }
 
-# Names for a generation as mainline released it, without what stable added, and for what
-# was merged first and never released as it was: the first commit, and all that the merge
-# window of 5.18 had until the day of -rc1, which came after "Remove eBPF interfaces".
+# Generations as mainline released them, without stable backports, and merged states that were never
+# released: the first commit, and the merge window of 5.18 up to "Remove eBPF interfaces".
 NAMED = {
     Generation.BYTE_STATUS.value: Named(Release(5, 19)),
     Generation.BIT_STATUS.value: Named(Release(6, 1)),
@@ -120,12 +117,13 @@ NAMED = {
                 "dynamic_fields_validated",
                 "events_made_as_root",
                 "bpf_iter_ignored",
-                # Lost with the refusal of what cannot be read, and found again in 6.5.
+                # Lost with "Optimize writing events by only copying data once", and restored in
+                # 6.5.
                 "empty_payload",
             }
         ),
     ),
-    # Older than every switch of user_events itself; perf and programs were there at first.
+    # Older than every switch of user_events; perf and BPF programs were supported at first.
     Generation.RFC_V1.value: Named(
         Release(*_FIRST_RELEASE[Generation.RFC_V1]),
         frozenset({"perf_sink", "bpf_programs_run"}),
@@ -135,7 +133,7 @@ NAMED = {
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The contract one kernel is judged by."""
+    """The behaviours that a kernel is judged by."""
 
     name: str
     release: Release
@@ -143,13 +141,13 @@ class Profile:
 
     @property
     def generation(self) -> Generation:
-        """The newest generation that had begun with the release."""
+        """The generation of the release."""
         return _generation_of(self.release.series)
 
     def has(self, switch: str) -> bool:
-        """Whether a dated behaviour, or what follows from some, applies.
+        """Whether a switch, or a behaviour derived from switches, is on.
 
-        Raises KeyError for an unknown one.
+        Raises KeyError for an unknown name.
         """
         if switch in DERIVED:
             return self._derived(switch)
@@ -157,7 +155,7 @@ class Profile:
 
     def _derived(self, name: str) -> bool:
         if name == "lasting_events":
-            # In between, dynamic_events asked for a flag that was refused.
+            # In between, dynamic_events needs a flag that registration refuses.
             return not self.has("auto_delete") or self.has("persist")
         remote = self.generation is Generation.REMOTE_ENABLE
         if name == "remote_enable":
@@ -180,11 +178,11 @@ def applies(switch: Switch, release: Release) -> bool:
 
 @cache
 def profile_for(abi: str, *, base: str | None = None) -> Profile:
-    """The profile named by ``abi``: a release number or generation, and overrides.
+    """The profile of ``abi``: a release number or name, and overrides.
 
-    ``base`` is the release that is really running; the switches of the generic tracing
-    code come from it when given, so that an older ABI on a newer base is judged rightly.
-    Raises ProfileError naming the part that is wrong.
+    ``base`` is the running release, which determines the switches of the generic tracing code: so
+    an older ABI on a newer release is judged correctly.  Raises ProfileError for the part that is
+    wrong.
     """
     name, *overrides = [part.strip() for part in abi.split(",")]
     named = _named(name)
@@ -206,7 +204,9 @@ def _named(name: str) -> Named:
         return NAMED[name]
     for known in NAMED:
         if known in name:
-            raise ProfileError(f"{name!r} is not an ABI; write {known}, and switches behind it")
+            raise ProfileError(
+                f"{name!r} is not an ABI; write {known}, then switches"
+            )
     try:
         release = Release.parse(name)
     except ProfileError as error:
@@ -228,10 +228,10 @@ def _override(profile: Profile, text: str) -> Profile:
 
 
 def in_range(text: str, profile: Profile) -> bool:
-    """Whether a profile lies in a range such as ``6.4..6.6``, ``6.7..`` or ``6.12``.
+    """Whether a profile is in a range such as ``6.4..6.6``, ``6.7..`` or ``6.12``.
 
-    Both ends are series and inclusive.  What was never released lies in no range of
-    releases, and in the one called ``rfc-v1``.  Raises ProfileError for a malformed range.
+    Both ends are series and inclusive.  rfc-v1 is in the range ``rfc-v1`` and in no other.
+    Raises ProfileError for a malformed range.
     """
     if Generation.RFC_V1 in (text, profile.generation):
         return text == profile.generation

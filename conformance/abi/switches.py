@@ -1,7 +1,6 @@
-"""Dated switches: every change of behaviour user space can see, and where it landed.
+"""Dated switches: changes of behaviour that user space can see, and where they landed.
 
-A switch is on for a release when the release is at or after ``since``, or belongs to a
-stable series named in ``backports`` and has at least that sublevel.
+A switch is on in releases from ``since``, and in stable series of ``backports`` from a sublevel.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """Whose code a switch dates: user_events itself or the generic tracing code."""
+    """The code that a switch dates: user_events, or generic tracing code."""
 
     USER_EVENTS = "user_events"
     BASE = "base"
@@ -22,9 +21,9 @@ class Kind(StrEnum):
 class Switch:
     """One dated behaviour.
 
-    ``since`` is the first mainline release as (major, minor), None for what no release does
-    but a variant of ours, or what was merged and removed again; ``backports`` maps a stable
-    series to the first sublevel that has it; ``commit`` is the title of the commit.
+    ``since`` is the first mainline release as (major, minor), or None if no release has the
+    behaviour: it was merged and removed, or only a catalog variant has it.  ``backports`` maps a
+    stable series to its first sublevel with it.  ``commit`` is a title.
     """
 
     name: str
@@ -35,30 +34,29 @@ class Switch:
     kind: Kind = Kind.USER_EVENTS
 
 
-# What came on before 5.18: between the first version of user_events that was merged, which
-# never was a release of its own, and the first release.
+# Switches before 5.18 date changes between the first commit and the first release.
 SWITCHES: tuple[Switch, ...] = (
     Switch(
         "perf_sink",
-        "perf listens to events: they say so, and it gets their records",
+        "perf attaches to events: their status shows perf, and perf gets their records",
         "user_events: Add basic perf and eBPF support",
         (5, 18),
     ),
     Switch(
         "print_fmt_generated",
-        "`format` ends with a print fmt made from the fields, not with an empty one",
+        "`format` ends with a print fmt generated from the fields, not with an empty one",
         "user_events: Add print_fmt generation support for basic types",
         (5, 18),
     ),
     Switch(
         "deletion_arguments_matched",
-        "deletion through dynamic_events compares the fields where some are given",
+        "deletion through dynamic_events compares the fields, if any are given",
         "user_events: Handle matching arguments from dyn_events",
         (5, 18),
     ),
     Switch(
         "unreadable_payload_refused",
-        "a payload that cannot be read whole fails with EFAULT instead of being cut off",
+        "a payload that faults fails with EFAULT instead of being truncated",
         "user_events: Optimize writing events by only copying data once",
         (5, 18),
     ),
@@ -70,19 +68,19 @@ SWITCHES: tuple[Switch, ...] = (
     ),
     Switch(
         "dynamic_fields_validated",
-        "a dynamic field that leaves its record, or a string without NUL, fails with EFAULT",
+        "a dynamic field outside of its record, or a string without NUL, fails with EFAULT",
         "user_events: Validate user payloads for size and null termination",
         (5, 18),
     ),
     Switch(
         "events_made_as_root",
-        "an event has its directory below events/ whoever made it",
+        "an event created by any user has its directory in events/",
         "user_events: Add trace event call as root for low permission cases",
         (5, 18),
     ),
     Switch(
         "bpf_iter_ignored",
-        "user_events_status does not show the text flag BPF_ITER, which means nothing",
+        "user_events_status does not show the text flag BPF_ITER, which has no effect",
         "tracing/user_events: Remove eBPF interfaces",
         (5, 18),
     ),
@@ -101,7 +99,7 @@ SWITCHES: tuple[Switch, ...] = (
     ),
     Switch(
         "ebadf_when_disabled",
-        "a write to an event nobody listens to fails with EBADF instead of succeeding",
+        "a write to a disabled event fails with EBADF instead of succeeding",
         "tracing/user_events: Fix incorrect return value for writing operation when events "
         "are disabled",
         (6, 5),
@@ -134,7 +132,7 @@ SWITCHES: tuple[Switch, ...] = (
     ),
     Switch(
         "auto_delete",
-        "an event goes away by itself with its last reference",
+        "an event is deleted with its last reference",
         "tracing/user_events: Add auto cleanup and future persist flag",
         (6, 5),
     ),
@@ -153,7 +151,7 @@ SWITCHES: tuple[Switch, ...] = (
     ),
     Switch(
         "multi_format",
-        "USER_EVENT_REG_MULTI_FORMAT lets one name have several formats",
+        "USER_EVENT_REG_MULTI_FORMAT allows several formats of one name",
         "tracing/user_events: Introduce multi-format events",
         (6, 9),
     ),
@@ -173,27 +171,27 @@ SWITCHES: tuple[Switch, ...] = (
     ),
     Switch(
         "bpf_programs_run",
-        "BPF programs attached to an event run on what is written, with a user_bpf_context",
-        "no release: merged for 5.18, and out again before -rc1 with tracing/user_events: "
+        "BPF programs attached to an event run on writes, with a user_bpf_context",
+        "no release: merged for 5.18 and removed before -rc1 by tracing/user_events: "
         "Remove eBPF interfaces",
         None,
     ),
     Switch(
         "two_status_pages",
         "the status page is two pages long and has room for 65535 events",
-        "no release: a variant of ours that tells a page from the length of the mapping",
+        "no release: a catalog variant that selects the page by the length of the mapping",
         None,
     ),
     Switch(
         "ids_reused",
-        "a new event gets the lowest id that is free, not the next that was never given out",
+        "a new event gets the lowest free id, not the next unused one",
         "tracing: Optimize event type allocation with IDA",
         (6, 2),
         kind=Kind.BASE,
     ),
     Switch(
         "array_length_of_field",
-        "`format` shows the length of an array from a number of its own, not from its type",
+        "`format` takes the length of an array from the field, not from the text of its type",
         "tracing: Fix TASK_COMM_LEN in trace event format file",
         (6, 2),
         {(6, 1): 13},
@@ -201,35 +199,35 @@ SWITCHES: tuple[Switch, ...] = (
     ),
     Switch(
         "long_records_kept",
-        "a record of 4057 to 4064 payload bytes is recorded whatever the time since the last",
+        "a record of 4057 to 4064 payload bytes fits, with or without a time extend",
         "(commit not identified: 5.19 lacks it, 6.1.192 has it)",
         (6, 1),
         kind=Kind.BASE,
     ),
     Switch(
         "fields_printed_in_order",
-        "trace text shows the fields in the order of their definition, not last first",
+        "trace output shows the fields in order of definition, not last first",
         "tracing: Modify print_fields() for fields output order",
         (6, 5),
         kind=Kind.BASE,
     ),
     Switch(
         "long_values_as_symbols",
-        "trace text shows a 64-bit value that is an address of the kernel as a symbol",
+        "trace output shows a 64-bit value that is a kernel address as a symbol",
         "tracing: Show function names when possible when listing fields",
         (6, 15),
         kind=Kind.BASE,
     ),
     Switch(
         "unprintable_text_as_hex",
-        "trace text shows a dynamic string with unprintable bytes as dots and hex digits",
+        "trace output shows a dynamic string with unprintable bytes as dots and hex digits",
         "tracing: Check for printable characters when printing field dyn strings",
         (6, 19),
         kind=Kind.BASE,
     ),
     Switch(
         "directories_of_any_name",
-        "events/ has a directory for an event of any name, and lists what no directory can hold",
+        "events/ has a directory for every event name, even for one that is no valid file name",
         "eventfs: Do not create dentries nor inodes in iterate_shared",
         (6, 8),
         {(6, 6): 18, (6, 7): 6},
@@ -237,30 +235,31 @@ SWITCHES: tuple[Switch, ...] = (
     ),
     Switch(
         "listing_ends_with_einval",
-        "a name that no directory can hold ends the listing of events/ with EINVAL, not with EIO",
+        "an invalid file name ends the listing of events/ with EINVAL, not with EIO",
         "eventfs: Simplify code using guard()s",
         (7, 1),
-        # As what "eventfs: Use list_add_tail_rcu()" needed; 6.12 and 6.18 got that without it.
+        # Backported to 7.0 as a dependency of "eventfs: Use list_add_tail_rcu()"; 6.12 and 6.18 got
+        # that commit without it.
         {(7, 0): 10},
         kind=Kind.BASE,
     ),
     Switch(
         "bpf_descriptor_suffices",
-        "an ordinary user's bpf(2) reaches the elements of a map whose descriptor it has",
+        "an unprivileged bpf(2) accesses the elements of a map through its descriptor",
         "bpf: refine kernel.unprivileged_bpf_disabled behaviour",
         (5, 19),
         kind=Kind.BASE,
     ),
     Switch(
         "bpf_log_without_buffer",
-        "the verifier's log may have any size, and a level without a buffer",
+        "the verifier log may have any size, and a log level needs no buffer",
         "bpf: Relax log_buf NULL conditions when log_level>0 is requested",
         (6, 4),
         kind=Kind.BASE,
     ),
     Switch(
         "bpf_attributes_before_rights",
-        "bpf(2) says what is wrong with its attributes before that the rights are missing",
+        "bpf(2) checks its attributes before the capabilities",
         "bpf: move unprivileged checks into map_create() and bpf_prog_load()",
         (6, 5),
         kind=Kind.BASE,
@@ -276,9 +275,9 @@ SWITCHES: tuple[Switch, ...] = (
 
 BY_NAME: Mapping[str, Switch] = {switch.name: switch for switch in SWITCHES}
 
-# What follows from the switches and cases may ask for like for one.
+# Behaviours derived from switches, which cases query like switches.
 DERIVED: Mapping[str, str] = {
-    "lasting_events": "dynamic_events creates events, which stay until they are deleted",
-    "remote_enable": "a bit in memory of the program's own says whether anybody listens",
-    "status_page": "a page mapped from user_events_status says whether anybody listens",
+    "lasting_events": "dynamic_events creates events, which persist until they are deleted",
+    "remote_enable": "a bit in memory of the program shows whether the event is enabled",
+    "status_page": "a page mapped from user_events_status shows whether the event is enabled",
 }

@@ -1,7 +1,6 @@
 """Structures, ioctl numbers and flags of ``include/uapi/linux/user_events.h``.
 
-Offsets and sizes are in bytes.  All integers are in the byte order of the machine;
-the suite runs on little-endian kernels only, and says so in the struct codes.
+Offsets and sizes are in bytes.  Integers are little-endian, the only byte order supported.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ _CODES = {1: "<B", 2: "<H", 4: "<I", 8: "<Q"}
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One unsigned member of a structure: offset and size in bytes."""
+    """An unsigned member of a structure: offset and size in bytes."""
 
     name: str
     offset: int
@@ -24,17 +23,16 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A structure as user space lays it out in memory; ``size`` in bytes."""
+    """A structure in memory; ``size`` in bytes."""
 
     name: str
     size: int
     members: tuple[Member, ...]
 
     def pack(self, values: Mapping[str, int]) -> bytes:
-        """Bytes of the structure; members not named are zero.
+        """The bytes of the structure; members not named are zero.
 
-        Raises KeyError for a member the structure does not have, and struct.error for
-        a value that does not fit.
+        Raises KeyError for an unknown member, struct.error for a value that does not fit.
         """
         unknown = set(values) - {member.name for member in self.members}
         if unknown:
@@ -45,9 +43,9 @@ class Layout:
         return bytes(raw)
 
     def unpack(self, raw: bytes) -> dict[str, int]:
-        """Members of the structure found at the start of ``raw``.
+        """The members of the structure at the start of ``raw``.
 
-        Raises struct.error when ``raw`` is shorter than the structure.
+        Raises struct.error if ``raw`` is too short.
         """
         return {
             member.name: struct.unpack_from(_CODES[member.size], raw, member.offset)[0]
@@ -55,7 +53,7 @@ class Layout:
         }
 
     def member(self, name: str) -> Member:
-        """The member called ``name``.  Raises KeyError when there is none."""
+        """The member called ``name``.  Raises KeyError."""
         for member in self.members:
             if member.name == name:
                 return member
@@ -129,20 +127,20 @@ USER_UNREG = Layout(
 USER_EVENT_REG_PERSIST = 1 << 0
 USER_EVENT_REG_MULTI_FORMAT = 1 << 1
 
-# The bits of a status byte of 5.18 to 6.0, by their number: EVENT_BIT_*.
+# EVENT_BIT_*: the bits of a status byte of 5.18 to 6.0.
 EVENT_BIT_FTRACE = 0
 EVENT_BIT_PERF = 1
 EVENT_BIT_OTHER = 7
 
-# What BPF programs attached to a user_event got in the merge window of 5.18: the context,
-# where it says so an iterator.  Pointers have 64 bits here; on i386 they have 32.
+# The context of BPF programs in the merge window of 5.18, and its iterator.  Pointers are 64-bit
+# here, 32-bit on i386.
 USER_BPF_CONTEXT = Layout(
     "user_bpf_context",
     16,
     (
         Member("data_type", 0, 4),
         Member("data_len", 4, 4),
-        # A union: kdata, udata or iter, by data_type.
+        # A union of kdata, udata and iter, by data_type.
         Member("data", 8, 8),
     ),
 )
@@ -160,12 +158,12 @@ USER_BPF_DATA_KERNEL = 0
 USER_BPF_DATA_USER = 1
 USER_BPF_DATA_ITER = 2
 
-# The size an ioctl number carries is that of a *pointer*: the macros name pointer types.
+# The ioctl numbers carry the size of a *pointer*: the macros name pointer types.
 DIAG_IOCSREG = 0xC0082A00
 DIAG_IOCSDEL = 0x40082A01
 DIAG_IOCSUNREG = 0x40082A02
-# What a 32-bit build of the same header makes of them.  No kernel has a compat_ioctl
-# for user_events_data (trace_events_user.c:user_data_fops).
+# The same macros in a 32-bit program.  No kernel has a compat_ioctl for user_events_data
+# (trace_events_user.c:user_data_fops).
 COMPAT_DIAG_IOCSREG = 0xC0042A00
 COMPAT_DIAG_IOCSDEL = 0x40042A01
 COMPAT_DIAG_IOCSUNREG = 0x40042A02
@@ -178,7 +176,7 @@ IOCTL_NAMES = {
 
 
 def dyn_loc(offset: int, size: int) -> int:
-    """The 32-bit word of a ``__data_loc`` or ``__rel_loc`` field: DYN_LOC(offset, size).
+    """DYN_LOC(offset, size): the word of a ``__data_loc`` or ``__rel_loc`` field.
 
     Offset and size are in bytes, 0 to 65535 each.
     """

@@ -232,7 +232,7 @@ def test_the_name_keeps_what_was_asked_for() -> None:
         # What was being made when the first version was sent has nothing of it.
         ("5.15", "no profile for 5.15: user_events came with 5.18"),
         ("rfc-v2", "'rfc-v2' is not a kernel release"),
-        ("rfc-v1+", "'rfc-v1+' is not an ABI; write rfc-v1, and switches behind it"),
+        ("rfc-v1+", "'rfc-v1+' is not an ABI; write rfc-v1, then switches"),
         ("byte-statu", "'byte-statu' is not a kernel release"),
         ("6.12,persist", "'persist' is not an override; write SWITCH=yes or SWITCH=no"),
         ("6.12,persist=on", "'persist=on' is not an override"),
