@@ -1,32 +1,32 @@
-"""A run in brief, to be kept in the repository: outcomes, and which program showed each.
+"""The published record of a run: one line per case with outcome and program digest.
 
-``python -m conformance.results.summary [NAME=]RUN… DIRECTORY`` writes one file per kernel;
-RUN is a directory with results.json, and NAME what to call an image of one's own.
+``python -m conformance.results.summary [NAME=]RUN… DIRECTORY`` writes one file per kernel; RUN is
+a directory with results.json, and NAME replaces the kernel's id.  The files in docs/results are a
+record of what was measured, not a gate: ``Summary.stale`` lists the lines to refresh.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from conformance.results.case_result import RunVerdict
+from conformance.results.case_result import Outcome, RunVerdict
 from conformance.results.errors import ReportError
 from conformance.results.files import read_json
 from conformance.results.results_json import NAME, read_results
 from conformance.results.run import RunRecord
 from host.files import write_atomically
 
-# Hexadecimal digits of a program's digest that are kept: enough to see a change.
+# Hexadecimal digits of a digest that are kept: enough to see a change.
 _DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What one case showed, by a program with this digest."""
+class RecordedCase:
+    """Outcome of a case and digest of the program that ran."""
 
     outcome: str
     digest: str
@@ -34,7 +34,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One run: which kernel by which contract, the suite's revision, and every case."""
+    """One run: kernel, ABI it was judged by, revision of the suite, and all cases by id."""
 
     kernel: str
     release: str
@@ -42,11 +42,11 @@ class Summary:
     source: str
     suite: str
     verdict: str
-    cases: dict[str, Shown]
+    cases: dict[str, RecordedCase]
 
     @classmethod
     def of(cls, record: RunRecord) -> Summary:
-        """The brief of a run."""
+        """The summary of a run."""
         kernel = record.head.kernel
         return cls(
             kernel=kernel.id,
@@ -56,21 +56,30 @@ class Summary:
             suite=record.head.suite,
             verdict=record.verdict.value,
             cases={
-                case.id: Shown(case.outcome.value, brief(case.digest or ""))
+                case.id: RecordedCase(case.outcome.value, short_digest(case.digest or ""))
                 for case in sorted(record.cases, key=lambda case: case.id)
             },
         )
 
+    def stale(self, digests: Mapping[str, str]) -> list[str]:
+        """The ids recorded from another program than today's, or not recorded, sorted.
+
+        ``digests`` maps the id of each case for this kernel to the digest of its program.  Skipped
+        cases ran no program and are never stale.
+        """
+        skipped = {id for id, case in self.cases.items() if case.outcome == Outcome.SKIP}
+        today = {id: short_digest(digest) for id, digest in digests.items()}
+        recorded = {id: case.digest for id, case in self.cases.items()}
+        ids = (today.keys() | recorded.keys()) - skipped
+        return sorted(id for id in ids if today.get(id) != recorded.get(id))
+
     def to_text(self) -> str:
         """One line per case, so that a diff shows what changed."""
-        head: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("kernel", "release", "profile", "source", "suite", "verdict")
-        }
-        lines = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
+        names = ("kernel", "release", "profile", "source", "suite", "verdict")
+        lines = [f" {json.dumps(name)}: {json.dumps(getattr(self, name))}" for name in names]
         cases = ",\n".join(
-            f"  {json.dumps(id)}: {json.dumps([shown.outcome, shown.digest])}"
-            for id, shown in self.cases.items()
+            f"  {json.dumps(id)}: {json.dumps([case.outcome, case.digest])}"
+            for id, case in self.cases.items()
         )
         return "{\n" + ",\n".join([*lines, ' "cases": {\n' + cases + "\n }"]) + "\n}\n"
 
@@ -79,38 +88,29 @@ class Summary:
         """Read what ``to_text`` wrote.  Raises ReportError."""
         data = read_json(path)
         try:
-            cases = {id: Shown(*shown) for id, shown in data.pop("cases").items()}
+            cases = {id: RecordedCase(*case) for id, case in data.pop("cases").items()}
             return cls(**data, cases=cases)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ReportError.malformed(path, f"is no summary: {error}") from error
+            raise ReportError.malformed(path, f"is not a summary: {error}") from error
 
 
-def brief(digest: str) -> str:
+def short_digest(digest: str) -> str:
     """A digest as a summary keeps it."""
     return digest[:_DIGITS]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the summaries of runs; 2 when there is nothing to write or to read."""
+    """Write the summaries of runs; 2 for a usage error or an unreadable run."""
     if len(arguments) < 2:
-        print(
-            "usage: python -m conformance.results.summary [NAME=]RUN... DIRECTORY",
-            file=sys.stderr,
-        )
+        usage = "usage: python -m conformance.results.summary [NAME=]RUN... DIRECTORY"
+        print(usage, file=sys.stderr)
         return 2
     *runs, last = arguments
     directory = Path(last)
     directory.mkdir(parents=True, exist_ok=True)
     try:
-        for text in runs:
-            name, _, path = text.rpartition("=")
-            run = Path(path)
-            record = read_results(run / NAME)
-            if record.head.self_check or record.verdict is RunVerdict.ERROR:
-                what = f"says nothing about a kernel: {record.trouble or 'a self-check'}"
-                raise ReportError(run, what, "name a run that ended with a verdict")
-            summary = Summary.of(record)
-            summary = replace(summary, kernel=name or summary.kernel)
+        for run in runs:
+            summary = _summary(run)
             target = directory / f"{summary.kernel}.json"
             write_atomically(target, summary.to_text())
             print(f"{target}: {summary.verdict}, {len(summary.cases)} cases")
@@ -118,6 +118,17 @@ def main(arguments: Sequence[str]) -> int:
         print(f"uevt: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _summary(argument: str) -> Summary:
+    """The summary of ``[NAME=]RUN``.  Raises ReportError."""
+    name, _, path = argument.rpartition("=")
+    record = read_results(Path(path) / NAME)
+    if record.head.self_check or record.verdict is RunVerdict.ERROR:
+        what = f"has no verdict about a kernel: {record.trouble or 'a self-check'}"
+        raise ReportError(Path(path), what, "name a run that ended with a verdict")
+    summary = Summary.of(record)
+    return replace(summary, kernel=name or summary.kernel)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from conformance.report.matrix.story import (
 from conformance.report.matrix.table import TROUBLE, Absence, Cell, Matrix, Row
 from conformance.results.case_result import Blame, CaseResult, Outcome
 from conformance.results.json_codec import encode
-from conformance.results.summary import brief
+from conformance.results.summary import short_digest
 
 # A cell in the data, and what it shows where there is no room for the word.
 _CODES = {
@@ -156,7 +156,7 @@ def _row(row: Row, surface: int, tables: _Tables) -> list[Any]:
     """Surface, function, id, tier, letters, milliseconds, digests, and what there is to tell."""
     named = [place for place, each in enumerate(tables.findings) if each.names(row.id)]
     function = [row.sentence, row.docs, _conditions(row.case), named]
-    digests = [brief(each.digest or "") for each in row.results]
+    digests = [short_digest(each.digest or "") for each in row.results]
     return [
         surface,
         tables.functions.number(function),

@@ -1,4 +1,4 @@
-"""A run in brief: what is kept of it, and that a reader gets it back."""
+"""The published record of a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conformance.results import summary
 from conformance.results.case_result import Outcome
 from conformance.results.errors import ReportError
 from conformance.results.results_json import NAME, write_results
-from conformance.results.summary import Shown, Summary
+from conformance.results.summary import RecordedCase, Summary
 from tests.report.samples import case, head, run
 
 
@@ -21,12 +21,23 @@ def test_a_summary_has_outcome_and_program_of_every_case() -> None:
     )
     assert (found.kernel, found.release, found.verdict) == ("6.12", "6.12.117", "FAIL")
     assert list(found.cases.items()) == [
-        ("write.a", Shown("PASS", "abababababab")),
-        ("write.b", Shown("FAIL", "121212121212")),
+        ("write.a", RecordedCase("PASS", "abababababab")),
+        ("write.b", RecordedCase("FAIL", "121212121212")),
     ]
 
 
-def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+def test_changed_new_and_removed_cases_are_stale() -> None:
+    record = Summary.of(
+        run(
+            *(case(f"write.{name}", digest=name * 32) for name in ("aa", "bb", "cc")),
+            case("write.skipped", Outcome.SKIP),
+        )
+    )
+    today = {"write.aa": "aa" * 32, "write.bb": "b0" * 32, "write.new": "dd" * 32}
+    assert record.stale(today) == ["write.bb", "write.cc", "write.new"]
+
+
+def test_a_written_summary_is_read_back(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     record = run(case("write.a", digest="ab" * 32), case("write.b"))
     write_results(record, tmp_path / "run" / NAME)
@@ -41,25 +52,25 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "[" * 100_000, "[]", "{}", '{"cases": {"a": ["PASS"]}}', '{"cases": 1}']
 )
-def test_what_is_no_summary_is_told(tmp_path: Path, text: str) -> None:
+def test_any_other_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "6.12.json"
     path.write_text(text)
-    with pytest.raises(ReportError, match=r"6\.12\.json: is (no summary|not JSON): "):
+    with pytest.raises(ReportError, match=r"6\.12\.json: is (not a summary|not JSON): "):
         Summary.read(path)
 
 
 @pytest.mark.parametrize("wrong", [{"head": head(self_check=True)}, {"selected": 2}])
-def test_a_run_that_says_nothing_is_not_kept(
+def test_a_run_without_a_verdict_is_not_recorded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: dict[str, Any]
 ) -> None:
     (tmp_path / "run").mkdir()
     write_results(run(case("write.a"), **wrong), tmp_path / "run" / NAME)
     assert summary.main([str(tmp_path / "run"), str(tmp_path / "kept")]) == 2
-    assert "says nothing about a kernel" in capsys.readouterr().err
+    assert "has no verdict about a kernel" in capsys.readouterr().err
     assert list((tmp_path / "kept").iterdir()) == []
 
 
-def test_a_missing_run_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_run_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert summary.main([str(tmp_path / "none"), str(tmp_path)]) == 2
     assert "results.json" in capsys.readouterr().err
     assert summary.main([str(tmp_path)]) == 2
