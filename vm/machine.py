@@ -20,15 +20,15 @@ from vm.errors import (
     VmError,
 )
 from vm.kernel_log.lines import MARK_PREFIX
-from vm.postmortem.explain import Inquest, check_space
+from vm.postmortem.explain import PostMortem, check_space
 from vm.qemu import guest_files
 from vm.qemu.command_line import MachineSpec, Request
 from vm.qemu.console import Console
-from vm.qemu.power_cycle import Power
-from vm.qemu.process import Shares
+from vm.qemu.power_cycle import PowerCycle
+from vm.qemu.process import CpuTime
 from vm.qemu.qmp import StillStopped
 from vm.snapshots.files import Snapshots
-from vm.snapshots.policy import States
+from vm.snapshots.policy import SnapshotPolicy
 
 __all__ = ["Machine", "MachineSpec"]
 
@@ -68,7 +68,7 @@ class Machine:
         self.directory = directory
         self.console = Console(directory / "console.log")
         self._snapshots = snapshots
-        self._states = States(spec, snapshots)
+        self._policy = SnapshotPolicy(spec, snapshots)
         self._power: Power | None = None
         self._booted_at = 0
         #: Where the last mark is, or it became ready: what is said between two calls counts too.
@@ -78,8 +78,8 @@ class Machine:
         #: What it was asked at its opening (MachineSpec), and has answered.
         self.opened: list[tuple[Request, Sequence[dict[str, Any]]]] = []
         #: What QEMU had got of the host when it was started, and at a mark not long ago.
-        self._booting = Shares(0.0, {})
-        self._shares: Shares | None = None
+        self._booting = CpuTime(0.0, {})
+        self._shares: CpuTime | None = None
         self._pace = 1.0
         self._marks = 0
         self._info: dict[str, Any] | None = None
@@ -132,7 +132,7 @@ class Machine:
     @property
     def start(self) -> str:
         """How it came up: "restored", or "booted" and why it was not restored, if anything."""
-        return self._states.start
+        return self._policy.start
 
     @property
     def info(self) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class Machine:
         try:
             return self._power.agent.call(actor, calls, watch, deadline)
         except (ActorDied, ChannelBroken, NoAnswer) as trouble:
-            raise self._inquest(self._power).call(trouble, since) from trouble
+            raise self._post_mortem(self._power).call(trouble, since) from trouble
 
     def mark(self, text: str) -> Mark:
         """Write a line to the guest's log, as a sign that it answers.
@@ -199,7 +199,7 @@ class Machine:
         self._marked_at = since
         before = self._shares or self._booting
         if self._power is not None and time.monotonic() > before.when + _SHARES_S:
-            self._shares = self._power.qemu.shares()
+            self._shares = self._power.qemu.cpu_time()
         return Mark(line, since)
 
     def check(self, mark: Mark) -> None:
@@ -237,7 +237,7 @@ class Machine:
         self._stop()
         if cpus not in (None, self.spec.cpus):
             self.spec = replace(self.spec, cpus=cpus or 1)
-            self._states = States(self.spec, self._snapshots)
+            self._policy = SnapshotPolicy(self.spec, self._snapshots)
         self._start()
         self.wait_ready(self.deadline(_BOOT, "agent after a reboot"))
 
@@ -252,34 +252,34 @@ class Machine:
         """
         if self._power is not None:
             self._power.leave()
-        self._states.close()
+        self._policy.close()
 
     def _start(self, *, cold: bool = False) -> None:
         check_space(self.directory)
         guest_files.compile_agent()
         self._info = None
-        with self._states.chosen(cold=cold) as state:
-            self.console.append(self._states.boot_console())
+        with self._policy.chosen(cold=cold) as state:
+            self.console.append(self._policy.boot_console())
             self._booted_at = self._marked_at = self.console.position()
-            self._power = Power.on(
+            self._power = PowerCycle.on(
                 self.spec,
                 console=self.console.path,
                 log=self.directory / "qemu.log",
                 state=state,
             )
-            self._booting, self._shares = self._power.qemu.shares(), None
+            self._booting, self._shares = self._power.qemu.cpu_time(), None
 
     def wait_ready(self, deadline: Deadline) -> None:
         """Wait for the agent of a machine that was launched.  Raises as boot."""
         if self._power is None:
             raise ChannelBroken("the machine is closed")
         try:
-            if self._states.restoring and not self._restored(self._power, deadline):
+            if self._policy.restoring and not self._restored(self._power, deadline):
                 self._start(cold=True)
-            if not self._states.restoring:
+            if not self._policy.restoring:
                 self._booted(self._power, deadline)
                 self._open()
-                if self._states.wanted and not self._saved(self._power):
+                if self._policy.wanted and not self._saved(self._power):
                     self._start(cold=True)
                     self._booted(self._power, self.deadline(_BOOT, "agent after another boot"))
                     self._open()
@@ -288,7 +288,7 @@ class Machine:
             self._stop()
             raise
 
-    def _measured(self, power: Power) -> float:
+    def _measured(self, power: PowerCycle) -> float:
         """How many times slower than its accelerator should be this guest answers, at least 1."""
         took = []
         for _ in range(_PINGS):
@@ -297,28 +297,28 @@ class Machine:
             took.append(time.monotonic() - began)
         return min(max(1.0, min(took) / (_PING * self.spec.accelerator.slowness)), _SLOWEST)
 
-    def _ping(self, power: Power) -> None:
+    def _ping(self, power: PowerCycle) -> None:
         power.agent.call("", [["ping"]], (), self.deadline(_HEALTH, "answer to a ping"))
 
-    def _restored(self, power: Power, deadline: Deadline) -> bool:
+    def _restored(self, power: PowerCycle, deadline: Deadline) -> bool:
         """Whether the machine goes on from the saved state; it is off if not."""
         try:
             # A boot in its place needs time as well.
-            state = self._states.restore(power, deadline.child(deadline.seconds / 2, deadline.what))
+            state = self._policy.restore(power, deadline.child(deadline.seconds / 2, deadline.what))
             self._info = state.info
             self.opened = list(zip(self.spec.opening, state.opening, strict=True))
             self._ready()
         except (VmError, OSError, ValueError, KeyError, TypeError) as trouble:
             # Of the last three is a record, or an answer, that is none of ours.
             self._stop()
-            self._states.give_up(trouble)
-        return self._states.restoring
+            self._policy.give_up(trouble)
+        return self._policy.restoring
 
-    def _booted(self, power: Power, deadline: Deadline) -> None:
+    def _booted(self, power: PowerCycle, deadline: Deadline) -> None:
         try:
             power.agent.hello(deadline)
         except (ChannelBroken, NoAnswer) as trouble:
-            raise self._inquest(power).boot(trouble) from trouble
+            raise self._post_mortem(power).boot(trouble) from trouble
         self._ready()
 
     def _ready(self) -> None:
@@ -328,7 +328,7 @@ class Machine:
     def _open(self) -> None:
         self.opened = [(request, self.call(*request)) for request in self.spec.opening]
 
-    def _saved(self, power: Power) -> bool:
+    def _saved(self, power: PowerCycle) -> bool:
         """Whether the machine goes on after its state was saved, or was not; it is off if not.
 
         It is not where the kernel has reported something since it was ready: whoever went on from
@@ -338,7 +338,7 @@ class Machine:
             return True
         try:
             answers = [answered for _, answered in self.opened]
-            self._states.save(power, lambda: self.info, answers, self.console)
+            self._policy.save(power, lambda: self.info, answers, self.console)
         except StillStopped:
             self._stop()
             return False
@@ -350,11 +350,11 @@ class Machine:
             if power is not None:
                 power.off()
         finally:
-            self._states.close()
+            self._policy.close()
 
-    def _inquest(self, power: Power) -> Inquest:
+    def _post_mortem(self, power: PowerCycle) -> PostMortem:
         """Where to find out what went wrong."""
-        return Inquest(
+        return PostMortem(
             self.spec,
             self.console,
             power,

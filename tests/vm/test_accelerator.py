@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vm.errors import AcceleratorTrouble
-from vm.qemu.accelerator import TCG, Accelerator, Verdict, prove
+from vm.qemu.accelerator import TCG, Accelerator, Verdict, choose_accelerator
 
 WORKS = 'echo "[ 0.4] Kernel panic - not syncing: VFS: Unable to mount root fs"; exit 0'
 ABORTS = 'echo "qemu: error: failed to set MSR 0x10a to 0x0" >&2; kill -ABRT $$'
@@ -35,8 +35,8 @@ class Host:
         log = self.root / "starts"
         return len(log.read_text().splitlines()) if log.exists() else 0
 
-    def prove(self, seconds: float = 20.0) -> Accelerator:
-        return prove(
+    def choose(self, seconds: float = 20.0) -> Accelerator:
+        return choose_accelerator(
             self.kernel, qemu=str(self.qemu), cache=self.root / "cache",
             device=self.device, seconds=seconds,
         )  # fmt: skip
@@ -49,7 +49,7 @@ def host(tmp_path: Path) -> Host:
 
 def test_works(host: Host) -> None:
     host.install(WORKS)
-    found = host.prove()
+    found = host.choose()
     assert (found.name, found.verdict, found.slowness) == ("kvm", Verdict.WORKS, 1.0)
     assert "accel=kvm" in (host.root / "starts").read_text()
 
@@ -67,7 +67,7 @@ def test_falls_back_to_emulation_and_says_why(
     host: Host, behaviour: str, seconds: float, verdict: Verdict, why: str
 ) -> None:
     host.install(behaviour)
-    found = host.prove(seconds)
+    found = host.choose(seconds)
     assert (found.name, found.machine, found.cpu) == ("tcg", TCG.machine, TCG.cpu)
     assert found.verdict is verdict
     assert why in found.why
@@ -75,7 +75,7 @@ def test_falls_back_to_emulation_and_says_why(
 
 def test_a_hanging_trial_leaves_no_process(host: Host) -> None:
     host.install(f"echo $$ > {host.root}/pid; {HANGS}")
-    host.prove(1.0)
+    host.choose(1.0)
     pid = int((host.root / "pid").read_text())
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
@@ -84,7 +84,7 @@ def test_a_hanging_trial_leaves_no_process(host: Host) -> None:
 def test_without_the_device_nothing_is_started(host: Host) -> None:
     host.install(WORKS)
     host.device.unlink()
-    assert host.prove().verdict is Verdict.ABSENT
+    assert host.choose().verdict is Verdict.ABSENT
     assert host.starts() == 0
 
 
@@ -94,39 +94,39 @@ def test_a_device_that_may_not_be_opened_is_forbidden(
     host.install(WORKS)
     # For root, who may open everything, the mode of the file would not do.
     monkeypatch.setattr(os, "access", lambda path, mode: path != host.device)
-    assert host.prove().verdict is Verdict.FORBIDDEN
+    assert host.choose().verdict is Verdict.FORBIDDEN
 
 
 def test_the_verdict_is_remembered_until_something_changes(host: Host) -> None:
     host.install(WORKS)
-    assert host.prove() == host.prove()
+    assert host.choose() == host.choose_accelerator()
     assert host.starts() == 1
     host.kernel.write_bytes(b"another kernel")
-    host.prove()
+    host.choose()
     assert host.starts() == 2
     host.install(ABORTS)
-    assert host.prove().verdict is Verdict.ABORTS
+    assert host.choose().verdict is Verdict.ABORTS
     assert host.starts() == 3
 
 
 def test_only_the_verdict_is_remembered(host: Host) -> None:
     """How to emulate is what this checkout says, whoever tried KVM before."""
     host.install(ABORTS)
-    decided = host.prove()
+    decided = host.choose()
     memory = host.root / "cache" / "accelerator.json"
     text = memory.read_text()
     assert TCG.cpu in text
     memory.write_text(text.replace(TCG.cpu, "an older choice"))
-    assert host.prove() == decided
+    assert host.choose() == decided
     assert host.starts() == 1
 
 
 @pytest.mark.parametrize("damage", ["", "[]", '{"x": 1}', "{"])
 def test_a_damaged_memory_is_no_trouble(host: Host, damage: str) -> None:
     host.install(WORKS)
-    host.prove()
+    host.choose()
     (host.root / "cache" / "accelerator.json").write_text(damage)
-    assert host.prove().verdict is Verdict.WORKS
+    assert host.choose().verdict is Verdict.WORKS
     assert host.starts() == 2
 
 
@@ -134,7 +134,7 @@ def test_a_trial_that_cannot_be_run_is_the_hosts_trouble(host: Host) -> None:
     host.install(WORKS)
     host.kernel.unlink()
     with pytest.raises(AcceleratorTrouble, match="bzImage"):
-        host.prove()
+        host.choose()
 
 
 def test_a_cache_that_may_only_be_read(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,6 +148,6 @@ def test_a_cache_that_may_only_be_read(host: Host, monkeypatch: pytest.MonkeyPat
         return path != cache and allowed(path, mode)
 
     monkeypatch.setattr("vm.qemu.accelerator.os.access", access)
-    assert [host.prove().verdict for _ in range(2)] == [Verdict.WORKS] * 2
+    assert [host.choose().verdict for _ in range(2)] == [Verdict.WORKS] * 2
     assert host.starts() == 2
     assert list(cache.iterdir()) == []

@@ -12,8 +12,8 @@ from vm.errors import Party
 from vm.postmortem import hang
 from vm.postmortem.hang import diagnose
 from vm.qemu.console import Console
-from vm.qemu.power_cycle import Power
-from vm.qemu.process import Shares
+from vm.qemu.power_cycle import PowerCycle
+from vm.qemu.process import CpuTime
 from vm.qemu.qmp import MonitorTrouble
 
 LOGS = Path(__file__).parents[2] / "fixtures" / "console"
@@ -53,9 +53,9 @@ class Guest:
     def alive(self) -> bool:
         return not self.ended
 
-    def shares(self) -> Shares:
+    def cpu_time(self) -> CpuTime:
         self.now += 1.0
-        return Shares(self.now, {"1": (self.busy * self.now, 0.0)})
+        return CpuTime(self.now, {"1": (self.busy * self.now, 0.0)})
 
     def status(self, deadline: Deadline) -> str:
         if self._status == "silent":
@@ -87,7 +87,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def looked(guest: Guest) -> hang.Diagnosis:
     console = Console(guest._console)
-    return diagnose(cast(Power, guest), console, Shares(0.0, {}), 1.0)
+    return diagnose(cast(PowerCycle, guest), console, CpuTime(0.0, {}), 1.0)
 
 
 def test_a_processor_that_spins(tmp_path: Path) -> None:
@@ -148,7 +148,9 @@ def test_a_processor_that_rests_where_the_host_does_not_say(tmp_path: Path) -> N
 
 
 def test_nobody_is_asked_who_cannot_answer(tmp_path: Path) -> None:
-    found = diagnose(cast(Power, Guest(tmp_path / "log", [KERNEL])), None, Shares(0.0, {}), 1.0)
+    found = diagnose(
+        cast(PowerCycle, Guest(tmp_path / "log", [KERNEL])), None, CpuTime(0.0, {}), 1.0
+    )
     assert found.where == "a processor spins"
 
 

@@ -32,18 +32,18 @@ from vm.errors import (
     VmError,
 )
 from vm.machine import Machine
-from vm.postmortem.explain import Inquest
+from vm.postmortem.explain import PostMortem
 from vm.postmortem.hang import kept_from_running
 from vm.qemu.command_line import MachineSpec
 from vm.qemu.console import Console
-from vm.qemu.power_cycle import Power
-from vm.qemu.process import Shares
+from vm.qemu.power_cycle import PowerCycle
+from vm.qemu.process import CpuTime
 from vm.qemu.root_archive import interpreter, root_archive
 from vm.snapshots.files import Snapshots
 
 LOGS = Path(__file__).parents[2] / "fixtures" / "console"
 ENDED, DIED = ChannelEnded("the channel ended"), ActorDied("c1", signal.SIGKILL)
-NEVER = Shares(0.0, {})
+NEVER = CpuTime(0.0, {})
 # What a guest takes to switch itself off, on a busy host; seconds.
 _ENDS = 20.0
 
@@ -74,12 +74,12 @@ class Plug:
         self.qemu = qemu
 
 
-def inquest(directory: Path, text: str, qemu: Qemu, *, root: bool = True) -> Inquest:
+def post_mortem(directory: Path, text: str, qemu: Qemu, *, root: bool = True) -> PostMortem:
     console = Console(directory / "console.log")
     console.path.write_text(text)
     spec = MachineSpec(Path("bzImage"), initramfs=Path("initramfs") if root else None)
-    power = cast(Power, Plug(qemu))
-    return Inquest(spec, console, power, NEVER, booted_at=0, marked_at=0, slowness=1.0)
+    power = cast(PowerCycle, Plug(qemu))
+    return PostMortem(spec, console, power, NEVER, booted_at=0, marked_at=0, slowness=1.0)
 
 
 def read(log: str) -> str:
@@ -110,21 +110,21 @@ OFF = "[    9.000000] reboot: Power down\n"
 def test_what_a_call_really_ran_into(
     tmp_path: Path, log: str, qemu: Qemu, trouble: Any, kind: type[VmError], says: str
 ) -> None:
-    found = inquest(tmp_path, read(log), qemu).call(trouble, 0)
+    found = post_mortem(tmp_path, read(log), qemu).call(trouble, 0)
     assert type(found) is kind
     assert says in str(found)
     assert read(log).splitlines()[0] in found.console
 
 
 def test_an_agent_that_switches_its_guest_off_is_no_crash(tmp_path: Path) -> None:
-    found = inquest(tmp_path, OFF, Qemu(0)).call(ENDED, 0)
+    found = post_mortem(tmp_path, OFF, Qemu(0)).call(ENDED, 0)
     assert type(found) is ChannelBroken
-    forged = inquest(tmp_path, "[    9.000000] Comm: reboot: x\n", Qemu(0)).call(ENDED, 0)
+    forged = post_mortem(tmp_path, "[    9.000000] Comm: reboot: x\n", Qemu(0)).call(ENDED, 0)
     assert type(forged) is GuestCrashed
 
 
 def test_what_was_said_between_two_calls_counts(tmp_path: Path) -> None:
-    found = inquest(tmp_path, read("oops_null"), Qemu(0)).call(ENDED, 10_000)
+    found = post_mortem(tmp_path, read("oops_null"), Qemu(0)).call(ENDED, 10_000)
     assert type(found) is GuestCrashed
     assert [each.kind for each in found.findings] == [ReportKind.OOPS]
 
@@ -133,7 +133,7 @@ def test_last_words_that_found_no_place(tmp_path: Path, monkeypatch: pytest.Monk
     full = os.statvfs_result((4096, 4096, 1, 0, 0, 0, 0, 0, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda path: full)
     with pytest.raises(DiskFull):
-        inquest(tmp_path, "", Qemu(0)).call(ENDED, 0)
+        post_mortem(tmp_path, "", Qemu(0)).call(ENDED, 0)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_last_words_that_found_no_place(tmp_path: Path, monkeypatch: pytest.Monk
 def test_what_a_boot_really_ran_into(
     tmp_path: Path, log: str, qemu: Qemu, root: bool, kind: type[VmError], party: Party | None
 ) -> None:
-    found = inquest(tmp_path, read(log), qemu, root=root).boot(ENDED)
+    found = post_mortem(tmp_path, read(log), qemu, root=root).boot(ENDED)
     assert type(found) is kind
     assert getattr(found, "party", None) is party
 
@@ -170,7 +170,7 @@ def test_what_a_boot_really_ran_into(
     ],
 )
 def test_a_host_that_lets_nobody_run(threads: dict[str, tuple[float, float]], kept: bool) -> None:
-    found = kept_from_running(NEVER, Shares(10.0, threads))
+    found = kept_from_running(NEVER, CpuTime(10.0, threads))
     assert bool(found) is kept
 
 
@@ -184,8 +184,8 @@ class Booting(Qemu):
     def stopped(self) -> bool:
         return False
 
-    def shares(self) -> Shares:
-        return Shares(100.0, {"1": self._got})
+    def cpu_time(self) -> CpuTime:
+        return CpuTime(100.0, {"1": self._got})
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_boot_that_goes_on_is_no_hang(
     tmp_path: Path, qemu: Qemu, silence: float, says: str
 ) -> None:
     """A kernel that boots is busy all the time: that alone tells nothing."""
-    looking = inquest(tmp_path, read("boot_clean"), qemu)
+    looking = post_mortem(tmp_path, read("boot_clean"), qemu)
     past = time.time() - silence
     os.utime(looking.console.path, (past, past))
     found = looking.boot(NoAnswer("no agent within 60 s"))

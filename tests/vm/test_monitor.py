@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from host.deadline import Deadline
-from vm.qemu.power_cycle import Power
+from vm.qemu.power_cycle import PowerCycle
 from vm.qemu.qmp import Monitor, MonitorTrouble, StillStopped
 
 Answer = Callable[[str, list[str]], dict[str, Any] | None]
@@ -136,5 +136,5 @@ def test_qemu_ends_though_hanging_up_is_interrupted() -> None:
     agent: Any = SimpleNamespace(close=lambda: done.append("agent"))
     monitor: Any = SimpleNamespace(close=interrupted)
     with pytest.raises(KeyboardInterrupt):
-        Power(qemu, monitor, agent).off()
+        PowerCycle(qemu, monitor, agent).off()
     assert done == ["qemu", "agent", "monitor"]

@@ -86,9 +86,9 @@ def test_what_it_got_of_the_processors_is_asked_as_it_ends(
     """Its threads go while they are looked at, and nothing stays open: a warning fails a case."""
     qemu = Qemu(["/bin/sh", "-c", "sleep 600"], tmp_path / "log")
     try:
-        assert qemu.shares().threads
+        assert qemu.cpu_time().threads
         monkeypatch.setattr("vm.qemu.process.Path.read_text", _no_such_process)
-        assert not qemu.shares().threads
+        assert not qemu.cpu_time().threads
     finally:
         qemu.kill()
 

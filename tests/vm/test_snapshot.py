@@ -114,13 +114,13 @@ def test_what_did_not_change_is_looked_through_once(
     snapshots = Snapshots(tmp_path)
     _make(snapshots, "key")
     read.clear()
-    snapshots.look_through("key")
-    snapshots.look_through("other")
+    snapshots.verify("key")
+    snapshots.verify("other")
     before = len(read)
     assert _intact(snapshots, "key")
     assert len(read) == 2 * before
     monkeypatch.setattr("vm.snapshots.files._MOMENT", -1_000_000_000)
-    snapshots.look_through("key")
+    snapshots.verify("key")
     seen = len(read)
     assert _intact(snapshots, "key")
     assert len(read) == seen

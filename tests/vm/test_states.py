@@ -15,11 +15,11 @@ from vm.agent.roster import Roster
 from vm.machine import Machine
 from vm.qemu.command_line import MachineSpec
 from vm.qemu.console import Console
-from vm.qemu.power_cycle import Power
+from vm.qemu.power_cycle import PowerCycle
 from vm.qemu.qmp import MonitorTrouble, StillStopped
 from vm.snapshots import policy
 from vm.snapshots.files import STATE, Snapshot, Snapshots
-from vm.snapshots.policy import States
+from vm.snapshots.policy import SnapshotPolicy
 
 KEY = "key"
 LOGS = Path(__file__).parents[2] / "fixtures" / "console"
@@ -65,7 +65,7 @@ def test_a_state_that_is_removed_when_it_was_just_found(
         return found
 
     monkeypatch.setattr(snapshots, "find", found_and_gone)
-    chosen = States(spec, snapshots)
+    chosen = SnapshotPolicy(spec, snapshots)
     with chosen.chosen(cold=False) as state:
         assert state is None
     assert (chosen.restoring, chosen.wanted, chosen.start) == (False, True, "booted")
@@ -76,9 +76,9 @@ def test_a_machine_closed_before_it_was_waited_for(
 ) -> None:
     _make(snapshots)
     off: list[str] = []
-    qemu = SimpleNamespace(shares=lambda: None)
+    qemu = SimpleNamespace(cpu_time=lambda: None)
     power = SimpleNamespace(qemu=qemu, off=lambda: off.append("off"))
-    monkeypatch.setattr(Power, "on", lambda *words, **named: power)
+    monkeypatch.setattr(PowerCycle, "on", lambda *words, **named: power)
     before = _descriptors()
     machine = Machine.launch(spec, directory=tmp_path, snapshots=snapshots)
     assert _descriptors() == before + 1
@@ -94,7 +94,7 @@ def test_a_qemu_that_cannot_be_started_leaves_no_descriptor(
     def fail(*words: object, **named: object) -> None:
         raise OSError("no process")
 
-    monkeypatch.setattr(Power, "on", fail)
+    monkeypatch.setattr(PowerCycle, "on", fail)
     before = _descriptors()
     with pytest.raises(OSError, match="no process"):
         Machine.launch(spec, directory=tmp_path, snapshots=snapshots)
@@ -126,7 +126,7 @@ class Stage:
         data = self.answer if words[1][-1][0] == "slurp" else b"{}".hex()
         return [{"value": 0, "errno": 0, "data": data} for _ in words[1]]
 
-    def shares(self) -> None:
+    def cpu_time(self) -> None:
         """What it got of the host is not looked at here."""
 
     def off(self) -> None:
@@ -135,7 +135,7 @@ class Stage:
 
 def _staged(monkeypatch: pytest.MonkeyPatch, *stages: Stage) -> None:
     coming = iter(stages)
-    monkeypatch.setattr(Power, "on", lambda *words, **named: next(coming))
+    monkeypatch.setattr(PowerCycle, "on", lambda *words, **named: next(coming))
 
 
 def _boot(spec: MachineSpec, directory: Path, snapshots: Snapshots, seconds: float) -> Machine:
@@ -225,6 +225,6 @@ def test_what_a_guest_knows_of_itself_is_asked_before_it_is_saved(
     def info() -> dict[str, Any]:
         raise KeyError("release")
 
-    wanting = States(spec, snapshots)
+    wanting = SnapshotPolicy(spec, snapshots)
     with wanting.chosen(cold=False), pytest.raises(KeyError):
-        wanting.save(cast("Power", Stage()), info, [], Console(tmp_path / "console.log"))
+        wanting.save(cast("PowerCycle", Stage()), info, [], Console(tmp_path / "console.log"))

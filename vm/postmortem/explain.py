@@ -33,8 +33,8 @@ from vm.kernel_log.reports import Finding, Phase
 from vm.postmortem.hang import Diagnosis, diagnose, kept_from_running
 from vm.qemu.command_line import MachineSpec
 from vm.qemu.console import Console
-from vm.qemu.power_cycle import Power
-from vm.qemu.process import Shares
+from vm.qemu.power_cycle import PowerCycle
+from vm.qemu.process import CpuTime
 from vm.qemu.qmp import MonitorTrouble
 
 #: After the channel has ended: QEMU's own end, and the last lines on the console; seconds.
@@ -83,13 +83,13 @@ def _disk_full(directory: Path) -> DiskFull:
 
 
 @dataclass(frozen=True, slots=True)
-class Inquest:
+class PostMortem:
     """All that there is to look at; `before` is what QEMU had got of the host at the last mark."""
 
     spec: MachineSpec
     console: Console
-    power: Power
-    before: Shares
+    power: PowerCycle
+    before: CpuTime
     booted_at: int
     marked_at: int
     slowness: float
@@ -190,7 +190,7 @@ class Inquest:
 
     def _still_booting(self) -> Diagnosis | None:
         """A host too slow for a boot that goes on, None if it hangs: it is busy all the time."""
-        kept = kept_from_running(self.before, self.power.qemu.shares(), _RAN, _WAITED)
+        kept = kept_from_running(self.before, self.power.qemu.cpu_time(), _RAN, _WAITED)
         if not kept and self.console.phase(self.booted_at) is not Phase.SILENT:
             silence = time.time() - self.console.path.stat().st_mtime
             if silence < _TALKING * self.slowness:

@@ -23,8 +23,8 @@ from vm.errors import Party
 from vm.kernel_log.lines import messages
 from vm.kernel_log.stack_traces import TOP, frames
 from vm.qemu.console import Console
-from vm.qemu.power_cycle import Power
-from vm.qemu.process import Shares
+from vm.qemu.power_cycle import PowerCycle
+from vm.qemu.process import CpuTime
 from vm.qemu.qmp import MonitorTrouble
 
 #: Looks at the processors, and the seconds between them: who works comes to another place.
@@ -66,7 +66,9 @@ class Diagnosis:
     seen: str = ""
 
 
-def diagnose(power: Power, console: Console | None, before: Shares, slowness: float) -> Diagnosis:
+def diagnose(
+    power: PowerCycle, console: Console | None, before: CpuTime, slowness: float
+) -> Diagnosis:
     """Look for what keeps a guest from answering; `before` is what QEMU's threads had got then.
 
     Without a console the kernel is asked nothing.  The guest may be of no use afterwards.
@@ -74,14 +76,14 @@ def diagnose(power: Power, console: Console | None, before: Shares, slowness: fl
     """
     if power.qemu.stopped():
         return Diagnosis(Party.HOST, "QEMU is stopped, by a signal or a debugger")
-    if kept := kept_from_running(before, power.qemu.shares()):
+    if kept := kept_from_running(before, power.qemu.cpu_time()):
         return Diagnosis(Party.HOST, kept)
     try:
         status = power.monitor.status(Deadline(_ANSWER * slowness, "answer of its monitor"))
         if status != "running":
             return Diagnosis(Party.HOST, f"QEMU has stopped the machine: {status}")
         found = _of_processors(power, console, slowness)
-        ran, waited = _wanted(before, power.qemu.shares())
+        ran, waited = _wanted(before, power.qemu.cpu_time())
         return replace(
             found, seen=f"QEMU ran for {ran:.1f} s and waited for {waited:.1f} s\n{found.seen}"
         )
@@ -92,7 +94,7 @@ def diagnose(power: Power, console: Console | None, before: Shares, slowness: fl
 
 
 def kept_from_running(
-    before: Shares, after: Shares, ran_less: float = _RAN, waited_more: float = _WAITED
+    before: CpuTime, after: CpuTime, ran_less: float = _RAN, waited_more: float = _WAITED
 ) -> str:
     """What the host withholds from a QEMU that wants to run, in words; "" if nothing.
 
@@ -105,7 +107,7 @@ def kept_from_running(
     return ""
 
 
-def _wanted(before: Shares, after: Shares) -> tuple[float, float]:
+def _wanted(before: CpuTime, after: CpuTime) -> tuple[float, float]:
     """Seconds that the thread which wants most ran and waited: that of a busy processor."""
     shares = [(0.0, 0.0)]
     for thread, (ran, waited) in after.threads.items():
@@ -114,13 +116,13 @@ def _wanted(before: Shares, after: Shares) -> tuple[float, float]:
     return max(shares, key=sum)
 
 
-def _of_processors(power: Power, console: Console | None, slowness: float) -> Diagnosis:
-    before = power.qemu.shares()
+def _of_processors(power: PowerCycle, console: Console | None, slowness: float) -> Diagnosis:
+    before = power.qemu.cpu_time()
     looks = []
     for _ in range(_LOOKS):
         looks.append(_look(power, slowness))
         time.sleep(_BETWEEN)
-    after = power.qemu.shares()
+    after = power.qemu.cpu_time()
     said = [f"registers: {', '.join(map(str, look))}" for look in looks]
     busy = [cpu for cpu in zip(*looks, strict=False) if not any(look.idle for look in cpu)]
     if after.threads and sum(_wanted(before, after)) < _BUSY * (after.when - before.when):
@@ -155,7 +157,7 @@ class _Look:
         return f"{mode} {self.address:#x}"
 
 
-def _look(power: Power, slowness: float) -> list[_Look]:
+def _look(power: PowerCycle, slowness: float) -> list[_Look]:
     shown = power.monitor.registers(Deadline(_ANSWER * slowness, "registers"))
     return [
         _Look(int(address, 16), level == "0", halted == "1")
@@ -163,7 +165,7 @@ def _look(power: Power, slowness: float) -> list[_Look]:
     ]
 
 
-def _ask(power: Power, console: Console, key: str, slowness: float) -> bool:
+def _ask(power: PowerCycle, console: Console, key: str, slowness: float) -> bool:
     """Press a key of sysrq on the console, which no input leads to before; whether it was heard."""
     with TemporaryDirectory(prefix="uevt-") as scratch:
         line = Path(scratch, "line")
@@ -184,7 +186,7 @@ def _ask(power: Power, console: Console, key: str, slowness: float) -> bool:
 
 
 def _lines(
-    power: Power,
+    power: PowerCycle,
     console: Console,
     since: int,
     last: re.Pattern[str],

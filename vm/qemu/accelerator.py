@@ -62,7 +62,7 @@ _BOOTED = re.compile(r"Kernel panic - not syncing: (?:VFS|No working init)")
 _NO_PERMISSION = re.compile(r"[Pp]ermission denied|Operation not permitted")
 
 
-def prove(
+def choose_accelerator(
     kernel: Path,
     *,
     qemu: str,

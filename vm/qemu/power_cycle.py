@@ -16,7 +16,7 @@ from vm.qemu.qmp import Monitor
 
 
 @dataclass(frozen=True, slots=True)
-class Power:
+class PowerCycle:
     """A QEMU that runs, its monitor, and the agent's end of the conversation."""
 
     qemu: Qemu
@@ -24,7 +24,9 @@ class Power:
     agent: Agent
 
     @classmethod
-    def on(cls, spec: MachineSpec, *, console: Path, log: Path, state: int | None = None) -> Power:
+    def on(
+        cls, spec: MachineSpec, *, console: Path, log: Path, state: int | None = None
+    ) -> PowerCycle:
         """Start QEMU, from a saved state if its file is given as a descriptor; returns at once.
 
         Raises HostTrouble, OSError.

@@ -18,7 +18,7 @@ from host.die_with_parent import __file__ as LEASH
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class CpuTime:
     """What the host's scheduler gave the threads of a process until a moment (monotonic).
 
     Seconds that each ran, and waited for a processor; no threads where the host does not say.
@@ -92,14 +92,14 @@ class Qemu:
             return state in "Tt"
         return False
 
-    def shares(self) -> Shares:
+    def cpu_time(self) -> CpuTime:
         """What its threads have got of the host's processors."""
         threads = {}
         with suppress(OSError, ValueError), os.scandir(f"/proc/{self.pid}/task") as tasks:
             for thread in tasks:
                 ran, waited, _ = Path(thread.path, "schedstat").read_text().split()
                 threads[thread.name] = int(ran) / 1e9, int(waited) / 1e9
-        return Shares(time.monotonic(), threads)
+        return CpuTime(time.monotonic(), threads)
 
     def said(self) -> str:
         """What QEMU itself printed."""

@@ -99,7 +99,7 @@ class Snapshots:
             os.utime(directory)
         return found if whole else None
 
-    def look_through(self, key: str) -> None:
+    def verify(self, key: str) -> None:
         """Find out whether the state of a key, if there is one, is intact: it is known then."""
         if (found := self.find(key)) is not None:
             with found.state.open("rb") as state:

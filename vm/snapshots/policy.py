@@ -11,7 +11,7 @@ from host.deadline import Deadline
 from vm.errors import HostTrouble
 from vm.qemu.command_line import MachineSpec
 from vm.qemu.console import Console
-from vm.qemu.power_cycle import Power
+from vm.qemu.power_cycle import PowerCycle
 from vm.qemu.qmp import StillStopped
 from vm.snapshots.files import CONSOLE, STATE, Snapshot, Snapshots, snapshot_key
 from vm.snapshots.wake_up import wake
@@ -26,7 +26,7 @@ class Unusable(HostTrouble):
     """A saved state that is not what was saved, or not what was asked for."""
 
 
-class States:
+class SnapshotPolicy:
     """The saved state of one machine's kind: found, restored, made, given up."""
 
     def __init__(self, spec: MachineSpec, snapshots: Snapshots | None) -> None:
@@ -86,7 +86,7 @@ class States:
         """What the kernel said when it booted, if that is not to be said again."""
         return self._snapshot.boot_console() if self._snapshot else ""
 
-    def restore(self, power: Power, deadline: Deadline) -> Snapshot:
+    def restore(self, power: PowerCycle, deadline: Deadline) -> Snapshot:
         """Let the machine go on once its state is verified: which is the one that goes on.
 
         Raises Unusable, and what monitor and agent raise.
@@ -106,7 +106,7 @@ class States:
             raise Unusable(f"the guest in it says {boot_id!r}")
         if list(map(len, snapshot.opening)) != [len(calls) for _, calls in self._spec.opening]:
             raise Unusable("it has not answered what it is asked at its opening")
-        power.agent.roster.recall(snapshot.roll)
+        power.agent.roster.restore(snapshot.roll)
         return snapshot
 
     def give_up(self, trouble: Exception) -> None:
@@ -119,7 +119,7 @@ class States:
 
     def save(
         self,
-        power: Power,
+        power: PowerCycle,
         info: Callable[[], dict[str, Any]],
         opening: Sequence[Sequence[dict[str, Any]]],
         console: Console,

@@ -29,14 +29,14 @@ _BOOT_ID_BYTES = 64
 _SEED_BYTES = 64
 
 
-class NotWoken(HostTrouble):
+class WakeUpFailed(HostTrouble):
     """A machine that went on from a saved state and does not do what it is to do then."""
 
 
 def wake(agent: Agent, deadline: Deadline) -> str:
     """Set the clock, stir the random numbers; the id of the boot that goes on.
 
-    Machines from one state would draw the same random numbers (random(4)).  Raises NotWoken, and
+    Machines from one state would draw the same random numbers (random(4)).  Raises WakeUpFailed, and
     what the agent raises.
     """
     seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
@@ -57,5 +57,5 @@ def wake(agent: Agent, deadline: Deadline) -> str:
     results = agent.call("", calls, (), deadline)
     for call, result in zip(calls, results, strict=True):
         if result["errno"]:
-            raise NotWoken(f"the guest in it refuses {call!r:.80}: errno {result['errno']}")
+            raise WakeUpFailed(f"the guest in it refuses {call!r:.80}: errno {result['errno']}")
     return bytes.fromhex(results[-1]["data"] or "").decode().strip()

@@ -26,7 +26,7 @@ from kernels.errors import LostOptions, UserMistake
 from kernels.request import Request
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store, default_root
-from vm.qemu.accelerator import Accelerator, prove
+from vm.qemu.accelerator import Accelerator, choose_accelerator
 from vm.qemu.command_line import find_qemu
 from vm.qemu.initramfs import NEEDED, pack
 
@@ -254,4 +254,4 @@ def _modules(entry: KernelEntry, store: Store, progress: Progress) -> dict[str, 
 
 def prove_accelerator(image: Path) -> Accelerator:
     """The accelerator that boots this kernel here.  Raises VmError."""
-    return prove(image, qemu=find_qemu(None), cache=default_root())
+    return choose_accelerator(image, qemu=find_qemu(None), cache=default_root())

@@ -79,7 +79,7 @@ def prepare_machines(target: Target) -> None:
     """Find out what all machines of a target want to know; they tell what is wrong with it."""
     with contextlib.suppress(Exception):
         if not target.is_model:
-            saved_states().look_through(snapshot_key(machine_spec(target)[0]))
+            saved_states().verify(snapshot_key(machine_spec(target)[0]))
 
 
 def saved_states() -> Snapshots:
