@@ -14,7 +14,7 @@ _NAMES = (
     *("list", "status", "look", "kill", "spawn"),
 )
 _NUMBERS = {"look": "<3Q", "kill": "<QQ"}
-_LOOKS = {None: 1, encoding.NOT_LOOKED_AT: 2, encoding.GONE: 3}
+_LOOKS = {None: 1, encoding.NOT_READ: 2, encoding.GONE: 3}
 _NO_DATA = (1 << 32) - 1
 
 

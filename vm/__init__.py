@@ -1,5 +1,5 @@
-"""Virtual machines: a proven accelerator, a guest that answers, a console that is evidence.
+"""Boot a kernel in QEMU, perform calls in the guest and explain what goes wrong.
 
-The room knows QEMU, virtme-ng and generic system calls.  It knows nothing of what is tested in
-the guest.  Import from the modules; this file stays empty because the guest imports it too.
+This package knows QEMU, virtme-ng and generic system calls, but nothing about the ABI under test.
+Import from the modules: this file stays empty because the guest imports it too.
 """

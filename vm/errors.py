@@ -1,9 +1,7 @@
-"""What can go wrong with a machine, by who must act.
+"""Errors of a machine, by who must act.
 
-HostTrouble is for whoever runs the host; GuestTrouble is about the kernel that was booted or the
-agent in it, and says nothing about who is right.  `hint` says what to do, `console` holds the
-slice of the guest's console that belongs to the error, where there is one, and `findings` what the
-kernel reported there.
+HostTrouble concerns the host.  GuestTrouble concerns the booted kernel or the agent in it and
+implies nothing about conformance.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Party(StrEnum):
-    """Who keeps a guest from answering, or from coming up."""
+    """The party that keeps a guest from answering or booting."""
 
     KERNEL = "kernel"
     AGENT = "agent"
@@ -27,7 +25,11 @@ class Party(StrEnum):
 
 
 class VmError(UevtError):
-    """Anything this package raises on purpose."""
+    """Any error of this package.
+
+    `console` is the slice of the guest's console that belongs to the error, `findings` are the
+    kernel reports in it.
+    """
 
     def __init__(self, message: str, *, hint: str = "", console: str = "") -> None:
         super().__init__(message, hint)
@@ -44,20 +46,20 @@ class QemuMissing(HostTrouble):
 
 
 class VirtmeMissing(HostTrouble):
-    """virtme-ng cannot be run, or no longer prints a command that we understand."""
+    """virtme-ng is missing, or prints a command that cannot be parsed."""
 
 
 class CommandLineTooLong(HostTrouble):
-    """The kernel's command line is longer than it takes."""
+    """The kernel command line exceeds COMMAND_LINE_SIZE."""
 
 
 class QemuDied(HostTrouble):
-    """QEMU ended by a signal or with an error: not the guest's doing."""
+    """QEMU ended by a signal or with an error, not because of the guest."""
 
-    def __init__(self, returncode: int, said: str, *, console: str = "") -> None:
+    def __init__(self, returncode: int, output: str, *, console: str = "") -> None:
         self.returncode = returncode
         how = _signal_name(-returncode) if returncode < 0 else f"exit status {returncode}"
-        lines = said.strip().splitlines()
+        lines = output.strip().splitlines()
         super().__init__(
             f"QEMU ended by {how}" + (f": {lines[-1]}" if lines else ""),
             hint="look for the out-of-memory killer, or run the command in qemu.log by hand",
@@ -66,18 +68,18 @@ class QemuDied(HostTrouble):
 
 
 class QemuStuck(HostTrouble):
-    """QEMU does not run, or has stopped the machine: the guest cannot answer."""
+    """QEMU does not run, or has stopped the machine."""
 
 
 class DiskFull(HostTrouble):
-    """No space where the console is recorded."""
+    """No space for the console log."""
 
 
 class BootFailed(HostTrouble):
-    """The kernel did not come up to the point where the agent answers; `phase` says how far.
+    """The kernel did not reach the point where the agent answers.
 
-    `party` is who has to act; `frames` are the functions in which the kernel was found, if it was,
-    and `where` says so.
+    `phase` is the last boot phase on the console, `party` has to act.  `frames` is the kernel stack
+    found by the post-mortem, if any, and `where` describes it.
     """
 
     party = Party.HOST
@@ -90,19 +92,19 @@ class BootFailed(HostTrouble):
 
 
 class NoRoot(BootFailed):
-    """The kernel has no driver for its root: they are modules, or left out."""
+    """The kernel cannot mount its root: the drivers are modules or not configured."""
 
 
 class AcceleratorTrouble(HostTrouble):
-    """The accelerator could not even be tried."""
+    """The accelerator could not be tried."""
 
 
 class GuestTrouble(VmError):
-    """The guest did something that ends the conversation, or part of it."""
+    """The guest ended the conversation, or part of it."""
 
 
 class GuestCrashed(GuestTrouble):
-    """The kernel panicked, oopsed or reset; `evidence` is the line that says so."""
+    """The kernel panicked, oopsed or reset; `evidence` is the console line that shows it."""
 
     def __init__(self, evidence: str, *, console: str = "") -> None:
         super().__init__(f"the guest crashed: {evidence}", console=console)
@@ -110,7 +112,7 @@ class GuestCrashed(GuestTrouble):
 
 
 class GuestOutOfMemory(GuestTrouble):
-    """The guest's kernel killed a process of ours for want of memory."""
+    """The OOM killer of the guest killed a process of the agent."""
 
 
 class ChannelBroken(GuestTrouble):
@@ -118,9 +120,9 @@ class ChannelBroken(GuestTrouble):
 
 
 class NoAnswer(GuestTrouble):
-    """A deadline passed; the message says what was waited for, and how long.
+    """A deadline expired.
 
-    `frames` are the functions in which the kernel was found, if it was, and `where` says so.
+    `frames` is the kernel stack found by the post-mortem, if any, and `where` describes it.
     """
 
     frames: tuple[str, ...] = ()
@@ -128,11 +130,11 @@ class NoAnswer(GuestTrouble):
 
 
 class AgentStuck(GuestTrouble):
-    """A deadline passed while the kernel waited for programs, and not they for it."""
+    """A deadline expired while the kernel was idle: the agent's processes are stuck."""
 
 
 class ActorDied(GuestTrouble):
-    """An actor ended that nobody has ended; `status` is its wait status, None if unknown."""
+    """An actor ended unexpectedly; `status` is its wait status, None if unknown."""
 
     def __init__(self, actor: str, status: int | None, when: str = "before it answered") -> None:
         self.actor = actor
@@ -142,7 +144,7 @@ class ActorDied(GuestTrouble):
 
 
 class CallRefused(GuestTrouble):
-    """The agent could not make sense of a call: a mistake in the program, nothing was judged."""
+    """The agent rejected a malformed call: a mistake in the program, not in the kernel."""
 
 
 def _signal_name(number: int) -> str:

@@ -1,4 +1,4 @@
-"""A booted machine: calls to its actors, its console, and the truth about how it ended."""
+"""One guest: boot it, perform calls in its actors, check its health."""
 
 from __future__ import annotations
 
@@ -13,12 +13,7 @@ from typing import Any
 
 from host.deadline import Deadline
 from host.kernel_reports import CRASHES
-from vm.errors import (
-    ActorDied,
-    ChannelBroken,
-    NoAnswer,
-    VmError,
-)
+from vm.errors import ActorDied, ChannelBroken, NoAnswer, VmError
 from vm.kernel_log.lines import MARK_PREFIX
 from vm.postmortem.explain import PostMortem, check_space
 from vm.qemu import guest_files
@@ -32,33 +27,33 @@ from vm.snapshots.policy import SnapshotPolicy
 
 __all__ = ["Machine", "MachineSpec"]
 
-#: Default limits, seconds on an unhurried machine; see Machine.deadline.
-_CALL = 4.0
-_HEALTH = 1.0
-_MARK = 1.0
-_BOOT = 12.0
-#: What an answer to a ping takes at most where nothing else runs, and how often it is measured;
-#: beyond so many times longer nothing is scaled.
-_PING = 0.0004
-#: So old may be what is known of QEMU's shares when something begins, seconds.
-_SHARES_S = 1.0
+#: Default limits in seconds on an idle host with KVM; `Machine.deadline` scales them.
+_CALL_S = 4.0
+_PING_S = 1.0
+_MARK_S = 1.0
+_BOOT_S = 12.0
+#: Duration of a ping on an idle host with KVM, in seconds; number of pings that measure the actual
+#: duration; and the largest factor that they add to the slowness.
+_EXPECTED_PING_S = 0.0004
 _PINGS = 3
-_SLOWEST = 8.0
+_MAX_PACE = 8.0
+#: Maximum age in seconds of the recorded CPU time of QEMU when a call starts.
+_CPU_TIME_AGE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A line written to the guest's log, and the position on the console before it."""
+    """A line written to the guest's log, and the console position before it."""
 
     line: str
     position: int
 
 
 class Machine:
-    """One guest.  Use as a context manager, or close it: nothing of it is left then.
+    """One guest, as a context manager.  Closing it leaves no process behind.
 
-    It needs `directory` for console.log and qemu.log, and leaves nothing else behind.  With
-    `snapshots` it goes on from a saved state where there is one, and else makes it for the next.
+    `directory` receives console.log and qemu.log.  With `snapshots` the guest is restored from a
+    snapshot if there is one; otherwise it boots and its state is saved.
     """
 
     def __init__(
@@ -69,17 +64,18 @@ class Machine:
         self.console = Console(directory / "console.log")
         self._snapshots = snapshots
         self._policy = SnapshotPolicy(spec, snapshots)
-        self._power: Power | None = None
+        self._power: PowerCycle | None = None
+        #: Console positions: the start of the boot, and the last mark (or the end of the boot).
+        #: Console output between two calls belongs to the second one.
         self._booted_at = 0
-        #: Where the last mark is, or it became ready: what is said between two calls counts too.
         self._marked_at = 0
-        #: Where on the console it was ready, before it was asked anything.
+        #: Console position at the end of the boot, before the first call.
         self.ready_at = 0
-        #: What it was asked at its opening (MachineSpec), and has answered.
+        #: Requests of `MachineSpec.opening` and their results.
         self.opened: list[tuple[Request, Sequence[dict[str, Any]]]] = []
-        #: What QEMU had got of the host when it was started, and at a mark not long ago.
-        self._booting = CpuTime(0.0, {})
-        self._shares: CpuTime | None = None
+        #: CPU time of QEMU at its start, and at a recent mark.
+        self._cpu_time_at_start = CpuTime(0.0, {})
+        self._cpu_time: CpuTime | None = None
         self._pace = 1.0
         self._marks = 0
         self._info: dict[str, Any] | None = None
@@ -105,7 +101,7 @@ class Machine:
     def launch(
         cls, spec: MachineSpec, *, directory: Path, snapshots: Snapshots | None = None
     ) -> Machine:
-        """Start QEMU and return at once; `wait_ready` must come before anything is asked.
+        """Start QEMU without waiting; call `wait_ready` before the first call.
 
         Raises HostTrouble as boot.
         """
@@ -131,12 +127,12 @@ class Machine:
 
     @property
     def start(self) -> str:
-        """How it came up: "restored", or "booted" and why it was not restored, if anything."""
+        """Either "restored", or "booted" with the reason if restoring or saving failed."""
         return self._policy.start
 
     @property
     def info(self) -> dict[str, Any]:
-        """What the guest knows of itself: release, cmdline, config, tainted, nproc …"""
+        """Facts reported by the guest: release, cmdline, config, tainted, nproc …"""
         if self._info is None:
             (result,) = self.call("", [["info"]])
             self._info = json.loads(bytes.fromhex(result["data"]))
@@ -144,20 +140,20 @@ class Machine:
 
     @property
     def slowness(self) -> float:
-        """How many times longer things take here than on an unhurried machine with KVM.
+        """Factor by which this guest is slower than one with KVM on an idle host.
 
-        What is known of the accelerator, and more where this guest was seen to be slower.
+        The accelerator's factor times the measured one.
         """
         return self.spec.accelerator.slowness * self._pace
 
     def deadline(self, seconds: float, what: str) -> Deadline:
-        """A deadline of so many seconds on an unhurried machine, scaled to this one."""
+        """A deadline of `seconds` on an idle host with KVM, scaled to this guest."""
         basis = f"{seconds:g} s x {self.slowness:.3g} for {self.spec.accelerator.name}"
         return Deadline(seconds * self.slowness, what, basis)
 
-    def answer(self, actor: str) -> Deadline:
-        """What an actor has for an answer where nothing else is said."""
-        return self.deadline(_CALL, f"answer from actor {actor!r}")
+    def call_deadline(self, actor: str) -> Deadline:
+        """The default deadline of a call."""
+        return self.deadline(_CALL_S, f"answer from actor {actor!r}")
 
     def call(
         self,
@@ -169,26 +165,26 @@ class Machine:
     ) -> list[dict[str, Any]]:
         """Perform calls in an actor ("" is the supervisor): one result per call (vm.agent.agent).
 
-        A result has value and errno (0 unless the kernel refused), data (hexadecimal or None) and
-        watch (one for each place watched).
-        Raises GuestCrashed, QemuDied, ChannelBroken, NoAnswer, ActorDied or CallRefused, with what
-        the console said since the call began.
+        A result has value and errno (0 if the kernel returned no error), data (hexadecimal or None)
+        and watch (one item per watched place).
+        Raises GuestCrashed, QemuDied, ChannelBroken, NoAnswer, ActorDied or CallRefused, with the
+        console output since the start of the call.
         """
         since = self.console.position()
         if self._power is None:
             raise ChannelBroken("the machine is closed")
         if deadline is None:
-            deadline = self.answer(actor)
+            deadline = self.call_deadline(actor)
         try:
             return self._power.agent.call(actor, calls, watch, deadline)
         except (ActorDied, ChannelBroken, NoAnswer) as trouble:
-            raise self._post_mortem(self._power).call(trouble, since) from trouble
+            raise self._post_mortem(self._power).explain_call(trouble, since) from trouble
 
     def mark(self, text: str) -> Mark:
-        """Write a line to the guest's log, as a sign that it answers.
+        """Write a line to the guest's log.  Raises as call.
 
-        `check` says later whether the line arrived on the console: waiting for it here would
-        hold up what comes next.  Raises what `call` raises.
+        `check` verifies later that the line reached the console; waiting for it here would delay
+        the next call.
         """
         self._marks += 1
         line = f"{MARK_PREFIX}{self._marks} {text}".replace("\n", " ")
@@ -197,9 +193,9 @@ class Machine:
         if result["errno"]:
             raise ChannelBroken(f"the guest could not write the mark {line!r}")
         self._marked_at = since
-        before = self._shares or self._booting
-        if self._power is not None and time.monotonic() > before.when + _SHARES_S:
-            self._shares = self._power.qemu.cpu_time()
+        known = self._cpu_time or self._cpu_time_at_start
+        if self._power is not None and time.monotonic() > known.when + _CPU_TIME_AGE_S:
+            self._cpu_time = self._power.qemu.cpu_time()
         return Mark(line, since)
 
     def check(self, mark: Mark) -> None:
@@ -208,19 +204,19 @@ class Machine:
             return
         arrived = self.console.wait_for(
             re.escape(mark.line),
-            self.deadline(_MARK, "mark on the console"),
+            self.deadline(_MARK_S, "mark on the console"),
             since=mark.position,
             alive=self._alive,
         )
         if not arrived:
             check_space(self.directory)
             raise ChannelBroken(
-                f"mark {mark.line!r} never came out on the console",
+                f"mark {mark.line!r} did not appear on the console",
                 console=self.console.text(mark.position),
             )
 
     def healthy(self) -> bool:
-        """Whether the agent answers a ping at once and nothing fatal is on the console."""
+        """Whether the agent answers a ping and the console shows no crash."""
         if self._power is None:
             return False
         try:
@@ -230,29 +226,43 @@ class Machine:
         return not any(found.kind in CRASHES for found in self.console.findings(self._booted_at))
 
     def pristine(self, cpus: int | None = None) -> None:
-        """Give this machine a kernel with nothing in it; every actor is gone.  Raises as boot.
+        """Restart the guest, with `cpus` processors if given.  All actors are gone.
 
-        It has as many processors as before, or ``cpus``.
+        Raises as boot.
         """
         self._stop()
         if cpus not in (None, self.spec.cpus):
             self.spec = replace(self.spec, cpus=cpus or 1)
             self._policy = SnapshotPolicy(self.spec, self._snapshots)
         self._start()
-        self.wait_ready(self.deadline(_BOOT, "agent after a reboot"))
+        self.wait_ready(self.deadline(_BOOT_S, "agent after a reboot"))
 
     def close(self) -> None:
-        """End the guest at once: nothing in it needs saving.  Idempotent."""
+        """Kill the guest.  Idempotent."""
         self._stop()
 
-    def leave(self) -> None:
-        """Leave a machine that was launched to a process that was forked since.
+    def hand_over(self) -> None:
+        """Drop the channels of a launched machine that a forked child uses from now on.
 
-        Only the one that launched it has to close it still: it reaps it then.
+        The launching process must still call `close`, which reaps QEMU.
         """
         if self._power is not None:
-            self._power.leave()
+            self._power.close_channels()
         self._policy.close()
+
+    def wait_ready(self, deadline: Deadline) -> None:
+        """Wait for the agent of a launched machine.  Raises as boot."""
+        if self._power is None:
+            raise ChannelBroken("the machine is closed")
+        try:
+            if self._policy.restoring and not self._restored(self._power, deadline):
+                self._start(cold=True)
+            if not self._policy.restoring:
+                self._boot_and_save(self._power, deadline)
+            self._pace = self._measured_pace(self._power)
+        except BaseException:
+            self._stop()
+            raise
 
     def _start(self, *, cold: bool = False) -> None:
         check_space(self.directory)
@@ -267,82 +277,69 @@ class Machine:
                 log=self.directory / "qemu.log",
                 state=state,
             )
-            self._booting, self._shares = self._power.qemu.cpu_time(), None
-
-    def wait_ready(self, deadline: Deadline) -> None:
-        """Wait for the agent of a machine that was launched.  Raises as boot."""
-        if self._power is None:
-            raise ChannelBroken("the machine is closed")
-        try:
-            if self._policy.restoring and not self._restored(self._power, deadline):
-                self._start(cold=True)
-            if not self._policy.restoring:
-                self._booted(self._power, deadline)
-                self._open()
-                if self._policy.wanted and not self._saved(self._power):
-                    self._start(cold=True)
-                    self._booted(self._power, self.deadline(_BOOT, "agent after another boot"))
-                    self._open()
-            self._pace = self._measured(self._power)
-        except BaseException:
-            self._stop()
-            raise
-
-    def _measured(self, power: PowerCycle) -> float:
-        """How many times slower than its accelerator should be this guest answers, at least 1."""
-        took = []
-        for _ in range(_PINGS):
-            began = time.monotonic()
-            self._ping(power)
-            took.append(time.monotonic() - began)
-        return min(max(1.0, min(took) / (_PING * self.spec.accelerator.slowness)), _SLOWEST)
-
-    def _ping(self, power: PowerCycle) -> None:
-        power.agent.call("", [["ping"]], (), self.deadline(_HEALTH, "answer to a ping"))
+            self._cpu_time_at_start, self._cpu_time = self._power.qemu.cpu_time(), None
 
     def _restored(self, power: PowerCycle, deadline: Deadline) -> bool:
-        """Whether the machine goes on from the saved state; it is off if not."""
+        """Whether the snapshot could be restored; the machine is off if not."""
         try:
-            # A boot in its place needs time as well.
-            state = self._policy.restore(power, deadline.child(deadline.seconds / 2, deadline.what))
-            self._info = state.info
-            self.opened = list(zip(self.spec.opening, state.opening, strict=True))
-            self._ready()
+            # Leave half of the time for a boot.
+            half = deadline.child(deadline.seconds / 2, deadline.what)
+            snapshot = self._policy.restore(power, half)
+            self._info = snapshot.info
+            self.opened = list(zip(self.spec.opening, snapshot.opening, strict=True))
+            self._set_ready()
         except (VmError, OSError, ValueError, KeyError, TypeError) as trouble:
-            # Of the last three is a record, or an answer, that is none of ours.
+            # The last three: the record of the snapshot, or the agent's answer, is malformed.
             self._stop()
             self._policy.give_up(trouble)
         return self._policy.restoring
 
-    def _booted(self, power: PowerCycle, deadline: Deadline) -> None:
+    def _boot_and_save(self, power: PowerCycle, deadline: Deadline) -> None:
+        self._boot(power, deadline)
+        if self._policy.should_save and not self._saved(power):
+            self._start(cold=True)
+            assert self._power is not None
+            self._boot(self._power, self.deadline(_BOOT_S, "agent after another boot"))
+
+    def _boot(self, power: PowerCycle, deadline: Deadline) -> None:
         try:
             power.agent.hello(deadline)
         except (ChannelBroken, NoAnswer) as trouble:
-            raise self._post_mortem(power).boot(trouble) from trouble
-        self._ready()
-
-    def _ready(self) -> None:
-        """What it says from here on is of the call that finds it so."""
-        self.ready_at = self._marked_at = self.console.position()
-
-    def _open(self) -> None:
+            raise self._post_mortem(power).explain_boot(trouble) from trouble
+        self._set_ready()
         self.opened = [(request, self.call(*request)) for request in self.spec.opening]
 
-    def _saved(self, power: PowerCycle) -> bool:
-        """Whether the machine goes on after its state was saved, or was not; it is off if not.
+    def _set_ready(self) -> None:
+        self.ready_at = self._marked_at = self.console.position()
 
-        It is not where the kernel has reported something since it was ready: whoever went on from
-        it would not be told.
+    def _saved(self, power: PowerCycle) -> bool:
+        """Save a snapshot if possible; False if the guest did not resume and is off.
+
+        No snapshot is saved if the kernel has reported something since the boot: the guests
+        restored from it would not see the report.
         """
         if self.console.findings(self.ready_at):
             return True
         try:
-            answers = [answered for _, answered in self.opened]
-            self._policy.save(power, lambda: self.info, answers, self.console)
+            results = [results for _, results in self.opened]
+            self._policy.save(power, lambda: self.info, results, self.console)
         except StillStopped:
             self._stop()
             return False
         return True
+
+    def _measured_pace(self, power: PowerCycle) -> float:
+        """How many times slower this guest answers than its accelerator should, at least 1."""
+        durations = []
+        for _ in range(_PINGS):
+            began = time.monotonic()
+            self._ping(power)
+            durations.append(time.monotonic() - began)
+        expected = _EXPECTED_PING_S * self.spec.accelerator.slowness
+        return min(max(1.0, min(durations) / expected), _MAX_PACE)
+
+    def _ping(self, power: PowerCycle) -> None:
+        power.agent.call("", [["ping"]], (), self.deadline(_PING_S, "answer to a ping"))
 
     def _stop(self) -> None:
         power, self._power = self._power, None
@@ -353,12 +350,11 @@ class Machine:
             self._policy.close()
 
     def _post_mortem(self, power: PowerCycle) -> PostMortem:
-        """Where to find out what went wrong."""
         return PostMortem(
             self.spec,
             self.console,
             power,
-            self._shares or self._booting,
+            self._cpu_time or self._cpu_time_at_start,
             booted_at=self._booted_at,
             marked_at=self._marked_at,
             slowness=self.slowness,

@@ -20,7 +20,7 @@ from conformance.ops.encode import credential_calls
 from conformance.ops.encode.requests import STAT_MODE, Call, calls_of
 from conformance.runner.process_pool import Crew, Enablers, Hand
 
-_NOT_LOOKED_AT = "-"
+_NOT_READ = "-"
 _MAY_BE_UNSEEN = frozenset({"sys", "peek", "poke", "put_fd", "take_fd"})
 # Digits of one of 64 bits, and to spare.
 _LONGEST_NUMBER = 40
@@ -157,7 +157,7 @@ def _observation(
     watched = tuple(
         ((w.actor, w.address), None if text is None else bytes.fromhex(text))
         for w, text in zip(watches, results[-1]["watch"], strict=True)
-        if text != _NOT_LOOKED_AT
+        if text != _NOT_READ
     )
     if number:
         return op.Observation(-1, errorcode.get(number, f"errno {number}"), None, watched)

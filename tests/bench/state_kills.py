@@ -80,7 +80,7 @@ class Drills:
         assert start == RESTORED, "no state was made"
         left = {each.name for each in (self._directory / "states").iterdir()}
         left -= {self._key, f"{self._key}.lock"}
-        self.states.tidy()
+        self.states.clean_up()
         tally.found["scratch until tidied"] += len(left)
         tally.found["left"] += len(list((self._directory / "states").iterdir())) > 2
 

@@ -34,7 +34,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
         file.write(b"\n" * (-console.stat().st_size % 4096))
     fill(disk)
     # It will not come.
-    monkeypatch.setattr(vm.machine, "_MARK", 0.2)
+    monkeypatch.setattr(vm.machine, "_MARK_S", 0.2)
 
 
 @case

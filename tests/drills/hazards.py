@@ -28,7 +28,7 @@ _KILL, _SIGSTOP, _GETPID = 62, 19, 39
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for long: what hangs here hangs for ever."""
-    monkeypatch.setattr(vm.machine, "_CALL", IMPATIENT)
+    monkeypatch.setattr(vm.machine, "_CALL_S", IMPATIENT)
 
 
 def hazardous(ue: UserEvents) -> Channel:

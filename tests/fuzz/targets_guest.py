@@ -24,7 +24,7 @@ from tests.fuzz.target import Target
 from vm import wire
 from vm.agent.agent import Agent
 from vm.agent.channel import Channel
-from vm.agent.encoding import NOT_LOOKED_AT
+from vm.agent.encoding import NOT_READ
 from vm.errors import VmError
 from vm.kernel_log.reports import MOST, classify, phase
 
@@ -110,7 +110,7 @@ def conversations() -> list[bytes]:
         ]
         return packed.said(number, given).hex()
 
-    mine = ["01020304", NOT_LOOKED_AT, None]
+    mine = ["01020304", NOT_READ, None]
     whole = ["01020304", "0102", "01"]
     said: list[list[tuple[int, dict[str, Any] | str]]] = [
         [(0, reply(1, 35))],
@@ -144,7 +144,7 @@ def converse(said: bytes) -> None:
                 assert all(isinstance(result[key], kind) for key, kind in PROMISED.items())
                 assert len(result["watch"]) == len(watch)
                 for text in (result["data"], *result["watch"]):
-                    bytes.fromhex(text if text not in (None, NOT_LOOKED_AT) else "")
+                    bytes.fromhex(text if text not in (None, NOT_READ) else "")
     finally:
         agent.close()
         for theirs in ends:

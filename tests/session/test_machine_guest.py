@@ -40,7 +40,7 @@ class Machine:
     def deadline(self, seconds: float, what: str) -> Deadline:
         return Deadline(seconds, what)
 
-    def answer(self, actor: str) -> Deadline:
+    def call_deadline(self, actor: str) -> Deadline:
         return Deadline(1.0, actor)
 
     def call(self, actor: str, *words: Any, deadline: Deadline) -> list[dict[str, Any]]:

@@ -91,7 +91,7 @@ def test_a_root_of_its_own(spec: MachineSpec, tmp_path: Path) -> None:
 
 def test_a_command_line_beyond_the_kernels_limit(spec: MachineSpec, tmp_path: Path) -> None:
     longer = MachineSpec(spec.kernel, qemu=spec.qemu, actors=0, append=("x" * 2048,))
-    with pytest.raises(CommandLineTooLong, match="the kernel takes 2047"):
+    with pytest.raises(CommandLineTooLong, match="the limit is 2047"):
         qemu_argv(longer, console=tmp_path / "c", channels=[7], monitor=6)
 
 

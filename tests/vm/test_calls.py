@@ -98,7 +98,7 @@ def test_a_call_amid_an_operation_is_not_looked_behind(machine: Machine) -> None
     )
     assert (first["value"], first["watch"]) == (1, ["-"])
     assert last["watch"] == ["22"]
-    with pytest.raises(CallRefused, match="no such call"):
+    with pytest.raises(CallRefused, match="malformed call"):
         machine.call("a", [["unseen", ["nothing"]]])
 
 

@@ -112,7 +112,7 @@ def test_an_actor_is_started_serves_and_is_killed(host: Host) -> None:
 def test_an_actor_does_what_the_engine_leaves_to_python(host: Host) -> None:
     host.ask("", ["spawn", "a"])
     assert host.ask("a", ["end_tasks"])[0]["errno"] == 0
-    with pytest.raises(CallRefused, match="no such call"):
+    with pytest.raises(CallRefused, match="unknown call"):
         host.ask("a", ["nothing"])
 
 

@@ -80,9 +80,9 @@ class Guest:
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not said at once is never said here."""
-    monkeypatch.setattr(hang, "_BETWEEN", 0.0)
-    monkeypatch.setattr(hang, "_ANSWER", 0.1)
-    monkeypatch.setattr(hang, "_SAYING", 0.1)
+    monkeypatch.setattr(hang, "_INTERVAL_S", 0.0)
+    monkeypatch.setattr(hang, "_ANSWER_S", 0.1)
+    monkeypatch.setattr(hang, "_OUTPUT_S", 0.1)
 
 
 def looked(guest: Guest) -> hang.Diagnosis:

@@ -33,7 +33,7 @@ from vm.errors import (
 )
 from vm.machine import Machine
 from vm.postmortem.explain import PostMortem
-from vm.postmortem.hang import kept_from_running
+from vm.postmortem.hang import starved
 from vm.qemu.command_line import MachineSpec
 from vm.qemu.console import Console
 from vm.qemu.power_cycle import PowerCycle
@@ -51,14 +51,14 @@ _ENDS = 20.0
 class Qemu:
     """A QEMU that has ended, or did what it is told."""
 
-    def __init__(self, returncode: int | None = None, said: str = "") -> None:
-        self.returncode, self._said = returncode, said
+    def __init__(self, returncode: int | None = None, output: str = "") -> None:
+        self.returncode, self._output = returncode, output
 
     def wait(self, seconds: float) -> int | None:
         return self.returncode
 
-    def said(self) -> str:
-        return self._said
+    def output(self) -> str:
+        return self._output
 
     def alive(self) -> bool:
         return self.returncode is None
@@ -97,7 +97,7 @@ OFF = "[    9.000000] reboot: Power down\n"
         ("oops_storm", Qemu(), NoAnswer("x"), GuestCrashed, "general protection"),
         ("panic_in_call", Qemu(0), ENDED, GuestCrashed, "asked to"),
         ("panic_in_call", Qemu(-9), ENDED, GuestCrashed, "asked to"),
-        ("silent_hang", Qemu(0), ENDED, GuestCrashed, "without a word"),
+        ("silent_hang", Qemu(0), ENDED, GuestCrashed, "without any console output"),
         ("silent_hang", Qemu(-9, "killed"), ENDED, QemuDied, "SIGKILL"),
         ("silent_hang", Qemu(1, "no memory"), ENDED, QemuDied, "no memory"),
         ("silent_hang", Qemu(), NoAnswer("x"), QemuStuck, "is stopped"),
@@ -110,21 +110,23 @@ OFF = "[    9.000000] reboot: Power down\n"
 def test_what_a_call_really_ran_into(
     tmp_path: Path, log: str, qemu: Qemu, trouble: Any, kind: type[VmError], says: str
 ) -> None:
-    found = post_mortem(tmp_path, read(log), qemu).call(trouble, 0)
+    found = post_mortem(tmp_path, read(log), qemu).explain_call(trouble, 0)
     assert type(found) is kind
     assert says in str(found)
     assert read(log).splitlines()[0] in found.console
 
 
 def test_an_agent_that_switches_its_guest_off_is_no_crash(tmp_path: Path) -> None:
-    found = post_mortem(tmp_path, OFF, Qemu(0)).call(ENDED, 0)
+    found = post_mortem(tmp_path, OFF, Qemu(0)).explain_call(ENDED, 0)
     assert type(found) is ChannelBroken
-    forged = post_mortem(tmp_path, "[    9.000000] Comm: reboot: x\n", Qemu(0)).call(ENDED, 0)
+    forged = post_mortem(tmp_path, "[    9.000000] Comm: reboot: x\n", Qemu(0)).explain_call(
+        ENDED, 0
+    )
     assert type(forged) is GuestCrashed
 
 
 def test_what_was_said_between_two_calls_counts(tmp_path: Path) -> None:
-    found = post_mortem(tmp_path, read("oops_null"), Qemu(0)).call(ENDED, 10_000)
+    found = post_mortem(tmp_path, read("oops_null"), Qemu(0)).explain_call(ENDED, 10_000)
     assert type(found) is GuestCrashed
     assert [each.kind for each in found.findings] == [ReportKind.OOPS]
 
@@ -133,7 +135,7 @@ def test_last_words_that_found_no_place(tmp_path: Path, monkeypatch: pytest.Monk
     full = os.statvfs_result((4096, 4096, 1, 0, 0, 0, 0, 0, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda path: full)
     with pytest.raises(DiskFull):
-        post_mortem(tmp_path, "", Qemu(0)).call(ENDED, 0)
+        post_mortem(tmp_path, "", Qemu(0)).explain_call(ENDED, 0)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,7 @@ def test_last_words_that_found_no_place(tmp_path: Path, monkeypatch: pytest.Monk
 def test_what_a_boot_really_ran_into(
     tmp_path: Path, log: str, qemu: Qemu, root: bool, kind: type[VmError], party: Party | None
 ) -> None:
-    found = post_mortem(tmp_path, read(log), qemu, root=root).boot(ENDED)
+    found = post_mortem(tmp_path, read(log), qemu, root=root).explain_boot(ENDED)
     assert type(found) is kind
     assert getattr(found, "party", None) is party
 
@@ -170,7 +172,7 @@ def test_what_a_boot_really_ran_into(
     ],
 )
 def test_a_host_that_lets_nobody_run(threads: dict[str, tuple[float, float]], kept: bool) -> None:
-    found = kept_from_running(NEVER, CpuTime(10.0, threads))
+    found = starved(NEVER, CpuTime(10.0, threads))
     assert bool(found) is kept
 
 
@@ -192,7 +194,7 @@ class Booting(Qemu):
     ("qemu", "silence", "says"),
     [
         (Booting(20, 75), 60, "the host let QEMU run for 20.0 of the last 100.0 s"),
-        (Booting(95, 3), 0, "its kernel was still coming up"),
+        (Booting(95, 3), 0, "the kernel was still booting"),
     ],
 )
 def test_a_boot_that_goes_on_is_no_hang(
@@ -202,7 +204,7 @@ def test_a_boot_that_goes_on_is_no_hang(
     looking = post_mortem(tmp_path, read("boot_clean"), qemu)
     past = time.time() - silence
     os.utime(looking.console.path, (past, past))
-    found = looking.boot(NoAnswer("no agent within 60 s"))
+    found = looking.explain_boot(NoAnswer("no agent within 60 s"))
     assert isinstance(found, BootFailed)
     assert found.party is Party.HOST
     assert says in str(found)

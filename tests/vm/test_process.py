@@ -54,12 +54,12 @@ def test_qemu_dies_with_the_host_process(tmp_path: Path, end: signal.Signals) ->
 def test_kill_is_complete_and_idempotent(tmp_path: Path) -> None:
     qemu = Qemu(["/bin/sh", "-c", "sleep 600 & echo $!; wait"], tmp_path / "log")
     deadline = Deadline(30, "start of the program")
-    while not qemu.said():
+    while not qemu.output():
         deadline.pause()
     qemu.kill()
     qemu.kill()
     assert not qemu.alive()
-    child = int(qemu.said())
+    child = int(qemu.output())
     deadline = Deadline(10, "end of the group")
     while not _gone(child):
         deadline.pause()
@@ -68,7 +68,7 @@ def test_kill_is_complete_and_idempotent(tmp_path: Path) -> None:
 def test_status_and_words(tmp_path: Path) -> None:
     qemu = Qemu(["/bin/sh", "-c", "echo bad luck >&2; exit 3"], tmp_path / "log")
     assert qemu.wait(30) == 3
-    assert qemu.said() == "bad luck\n"
+    assert qemu.output() == "bad luck\n"
     assert (tmp_path / "log").read_text().startswith("/bin/sh -c 'echo bad luck")
 
 

@@ -125,9 +125,7 @@ def test_a_changed_state_is_not_used(spec: MachineSpec, saved: Path, tmp_path: P
         file.seek(state.stat().st_size // 2)
         file.write(b"changed")
     with _machine(spec, saved, tmp_path / "one") as machine:
-        assert machine.start == (
-            "booted: the saved state could not be used: its content is not what was saved"
-        )
+        assert machine.start == ("booted: the snapshot could not be used: its checksum is wrong")
     # The next one makes it again.
     with _machine(spec, saved, tmp_path / "two") as machine:
         assert machine.start == "booted"
@@ -143,7 +141,7 @@ def test_a_foreign_state_is_not_used(spec: MachineSpec, saved: Path, tmp_path: P
         boot_id = machine.info["boot_id"]
     record.write_text(honest.replace(boot_id, "0" * len(boot_id)))
     with _machine(spec, saved, tmp_path / "two") as machine:
-        assert machine.start.startswith("booted: the saved state could not be used: the guest in")
+        assert machine.start.startswith("booted: the snapshot could not be used: its guest has")
     with _machine(spec, saved, tmp_path / "three") as machine:
         assert machine.start == "booted"
 
@@ -152,7 +150,7 @@ def test_where_nothing_can_be_saved(spec: MachineSpec, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     with _machine(spec, blocked, tmp_path / "guest") as machine:
-        assert machine.start.startswith("booted: its state could not be saved: ")
+        assert machine.start.startswith("booted: the snapshot could not be saved: ")
         machine.call("", [["ping"]])
         machine.pristine()
         machine.call("", [["ping"]])
@@ -163,14 +161,14 @@ def test_a_save_that_takes_too_long(
     spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     """Wherever it is interrupted, the guest serves: it goes on, or is booted again."""
-    monkeypatch.setattr(policy, "_SAVE", seconds)
+    monkeypatch.setattr(policy, "_SAVE_S", seconds)
     with _machine(spec, tmp_path / "snapshots", tmp_path / "guest") as machine:
         machine.call("", [["spawn", "a"]])
         machine.check(machine.mark("here"))
         saved = bool(list(tmp_path.glob(f"snapshots/*/{STATE}")))
         # A host that is quick enough has saved it all the same.
         assert (machine.start == "booted") == saved
-        assert saved or machine.start.startswith("booted: its state could not be saved: ")
+        assert saved or machine.start.startswith("booted: the snapshot could not be saved: ")
         assert not saved or seconds > 0
 
 

@@ -83,7 +83,7 @@ def test_links_on_the_way_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "real/lib/module.py"
     file.write_text("")
     (tmp_path / "link").symlink_to("real")
-    found = root._way_to(tmp_path / "link/lib/module.py")
+    found = root._path_to(tmp_path / "link/lib/module.py")
     assert {tmp_path / "link", tmp_path / "real/lib", file} <= found
     assert tmp_path / "link/lib" not in found
 
@@ -92,7 +92,7 @@ def test_links_without_end(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(NoArchive, match="too many links"):
-        root._way_to(tmp_path / "a/file")
+        root._path_to(tmp_path / "a/file")
 
 
 def test_segments_of_an_interpreter() -> None:

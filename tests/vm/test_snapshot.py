@@ -16,10 +16,10 @@ INFO = {"boot_id": "one", "release": "6.12"}
 
 
 def _make(snapshots: Snapshots, key: str, content: bytes = b"state") -> None:
-    with snapshots.making(key) as scratch:
+    with snapshots.claimed(key) as scratch:
         assert scratch is not None
         (scratch / STATE).write_bytes(content)
-        snapshots.publish(key, scratch, {"info": INFO, "roll": [], "opening": []})
+        snapshots.publish(key, scratch, {"info": INFO, "actors": [], "opening": []})
 
 
 def _intact(snapshots: Snapshots, key: str) -> bool:
@@ -44,7 +44,7 @@ def test_made_and_found(tmp_path: Path) -> None:
 
 
 def test_one_maker_at_a_time(tmp_path: Path) -> None:
-    with Snapshots(tmp_path).making("key") as first, Snapshots(tmp_path).making("key") as second:
+    with Snapshots(tmp_path).claimed("key") as first, Snapshots(tmp_path).claimed("key") as second:
         assert first is not None
         assert second is None
     assert not list(tmp_path.glob("key.*/"))
@@ -53,7 +53,7 @@ def test_one_maker_at_a_time(tmp_path: Path) -> None:
 def test_not_made_twice(tmp_path: Path) -> None:
     snapshots = Snapshots(tmp_path)
     _make(snapshots, "key")
-    with snapshots.making("key") as scratch:
+    with snapshots.claimed("key") as scratch:
         assert scratch is None
 
 
@@ -73,14 +73,14 @@ def test_what_killed_makers_left_goes_when_somebody_tidies(tmp_path: Path) -> No
     (tmp_path / "gone.abc").mkdir()
     (tmp_path / "gone.lock").touch()
     (tmp_path / "other.abc").mkdir()
-    with Snapshots(tmp_path).making("busy") as scratch:
+    with Snapshots(tmp_path).claimed("busy") as scratch:
         assert scratch is not None
-        snapshots.tidy()
+        snapshots.clean_up()
         left = {path.name for path in tmp_path.iterdir()}
         assert left == {"kept", "kept.lock", scratch.name, "busy.lock"}
-    snapshots.tidy()
+    snapshots.clean_up()
     assert {path.name for path in tmp_path.iterdir()} == {"kept", "kept.lock"}
-    Snapshots(tmp_path / "absent").tidy()
+    Snapshots(tmp_path / "absent").clean_up()
 
 
 def test_truncated(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_what_did_not_change_is_looked_through_once(
     before = len(read)
     assert _intact(snapshots, "key")
     assert len(read) == 2 * before
-    monkeypatch.setattr("vm.snapshots.files._MOMENT", -1_000_000_000)
+    monkeypatch.setattr("vm.snapshots.files._MTIME_RESOLUTION", -1_000_000_000)
     snapshots.verify("key")
     seen = len(read)
     assert _intact(snapshots, "key")
@@ -164,11 +164,11 @@ def test_locks_go_with_their_states(tmp_path: Path) -> None:
     for key in ("a", "b"):
         _make(snapshots, key)
     snapshots.discard("a")
-    with snapshots.making("c") as scratch:
+    with snapshots.claimed("c") as scratch:
         assert scratch is not None
         _make(snapshots, "d")
         assert sorted(path.stem for path in tmp_path.glob("*.lock")) == ["b", "c", "d"]
-        with Snapshots(tmp_path).making("c") as second:
+        with Snapshots(tmp_path).claimed("c") as second:
             assert second is None
 
 

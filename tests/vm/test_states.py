@@ -41,10 +41,10 @@ def spec(tmp_path: Path) -> MachineSpec:
 
 
 def _make(snapshots: Snapshots) -> None:
-    with snapshots.making(KEY) as scratch:
+    with snapshots.claimed(KEY) as scratch:
         assert scratch is not None
         (scratch / STATE).write_bytes(b"state")
-        known = {"info": {"boot_id": "one"}, "roll": [], "opening": []}
+        known = {"info": {"boot_id": "one"}, "actors": [], "opening": []}
         snapshots.publish(KEY, scratch, known)
 
 
@@ -68,7 +68,7 @@ def test_a_state_that_is_removed_when_it_was_just_found(
     chosen = SnapshotPolicy(spec, snapshots)
     with chosen.chosen(cold=False) as state:
         assert state is None
-    assert (chosen.restoring, chosen.wanted, chosen.start) == (False, True, "booted")
+    assert (chosen.restoring, chosen.should_save, chosen.start) == (False, True, "booted")
 
 
 def test_a_machine_closed_before_it_was_waited_for(
@@ -150,7 +150,7 @@ def test_a_machine_that_could_not_be_saved_goes_on(
     stage = Stage(MonitorTrouble("no"))
     _staged(monkeypatch, stage)
     machine = _boot(spec, tmp_path, snapshots, 1.0)
-    assert machine.start == "booted: its state could not be saved: no"
+    assert machine.start == "booted: the snapshot could not be saved: no"
     assert stage.running
 
 
@@ -182,8 +182,7 @@ def test_a_state_that_has_not_answered_all_of_its_opening(
     asking = replace(spec, opening=(("", (["ping"],)),))
     machine = _boot(asking, tmp_path, snapshots, 100.0)
     assert machine.start == (
-        "booted: the saved state could not be used: "
-        "it has not answered what it is asked at its opening"
+        "booted: the snapshot could not be used: it lacks results of the opening requests"
     )
 
 
@@ -193,7 +192,7 @@ def test_a_machine_that_was_saved_and_stands_still_is_booted_again(
     first, second = Stage(StillStopped("no")), Stage()
     _staged(monkeypatch, first, second)
     machine = _boot(spec, tmp_path, snapshots, 1.0)
-    assert machine.start == "booted: its state could not be saved: no"
+    assert machine.start == "booted: the snapshot could not be saved: no"
     assert (first.running, second.running) == (False, True)
     assert second.booting.seconds > 20
     assert snapshots.find(KEY) is None
@@ -211,7 +210,7 @@ def test_a_restored_machine_leaves_time_for_a_boot(
     first, second = Stage(answer=answer), Stage()
     _staged(monkeypatch, first, second)
     machine = _boot(spec, tmp_path, snapshots, 100.0)
-    assert machine.start.startswith("booted: the saved state could not be used: ")
+    assert machine.start.startswith("booted: the snapshot could not be used: ")
     assert (first.running, second.running) == (False, True)
     assert first.resuming.seconds <= 50
     assert second.booting.remaining() > 50

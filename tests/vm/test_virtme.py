@@ -54,7 +54,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     host.cache.mkdir()
     monkeypatch.setattr(virtme_ng, "_BOOT_ID", host.boot_id)
     monkeypatch.setattr(virtme_ng, "_NR_OPEN", host.nr_open)
-    monkeypatch.setattr(virtme_ng, "_ours", lambda: str(host.program))
+    monkeypatch.setattr(virtme_ng, "_installed", lambda: str(host.program))
     monkeypatch.setattr(virtme_ng, "_package", lambda program: [host.package])
     return host
 
@@ -151,7 +151,7 @@ def test_of_a_program_that_is_not_ours_nothing_is_kept(
 ) -> None:
     """Nobody knows what it is made of."""
     monkeypatch.undo()
-    monkeypatch.setattr(virtme_ng, "_ours", lambda: None)
+    monkeypatch.setattr(virtme_ng, "_installed", lambda: None)
     monkeypatch.setenv("PATH", str(host.directory), prepend=os.pathsep)
     assert [host.command() for _ in range(2)] == [COMMAND] * 2
     assert host.asked == 2

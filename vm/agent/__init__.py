@@ -1,1 +1,1 @@
-"""The host's half of the agent: channel, encoding, processes."""
+"""The host's half of the agent: channels, encoding of calls, actors."""

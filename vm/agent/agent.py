@@ -1,58 +1,58 @@
-"""The host's view of the agent: who the actors are, which port is whose, and what they answer.
+"""Conversation with the agent: which port an actor has, what a call is, and its result.
 
-The supervisor ("") has a port and every actor has another, so that a call goes straight to the
-process that performs it.  What one process cannot do (look at another's memory after the call,
-wait for its own end) is put together here from requests to both.
+The supervisor ("") and every actor have a port of their own, so a call goes straight to the process
+that performs it.  What one process cannot do (read another's memory, wait for its own end) is
+combined here from requests to both.
 
-A call is a list; integers are the kernel's, bytes are in hexadecimal.  To an actor:
+A call is a list; integers are the kernel's, bytes are hexadecimal.  To an actor:
 
 ["sys", NUMBER, [ARGUMENT ...], SLOT]
-    A system call.  ARGUMENT is an integer, {"fd": slot}, {"in": bytes} or {"out": size}; memory for
-    the latter two is the agent's, and the first `value` bytes of "out" come back as data.  With a
-    SLOT (else null) a result that is no error is a descriptor and is kept there; value is then 0.
+    A system call.  ARGUMENT is an integer, {"fd": slot}, {"in": bytes} or {"out": size}.  The agent
+    provides memory for the latter two; the first `value` bytes of "out" are returned as data.
+    With a SLOT (else null) a successful result is a descriptor, stored there; value is then 0.
 ["peek", ADDRESS, LENGTH] and ["poke", ADDRESS, BYTES]
-    Its own memory, under its protections; EFAULT unless all of it was reached.
+    Access own memory under its protections; EFAULT unless all of it was accessible.
 ["put_fd", ADDRESS, SLOT] and ["take_fd", ADDRESS, SLOT]
-    Write the number of a descriptor, an int, into its own memory, of one that was closed too; keep
-    the descriptor whose number a system call left there.
+    Store a slot's descriptor number (also of a closed one) in memory as an int; store the
+    descriptor whose number is in memory in a slot.
 ["fork", ACTOR]
     The child is a new actor; value is its process id.
 ["slurp", PATH, LIMIT] and ["spill", PATH, BYTES, FLAGS]
-    Read a file to its end, or open, write once and close.
+    Read a file to its end; open a file, write once and close.
 ["list", PATH]
-    The names in a directory, a line each.
+    The names in a directory, one per line.
 ["number", PATH, ADDRESS]
-    Store the decimal number that a file shows in its own memory, in eight bytes.
+    Store the decimal number in a file in own memory, as eight bytes.
 ["spill_pid", PATH, FLAGS]
-    The same with the number of the process, in decimal.
+    As "spill", with the process id in decimal as content.
 ["submit", SLOT, ADDRESS, COUNT, OFFSET, VECTOR]
-    Write COUNT bytes of its own memory, or with VECTOR so many iovecs, through io_uring; value and
+    Write COUNT bytes of own memory, or with VECTOR that many iovecs, through io_uring; value and
     errno are those of the completion.
 ["exit", STATUS]
     The last call of an actor; answered when it is reaped.
 ["task", NAME, MAKER, FLAGS], ["via", NAME, CALL] and ["end_tasks"]
-    A task that runs no interpreter, made with the flags of clone(2) by the task MAKER (null: by the
-    actor), its id is the value; a call performed by it; the end of all of them.  A task knows "sys"
-    to "take_fd" of these calls, "number" and "spill", and ["int80", ...], which is "sys" through
-    the entry of 32-bit programs with their numbers, ["exec", PATH] (an empty path is a program that
-    goes on as the same task; the value is its id), ["exit", STATUS] of its process, ["exit_task",
-    STATUS] of itself alone, ["die"], by SIGKILL, and ["tid"], its id.
+    Create a task, which runs no interpreter, with clone(2) and FLAGS from the task MAKER (null: the
+    actor); value is its thread id.  Perform a call in a task.  Kill all tasks.  A task supports
+    "sys" to "take_fd", "number", "spill" and: ["int80", ...], which is "sys" through the 32-bit
+    entry; ["exec", PATH] (an empty path is a program that continues as the same task; value is its
+    id); ["exit", STATUS] of its process; ["exit_task", STATUS] of the thread; ["die"], by SIGKILL;
+    ["tid"], its thread id.
 ["race", TRACKS]
-    Tasks at once: a track is [NAME, PASSES, CALLS], and all begin at one moment.  The calls are
-    "sys", ["add", ADDRESS, AMOUNT, TIMES] to four bytes of memory, "task" (whose "tid" is to be
-    asked for then), "exit" and "exit_task".  The data says, as JSON, how often which answer each
-    call of each track had: four answers each, and null for all others.
+    Run several tasks concurrently from one starting point.  A track is [NAME, PASSES, CALLS].  The
+    calls are "sys", ["add", ADDRESS, AMOUNT, TIMES] to four bytes of memory, "task" (query its
+    "tid" afterwards), "exit" and "exit_task".  The data is JSON: for each call of each track how
+    often it returned which value, up to four values, with null for all others.
 
 ["unseen", CALL]
-    Any of these up to "take_fd", without a look at the watched memory behind it.
+    One of the above up to "take_fd", without reading the watched memory afterwards.
 
-To the supervisor, actor "": ["spawn", ACTOR], ["kill", ACTOR, SIGNAL] (value is the wait status),
-["reset"] (nobody is left), ["ping"], ["mark", TEXT], at which all actors have to live, ["info"];
-"sys" and "slurp" too.
+To the supervisor: ["spawn", ACTOR], ["kill", ACTOR, SIGNAL] (value is the wait status), ["reset"]
+(kill all other processes), ["ping"], ["mark", TEXT], which requires all actors to be alive,
+["info"], and "sys" and "slurp".
 
-A watch is [ACTOR, ADDRESS, LENGTH].  The actor asked looks at all of them after every call, as
-far as it has the right to; the supervisor looks at the others after the last one, and they stand
-as "-" before that.  null is memory that is not readable.
+A watch is [ACTOR, ADDRESS, LENGTH].  After every call the called actor reads all watched memory
+that it has access to; the supervisor reads the rest after the last call, and "-" stands for it
+before that.  null is memory that is not readable.
 """
 
 from __future__ import annotations
@@ -66,16 +66,17 @@ from typing import Any
 from host.deadline import Deadline
 from vm.agent import encoding
 from vm.agent.channel import Channel
-from vm.agent.encoding import GONE, NOT_LOOKED_AT, Call, Result
+from vm.agent.encoding import GONE, NOT_READ, Call, Result
 from vm.agent.roster import Actor, Roster
 from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
 from vm.guest.version import NATIVE, native_version, versions
 
-# More requests than any guest is sent before its state is saved, and how much more at random.
+#: First request number in a restored guest: larger than any number used before the snapshot, plus
+#: random bits, so that no reply from an earlier conversation matches.
 _RESTORED, _RANDOM_BITS = 1 << 32, 61
 
 Watch = Sequence[Sequence[Any]]
-# What the supervisor performs as any actor does.
+#: Calls that the supervisor performs like an actor.
 _PLAIN = frozenset(("sys", "slurp"))
 
 
@@ -85,12 +86,10 @@ class Agent:
     def __init__(
         self, channels: Sequence[Channel], port_names: Sequence[str], *, restored: bool = False
     ) -> None:
-        """``restored`` is a guest that was asked things before, in another conversation."""
+        """`restored` says that the guest comes from a snapshot: its agent has seen requests."""
         self._supervisor, *_ = self._channels = list(channels)
         self._port_names = list(port_names)
-        #: Who lives; another conversation with the same guest goes on with its roll.
         self.roster = Roster(len(channels))
-        # A guest takes no number twice.  What answers one that nobody could know is no recording.
         self._number = _RESTORED + secrets.randbits(_RANDOM_BITS) if restored else 0
 
     def close(self) -> None:
@@ -99,39 +98,39 @@ class Agent:
             channel.close()
 
     def hello(self, deadline: Deadline) -> None:
-        """Wait for the supervisor's first word.
+        """Wait for the supervisor's first message.
 
-        Raises NoAnswer, and ChannelBroken for what is no agent, or one of another version.
+        Raises NoAnswer, and ChannelBroken if it is malformed or from another version.
         """
         while (first := self._supervisor.take()) is None:
             self._wait([self._supervisor], deadline)
         if "hello" not in first:
-            raise ChannelBroken("the agent did not begin with hello")
-        _require_ours(first.get("agent"))
+            raise ChannelBroken("the first message of the agent is no hello")
+        _require_same_version(first.get("agent"))
 
     def call(
         self, actor: str, calls: Sequence[Call], watch: Watch, deadline: Deadline
     ) -> list[Result]:
-        """Perform calls and look at the watched memory: see Machine.call."""
+        """Perform calls and read the watched memory: see Machine.call."""
         if actor == "":
             if all(call[0] in _PLAIN for call in calls):
                 results = self._ask(None, calls, [], deadline)
             else:
                 results = [self._command(call, deadline) for call in calls]
             for result in results:
-                result["watch"] = [NOT_LOOKED_AT] * len(watch)
+                result["watch"] = [NOT_READ] * len(watch)
         else:
             results = self._perform(self.roster.find(actor), calls, watch, deadline)
-        self._look_elsewhere(results, watch, deadline)
+        self._read_remaining(results, watch, deadline)
         for result in results:
-            result["watch"] = self._present(result["watch"], watch, deadline)
+            result["watch"] = self._without_gone(result["watch"], watch, deadline)
         return results
 
     def _command(self, call: Call, deadline: Deadline) -> Result:
-        """One call to the supervisor, which knows processes and ports but no names."""
+        """Perform one call in the supervisor, with names translated to processes and ports."""
         match list(call):
             case ["spawn", str(name)]:
-                port = self.roster.allot(name)
+                port = self.roster.allocate_port(name)
                 result = self._ask_supervisor(["spawn", self._port_names[port]], deadline)
                 self.roster.register(name, result, port)
             case ["kill", str(name), int(signal)]:
@@ -143,10 +142,10 @@ class Agent:
                 result = self._ask_supervisor(["reset"], deadline)
                 for actor in self.roster:
                     self._forget(actor)
-                self.roster.forget_strays()
+                self.roster.forget_early_ends()
             case ["mark", _]:
                 result = self._ask_supervisor(call, deadline)
-                self.roster.require_all()
+                self.roster.require_all_alive()
             case other:
                 result = self._ask_supervisor(other, deadline)
         return result
@@ -156,12 +155,12 @@ class Agent:
     ) -> list[Result]:
         leaving = [position for position, call in enumerate(calls) if call[0] == "exit"]
         if leaving and leaving != [len(calls) - 1]:
-            raise CallRefused("an exit is the last call of an actor")
+            raise CallRefused("exit must be the last call of an actor")
         before = list(calls[: len(calls) - len(leaving)])
         results = self._ask_actor(actor, before, watch, deadline) if before else []
         if leaving:
-            self._leave(actor, calls[-1], deadline)
-            nothing = [NOT_LOOKED_AT] * len(watch)
+            self._exit(actor, calls[-1], deadline)
+            nothing = [NOT_READ] * len(watch)
             results.append({"value": 0, "errno": 0, "data": None, "watch": nothing})
         return results
 
@@ -169,7 +168,7 @@ class Agent:
         self, actor: Actor, calls: list[Call], watch: Watch, deadline: Deadline
     ) -> list[Result]:
         ports = {
-            position: self.roster.allot(str(call[1]))
+            position: self.roster.allocate_port(str(call[1]))
             for position, call in enumerate(calls)
             if call[0] == "fork"
         }
@@ -182,53 +181,50 @@ class Agent:
         for position, port in ports.items():
             self.roster.register(str(calls[position][1]), results[position], port)
         for call, result in zip(calls, results, strict=True):
-            self.roster.note_task(actor, call, result)
+            self.roster.record_task(actor, call, result)
         return results
 
-    def _leave(self, actor: Actor, call: Call, deadline: Deadline) -> None:
-        """Tell an actor to exit and wait until it is reaped."""
+    def _exit(self, actor: Actor, call: Call, deadline: Deadline) -> None:
+        """Make an actor exit and wait until it is reaped."""
         self._number += 1
         message = encoding.request(self._number, [call], [])
         self._channels[actor.port].send(message, deadline)
         self._await_end(actor, deadline)
 
     def _await_end(self, actor: Actor, deadline: Deadline) -> None:
-        # Its end may have been told already, with what was heard last.
-        self._hear_supervisor(None)
+        # The report may have arrived already.
+        self._receive_from_supervisor(None)
         while not actor.ended:
             self._wait([self._supervisor], deadline)
-            self._hear_supervisor(None)
+            self._receive_from_supervisor(None)
         self._forget(actor)
 
-    def _look_elsewhere(self, results: list[Result], watch: Watch, deadline: Deadline) -> None:
-        """Fill in, after the last call, the watched memory that the actor could not look at."""
+    def _read_remaining(self, results: list[Result], watch: Watch, deadline: Deadline) -> None:
+        """Let the supervisor read, after the last call, the memory the actor has no access to."""
         if not results:
             return
-        seen_last = results[-1]["watch"]
-        positions = [number for number, seen in enumerate(seen_last) if seen == NOT_LOOKED_AT]
+        last = results[-1]["watch"]
+        positions = [number for number, seen in enumerate(last) if seen == NOT_READ]
         if not positions:
             return
-        looks = []
+        reads = []
         for position in positions:
             name, where, length = watch[position]
-            looks.append(["look", self.roster.pid(name), where, length])
-        seen = self._ask(None, looks, [], deadline)
-        for position, look in zip(positions, seen, strict=True):
-            seen_last[position] = {0: look["data"], ESRCH: GONE}.get(look["errno"])
+            reads.append(["look", self.roster.pid(name), where, length])
+        seen = self._ask(None, reads, [], deadline)
+        for position, read in zip(positions, seen, strict=True):
+            last[position] = {0: read["data"], ESRCH: GONE}.get(read["errno"])
 
-    def _present(self, seen: list[Any], watch: Watch, deadline: Deadline) -> list[Any]:
-        """What was seen; nothing where there is no process.  Raises ActorDied for an actor's.
-
-        One that nobody has ended has not lost its memory by what was called.
-        """
+    def _without_gone(self, seen: list[Any], watch: Watch, deadline: Deadline) -> list[Any]:
+        """Replace the memory of ended tasks by None.  Raises ActorDied if an actor has ended."""
         if GONE not in seen:
             return seen
-        for look, (name, _, _) in zip(seen, watch, strict=True):
-            actor = self.roster.get(name) if look == GONE else None
+        for content, (name, _, _) in zip(seen, watch, strict=True):
+            actor = self.roster.get(name) if content == GONE else None
             if actor is not None:
                 self._await_end(actor, deadline)
                 raise ActorDied(name, actor.status)
-        return [None if look == GONE else look for look in seen]
+        return [None if content == GONE else content for content in seen]
 
     def _ask_supervisor(self, call: Call, deadline: Deadline) -> Result:
         return self._ask(None, [call], [], deadline)[0]
@@ -240,10 +236,10 @@ class Agent:
         places: Sequence[Any],
         deadline: Deadline,
     ) -> list[Result]:
-        """One request and its answer: as many results as calls."""
+        """Send one request and return its results, one per call."""
         self._number += 1
         message = encoding.request(self._number, asked, places)
-        reply = self._answer_of(actor, message, deadline)
+        reply = self._exchange(actor, message, deadline)
         if "reply" not in reply:
             raise ChannelBroken(f"{len(asked)} results expected, answer was {reply!r:.200}")
         results = encoding.results(reply["reply"], [length for _, _, length in places])
@@ -251,42 +247,42 @@ class Agent:
             raise ChannelBroken(f"{len(asked)} results expected, answer has {len(results)}")
         return results
 
-    def _answer_of(self, actor: Actor | None, message: bytes, deadline: Deadline) -> dict[str, Any]:
+    def _exchange(self, actor: Actor | None, message: bytes, deadline: Deadline) -> dict[str, Any]:
         channel = self._channels[actor.port] if actor else self._supervisor
         channel.send(message, deadline)
-        while (reply := self._hear(actor)) is None:
+        while (reply := self._receive(actor)) is None:
             if actor and actor.ended:
                 self._forget(actor)
                 raise ActorDied(actor.name, actor.status)
             self._wait({channel, self._supervisor}, deadline)
         if "error" in reply:
-            raise CallRefused(f"the agent refused: {reply['error']}")
+            raise CallRefused(f"the agent refused the call: {reply['error']}")
         return reply
 
-    def _hear(self, actor: Actor | None) -> dict[str, Any] | None:
-        """The answer to the last request, if it is here; ends of actors are noted on the way."""
+    def _receive(self, actor: Actor | None) -> dict[str, Any] | None:
+        """The answer to the last request, if it has arrived; records ends of actors."""
         if actor is None:
-            return self._hear_supervisor(self._number)
+            return self._receive_from_supervisor(self._number)
         channel = self._channels[actor.port]
         while (message := channel.take()) is not None:
             if self._is_answer(message, self._number):
                 return message
-        self._hear_supervisor(None)
+        self._receive_from_supervisor(None)
         return None
 
-    def _hear_supervisor(self, number: int | None) -> dict[str, Any] | None:
+    def _receive_from_supervisor(self, number: int | None) -> dict[str, Any] | None:
         while (message := self._supervisor.take()) is not None:
             if "ended" in message:
-                self.roster.note_end(message["ended"], message.get("status"))
+                self.roster.record_end(message["ended"], message.get("status"))
             elif self._is_answer(message, number):
                 return message
         return None
 
     def _is_answer(self, message: dict[str, Any], number: int | None) -> bool:
-        """Whether it answers; what answers an earlier request comes too late and is dropped."""
+        """Whether a message answers a request; late answers to earlier ones are dropped."""
         answered = message.get("id")
         if not isinstance(answered, int) or answered > self._number:
-            raise ChannelBroken(f"answer {answered!r} where {self._number} was asked last")
+            raise ChannelBroken(f"answer to request {answered!r}, the last one was {self._number}")
         return answered == number
 
     def _wait(self, channels: Sequence[Channel] | set[Channel], deadline: Deadline) -> None:
@@ -300,17 +296,19 @@ class Agent:
             raise NoAnswer(waited)
 
     def _forget(self, actor: Actor) -> None:
-        """An actor is gone, and so is what it may have said last."""
+        """Remove an actor that is gone, and what is left in its channel."""
         self.roster.forget(actor)
         self._channels[actor.port].clear()
 
 
-def _require_ours(told: object) -> None:
-    """Raise ChannelBroken unless the agent is made of the same files as we are."""
+def _require_same_version(reported: object) -> None:
+    """Raise ChannelBroken unless the agent has the checksums of this checkout.
+
+    The guest may have fewer files, but must report wire.py and the native engine.
+    """
     ours = versions() | {NATIVE: native_version()}
-    theirs = told if isinstance(told, dict) else {}
-    # Not all of ours need be in the guest.
+    theirs = reported if isinstance(reported, dict) else {}
     differing = sorted(name for name, sum_ in theirs.items() if ours.get(name) != sum_)
     if differing or not {"wire.py", NATIVE} <= theirs.keys():
-        which = ", ".join(differing) or "it does not say which"
-        raise ChannelBroken(f"the agent in the guest is of another version: {which}")
+        which = ", ".join(differing) or "unknown files"
+        raise ChannelBroken(f"the agent in the guest has another version of {which}")

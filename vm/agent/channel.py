@@ -1,4 +1,4 @@
-"""The host's end of one port: frames out and in, under a deadline."""
+"""The host's end of one port: send and receive frames under a deadline."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _CHUNK = 1 << 18
 
 
 class ChannelEnded(ChannelBroken):
-    """Nobody holds the other end: the machine has to find out why."""
+    """The guest's end is closed; the post-mortem finds out why."""
 
 
 class Channel:
-    """One stream of frames; broken for good after a ChannelBroken."""
+    """One stream of frames; unusable after a ChannelBroken."""
 
     def __init__(self, end: socket.socket) -> None:
         end.setblocking(False)
@@ -36,7 +36,7 @@ class Channel:
 
     @property
     def pending(self) -> int:
-        """Bytes of a frame that has begun and is not complete."""
+        """Bytes of an incomplete frame."""
         return self._decoder.pending
 
     def send(self, payload: bytes, deadline: Deadline) -> None:
@@ -50,7 +50,7 @@ class Channel:
                 frame = frame[self._socket.send(frame) :]
             except BlockingIOError:
                 if not select.select([], [self], [], deadline.remaining())[1]:
-                    # Part of a frame is under way: nothing can follow it.
+                    # Nothing can follow a partial frame.
                     self.close()
                     raise NoAnswer(
                         f"the guest took no request for {deadline.what} within {deadline.limit}"
@@ -59,7 +59,7 @@ class Channel:
                 raise ChannelEnded(f"the channel ended: {error}") from None
 
     def fill(self) -> None:
-        """Read what is there.  Raises ChannelEnded."""
+        """Read the available bytes.  Raises ChannelEnded."""
         try:
             data = self._socket.recv(_CHUNK)
         except BlockingIOError:
@@ -71,9 +71,10 @@ class Channel:
         self._decoder.feed(data)
 
     def take(self) -> dict[str, Any] | None:
-        """A message that is complete, or None.  Raises ChannelBroken on a corrupt one.
+        """The next complete message, or None.  Raises ChannelBroken on a corrupt one.
 
-        Of a reply to a request it has the number, "id", and the "reply" as it came: see packing.py.
+        For the reply to a request that is its number, "id", and the undecoded "reply"
+        (vm.agent.encoding).
         """
         try:
             payload = self._decoder.take()
@@ -86,7 +87,7 @@ class Channel:
             raise ChannelBroken(f"corrupt {error}") from None
 
     def clear(self) -> None:
-        """Forget what the last user of this port has left."""
+        """Discard what the last user of this port has sent."""
         self._decoder = wire.Decoder()
         while select.select([self], [], [], 0)[0]:
             self.fill()

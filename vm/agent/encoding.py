@@ -1,11 +1,12 @@
-"""Requests to the agent and its replies, as bytes: what agent.py describes as lists.
+"""Binary encoding of requests to the agent and of its replies; agent.py describes the calls.
 
-The agent takes its requests without an interpreter (guest/native/), so they are no JSON: all begins
-at a multiple of 8 bytes and is little-endian.  A request is its number, how many places are watched
-and how many calls there are; the places, (process id, address, length); the calls, each (kind,
-flags, length of what follows).  A reply is a magic number, how many results there are, and the
-request's number; the results, (value, errno, length of the data), each with its data and with what
-was seen: a byte for each place says how it was looked at, then come the bytes of those seen.
+The guest parses requests in C (vm/guest/native/), so they are not JSON.  All items are
+little-endian and aligned to 8 bytes.
+
+A request is its number and the counts of watched places and calls; the places (process id, address,
+length); and the calls (kind, flags, length of the body, body).  A reply is a magic number, the
+count of results and the request's number; and the results (value, errno, length of the data), each
+followed by its data and the watched memory: a status byte per place, then the bytes of those read.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from vm.errors import CallRefused, ChannelBroken
 Call = Sequence[Any]
 Result = dict[str, Any]
 
-#: In the place of memory that was not looked at after this call.
-NOT_LOOKED_AT = "-"
-#: In the place of memory whose process is no more.
+#: Stands for memory that was not read after this call.
+NOT_READ = "-"
+#: Stands for memory of a process that has ended.
 GONE = "gone"
 
 REPLY = b"RPLY"
@@ -32,39 +33,39 @@ _PLACE = struct.Struct("<3Q")
 _CALL = struct.Struct("<IIQ")
 _SYSCALL = struct.Struct("<QIi")
 _ARGUMENT = struct.Struct("<QQ")
-_TWO = struct.Struct("<QQ")
+_PAIR = struct.Struct("<QQ")
 _REPLY = struct.Struct("<4sIQ")
 _RESULT = struct.Struct("<qII")
 _SYS, _PEEK, _POKE, _PUT_FD, _TAKE_FD, _SLURP, _SPILL, _SPILL_PID, _NUMBER = range(9)
 _LIST, _STATUS, _LOOK, _KILL, _SPAWN, _OTHER = range(9, 15)
 _GETPID = 39
-_SEEN_LATER = 1
+_UNWATCHED = 1
 _PLAIN, _DESCRIPTOR, _IN, _OUT = range(4)
-_SEEN = 0
-_UNSEEN = {1: None, 2: NOT_LOOKED_AT, 3: GONE}
+_READ = 0
+_NOT_READ = {1: None, 2: NOT_READ, 3: GONE}
 _NO_DATA = (1 << 32) - 1
 _MASK = (1 << 64) - 1
-#: What an actor has room for: descriptors, arguments of a system call, bytes of its answer.
+#: Limits of an actor: descriptors, arguments of a system call, bytes of a reply.
 _SLOTS, _ARGUMENTS, _MOST = 65536, 6, wire.LIMIT
-#: fork, vfork, clone and clone3 answer twice; only ["fork", ACTOR] knows what to do with that.
+#: fork, vfork, clone and clone3 return twice, which only ["fork", ACTOR] handles.
 _FORKING = frozenset((56, 57, 58, 435))
 
 
 def request(number: int, calls: Sequence[Call], places: Sequence[Sequence[int]]) -> bytes:
-    """The payload of a request.  Raises CallRefused for a call that is none."""
+    """The payload of a request.  Raises CallRefused for a malformed call."""
     parts = [_REQUEST.pack(number, len(places), len(calls))]
     parts += [_PLACE.pack(pid, where & _MASK, length) for pid, where, length in places]
     for call in calls:
         flags = 0
         if call[0] == "unseen":
-            flags, call = _SEEN_LATER, call[1]
+            flags, call = _UNWATCHED, call[1]
         kind, body = _packed(call)
         parts += (_CALL.pack(kind, flags, len(body)), body)
     return b"".join(parts)
 
 
 def number_of(payload: bytes) -> int:
-    """Which request a reply answers.  Raises ChannelBroken."""
+    """The number of the request that a reply answers.  Raises ChannelBroken."""
     try:
         _, _, number = _REPLY.unpack_from(payload)
     except struct.error:
@@ -73,9 +74,9 @@ def number_of(payload: bytes) -> int:
 
 
 def results(payload: bytes, lengths: Sequence[int]) -> list[Result]:
-    """What a reply says of every call, ``lengths`` are those of the places that were watched.
+    """The results in a reply; `lengths` are those of the watched places.
 
-    Raises ChannelBroken for what is no reply to that.
+    Raises ChannelBroken if the reply is malformed.
     """
     _, count, _ = _REPLY.unpack_from(payload)
     found = []
@@ -88,34 +89,32 @@ def results(payload: bytes, lengths: Sequence[int]) -> list[Result]:
             if length != _NO_DATA:
                 data = _bytes(payload, at, length).hex()
                 at += _aligned(length)
-            hows = _bytes(payload, at, len(lengths))
+            statuses = _bytes(payload, at, len(lengths))
             at += _aligned(len(lengths))
             seen: list[str | None] = []
-            for how, each in zip(hows, lengths, strict=True):
-                if how == _SEEN:
+            for status, each in zip(statuses, lengths, strict=True):
+                if status == _READ:
                     seen.append(_bytes(payload, at, each).hex())
                     at += each
                 else:
-                    seen.append(_UNSEEN[how])
+                    seen.append(_NOT_READ[status])
             at = _aligned(at)
             found.append({"value": value, "errno": errno, "data": data, "watch": seen})
     except (struct.error, KeyError, ValueError) as error:
-        raise ChannelBroken(
-            f"no results of calls at byte {at} of {len(payload)}: {error}"
-        ) from None
+        raise ChannelBroken(f"malformed reply at byte {at} of {len(payload)}: {error}") from None
     if at != len(payload):
         raise ChannelBroken(f"{len(payload) - at} bytes after the results")
     return found
 
 
 def _packed(call: Call) -> tuple[int, bytes]:
-    """Kind and content of a call.  Raises CallRefused."""
+    """Kind and body of a call.  Raises CallRefused."""
     try:
         if (packer := _PACKERS.get(call[0])) is not None:
             return packer(*call[1:])
         return _OTHER, _padded(wire.text({"call": list(call)}))
     except (TypeError, ValueError, KeyError, IndexError, struct.error, wire.FrameError) as error:
-        raise CallRefused(f"no such call: {call!r:.200}: {error}") from None
+        raise CallRefused(f"malformed call {call!r:.200}: {error}") from None
 
 
 def _sys(number: int, arguments: Sequence[Any], slot: int | None) -> tuple[int, bytes]:
@@ -138,92 +137,43 @@ def _sys(number: int, arguments: Sequence[Any], slot: int | None) -> tuple[int, 
         elif kind == "out":
             parts.append(_ARGUMENT.pack(_OUT, _length(content)))
         else:
-            raise ValueError(f"no such argument: {argument!r:.200}")
+            raise ValueError(f"unknown argument {argument!r:.200}")
     return _SYS, b"".join(parts)
 
 
-def _peek(where: int, length: int) -> tuple[int, bytes]:
-    return _PEEK, _TWO.pack(where & _MASK, _length(length))
-
-
-def _poke(where: int, content: str) -> tuple[int, bytes]:
+def _with_content(kind: int, where: int, content: str, path: bytes = b"") -> tuple[int, bytes]:
     data = bytes.fromhex(content)
-    return _POKE, _TWO.pack(where & _MASK, len(data)) + _padded(data)
-
-
-def _put_fd(where: int, slot: int) -> tuple[int, bytes]:
-    return _PUT_FD, _TWO.pack(where & _MASK, _slot(slot))
-
-
-def _take_fd(where: int, slot: int) -> tuple[int, bytes]:
-    return _TAKE_FD, _TWO.pack(where & _MASK, _slot(slot))
-
-
-def _slurp(path: str, limit: int) -> tuple[int, bytes]:
-    return _SLURP, _TWO.pack(_length(limit), 0) + _path(path)
-
-
-def _spill(path: str, content: str, flags: int) -> tuple[int, bytes]:
-    data = bytes.fromhex(content)
-    return _SPILL, _TWO.pack(flags & _MASK, len(data)) + _padded(data) + _path(path)
-
-
-def _spill_pid(path: str, flags: int) -> tuple[int, bytes]:
-    return _SPILL_PID, _TWO.pack(flags & _MASK, 0) + _path(path)
-
-
-def _number(path: str, where: int) -> tuple[int, bytes]:
-    return _NUMBER, _TWO.pack(where & _MASK, 0) + _path(path)
-
-
-def _list(path: str) -> tuple[int, bytes]:
-    return _LIST, _TWO.pack(0, 0) + _path(path)
-
-
-def _status(path: str) -> tuple[int, bytes]:
-    return _STATUS, _TWO.pack(0, 0) + _path(path)
-
-
-def _look(pid: int, where: int, length: int) -> tuple[int, bytes]:
-    return _LOOK, _PLACE.pack(pid, where & _MASK, _length(length))
-
-
-def _kill(pid: int, signal: int) -> tuple[int, bytes]:
-    return _KILL, _TWO.pack(pid, signal)
-
-
-def _spawn(port: str) -> tuple[int, bytes]:
-    return _SPAWN, _path(port)
-
-
-def _ping() -> tuple[int, bytes]:
-    return _sys(_GETPID, [], None)
+    return kind, _pair(where, len(data)) + _padded(data) + path
 
 
 def _mark(text: str) -> tuple[int, bytes]:
-    # Without its newline a record is held back until the next one (printk.c, vprintk_store).
+    # printk holds back a record without a newline (printk.c: vprintk_store).
     line = b"<5>" + text.encode("utf-8", "replace") + b"\n"
-    return _spill("/dev/kmsg", line.hex(), os.O_WRONLY)
+    return _with_content(_SPILL, os.O_WRONLY, line.hex(), _path("/dev/kmsg"))
 
 
 _PACKERS: dict[str, Callable[..., tuple[int, bytes]]] = {
     "sys": _sys,
-    "peek": _peek,
-    "poke": _poke,
-    "put_fd": _put_fd,
-    "take_fd": _take_fd,
-    "slurp": _slurp,
-    "spill": _spill,
-    "spill_pid": _spill_pid,
-    "number": _number,
-    "list": _list,
-    "status": _status,
-    "look": _look,
-    "kill": _kill,
-    "spawn": _spawn,
-    "ping": _ping,
+    "peek": lambda where, length: (_PEEK, _pair(where, _length(length))),
+    "poke": lambda where, content: _with_content(_POKE, where, content),
+    "put_fd": lambda where, slot: (_PUT_FD, _pair(where, _slot(slot))),
+    "take_fd": lambda where, slot: (_TAKE_FD, _pair(where, _slot(slot))),
+    "slurp": lambda path, limit: (_SLURP, _pair(_length(limit), 0) + _path(path)),
+    "spill": lambda path, content, flags: _with_content(_SPILL, flags, content, _path(path)),
+    "spill_pid": lambda path, flags: (_SPILL_PID, _pair(flags, 0) + _path(path)),
+    "number": lambda path, where: (_NUMBER, _pair(where, 0) + _path(path)),
+    "list": lambda path: (_LIST, _pair(0, 0) + _path(path)),
+    "status": lambda path: (_STATUS, _pair(0, 0) + _path(path)),
+    "look": lambda pid, where, length: (_LOOK, _PLACE.pack(pid, where & _MASK, _length(length))),
+    "kill": lambda pid, signal: (_KILL, _pair(pid, signal)),
+    "spawn": lambda port: (_SPAWN, _path(port)),
+    "ping": lambda: _sys(_GETPID, [], None),
     "mark": _mark,
 }
+
+
+def _pair(first: int, second: int) -> bytes:
+    return _PAIR.pack(first & _MASK, second)
 
 
 def _slot(number: int) -> int:

@@ -78,4 +78,4 @@ class Server:
             case {"call": [str(name), *rest]} if name in self._forms:
                 return self._forms[name](*rest)
             case other:
-                raise BadCall(f"no such call: {other!r:.200}")
+                raise BadCall(f"unknown call: {other!r:.200}")

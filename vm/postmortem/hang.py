@@ -1,9 +1,8 @@
-"""Why a guest gives no answer, looked at from outside while it is still there.
+"""Diagnose a guest that gives no answer, from outside while it still exists.
 
-QEMU's process first, then its monitor, then what the processors do.  A processor that spins in the
-kernel is interrupted by an NMI, which `unknown_nmi_panic` turns into a panic with its stack; with
-all of them idle the kernel is asked by BREAK and t on its console, as sysrq is on a serial line,
-for the stacks of all tasks.
+Check the QEMU process, then its monitor, then the processors.  A processor that spins in the kernel
+gets an NMI, which `unknown_nmi_panic` turns into a panic with its stack.  If all processors are
+idle, BREAK and t on the console (SysRq on a serial line) print the stacks of all tasks.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,28 +26,28 @@ from vm.qemu.power_cycle import PowerCycle
 from vm.qemu.process import CpuTime
 from vm.qemu.qmp import MonitorTrouble
 
-#: Looks at the processors, and the seconds between them: who works comes to another place.
-_LOOKS, _BETWEEN = 4, 0.03
-#: Seconds of an unhurried machine for the monitor's answer, and for what the kernel says then.
-_ANSWER, _SAYING = 0.5, 2.0
-#: Lines that are kept.
-_KEPT = 120
-#: A thread that gets less of the time than this, and waits for more than that, is kept from
-#: running by the host; with more it had enough for what was asked.
+#: Number of register samples, and seconds between them.
+_SAMPLES, _INTERVAL_S = 4, 0.03
+#: Limits for the monitor and for the kernel's output, in seconds on an idle host with KVM.
+_ANSWER_S, _OUTPUT_S = 0.5, 2.0
+#: Maximum number of lines kept as evidence.
+_MAX_LINES = 120
+#: A thread is starved by the host if it ran for less than the first share of the time and waited
+#: for a processor for more than the second.
 _RAN, _WAITED = 0.1, 0.5
-#: One that wants less than this of the time emulates or runs no busy processor.
+#: A thread that wants less than this share of the time runs no busy virtual processor.
 _BUSY = 0.2
 _CPU = re.compile(r"RIP=([0-9a-f]+) RFL=[0-9a-f]+ .*?CPL=(\d).*?HLT=(\d)")
-#: The last that the kernel says to sysrq, and to an NMI.
-_TASKS_SAID = re.compile(r"Showing busy workqueues|operation is disabled|sysrq: HELP")
-_NMI_SAID = re.compile(r"Kernel Offset: |end Kernel panic|Dazed and confused")
+#: Last lines of the output of SysRq-t and of an NMI.
+_END_OF_TASKS = re.compile(r"Showing busy workqueues|operation is disabled|sysrq: HELP")
+_END_OF_NMI = re.compile(r"Kernel Offset: |end Kernel panic|Dazed and confused")
 _TASK = re.compile(r"task:(.{1,16}?) +state:(\S) .*? pid:\s*(\d+) .*?ppid:\s*(\d+)")
-#: Who asks the agent's processes to work, and who starts those of the kernel.
+_COMM = re.compile(r"Comm: (.{1,15}?) +(?:Not t|T)ainted")
 _SUPERVISOR, _KTHREADD = "1", "2"
 _STOPPED = "Tt"
 #: kernel/sched/idle.c
 _IDLE = frozenset({"do_idle", "default_idle_call", "cpu_startup_entry", "cpuidle_idle_call"})
-#: How the agent's own processes wait: for a request, for each other.
+#: Functions in which the agent's processes wait for a request or for each other.
 _WAITING = frozenset(
     {"port_fops_read", "port_fops_poll", "wait_port_readable", "do_sys_poll", "do_poll"}
     | {"futex_wait", "__futex_wait", "do_futex", "futex_do_wait", "do_wait", "kernel_wait4"}
@@ -58,7 +57,7 @@ _WAITING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Who, in words where, the functions of the stack, and what was seen, in lines."""
+    """The responsible party, a description, the kernel stack, and the evidence as text."""
 
     party: Party
     where: str
@@ -69,21 +68,21 @@ class Diagnosis:
 def diagnose(
     power: PowerCycle, console: Console | None, before: CpuTime, slowness: float
 ) -> Diagnosis:
-    """Look for what keeps a guest from answering; `before` is what QEMU's threads had got then.
+    """Find out what keeps a guest from answering; it may be unusable afterwards.
 
-    Without a console the kernel is asked nothing.  The guest may be of no use afterwards.
+    `before` is an earlier CPU time of QEMU.  Without a console the kernel is not interrupted.
     Raises MonitorTrouble if QEMU ends meanwhile.
     """
     if power.qemu.stopped():
         return Diagnosis(Party.HOST, "QEMU is stopped, by a signal or a debugger")
-    if kept := kept_from_running(before, power.qemu.cpu_time()):
-        return Diagnosis(Party.HOST, kept)
+    if why := starved(before, power.qemu.cpu_time()):
+        return Diagnosis(Party.HOST, why)
     try:
-        status = power.monitor.status(Deadline(_ANSWER * slowness, "answer of its monitor"))
+        status = power.monitor.status(Deadline(_ANSWER_S * slowness, "answer of its monitor"))
         if status != "running":
             return Diagnosis(Party.HOST, f"QEMU has stopped the machine: {status}")
-        found = _of_processors(power, console, slowness)
-        ran, waited = _wanted(before, power.qemu.cpu_time())
+        found = _diagnose_processors(power, console, slowness)
+        ran, waited = _busiest(before, power.qemu.cpu_time())
         return replace(
             found, seen=f"QEMU ran for {ran:.1f} s and waited for {waited:.1f} s\n{found.seen}"
         )
@@ -93,60 +92,54 @@ def diagnose(
         return Diagnosis(Party.HOST, f"QEMU is stuck: {trouble}")
 
 
-def kept_from_running(
+def starved(
     before: CpuTime, after: CpuTime, ran_less: float = _RAN, waited_more: float = _WAITED
 ) -> str:
-    """What the host withholds from a QEMU that wants to run, in words; "" if nothing.
+    """A message if the host gave QEMU too little CPU time, else "".
 
-    That is when it ran for less than a part of the time, and waited for more than another.
+    The limits are shares of the elapsed time.
     """
     elapsed = after.when - before.when
-    ran, waited = _wanted(before, after)
+    ran, waited = _busiest(before, after)
     if ran < ran_less * elapsed and waited > waited_more * elapsed:
         return f"the host let QEMU run for {ran:.1f} of the last {elapsed:.1f} s"
     return ""
 
 
-def _wanted(before: CpuTime, after: CpuTime) -> tuple[float, float]:
-    """Seconds that the thread which wants most ran and waited: that of a busy processor."""
-    shares = [(0.0, 0.0)]
+def _busiest(before: CpuTime, after: CpuTime) -> tuple[float, float]:
+    """Seconds that the thread with the largest demand ran and waited."""
+    demands = [(0.0, 0.0)]
     for thread, (ran, waited) in after.threads.items():
         ran_before, waited_before = before.threads.get(thread, (0.0, 0.0))
-        shares.append((ran - ran_before, waited - waited_before))
-    return max(shares, key=sum)
+        demands.append((ran - ran_before, waited - waited_before))
+    return max(demands, key=sum)
 
 
-def _of_processors(power: PowerCycle, console: Console | None, slowness: float) -> Diagnosis:
-    before = power.qemu.cpu_time()
-    looks = []
-    for _ in range(_LOOKS):
-        looks.append(_look(power, slowness))
-        time.sleep(_BETWEEN)
-    after = power.qemu.cpu_time()
-    said = [f"registers: {', '.join(map(str, look))}" for look in looks]
-    busy = [cpu for cpu in zip(*looks, strict=False) if not any(look.idle for look in cpu)]
-    if after.threads and sum(_wanted(before, after)) < _BUSY * (after.when - before.when):
-        # KVM keeps to itself which processors are halted; but they want nothing of the host.
-        busy = []
-    stuck = [cpu for cpu in busy if all(look.in_kernel for look in cpu)]
+def _diagnose_processors(power: PowerCycle, console: Console | None, slowness: float) -> Diagnosis:
+    samples, busy = _busy_processors(power, slowness)
+    evidence = [f"registers: {', '.join(map(str, sample))}" for sample in samples]
+    spinning = [cpu for cpu in busy if all(sample.in_kernel for sample in cpu)]
     if console is None:
-        doing = "spins" if stuck else "computes" if busy else "idles"
-        return Diagnosis(Party.KERNEL, f"a processor {doing}", seen="\n".join(said))
+        state = "spins" if spinning else "computes" if busy else "idles"
+        return Diagnosis(Party.KERNEL, f"a processor {state}", seen="\n".join(evidence))
     since = console.position()
-    if stuck:
-        power.monitor.nmi(Deadline(_ANSWER * slowness, "NMI"))
-        return _stuck(_lines(power, console, since, _NMI_SAID, slowness), said, stuck[0][0])
+    if spinning:
+        power.monitor.nmi(Deadline(_ANSWER_S * slowness, "NMI"))
+        output = _output(power, console, since, _END_OF_NMI, slowness)
+        return _diagnose_spin(output, evidence, spinning[0][0])
     if busy:
-        addresses = ", ".join(dict.fromkeys(f"{look.address:#x}" for look in busy[0]))
-        return Diagnosis(Party.AGENT, f"a program computes at {addresses}", seen="\n".join(said))
-    heard = _ask(power, console, "t", slowness)
-    lines = _lines(power, console, since, _TASKS_SAID, slowness) if heard else []
-    return _asleep(lines, said)
+        addresses = ", ".join(dict.fromkeys(f"{sample.address:#x}" for sample in busy[0]))
+        return Diagnosis(
+            Party.AGENT, f"a program computes at {addresses}", seen="\n".join(evidence)
+        )
+    reacted = _press_sysrq(power, console, "t", slowness)
+    output = _output(power, console, since, _END_OF_TASKS, slowness) if reacted else []
+    return _diagnose_sleep(output, evidence)
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """What a processor did at a moment."""
+class _Sample:
+    """State of a processor at a moment."""
 
     address: int
     in_kernel: bool
@@ -157,26 +150,43 @@ class _Look:
         return f"{mode} {self.address:#x}"
 
 
-def _look(power: PowerCycle, slowness: float) -> list[_Look]:
-    shown = power.monitor.registers(Deadline(_ANSWER * slowness, "registers"))
+def _busy_processors(
+    power: PowerCycle, slowness: float
+) -> tuple[list[list[_Sample]], list[tuple[_Sample, ...]]]:
+    """All samples, and those of the processors that were never idle."""
+    before = power.qemu.cpu_time()
+    samples = []
+    for _ in range(_SAMPLES):
+        samples.append(_sample(power, slowness))
+        time.sleep(_INTERVAL_S)
+    after = power.qemu.cpu_time()
+    if after.threads and sum(_busiest(before, after)) < _BUSY * (after.when - before.when):
+        # KVM does not report halted processors, but they use no CPU time.
+        return samples, []
+    processors = zip(*samples, strict=False)
+    return samples, [cpu for cpu in processors if not any(sample.idle for sample in cpu)]
+
+
+def _sample(power: PowerCycle, slowness: float) -> list[_Sample]:
+    registers = power.monitor.registers(Deadline(_ANSWER_S * slowness, "registers"))
     return [
-        _Look(int(address, 16), level == "0", halted == "1")
-        for address, level, halted in _CPU.findall(shown)
+        _Sample(int(address, 16), level == "0", halted == "1")
+        for address, level, halted in _CPU.findall(registers)
     ]
 
 
-def _ask(power: PowerCycle, console: Console, key: str, slowness: float) -> bool:
-    """Press a key of sysrq on the console, which no input leads to before; whether it was heard."""
+def _press_sysrq(power: PowerCycle, console: Console, key: str, slowness: float) -> bool:
+    """Send BREAK and a key to the console; whether the kernel printed anything."""
     with TemporaryDirectory(prefix="uevt-") as scratch:
         line = Path(scratch, "line")
         os.mkfifo(line, 0o600)
         began = console.position()
-        # Opened for both, so that nobody waits for a reader.
+        # O_RDWR, so that opening does not wait for a reader.
         end = os.open(line, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            power.monitor.press_break(line, console.path, Deadline(_ANSWER * slowness, "BREAK"))
+            power.monitor.press_break(line, console.path, Deadline(_ANSWER_S * slowness, "BREAK"))
             os.write(end, key.encode())
-            deadline = Deadline(_ANSWER * slowness, "word after BREAK")
+            deadline = Deadline(_ANSWER_S * slowness, "output after BREAK")
             with suppress(DeadlineExpired):
                 while console.position() == began:
                     deadline.pause()
@@ -185,62 +195,50 @@ def _ask(power: PowerCycle, console: Console, key: str, slowness: float) -> bool
     return console.position() > began
 
 
-def _lines(
-    power: PowerCycle,
-    console: Console,
-    since: int,
-    last: re.Pattern[str],
-    slowness: float,
+def _output(
+    power: PowerCycle, console: Console, since: int, last: re.Pattern[str], slowness: float
 ) -> list[str]:
-    """What the kernel says after a position, until it says the last of it or ends."""
-    deadline = Deadline(_SAYING * slowness, "word of the kernel")
+    """Wait for a last line and return the lines since a position, without stamps."""
+    deadline = Deadline(_OUTPUT_S * slowness, "kernel output")
     with suppress(DeadlineExpired):
         while power.qemu.alive() and not last.search(console.text(since)):
             deadline.pause(0.02)
     return [message.text.rstrip() for message in messages(console.text(since))]
 
 
-def _stuck(lines: Sequence[str], said: list[str], cpu: _Look) -> Diagnosis:
-    """A processor spins in the kernel; `lines` are what it said to the NMI."""
+def _diagnose_spin(lines: Sequence[str], evidence: list[str], sample: _Sample) -> Diagnosis:
+    """Diagnose a processor that spins in the kernel, from its output after an NMI."""
+    seen = _with_lines(evidence, lines)
     found = frames(lines)
     if _IDLE & set(found):
-        return Diagnosis(Party.AGENT, "all processors are idle", seen=_evidence(said, lines))
-    place = " < ".join(found[:TOP]) or f"{cpu.address:#x}"
-    who = next(
-        (
-            each[1]
-            for line in lines
-            if (each := re.search(r"Comm: (.{1,15}?) +(?:Not t|T)ainted", line))
-        ),
-        "",
-    )
-    where = f"a processor spins in the kernel, in {place}" + (f" ({who})" if who else "")
-    return Diagnosis(Party.KERNEL, where, found, _evidence(said, lines))
+        return Diagnosis(Party.AGENT, "all processors are idle", seen=seen)
+    place = " < ".join(found[:TOP]) or f"{sample.address:#x}"
+    task = next((match[1] for line in lines if (match := _COMM.search(line))), "")
+    where = f"a processor spins in the kernel, in {place}" + (f" ({task})" if task else "")
+    return Diagnosis(Party.KERNEL, where, found, seen)
 
 
-def _asleep(lines: Sequence[str], said: list[str]) -> Diagnosis:
-    """Every processor is idle; `lines` show where all tasks sleep."""
-    asleep = _programs(lines)
-    evidence = _evidence(said, [line for task in asleep for line in task])
-    for task in asleep:
+def _diagnose_sleep(lines: Sequence[str], evidence: list[str]) -> Diagnosis:
+    """Diagnose a guest with idle processors, from the stacks of its tasks."""
+    tasks = _program_tasks(lines)
+    seen = _with_lines(evidence, [line for task in tasks for line in task])
+    for task in tasks:
         found = frames(task)
         head = _TASK.match(task[0])
         if head is None or head[2] in _STOPPED:
             continue
-        if found and not _WAITING & {each for line in task for each in _symbols(line)}:
+        if found and not _WAITING & {symbol for line in task for symbol in _symbols(line)}:
             where = (
                 f"{head[1]} sleeps in the kernel (state {head[2]}), in {' < '.join(found[:TOP])}"
             )
-            return Diagnosis(Party.KERNEL, where, found, evidence)
-    if not asleep:
-        return Diagnosis(
-            Party.KERNEL, "all processors are idle, and BREAK had no answer", seen=evidence
-        )
-    return Diagnosis(Party.AGENT, "every program of the guest waits for another", seen=evidence)
+            return Diagnosis(Party.KERNEL, where, found, seen)
+    if not tasks:
+        return Diagnosis(Party.KERNEL, "all processors are idle, no answer to BREAK", seen=seen)
+    return Diagnosis(Party.AGENT, "every program of the guest waits for another", seen=seen)
 
 
-def _programs(lines: Sequence[str]) -> list[list[str]]:
-    """The lines about each task that performs calls, the last started first."""
+def _program_tasks(lines: Sequence[str]) -> list[list[str]]:
+    """The lines about each task that is no kernel thread and not the supervisor, newest first."""
     tasks: list[list[str]] = []
     inside = False
     for line in lines:
@@ -254,11 +252,11 @@ def _programs(lines: Sequence[str]) -> list[list[str]]:
     return tasks[::-1]
 
 
-def _symbols(line: str) -> Iterable[str]:
+def _symbols(line: str) -> list[str]:
     return re.findall(r"([A-Za-z_]\w*)(?:\.[\w.]+)?\+0x", line)
 
 
-def _evidence(said: Sequence[str], lines: Sequence[str]) -> str:
-    left_out = len(lines) - _KEPT
-    kept = [*lines[:_KEPT], f"[{left_out} lines left out]"] if left_out > 0 else list(lines)
-    return "\n".join([*said, *kept])
+def _with_lines(evidence: Sequence[str], lines: Sequence[str]) -> str:
+    left_out = len(lines) - _MAX_LINES
+    kept = [*lines[:_MAX_LINES], f"[{left_out} lines left out]"] if left_out > 0 else list(lines)
+    return "\n".join([*evidence, *kept])

@@ -1,1 +1,1 @@
-"""QEMU: command line, process, QMP, console and root archive."""
+"""QEMU: command line, process, monitor, console and the guest's root."""

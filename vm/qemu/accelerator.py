@@ -1,7 +1,6 @@
-"""Which accelerator really works: proven by booting a kernel, not by looking at /dev/kvm.
+"""Choose the accelerator: boot a kernel under KVM, and fall back to emulation (TCG).
 
-/dev/kvm may open and still be of no use: QEMU aborts on an MSR, or hangs for ever.  virtme-ng only
-looks whether it opens.  Emulation (TCG) is good enough and always there.
+An accessible /dev/kvm proves nothing: QEMU may still abort on an MSR or hang.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from vm.qemu.process import Qemu
 
 
 class Verdict(StrEnum):
-    """What a trial of KVM came to."""
+    """Outcome of a trial of KVM."""
 
     WORKS = "works"
     ABORTS = "aborts"
@@ -34,9 +33,9 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """QEMU's -machine and -cpu values, and why these.
+    """QEMU's -machine and -cpu values.
 
-    `slowness` multiplies every deadline; `verdict` and `why` are about KVM, for the report.
+    `slowness` multiplies every deadline; `verdict` and `why` describe the trial of KVM.
     """
 
     name: str
@@ -47,8 +46,8 @@ class Accelerator:
     why: str
 
 
-#: Emulation.  q35, for microvm has no PM timer and can hang at TSC calibration on a busy host.
-#: Without ERMS the kernel clears and copies pages by words: `rep stosb` is emulated byte by byte.
+#: q35, because microvm has no PM timer and can hang at TSC calibration on a busy host.  erms=off,
+#: because TCG emulates `rep stosb` byte by byte; without ERMS the kernel clears pages by words.
 TCG = Accelerator(
     "tcg", "q35,accel=tcg", "max,erms=off", 5.0, Verdict.NOT_TRIED, "KVM was not tried"
 )
@@ -57,7 +56,7 @@ _KVM = Accelerator("kvm", "q35,accel=kvm", "host", 1.0, Verdict.WORKS, "")
 KVM_DEVICE = Path("/dev/kvm")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _TRIAL_SECONDS = 10.0
-#: A kernel without a root file system ends here, after everything that breaks KVM has passed.
+#: How the boot of a kernel without a root file system ends if KVM works.
 _BOOTED = re.compile(r"Kernel panic - not syncing: (?:VFS|No working init)")
 _NO_PERMISSION = re.compile(r"[Pp]ermission denied|Operation not permitted")
 
@@ -70,10 +69,10 @@ def choose_accelerator(
     device: Path = KVM_DEVICE,
     seconds: float = _TRIAL_SECONDS,
 ) -> Accelerator:
-    """KVM if this kernel boots under it within so many seconds, else TCG saying why not.
+    """KVM if a kernel boots under it within `seconds`, else TCG with the reason.
 
-    `qemu` is the program's path; the verdict is kept in `cache` (a directory) for as long as host
-    boot, QEMU and kernel stay the same.  Raises AcceleratorTrouble when the trial cannot be run.
+    `qemu` is the path of the program.  The directory `cache` keeps the verdict until the host
+    reboots or QEMU or the kernel changes.  Raises AcceleratorTrouble if the trial cannot be run.
     """
     if not device.exists():
         return _fall_back(Verdict.ABSENT, f"{device} does not exist")
@@ -98,7 +97,7 @@ def choose_accelerator(
 
 
 def _writable(cache: Path) -> bool:
-    """Whether a verdict can be kept; where it cannot, every run tries anew."""
+    """Whether the verdict can be cached."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -117,15 +116,15 @@ def _try(kernel: Path, qemu: str, log: Path, seconds: float) -> Accelerator:
     trial = Qemu(argv, log)
     try:
         returncode = trial.wait(seconds)
-        said = trial.said()
+        output = trial.output()
     finally:
         trial.kill()
-    if _BOOTED.search(said):
+    if _BOOTED.search(output):
         return Accelerator(**{**asdict(_KVM), "why": "a kernel booted under KVM"})
     if returncode is None:
         return _fall_back(Verdict.HANGS, f"KVM: no boot within {seconds:g} s")
-    last = (said.strip().splitlines() or ["no message"])[-1]
-    if _NO_PERMISSION.search(said):
+    last = (output.strip().splitlines() or ["no message"])[-1]
+    if _NO_PERMISSION.search(output):
         return _fall_back(Verdict.FORBIDDEN, f"KVM: {last}")
     return _fall_back(Verdict.ABORTS, f"KVM: QEMU ended with {returncode}: {last}")
 
@@ -135,7 +134,7 @@ def _fall_back(verdict: Verdict, why: str) -> Accelerator:
 
 
 def _key(kernel: Path, qemu: Path, device: Path) -> str:
-    """Changes with whatever a verdict depends on."""
+    """A digest of all that a verdict depends on."""
     parts = [_BOOT_ID.read_text().strip(), str(device)]
     for file in (qemu, kernel):
         status = file.stat()
@@ -148,9 +147,8 @@ def _recall(store: Path, key: str) -> Accelerator | None:
         known = json.loads(store.read_text())[key]
         found = Accelerator(**{**known, "verdict": Verdict(known["verdict"])})
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        # Absent, of another key or damaged: it is only a cache.
         return None
-    # It knows of KVM; how to emulate may be of another version of ours.
+    # Only the verdict is cached: the options of TCG may have changed since.
     return _fall_back(found.verdict, found.why) if found.name == TCG.name else found
 
 

@@ -1,4 +1,4 @@
-"""The command line of QEMU: virtme-ng's, with our init, console and channel in it."""
+"""The command line of QEMU: virtme-ng's, with the agent's init, console and channels."""
 
 from __future__ import annotations
 
@@ -15,54 +15,53 @@ from vm.errors import CommandLineTooLong, QemuMissing
 from vm.qemu.accelerator import TCG, Accelerator
 from vm.qemu.virtme_ng import Command, virtme_command
 
-#: Names of the virtio-serial ports begin thus; the first is the supervisor's.
+#: Prefix of the virtio-serial ports; number 0 is the supervisor's.
 PORT = "uevt"
 #: x86 COMMAND_LINE_SIZE, bytes including the final NUL.
 COMMAND_LINE_SIZE = 2048
 _INIT = Path(__file__).parents[1] / "guest" / "init.py"
 
-#: An actor ("" is the supervisor), and calls to it, as for Machine.call.
+#: An actor ("" is the supervisor) and its calls, as in Machine.call.
 Request = tuple[str, tuple[Sequence[object], ...]]
 
-#: Options of virtme-ng's command that ours replace.
+#: Options of virtme-ng's command that are replaced.
 _REPLACED = frozenset(("-append", "-machine", "-cpu", "-serial", "-mon", "-echr"))
-#: What the ports are of.
 _SERIAL = "virtio-serial-pci"
-#: Kernel arguments of virtme-ng's that would hide or move what the console has to show.
-_HIDING = ("quiet", "loglevel=", "console=", "virtme_console=", "init=")
-#: The host's files do not change under a guest that only reads them: let it cache and read ahead.
+#: Kernel arguments of virtme-ng that would hide or redirect console output, or replace init.
+_DROPPED = ("quiet", "loglevel=", "console=", "virtme_console=", "init=")
+#: The exported files do not change, so the guest may cache and read ahead.
 _CACHE = "cache=loose"
-#: What the console must show, and that a kernel in trouble ends at once (with -no-reboot).
+#: Show everything on the console, and end at once after a panic or oops (with -no-reboot).
 _KERNEL_ARGUMENTS = (
     f"console={CONSOLE},115200",
     "ignore_loglevel",
     "printk.devkmsg=on",
     "panic=-1",
     "oops=panic",
-    # A busy host without KVM may starve the test of the timer interrupt at boot, which
-    # ends in a panic ("IO-APIC + timer doesn't work!").
+    # On a busy host without KVM the timer test at boot may fail and panic ("IO-APIC + timer
+    # doesn't work!").
     "no_timer_check",
-    # What shows where a kernel hangs: see vm.postmortem.hang.  With a value: one that knows no such
-    # argument hands it to init otherwise.
+    # For vm.postmortem.hang.  With a value, because a kernel without the parameter would pass the
+    # bare word to init.
     "unknown_nmi_panic=1",
     "sysrq_always_enabled=1",
-    # Who waits for a grace period (synchronize_rcu) waits a fraction of it; what is left for the
-    # end of one (call_rcu) comes when it would.
+    # Shorten synchronize_rcu(); call_rcu() is not affected.
     "rcupdate.rcu_expedited=1",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class MachineSpec:
-    """Which machine to boot.
+    """The machine to boot.
 
-    memory_mib is in MiB; actors is how many there can be at a time (each has a port); append holds
-    further kernel arguments, quoted as the kernel reads them; python is the interpreter for the
-    guest, seen there under the same path (default: the one that runs us); qemu the program
-    (default: found on PATH).  root is the archive of the guest's root
-    (vm.qemu.root_archive); without one the root is the host's, over 9p.  initramfs is for a kernel
-    whose drivers are modules (vm.qemu.initramfs).  cache is the directory for virtme-ng's answers
-    (vm.qemu.virtme_ng).  opening holds the first calls to a machine; its state is saved after them.
+    - actors: maximum number at a time; each has a port
+    - append: further kernel arguments, quoted as the kernel parses them
+    - python: interpreter for the guest, at the same path there; by default the running one
+    - qemu: program, by default found on PATH
+    - root: archive of the guest's root (vm.qemu.root_archive); by default the host's over 9p
+    - initramfs: for a kernel whose drivers are modules (vm.qemu.initramfs)
+    - cache: directory for the output of virtme-ng (vm.qemu.virtme_ng)
+    - opening: first requests, performed before a snapshot is saved
     """
 
     kernel: Path
@@ -87,11 +86,11 @@ def qemu_argv(
     monitor: int,
     state: int | None = None,
 ) -> list[str]:
-    """The command as a list.
+    """The command of QEMU.
 
-    `channels` and `monitor` are the descriptors of QEMU's ends of the ports and of its monitor,
-    `state` that of a saved state to begin with in the place of a boot.  Raises QemuMissing,
-    VirtmeMissing, CommandLineTooLong.
+    `channels` and `monitor` are descriptors of QEMU's ends of the ports and of the monitor, `state`
+    is that of a snapshot to restore instead of booting.  Raises QemuMissing, VirtmeMissing,
+    CommandLineTooLong.
     """
     program, options = _virtme_for(spec)
     kept = [
@@ -110,7 +109,7 @@ def qemu_argv(
         "-chardev", f"file,id=console,path={_value(console)},append=on",
         "-serial", "chardev:console",
         *_ports(spec, channels),
-        # Another one each time: a kernel that has a driver for it draws its random numbers anew.
+        # A new id makes a restored kernel with the vmgenid driver reseed its RNG.
         "-device", "vmgenid,guid=auto",
         *(["-incoming", f"fd:{state}"] if state is not None else _initrd(spec)),
         "-chardev", f"socket,id=monitor,fd={monitor}",
@@ -121,7 +120,7 @@ def qemu_argv(
 
 
 def kernel_command_line(spec: MachineSpec) -> str:
-    """What the kernel is told.  Raises as qemu_argv."""
+    """The kernel command line.  Raises as qemu_argv."""
     return _kernel_command_line(spec, _virtme_for(spec)[1])
 
 
@@ -131,7 +130,7 @@ def _virtme_for(spec: MachineSpec) -> Command:
 
 
 def port_names(spec: MachineSpec) -> list[str]:
-    """The supervisor's port and those of the actors."""
+    """The ports of the supervisor and of the actors."""
     return [f"{PORT}{number}" for number in range(spec.actors + 1)]
 
 
@@ -141,16 +140,16 @@ def _initrd(spec: MachineSpec) -> list[str]:
 
 
 def _serial(spec: MachineSpec) -> str:
-    """The device of the ports, with an interrupt for each of its queues.
+    """The device of the ports, with one interrupt vector per queue.
 
-    Of fewer interrupts all queues share one, and for each message the guest looks through all of
-    them (virtio_pci_common.c:vp_vring_interrupt).  A port has two queues, two are for control, and
-    one interrupt is for the configuration; port 0 is kept for a console.
+    With fewer vectors all queues share one, and every interrupt scans all of them
+    (virtio_pci_common.c: vp_vring_interrupt).  Each port has two queues, as has the control
+    channel; one vector is for configuration changes.  Port 0 is reserved for a console.
     """
     ports = len(port_names(spec)) + 1
     device = f"{_SERIAL},max_ports={ports},vectors={2 * ports + 3}"
-    # Without its events a message of the guest's wakes QEMU's main loop, which costs two switches
-    # between threads: the one that emulates the guest can take it as well.
+    # Under TCG the emulating thread can handle a message itself; an ioeventfd would cost two
+    # thread switches.
     return f"{device},ioeventfd=off" if spec.accelerator.name == TCG.name else device
 
 
@@ -183,10 +182,7 @@ def _is_replaced(option: tuple[str, ...]) -> bool:
 
 
 def _is_export(option: tuple[str, ...]) -> bool:
-    """Whether it shows files of the host to the guest, which one with a root of its own needs not.
-
-    Who mounts them may read them all.
-    """
+    """Whether an option exports host files, which a guest with its own root must not see."""
     return option[0] == "-fsdev" or (option[0] == "-device" and option[1].startswith("virtio-9p"))
 
 
@@ -195,11 +191,10 @@ def _kernel_command_line(spec: MachineSpec, options: tuple[tuple[str, ...], ...]
     kept = [
         f"{word},{_CACHE}" if word.startswith("rootflags=") else word
         for word in shlex.split(virtme)
-        if not word.startswith(_HIDING)
+        if not word.startswith(_DROPPED)
     ]
     python = spec.python or Path(sys.executable).resolve()
-    # Words after "--" are the arguments of init; virtme-ng's own init= is gone.
-    # With a root of its own the kernel looks for rdinit there, and for init if there is none.
+    # Words after "--" are passed to init.  With a root archive the kernel tries rdinit first.
     after = [f"rdinit={python}"] if spec.root else []
     after += [f"init={python}", "--", "-I", "-S", str(_INIT), str(_INIT.parent.parent.parent)]
     words = [_quoted(word) for word in (*kept, *_KERNEL_ARGUMENTS)]
@@ -207,15 +202,14 @@ def _kernel_command_line(spec: MachineSpec, options: tuple[tuple[str, ...], ...]
     line = " ".join(words)
     if len(line.encode()) >= COMMAND_LINE_SIZE:
         raise CommandLineTooLong(
-            f"the kernel command line has {len(line)} bytes, the kernel takes "
-            f"{COMMAND_LINE_SIZE - 1}",
+            f"the kernel command line has {len(line)} bytes, the limit is {COMMAND_LINE_SIZE - 1}",
             hint="append fewer arguments, or use a shorter path for the checkout",
         )
     return line
 
 
 def _quoted(word: str) -> str:
-    """As lib/cmdline.c:next_arg reads it: quotes around the value keep its spaces."""
+    """Quote a word with spaces as lib/cmdline.c: next_arg parses it."""
     if " " not in word:
         return word
     name, equals, value = word.partition("=")
@@ -223,5 +217,5 @@ def _quoted(word: str) -> str:
 
 
 def _value(path: Path) -> str:
-    """A path as a value of a QEMU option, where a comma separates."""
+    """Escape the commas in a value of a QEMU option."""
     return str(path).replace(",", ",,")

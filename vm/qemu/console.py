@@ -1,7 +1,6 @@
-"""The guest's serial console: a growing file that is evidence, followed with pexpect.
+"""The guest's serial console: a log file that QEMU writes and that is evidence.
 
-QEMU writes the file itself, so that nothing is lost when nobody reads and it survives us; results
-never travel here.
+QEMU writes the file itself: nothing is lost if no process reads it, and it outlives this one.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ from pexpect.spawnbase import SpawnBase
 from host.deadline import Deadline
 from vm.kernel_log.reports import Finding, Phase, classify, phase
 
-#: Of a slice that is evidence no more bytes are kept than these of its beginning and of its end.
+#: Bytes kept from the start and the end of a slice.
 _HEAD, _TAIL = 1 << 17, 1 << 15
-#: So much is looked through for what the kernel reports.
-_MOST = 1 << 26
-#: How often a file that does not grow is looked at, seconds.
-_LOOK = 0.002
+#: Bytes searched for kernel reports.
+_SEARCHED = 1 << 26
+#: Polling interval in seconds.
+_POLL_S = 0.002
 
 
 if TYPE_CHECKING:
-    _Expecting = SpawnBase[str]
+    _Spawn = SpawnBase[str]
 else:
-    _Expecting = SpawnBase
+    _Spawn = SpawnBase
 
 
-class _Follower(_Expecting):
-    """What pexpect needs to expect things of a file that another process appends to."""
+class _Follower(_Spawn):
+    """Lets pexpect follow a file that another process appends to."""
 
     def __init__(self, descriptor: int, alive: Callable[[], bool]) -> None:
         super().__init__(timeout=None, encoding="utf-8", codec_errors="replace")
@@ -46,7 +45,7 @@ class _Follower(_Expecting):
     def read_nonblocking(self, size: int = 1, timeout: float | None = None) -> str:
         end = time.monotonic() + (timeout or 0)
         while True:
-            # Asked before reading: what was written before the end is still read after it.
+            # Before the read, so that the last output of an ended guest is still read.
             alive = self._alive()
             data = os.read(self.child_fd, size)
             if data:
@@ -55,30 +54,30 @@ class _Follower(_Expecting):
                 raise pexpect.EOF("the guest has ended")
             if time.monotonic() >= end:
                 raise pexpect.TIMEOUT("nothing more on the console")
-            time.sleep(_LOOK)
+            time.sleep(_POLL_S)
 
 
 class Console:
-    """The console's text so far, slices of it, and waiting for more."""
+    """The console's text, slices of it, and waiting for more."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def position(self) -> int:
-        """Bytes so far: where a slice may begin."""
+        """The current size in bytes, where a slice may start."""
         try:
             return self.path.stat().st_size
         except FileNotFoundError:
             return 0
 
     def append(self, text: str) -> None:
-        """Add what was said elsewhere; nobody may be writing yet."""
+        """Append text before QEMU starts to write."""
         if text:
             with self.path.open("a", encoding="utf-8", errors="replace") as file:
                 file.write(text)
 
     def text(self, since: int = 0) -> str:
-        """What was said since a position; of very much the beginning and the end."""
+        """The text since a position; of a long one only start and end."""
         end = self.position()
         if end - since <= _HEAD + _TAIL:
             return self._read(since, end - since)
@@ -87,29 +86,24 @@ class Console:
         return f"{head}\n[{left_out} bytes left out]\n{tail}"
 
     def has(self, line: str, since: int) -> bool:
-        """Whether a text is there already, not far behind a position."""
+        """Whether a line is present shortly after a position."""
         return line in self._read(since, _HEAD)
 
     def findings(self, since: int = 0) -> tuple[Finding, ...]:
-        """Panics, warnings … since a position."""
-        return classify(self._read(since, _MOST))
-
-    def _read(self, since: int, size: int) -> str:
-        try:
-            with self.path.open("rb") as file:
-                file.seek(since)
-                return file.read(max(0, size)).decode("utf-8", "replace").replace("\r\n", "\n")
-        except FileNotFoundError:
-            return ""
+        """The kernel reports since a position."""
+        return classify(self._read(since, _SEARCHED))
 
     def phase(self, since: int = 0) -> Phase:
-        """How far the boot came whose console begins at a position."""
+        """The last phase of the boot that starts at a position."""
         return phase(self.text(since))
 
     def wait_for(
         self, pattern: str, deadline: Deadline, *, since: int, alive: Callable[[], bool]
     ) -> bool:
-        """Whether a regular expression appears after a position, before deadline or end."""
+        """Whether a regular expression matches after a position before the deadline.
+
+        Waiting ends as soon as the guest is not `alive`.
+        """
         descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.lseek(descriptor, since, os.SEEK_SET)
@@ -121,3 +115,11 @@ class Console:
             return found == 0
         finally:
             os.close(descriptor)
+
+    def _read(self, since: int, size: int) -> str:
+        try:
+            with self.path.open("rb") as file:
+                file.seek(since)
+                return file.read(max(0, size)).decode("utf-8", "replace").replace("\r\n", "\n")
+        except FileNotFoundError:
+            return ""

@@ -1,4 +1,4 @@
-"""What the loader sees of a 64-bit ELF file: its segments (elf(5))."""
+"""The segments of a 64-bit ELF file (elf(5))."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 _MAGIC = b"\x7fELF\x02\x01"
 _HEADER = 64
-#: Where e_phoff is, and e_phentsize with e_phnum behind it.
+#: Formats and offsets of e_phoff, and of e_phentsize with e_phnum.
 _TABLE = struct.Struct("<Q")
 _TABLE_AT = 32
 _ENTRIES = struct.Struct("<HH")
@@ -23,7 +23,7 @@ PT_INTERP = 3
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A program header: its type, and its place in the file in bytes."""
+    """A program header: type, and offset and size in bytes."""
 
     kind: int
     offset: int
@@ -31,12 +31,12 @@ class Segment:
 
     @property
     def end(self) -> int:
-        """The offset behind it."""
+        """The offset of the first byte after it."""
         return self.offset + self.size
 
 
 def segments(file: Path) -> tuple[Segment, ...]:
-    """The segments of a file, none when it is no whole 64-bit ELF.  Raises OSError."""
+    """The segments of a file; none if it is no complete 64-bit ELF.  Raises OSError."""
     with file.open("rb") as opened:
         header = opened.read(_HEADER)
         if not header.startswith(_MAGIC) or len(header) < _HEADER:
@@ -44,7 +44,6 @@ def segments(file: Path) -> tuple[Segment, ...]:
         (start,) = _TABLE.unpack_from(header, _TABLE_AT)
         size, count = _ENTRIES.unpack_from(header, _ENTRIES_AT)
         if size != _SEGMENT.size or start + size * count > os.fstat(opened.fileno()).st_size:
-            # Of another format, or cut short.
             return ()
         opened.seek(start)
         table = opened.read(size * count)
@@ -57,7 +56,7 @@ def _segments(table: bytes) -> Iterator[Segment]:
 
 
 def loader_of(program: Path) -> Path | None:
-    """The dynamic loader that a program names, None for a static one.  Raises OSError."""
+    """The dynamic loader of a program, None for a static one.  Raises OSError."""
     for segment in segments(program):
         if segment.kind == PT_INTERP:
             name = program.read_bytes()[segment.offset : segment.end]
@@ -66,10 +65,10 @@ def loader_of(program: Path) -> Path | None:
 
 
 def loaded(file: Path) -> bytes:
-    """The content of a file, without what follows the last segment that is loaded.
+    """The content of a file up to the end of its last loaded segment.
 
-    That is symbols and debugging information: much larger than the rest, and of no use to
-    the loader.  A file that is no ELF is returned whole.  Raises OSError.
+    This leaves out symbols and debugging information.  A file that is no ELF is returned whole.
+    Raises OSError.
     """
     content = file.read_bytes()
     ends = [segment.end for segment in segments(file) if segment.kind == PT_LOAD]

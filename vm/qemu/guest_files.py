@@ -1,4 +1,4 @@
-"""What the guest cannot make itself: its root is read-only, or made before."""
+"""Compile the guest's half of the agent on the host: byte-code and the native engine."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ _FLAGS = (
     *("-std=gnu11", "-O2", "-fno-strict-aliasing", "-Wall", "-Wextra"),
     *("-shared", "-fPIC", "-fvisibility=hidden"),
 )
-_COMPILING_SECONDS = 60.0
+_COMPILE_S = 60.0
 
 
 class NotCompiled(HostTrouble):
-    """The part of the agent that is C could not be compiled."""
+    """The native engine of the agent could not be compiled."""
 
 
 def compile_agent() -> None:
-    """Compile what runs in the guest where that is not done.
+    """Compile what has changed.  Raises NotCompiled.
 
-    Without byte-code, in a checkout that we may not write to, a guest only boots slower.
-    Raises NotCompiled.
+    Byte-code is optional: in a read-only checkout the guest only boots slower.
     """
     for source in (_VM / "__init__.py", _VM / "wire.py", *(_VM / "guest").glob("*.py")):
         compileall.compile_file(source, quiet=2)
@@ -37,9 +36,9 @@ def compile_agent() -> None:
 
 
 def _compile_native() -> None:
-    """The library's time is made of its sources' checksum: it is theirs while that is so."""
+    """Compile the native engine; the mtime of the library records the checksum of its sources."""
     version = native_version()
-    # Some file systems end in 2038.
+    # Some file systems store no time after 2038.
     time = version >> 1
     if _LIBRARY.is_file() and int(_LIBRARY.stat().st_mtime) == time:
         return
@@ -47,20 +46,20 @@ def _compile_native() -> None:
     try:
         _LIBRARY.parent.mkdir(exist_ok=True)
         with scratch(_LIBRARY.parent) as directory:
-            made = directory / _LIBRARY.name
+            library = directory / _LIBRARY.name
             subprocess.run(
-                ["gcc", *_FLAGS, f"-DVERSION={version}u", "-o", str(made), *code],
+                ["gcc", *_FLAGS, f"-DVERSION={version}u", "-o", str(library), *code],
                 capture_output=True,
                 text=True,
                 check=True,
-                timeout=_COMPILING_SECONDS,
+                timeout=_COMPILE_S,
             )
-            os.utime(made, (time, time))
-            made.replace(_LIBRARY)
+            os.utime(library, (time, time))
+            library.replace(_LIBRARY)
     except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", None) or str(error)).strip()
+        output = (getattr(error, "stderr", None) or str(error)).strip()
         raise NotCompiled(
-            f"{NATIVE} could not be compiled: {said}",
-            hint="install gcc and libc6-dev (`uevt doctor` tells what is missing), and see that "
-            f"{_LIBRARY.parent} can be written to",
+            f"{NATIVE} could not be compiled: {output}",
+            hint="install gcc and libc6-dev (`uevt doctor` lists what is missing), and check that "
+            f"{_LIBRARY.parent} is writable",
         ) from None

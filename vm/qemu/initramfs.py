@@ -1,7 +1,6 @@
-"""The initramfs of a kernel whose drivers are modules: virtme-ng's, with those that a guest needs.
+"""The initramfs for a kernel whose virtio and 9p drivers are modules.
 
-Its init loads them in order, mounts the host's root as a kernel without modules does, and
-goes on with our own init there.
+virtme-ng's init loads the modules in order, mounts the host's root and starts the agent's init.
 """
 
 from __future__ import annotations
@@ -16,28 +15,28 @@ from host.temporary_directories import scratch
 from vm.errors import HostTrouble
 from vm.qemu import elf
 
-#: What has to be loaded before there are a root and a channel, where it is not built in.
+#: Modules required for the root and the channel, unless they are built in.
 NEEDED = ("virtio_pci", "9pnet_virtio", "9p", "virtio_console")
 
 _BUSYBOX = ("busybox-static", "busybox.static", "busybox")
-#: The root of a guest that only reads, as in the kernel command line.
+#: Mount options of the root, as on the kernel command line.
 _ACCESS = "ro,cache=loose"
 
 
 class BusyboxMissing(HostTrouble):
-    """No busybox that runs without libraries."""
+    """No statically linked busybox."""
 
     def __init__(self, why: str) -> None:
         super().__init__(
-            f"{why}; the initramfs for a kernel with modules is made with it",
+            f"{why}; the initramfs for a kernel with modules needs it",
             hint="install it (Debian: apt install busybox-static; Fedora: dnf install busybox)",
         )
 
 
 def pack(modules: Sequence[tuple[str, bytes]], directory: Path) -> Path:
-    """An initramfs that loads modules, given by name and content in order, kept in a directory.
+    """The initramfs that loads modules, given as name and content in load order.
 
-    Raises BusyboxMissing.
+    `directory` caches it.  Raises BusyboxMissing.
     """
     from virtme.mkinitramfs import Config, mkinitramfs
 
@@ -45,9 +44,9 @@ def pack(modules: Sequence[tuple[str, bytes]], directory: Path) -> Path:
     digest = hashlib.sha256(busybox.read_bytes())
     for name, content in modules:
         digest.update(f"\0{name}\0{len(content)}\0".encode() + content)
-    place = directory / f"{digest.hexdigest()}.cpio"
-    if place.is_file():
-        return place
+    packed = directory / f"{digest.hexdigest()}.cpio"
+    if packed.is_file():
+        return packed
     directory.mkdir(parents=True, exist_ok=True)
     with scratch(directory) as work:
         config = Config()
@@ -62,8 +61,8 @@ def pack(modules: Sequence[tuple[str, bytes]], directory: Path) -> Path:
             mkinitramfs(out, config)
             out.flush()
             os.fsync(out.fileno())
-        fresh.replace(place)
-    return place
+        fresh.replace(packed)
+    return packed
 
 
 def _static_busybox() -> Path:
@@ -71,12 +70,11 @@ def _static_busybox() -> Path:
     if not found:
         raise BusyboxMissing("busybox is not installed")
     for path in found:
-        if _runs_alone(Path(path)):
+        if _is_static(Path(path)):
             return Path(path)
-    raise BusyboxMissing(f"{found[0]} needs libraries")
+    raise BusyboxMissing(f"{found[0]} is not statically linked")
 
 
-def _runs_alone(program: Path) -> bool:
-    """Whether it is a program that names no loader (elf(5): PT_INTERP)."""
+def _is_static(program: Path) -> bool:
     kinds = [segment.kind for segment in elf.segments(program)]
     return bool(kinds) and elf.PT_INTERP not in kinds

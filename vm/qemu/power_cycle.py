@@ -1,4 +1,4 @@
-"""One run of QEMU with the ends of everything that leads into it: from power-on to power-off."""
+"""One run of QEMU with its monitor and the agent's channels, from power-on to power-off."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vm.qemu.qmp import Monitor
 
 @dataclass(frozen=True, slots=True)
 class PowerCycle:
-    """A QEMU that runs, its monitor, and the agent's end of the conversation."""
+    """A running QEMU, its monitor, and the conversation with the agent."""
 
     qemu: Qemu
     monitor: Monitor
@@ -27,40 +27,35 @@ class PowerCycle:
     def on(
         cls, spec: MachineSpec, *, console: Path, log: Path, state: int | None = None
     ) -> PowerCycle:
-        """Start QEMU, from a saved state if its file is given as a descriptor; returns at once.
+        """Start QEMU without waiting; `state` is the descriptor of a snapshot to restore.
 
         Raises HostTrouble, OSError.
         """
         names = port_names(spec)
-        with ExitStack() as opened, ExitStack() as ours:
-            monitor_pair, *pairs = [socket.socketpair() for _ in range(len(names) + 1)]
-            for mine, theirs in (monitor_pair, *pairs):
-                ours.enter_context(mine)
-                opened.enter_context(theirs)
-            channels = [theirs.fileno() for _, theirs in pairs]
-            argv = qemu_argv(
-                spec,
-                console=console,
-                channels=channels,
-                monitor=monitor_pair[1].fileno(),
-                state=state,
-            )
-            passed: Sequence[int] = (*channels, monitor_pair[1].fileno())
+        with ExitStack() as theirs, ExitStack() as ours:
+            pairs = [socket.socketpair() for _ in range(len(names) + 1)]
+            for our_end, their_end in pairs:
+                ours.enter_context(our_end)
+                theirs.enter_context(their_end)
+            monitor, *channels = [their_end.fileno() for _, their_end in pairs]
+            argv = qemu_argv(spec, console=console, channels=channels, monitor=monitor, state=state)
+            passed: Sequence[int] = (*channels, monitor)
             qemu = Qemu(argv, log, passed if state is None else (*passed, state))
             ours.pop_all()
-        agent = Agent([Channel(mine) for mine, _ in pairs], names, restored=state is not None)
-        return cls(qemu, Monitor(monitor_pair[0]), agent)
+        monitor_end, *channel_ends = [our_end for our_end, _ in pairs]
+        agent = Agent([Channel(end) for end in channel_ends], names, restored=state is not None)
+        return cls(qemu, Monitor(monitor_end), agent)
 
     def off(self) -> None:
-        """End the guest at once: nothing in it needs saving.  Idempotent."""
+        """Kill QEMU and close the channels.  Idempotent."""
         try:
-            # First: the rest takes time, in which we may be interrupted.
+            # First, because closing takes time and may be interrupted.
             self.qemu.kill()
         finally:
-            self.leave()
+            self.close_channels()
 
-    def leave(self) -> None:
-        """Let go of our ends of what leads into it, which another process has too.  Idempotent."""
+    def close_channels(self) -> None:
+        """Close our ends of the monitor and the channels.  Idempotent."""
         try:
             self.agent.close()
         finally:

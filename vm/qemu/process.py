@@ -1,4 +1,4 @@
-"""The QEMU process: started on a leash, watched, and gone when we are done with it."""
+"""The QEMU process: start, watch and kill it.  It dies with its parent."""
 
 from __future__ import annotations
 
@@ -14,42 +14,43 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from host.die_with_parent import __file__ as LEASH
+from host.die_with_parent import __file__ as DIE_WITH_PARENT
 
 
 @dataclass(frozen=True, slots=True)
 class CpuTime:
-    """What the host's scheduler gave the threads of a process until a moment (monotonic).
+    """Scheduler statistics of a process at a moment of the monotonic clock.
 
-    Seconds that each ran, and waited for a processor; no threads where the host does not say.
+    `threads` maps a thread id to the seconds that it ran and that it waited for a processor; it is
+    empty if the host does not report them.
     """
 
     when: float
     threads: dict[str, tuple[float, float]]
 
 
-#: SIGKILL needs no more than this, seconds, unless the host is stuck.
-_DYING = 10.0
+#: Time limit in seconds for a process to end after SIGKILL.
+_KILL_S = 10.0
 
 
 class Qemu:
-    """One running QEMU in a process group of its own, killed by the kernel if we end.
+    """A running QEMU in its own process group.
 
-    `log` begins with the command and goes on with what QEMU says on its standard error.  Start it
-    in the main thread: the kernel takes the end of the starting thread for our end.  A process
-    forked from the one that started it may use it as well: reaping it is left to the starter.
+    `log` receives the command and the standard error of QEMU.  Start it in the main thread: the
+    kernel kills QEMU when the starting thread ends.  A forked process may use the object too, but
+    only the starting process reaps QEMU.
     """
 
     def __init__(self, argv: Sequence[str], log: Path, descriptors: Sequence[int] = ()) -> None:
-        leashed = [sys.executable, "-I", "-S", LEASH, str(os.getpid()), *argv]
-        with log.open("wb") as said:
-            self._said_from = said.write(f"{shlex.join(argv)}\n".encode())
-            said.flush()
+        starter = [sys.executable, "-I", "-S", DIE_WITH_PARENT, str(os.getpid())]
+        with log.open("wb") as output:
+            self._output_from = output.write(f"{shlex.join(argv)}\n".encode())
+            output.flush()
             self._process = subprocess.Popen(
-                leashed,
+                [*starter, *argv],
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                stdout=output,
+                stderr=output,
                 pass_fds=descriptors,
                 start_new_session=True,
             )
@@ -58,17 +59,17 @@ class Qemu:
 
     @property
     def pid(self) -> int:
-        """QEMU's process id, which is also its process group."""
+        """The process id of QEMU, which is also its process group."""
         return self._process.pid
 
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether QEMU still runs."""
         return self._status() is None
 
     def wait(self, seconds: float) -> int | None:
-        """The exit status (negative: the signal) if it ends within some seconds."""
+        """The exit status (negative for a signal), None if QEMU still runs after some seconds."""
         if self._starter != os.getpid():
-            with suppress(ProcessLookupError), _watched(self.pid) as descriptor:
+            with suppress(ProcessLookupError), _pidfd(self.pid) as descriptor:
                 select.select([descriptor], [], [], seconds)
             return self._status()
         try:
@@ -77,23 +78,23 @@ class Qemu:
             return None
 
     def _status(self) -> int | None:
-        """The exit status, None while it runs."""
+        """The exit status, None while QEMU runs."""
         if self._starter == os.getpid():
             return self._process.poll()
         if self._process.returncode is None:
-            # Popen would take a process that it may not wait for for one that ended well.
-            self._process.returncode = _unreaped(self.pid)
+            # Popen.poll reports 0 for a process that is not its own child.
+            self._process.returncode = _unreaped_status(self.pid)
         return self._process.returncode
 
     def stopped(self) -> bool:
-        """Whether a signal or a debugger holds it."""
+        """Whether a signal or a debugger has stopped QEMU."""
         with suppress(OSError):
             state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(") ")[2][:1]
             return state in "Tt"
         return False
 
     def cpu_time(self) -> CpuTime:
-        """What its threads have got of the host's processors."""
+        """The CPU time of its threads until now."""
         threads = {}
         with suppress(OSError, ValueError), os.scandir(f"/proc/{self.pid}/task") as tasks:
             for thread in tasks:
@@ -101,22 +102,22 @@ class Qemu:
                 threads[thread.name] = int(ran) / 1e9, int(waited) / 1e9
         return CpuTime(time.monotonic(), threads)
 
-    def said(self) -> str:
-        """What QEMU itself printed."""
-        return self._log.read_bytes()[self._said_from :].decode("utf-8", "replace")
+    def output(self) -> str:
+        """What QEMU has printed."""
+        return self._log.read_bytes()[self._output_from :].decode("utf-8", "replace")
 
     def kill(self) -> None:
-        """End it and reap it.  Idempotent."""
+        """Kill QEMU and reap it.  Idempotent."""
         if self.alive():
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-        if self.wait(_DYING) is None:
-            raise subprocess.TimeoutExpired(self._process.args, _DYING)
+        if self.wait(_KILL_S) is None:
+            raise subprocess.TimeoutExpired(self._process.args, _KILL_S)
 
 
 @contextmanager
-def _watched(pid: int) -> Iterator[int]:
-    """A descriptor that can be read once a process has ended.  Raises ProcessLookupError."""
+def _pidfd(pid: int) -> Iterator[int]:
+    """A descriptor that becomes readable when a process ends.  Raises ProcessLookupError."""
     descriptor = os.pidfd_open(pid)
     try:
         yield descriptor
@@ -124,11 +125,11 @@ def _watched(pid: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _unreaped(pid: int) -> int | None:
-    """The exit status of another process's child, None while it runs: proc(5), exit_code."""
+def _unreaped_status(pid: int) -> int | None:
+    """The exit status of another process's child, None while it runs (proc(5): exit_code)."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     except (FileNotFoundError, ProcessLookupError):
-        # Whoever reaps it before we have asked has killed it.
+        # Its parent has killed and reaped it.
         return -signal.SIGKILL
     return os.waitstatus_to_exitcode(int(fields[-1])) if state in "ZX" else None

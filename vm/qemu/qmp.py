@@ -1,4 +1,4 @@
-"""QEMU's monitor: the few things that a guest cannot be asked for."""
+"""QEMU's monitor (QMP): save and resume the machine, inspect it, interrupt it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from vm.errors import HostTrouble
 
 _Answer = TypeVar("_Answer")
 
-#: QEMU's name for the end of the console.
+#: The id of the console's chardev.
 CONSOLE = "console"
-#: Between two looks at how far QEMU is, seconds.
-_LOOK = 0.002
-_CLOSING = 2.0
-#: Without a limit QEMU takes its time, as if the state went over a network; bytes per second.
+#: Polling interval and time limit for disconnecting, in seconds.
+_POLL_S = 0.002
+_DISCONNECT_S = 2.0
+#: Bytes per second: lifts QEMU's default limit, which is meant for networks.
 _BANDWIDTH = 1 << 40
-_UNDER_WAY = ("setup", "active", "device", "pre-switchover", "wait-unplug", "cancelling")
+_MIGRATING = ("setup", "active", "device", "pre-switchover", "wait-unplug", "cancelling")
 
 
 class MonitorTrouble(HostTrouble):
@@ -31,13 +31,13 @@ class MonitorTrouble(HostTrouble):
 
 
 class StillStopped(MonitorTrouble):
-    """The machine was stopped, and could not be made to go on."""
+    """The machine was stopped and could not be resumed."""
 
 
 class Monitor:
-    """A conversation with one QEMU over our end of a socket pair.
+    """A QMP conversation over a socket pair; connects on the first command.
 
-    It begins with the first command.  All methods raise MonitorTrouble.
+    All methods raise MonitorTrouble.
     """
 
     def __init__(self, end: socket.socket) -> None:
@@ -52,64 +52,58 @@ class Monitor:
         try:
             if loop is not None and client is not None:
                 with suppress(QMPError, OSError, EOFError, TimeoutError):
-                    loop.run_until_complete(asyncio.wait_for(client.disconnect(), _CLOSING))
+                    loop.run_until_complete(asyncio.wait_for(client.disconnect(), _DISCONNECT_S))
         finally:
             if loop is not None:
                 loop.close()
             self._end.close()
 
-    def save(self, descriptor: int, deadline: Deadline, going_on: float) -> None:
-        """Stop the machine, write its state to a file, and let it go on, saved or not.
+    def save(self, descriptor: int, deadline: Deadline, resume_s: float) -> None:
+        """Stop the machine, write its state to a file and resume it, saved or not.
 
-        To go on it has so many seconds of its own.  Raises StillStopped if it does not.
+        Resuming has its own limit of `resume_s` seconds.  Raises StillStopped if it fails.
         """
         try:
             self._run(self._save(descriptor), deadline)
         except MonitorTrouble:
-            self._let_go_on(going_on)
+            self._resume_stopped(resume_s)
             raise
-        self._let_go_on(going_on)
+        self._resume_stopped(resume_s)
 
     def resume(self, deadline: Deadline) -> None:
-        """Wait until a machine has taken over the state that it was started with; let it go on."""
+        """Wait until the incoming state is loaded, then resume the machine."""
         self._run(self._resume(), deadline)
 
     def status(self, deadline: Deadline) -> str:
-        """What QEMU says of the machine: running, paused, internal-error, io-error …"""
-        return str(self._run(self._ask("query-status"), deadline).get("status"))
+        """QEMU's status of the machine: running, paused, internal-error, io-error …"""
+        return str(self._run(self._query("query-status"), deadline).get("status"))
 
     def registers(self, deadline: Deadline) -> str:
-        """The registers of all processors, as QEMU prints them for people."""
-        shown = self._run(self._human("info registers -a"), deadline)
-        return str(shown)
+        """The registers of all processors in QEMU's text format."""
+        line: dict[str, object] = {"command-line": "info registers -a"}
+        return str(self._run(self._execute("human-monitor-command", line), deadline))
 
     def nmi(self, deadline: Deadline) -> None:
-        """Send every processor a non-maskable interrupt."""
+        """Send a non-maskable interrupt to every processor."""
         self._run(self._execute("inject-nmi"), deadline)
 
     def press_break(self, line: Path, console: Path, deadline: Deadline) -> None:
-        """Send BREAK to the console's serial port, which reads from the file `line` from then on.
+        """Send BREAK to the console's serial port and make it read from the file `line`.
 
-        It goes on writing to `console`.
+        Output still goes to `console`.
         """
         files = {"in": str(line), "out": str(console), "append": True}
         self._run(self._break({"type": "file", "data": files}), deadline)
 
+    def _resume_stopped(self, seconds: float) -> None:
+        try:
+            self._run(self._continue(), Deadline(seconds, "resumption"))
+        except MonitorTrouble as trouble:
+            raise StillStopped(f"{trouble}") from trouble
+
     async def _break(self, backend: dict[str, object]) -> None:
         await self._execute("chardev-change", {"id": CONSOLE, "backend": backend})
         await self._execute("chardev-send-break", {"id": CONSOLE})
-
-    async def _human(self, line: str) -> object:
-        return await self._execute("human-monitor-command", {"command-line": line})
-
-    async def _execute(self, command: str, arguments: dict[str, object] | None = None) -> object:
-        return await (await self._connected()).execute(command, arguments)
-
-    def _let_go_on(self, seconds: float) -> None:
-        try:
-            self._run(self._go_on(), Deadline(seconds, "machine that goes on"))
-        except MonitorTrouble as trouble:
-            raise StillStopped(f"{trouble}") from trouble
 
     async def _save(self, descriptor: int) -> None:
         client = await self._connected()
@@ -118,36 +112,37 @@ class Monitor:
         await client.execute("getfd", {"fdname": "state"})
         await client.execute("migrate-set-parameters", {"max-bandwidth": _BANDWIDTH})
         await client.execute("migrate", {"uri": "fd:state"})
-        found = await self._migrated()
+        found = await self._migration_end()
         if found.get("status") != "completed":
             why = found.get("error-desc", found.get("status"))
             raise MonitorTrouble(f"QEMU could not save the machine's state: {why}")
 
-    async def _go_on(self) -> None:
-        client = await self._connected()
-        if (await self._ask("query-migrate")).get("status") in _UNDER_WAY:
-            # QEMU refuses to go on in the end of it.
-            await client.execute("migrate_cancel")
-            await self._migrated()
-        await client.execute("cont")
+    async def _continue(self) -> None:
+        if (await self._query("query-migrate")).get("status") in _MIGRATING:
+            # QEMU refuses "cont" near the end of a migration.
+            await self._execute("migrate_cancel")
+            await self._migration_end()
+        await self._execute("cont")
 
-    async def _migrated(self) -> Mapping[str, object]:
-        """How the writing of a state ended; no status if none was begun."""
-        while (found := await self._ask("query-migrate")).get("status") in _UNDER_WAY:
-            await asyncio.sleep(_LOOK)
+    async def _migration_end(self) -> Mapping[str, object]:
+        """Wait for the end of a migration; the status is missing if there was none."""
+        while (found := await self._query("query-migrate")).get("status") in _MIGRATING:
+            await asyncio.sleep(_POLL_S)
         return found
 
     async def _resume(self) -> None:
-        client = await self._connected()
-        while (await self._ask("query-status"))["status"] == "inmigrate":
-            await asyncio.sleep(_LOOK)
-        await client.execute("cont")
+        while (await self._query("query-status"))["status"] == "inmigrate":
+            await asyncio.sleep(_POLL_S)
+        await self._execute("cont")
 
-    async def _ask(self, command: str) -> Mapping[str, object]:
-        answer = await (await self._connected()).execute(command)
+    async def _query(self, command: str) -> Mapping[str, object]:
+        answer = await self._execute(command)
         if not isinstance(answer, Mapping):
             raise MonitorTrouble(f"QEMU answered {command} with {answer!r}")
         return answer
+
+    async def _execute(self, command: str, arguments: dict[str, object] | None = None) -> object:
+        return await (await self._connected()).execute(command, arguments)
 
     async def _connected(self) -> QMPClient:
         if self._client is None:

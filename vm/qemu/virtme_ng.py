@@ -1,4 +1,4 @@
-"""What virtme-ng would run: asked once, for asking it takes longer than restoring a guest."""
+"""The QEMU command of virtme-ng, cached: computing it takes longer than restoring a guest."""
 
 from __future__ import annotations
 
@@ -19,28 +19,27 @@ from pathlib import Path
 from host.files import write_atomically
 from vm.errors import VirtmeMissing
 
-#: The program and its options, each with its values.
+#: The program, and its options with their values.
 Command = tuple[str, tuple[tuple[str, ...], ...]]
 
-_SECONDS = 30.0
+_VIRTME_S = 30.0
 _RUN, _PACKAGE = "virtme-run", "virtme"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-#: A setting of the host that it hands on to guests.
+#: A host setting that virtme-ng passes to guests.
 _NR_OPEN = Path("/proc/sys/fs/nr_open")
-#: Answers that are kept: of so many kernels, memories and numbers of processors.
-_KEPT = 64
-#: Who may write a file beside its owner.
-_OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+#: Maximum number of cached commands.
+_MAX_CACHED = 64
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 @lru_cache(maxsize=16)
 def virtme_command(
     kernel: Path, memory_mib: int, cpus: int, qemu: str, cache: Path | None
 ) -> Command:
-    """What virtme-ng would run for a kernel on QEMU, the program of that path.
+    """The command of virtme-ng for a kernel; `qemu` is the path of the program.
 
-    Its answer is kept in ``cache``, a directory, for as long as the host's boot, virtme-ng, the
-    two files and what it looks at beside them stay the same.  Raises VirtmeMissing.
+    The directory `cache` keeps it until the host reboots, or virtme-ng, the kernel, QEMU or the
+    environment changes.  Raises VirtmeMissing.
     """
     # fmt: off
     command = [
@@ -50,12 +49,12 @@ def virtme_command(
         "--disable-monitor", "--dry-run", "--show-command",
     ]
     # fmt: on
-    kept = None if cache is None else _Kept.beside(cache, command, (kernel, Path(qemu)))
-    words = kept.recall() if kept is not None else None
+    cached = None if cache is None else _CachedCommand.find(cache, command, (kernel, Path(qemu)))
+    words = cached.load() if cached is not None else None
     if words is None:
-        words = _ask(command)
-        if kept is not None:
-            kept.remember(words)
+        words = _run(command)
+        if cached is not None:
+            cached.save(words)
     program, *rest = words
     options: list[tuple[str, ...]] = []
     for word in rest:
@@ -66,104 +65,104 @@ def virtme_command(
     return program, tuple(options)
 
 
-def _ask(command: list[str]) -> list[str]:
+def _run(command: list[str]) -> list[str]:
     try:
         done = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=_SECONDS,
+            timeout=_VIRTME_S,
             check=True,
         )
         words = shlex.split(done.stdout.strip().splitlines()[-1])
         if not words:
             raise ValueError("an empty line")
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
-        said = getattr(error, "stderr", None) or str(error)
+        output = getattr(error, "stderr", None) or str(error)
         raise VirtmeMissing(
-            f"virtme-run printed no QEMU command: {said.strip()}",
+            f"virtme-run printed no QEMU command: {output.strip()}",
             hint=f"run it by hand: {shlex.join(command)}",
         ) from None
     return words
 
 
 def _program() -> str:
-    """virtme-run of the environment we run in, or any.  Raises VirtmeMissing."""
-    if found := _ours() or shutil.which(_RUN):
+    """virtme-run of this Python environment, or from PATH.  Raises VirtmeMissing."""
+    if found := _installed() or shutil.which(_RUN):
         return found
     raise VirtmeMissing(
         "virtme-run is not installed", hint="install virtme-ng into this Python environment"
     )
 
 
-def _ours() -> str | None:
-    """virtme-run of the environment we run in, which need not be activated."""
+def _installed() -> str | None:
+    """virtme-run of this Python environment, which need not be activated."""
     scripts = (sysconfig.get_path("scripts"), str(Path(sys.executable).parent))
     return next(filter(None, (shutil.which(_RUN, path=each) for each in scripts)), None)
 
 
-class _Kept:
-    """The answer to one command in a file of answers, which all have one host."""
+class _CachedCommand:
+    """The output of one virtme-ng call, in a JSON file for all calls on this host."""
 
-    def __init__(self, file: Path, host: str, question: str) -> None:
+    def __init__(self, file: Path, host: str, key: str) -> None:
         self._file = file
         self._host = host
-        self._question = question
+        self._key = key
 
     @classmethod
-    def beside(cls, cache: Path, command: list[str], files: tuple[Path, ...]) -> _Kept | None:
-        """Where the answer to a command about files is kept; None where nobody can tell for how
-        long it holds.
-        """
+    def find(
+        cls, cache: Path, command: list[str], files: tuple[Path, ...]
+    ) -> _CachedCommand | None:
+        """The cache entry for a command about files; None if its validity cannot be checked."""
         try:
             host = _digest(
                 _BOOT_ID.read_text(),
                 _NR_OPEN.read_text(),
                 *map(_state_of, (Path(command[0]), *_package(command[0]))),
             )
-            surroundings = (os.environ.get("TERM", ""), str(os.getuid()), str(Path.cwd()))
-            question = _digest(*command, *surroundings, *map(_state_of, files))
+            environment = (os.environ.get("TERM", ""), str(os.getuid()), str(Path.cwd()))
+            key = _digest(*command, *environment, *map(_state_of, files))
         except OSError:
             return None
-        return cls(cache / "virtme.json", host, question)
+        return cls(cache / "virtme.json", host, key)
 
-    def recall(self) -> list[str] | None:
-        """The words of the answer, if there is one."""
-        words = self._answers().get(self._question)
+    def load(self) -> list[str] | None:
+        """The cached words, if any."""
+        words = self._entries().get(self._key)
         if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
             return words
         return None
 
-    def remember(self, words: list[str]) -> None:
-        """Keep an answer, and of the others those that came last; where that can be done."""
-        others = {key: said for key, said in self._answers().items() if key != self._question}
-        last = dict(list(others.items())[1 - _KEPT :])
-        kept = {"host": self._host, "answers": last | {self._question: words}}
+    def save(self, words: list[str]) -> None:
+        """Store the words and drop the oldest entries; does nothing on a read-only cache."""
+        others = {key: entry for key, entry in self._entries().items() if key != self._key}
+        last = dict(list(others.items())[1 - _MAX_CACHED :])
+        record = {"host": self._host, "answers": last | {self._key: words}}
         with suppress(OSError):
-            write_atomically(self._file, json.dumps(kept, indent=1).encode())
+            write_atomically(self._file, json.dumps(record, indent=1).encode())
 
-    def _answers(self) -> dict[str, object]:
-        """All that are of this host; what is absent, of another or damaged is only a cache.
+    def _entries(self) -> dict[str, object]:
+        """All entries for this host; none if the file is absent, damaged or from another host.
 
-        They are run: of somebody else's, whose cache may be read, or written, none is believed.
+        The commands are executed, so a file that another user owns or may write is ignored.
         """
         with (
             suppress(OSError, ValueError, KeyError, TypeError, RecursionError),
             self._file.open(encoding="utf-8") as file,
         ):
             status = os.fstat(file.fileno())
-            if status.st_uid != os.getuid() or status.st_mode & _OF_OTHERS:
+            if status.st_uid != os.getuid() or status.st_mode & _WRITABLE_BY_OTHERS:
                 return {}
-            kept = json.load(file)
-            if kept["host"] == self._host and isinstance(kept["answers"], dict):
-                return dict(kept["answers"])
+            record = json.load(file)
+            if record["host"] == self._host and isinstance(record["answers"], dict):
+                return dict(record["answers"])
         return {}
 
 
 def _package(program: str) -> list[Path]:
-    """The files that a program of virtme-ng is made of.  Raises OSError where they are not ours."""
-    found = importlib.util.find_spec(_PACKAGE) if program == _ours() else None
+    """The files of the virtme-ng package.  Raises OSError if the program belongs to another one."""
+    found = importlib.util.find_spec(_PACKAGE) if program == _installed() else None
     if found is None or not found.submodule_search_locations:
         raise FileNotFoundError(_PACKAGE)
     return [
@@ -174,7 +173,7 @@ def _package(program: str) -> list[Path]:
 
 
 def _state_of(file: Path) -> str:
-    """Changes with the content of a file.  Raises OSError."""
+    """Identity, times and size of a file.  Raises OSError."""
     status = file.stat()
     return f"{file.resolve()} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_size}"
 

@@ -1,1 +1,1 @@
-"""Saved guest states."""
+"""Snapshots of booted guests: storage, policy, and what a guest needs after restoring one."""

@@ -1,8 +1,7 @@
-"""Saved states of booted machines, so that the next one need not boot.
+"""Storage of snapshots: states of booted guests.
 
-Below the directory of a `Snapshots`: `<key>/` with the state, a record and the console of the boot,
-which appears by one rename and is removed by one; `<key>.lock`, held by whoever makes it, and
-removed some time after the state.
+`<key>/` holds the state, a record and the console of the boot; it is created and removed by one
+rename.  The process that saves a snapshot holds `<key>.lock`, which is removed after the snapshot.
 """
 
 from __future__ import annotations
@@ -23,34 +22,33 @@ from filelock import FileLock, Timeout
 
 from vm.qemu.command_line import MachineSpec, find_qemu, port_names, qemu_argv
 
-SCHEMA = 3
+SCHEMA = 4
 STATE = "state"
 RECORD = "record.json"
 CONSOLE = "console.log"
-#: A state is some 60 MB; kernels are tried, changed and forgotten.
+#: Maximum total size.  A state has about 60 MB.
 LIMIT_BYTES = 1 << 30
 _CPUS = Path("/proc/cpuinfo")
 _CHUNK = 1 << 20
-#: A file that was changed a moment ago can be changed again without another time, nanoseconds.
-_MOMENT = 1_000_000_000
-#: Files that were looked through by this process, or by one that it was forked from: what they
-#: were then, and the digests of their content.
+#: A file modified less than this ago may be modified again without a new mtime, nanoseconds.
+_MTIME_RESOLUTION = 1_000_000_000
+#: Digests of files by identity, size and times.  Forked workers inherit them.
 _digests: dict[tuple[int, ...], str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One saved state.
+    """One snapshot.
 
-    `size` is in bytes, `sha256` of the state's file; `info` is what the guest knew of itself,
-    `roll` its actors, and `opening` what it had answered (MachineSpec).
+    `size` in bytes and `sha256` describe the state file.  `info` and `actors` are those of the
+    guest, `opening` has the results of the opening requests (MachineSpec).
     """
 
     directory: Path
     size: int
     sha256: str
     info: dict[str, Any]
-    roll: list[list[Any]]
+    actors: list[list[Any]]
     opening: list[list[dict[str, Any]]]
 
     @property
@@ -59,26 +57,26 @@ class Snapshot:
         return self.directory / STATE
 
     def boot_console(self) -> str:
-        """What the kernel said before it was saved."""
+        """The console output before the snapshot."""
         try:
             return (self.directory / CONSOLE).read_text(errors="replace")
         except OSError:
             return ""
 
     def intact(self, descriptor: int) -> bool:
-        """Whether the state, opened as `descriptor`, is as it was saved."""
+        """Whether the open state file has the recorded digest."""
         return _digest_of(descriptor) == self.sha256
 
 
 class Snapshots:
-    """The saved states below one directory.  Reading takes no lock."""
+    """The snapshots below one directory.  Reading takes no lock."""
 
     def __init__(self, directory: Path, limit: int = LIMIT_BYTES) -> None:
         self._directory = directory
         self._limit = limit
 
     def find(self, key: str) -> Snapshot | None:
-        """The state of a key if there is one that looks whole.  Marks it as used."""
+        """The snapshot of a key if there is a complete one.  Marks it as used."""
         directory = self._directory / key
         try:
             record = json.loads((directory / RECORD).read_text())
@@ -87,29 +85,29 @@ class Snapshots:
                 int(record["size"]),
                 str(record["sha256"]),
                 dict(record["info"]),
-                list(record["roll"]),
+                list(record["actors"]),
                 list(record["opening"]),
             )
-            # Of a directory that was copied or renamed the key is another one's.
-            ours = (record["schema"], record["key"]) == (SCHEMA, key)
-            whole = ours and found.state.stat().st_size == found.size
+            # The key differs in a directory that was copied or renamed.
+            matches = (record["schema"], record["key"]) == (SCHEMA, key)
+            complete = matches and found.state.stat().st_size == found.size
         except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError):
             return None
         with suppress(OSError):
             os.utime(directory)
-        return found if whole else None
+        return found if complete else None
 
     def verify(self, key: str) -> None:
-        """Find out whether the state of a key, if there is one, is intact: it is known then."""
+        """Compute the digest of a snapshot ahead of its use."""
         if (found := self.find(key)) is not None:
             with found.state.open("rb") as state:
                 found.intact(state.fileno())
 
     @contextmanager
-    def making(self, key: str) -> Iterator[Path | None]:
-        """A scratch directory for the one who makes the state of a key; None for all others.
+    def claimed(self, key: str) -> Iterator[Path | None]:
+        """A scratch directory for a new snapshot; None if it exists or another process saves it.
 
-        Raises OSError where nothing can be written.
+        Raises OSError if the directory is not writable.
         """
         self._directory.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self._lock(key), blocking=False)
@@ -129,10 +127,10 @@ class Snapshots:
                 shutil.rmtree(scratch, ignore_errors=True)
             lock.release()
 
-    def publish(self, key: str, scratch: Path, known: dict[str, Any]) -> None:
-        """Let a state, written into the scratch directory, appear.  Call while `making` it.
+    def publish(self, key: str, scratch: Path, content: dict[str, Any]) -> None:
+        """Move a finished snapshot from its `claimed` scratch directory into place.
 
-        ``known`` has a Snapshot's info, roll and opening.
+        `content` has info, actors and opening of the Snapshot.
         """
         state = scratch / STATE
         record = {
@@ -140,7 +138,7 @@ class Snapshots:
             "key": key,
             "size": state.stat().st_size,
             "sha256": _sha256(state),
-            **known,
+            **content,
         }
         (scratch / RECORD).write_text(json.dumps(record))
         self.discard(key)
@@ -148,15 +146,15 @@ class Snapshots:
         self._make_room(key)
 
     def discard(self, key: str) -> None:
-        """Remove a state that proved useless; whoever has it open goes on."""
+        """Remove a snapshot; processes that have it open are not affected."""
         with suppress(OSError):
-            grave = Path(tempfile.mkdtemp(prefix=f"{key}.", dir=self._directory))
+            trash = Path(tempfile.mkdtemp(prefix=f"{key}.", dir=self._directory))
             with suppress(OSError):
-                (self._directory / key).rename(grave / key)
-            shutil.rmtree(grave, ignore_errors=True)
+                (self._directory / key).rename(trash / key)
+            shutil.rmtree(trash, ignore_errors=True)
 
-    def tidy(self) -> None:
-        """Remove what makers left behind that were killed, whatever they made."""
+    def clean_up(self) -> None:
+        """Remove scratch directories of killed processes, and unused locks."""
         for key in {left.name.partition(".")[0] for left in self._directory.glob("*.*/")}:
             with suppress(Timeout, OSError), FileLock(self._lock(key), blocking=False):
                 self._sweep(key)
@@ -166,13 +164,13 @@ class Snapshots:
         return self._directory / f"{key}.lock"
 
     def _sweep(self, key: str) -> None:
-        """Remove what makers of this key left behind that were killed; we hold its lock."""
+        """Remove scratch directories of a key; its lock must be held."""
         for left in self._directory.glob(f"{key}.*"):
             if left.is_dir():
                 shutil.rmtree(left, ignore_errors=True)
 
     def _make_room(self, key: str) -> None:
-        """Remove the states that were not used for longest until the rest fits."""
+        """Remove the least recently used snapshots until the rest fits into the limit."""
         used = []
         for record in self._directory.glob(f"*/{RECORD}"):
             with suppress(OSError):
@@ -187,19 +185,19 @@ class Snapshots:
         self._remove_locks()
 
     def _remove_locks(self) -> None:
-        """Remove the locks of states that are gone, but for those that somebody holds."""
+        """Remove locks that are not held and whose snapshots are gone."""
         for path in self._directory.glob("*.lock"):
             if not (self._directory / path.stem).is_dir():
-                # Who opened it before it went finds that it has no name, and opens another.
+                # FileLock detects an unlinked lock and opens a new one.
                 with suppress(Timeout, OSError), FileLock(path, blocking=False):
                     path.unlink()
 
 
 def snapshot_key(spec: MachineSpec) -> str:
-    """A digest of all that a saved state depends on: same key, same machine.
+    """A digest of all that a snapshot depends on.
 
-    Kernel, root, opening, QEMU, and its whole command line, which has accelerator, processor and
-    memory; the host's processor too where the guest sees it.  Raises OSError, HostTrouble.
+    These are the kernel, root, opening requests, QEMU with its command line, and the processor of
+    the host if the guest uses it.  Raises OSError, HostTrouble.
     """
     digest = hashlib.sha256(f"{SCHEMA}".encode())
     numbers = range(len(port_names(spec)) + 1)
@@ -217,7 +215,7 @@ def snapshot_key(spec: MachineSpec) -> str:
 
 
 def _processor() -> list[str]:
-    """What of the host's first processor does not change while it runs."""
+    """The constant properties of the host's first processor."""
     lines = _CPUS.read_text().partition("\n\n")[0].splitlines()
     return [line for line in lines if not line.startswith(("cpu MHz", "bogomips"))]
 
@@ -228,7 +226,7 @@ def _sha256(file: Path) -> str:
 
 
 def _digest_of(descriptor: int) -> str:
-    """The SHA-256 of an open file; of one that did not change since it is remembered."""
+    """The SHA-256 of an open file, cached until the file changes."""
     status = os.fstat(descriptor)
     times = status.st_mtime_ns, status.st_ctime_ns
     file = (status.st_dev, status.st_ino, status.st_size, *times)
@@ -240,6 +238,6 @@ def _digest_of(descriptor: int) -> str:
             digest.update(chunk)
             offset += len(chunk)
         known = digest.hexdigest()
-        if max(times) < began - _MOMENT:
+        if max(times) < began - _MTIME_RESOLUTION:
             _digests[file] = known
     return known

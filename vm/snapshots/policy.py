@@ -1,4 +1,4 @@
-"""One machine's dealings with saved states: which it starts from, and whether it makes one."""
+"""Decide for one machine whether to restore a snapshot and whether to save one."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from vm.qemu.console import Console
 from vm.qemu.power_cycle import PowerCycle
 from vm.qemu.qmp import StillStopped
 from vm.snapshots.files import CONSOLE, STATE, Snapshot, Snapshots, snapshot_key
-from vm.snapshots.wake_up import wake
+from vm.snapshots.wake_up import wake_up
 
-#: Seconds on an unhurried machine.
-_SAVE = 6.0
-_GO_ON = 1.0
+#: Seconds on an idle host with KVM.
+_SAVE_S = 6.0
+_RESUME_S = 1.0
 BOOTED, RESTORED = "booted", "restored"
 
 
 class Unusable(HostTrouble):
-    """A saved state that is not what was saved, or not what was asked for."""
+    """A snapshot that is damaged or belongs to another machine."""
 
 
 class SnapshotPolicy:
-    """The saved state of one machine's kind: found, restored, made, given up."""
+    """The snapshot of one machine: find, restore, save, give up."""
 
     def __init__(self, spec: MachineSpec, snapshots: Snapshots | None) -> None:
-        # A mounted export of the host's files forbids saving.
+        # QEMU cannot save a machine that has mounted a 9p export.
         self._snapshots = snapshots if spec.root is not None else None
         self._spec = spec
         self._key = ""
@@ -40,24 +40,24 @@ class SnapshotPolicy:
 
     @property
     def start(self) -> str:
-        """How the machine came up, with the reason when it was not as it should be."""
+        """Either "restored", or "booted" with the reason if restoring or saving failed."""
         if self._snapshot is not None:
             return RESTORED
         return f"{BOOTED}: {self._why}" if self._why else BOOTED
 
     @property
     def restoring(self) -> bool:
-        """Whether the machine was started from a saved state."""
+        """Whether the machine was started from a snapshot."""
         return self._snapshot is not None
 
     @property
-    def wanted(self) -> bool:
-        """Whether a state is to be made of a machine that has booted."""
+    def should_save(self) -> bool:
+        """Whether to save a snapshot of a machine that has booted."""
         return self._snapshots is not None and not self._why
 
     @contextmanager
     def chosen(self, *, cold: bool) -> Iterator[int | None]:
-        """The state to start from, opened, while QEMU is started; None for a boot."""
+        """Open the snapshot to start QEMU from; None for a boot."""
         self.close()
         self._snapshot = None
         if self._snapshots is not None and not cold:
@@ -65,10 +65,10 @@ class SnapshotPolicy:
             self._snapshot = self._snapshots.find(self._key)
         if self._snapshot is not None:
             try:
-                # Kept: what is verified has to be what QEMU reads.
+                # Stays open: the file verified later must be the one that QEMU reads.
                 self._descriptor = os.open(self._snapshot.state, os.O_RDONLY | os.O_CLOEXEC)
             except OSError:
-                # Somebody has just removed it.
+                # Another process has just removed it.
                 self._snapshot = None
         try:
             yield self._descriptor
@@ -77,45 +77,45 @@ class SnapshotPolicy:
             raise
 
     def close(self) -> None:
-        """Let go of a state that was chosen and not restored.  Idempotent."""
+        """Close a chosen snapshot that was not restored.  Idempotent."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
 
     def boot_console(self) -> str:
-        """What the kernel said when it booted, if that is not to be said again."""
+        """The console output of the boot that the chosen snapshot replaces."""
         return self._snapshot.boot_console() if self._snapshot else ""
 
     def restore(self, power: PowerCycle, deadline: Deadline) -> Snapshot:
-        """Let the machine go on once its state is verified: which is the one that goes on.
+        """Verify the chosen snapshot, resume the guest and identify it.
 
-        Raises Unusable, and what monitor and agent raise.
+        Raises Unusable, and what the monitor and the agent raise.
         """
         snapshot = self._snapshot
         assert snapshot is not None
         assert self._descriptor is not None
         try:
-            # QEMU is busy starting anyhow.
+            # QEMU is still starting, so this takes no extra time.
             if not snapshot.intact(self._descriptor):
-                raise Unusable("its content is not what was saved")
+                raise Unusable("its checksum is wrong")
         finally:
             self.close()
         power.monitor.resume(deadline.child(deadline.seconds, "resumption"))
-        boot_id = wake(power.agent, deadline)
+        boot_id = wake_up(power.agent, deadline)
         if boot_id != snapshot.info["boot_id"]:
-            raise Unusable(f"the guest in it says {boot_id!r}")
+            raise Unusable(f"its guest has boot id {boot_id!r}")
         if list(map(len, snapshot.opening)) != [len(calls) for _, calls in self._spec.opening]:
-            raise Unusable("it has not answered what it is asked at its opening")
-        power.agent.roster.restore(snapshot.roll)
+            raise Unusable("it lacks results of the opening requests")
+        power.agent.roster.restore(snapshot.actors)
         return snapshot
 
     def give_up(self, trouble: Exception) -> None:
-        """The state was of no use: remove it, boot, and make no other."""
+        """Remove an unusable snapshot; the machine will boot and save none."""
         self.close()
         if self._snapshots is not None:
             self._snapshots.discard(self._key)
         self._snapshot = None
-        self._why = f"the saved state could not be used: {trouble}"
+        self._why = f"the snapshot could not be used: {trouble}"
 
     def save(
         self,
@@ -124,28 +124,31 @@ class SnapshotPolicy:
         opening: Sequence[Sequence[dict[str, Any]]],
         console: Console,
     ) -> None:
-        """Make a state of a machine that was opened and nothing else, unless somebody else does.
+        """Save a snapshot unless another process does; `opening` are the first results.
 
-        A machine whose state cannot be saved goes on all the same; StillStopped is raised if it
-        does not, and it has to be booted again.  Raises what `info` raises.
+        A failure is only recorded in `start`, except that StillStopped is raised if the guest did
+        not resume.  Raises what `info` raises.
         """
         assert self._snapshots is not None
         slowness = self._spec.accelerator.slowness
         try:
-            with self._snapshots.making(self._key) as scratch:
+            with self._snapshots.claimed(self._key) as scratch:
                 if scratch is None:
                     return
-                known = {"info": info(), "roll": power.agent.roster.roll(), "opening": opening}
+                record = {
+                    "info": info(),
+                    "actors": power.agent.roster.as_record(),
+                    "opening": opening,
+                }
                 (scratch / CONSOLE).write_text(console.text())
                 descriptor = os.open(scratch / STATE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 try:
-                    power.monitor.save(
-                        descriptor, Deadline(_SAVE * slowness, "saved state"), _GO_ON * slowness
-                    )
+                    deadline = Deadline(_SAVE_S * slowness, "snapshot")
+                    power.monitor.save(descriptor, deadline, _RESUME_S * slowness)
                 finally:
                     os.close(descriptor)
-                self._snapshots.publish(self._key, scratch, known)
+                self._snapshots.publish(self._key, scratch, record)
         except (HostTrouble, OSError) as trouble:
-            self._why = f"its state could not be saved: {trouble}"
+            self._why = f"the snapshot could not be saved: {trouble}"
             if isinstance(trouble, StillStopped):
                 raise

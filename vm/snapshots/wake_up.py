@@ -1,7 +1,7 @@
-"""What a machine has to do when it goes on from a saved state: it is later, and it is not alone.
+"""After restoring a snapshot: set the clock and reseed the RNG.
 
-The supervisor does it without its interpreter, which a machine that has just been restored takes
-long to get going under emulation.
+The supervisor does it with plain system calls, because the first steps of a restored interpreter
+are slow under emulation.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from vm.errors import HostTrouble
 
 _SYS_CLOSE, _SYS_IOCTL, _SYS_CLOCK_SETTIME, _SYS_OPENAT = 3, 16, 227, 257
 _CLOCK_REALTIME, _AT_FDCWD = 0, -100
-#: Actors have the supervisor's slots: one that no program uses.
+#: Actors inherit the supervisor's slots, so use one that no program uses.
 _SLOT = 1001
-#: include/uapi/linux/random.h: add entropy to the pool, and make the generator use it at once.
+#: include/uapi/linux/random.h
 _RNDADDENTROPY = 0x40085203
 _RNDRESEEDCRNG = 0x5207
 _RANDOM = b"/dev/urandom\0"
@@ -30,14 +30,14 @@ _SEED_BYTES = 64
 
 
 class WakeUpFailed(HostTrouble):
-    """A machine that went on from a saved state and does not do what it is to do then."""
+    """A restored guest refused a system call."""
 
 
-def wake(agent: Agent, deadline: Deadline) -> str:
-    """Set the clock, stir the random numbers; the id of the boot that goes on.
+def wake_up(agent: Agent, deadline: Deadline) -> str:
+    """Set the clock, reseed the RNG and return the guest's boot id.
 
-    Machines from one state would draw the same random numbers (random(4)).  Raises WakeUpFailed, and
-    what the agent raises.
+    Guests restored from one snapshot would otherwise draw the same random numbers (random(4)).
+    Raises WakeUpFailed, and what the agent raises.
     """
     seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
     now = struct.pack("<qq", seconds, nanoseconds)
@@ -45,7 +45,7 @@ def wake(agent: Agent, deadline: Deadline) -> str:
     pool = struct.pack("<ii", len(seed) * 8, len(seed)) + seed
 
     random = {"fd": _SLOT}
-    # In one request: each takes longer than what is asked for.
+    # One request: a round trip costs more than the calls.
     calls: list[list[Any]] = [
         ["sys", _SYS_CLOCK_SETTIME, [_CLOCK_REALTIME, {"in": now.hex()}], None],
         ["sys", _SYS_OPENAT, [_AT_FDCWD, {"in": _RANDOM.hex()}, os.O_RDWR], _SLOT],
@@ -57,5 +57,5 @@ def wake(agent: Agent, deadline: Deadline) -> str:
     results = agent.call("", calls, (), deadline)
     for call, result in zip(calls, results, strict=True):
         if result["errno"]:
-            raise WakeUpFailed(f"the guest in it refuses {call!r:.80}: errno {result['errno']}")
+            raise WakeUpFailed(f"the restored guest refused {call!r:.80}: errno {result['errno']}")
     return bytes.fromhex(results[-1]["data"] or "").decode().strip()

@@ -217,7 +217,7 @@ class MachineGuest:
             if request == (actor, tuple(calls)) and not watch:
                 return [dict(answer) for answer in answers]
             self._opened.clear()
-        deadline = self._limits.clip(self._machine.answer(actor))
+        deadline = self._limits.clip(self._machine.call_deadline(actor))
         return self._machine.call(actor, calls, watch, deadline=deadline)
 
     def deadline(self, seconds: float, what: str) -> Deadline:
@@ -275,8 +275,8 @@ class MachineGuest:
         self._kept += 1
 
     def leave(self) -> None:
-        """Leave it to another process: see Machine.leave."""
-        self._machine.leave()
+        """Hand the machine over to a forked worker: see Machine.hand_over."""
+        self._machine.hand_over()
 
     def end(self) -> None:
         """Nothing of the machine is left, and nothing was counted in it."""
