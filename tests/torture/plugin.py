@@ -92,7 +92,7 @@ class Disturber:
         self._inserting = False
         self._call = Machine.call
         # Much of the time of a disturbed run is spent in waiting for who will not answer.
-        vm.machine._CALL = _CALL_S
+        vm.machine._CALL_S = _CALL_S
         Machine.wait_ready = self._with_module()  # type: ignore[method-assign,assignment]
         Machine.call = self._counted()  # type: ignore[method-assign]
 

@@ -20,7 +20,7 @@ def tidy() -> None:
     with suppress(OSError):
         store.tidy()
     with suppress(OSError):
-        saved_states().tidy()
+        saved_states().clean_up()
     for directory in (
         Path(tempfile.gettempdir()),
         store.root,
