@@ -1,9 +1,7 @@
-"""The commit of a user's repository that changed an answer, found by `git bisect run`.
+"""Find the commit of a user's repository that changed an answer, with `git bisect`.
 
-Theirs is only read.  git bisects a bare repository of ours that has no object and finds theirs:
-no ref, lock, index or file of theirs is made, nothing is checked out.  The command that it runs for
-every commit is a line of shell that asks this process through a pipe and waits for the answer: when
-either of the two is gone, the other one notices.
+The user's repository is only read.  git bisects a bare repository of ours that borrows its objects:
+it gets no ref, lock, index or file, and nothing is checked out.
 """
 
 from __future__ import annotations
@@ -11,43 +9,34 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import select
 import shutil
-import signal
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from enum import IntEnum
-from io import FileIO
+from enum import StrEnum
 from pathlib import Path
 
 from host.deadline import Deadline
 from host.progress import Progress, silent
-from kernels.errors import HostTrouble, StoreUnusable, TookTooLong, UserMistake
+from kernels.errors import HostTrouble, StoreUnusable, UserMistake
 from kernels.store.store import Store
-from kernels.tools import child_process, file_lock, git
+from kernels.tools import file_lock, git
 from kernels.tools.git import GitFailed
 
-# What git itself needs between two answers: it walks at most a million commits.
-_THINKING_S = 600.0
-_ENDING_S = 10.0
+# For one command: git walks at most a million commits.
+_GIT_S = 600.0
 _LOCK_WAIT_S = 60.0
-# git ends when we do.
-_DYING = ("setpriv", "--pdeathsig", "TERM", "--")
-# Asks, and ends as it is told; without an answer as what ends a bisection (git-bisect(1)).
-_ASKING = 'echo >/dev/fd/{ask} && read -r code </dev/fd/{told} && exit "$code"; exit 255'
 _OUTCOME = re.compile(r"^# (possible )?first bad commit: \[([0-9a-f]+)\]", re.MULTILINE)
 _STEPS = re.compile(r"^bisect_steps=(\d+)$", re.MULTILINE)
 
 
-class Answer(IntEnum):
-    """What `git bisect run` takes for an answer about a commit."""
+class Answer(StrEnum):
+    """The verdict about one commit, a verb of git-bisect(1)."""
 
-    GOOD = 0
-    BAD = 1
-    SKIP = 125
+    GOOD = "good"
+    BAD = "bad"
+    SKIP = "skip"
 
 
 class NotBetween(UserMistake):
@@ -83,7 +72,7 @@ class Bisection:
         kind = self._line("rev-parse", "--show-object-format")
         objects = self._line("rev-parse", "--git-path", "objects")
         shallow = self._line("rev-parse", "--git-path", "shallow")
-        git.make(self._place, kind, _thinking())
+        git.make(self._place, kind, _deadline())
         with suppress(FileNotFoundError):
             # Where a history was cut off its parents are not missing.
             shutil.copyfile(directory / shallow, self._place / "shallow")
@@ -142,54 +131,24 @@ class Bisection:
         return tuple(found[2] for found in _OUTCOME.finditer(self._log))
 
     def walk(self, judge: Callable[[str], Answer]) -> None:
-        """Ask about commits until the first bad one is known, or those left cannot be judged.
+        """Judge commits until the first bad one is known, or only skipped ones are left.
 
-        Whatever `judge` raises ends the walk.  Raises HostTrouble when git does.
+        An exception of `judge` ends the walk.  Raises NotBetween, HostTrouble.
         """
         start = ("bisect", "start", "--no-checkout", *self._ends, "--", *self._paths)
         try:
-            self._git.run(*start, deadline=_thinking())
+            self._git.run(*start, deadline=_deadline())
         except GitFailed as error:
             raise NotBetween(f"git bisect cannot begin: {error}", "name other paths") from error
-        if self.suspects:
-            return
-        said = self._run(judge)
-        if not self.suspects:
-            raise HostTrouble(f"git bisect gave up: {said}", "look at the log of what it was told")
-
-    def _run(self, judge: Callable[[str], Answer]) -> str:
-        """`git bisect run`; the last thing that it said."""
-        with ExitStack() as opened:
-            said = opened.enter_context(tempfile.TemporaryFile())
-            asked, ask = _pipe(opened)
-            told, tell = _pipe(opened)
-            asking = _ASKING.format(ask=ask.fileno(), told=told.fileno())
-            process = opened.enter_context(
-                subprocess.Popen(
-                    (*_DYING, "git", *self._git.options, "bisect", "run", "sh", "-c", asking),
-                    stdin=subprocess.DEVNULL,
-                    stdout=said,
-                    stderr=subprocess.STDOUT,
-                    env=child_process.environment(**self._git.variables),
-                    # Ctrl-C is for us to answer.
-                    process_group=0,
-                    pass_fds=(ask.fileno(), told.fileno()),
-                )
-            )
-            ask.close()
-            told.close()
+        while not self.suspects:
+            answer = judge(self._line("rev-parse", "BISECT_HEAD"))
             try:
-                while _question(asked):
-                    answer = judge(self._line("rev-parse", "BISECT_HEAD"))
-                    with suppress(BrokenPipeError):  # git has gone, which the next look shows
-                        tell.write(b"%d\n" % answer)
-            finally:
-                # Whoever waits for an answer ends without one.
-                tell.close()
-                _end(process)
-            said.seek(0)
-            lines = said.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+                self._git.run("bisect", answer, deadline=_deadline())
+            except GitFailed as error:
+                # It fails, too, when only skipped commits are left.
+                if not self.suspects:
+                    hint = f"read {self._place}/BISECT_LOG"
+                    raise HostTrouble(f"git bisect gave up: {error}", hint) from error
 
     def _require_order(self, good: str, bad: str) -> None:
         if good == bad:
@@ -214,7 +173,7 @@ class Bisection:
     def _line(self, *words: str) -> str:
         """What git answers.  Raises HostTrouble."""
         try:
-            return self._git.line(*words, deadline=_thinking())
+            return self._git.line(*words, deadline=_deadline())
         except GitFailed as error:
             hint = "see that the repository has all of it: git fsck"
             raise HostTrouble(f"git {words[0]}: {error}", hint) from error
@@ -259,27 +218,5 @@ def _alone(directory: Path) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def _thinking() -> Deadline:
-    return Deadline(_THINKING_S, "git bisect")
-
-
-def _pipe(opened: ExitStack) -> tuple[FileIO, FileIO]:
-    """The end to read from, and the one to write to."""
-    reading, writing = os.pipe()
-    return opened.enter_context(FileIO(reading)), opened.enter_context(FileIO(writing, "w"))
-
-
-def _question(asked: FileIO) -> bool:
-    """Whether there is one; False when git has ended.  Raises TookTooLong."""
-    ready, _, _ = select.select([asked], [], [], _THINKING_S)
-    if not ready:
-        raise TookTooLong("git bisect", _THINKING_S)
-    return bool(asked.read(1))
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Wait for git's end, and for no longer than it may take."""
-    try:
-        process.wait(_ENDING_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+def _deadline() -> Deadline:
+    return Deadline(_GIT_S, "git bisect")

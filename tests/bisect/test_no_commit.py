@@ -18,14 +18,14 @@ from tests.bisect.fakes import CASE, OLD_CASE, Caught, Session, bisect
 # The command with a session that says that it began, and does not end.
 HANGING = """\
 import sys, time
-from conformance import bisect_command
+from conformance.cli.bisect import command
 from conformance.cli.main import main
 
 def session(*words, **named):
     print("began", flush=True)
     time.sleep(60)
 
-bisect_command.session = session
+command.session = session
 sys.exit(main(sys.argv[1:]))
 """
 

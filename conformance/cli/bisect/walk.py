@@ -116,7 +116,7 @@ class Walk:
         self.judged[sha] = judged
         minutes, seconds = divmod(round(time.monotonic() - began), 60)
         togo = "" if left is None else f"{left} left  "
-        line = f"{head}  {judged.answer.name.lower():<4} {minutes:>3}:{seconds:02}  {togo}"
+        line = f"{head}  {judged.answer:<4} {minutes:>3}:{seconds:02}  {togo}"
         why = "" if judged.why in _PLAIN else f" ({one_line(judged.why)})"
         room = _WIDTH - len(line) - len(why)
         if room < _TITLE:
